@@ -1,4 +1,4 @@
-/** Demo rows for a database that is still empty, checked table by table. */
+/** Validates demo rows and inserts them into an empty database. */
 import { createHash } from 'node:crypto';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { z } from 'zod';
@@ -7,17 +7,17 @@ import { timeSchema } from '#query';
 import { type Database, StorageSetupError } from './database.ts';
 import type { Tables } from './schema.ts';
 
-/** Rows by table, as a configuration has them, unchecked. */
+/** Rows by table, not yet validated. */
 export type DemoRows = Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>>;
 
 export interface LoadDemoOptions {
-  /** The creation time of rows that name none, in milliseconds since 1970. */
+  /** The default creation time of rows, in milliseconds since 1970. */
   readonly nowMs: number;
 }
 
 /**
- * Inserts all rows or none, and only into an empty database: returns false if any table has a row. Rejects with
- * StorageSetupError, which names table, row and column of each bad value.
+ * Inserts all rows if the database is empty; otherwise returns false. Rejects with a StorageSetupError that lists the
+ * table, row and column of each invalid value, and then inserts nothing.
  */
 export async function loadDemo(database: Database, demo: DemoRows, { nowMs }: LoadDemoOptions): Promise<boolean> {
   const tables = createDemoTables(new Date(nowMs).toISOString());
@@ -75,7 +75,7 @@ function columnOf(issue: { readonly code?: string; readonly path: readonly Prope
   return keys.length === 0 ? 'the whole row' : keys.map(String).join(', ');
 }
 
-/** Two processes that start at once must not both find the database empty. SQLite's transaction is a lock already. */
+/** Prevents two starting processes from both finding the database empty. In SQLite, the transaction already does. */
 async function lock(database: Database, transaction: Transaction<Tables>): Promise<void> {
   if (database.dialect === 'postgres') await sql`select pg_advisory_xact_lock(7236825601)`.execute(transaction);
 }
@@ -95,20 +95,20 @@ async function insert(kysely: Kysely<Tables>, table: keyof Tables, rows: readonl
   }
 }
 
-/** PostgreSQL numbers new messages by a sequence, which rows with given numbers do not advance. */
+/** Advances PostgreSQL's sequence of message IDs, which is not updated by inserts with explicit IDs. */
 async function advanceMessageIds(kysely: Kysely<Tables>): Promise<void> {
   await sql`select setval(pg_get_serial_sequence('messages', 'id'), max(id)) from messages`.execute(kysely);
 }
 
 interface DemoTable {
   readonly columns: z.ZodType<DemoRow>;
-  /** The column that names a row of another table by its id. */
+  /** The column that refers to a row of another table by its ID. */
   readonly reference?: { readonly column: string; readonly table: keyof Tables };
 }
 
 type DemoRow = Readonly<Record<string, string | number>>;
 
-/** In the order of insertion: a row comes after the one that it refers to. `createdAt` is RFC 3339. */
+/** Returns the tables in the order of insertion: rows come after those that they refer to. `createdAt` is RFC 3339. */
 function createDemoTables(createdAt: string): ReadonlyMap<keyof Tables, DemoTable> {
   const text = z.string().min(1);
   const id = z.uuid().toLowerCase();
@@ -156,7 +156,7 @@ const currency = z
   .regex(/^[A-Z]{3}$/, 'must be three capital letters, such as EUR')
   .default('EUR');
 
-/** A demo booking is for the day on which it was made, takes no unit, and has nothing to refund. */
+/** A demo booking is for the day on which it was created. It takes no unit and refunds nothing. */
 function bookingTable(
   columns: Readonly<Record<string, z.ZodType<string | number>>>,
   time: string,
@@ -177,7 +177,7 @@ function bookingTable(
   return { columns: row, reference };
 }
 
-/** The same at each start; hexadecimal digits are letters of a reference too. */
+/** Derives the reference from the ID, so that it is always the same. Hexadecimal digits are valid in a reference. */
 function referenceOf(id: string): string {
   return createHash('sha256').update(id).digest('hex').slice(0, 8).toUpperCase();
 }

@@ -1,4 +1,4 @@
-/** What we add to Kysely's dialects: node:sqlite in the shape that Kysely expects, prepared statements kept, errors in our terms. */
+/** Extends Kysely's dialects with hooks around statements and transactions, and with cached node:sqlite statements. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import {
   CompiledQuery,
@@ -8,20 +8,20 @@ import {
   type SqliteDatabase,
   type SqliteStatement,
 } from 'kysely';
-import { createRecent } from './recent.ts';
+import { createLruCache } from './lru-cache.ts';
 
 export interface DialectOptions {
-  /** Runs a statement, or the wait for a connection; it may run it again and throw another error. */
+  /** Wraps every statement and every wait for a connection. It may retry, and may replace the error. */
   readonly around: <T>(run: () => Promise<T>) => Promise<T>;
-  /** The statement that begins a transaction. */
+  /** The SQL that begins a transaction. */
   readonly begin: string;
-  /** Throws when no transaction may begin now. */
+  /** Throws if no transaction may begin now. */
   readonly beforeTransaction?: () => void;
   /** Whether a failed transaction is still open and needs a rollback. @default always */
   readonly needsRollback?: () => boolean;
 }
 
-/** The adapter is that of the dialect itself: Kysely asks it whether only one user at a time may have the connection. */
+/** Keeps the dialect's adapter, from which Kysely learns whether there is only a single connection. */
 export function extendDialect(dialect: KyselyDialect, options: DialectOptions): KyselyDialect {
   return {
     createDriver: () => extendDriver(dialect.createDriver(), options),
@@ -48,7 +48,7 @@ function extendDriver(driver: Driver, options: DialectOptions): Driver {
     },
     commitTransaction: (connection) => driver.commitTransaction(connection),
     async rollbackTransaction(connection) {
-      // SQLite has rolled back by itself when the disk is full. Another rollback would fail, and hide the first error.
+      // SQLite rolls back by itself when the disk is full. A second rollback would fail and hide the original error.
       if (needsRollback()) await driver.rollbackTransaction(connection);
     },
     releaseConnection: (connection) => driver.releaseConnection(connection),
@@ -56,25 +56,28 @@ function extendDriver(driver: Driver, options: DialectOptions): Driver {
   };
 }
 
-/** In place, because the drivers know their connections by identity. */
+/** Modifies the connection in place, because drivers identify connections by object identity. */
 function extendConnection(connection: DatabaseConnection, around: DialectOptions['around']): void {
   const executeQuery = connection.executeQuery.bind(connection);
   connection.executeQuery = (query) => around(() => executeQuery(query));
 }
 
-/** Clients choose filters and orders, and so the SQL: beyond this many texts, the least recently used is dropped. */
+/** Bounds the cache, because clients choose filters and orders, and thereby the SQL. */
 const statementsMax = 256;
 
-/** A node:sqlite connection as Kysely expects it, with each SQL text prepared once: name the columns, as a newer process may add one. */
+/**
+ * Adapts a node:sqlite connection to Kysely and prepares each SQL text once. List columns by name in queries, because a
+ * newer process may add a column.
+ */
 export function createStatementCache(connection: DatabaseSync): SqliteDatabase {
-  const recall = createRecent<SqliteStatement>(statementsMax);
+  const getOrCreate = createLruCache<SqliteStatement>(statementsMax);
   return {
     close: () => connection.close(),
-    prepare: (sql) => recall(sql, () => prepare(connection, sql)),
+    prepare: (sql) => getOrCreate(sql, () => prepare(connection, sql)),
   };
 }
 
-/** `iterate` keeps its statement busy until it ends, so each caller gets a new one. */
+/** `iterate` keeps its statement busy until it ends, so each call prepares a new one. */
 function prepare(connection: DatabaseSync, sql: string): SqliteStatement {
   const statement = connection.prepare(sql);
   const toRow = createRowReader(statement);
@@ -87,7 +90,10 @@ function prepare(connection: DatabaseSync, sql: string): SqliteStatement {
   };
 }
 
-/** Lets a statement return arrays, and makes objects of them: the driver itself looks up the name of each column for each row. */
+/**
+ * Makes the statement return arrays, and returns a function that converts them to rows. This is faster than the driver,
+ * which looks up the name of each column for each row.
+ */
 export function createRowReader(statement: StatementSync): (values: unknown) => Record<string, unknown> {
   const names = statement.columns().map(({ name }) => name);
   statement.setReturnArrays(true);

@@ -1,46 +1,49 @@
-/** Transactions of SQLite that share a commit, and so its fsync: what arrives together becomes durable together. */
+/** Group commit for SQLite: concurrent transactions share a commit, and thereby its fsync. */
 import { setImmediate } from 'node:timers/promises';
 import { CompiledQuery, type Kysely, type Transaction } from 'kysely';
 import type { Transact } from './database.ts';
 import type { Tables } from './schema.ts';
 
-/** The first of a group waits for the last one. */
+/** The maximum size of a group. It bounds how long the first call of a group waits for the last. */
 const groupMax = 64;
 
-/** A work that waits for its turn. `run` does it and returns what settles its promise, to be called after the commit. */
-interface Waiting {
+/** Work that is waiting for its turn. */
+interface PendingWork {
+  /** Runs the work. Returns a function that settles its promise, to be called after the commit. */
   readonly run: (transaction: Transaction<Tables>, runWork: RunWork) => Promise<Settle>;
   readonly fail: (error: unknown) => void;
 }
 
 type Settle = () => void;
 
-/** Throws the work's error when nothing of the work is left in the transaction, else GroupFailed. */
+/** Runs work. If it throws, throws its error when none of its writes are left in the transaction, else GroupFailed. */
 type RunWork = <T>(
   transaction: Transaction<Tables>,
   work: (transaction: Transaction<Tables>) => Promise<T>,
 ) => Promise<T>;
 
 /**
- * The commit blocks the event loop until the disk has the data, so that meanwhile others arrive. They run one after the
- * other in the next transaction. None is answered before the commit, a refusal neither, since it may rest on what another
- * of the group wrote; when the commit fails, all fail. One that throws is undone alone: most have written nothing by
- * then. When one has, which is rare, its group is rolled back and runs again with a savepoint around each.
+ * A commit blocks the event loop until the data is on disk. Calls that arrive in the meantime run one after the other
+ * in the next transaction. All of them settle after its commit, even those that throw, because they may have read what
+ * another call of the group wrote. If the commit fails, all fail.
  *
- * `countChanges` counts the rows that the connection has ever written; undefined while it has no transaction.
+ * A call that throws usually has not written anything, and the group continues. If it has, the group is rolled back and
+ * runs again with a savepoint around each call, so that only that call is undone.
+ *
+ * `countChanges` returns the number of rows that the connection has ever written, or undefined outside a transaction.
  */
 export function createGroupCommit(kysely: Kysely<Tables>, countChanges: () => number | undefined): Transact {
-  const waiting: Waiting[] = [];
+  const waiting: PendingWork[] = [];
   let isRunning = false;
 
   async function runAll(): Promise<void> {
     isRunning = true;
-    while (waiting.length > 0) await runGroup(unlessWritten);
+    while (waiting.length > 0) await runGroup(withoutSavepoint);
     isRunning = false;
   }
 
   async function runGroup(runWork: RunWork): Promise<void> {
-    const group: Waiting[] = [];
+    const group: PendingWork[] = [];
     try {
       for (const settle of await commitGroup(group, runWork)) settle();
     } catch (error) {
@@ -51,13 +54,13 @@ export function createGroupCommit(kysely: Kysely<Tables>, countChanges: () => nu
     }
   }
 
-  /** A transaction that did not begin has no group: then those that wait fail with it, as each would alone. */
-  function fail(group: readonly Waiting[], error: unknown): void {
+  /** Rejects the group. If the transaction could not begin, the group is empty and all waiting work is rejected. */
+  function fail(group: readonly PendingWork[], error: unknown): void {
     for (const each of group.length > 0 ? group : waiting.splice(0)) each.fail(error);
   }
 
-  /** Fills the group with the works that it has begun. */
-  function commitGroup(group: Waiting[], runWork: RunWork): Promise<readonly Settle[]> {
+  /** Runs a group in a transaction. Adds the work to `group` as it begins. */
+  function commitGroup(group: PendingWork[], runWork: RunWork): Promise<readonly Settle[]> {
     return kysely.transaction().execute(async (transaction) => {
       const settles: Settle[] = [];
       for (let next = waiting.shift(); next !== undefined; next = await nextOf(group)) {
@@ -68,15 +71,15 @@ export function createGroupCommit(kysely: Kysely<Tables>, countChanges: () => nu
     });
   }
 
-  /** One that waits, or that has arrived within a turn of the event loop. */
-  async function nextOf(group: readonly Waiting[]): Promise<Waiting | undefined> {
+  /** Returns the next waiting work. If there is none, waits one turn of the event loop for more to arrive. */
+  async function nextOf(group: readonly PendingWork[]): Promise<PendingWork | undefined> {
     if (group.length >= groupMax) return undefined;
     if (waiting.length === 0) await setImmediate();
     return waiting.shift();
   }
 
-  /** Without a savepoint, within which SQLite copies each page before it first changes. */
-  async function unlessWritten<T>(
+  /** Avoids the cost of a savepoint, within which SQLite copies each page before changing it. */
+  async function withoutSavepoint<T>(
     transaction: Transaction<Tables>,
     work: (transaction: Transaction<Tables>) => Promise<T>,
   ): Promise<T> {
@@ -85,13 +88,13 @@ export function createGroupCommit(kysely: Kysely<Tables>, countChanges: () => nu
       return await work(transaction);
     } catch (error) {
       if (countChanges() === before) throw error;
-      throw new GroupFailed('the work had written', { cause: error });
+      throw new GroupFailed('the work threw after it had written', { cause: error });
     }
   }
 
   return function transact(work) {
     return new Promise((resolve, reject) => {
-      const run: Waiting['run'] = (transaction, runWork) =>
+      const run: PendingWork['run'] = (transaction, runWork) =>
         runWork(transaction, work).then(
           (result) => () => resolve(result),
           (error) => {
@@ -105,7 +108,10 @@ export function createGroupCommit(kysely: Kysely<Tables>, countChanges: () => nu
   };
 }
 
-/** What a work wrote cannot be undone alone: it has no savepoint, or SQLite has rolled back the transaction by itself, as when the disk is full. */
+/**
+ * The writes of a single call cannot be undone, because it has no savepoint or SQLite has rolled back the whole
+ * transaction, as it does when the disk is full.
+ */
 class GroupFailed extends Error {}
 
 async function inSavepoint<T>(
@@ -123,12 +129,12 @@ async function inSavepoint<T>(
   }
 }
 
-async function undo(transaction: Transaction<Tables>, because: unknown): Promise<void> {
+async function undo(transaction: Transaction<Tables>, cause: unknown): Promise<void> {
   try {
     await transaction.executeQuery(rollback);
     await transaction.executeQuery(release);
   } catch {
-    throw new GroupFailed('the transaction is gone', { cause: because });
+    throw new GroupFailed('SQLite has already rolled back the transaction', { cause });
   }
 }
 

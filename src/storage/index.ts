@@ -1,4 +1,4 @@
-/** Where rows live: one database, SQLite or PostgreSQL, through Kysely, with its tables, pages and demo data. */
+/** The storage layer: a SQLite or PostgreSQL database behind Kysely, with its tables, pagination and demo data. */
 export { type Database, type DatabaseOptions, StorageSetupError, StorageUnavailable } from './database.ts';
 export { type DemoRows, loadDemo } from './demo.ts';
 export { openDatabase } from './open-database.ts';

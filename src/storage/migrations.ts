@@ -1,16 +1,16 @@
-/** Migrations from an empty database to today's tables. A released one is never edited; changes are new migrations. */
+/** The migrations of the database. Never change what a released migration does; add a new one instead. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { type Dialect, messageOf, StorageSetupError } from './database.ts';
 
 export interface MigrateOptions {
-  /** The last one to run. @default all */
+  /** The name of the last migration to run. @default all */
   readonly upTo?: string;
-  /** Where the table of migrations is, or goes. @default any where it is, which suits a database without schemas */
+  /** The schema of the migration table. @default Kysely searches all schemas, which suits SQLite */
   readonly schema?: string;
 }
 
-/** Runs the migrations that have not run yet. If one fails, throws its error and rolls back all. */
+/** Runs the pending migrations. If one fails, rolls back all of them and throws its error. */
 export async function migrate<Any>(
   kysely: Kysely<Any>,
   dialect: Dialect,
@@ -26,18 +26,18 @@ export async function migrate<Any>(
   if (error !== undefined) throw newerSchemaError(error) ?? error;
 }
 
-/** For tables that a later version of this program has changed. Kysely has no other sign of it than this message. */
+/** Recognizes tables that were changed by a newer version of this program, for which Kysely has only a message. */
 function newerSchemaError(error: unknown): StorageSetupError | undefined {
   const [, name] = /^corrupted migrations: previously executed migration (\S+) is missing/.exec(messageOf(error)) ?? [];
   if (name === undefined) return undefined;
   return new StorageSetupError(
     `a newer version of frontdesk has changed its tables (${name}). ` +
-      'Start that version, or go back to a copy of the database from before the change',
+      'Start that version, or restore a copy of the database from before the change',
     { cause: error },
   );
 }
 
-/** By name, in alphabetical order. */
+/** Returns the migrations by name. Kysely runs them in alphabetical order. */
 function createMigrations(dialect: Dialect): Record<string, Migration> {
   const dialectSql = createDialectSql(dialect);
   return {
@@ -57,14 +57,14 @@ async function createBookings(kysely: Kysely<unknown>, { text }: DialectSql): Pr
   await createBookingTable(kysely, {
     text,
     table: 'hotel_bookings',
-    owner: 'hotel_id',
-    owners: 'hotels',
+    resourceColumn: 'hotel_id',
+    resources: 'hotels',
   });
   await createBookingTable(kysely, {
     text,
     table: 'car_bookings',
-    owner: 'car_id',
-    owners: 'cars',
+    resourceColumn: 'car_id',
+    resources: 'cars',
   });
   await createIndexes(kysely, {
     hotels: ['name', 'city'],
@@ -91,17 +91,17 @@ async function createMessages(kysely: Kysely<unknown>, { text, serial }: Dialect
 interface BookingTable {
   readonly text: RawBuilder<unknown>;
   readonly table: string;
-  readonly owner: string;
-  readonly owners: string;
+  readonly resourceColumn: string;
+  readonly resources: string;
 }
 
 async function createBookingTable(
   kysely: Kysely<unknown>,
-  { text, table, owner, owners }: BookingTable,
+  { text, table, resourceColumn, resources }: BookingTable,
 ): Promise<void> {
   await sql`create table ${sql.table(table)} (
     id ${text} not null primary key,
-    ${sql.ref(owner)} ${text} not null references ${sql.table(owners)} (id),
+    ${sql.ref(resourceColumn)} ${text} not null references ${sql.table(resources)} (id),
     "user" ${text} not null,
     status ${text} not null check (status in ('pending', 'confirmed', 'cancelled')),
     version integer not null default 1 check (version >= 1),
@@ -111,30 +111,30 @@ async function createBookingTable(
 
 async function createInventory(kysely: Kysely<unknown>, dialectSql: DialectSql): Promise<void> {
   await createRoomTypes(kysely, dialectSql);
-  await countCars(kysely, dialectSql);
-  await renewBookings(kysely, dialectSql, {
+  await extendCars(kysely, dialectSql);
+  await rebuildBookings(kysely, dialectSql, {
     bookings: 'hotel_bookings',
-    owner: 'hotel_id',
-    owners: 'hotels',
+    resourceColumn: 'hotel_id',
+    resources: 'hotels',
     time: '',
     more: [
-      { name: 'room_type', type: sql`${dialectSql.text} not null`, before: sql`'standard'` },
-      { name: 'guests', type: sql`integer not null check (guests >= 1)`, before: sql`1` },
+      { name: 'room_type', type: sql`${dialectSql.text} not null`, oldValue: sql`'standard'` },
+      { name: 'guests', type: sql`integer not null check (guests >= 1)`, oldValue: sql`1` },
     ],
   });
-  const cars = { bookings: 'car_bookings', owner: 'car_id', owners: 'cars' };
-  await renewBookings(kysely, dialectSql, { ...cars, time: 'T00:00:00.000Z', more: [] });
+  const cars = { bookings: 'car_bookings', resourceColumn: 'car_id', resources: 'cars' };
+  await rebuildBookings(kysely, dialectSql, { ...cars, time: 'T00:00:00.000Z', more: [] });
   await createDays(kysely, dialectSql, { table: 'hotel_nights', offers: 'room_types', bookings: 'hotel_bookings' });
   await createDays(kysely, dialectSql, { table: 'car_days', offers: 'cars', bookings: 'car_bookings' });
-  await createAnswers(kysely, dialectSql);
+  await createStoredResponses(kysely, dialectSql);
 }
 
 const unitColumn = sql`units integer not null check (units >= 0)`;
-/** In minor units such as cents; 90 days at the highest price still fit into 32 bits. */
+/** In minor units, such as cents. 90 days at the highest price still fit into 32 bits. */
 const priceColumn = sql`price integer not null check (price between 0 and 10000000)`;
 const currency = sql`check (currency in (upper(currency)) and length(currency) = 3)`;
 
-/** An older hotel can still be booked by its id alone: it gets one room type, which an operator can edit. */
+/** Gives each existing hotel a room type, which operators can edit, so that its ID alone is still enough to book. */
 async function createRoomTypes(kysely: Kysely<unknown>, { text }: DialectSql): Promise<void> {
   await sql`create table room_types (
     id ${text} not null primary key,
@@ -149,8 +149,8 @@ async function createRoomTypes(kysely: Kysely<unknown>, { text }: DialectSql): P
     select id, id, 'standard', 2, 10, 10000, 'EUR' from hotels`.execute(kysely);
 }
 
-/** Until then, each row was one car. */
-async function countCars(kysely: Kysely<unknown>, { text }: DialectSql): Promise<void> {
+/** Turns cars into offers with several units. Each existing row is a single car. */
+async function extendCars(kysely: Kysely<unknown>, { text }: DialectSql): Promise<void> {
   const columns = [
     sql`pickup_place ${text} not null default ''`,
     sql`units integer not null default 1 check (units >= 0)`,
@@ -162,33 +162,38 @@ async function countCars(kysely: Kysely<unknown>, { text }: DialectSql): Promise
   await sql`create unique index cars_units on cars (id, units)`.execute(kysely);
 }
 
-interface BookingsRenewal {
+interface BookingsRebuild {
   readonly bookings: string;
-  readonly owner: string;
-  readonly owners: string;
-  /** What follows the date in the columns of the beginning and the end. */
+  readonly resourceColumn: string;
+  readonly resources: string;
+  /** The time to append to the date in `starts_at` and `ends_at`. */
   readonly time: string;
-  /** Columns that only these bookings have, with their value in older rows. */
+  /** Columns that only these bookings have, with their value in existing rows. */
   readonly more: readonly {
     readonly name: string;
     readonly type: RawBuilder<unknown>;
-    readonly before: RawBuilder<unknown>;
+    readonly oldValue: RawBuilder<unknown>;
   }[];
 }
 
 /**
- * In a new table, since SQLite cannot add a `not null` column without a default. Older bookings have no day and no
- * price: they become bookings of the day on which they were made, free of charge, and take no unit.
+ * Replaces the table by a new one, because SQLite cannot add a `not null` column without a default. Existing bookings
+ * have no dates and no price. They become bookings for the day on which they were made, free of charge, without a unit.
  */
-async function renewBookings(kysely: Kysely<unknown>, dialectSql: DialectSql, renewal: BookingsRenewal): Promise<void> {
-  const { bookings, owner } = renewal;
+async function rebuildBookings(
+  kysely: Kysely<unknown>,
+  dialectSql: DialectSql,
+  rebuild: BookingsRebuild,
+): Promise<void> {
+  const { bookings, resourceColumn } = rebuild;
   const [table, old] = [sql.table(bookings), sql.table(`${bookings}_before`)];
-  for (const column of ['user', owner]) await sql`drop index ${sql.ref(`${bookings}_by_${column}`)}`.execute(kysely);
+  for (const column of ['user', resourceColumn])
+    await sql`drop index ${sql.ref(`${bookings}_by_${column}`)}`.execute(kysely);
   await sql`alter table ${table} rename to ${old}`.execute(kysely);
-  await createDatedBookings(kysely, dialectSql, renewal);
-  await copyBookings(kysely, dialectSql, renewal);
+  await createNewBookings(kysely, dialectSql, rebuild);
+  await copyBookings(kysely, dialectSql, rebuild);
   await sql`drop table ${old}`.execute(kysely);
-  await createIndexes(kysely, { [bookings]: [owner] });
+  await createIndexes(kysely, { [bookings]: [resourceColumn] });
   for (const [index, order] of [
     ['user_created_at', sql`created_at, `],
     ['user_starts_at', sql`starts_at, `],
@@ -197,14 +202,14 @@ async function renewBookings(kysely: Kysely<unknown>, dialectSql: DialectSql, re
     await sql`create index ${sql.ref(`${bookings}_by_${index}`)} on ${table} ("user", ${order}id)`.execute(kysely);
 }
 
-async function createDatedBookings(
+async function createNewBookings(
   kysely: Kysely<unknown>,
   { text }: DialectSql,
-  { bookings, owner, owners, more }: BookingsRenewal,
+  { bookings, resourceColumn, resources, more }: BookingsRebuild,
 ): Promise<void> {
   await sql`create table ${sql.table(bookings)} (
     id ${text} not null primary key,
-    ${sql.ref(owner)} ${text} not null references ${sql.table(owners)} (id),
+    ${sql.ref(resourceColumn)} ${text} not null references ${sql.table(resources)} (id),
     "user" ${text} not null,
     status ${text} not null check (status in ('pending', 'confirmed', 'cancelled')),
     version integer not null default 1 check (version >= 1),
@@ -224,13 +229,13 @@ async function createDatedBookings(
   )`.execute(kysely);
 }
 
-/** Into the new table, from the one that was renamed. */
+/** Copies the rows of the renamed table to the new one. */
 async function copyBookings(
   kysely: Kysely<unknown>,
   { dayAfter }: DialectSql,
-  { bookings, owner, time, more }: BookingsRenewal,
+  { bookings, resourceColumn, time, more }: BookingsRebuild,
 ): Promise<void> {
-  const kept = ['id', owner, 'user', 'status', 'version', 'created_at'].map((name) => sql.ref(name));
+  const kept = ['id', resourceColumn, 'user', 'status', 'version', 'created_at'].map((name) => sql.ref(name));
   const added = ['reference', 'starts_at', 'ends_at', 'price', 'currency', 'policy', 'refund'];
   const names = [...added, ...more.map(({ name }) => name)].map((name) => sql.ref(name));
   const values = [
@@ -238,7 +243,7 @@ async function copyBookings(
     sql`substr(created_at, 1, 10) || ${sql.lit(time)}`,
     sql`${dayAfter(sql`substr(created_at, 1, 10)`)} || ${sql.lit(time)}`,
     ...[sql`0`, sql`'EUR'`, sql`'[]'`, sql`case when status = 'cancelled' then 0 end`],
-    ...more.map(({ before }) => before),
+    ...more.map(({ oldValue }) => oldValue),
   ];
   await sql`insert into ${sql.table(bookings)} (${sql.join([...kept, ...names])})
     select ${sql.join([...kept, ...values])}
@@ -247,7 +252,7 @@ async function copyBookings(
   );
 }
 
-/** Eight letters of Crockford's base 32 (no I, L, O, U), made from the row's number so that all differ but look random. */
+/** Computes eight characters of Crockford's Base32 from the row number. They are unique but look random. */
 const countedReference = sql.join(
   [35, 30, 25, 20, 15, 10, 5, 0].map(
     (bit) =>
@@ -263,8 +268,8 @@ interface Days {
 }
 
 /**
- * Which booking has which unit of an offer on which day. The key lets a unit be taken once a day; the check, whose
- * `units` follows the offer, allows no unit beyond those that exist. So no row can hold one booking too many.
+ * Creates the table of the units that are taken on each day. Its constraints make overbooking impossible: the primary
+ * key lets a unit be taken only once a day, and the check allows only the units that exist. `units` follows the offer.
  */
 async function createDays(
   kysely: Kysely<unknown>,
@@ -285,8 +290,8 @@ async function createDays(
   await sql`create index ${sql.ref(`${table}_by_booking_id`)} on ${sql.table(table)} (booking_id)`.execute(kysely);
 }
 
-/** Responses to requests that a client may repeat. */
-async function createAnswers(kysely: Kysely<unknown>, { text }: DialectSql): Promise<void> {
+/** Creates the table of responses that are replayed to repeated requests. */
+async function createStoredResponses(kysely: Kysely<unknown>, { text }: DialectSql): Promise<void> {
   await sql`create table answers (
     id ${text} not null primary key,
     fingerprint ${text} not null,
@@ -296,17 +301,17 @@ async function createAnswers(kysely: Kysely<unknown>, { text }: DialectSql): Pro
   await createIndexes(kysely, { answers: ['created_at'] });
 }
 
-/** The fragments that differ between the dialects. */
+/** SQL fragments that differ between the dialects. */
 interface DialectSql {
   readonly text: RawBuilder<unknown>;
   readonly serial: RawBuilder<unknown>;
-  /** Day and result as `2026-12-31`. */
+  /** The argument and the result are dates such as `2026-12-31`. */
   readonly dayAfter: (day: RawBuilder<unknown>) => RawBuilder<unknown>;
 }
 
 /**
- * Text compares byte by byte in both dialects, so that a list has the same order in both, independent of the locale of a
- * PostgreSQL cluster. The number of a message is never used again, not even after the last message is deleted.
+ * Text is compared byte by byte in both dialects, so that lists have the same order, whatever the locale of a
+ * PostgreSQL cluster. A message ID is never reused, not even after the last message is deleted.
  */
 function createDialectSql(dialect: Dialect): DialectSql {
   if (dialect === 'sqlite') {
@@ -323,7 +328,7 @@ function createDialectSql(dialect: Dialect): DialectSql {
   };
 }
 
-/** Each index ends with the key, so that a filtered list is read from it already in order. */
+/** Appends the key to each index, so that a filtered list can be read from the index in order. */
 async function createIndexes(
   kysely: Kysely<unknown>,
   columnsByTable: Record<string, readonly string[]>,

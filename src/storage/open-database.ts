@@ -1,4 +1,4 @@
-/** Opens the database that a URL names, and loads its driver only then. */
+/** Opens the database at a URL, and loads only the driver that it needs. */
 import {
   type Database,
   type DatabaseOptions,
@@ -7,11 +7,11 @@ import {
   StorageSetupError,
 } from './database.ts';
 
-/** Opens and migrates. Rejects with StorageSetupError, which names the database and the remedy. */
+/** Opens and migrates a database. Rejects with a StorageSetupError that identifies the database and the remedy. */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { url, timeoutMs = databaseTimeoutMs } = options;
   if (url.startsWith('sqlite:')) {
-    // Late, because an older Node has no node:sqlite, and must load everything else to say that it is too old.
+    // Loaded on demand: Node versions without node:sqlite must still load the rest, to report that they are too old.
     const { openSqlite } = await import('./sqlite.ts');
     return openSqlite(url.slice('sqlite:'.length), timeoutMs);
   }
@@ -20,12 +20,12 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     return openPostgres({ pool: databasePoolSize, ...options, timeoutMs });
   }
   throw new StorageSetupError(
-    `unknown kind of database in DATABASE_URL (scheme ${JSON.stringify(schemeOf(url))}): ` +
+    `unsupported scheme ${JSON.stringify(schemeOf(url))} in DATABASE_URL: ` +
       'write sqlite:./path, sqlite::memory: or postgres://user:password@host:port/database',
   );
 }
 
-/** The scheme alone, since the rest may hold a password. */
+/** Returns only the scheme, because the rest may contain a password. */
 function schemeOf(url: string): string {
   return /^[a-z][a-z0-9+.-]*:/i.exec(url)?.[0] ?? '';
 }

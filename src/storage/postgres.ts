@@ -1,4 +1,4 @@
-/** PostgreSQL through a pool with time-outs; its driver, pg, is loaded when a database is opened. */
+/** Opens PostgreSQL databases with a connection pool and time-outs. Loads the driver, pg, when first needed. */
 import { createHash } from 'node:crypto';
 import { type Compilable, Kysely, PostgresDialect } from 'kysely';
 import type { Pool, PoolConfig } from 'pg';
@@ -6,7 +6,7 @@ import {
   codeOf,
   type Database,
   type DatabaseOptions,
-  isAboutTls,
+  isTlsError,
   messageOf,
   type Parameter,
   type PreparedRead,
@@ -26,9 +26,9 @@ export interface PostgresOptions extends DatabaseOptions {
 export async function openPostgres({ url, logger, pool: size, timeoutMs }: PostgresOptions): Promise<Database> {
   const name = nameOf(url);
   const { default: pg } = await import('pg');
-  const pool = new pg.Pool({ ...limits(size, timeoutMs), connectionString: url });
-  surviveBrokenConnections(pool, logger);
-  const dialect = extendDialect(new PostgresDialect({ pool }), { around: translated, begin });
+  const pool = new pg.Pool({ ...poolConfig(size, timeoutMs), connectionString: url });
+  handleConnectionErrors(pool, logger);
+  const dialect = extendDialect(new PostgresDialect({ pool }), { around: translateErrors, begin });
   const kysely = new Kysely<Tables>({ dialect });
   try {
     await requireUnicode(pool);
@@ -41,35 +41,38 @@ export async function openPostgres({ url, logger, pool: size, timeoutMs }: Postg
 }
 
 function remedyFor(error: unknown): string {
-  if (isAboutTls(error))
-    return 'Let DATABASE_URL say how: ?sslmode=verify-full&sslrootcert=/path/to/ca.pem, no-verify for any certificate, disable for no TLS';
-  // PgBouncer refuses each parameter of a connection that it does not know.
+  if (isTlsError(error))
+    return 'Configure TLS in DATABASE_URL: ?sslmode=verify-full&sslrootcert=/path/to/ca.pem, no-verify to accept any certificate, or disable to use no TLS';
+  // PgBouncer rejects startup parameters that it does not know.
   if (messageOf(error).startsWith('unsupported startup parameter'))
     return 'Let the pooler ignore it, in pgbouncer.ini: ignore_startup_parameters = statement_timeout, idle_in_transaction_session_timeout';
-  // The server is there, and refuses the user (28000) or the password (28P01); or it asks for one, and the URL has none.
+  // The server rejects the user (28000) or the password (28P01), or it requires a password and the URL has none.
   if (codeOf(error).startsWith('28') || messageOf(error).startsWith('SASL'))
     return 'Correct the user and the password in DATABASE_URL, or let pg_hba.conf of the server accept them';
-  return 'Start the server, create the database (createdb), or let DATABASE_URL name one that this user can create tables in';
+  return 'Start the server, create the database (createdb), or set DATABASE_URL to a database in which this user can create tables';
 }
 
 /**
- * Transactions take a lock and then read what the one before them wrote. Under `repeatable read` they would not see it,
- * and a server, a database or a user may have that as the default.
+ * Sets the isolation level explicitly. Our transactions take a lock and then read what the previous transaction wrote.
+ * With `repeatable read`, which may be the default of a server, database or user, they would not see it.
  */
 const begin = 'begin isolation level read committed';
 
-/** In LATIN1 and the like a client's text could not be compared with any row. SQL_ASCII keeps the bytes as they come. */
+/** Rejects encodings such as LATIN1, which cannot represent all text that clients send. SQL_ASCII accepts any bytes. */
 async function requireUnicode(pool: Pool): Promise<void> {
   const { rows } = await pool.query<{ server_encoding: string }>('show server_encoding');
   const encoding = rows[0]?.server_encoding ?? '';
   if (['UTF8', 'SQL_ASCII'].includes(encoding)) return;
   throw new StorageSetupError(
-    `its encoding ${encoding} lacks letters that clients may send. ` +
+    `its encoding ${encoding} cannot represent all characters that clients may send. ` +
       'Create it again with UTF8: createdb --encoding UTF8 --template template0 NAME',
   );
 }
 
-/** Where the tables are, or go: other schemas may have tables of another frontdesk, or of another program with Kysely. */
+/**
+ * Returns the schema in which the tables are or will be created. Other schemas may contain the tables of another
+ * frontdesk, or of another program that uses Kysely.
+ */
 async function findSchema(pool: Pool): Promise<string> {
   const { rows } = await pool.query<{ schema: string | null }>(`
     select coalesce(
@@ -80,18 +83,18 @@ async function findSchema(pool: Pool): Promise<string> {
   const schema = rows[0]?.schema ?? undefined;
   if (schema !== undefined) return schema;
   throw new StorageSetupError(
-    'its search_path names no schema that is there and open to this user. ' +
-      'Create one (create schema), or let DATABASE_URL name another: ?options=-c%20search_path%3DNAME',
+    'its search_path contains no existing schema that this user can access. ' +
+      'Create one (create schema), or set another in DATABASE_URL: ?options=-c%20search_path%3DNAME',
   );
 }
 
-/** No request waits for the database without end. Parameters in the URL win. */
-function limits(size: number, timeoutMs: number): PoolConfig {
+/** Ensures that no request waits for the database forever. Parameters in the URL take precedence. */
+function poolConfig(size: number, timeoutMs: number): PoolConfig {
   return {
     max: size,
     connectionTimeoutMillis: timeoutMs,
     idleTimeoutMillis: 30_000,
-    // A little shorter than our own, which is for when the network is gone.
+    // Shorter than `query_timeout`, so that the client's time-out is only needed when the network fails.
     statement_timeout: Math.ceil(timeoutMs * 0.8),
     query_timeout: timeoutMs,
     idle_in_transaction_session_timeout: 2 * timeoutMs,
@@ -100,13 +103,13 @@ function limits(size: number, timeoutMs: number): PoolConfig {
   };
 }
 
-/** A connection may break at any time; without a listener, its `error` event would end the process. */
-function surviveBrokenConnections(pool: Pool, logger: DatabaseOptions['logger']): void {
+/** A connection may fail at any time. Without a listener, its `error` event would end the process. */
+function handleConnectionErrors(pool: Pool, logger: DatabaseOptions['logger']): void {
   pool.on('connect', (client) => {
-    client.on('error', (error) => logger?.warn({ err: error }, 'a connection to the database broke'));
-    endWhenSilent(client as unknown as PoolMember);
+    client.on('error', (error) => logger?.warn({ err: error }, 'a connection to the database failed'));
+    closeOnTimeout(client as unknown as PoolMember);
   });
-  // The pool emits the same errors once more.
+  // The pool emits the same errors again.
   pool.on('error', () => {});
 }
 
@@ -115,17 +118,17 @@ interface PoolMember {
   readonly end: () => Promise<void>;
 }
 
-/** A connection that gave no answer in time would hold up the rollback, and the next request, as long again. */
-function endWhenSilent(client: PoolMember): void {
+/** Closes a connection after a query time-out. Otherwise the rollback and the next request would time out on it too. */
+function closeOnTimeout(client: PoolMember): void {
   const query = client.query.bind(client);
   client.query = (...parameters) => {
     const result = query(...parameters);
-    // With a callback, it is the pool that asks, and that ends the connection itself.
-    if (result instanceof Promise) result.catch(endIfSilent);
+    // Queries with a callback come from the pool, which closes the connection itself.
+    if (result instanceof Promise) result.catch(closeIfTimedOut);
     return result;
   };
 
-  async function endIfSilent(error: Error): Promise<void> {
+  async function closeIfTimedOut(error: Error): Promise<void> {
     if (error.message === 'Query read timeout') await client.end();
   }
 }
@@ -148,16 +151,17 @@ async function findFault(pool: Pool): Promise<string | undefined> {
     const { rows } = await pool.query<{ setting: string }>(
       `select current_setting('transaction_read_only') as setting`,
     );
-    return rows[0]?.setting === 'on' ? 'The database is read-only, as a standby is.' : undefined;
+    return rows[0]?.setting === 'on' ? 'The database is read-only. It may be a standby.' : undefined;
   } catch {
-    return 'The database gives no answer.';
+    return 'The database does not respond.';
   }
 }
 
 /**
- * pg prepares a named statement once on each connection and later sends only its name. A pooler that gives each
- * transaction another connection of the server may lead to one where the name is unknown, or was prepared by another
- * process: it means the same there, since it is made of the text. After that the text is sent each time.
+ * pg prepares a named statement once per connection and then sends only its name. Behind a pooler in transaction mode,
+ * the next query may reach a server connection on which the name is unknown, or on which another process has already
+ * prepared it. After the first such error, the text is sent each time. A name is derived from the text, so it has the
+ * same meaning in all processes.
  */
 function prepareFirst<Row>(pool: Pool, text: string): PreparedRead<Row> {
   const name = `first_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
@@ -166,21 +170,21 @@ function prepareFirst<Row>(pool: Pool, text: string): PreparedRead<Row> {
     try {
       return (await pool.query({ text, values, ...(isNamed && { name }) })).rows;
     } catch (error) {
-      if (!misplacedCodes.has(codeOf(error))) throw error;
+      if (!poolerCodes.has(codeOf(error))) throw error;
       isNamed = false;
       return (await pool.query({ text, values })).rows;
     }
   }
   return async function readFirst(...parameters: readonly Parameter[]) {
-    const [row] = await translated(() => find([...parameters]));
+    const [row] = await translateErrors(() => find([...parameters]));
     return row as Row | undefined;
   };
 }
 
-/** A prepared statement of this name is there already, or is not there. */
-const misplacedCodes: ReadonlySet<string> = new Set(['42P05', '26000']);
+/** The prepared statement already exists (42P05), or does not exist (26000). */
+const poolerCodes: ReadonlySet<string> = new Set(['42P05', '26000']);
 
-async function translated<T>(run: () => Promise<T>): Promise<T> {
+async function translateErrors<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
@@ -188,11 +192,11 @@ async function translated<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The host and the database, never the password. */
+/** Returns the host and the database, never the password. */
 function nameOf(url: string): string {
   if (!URL.canParse(url)) {
     throw new StorageSetupError(
-      'the postgres:// URL cannot be read: percent-encode the special characters in its user and password',
+      'the postgres:// URL is invalid: percent-encode the special characters in its user and password',
     );
   }
   const { host, pathname } = new URL(url);

@@ -1,19 +1,19 @@
-/** The tables as types: what a row holds when read, and what may be left out when written. */
+/** The types of the tables: their rows, and the columns that an insert may omit. */
 import type { Generated } from 'kysely';
 
 export type BookingStatus = 'pending' | 'confirmed' | 'cancelled';
 
 export interface HotelRow {
-  /** UUID, lower-case, as are all ids but those of accounts and messages. */
+  /** A UUID in lower case, like all IDs except those of accounts and messages. */
   readonly id: string;
   readonly name: string;
   readonly city: string;
 }
 
-/** What can be booked: a number of units, at a price for each day. */
+/** Something that can be booked: a number of units at a price per day. */
 interface OfferRow {
   readonly id: string;
-  /** How many of them exist. */
+  /** The number of units that exist. */
   readonly units: number;
   /** Per day, in minor units of the currency, such as cents. */
   readonly price: number;
@@ -25,7 +25,7 @@ export interface RoomTypeRow extends OfferRow {
   readonly hotel_id: string;
   /** Unique within the hotel. */
   readonly name: string;
-  /** How many sleep in one room. */
+  /** The number of guests that a room sleeps. */
   readonly guests: number;
 }
 
@@ -39,16 +39,16 @@ export interface CarRow extends OfferRow {
 /** The columns that bookings of hotels and cars share. */
 export interface BookingRow {
   readonly id: string;
-  /** Its owner: the `X-Travel-User` who made it. */
+  /** The owner, from the header `X-Travel-User`. */
   readonly user: string;
   readonly status: BookingStatus;
-  /** Counts the changes, from 1; ETags are made of it. */
+  /** Starts at 1 and increases with every change. ETags are made from it. */
   readonly version: number;
-  /** RFC 3339, UTC, as are all times. */
+  /** RFC 3339 in UTC, like all times. */
   readonly created_at: string;
-  /** Eight letters and digits that are easy to tell apart when read aloud. */
+  /** Eight letters and digits that are easy to read aloud. */
   readonly reference: string;
-  /** Hotels: a date. Cars: a time. */
+  /** A date for hotels, a time for cars. */
   readonly starts_at: string;
   readonly ends_at: string;
   /** For the whole booking, in minor units. */
@@ -56,15 +56,15 @@ export interface BookingRow {
   readonly currency: string;
   /** JSON: `[{ "before": <time>, "refund": <minor units> }]`, earliest first. */
   readonly policy: string;
-  /** When a pending booking lapses. */
+  /** When a pending booking expires. */
   readonly expires_at: string | null;
-  /** In minor units; only cancelled bookings have one. */
+  /** In minor units. Only cancelled bookings have it. */
   readonly refund: number | null;
 }
 
 export interface HotelBookingRow extends BookingRow {
   readonly hotel_id: string;
-  /** Its name at the time of booking. */
+  /** The name of the room type at the time of booking. */
   readonly room_type: string;
   readonly guests: number;
 }
@@ -73,25 +73,25 @@ export interface CarBookingRow extends BookingRow {
   readonly car_id: string;
 }
 
-/** One unit of an offer, taken for one day. */
+/** One unit of an offer that is taken for one day. */
 export interface TakenUnitRow {
   readonly offer_id: string;
   /** Days since 1970-01-01, UTC. */
   readonly day: number;
-  /** From 1 to `units`. It counts places and names no particular room or car. */
+  /** From 1 to `units`. It does not stand for a particular room or car. */
   readonly unit: number;
-  /** How many units the offer has; a check keeps `unit` within it. */
+  /** The number of units that the offer has. A check constraint limits `unit` to it. */
   readonly units: number;
   readonly booking_id: string;
-  /** From this time on the unit is free, although the row is still there. */
+  /** The unit is free from this time on, even while the row still exists. Null for confirmed bookings. */
   readonly held_until: string | null;
 }
 
-/** A response that a repeated request gets again. */
+/** A response that is replayed to repeated requests. */
 export interface StoredResponseRow {
-  /** Digest of the user, the URL and the idempotency key. */
+  /** Digest of the user, method, path and idempotency key. */
   readonly id: string;
-  /** Digest of the request. */
+  /** Digest of the request body. */
   readonly fingerprint: string;
   /** JSON. */
   readonly body: string;
@@ -104,7 +104,7 @@ export interface AccountRow {
 }
 
 export interface MessageRow {
-  /** 32 bits. */
+  /** A 32-bit integer. */
   readonly id: number;
   readonly account_id: string;
   readonly subject: string;
@@ -113,7 +113,7 @@ export interface MessageRow {
   readonly created_at: string;
 }
 
-/** For Kysely: `Generated` columns may be left out of an insert. */
+/** The tables by name, for Kysely. Inserts may omit `Generated` columns. */
 export interface Tables {
   readonly hotels: HotelRow;
   readonly room_types: RoomTypeRow;

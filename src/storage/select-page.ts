@@ -1,4 +1,4 @@
-/** A page of a list and its total: by offset, or by the rows after a given one. */
+/** Reads a page of a list and its total count, by offset or after a given row. */
 import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import type { ListQuery, Order, Scalar } from '#query';
 import type { Dialect } from './database.ts';
@@ -6,54 +6,54 @@ import { createStatement, type Executor, type Slot } from './statement.ts';
 
 export interface Page<Row> {
   readonly items: readonly Row[];
-  /** The number of rows on all pages; undefined if the list is not to be counted. */
+  /** The number of rows on all pages. Undefined if the query does not want a total. */
   readonly total: number | undefined;
-  /** Whether more rows follow, where `total` does not say: with `after`, and without a count. */
+  /** Whether more rows follow. Present only if `total` does not tell: with `after`, or without a total. */
   readonly hasMore?: boolean;
 }
 
-/** What reads a list: its SQL differs by the dialect. */
+/** The database connection, and the dialect of its SQL. */
 interface Source {
   readonly dialect: Dialect;
   readonly kysely: Executor;
 }
 
-/** `values` are those of the reader's query. */
+/** Reads a page. `values` is the input for the slots of the reader's query. */
 export type PageReader<Values, Row extends object> = (
   values: Values,
   list: ListQuery<NoInfer<Row>>,
 ) => Promise<Page<Row>>;
 
 /**
- * `query` selects the table, its columns and the rows that may be seen at all (such as those of one user), with slots for
- * its values; a list selects among these. Columns that a list names may be computed ones if `query` selects from a
- * subquery. Lists that differ in nothing but values have the same SQL, which is compiled once.
+ * `query` selects the table, its columns and the visible rows (such as those of one user), with slots for its values.
+ * The list query selects among these. It may use computed columns if `query` selects from a subquery. List queries that
+ * differ only in values share the same SQL, which is compiled once.
  */
 export function createPageReader<DB, TB extends keyof DB, Row extends object, Values = undefined>(
   { dialect, kysely }: Source,
   query: (slot: Slot<Values>) => SelectQueryBuilder<DB, TB, Row>,
 ): PageReader<Values, Row> {
-  type Asked = PageRequest<Values, Row>;
-  const matching = (slot: Slot<Asked>, list: ListQuery<Row>) =>
+  type Request = PageRequest<Values, Row>;
+  const matching = (slot: Slot<Request>, list: ListQuery<Row>) =>
     applyFilters(
       dialect,
       query((read) => slot(({ values }) => read(values))),
       list,
     );
-  const readRows = createStatement<Asked, Row>((slot, asked) => {
-    const list = withSlots(slot, asked.list);
+  const readRows = createStatement<Request, Row>((slot, request) => {
+    const list = withSlots(slot, request.list);
     return pageOf(dialect, matching(slot, list), list);
   }, pageShape);
-  const readCount = createStatement<Asked, Count>(
-    (slot, asked) => countOf(matching(slot, withSlots(slot, asked.list))),
+  const readCount = createStatement<Request, Count>(
+    (slot, request) => countOf(matching(slot, withSlots(slot, request.list))),
     rowsShape,
   );
 
   return async function readPage(values, list) {
     const { limit, after, wantsTotal = true } = list;
-    // Without a total to say so, one row more than the limit shows that there are more.
-    const ahead = after === undefined && wantsTotal ? 0 : 1;
-    const { rows: found } = await readRows(kysely, { values, list: { ...list, limit: limit + ahead } });
+    // Without a total, read one extra row to find out whether there are more.
+    const extra = after === undefined && wantsTotal ? 0 : 1;
+    const { rows: found } = await readRows(kysely, { values, list: { ...list, limit: limit + extra } });
     const items = found.slice(0, limit);
     const count = async () => {
       const { rows } = await readCount(kysely, { values, list });
@@ -61,7 +61,7 @@ export function createPageReader<DB, TB extends keyof DB, Row extends object, Va
       return Number(rows[0]?.total);
     };
     const total = wantsTotal ? (totalFrom(items.length, list) ?? (await count())) : undefined;
-    return ahead === 0 ? { items, total } : { items, total, hasMore: found.length > limit };
+    return extra === 0 ? { items, total } : { items, total, hasMore: found.length > limit };
   };
 }
 
@@ -70,14 +70,14 @@ interface PageRequest<Values, Row extends object> {
   readonly list: ListQuery<Row>;
 }
 
-/** Null has SQL of its own. */
+/** Distinguishes null, for which the SQL is different. */
 function rowsShape<Row extends object>({ list: { filters, search } }: PageRequest<unknown, Row>): string {
   return JSON.stringify([filters.map(({ column, value }) => [column, value === null]), search?.columns]);
 }
 
-function pageShape<Row extends object>(asked: PageRequest<unknown, Row>): string {
-  const { sort, after } = asked.list;
-  return JSON.stringify([rowsShape(asked), sort, after?.map((value) => value === null)]);
+function pageShape<Row extends object>(request: PageRequest<unknown, Row>): string {
+  const { sort, after } = request.list;
+  return JSON.stringify([rowsShape(request), sort, after?.map((value) => value === null)]);
 }
 
 function withSlots<Values, Row extends object>(
@@ -122,7 +122,7 @@ function pageOf<DB, TB extends keyof DB, Row extends object>(
   return following.limit(integer(limit));
 }
 
-/** SQLite plans by the value of a bare `limit ?`, and so prepares the statement again for each call. */
+/** Wraps the value in a cast: SQLite would re-prepare a statement with a bare `limit ?` for each value. */
 function integer(value: number): RawBuilder<number> {
   return sql<number>`cast(${value} as bigint)`;
 }
@@ -130,8 +130,8 @@ function integer(value: number): RawBuilder<number> {
 type Condition = RawBuilder<SqlBool>;
 
 /**
- * In PostgreSQL the columns compare byte by byte (see migrations.ts), and `lower` then handles only ASCII; the database's
- * default collation handles all letters.
+ * Searches without regard to case. In PostgreSQL the columns have the collation "C" (see migrations.ts), with which
+ * `lower` handles only ASCII, so the search uses the database's default collation.
  */
 function contains(dialect: Dialect, columns: readonly string[], pattern: string): Condition {
   const anyCase = dialect === 'postgres' ? sql` collate "default"` : sql``;
@@ -145,7 +145,7 @@ function patternOf(text: string): string {
   return `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
 }
 
-/** A page that is not full is the last one, so that no second query is needed. */
+/** Derives the total from a page that is not full, which is the last one. Undefined if the rows must be counted. */
 function totalFrom(found: number, { offset, limit, after }: ListQuery<never>): number | undefined {
   const isFromStart = after === undefined || after.length === 0;
   return isFromStart && found < limit && (found > 0 || offset === 0) ? offset + found : undefined;
@@ -161,23 +161,27 @@ function countOf<DB, TB extends keyof DB, Row>(query: SelectQueryBuilder<DB, TB,
 
 type SortColumn = Omit<Order<object>, 'column'> & { readonly column: string };
 
-/** The condition of the rows after a given one, in a form that an index answers without reading the rows before. */
+/** Builds the condition for the rows after a given one, so that an index can skip the rows before it. */
 function rowsAfter(dialect: Dialect, sort: readonly SortColumn[], values: readonly Scalar[]): Condition {
   return isUniform(sort) ? tupleAfter(sort, values) : stepsAfter(dialect, sort, values);
 }
 
-/** Both databases compare row values column by column, and find the position in an index. */
+/** True if all columns sort in the same direction and none is nullable. */
 function isUniform(sort: readonly SortColumn[]): boolean {
   return sort.every(({ descending, isNullable }) => descending === sort[0]?.descending && isNullable !== true);
 }
 
+/** Compares row values: `(city, id) > (?, ?)`. Both databases look this up in an index. */
 function tupleAfter(sort: readonly SortColumn[], values: readonly Scalar[]): Condition {
   const columns = sql.join(sort.map(({ column }) => sql.ref(column)));
   const sign = sort[0]?.descending === true ? sql`<` : sql`>`;
   return sql<SqlBool>`(${columns}) ${sign} (${sql.join(values)})`;
 }
 
-/** Equal in the first n columns and after the given row in the next one, for each n. The first column bounds the index. */
+/**
+ * Compares column by column, because directions differ or nulls may occur: `city > ? or (city = ? and id < ?)`. A bound
+ * on the first column lets the database use an index.
+ */
 function stepsAfter(dialect: Dialect, sort: readonly SortColumn[], values: readonly Scalar[]): Condition {
   const equal = sort.map(({ column }, index) => equals(column, values[index] ?? null));
   const steps = sort.map((order, index) =>
@@ -197,13 +201,13 @@ function equals(column: string, value: Scalar): Condition {
   return value === null ? sql<SqlBool>`${sql.ref(column)} is null` : sql<SqlBool>`${sql.ref(column)} = ${value}`;
 }
 
-/** Null is the least value of SQLite and the greatest of PostgreSQL. */
+/** Nulls sort before all other values in SQLite and after them in PostgreSQL. */
 function isAfter(dialect: Dialect, order: SortColumn, value: Scalar): Condition {
   const column = sql.ref(order.column);
   const isNullLast = (dialect === 'sqlite') === order.descending;
   if (value === null) return isNullLast ? sql<SqlBool>`1 = 0` : sql<SqlBool>`${column} is not null`;
-  const passed = sql<SqlBool>`${column} ${signOf(order)} ${value}`;
-  return order.isNullable === true && isNullLast ? sql<SqlBool>`(${passed} or ${column} is null)` : passed;
+  const isBeyond = sql<SqlBool>`${column} ${signOf(order)} ${value}`;
+  return order.isNullable === true && isNullLast ? sql<SqlBool>`(${isBeyond} or ${column} is null)` : isBeyond;
 }
 
 function and(conditions: readonly Condition[]): Condition {

@@ -1,4 +1,4 @@
-/** SQLite through node:sqlite: durable settings, a reader beside the writer, prepared reads, and waiting for a busy file. */
+/** Opens SQLite databases with node:sqlite: durable writes, a separate reader, and retries while the file is busy. */
 import { accessSync, constants, mkdirSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -21,10 +21,10 @@ import type { Tables } from './schema.ts';
 
 const memory = ':memory:';
 
-/** How long SQLite itself blocks the thread for a lock; `retryWhileBusy` waits longer without blocking. */
+/** How long SQLite itself blocks the thread to wait for a lock. `retryWhileBusy` waits longer without blocking. */
 const blockMs = 10;
 
-/** `path` is what follows `sqlite:`. */
+/** `path` is the URL without `sqlite:`. */
 export async function openSqlite(path: string, timeoutMs: number): Promise<Database> {
   const file = fileOf(path);
   try {
@@ -36,10 +36,10 @@ export async function openSqlite(path: string, timeoutMs: number): Promise<Datab
 
 function remedyFor(error: unknown): string {
   if (isSqliteBusy(error))
-    return 'Another process writes to it, or changes its tables to this version: start again when it has finished';
+    return 'Another process is writing to it or upgrading its tables: start again when it has finished';
   return (
     diskFaults[sqliteCodeOf(error) ?? 0] ??
-    'Let DATABASE_URL name a SQLite file in a directory that this user can write to, or sqlite::memory:'
+    'Set DATABASE_URL to a SQLite file in a directory that this user can write to, or to sqlite::memory:'
   );
 }
 
@@ -47,20 +47,20 @@ function fileOf(path: string): string {
   if (path === memory) return memory;
   if (path !== '' && !path.startsWith('//')) return resolve(path);
   throw new StorageSetupError(
-    `sqlite:${path} names no file: write sqlite:./path, sqlite:/absolute/path or sqlite::memory:`,
+    `sqlite:${path} is not the path of a file: write sqlite:./path, sqlite:/absolute/path or sqlite::memory:`,
   );
 }
 
-/** One level at a time: Node's own `recursive` would try for ever where /proc refuses. */
+/** Creates one level at a time, because the `recursive` option of Node loops forever in /proc. */
 function makeDirectory(path: string): void {
-  const isThere = () => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-  if (isThere()) return;
+  const exists = () => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  if (exists()) return;
   makeDirectory(dirname(path));
   try {
     mkdirSync(path);
   } catch (cause) {
-    // Another process may have made it meanwhile.
-    if (!isThere()) throw cause;
+    // Another process may have created it in the meantime.
+    if (!exists()) throw cause;
   }
 }
 
@@ -69,16 +69,16 @@ async function open(file: string, timeoutMs: number): Promise<Database> {
   const writer = new DatabaseSync(file, { timeout: blockMs });
   let reader = writer;
   try {
-    const patiently: Patiently = (run) => retryWhileBusy(run, { timeoutMs });
-    await configure(writer, patiently);
-    // On a single connection, a read would see what another request's transaction has not committed yet.
+    const retry: Retry = (run) => retryWhileBusy(run, { timeoutMs });
+    await configure(writer, retry);
+    // A separate reader does not see the uncommitted writes of other requests.
     if (file !== memory) reader = new DatabaseSync(file, { readOnly: true, timeout: blockMs });
-    // On the writer, the snapshot would be a transaction around what others write.
+    // No snapshots on the writer: their transaction would include the writes of other requests.
     const snapshot = reader === writer ? undefined : createReadSnapshot(reader);
     const findFileFault = file === memory ? () => undefined : createFileCheck(file);
     const disk = createDiskCheck();
-    const kysely = openKysely({ writer, snapshot, patiently, findFileFault, disk });
-    await migrateAlone(writer, kysely, patiently);
+    const kysely = openKysely({ writer, snapshot, retry, findFileFault, disk });
+    await migrateExclusively(writer, kysely, retry);
     return createDatabase({ writer, reader, snapshot, kysely, findFileFault, disk });
   } catch (error) {
     closeAll(reader, writer);
@@ -86,37 +86,37 @@ async function open(file: string, timeoutMs: number): Promise<Database> {
   }
 }
 
-/** Runs a statement again while another process writes. */
-type Patiently = <T>(run: () => T | Promise<T>) => Promise<T>;
+/** Retries a statement while another process is writing. */
+type Retry = <T>(run: () => T | Promise<T>) => Promise<T>;
 
-async function configure(writer: DatabaseSync, patiently: Patiently): Promise<void> {
-  await patiently(() => writer.exec('pragma journal_mode = WAL'));
-  // FULL: a confirmed booking survives a power cut. NORMAL would lose the last ones in WAL mode.
+async function configure(writer: DatabaseSync, retry: Retry): Promise<void> {
+  await retry(() => writer.exec('pragma journal_mode = WAL'));
+  // With FULL, a confirmed booking survives a power failure. With NORMAL, WAL mode could lose the latest commits.
   writer.exec('pragma synchronous = FULL');
   writer.exec('pragma foreign_keys = ON');
-  // SQLite's own lower() handles only ASCII, but a search for "zürich" must find "ZÜRICH".
+  // SQLite's built-in lower() handles only ASCII, but a search for "zürich" must find "ZÜRICH".
   writer.function('lower', { deterministic: true }, (text) => (typeof text === 'string' ? text.toLowerCase() : text));
 }
 
 interface Connection {
   readonly writer: DatabaseSync;
   readonly snapshot: ReadSnapshot | undefined;
-  readonly patiently: Patiently;
+  readonly retry: Retry;
   readonly findFileFault: () => string | undefined;
   readonly disk: DiskCheck;
 }
 
-function openKysely({ writer, snapshot, patiently, findFileFault, disk }: Connection): Kysely<Tables> {
+function openKysely({ writer, snapshot, retry, findFileFault, disk }: Connection): Kysely<Tables> {
   const dialect = new SqliteDialect({ database: createStatementCache(writer) });
   return new Kysely<Tables>({
     dialect: extendDialect(dialect, {
-      around: (run) => runStatement(() => patiently(run), { snapshot, disk }),
-      // SQLite writes on into a file that was deleted, and a booking there would be lost.
+      around: (run) => runStatement(() => retry(run), { snapshot, disk }),
+      // SQLite would keep writing to a deleted file, and bookings would be lost.
       beforeTransaction() {
         const fault = findFileFault();
         if (fault !== undefined) throw new StorageUnavailable(new Error(fault));
       },
-      // Immediate: a transaction that reads first could otherwise be refused the write lock when it comes to write.
+      // Takes the write lock immediately. A transaction that reads first might fail to get it later.
       begin: 'begin immediate',
       needsRollback: () => writer.isOpen && writer.isTransaction,
     }),
@@ -130,7 +130,7 @@ async function runStatement<T>(
   try {
     return await run();
   } catch (error) {
-    disk.failed(error);
+    disk.reportError(error);
     throw translateDriverError(error);
   } finally {
     snapshot?.end();
@@ -138,17 +138,17 @@ async function runStatement<T>(
 }
 
 /**
- * Kysely takes no lock for SQLite; the write lock of the file keeps apart two processes that start at once. When a
- * migration fails, closing the connection rolls all of it back.
+ * Migrates under the write lock of the file, in case another process starts at the same time. Kysely itself takes no
+ * lock in SQLite. If a migration fails, closing the connection rolls back all of them.
  */
-async function migrateAlone(writer: DatabaseSync, kysely: Kysely<Tables>, patiently: Patiently): Promise<void> {
-  await patiently(() => writer.exec('begin immediate'));
+async function migrateExclusively(writer: DatabaseSync, kysely: Kysely<Tables>, retry: Retry): Promise<void> {
+  await retry(() => writer.exec('begin immediate'));
   await migrate(kysely, 'sqlite');
   writer.exec('commit');
 }
 
 interface Parts {
-  /** In memory, writer and reader are the same connection. */
+  /** The same connection as the reader if the database is in memory. */
   readonly writer: DatabaseSync;
   readonly reader: DatabaseSync;
   readonly snapshot: ReadSnapshot | undefined;
@@ -172,10 +172,10 @@ function createDatabase({ writer, reader, snapshot, kysely, findFileFault, disk 
   } satisfies Database);
 }
 
-/** Counts what foreign keys change as well. A statement that failed has changed nothing. */
+/** Counts changed rows, including those changed by foreign keys. A failed statement changes none. */
 function createChangeCount(writer: DatabaseSync): () => number | undefined {
   const count = writer.prepare('select total_changes()');
-  // An object would cost as much as the count, which each transaction asks for.
+  // Every transaction runs this, and creating an object would cost as much as the query.
   count.setReturnArrays(true);
   return () => (writer.isOpen && writer.isTransaction ? Number(Object(count.get())[0]) : undefined);
 }
@@ -185,27 +185,27 @@ function closeAll(reader: DatabaseSync, writer: DatabaseSync): void {
   if (writer.isOpen) writer.close();
 }
 
-/** Returns what has become of the file since it was opened, if that keeps bookings from being stored. */
+/** Detects if the file was moved, replaced or made read-only after it was opened, so that bookings would be lost. */
 function createFileCheck(file: string): () => string | undefined {
   const opened = statSync(file);
-  // What was committed last is in there alone. SQLite names it after the file that a link leads to.
+  // Only the log contains the latest commits. If the file is a symbolic link, SQLite names the log after its target.
   const log = `${realpathSync(file)}-wal`;
   let openedLog: FileState;
   return function findFileFault() {
     const found = statOf(file);
-    if (found === 'unknown') return 'The database file cannot be reached: let this user into its directory.';
-    if (found === undefined) return 'The database file was deleted: put it back, or restart the server for a new one.';
-    if (!isSame(found, opened))
-      return 'The database file was replaced: restart the server, so that it uses the new one.';
-    // SQLite makes it with the first transaction.
+    if (found === 'unknown') return 'The database file cannot be reached: give this user access to its directory.';
+    if (found === undefined)
+      return 'The database file was deleted: restore it, or restart the server to create a new one.';
+    if (!isSame(found, opened)) return 'The database file was replaced: restart the server to use the new one.';
+    // SQLite creates the log with the first transaction.
     openedLog ??= statOf(log);
     if (openedLog !== undefined && !isSame(statOf(log), openedLog))
-      return "The database's log, the file that ends in -wal, was deleted or replaced: stop the server, which saves it, and start it again.";
+      return "The database's log, the file that ends in -wal, was deleted or replaced: restart the server, which saves the log when it stops.";
     return isWritable(file, found) ? undefined : 'The database file is read-only: make it writable.';
   };
 }
 
-/** Undefined if there is no such file; unknown if the system does not say, as where this user may not enter its directory. */
+/** Undefined if the file does not exist. `unknown` if it cannot be checked, such as without access to its directory. */
 type FileState = Stats | 'unknown' | undefined;
 
 function statOf(file: string): FileState {
@@ -222,7 +222,7 @@ function isSame(found: FileState, opened: FileState): boolean {
   );
 }
 
-/** Asks for the mode as well, since the superuser may write to any file. */
+/** Checks the mode as well, because the superuser can write to any file. */
 function isWritable(file: string, { mode }: Stats): boolean {
   try {
     accessSync(file, constants.W_OK);
@@ -233,26 +233,26 @@ function isWritable(file: string, { mode }: Stats): boolean {
 }
 
 interface DiskCheck {
-  /** What a statement failed with. */
-  readonly failed: (error: unknown) => void;
-  /** Why the disk took no write, until it takes one. */
+  /** Records the error of a statement if the disk caused it. */
+  readonly reportError: (error: unknown) => void;
+  /** Returns the fault after a failed write, until a write succeeds. */
   readonly findFault: (kysely: Kysely<Tables>) => Promise<string | undefined>;
 }
 
-/** SQLite's FULL and IOERR, which a quota is. */
+/** By result code: FULL, and IOERR, which is also the result of an exceeded quota. */
 const diskFaults: Readonly<Record<number, string>> = {
-  13: 'The disk of the database is full: make room on it.',
-  10: 'The database file cannot be written: look at its disk.',
+  13: 'The disk of the database is full: free some space.',
+  10: 'The database file cannot be written: check its disk.',
 };
 
 /**
- * A disk with room may be full before a booking ends, so that only a write can say: the one that failed, and from then on
- * one that changes nothing, since a server that is not ready gets no bookings.
+ * Detects a full or failing disk by failed writes, because the free space says nothing about the next write. After a
+ * failure, it tries a write without effect, because a server that is not ready gets no bookings to write.
  */
 function createDiskCheck(): DiskCheck {
   let fault: string | undefined;
   return {
-    failed(error) {
+    reportError(error) {
       fault = diskFaults[sqliteCodeOf(error) ?? 0] ?? fault;
     },
     async findFault(kysely) {
@@ -261,14 +261,14 @@ function createDiskCheck(): DiskCheck {
         await kysely.executeQuery(CompiledQuery.raw('pragma user_version = 0'));
         fault = undefined;
       } catch {
-        // It is full still, or busy.
+        // The disk is still full, or the file is busy.
       }
       return fault;
     },
   };
 }
 
-/** Reads the schema's version, which is in the file and not in memory. */
+/** Reads the schema version, which SQLite always takes from the file. */
 function canRead(reader: DatabaseSync): boolean {
   try {
     return reader.prepare('pragma schema_version').get() !== undefined;
@@ -292,15 +292,15 @@ function prepareFirst<Row>(reader: DatabaseSync, snapshot: ReadSnapshot | undefi
 }
 
 export interface ReadSnapshot {
-  /** Before each read. From the second read of a turn on, all of them see what was committed by then. */
+  /** Call it before each read. The second and later reads of a turn see the same snapshot. */
   readonly begin: () => void;
-  /** After a write of this process, so that the next read sees it. */
+  /** Call it after each write of this process, so that the next read sees it. */
   readonly end: () => void;
 }
 
 /**
- * Lets the reads of one turn of the event loop share a transaction. Outside of one, SQLite locks and unlocks the file
- * around each read: two system calls, and half of what the read costs.
+ * Lets the reads in one turn of the event loop share a transaction. Without one, SQLite locks and unlocks the file for
+ * each read. These two system calls make up half of the cost of a read.
  */
 export function createReadSnapshot(reader: DatabaseSync): ReadSnapshot {
   const [begin, commit] = [reader.prepare('begin'), reader.prepare('commit')];
@@ -308,7 +308,7 @@ export function createReadSnapshot(reader: DatabaseSync): ReadSnapshot {
 
   function end(): void {
     readsInTurn = 0;
-    // `isTransaction` throws on a closed connection, and from setImmediate that would end the process.
+    // On a closed connection `isTransaction` would throw, and in setImmediate that would end the process.
     if (reader.isOpen && reader.isTransaction) commit.run();
   }
 
@@ -323,15 +323,15 @@ export function createReadSnapshot(reader: DatabaseSync): ReadSnapshot {
 }
 
 export interface RetryOptions {
-  /** All pauses together. */
+  /** The maximum total time of all pauses. */
   readonly timeoutMs: number;
-  /** In milliseconds. @default a timer */
+  /** Waits for a number of milliseconds. @default a timer */
   readonly wait?: (pauseMs: number) => Promise<unknown>;
 }
 
 /**
- * Runs a statement again while another connection has the file's write lock, without blocking the event loop, which
- * the owner of the lock may need to release it. A statement that found the file busy has done nothing.
+ * Retries a statement while another connection has the file's write lock. It does not block the event loop, which the
+ * owner of the lock may need in order to release it. A statement that failed because the file was busy had no effect.
  */
 export async function retryWhileBusy<T>(
   run: () => T | Promise<T>,

@@ -1,42 +1,42 @@
-/** Statements that are compiled once and run again with other values. */
+/** Statements that are compiled once and run many times with different values. */
 import type { CompiledQuery, Kysely, QueryResult } from 'kysely';
-import { createRecent } from './recent.ts';
+import { createLruCache } from './lru-cache.ts';
 
-/** Takes the place of a value in a query, and reads it from the input of each run. */
+/** Creates a placeholder for a value in a query. On each run, `read` takes the value from the input. */
 export type Slot<Input> = <Value>(read: (input: Input) => Value) => Value;
 
-/** Runs on a database, or in a transaction. */
+/** Runs the statement on a database or in a transaction. */
 export type Statement<Input, Row = unknown> = (kysely: Executor, input: Input) => Promise<QueryResult<Row>>;
 
 export type Executor = Pick<Kysely<unknown>, 'executeQuery' | 'getExecutor'>;
 
-/** A query of a builder, or one written with `sql`. */
+/** A query made with Kysely's query builder or its `sql` tag. */
 interface Query<Row> {
   readonly compile: (kysely: Executor) => CompiledQuery<Row>;
 }
 
-/** Clients choose filters, orders and lengths, and so the SQL: beyond this many texts, the least recently used is dropped. */
+/** Bounds the cache of a statement, because clients choose filters, orders and lengths, and thereby the SQL. */
 const compiledMax = 64;
 
 /**
- * `build` makes the query for an input, with a slot for each of its values. It is called once for all inputs of a shape:
- * those whose queries differ in nothing but the values of slots.
+ * `build` creates the query for an input, with a slot for each value. It is called once per shape. Inputs must have the
+ * same shape only if their queries differ in nothing but the values of the slots.
  */
 export function createStatement<Input, Row = unknown>(
   build: (slot: Slot<Input>, input: Input) => Query<Row>,
   shapeOf: (input: Input) => string | number = () => '',
 ): Statement<Input, Row> {
-  const recall = createRecent<CompiledStatement<Input, Row>>(compiledMax);
+  const getOrCreate = createLruCache<CompiledStatement<Input, Row>>(compiledMax);
   return function run(kysely, input) {
     const compile = () => compileSlots<Input, Row>(build(slotOf, input).compile(kysely));
-    const { query, reads } = recall(String(shapeOf(input)), compile);
+    const { query, reads } = getOrCreate(String(shapeOf(input)), compile);
     return kysely.executeQuery<Row>({ ...query, parameters: reads.map((read) => read(input)) });
   };
 }
 
 interface CompiledStatement<Input, Row> {
   readonly query: CompiledQuery<Row>;
-  /** The parameters, in the order of the SQL. */
+  /** Returns the parameters, in the order of the SQL. */
   readonly reads: readonly ((input: Input) => unknown)[];
 }
 
@@ -46,7 +46,7 @@ interface SlotValue<Input> {
   readonly [readKey]: (input: Input) => unknown;
 }
 
-/** For Kysely it is a value, which becomes a parameter. */
+/** Returns a marker object that Kysely treats as a value and turns into a parameter. */
 function slotOf<Input, Value>(read: (input: Input) => Value): Value {
   return { [readKey]: read } satisfies SlotValue<Input> as unknown as Value;
 }

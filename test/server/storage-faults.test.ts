@@ -87,7 +87,7 @@ describe('a full disk', () => {
       for (let times = 0; times < 2; times += 1)
         assert.match(
           (await ready().expect(503)).body.detail,
-          /^The database file cannot be written: look at its disk\.$/,
+          /^The database file cannot be written: check its disk\.$/,
         );
     } finally {
       limitFiles('unlimited');

@@ -1,4 +1,4 @@
-/** Demo rows that cannot be used are refused with table, row and column, and nothing is inserted. */
+/** Loading demo rows: invalid ones are reported with table, row and column, and nothing is inserted. */
 import assert from 'node:assert/strict';
 import { type Database, type DemoRows, loadDemo, openDatabase, StorageSetupError } from '#storage';
 
@@ -19,7 +19,7 @@ describe('loadDemo', () => {
     assert.equal(await loadDemo(database, {}, { nowMs: 0 }), true);
   });
 
-  it('fills in what a booking leaves out, and makes ids lower-case', async () => {
+  it('fills in missing columns of a booking, and converts IDs to lower case', async () => {
     const car = { id, model: 'Polo', class: 'economy', city: 'Bern' };
     const carBooking = { id: id.toUpperCase(), car_id: id.toUpperCase(), user: 'demo', status: 'cancelled' };
     await loadDemo(database, { cars: [car], car_bookings: [carBooking] }, { nowMs: 0 });
@@ -46,7 +46,7 @@ describe('loadDemo', () => {
   });
 
   const refuse = (title: string, demo: DemoRows, ...lines: readonly RegExp[]) =>
-    it(`refuses ${title}`, async () => {
+    it(`rejects ${title}`, async () => {
       await assert.rejects(loadDemo(database, demo, { nowMs: 0 }), (error) => {
         assert.ok(error instanceof StorageSetupError);
         const faults = error.message.split('\n').slice(1);
@@ -59,16 +59,20 @@ describe('loadDemo', () => {
 
   const unknownTable = /unknown table hotles; known: hotels, room_types, cars, hotel_bookings/;
   refuse('an unknown table, and lists the known ones', { hotels: [hotel], hotles: [] }, unknownTable);
-  refuse('a table named like a property of objects', { constructor: [] as never }, /unknown table constructor/);
   refuse(
-    'unknown, missing and bad columns, all at once',
+    'a table with the name of a built-in object member',
+    { constructor: [] as never },
+    /unknown table constructor/,
+  );
+  refuse(
+    'unknown, missing and invalid columns, all together',
     { hotels: [hotel, { id: 'x', nme: 'A', city: 5 }] },
     /hotels, row 2, id: must be a UUID/,
     /hotels, row 2, name: is missing/,
     /hotels, row 2, city: must be a string/,
     /hotels, row 2, nme: is not a known field/,
   );
-  refuse('a row that is no object', { hotels: ['x'] as never }, /hotels, row 1, the whole row: must be an object/);
+  refuse('a row that is not an object', { hotels: ['x'] as never }, /hotels, row 1, the whole row: must be an object/);
   refuse(
     'an id that is used twice',
     { hotels: [hotel, { ...hotel, id: id.toUpperCase() }] },
@@ -85,7 +89,7 @@ describe('loadDemo', () => {
     /messages, row 1, account_id: there is no carl in accounts/,
   );
   refuse(
-    'a bad status, version and time',
+    'an invalid status, version and time',
     { hotels: [hotel], hotel_bookings: [{ ...booking, status: 'lost', version: 0, created_at: 'yesterday' }] },
     /status: .*"confirmed"/,
     /version: must be at least 1/,

@@ -1,4 +1,4 @@
-/** What we add to Kysely's dialects: retries, immediate transactions, visible errors and cached statements. */
+/** The extensions of Kysely's dialects: retries, immediate transactions, visible errors and cached statements. */
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { mock } from 'node:test';
@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Kysely, SqliteDialect, sql } from 'kysely';
 import { type Database, openDatabase, StorageUnavailable } from '#storage';
 import { createStatementCache, type DialectOptions, extendDialect } from '../../src/storage/dialect.ts';
-import { createRecent } from '../../src/storage/recent.ts';
+import { createLruCache } from '../../src/storage/lru-cache.ts';
 
 describe('extendDialect', () => {
   const open = (around: DialectOptions['around'] = (run) => run()) => {
@@ -32,14 +32,14 @@ describe('extendDialect', () => {
     await kysely.destroy();
   });
 
-  it('lets `around` run a failed statement again', async () => {
+  it('lets `around` retry a failed statement', async () => {
     const { kysely, prepared } = open((run) => run().catch(run));
     await assert.rejects(sql`select nonsense`.execute(kysely), /no such column/);
     assert.equal(prepared.length, 2);
     await kysely.destroy();
   });
 
-  it('begins a transaction with the statement given', async () => {
+  it('begins a transaction with the given SQL', async () => {
     const { kysely, prepared } = open();
     await kysely.transaction().execute((transaction) => sql`select 1`.execute(transaction));
     assert.deepEqual(prepared, ['begin immediate', 'select 1', 'commit']);
@@ -63,7 +63,7 @@ describe('a transaction in SQLite', () => {
     return rows.map(({ id }) => id);
   };
 
-  it('that fills the disk throws StorageUnavailable, not the error of a second rollback', async () => {
+  it('throws StorageUnavailable when the disk is full, not the error of a second rollback', async () => {
     const { rows } = await sql<{ page_count: number }>`pragma page_count`.execute(database.kysely);
     await sql`pragma max_page_count = ${sql.lit((rows[0]?.page_count ?? 0) + 4)}`.execute(database.kysely);
     const filling = database.kysely.transaction().execute(async (transaction) => {
@@ -75,7 +75,7 @@ describe('a transaction in SQLite', () => {
     assert.deepEqual(await ids(), ['a']);
   });
 
-  it('delays the statements of other requests until it ends, on the same connection', async () => {
+  it('delays the statements of other requests on the same connection until it ends', async () => {
     const failing = database.kysely.transaction().execute(async (transaction) => {
       await insert(transaction, 'rolled back');
       await nextTurn();
@@ -88,21 +88,21 @@ describe('a transaction in SQLite', () => {
   });
 });
 
-describe('createRecent', () => {
-  it('makes a value once for a key, and beyond its bound forgets the least recently used', () => {
-    for (const [max, asked, expected] of [
+describe('createLruCache', () => {
+  it('creates a value once per key, and evicts the least recently used one when full', () => {
+    for (const [max, keys, expected] of [
       [9, 'aaba', 'ab'],
       [2, 'abacab', 'abcb'],
       [2, 'abbab', 'ab'],
     ] as const) {
-      const recall = createRecent<string>(max);
-      let made = '';
-      const make = (key: string) => () => {
-        made += key;
+      const getOrCreate = createLruCache<string>(max);
+      let created = '';
+      const create = (key: string) => () => {
+        created += key;
         return key;
       };
-      for (const key of asked) assert.equal(recall(key, make(key)), key);
-      assert.equal(made, expected);
+      for (const key of keys) assert.equal(getOrCreate(key, create(key)), key);
+      assert.equal(created, expected);
     }
   });
 });
@@ -116,21 +116,21 @@ describe('createStatementCache', () => {
 
   afterEach(() => connection.close());
 
-  it('prepares a text once', () => {
+  it('prepares each SQL text once', () => {
     const prepare = mock.method(connection, 'prepare');
     const cache = createStatementCache(connection);
     for (let time = 0; time < 3; time += 1) assert.deepEqual(cache.prepare('select 1 as a').all([]), [{ a: 1 }]);
     assert.equal(prepare.mock.callCount(), 1);
   });
 
-  it('caches nothing that could not be prepared', () => {
+  it('does not cache a statement that failed to prepare', () => {
     const cache = createStatementCache(connection);
     assert.throws(() => cache.prepare('select * from t'), /no such table/);
     connection.exec('create table t (id); insert into t values (1)');
     assert.equal([...cache.prepare('select * from t').all([])].length, 1);
   });
 
-  it('lets two readers iterate over the same SQL at once', () => {
+  it('supports two concurrent iterations over the same SQL', () => {
     connection.exec('create table t (id); insert into t values (1), (2)');
     const cache = createStatementCache(connection);
     const next = (rows: Iterator<unknown>) => (rows.next().value as { id: number }).id;

@@ -1,4 +1,4 @@
-/** Transactions of a SQLite file that arrive together: one commit, each undone alone, none answered before it is on disk. */
+/** Group commit: concurrent transactions of a SQLite file share a commit, settle after it, and fail individually. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -9,7 +9,7 @@ import { temporaryFiles } from '../support/temporary-files.ts';
 describe('transactions of a SQLite file', () => {
   const writeFiles = temporaryFiles();
   let database: Database;
-  /** As another process sees the file: what is committed, and nothing else. */
+  /** Sees the file like another process would: only what is committed. */
   let other: DatabaseSync;
 
   beforeEach(async () => {
@@ -36,7 +36,7 @@ describe('transactions of a SQLite file', () => {
       return id;
     });
 
-  it('share a commit where they arrive together, and are answered after it', async () => {
+  it('share a commit when they are concurrent, and settle after it', async () => {
     const seen: unknown[] = [];
     const ids = ['a', 'b', 'c', 'd'];
     const works = ids.map((id) => insert(id, () => seen.push(committed())));
@@ -49,7 +49,7 @@ describe('transactions of a SQLite file', () => {
     );
   });
 
-  it('are undone alone when they throw, and the refusal too comes after the commit', async () => {
+  it('are undone individually when they throw, and reject after the commit', async () => {
     const refused = insert('b', () => {
       throw new Error('refused');
     });
@@ -57,7 +57,7 @@ describe('transactions of a SQLite file', () => {
     assert.deepEqual(await Promise.all(works), ['a', ['refused', ['a', 'c']], 'c']);
   });
 
-  it('run again when one of them throws after it has written, and not for one that threw before', async () => {
+  it('run again when one of them throws after it has written, but not when it throws before', async () => {
     const runs = { a: 0, b: 0, c: 0 };
     const refuse = (id: 'b', writes: boolean) =>
       database.transact(async (transaction) => {
@@ -79,14 +79,14 @@ describe('transactions of a SQLite file', () => {
         ['fulfilled', 'rejected', 'fulfilled'],
       );
       assert.deepEqual([runs.a, runs.b], [expected, expected]);
-      // It ran after the other, and so only when that one was undone.
+      // It comes after the failing one, so it does not run until that one has been undone.
       assert.equal(runs.c, 1);
       assert.deepEqual(committed(), ['a', 'c']);
       await sql`delete from accounts`.execute(database.kysely);
     }
   });
 
-  it('see what those before them wrote', async () => {
+  it('see the writes of those before them', async () => {
     const count = () =>
       database.transact(async (transaction) => {
         const { rows } = await sql<{ n: number }>`select count(*) as n from accounts`.execute(transaction);
@@ -95,7 +95,7 @@ describe('transactions of a SQLite file', () => {
     assert.deepEqual(await Promise.all([insert('a'), count(), insert('b'), count()]), ['a', 1, 'b', 2]);
   });
 
-  it('all fail when the commit does, and nothing of them is kept', async () => {
+  it('all fail and leave no writes when the commit fails', async () => {
     await sql`create table child (parent text references accounts deferrable initially deferred)`.execute(
       database.kysely,
     );
@@ -109,7 +109,7 @@ describe('transactions of a SQLite file', () => {
     assert.equal(await insert('c'), 'c');
   });
 
-  it('all fail when SQLite gives up the transaction in the middle, and later ones do not', async () => {
+  it('all fail when SQLite rolls back the transaction by itself, and later ones succeed', async () => {
     const breakOff = () =>
       database.transact(async (transaction) => {
         await sql`rollback`.execute(transaction);
@@ -124,11 +124,11 @@ describe('transactions of a SQLite file', () => {
     assert.equal(await insert('b'), 'b');
   });
 
-  it('commit after 64 of them, so that the first does not wait for ever', async () => {
+  it('commit after at most 64, so that the first does not wait forever', async () => {
     let endless = true;
     let answers = 0;
     const add = async (): Promise<void> => {
-      // Asks for the next one from within, so that there is always one that waits.
+      // Starts the next one from within, so that one is always waiting.
       await database.transact(async () => void (endless && void add().then(() => (answers += 1))));
     };
     await add();
@@ -136,7 +136,7 @@ describe('transactions of a SQLite file', () => {
     assert.ok(answers <= 64);
   });
 
-  it('fail as unavailable when the database is closed', async () => {
+  it('fail with StorageUnavailable when the database is closed', async () => {
     await database.close();
     await assert.rejects(insert('a'), StorageUnavailable);
   });

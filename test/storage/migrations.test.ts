@@ -1,4 +1,4 @@
-/** The tables that the migrations create: the columns of the types, and indexes for the queries of the API and of deletions. */
+/** The tables that the migrations create: their columns match the types, and indexes serve the API and deletions. */
 import assert from 'node:assert/strict';
 import { type Compilable, CompiledQuery } from 'kysely';
 import { type Database, openDatabase } from '#storage';
@@ -12,7 +12,7 @@ describe('the migrated tables', () => {
 
   after(() => database.close());
 
-  it('have the columns of schema.ts, of which few may be null', async () => {
+  it('have the columns and nullability of schema.ts', async () => {
     const offer = 'units price currency';
     const booking =
       'id user status version created_at reference starts_at ends_at price currency policy expires_at? refund?';
@@ -47,17 +47,17 @@ describe('the migrated tables', () => {
     );
     const details = plan.rows.map(({ detail }) => detail).join('; ');
     assert.match(details, index);
-    assert.doesNotMatch(details, /TEMP B-TREE/, 'sorts what an index could give in order');
+    assert.doesNotMatch(details, /TEMP B-TREE/, 'sorts rows that an index could return in order');
   };
 
-  it('give the messages of an account in order, and a message by its number', async () => {
+  it('have indexes for the messages of an account in order, and for a message by its number', async () => {
     const messages = database.kysely.selectFrom('messages').selectAll();
     const ofAccount = messages.where('account_id', '=', 'demo').orderBy('id').limit(20);
     await check(ofAccount, /USING INDEX messages_by_account_id/);
     await check(messages.where('id', '=', 1), /USING INTEGER PRIMARY KEY/);
   });
 
-  it('give hotels and cars by any column that can be searched, and hotels by name in order', async () => {
+  it('have indexes for hotels and cars by any searchable column, and for hotels ordered by name', async () => {
     const hotels = database.kysely.selectFrom('hotels').selectAll();
     await check(hotels.where('city', '=', 'Bern').orderBy('id').limit(20), /SEARCH hotels USING INDEX hotels_by_city/);
     await check(hotels.orderBy('name').orderBy('id').limit(20), /SCAN hotels USING INDEX hotels_by_name/);
@@ -68,7 +68,7 @@ describe('the migrated tables', () => {
     }
   });
 
-  it('give the bookings of a hotel, as a deletion needs them', async () => {
+  it('have an index for the bookings of a hotel, which its deletion needs', async () => {
     const bookings = database.kysely.selectFrom('hotel_bookings').select('id');
     await check(bookings.where('hotel_id', '=', 'x'), /SEARCH hotel_bookings USING .*INDEX hotel_bookings_by_hotel_id/);
   });

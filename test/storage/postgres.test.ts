@@ -1,4 +1,4 @@
-/** PostgreSQL servers that refuse connections, break them, fall silent, are busy or take no writes. */
+/** PostgreSQL servers that reject or drop connections, do not respond, are busy, or are read-only. */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
@@ -10,7 +10,7 @@ import { eventually } from '../support/waiting.ts';
 
 const timeoutMs = 1000;
 
-/** A message of the server: its type, its length, its text. */
+/** Encodes a message of the server: type, length and text. */
 function reply(type: string, text: string): Buffer {
   const length = Buffer.alloc(4);
   length.writeInt32BE(4 + Buffer.byteLength(text));
@@ -20,19 +20,19 @@ function reply(type: string, text: string): Buffer {
 const failure = (code: string, message: string) => reply('E', `SERROR\0C${code}\0M${message}\0\0`);
 
 describe('a PostgreSQL database', () => {
-  let place: ScratchDatabase;
+  let scratch: ScratchDatabase;
   let database: Database;
   let admin: pg.Client;
   let gate: Gate;
 
-  /** Through the gate, with a connection for an administrator beside it. */
+  /** Opens the database through the gate, and a direct connection for the administrator. */
   async function open(context: Mocha.Context, options: Partial<DatabaseOptions> = {}): Promise<void> {
     const server = process.env['TEST_POSTGRES_URL'];
     if (server === undefined) return context.skip();
-    place = await createPostgresDatabase(server);
-    // The tables take longer than the time-out of a test on a busy machine.
-    await (await openDatabase({ url: place.url })).close();
-    gate = await openGate(place.url);
+    scratch = await createPostgresDatabase(server);
+    // Creates the tables first, which may take longer than the time-out of the tests on a busy machine.
+    await (await openDatabase({ url: scratch.url })).close();
+    gate = await openGate(scratch.url);
     database = await openDatabase({ url: gate.url, timeoutMs, ...options });
     admin = new pg.Client(server);
     await admin.connect();
@@ -43,12 +43,12 @@ describe('a PostgreSQL database', () => {
     await database?.close();
     gate?.close();
     await admin?.end();
-    await place?.remove();
+    await scratch?.remove();
   });
 
   const nameOf = ({ url }: ScratchDatabase) => new URL(url).pathname.slice(1);
   const breakConnections = () =>
-    admin.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [nameOf(place)]);
+    admin.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [nameOf(scratch)]);
   const insert = (id: string) => database.kysely.insertInto('accounts').values({ id, name: 'A' }).execute();
   const insertTwo = (id: string) =>
     database.kysely.transaction().execute(async (transaction) => {
@@ -56,19 +56,19 @@ describe('a PostgreSQL database', () => {
         await transaction.insertInto('accounts').values({ id: each, name: 'A' }).execute();
     });
 
-  /** Fails as unavailable, and not much later than the time-out: by a timer, which is late when the process is. */
+  /** Expects StorageUnavailable soon after the time-out. Measures with a timer, which is late when the process is. */
   async function refuse(query: Promise<unknown>): Promise<void> {
-    const late = setTimeout(() => assert.fail('it is not refused'), 4 * timeoutMs);
+    const late = setTimeout(() => assert.fail('the query does not fail in time'), 4 * timeoutMs);
     await assert.rejects(query, StorageUnavailable);
     clearTimeout(late);
   }
 
-  it('that refuses connections is named with the remedy, without its password', async () => {
-    // A port that no server has: a connection to port 1 needs a privileged process to accept it.
+  it('is reported with the remedy, and without the password, when it refuses connections', async () => {
+    // No server listens on port 1, which is privileged.
     const url = 'postgres://demo:secret@127.0.0.1:1/frontdesk';
     await assert.rejects(openDatabase({ url }), (error) => {
       assert.ok(error instanceof StorageSetupError);
-      assert.match(error.message, /127\.0\.0\.1:1\/frontdesk: .*ECONNREFUSED.*let DATABASE_URL name/);
+      assert.match(error.message, /127\.0\.0\.1:1\/frontdesk: .*ECONNREFUSED.*set DATABASE_URL to/);
       assert.doesNotMatch(error.message, /secret/);
       return true;
     });
@@ -76,22 +76,22 @@ describe('a PostgreSQL database', () => {
 
   for (const [what, replies, expected] of [
     [
-      'behind a pooler that refuses our time-outs is named with the setting of the pooler',
+      'is reported with the setting of the pooler when that rejects our time-outs',
       [failure('08P01', 'unsupported startup parameter: statement_timeout')],
       /statement_timeout\. .*ignore_startup_parameters = statement_timeout, idle/,
     ],
     [
-      'that refuses the password is named with what is wrong in its URL',
+      'is reported with the part of the URL to correct when it rejects the password',
       [failure('28P01', 'password authentication failed for user "demo"')],
       /user "demo"\. Correct the user and the password in DATABASE_URL, /,
     ],
     [
-      'that wants TLS is named with how the URL says so',
+      'is reported with the URL parameters for TLS when it requires TLS',
       [failure('28000', 'no pg_hba.conf entry for host "10.0.0.1", user "demo", database "frontdesk", no encryption')],
-      /no encryption\. Let DATABASE_URL say how: \?sslmode=verify-full&sslrootcert=/,
+      /no encryption\. Configure TLS in DATABASE_URL: \?sslmode=verify-full&sslrootcert=/,
     ],
     [
-      'that asks for a password is named with what is missing in its URL',
+      'is reported with the missing part of the URL when it asks for a password',
       [reply('R', '\0\0\0\x0aSCRAM-SHA-256\0\0'), reply('R', '\0\0\0\x0br=r,s=c2FsdA==,i=4096')],
       /password must be a string\. Correct the user and the password in DATABASE_URL, /,
     ],
@@ -108,13 +108,13 @@ describe('a PostgreSQL database', () => {
         const url = `postgres://demo@127.0.0.1:${(server.address() as AddressInfo).port}/frontdesk`;
         await assert.rejects(openDatabase({ url }), expected);
       } finally {
-        // pg leaves that to the server.
+        // pg leaves it to the server to close the connection.
         for (const client of clients) client.destroy();
         server.close();
       }
     });
 
-  it('behind a pooler that changes the connections of the server finds what it reads', async function () {
+  it('finds rows by prepared reads behind a pooler that switches server connections', async function () {
     await open(this, { pool: 1 });
     const prepare = ({ kysely, prepareFirst }: Database) =>
       prepareFirst(kysely.selectFrom('accounts').select('name').where('id', '=', ''));
@@ -123,10 +123,10 @@ describe('a PostgreSQL database', () => {
     assert.deepEqual(await find('a'), { name: 'A' });
     const known = await sql<{ name: string }>`select name from pg_prepared_statements`.execute(database.kysely);
     assert.equal(known.rows.length, 1);
-    // The connection that it reaches then knows nothing of its statement,
+    // Now the connection no longer has the statement,
     await sql`deallocate all`.execute(database.kysely);
     assert.deepEqual(await find('a'), { name: 'A' });
-    // or has it from another process.
+    // or another process has already prepared it.
     const other = await openDatabase({ url: gate.url, timeoutMs, pool: 1 });
     try {
       await sql`prepare ${sql.id(known.rows[0]?.name ?? '')} (text) as select name from accounts where id = $1`.execute(
@@ -138,7 +138,7 @@ describe('a PostgreSQL database', () => {
     }
   });
 
-  it('knows a prepared read by its text, so that no process runs that of another through a pooler', async function () {
+  it('names prepared reads after their text, so that processes behind a pooler never mix them up', async function () {
     await open(this, { pool: 1 });
     const prepared = async ({ kysely, prepareFirst }: Database, columns: readonly ('id' | 'name')[]) => {
       const accounts = kysely.selectFrom('accounts').where('id', '=', '');
@@ -153,16 +153,16 @@ describe('a PostgreSQL database', () => {
     }
   });
 
-  it('whose encoding lacks letters is refused with the remedy', async function () {
+  it('is reported with the remedy when its encoding is not Unicode', async function () {
     await open(this);
-    const name = `${nameOf(place)}_latin`;
+    const name = `${nameOf(scratch)}_latin`;
     await admin.query(`create database ${name} template template0 encoding 'LATIN1' locale_provider libc locale 'C'`);
-    const url = new URL(place.url);
+    const url = new URL(scratch.url);
     url.pathname = `/${name}`;
     try {
       await assert.rejects(openDatabase({ url: url.href }), (error) => {
         assert.ok(error instanceof StorageSetupError);
-        assert.match(error.message, /_latin: its encoding LATIN1 lacks letters .* createdb --encoding UTF8/);
+        assert.match(error.message, /_latin: its encoding LATIN1 cannot represent .* createdb --encoding UTF8/);
         return true;
       });
     } finally {
@@ -170,17 +170,17 @@ describe('a PostgreSQL database', () => {
     }
   });
 
-  it('has the tables of another frontdesk in each schema', async function () {
+  it('can contain the tables of a separate frontdesk in each schema', async function () {
     await open(this);
     const inSchema = (name: string) => {
-      const url = new URL(place.url);
+      const url = new URL(scratch.url);
       url.searchParams.set('options', `-c search_path=${name}`);
       return openDatabase({ url: url.href });
     };
     for (const name of ['other', '"Third"']) {
-      await assert.rejects(inSchema(name), /its search_path names no schema .* Create one/);
+      await assert.rejects(inSchema(name), /its search_path contains no existing schema .* Create one/);
       await sql`create schema ${sql.raw(name)}`.execute(database.kysely);
-      // The second one finds what the first has made.
+      // The second round finds the tables of the first.
       for (const id of ['a', 'b']) {
         const opened = await inSchema(name);
         await opened.kysely.insertInto('accounts').values({ id, name: 'A' }).execute();
@@ -190,46 +190,46 @@ describe('a PostgreSQL database', () => {
     assert.deepEqual(await database.kysely.selectFrom('accounts').select('id').execute(), []);
   });
 
-  it('whose connections break is used again over new ones', async function () {
+  it('is used over new connections after the old ones failed', async function () {
     const warnings = new EventEmitter();
     const warning = once(warnings, 'warning');
     await open(this, { logger: { warn: (_, message) => void warnings.emit('warning', message) } });
     await breakConnections();
-    assert.match(String(await warning), /connection to the database broke/);
+    assert.match(String(await warning), /connection to the database failed/);
     assert.equal(await database.findFault(), undefined);
   });
 
-  it('that takes no writes, as a standby, is not ready and unavailable, until it takes them', async function () {
+  it('is not ready and unavailable while it is read-only, as a standby is', async function () {
     await open(this);
     const setReadOnly = async (setting: 'on' | 'off') => {
-      await admin.query(`alter database ${nameOf(place)} set default_transaction_read_only = ${setting}`);
+      await admin.query(`alter database ${nameOf(scratch)} set default_transaction_read_only = ${setting}`);
       await breakConnections();
     };
-    // At first a query may still meet a connection that the server has just ended.
+    // At first a query may still use a connection that the server has just closed.
     const find = (fault: string | undefined) => eventually(async () => assert.equal(await database.findFault(), fault));
     await setReadOnly('on');
-    await find('The database is read-only, as a standby is.');
+    await find('The database is read-only. It may be a standby.');
     await refuse(insertTwo('a'));
     await setReadOnly('off');
     await find(undefined);
     await insertTwo('a');
   });
 
-  it('that lets nobody in, as after a change of the password, is unavailable until it does', async function () {
+  it('is unavailable while it denies access, for example after a change of the password', async function () {
     await open(this, { pool: 1 });
     await insert('a');
-    const name = nameOf(place);
+    const name = nameOf(scratch);
     await breakConnections();
     await admin.query(`alter database ${name} rename to ${name}_away`);
-    // The first may still meet the connection that the server has just ended.
+    // The first attempt may still use the connection that the server has just closed.
     for (let times = 0; times < 2; times += 1)
-      assert.equal(await database.findFault(), 'The database gives no answer.');
+      assert.equal(await database.findFault(), 'The database does not respond.');
     await refuse(insert('b'));
     await admin.query(`alter database ${name}_away rename to ${name}`);
     await insert('b');
   });
 
-  it('whose connections are all in use is unavailable after the time-out, until one is free', async function () {
+  it('is unavailable after the time-out while all connections are in use', async function () {
     await open(this, { pool: 1 });
     await database.kysely.transaction().execute(async () => {
       await refuse(insert('a'));
@@ -237,9 +237,9 @@ describe('a PostgreSQL database', () => {
     await insert('a');
   });
 
-  it('whose server isolates transactions more by default shows them what others commit while they wait for a lock', async function () {
+  it('shows transactions what others commit in the meantime, even if its default isolation is stricter', async function () {
     await open(this);
-    await admin.query(`alter database ${nameOf(place)} set default_transaction_isolation = 'repeatable read'`);
+    await admin.query(`alter database ${nameOf(scratch)} set default_transaction_isolation = 'repeatable read'`);
     const later = await openDatabase({ url: gate.url, timeoutMs });
     try {
       await later.transact(async (transaction) => {
@@ -253,27 +253,28 @@ describe('a PostgreSQL database', () => {
     }
   });
 
-  it('that is busy with a statement cancels it in time', async function () {
+  it('cancels a long-running statement in time', async function () {
     await open(this);
     await refuse(database.kysely.transaction().execute((transaction) => sql`select pg_sleep(60)`.execute(transaction)));
     await insertTwo('a');
   });
 
-  it('that falls silent is not ready and unavailable within the time-out, until it answers', async function () {
+  it('is not ready and unavailable within the time-out while it does not respond', async function () {
     await open(this, { pool: 1 });
     gate.shut();
     await refuse(insertTwo('a'));
-    assert.equal(await database.findFault(), 'The database gives no answer.');
+    assert.equal(await database.findFault(), 'The database does not respond.');
     gate.open();
     await insertTwo('a');
   });
 });
 
+/** A TCP proxy that can stop forwarding. */
 interface Gate {
   readonly url: string;
-  /** Lets nothing through, and closes nothing. */
+  /** Drops all data, but keeps connections open. */
   readonly shut: () => void;
-  /** For new connections. */
+  /** Forwards data again. */
   readonly open: () => void;
   readonly close: () => void;
 }

@@ -1,4 +1,4 @@
-/** Pages after a row equal those by offset, on both databases and in every order, and need no extra query. */
+/** Reading pages: those after a row equal those by offset, on both databases, in every order, without extra queries. */
 import assert from 'node:assert/strict';
 import { constants, DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
@@ -41,19 +41,19 @@ const openInMemory = () => openIn(new DatabaseSync(':memory:'));
 
 type Places = SelectQueryBuilder<{ readonly places: Place }, 'places', Place>;
 
-/** The query of the page, which is not run. */
+/** Returns the compiled query of a page without running it. */
 async function compiledFor(dialect: Opened['dialect'], query: Places, list: ListQuery<Place>): Promise<CompiledQuery> {
-  const asked: CompiledQuery[] = [];
+  const queries: CompiledQuery[] = [];
   const executeQuery = async (compiled: CompiledQuery) => {
-    asked.push(compiled);
+    queries.push(compiled);
     return { rows: [] };
   };
   await selectPage(
-    { dialect, kysely: { executeQuery, getExecutor: () => assert.fail('builders need none') } },
+    { dialect, kysely: { executeQuery, getExecutor: () => assert.fail('query builders do not need it') } },
     query,
     list,
   );
-  return asked[0] ?? assert.fail('nothing was asked');
+  return queries[0] ?? assert.fail('no query was run');
 }
 
 const places = fc.uniqueArray(
@@ -87,7 +87,7 @@ function describePages({ dialect, kysely }: Opened): void {
     if (rows.length > 0) await kysely.insertInto('places').values(rows).execute();
   };
 
-  /** All rows, page by page; `between` runs after each page. */
+  /** Reads all rows page by page, and runs `between` after each page. */
   async function walk(sort: Sort, limit: number, between = async () => {}): Promise<Place[]> {
     const rows: Place[] = [];
     for (let after: ListQuery<Place>['after'] = []; ; ) {
@@ -96,13 +96,13 @@ function describePages({ dialect, kysely }: Opened): void {
       rows.push(...items);
       const last = items.at(-1);
       if (hasMore !== true || last === undefined) return rows;
-      assert.ok(rows.length < 200, 'the walk does not end');
+      assert.ok(rows.length < 200, 'the pages never end');
       after = sort.map(({ column }) => last[column]);
       await between();
     }
   }
 
-  it('walks through the same rows in the same order as one large page', async () => {
+  it('returns the same rows in the same order, page by page, as one large page', async () => {
     await fc.assert(
       fc.asyncProperty(places, sorts, fc.integer({ min: 1, max: 6 }), async (rows, sort, limit) => {
         await fill(rows);
@@ -112,7 +112,7 @@ function describePages({ dialect, kysely }: Opened): void {
     );
   });
 
-  it('neither repeats nor skips a row while others are inserted', async () => {
+  it('neither repeats nor skips rows while others are inserted', async () => {
     await fc.assert(
       fc.asyncProperty(places, places, sorts, async (rows, more, sort) => {
         await fill(rows);
@@ -133,7 +133,7 @@ function describePages({ dialect, kysely }: Opened): void {
     );
   });
 
-  it('counts the whole list on every page, unless the client wants no count', async () => {
+  it('counts the whole list on every page, unless the query does not want a total', async () => {
     await fill([1, 2, 3, 4, 5].map((id) => ({ id, city: 'Ulm', stars: 0, seen: null })));
     const check = async (
       list: Partial<ListQuery<Place>>,
@@ -160,7 +160,7 @@ describe('createPageReader on SQLite', () => {
   after(() => kysely.destroy());
   describePages({ dialect: 'sqlite', kysely });
 
-  it('finds the row after another one by an index, whether the order has one direction or two', async () => {
+  it('uses an index to find the rows after a given one, in orders with one or two directions', async () => {
     await sql`create index places_by_city on places (city, id)`.execute(kysely);
     const plan = async (descending: boolean) => {
       const sort = [{ column: 'city', descending: false } as const, { column: 'id', descending } as const];
@@ -179,7 +179,7 @@ const server = process.env['TEST_POSTGRES_URL'];
 
 describe('createPageReader on PostgreSQL', () => {
   if (server === undefined) {
-    it('is tested where TEST_POSTGRES_URL names a server');
+    it('is tested if TEST_POSTGRES_URL is set');
     return;
   }
   // A temporary table belongs to one connection, and is dropped with it.
@@ -200,37 +200,37 @@ describe('the queries of a page', () => {
   after(() => kysely.destroy());
 
   const check = async (list: Partial<ListQuery<Place>>, total: number, queries: number) => {
-    let asked = 0;
+    let run = 0;
     const counting = kysely.withPlugin({
       transformQuery: ({ node }) => node,
       async transformResult({ result }) {
-        asked += 1;
+        run += 1;
         return result;
       },
     });
     const query = counting.selectFrom('places').selectAll();
     const page = await selectPage({ dialect: 'sqlite', kysely: counting }, query, listOf({ limit: 2, ...list }));
-    assert.deepEqual([page.total, asked], [total, queries]);
+    assert.deepEqual([page.total, run], [total, queries]);
   };
 
-  it('are one when the page is not full, since the list ends there', async () => {
+  it('are one if the page is not full, because the list ends there', async () => {
     await check({ limit: 20 }, 3, 1);
     await check({ offset: 2 }, 3, 1);
     await check({ filters: [{ column: 'city', value: 'x' }] }, 0, 1);
   });
 
-  it('are two when the page is full or past the end, since the total must be counted', async () => {
+  it('are two if the page is full or beyond the end, because the total must be counted', async () => {
     await check({}, 3, 2);
     await check({ offset: 1 }, 3, 2);
     await check({ offset: 9 }, 3, 2);
   });
 
-  it('are prepared once, also when limit and offset change', async () => {
+  it('are prepared once, even when limit and offset change', async () => {
     const connection = new DatabaseSync(':memory:');
     const other = openIn(connection);
     await sql.raw(tableIn('')).execute(other);
     let prepared = 0;
-    // SQLite asks for permissions whenever it prepares a statement.
+    // SQLite calls the authorizer whenever it prepares a statement.
     connection.setAuthorizer(() => {
       prepared += 1;
       return constants.SQLITE_OK;
@@ -245,7 +245,7 @@ describe('the queries of a page', () => {
     await other.destroy();
   });
 
-  it('are compiled once for all lists that differ in nothing but values', async () => {
+  it('are compiled once for all list queries that differ only in values', async () => {
     let compiled = 0;
     const counting = kysely.withPlugin({
       transformQuery({ node }) {
@@ -278,7 +278,7 @@ describe('the queries of a page', () => {
     await check(4, { sort: [{ column: 'id', descending: true }] }, [3], 3);
   });
 
-  it('search in PostgreSQL by its default collation, with the wildcards of LIKE escaped', async () => {
+  it('search with the default collation in PostgreSQL, and escape the wildcards of LIKE', async () => {
     const list = listOf({ limit: 2, search: { text: '5%_\\', columns: ['city', 'seen'] } });
     // Its SQL differs from SQLite's only in the placeholders of parameters.
     const compiled = await compiledFor('postgres', kysely.selectFrom('places').selectAll(), list);

@@ -1,4 +1,4 @@
-/** SQLite files: created where missing, durable, shared with other processes, and refused with a remedy where unusable. */
+/** SQLite files: created if missing, durable, shared with other processes, and reported with a remedy if unusable. */
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,13 +29,13 @@ describe('SQLite', () => {
       if (other?.isOpen) other.close();
     });
 
-    it('creates its file and the directories above, a relative path from the working directory', async () => {
+    it('creates its file and parent directories, relative to the working directory', async () => {
       const path = join(directory, 'a', 'b', 'test.db');
       database = await openDatabase({ url: `sqlite:${relative('.', path)}` });
       assert.ok(existsSync(path));
     });
 
-    it('survives a power cut, lets readers read while it writes, and checks foreign keys', async () => {
+    it('survives a power failure, allows reads during writes, and checks foreign keys', async () => {
       database = await openDatabase({ url: `sqlite:${file}` });
       const pragma = async (name: string) => {
         const { rows } = await sql<Record<string, unknown>>`pragma ${sql.raw(name)}`.execute(database.kysely);
@@ -55,7 +55,7 @@ describe('SQLite', () => {
       await insertion;
     });
 
-    it('waits for another process that migrates the same empty file', async () => {
+    it('waits for another process that is migrating the same empty file', async () => {
       other = new DatabaseSync(file);
       other.exec('pragma journal_mode = WAL; begin immediate');
       const opening = openDatabase({ url: `sqlite:${file}` });
@@ -63,43 +63,43 @@ describe('SQLite', () => {
       database = await opening;
     });
 
-    it('that another process holds for longer is refused with what to wait for', async () => {
+    it('is reported with a hint to wait when another process keeps it locked', async () => {
       other = new DatabaseSync(file);
       other.exec('pragma journal_mode = WAL; begin immediate');
       await assert.rejects(
         openDatabase({ url: `sqlite:${file}`, timeoutMs: 20 }),
-        /database is locked\. Another process writes to it, or changes its tables to this version: start again when/,
+        /database is locked\. Another process is writing to it or upgrading its tables: start again when/,
       );
     });
 
-    describe('that is unusable is refused with its path and the remedy:', () => {
+    describe('is reported with its path and the remedy when it is', () => {
       const refuse = (path: string, reason: RegExp) =>
         assert.rejects(openDatabase({ url: `sqlite:${path}` }), (error) => {
           assert.ok(error instanceof StorageSetupError);
           assert.ok(error.message.includes(path), error.message);
           assert.match(error.message, reason);
-          assert.match(error.message, /Let DATABASE_URL name/);
+          assert.match(error.message, /Set DATABASE_URL to/);
           return true;
         });
 
-      it('a directory that cannot be created', async () => {
+      it('in a directory that cannot be created', async () => {
         writeFileSync(file, '');
         await refuse(join(file, 'test.db'), /EEXIST|ENOTDIR/);
       });
 
-      it('a directory in a place where the system makes none', function () {
+      it('in a directory that the system does not allow, such as /proc', function () {
         if (process.platform !== 'linux') this.skip();
         return refuse('/proc/nowhere/deep/test.db', /ENOENT.*\/proc\/nowhere'/);
       });
 
-      it('a directory in place of a file', () => refuse(directory, /unable to open/));
+      it('a directory', () => refuse(directory, /unable to open/));
 
-      it('a file that is no database', async () => {
+      it('a file of another type', async () => {
         writeFileSync(file, 'not a database at all, '.repeat(100));
         await refuse(file, /not a database/);
       });
 
-      it('a database with tables of another program, which stay as they are', async () => {
+      it('a database of another program, whose tables are not changed', async () => {
         other = new DatabaseSync(file);
         other.exec('create table cars (plate text)');
         await refuse(file, /table cars already exists/);
@@ -111,7 +111,7 @@ describe('SQLite', () => {
       });
     });
 
-    it('shows a prepared read what a statement has just written, in the same turn', async () => {
+    it('shows prepared reads what a statement has just written in the same turn', async () => {
       database = await openDatabase({ url: `sqlite:${file}` });
       const find = database.prepareFirst(database.kysely.selectFrom('accounts').select('name').where('id', '=', ''));
       assert.deepEqual([find('demo'), find('demo')], [undefined, undefined]);
@@ -145,14 +145,14 @@ describe('SQLite', () => {
       writer.close();
     });
 
-    it('opens no transaction for a single read of a turn', async () => {
+    it('does not begin a transaction for a single read in a turn', async () => {
       read();
       assert.equal(reader.isTransaction, false);
       await nextTurn();
       assert.equal(reader.isTransaction, false);
     });
 
-    it('shows the second and all later reads of a turn the same state, and the next turn a new one', async () => {
+    it('shows the same state to the second and later reads of a turn, and a new one to the next turn', async () => {
       read();
       assert.equal(read(), 0);
       writer.exec('update counters set value = 1');
@@ -161,7 +161,7 @@ describe('SQLite', () => {
       assert.deepEqual([read(), read()], [1, 1]);
     });
 
-    it('ends when asked to, so that the next read sees what was written', () => {
+    it('can be ended early, so that the next read sees what was written', () => {
       read();
       read();
       writer.exec('update counters set value = 1');
@@ -180,7 +180,7 @@ describe('SQLite', () => {
   describe('retryWhileBusy', () => {
     const busy = Object.assign(new Error('database is locked'), { code: 'ERR_SQLITE_ERROR', errcode: 5 });
 
-    /** Fails with `error` so many times; returns the pauses and the result or message. */
+    /** Runs a statement that fails `failures` times with `error`. Returns the pauses, and the result or message. */
     const run = async (failures: number, error: Error, timeoutMs = 1000) => {
       const pauses: number[] = [];
       let left = failures;
@@ -194,12 +194,12 @@ describe('SQLite', () => {
       return { pauses, result };
     };
 
-    it('runs again after growing pauses until the file is free', async () => {
+    it('retries after growing pauses until the file is free', async () => {
       assert.deepEqual(await run(0, busy), { pauses: [], result: 'row' });
       assert.deepEqual(await run(3, busy), { pauses: [1, 2, 3], result: 'row' });
     });
 
-    it('throws the last error after its time, and another error at once', async () => {
+    it('throws the last error after the time-out, and any other error immediately', async () => {
       assert.deepEqual(await run(9, busy, 3), { pauses: [1, 2], result: 'database is locked' });
       assert.deepEqual(await run(1, new Error('syntax')), { pauses: [], result: 'syntax' });
     });

@@ -13,7 +13,7 @@ describe('createStatement', () => {
   });
   afterEach(() => database.close());
 
-  it('reads each value from the input, in the order of the SQL, and keeps what is no slot', async () => {
+  it('reads the values of slots from the input, in the order of the SQL, and keeps other values', async () => {
     const run = createStatement<{ readonly a: string; readonly b: number | null }>((slot) => {
       built += 1;
       return sql`select ${slot(({ b }) => b)} as b, ${'constant'} as c, ${slot(({ a }) => a)} as a`;
@@ -28,7 +28,7 @@ describe('createStatement', () => {
     assert.equal(built, 1);
   });
 
-  it('is built once for a shape, and anew for another', async () => {
+  it('builds the query once per shape', async () => {
     const sum = createStatement<readonly number[], { readonly sum: number }>(
       (slot, terms) => {
         built += 1;
@@ -48,7 +48,7 @@ describe('createStatement', () => {
     }
   });
 
-  it('takes queries of the builder, and runs in a transaction', async () => {
+  it('accepts queries of the query builder, and runs in a transaction', async () => {
     const insert = createStatement<string>((slot) => {
       const id = slot((name) => name);
       return database.kysely.insertInto('accounts').values({ id, name: id });
