@@ -62,7 +62,7 @@ export interface RequestHead {
  */
 export type HeadOfRequest = (ctx: Context, trace?: Trace) => RequestHead;
 
-/** Returns a function without side effects. */
+/** Compiles the rules of the mapping. The returned function has no side effects. */
 export function createRequestHead({ mapping, path: basePath, origins, identity }: RequestHeadOptions): HeadOfRequest {
   const { hostRewrite } = mapping;
   const rewrite = createRewrite(mapping);
@@ -206,7 +206,7 @@ export function forwardedHeaders(
 /** The gateway's name in a `Via` (RFC 9110 section 7.6.3). */
 const pseudonym = 'frontdesk';
 
-/** A request that has passed more gateways than this is in a loop. */
+/** A request that has passed more frontdesk gateways than this is in a loop. */
 const hopsMax = 4;
 
 /** Throws `loop-detected`. */

@@ -4,7 +4,7 @@ import { createByteQueue } from '#http';
 import { timedOut } from './failures.ts';
 import { createIdleTimer, type IdleTimer } from './idle-timer.ts';
 
-/** The side of the attempt, which writes the body. */
+/** The writing side, which the attempt uses. */
 export interface ResponseSink {
   /** Returns false to pause the upstream until `resume` is called. */
   readonly write: (chunk: Buffer) => boolean;
@@ -13,7 +13,7 @@ export interface ResponseSink {
   readonly fail: (cause: Error) => void;
 }
 
-/** The side of the caller. Consume the body once, by `whole`, `stream`, `read`, `drain` or `discard`. */
+/** The reading side. Consume the body once, by `whole`, `stream`, `read`, `drain` or `discard`. */
 export interface ResponseBody {
   /** Returns the body if it is complete and has no trailers. */
   readonly whole: () => Buffer | undefined;
@@ -44,7 +44,7 @@ const discardedBytesMax = 64 * 1024;
 const discardIdleMs = 1000;
 const none: readonly Buffer[] = [];
 
-/** `resume` is called some time after `write` has returned false, `abandon` when the rest of the body is not needed. */
+/** Calls `resume` some time after `write` has returned false, and `abandon` if the rest of the body is not needed. */
 export function createResponseBody(resume: () => void, abandon: () => void): ResponseSink & ResponseBody {
   let bufferedBytes = 0;
   let isPaused = false;

@@ -49,7 +49,7 @@ export function backOffMs(retry: number, random: () => number): number {
   return random() * Math.min((2 ** retry - 1) * backOffBaseMs, backOffMsMax);
 }
 
-/** Converts a `Retry-After` in seconds (RFC 9110 section 10.2.3). Ignores dates, because clocks differ. */
+/** Parses a `Retry-After` in seconds to milliseconds (RFC 9110 section 10.2.3). Ignores dates: clocks differ. */
 export function retryAfterMs(value: string | undefined): number | undefined {
   return value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) * 1000 : undefined;
 }

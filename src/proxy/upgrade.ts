@@ -58,7 +58,7 @@ export function switchProtocols(
   joinConnections(upgrade.accept(protocol), connection, idleTimeoutMs);
 }
 
-/** Rejects a protocol that the client did not offer. */
+/** Rejects a switch to any protocol but the requested one. */
 function requireProtocol(expected: string, switched: string | undefined): void {
   if (switched?.trim().toLowerCase() === expected) return;
   throw new Error(`the service switched to ${switched} instead of ${expected}`);

@@ -26,7 +26,7 @@ export function authenticationCases(desk: OpenDesk): void {
       'an empty password': basic('demo:'),
       'credentials without a colon': basic('demo'),
       'credentials that are not base64': 'Basic ???',
-      'nothing after the scheme': 'Basic',
+      'a scheme without credentials': 'Basic',
       'another scheme': basic('demo:demo').replace('Basic', 'Bearer'),
       'a user name in capitals': basic('DEMO:demo'),
     })) {

@@ -58,7 +58,7 @@ function preconditionCases(client: BookingClient): void {
 function statusCases(client: BookingClient): void {
   const newOffer = async () => ({ offer: await client.scarcest(), stay: client.nextStay() });
 
-  it('to cancelled gives the refund of its policy and frees the unit', async () => {
+  it('to cancelled makes the refund of its policy and frees the unit', async () => {
     const { offer, stay } = await newOffer();
     for (const hold of [true, false]) {
       const booking = await client.book({ ...offer.request, ...stay, hold });

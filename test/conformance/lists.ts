@@ -54,7 +54,7 @@ export function listCases(desk: OpenDesk): void {
         ['after=start&sort=-id', '&sort=-id', 'offset'],
         ['total=false', '', 'total'],
       ] as const) {
-        it(`link onwards without ${absent} or a last page: ${first}`, async () => {
+        it(`continue without ${absent} or a last page: ${first}`, async () => {
           const pages = await follow(`${path}?${first}&limit=2`, 'next');
           assert.deepEqual(idsOf(...pages), idsOf(await list(`${path}?limit=100${all}`)));
           for (const { links, ...page } of pages)

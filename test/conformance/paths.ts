@@ -82,7 +82,7 @@ export function pathCases(desk: OpenDesk): void {
     function check(path: string, write?: 'post' | 'patch'): void {
       const allow = ['GET', 'HEAD', 'OPTIONS', ...(write === undefined ? [] : [write.toUpperCase()])].join(', ');
 
-      it(`of ${path} are ${allow}, and HEAD responds like GET without the body`, async () => {
+      it(`are limited to ${allow} at ${path}, where HEAD responds like GET without the body`, async () => {
         for (const method of (['post', 'put', 'patch', 'delete'] as const).filter((other) => other !== write)) {
           const { body } = await callAsDemo(desk, path, method).expect(405).expect('Allow', allow);
           assert.deepEqual([body.code, body.message], [405, '405: Method Not Allowed']);

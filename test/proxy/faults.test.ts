@@ -20,7 +20,7 @@ const ok = 'HTTP/1.1 200 OK\r\n';
 /** Misbehaviour before a response, and the error code that is logged. A string is sent, and the connection closed. */
 const beforeResponse: readonly [code: string, how: string, misbehave: string | ((socket: Socket) => void)][] = [
   ['UND_ERR_SOCKET', 'closes the connection', ''],
-  ['UND_ERR_SOCKET', 'closes it within the headers', `${ok}X-A: b\r\n`],
+  ['UND_ERR_SOCKET', 'closes the connection within the headers', `${ok}X-A: b\r\n`],
   ['ECONNRESET', 'resets the connection', (socket) => socket.resetAndDestroy()],
   ['ETIMEDOUT', 'sends nothing', () => {}],
   ['ETIMEDOUT', 'sends one byte at a time', (socket) => trickle(socket, `${ok}X-A: ${'a'.repeat(100)}`)],
@@ -43,7 +43,7 @@ const beforeResponse: readonly [code: string, how: string, misbehave: string | (
   ],
   ['UND_ERR_HEADERS_OVERFLOW', 'sends a huge header', (socket) => socket.write(`${ok}X-A: ${'a'.repeat(20_000)}\r\n`)],
   ['UND_ERR_HEADERS_OVERFLOW', 'sends many headers', (socket) => socket.write(`${ok}${'X-A: a\r\n'.repeat(5000)}`)],
-  ['UND_ERR_SOCKET', 'sends 100 Continue, which was not requested', 'HTTP/1.1 100 Continue\r\n\r\n'],
+  ['UND_ERR_SOCKET', 'sends a 100 Continue that was not requested', 'HTTP/1.1 100 Continue\r\n\r\n'],
   [
     'UND_ERR_SOCKET',
     'switches protocols',
@@ -112,7 +112,7 @@ describe('a misbehaving service', () => {
   before(() => import('undici'));
 
   for (const [code, how, misbehave] of beforeResponse) {
-    it(`that ${how} causes ${code}`, async () => {
+    it(`causes ${code} when it ${how}`, async () => {
       const { upstream, requested } = await startMisbehaving(misbehave);
       const edge = await startEdgeTo(upstream, { mapping: { timeoutMs: code === 'ETIMEDOUT' ? 50 : 5000 } });
       const failed = await send(edge);
@@ -153,7 +153,7 @@ describe('a misbehaving service', () => {
   });
 
   for (const [how, misbehave] of inBody) {
-    it(`with a body that ${how} breaks the client's connection`, async () => {
+    it(`breaks the client's connection when its body ${how}`, async () => {
       const { upstream, requested } = await startMisbehaving(misbehave);
       const edge = await startEdgeTo(upstream);
       const { response } = await send(edge);

@@ -92,7 +92,7 @@ describe('a service over HTTP', () => {
   checkResponse('an error for HEAD', (res) => res.writeHead(404).end(), 'http/1.1 404 not found\n\n', 'HEAD');
 
   function checkLocation(location: (host?: string) => string, expected: string, mapping: Partial<Mapping> = {}) {
-    it(`redirects the client to ${expected} with ${location('<its Host>')} (${JSON.stringify(mapping)})`, async () => {
+    it(`redirects the client to ${expected} for Location: ${location('<its Host>')} (${JSON.stringify(mapping)})`, async () => {
       const { client } = await setUp(
         (res) => res.writeHead(308, { Location: location(res.req.headers.host) }).end(),
         mapping,

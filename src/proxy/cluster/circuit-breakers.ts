@@ -42,10 +42,10 @@ export function createCircuitBreakers(service: string, limits: Limits): CircuitB
 
   /** Describes the limit that one more request would exceed. */
   function exceededLimit(address: AddressLoad, isUpgrade: boolean): string | undefined {
-    if (isUpgrade && counts.activeUpgrades >= maxUpgrades) return `max_upgrades: ${maxUpgrades}`;
-    if (counts.activeRequests >= maxRequests) return `max_requests: ${maxRequests}`;
+    if (isUpgrade && counts.activeUpgrades >= maxUpgrades) return `max_upgrades (${maxUpgrades})`;
+    if (counts.activeRequests >= maxRequests) return `max_requests (${maxRequests})`;
     if (address.activeRequests < maxConnections || pending < maxPendingRequests) return undefined;
-    return `max_pending_requests: ${maxPendingRequests}`;
+    return `max_pending_requests (${maxPendingRequests})`;
   }
 
   return Object.freeze({
@@ -53,7 +53,7 @@ export function createCircuitBreakers(service: string, limits: Limits): CircuitB
       const limit = exceededLimit(address, isUpgrade);
       if (limit !== undefined) {
         counts.overflows += 1;
-        throw new CircuitOpen(`${service} has reached its limit ${limit}`);
+        throw new CircuitOpen(`${service} has reached ${limit}`);
       }
       if (isUpgrade) {
         address.activeUpgrades += 1;

@@ -59,7 +59,7 @@ export interface OpenCluster {
   readonly destroy: () => void;
 }
 
-/** Opens no connection before the first attempt or health check. Neither does a snapshot. */
+/** Connects lazily: only attempts and health checks open connections. */
 export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster {
   const { service, outlierDetection } = spec;
   const { clock, logger, withoutTracing } = parts;

@@ -139,7 +139,7 @@ function watchEndpoint(
     const nowMs = clock();
     if (!isEjected(outlier, nowMs)) return;
     endEjection(outlier, nowMs);
-    logger.info({ service, origin }, 'address ejection ended: its health check passes');
+    logger.info({ service, origin }, 'ejection ended: the address passes its health check');
   }
   return watchHealth({ origin, serverName }, check, { random, timer, onChange, onPass });
 }

@@ -28,7 +28,7 @@ export function createPool(options: ConnectionOptions, connectionsMax: number): 
     send(connection, request, () => onFree(connection));
   }
 
-  /** Also called after an upgrade, which has detached the connection's socket: it may open another. */
+  /** Also called after an upgrade, which detaches the socket from the connection. The connection can open another. */
   function onFree(connection: Connection): void {
     if (connection.request === undefined) return;
     connection.request = undefined;

@@ -59,9 +59,9 @@ describe('circuit breakers', () => {
     );
   });
 
-  function check(what: string, fields: Parameters<typeof breakersOf>[0], activeRequests: number, expected: number) {
-    it(`allow ${expected} concurrent retries ${what}`, () => {
-      const breakers = createCircuitBreakers('hotel', breakersOf(fields));
+  function checkRetries(maxRetries: number, activeRequests: number, expected: number) {
+    it(`allow ${expected} retries for ${activeRequests} active requests and max_retries ${maxRetries}`, () => {
+      const breakers = createCircuitBreakers('hotel', breakersOf({ maxRetries }));
       const load = { ...idle };
       for (let count = 0; count < activeRequests; count += 1) breakers.acquire(load);
       let taken = 0;
@@ -79,8 +79,8 @@ describe('circuit breakers', () => {
     assert.equal(breakers.counts.activeRetries, 1);
   });
 
-  check('with few active requests', { maxRetries: 100 }, 4, 3);
-  check('with many active requests, of which they are a fifth', { maxRetries: 100 }, 52, 10);
-  check('up to the configured maximum', { maxRetries: 5 }, 100, 5);
-  check('with a maximum of 0', { maxRetries: 0 }, 100, 0);
+  checkRetries(100, 4, 3);
+  checkRetries(100, 52, 10);
+  checkRetries(5, 100, 5);
+  checkRetries(0, 100, 0);
 });

@@ -160,7 +160,7 @@ describe('a cluster of one address', () => {
       return attempt;
     };
     const [first] = [await upgrade(), await upgrade()];
-    await assert.rejects(upgrade(), { code: 'OVERFLOW', message: 'hotel has reached its limit max_upgrades: 2' });
+    await assert.rejects(upgrade(), { code: 'OVERFLOW', message: 'hotel has reached max_upgrades (2)' });
     const { activeRequests, activeUpgrades, circuit, overflows } = cluster.snapshot();
     assert.deepEqual([activeRequests, activeUpgrades, circuit, overflows], [0, 2, 'open', 1]);
     cluster.attempt().release();

@@ -77,7 +77,7 @@ describe('an HTTPS service', () => {
   }
 
   function check(serverName: string | undefined, expected: readonly string[]) {
-    it(`with the name ${serverName} returns ${expected.join(', ')} for two values of Host`, async () => {
+    it(`with the name ${serverName} results in ${expected.join(', ')} for two values of Host`, async () => {
       setDefaultCACertificates([...trusted, certificate?.cert ?? '']);
       assert.deepEqual(await askAs(serverName), expected);
     });

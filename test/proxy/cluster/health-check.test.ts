@@ -137,7 +137,7 @@ describe('a health check', () => {
     assert.deepEqual(healthOf(cluster), ['ejected', 'healthy']);
     await next(check.intervalMs);
     while (healthOf(cluster).includes('ejected')) await next(0);
-    assert.equal(logged.at(-1), 'address ejection ended: its health check passes');
+    assert.equal(logged.at(-1), 'ejection ended: the address passes its health check');
   });
 
   it('follows the addresses of its service even without traffic', async () => {
