@@ -12,12 +12,12 @@ export interface Attempt {
   /**
    * Works like undici's `dispatch`. Call it only once. Connecting is the only step with a time-out. A caller that gives
    * up before `onRequestStart` must release the slot, and must abort the request if `onRequestStart` is called anyway.
-   * `fresh` forces a new connection, for use after a reused connection has failed.
+   * `isFresh` forces a new connection, for use after a reused connection has failed.
    */
   readonly dispatch: (
     options: Dispatcher.DispatchOptions,
     handler: Dispatcher.DispatchHandler,
-    connection?: 'fresh' | undefined,
+    isFresh?: boolean,
   ) => void;
   /**
    * True when the request was sent on a connection that was already open. A reset before any response may then mean
@@ -161,7 +161,7 @@ export function startAttempt(
       else if (abandonReason === undefined) onFailure(cause, stage);
     },
   };
-  attempt.dispatch(options, handler, isFresh ? 'fresh' : undefined);
+  attempt.dispatch(options, handler, isFresh);
   return abandon;
 }
 

@@ -58,7 +58,7 @@ export async function ask(
 export function exchangeOn(
   attempt: Attempt,
   options: Partial<Dispatcher.DispatchOptions> = {},
-  connection?: 'fresh',
+  isFresh?: boolean,
 ): Promise<Asked> {
   const chunks: Buffer[] = [];
   let status = 0;
@@ -81,7 +81,7 @@ export function exchangeOn(
           reject(Object.assign(cause, { isReused: attempt.isReused() }));
         },
       },
-      connection,
+      isFresh,
     );
   });
 }

@@ -85,8 +85,8 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
     let isReleased = false;
     return {
       origin: endpoint.origin,
-      dispatch(options, handler, connection) {
-        request = createPooledRequest(options, handler, connection === 'fresh', withoutTracing);
+      dispatch(options, handler, isFresh = false) {
+        request = createPooledRequest(options, handler, isFresh, withoutTracing);
         endpoint.pool.run(request);
       },
       isReused: () => request !== undefined && usedOpenSocket(request),

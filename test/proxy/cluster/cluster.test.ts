@@ -128,9 +128,9 @@ describe('a cluster of one address', () => {
   it('opens a fresh connection if one is required, within its limit', async () => {
     const upstream = await startPatientUpstream();
     const cluster = openCluster([upstream.origin], oneConnection);
-    const pending = [undefined, 'fresh', 'fresh'].map((connection) => {
+    const pending = [false, true, true].map((isFresh) => {
       const attempt = cluster.attempt();
-      return exchangeOn(attempt, {}, connection as 'fresh').finally(attempt.release);
+      return exchangeOn(attempt, {}, isFresh).finally(attempt.release);
     });
     await upstream.respondNext(3);
     for (const { isReused } of await Promise.all(pending)) assert.equal(isReused, false);
