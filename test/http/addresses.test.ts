@@ -9,10 +9,10 @@ import { bodyOf, withServer } from './raw-exchange.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** Where the connections of supertest come from. */
+/** The source addresses of supertest's connections. */
 const loopback = ['127.0.0.0/8', '::1'];
 
-/** Answers with everything that the addresses say of the request. */
+/** Responds with the results of all functions of `Addresses`. */
 function handlerOf(options: AddressOptions) {
   const addresses = createAddresses(options);
   const app = new Koa().use(({ req, response }) => {
@@ -34,7 +34,7 @@ const forwarded = {
   'x-forwarded-prefix': '/travel/',
 };
 
-const ownEnd = {
+const fromConnection = {
   trusts: false,
   publicHost: { scheme: 'http', host: 'desk.test:8080' },
   origin: 'http://desk.test:8080',
@@ -47,7 +47,7 @@ describe('createAddresses', () => {
   for (const trustedProxies of [[], ['10.0.0.0/8']])
     it(`ignores forwarded headers when the peer is not a trusted proxy of [${trustedProxies}]`, async () => {
       const sender = { network: '127.0.0.1/32', isShared: true };
-      const expected = { ...ownEnd, client: '127.0.0.1', sender, prefix: '' };
+      const expected = { ...fromConnection, client: '127.0.0.1', sender, prefix: '' };
       assert.deepEqual(await addressesOf({ trustedProxies }, forwarded), expected);
     });
 
@@ -94,7 +94,7 @@ describe('createAddresses', () => {
       assert.equal((await addressesOf({ trustedProxies }, { 'x-forwarded-for': header }))['client'], expected, header);
   });
 
-  describe('the sender', () => {
+  describe('sender', () => {
     const shared = { trustedProxies: ['10.0.0.0/8'] };
     const senderOf = (peer: string, forwardedFor?: string) =>
       createAddresses(shared).sender({
@@ -105,26 +105,32 @@ describe('createAddresses', () => {
     for (const [what, peer, forwardedFor, network, isShared] of [
       ['a client', '203.0.113.7', undefined, '203.0.113.7/32', false],
       ['a client behind a trusted proxy', '10.0.0.1', '203.0.113.7', '203.0.113.7/32', false],
-      ['one that makes up hops before a trusted proxy', '10.0.0.1', '192.0.2.1, 203.0.113.7', '203.0.113.7/32', false],
-      ['a trusted proxy that names no client', '10.0.0.1', undefined, '10.0.0.1/32', true],
+      [
+        'a client that forges hops before a trusted proxy',
+        '10.0.0.1',
+        '192.0.2.1, 203.0.113.7',
+        '203.0.113.7/32',
+        false,
+      ],
+      ['a trusted proxy without X-Forwarded-For', '10.0.0.1', undefined, '10.0.0.1/32', true],
       ['a proxy that is not trusted', '203.0.113.7', '192.0.2.1', '203.0.113.7/32', true],
       ['loopback', '127.0.0.1', undefined, '127.0.0.1/32', true],
-      ['loopback in IPv6', '::1', undefined, '::/64', true],
-      ['loopback in a dual-stack socket', '::ffff:127.0.0.1', undefined, '127.0.0.1/32', true],
-      ['IPv6', '2001:db8:1:2:3:4:5:6', undefined, '2001:db8:1:2::/64', false],
-      ['the same network', '2001:DB8:1:2::f', undefined, '2001:db8:1:2::/64', false],
-      ['zeros in the middle', '2001:db8::7', undefined, '2001:db8::/64', false],
-      ['zeros at the end', '2001:db8:1::', undefined, '2001:db8:1::/64', false],
-      ['an IPv4 address at the end', '64:ff9b::192.0.2.1', undefined, '64:ff9b::/64', false],
-      ['a zone', 'fe80::1%eth0', undefined, 'fe80::/64', false],
+      ['IPv6 loopback', '::1', undefined, '::/64', true],
+      ['loopback on a dual-stack socket', '::ffff:127.0.0.1', undefined, '127.0.0.1/32', true],
+      ['an IPv6 address', '2001:db8:1:2:3:4:5:6', undefined, '2001:db8:1:2::/64', false],
+      ['another address of the same network', '2001:DB8:1:2::f', undefined, '2001:db8:1:2::/64', false],
+      ['an address with zeros in the middle', '2001:db8::7', undefined, '2001:db8::/64', false],
+      ['an address with trailing zeros', '2001:db8:1::', undefined, '2001:db8:1::/64', false],
+      ['an IPv6 address that ends with an IPv4 address', '64:ff9b::192.0.2.1', undefined, '64:ff9b::/64', false],
+      ['an address with a zone', 'fe80::1%eth0', undefined, 'fe80::/64', false],
       ['no address', '', undefined, '', false],
     ] as const)
-      it(`is read of ${what}`, () => {
+      it(`returns the network of ${what}`, () => {
         assert.deepEqual(senderOf(peer, forwardedFor), { network, isShared });
       });
   });
 
-  it('reads the host in lower case and without its port, also beside a public URL', async () => {
+  it('returns the host in lower case and without its port, also if a public URL is set', async () => {
     const options = { trustedProxies: loopback, publicUrl: 'https://public.example' };
     for (const [name, value, expected] of [
       ['host', 'API.Example.com', 'api.example.com'],
@@ -140,7 +146,7 @@ describe('createAddresses', () => {
       assert.equal((await addressesOf(options, { [name]: value }))['host'], expected, value);
   });
 
-  it('reads the authority as it was written, and none that no URL can have', async () => {
+  it('returns the authority as it was sent, and undefined for one that is not valid in a URL', async () => {
     for (const [name, value, expected] of [
       ['host', 'API.Example.com:8080', 'API.Example.com:8080'],
       ['host', '[2001:DB8::7]', '[2001:DB8::7]'],
@@ -154,8 +160,8 @@ describe('createAddresses', () => {
       assert.equal((await addressesOf({ trustedProxies: loopback }, { [name]: value }))['authority'], expected, value);
   });
 
-  describe('the origin', () => {
-    const ownAddress = /^http:\/\/127\.0\.0\.1:\d+$/;
+  describe('origin', () => {
+    const localAddress = /^http:\/\/127\.0\.0\.1:\d+$/;
 
     it('is the scheme and the host of the request, if they are valid', async () => {
       for (const [name, value, expected] of [
@@ -171,26 +177,26 @@ describe('createAddresses', () => {
         assert.equal((await addressesOf({ trustedProxies: loopback }, { [name]: value }))['origin'], expected, value);
     });
 
-    it('is the address of our end of the connection when Host is invalid', async () => {
+    it('is the local address of the connection when Host is invalid', async () => {
       const invalid = ['/path', '?x', '#x', '\\x', ':port'].map((end) => `evil.example${end}`);
       for (const host of [...invalid, 'user@evil.example', '"><script>'])
-        assert.match(String((await addressesOf({ trustedProxies: loopback }, { host }))['origin']), ownAddress, host);
+        assert.match(String((await addressesOf({ trustedProxies: loopback }, { host }))['origin']), localAddress, host);
     });
 
-    it('is the address of our end of the connection when an HTTP/1.0 client sends no Host', async () => {
+    it('is the local address of the connection when an HTTP/1.0 client sends no Host', async () => {
       await withServer({ handler: handlerOf({}) }, async ({ send }) => {
-        assert.match(JSON.parse(bodyOf(await send('GET / HTTP/1.0\r\n\r\n'))).origin, ownAddress);
+        assert.match(JSON.parse(bodyOf(await send('GET / HTTP/1.0\r\n\r\n'))).origin, localAddress);
       });
     });
 
-    it('is the public URL without its slash at the end, for any request', async () => {
+    it('is the public URL without its trailing slash, for any request', async () => {
       const options = { publicUrl: 'https://api.example.com/', trustedProxies: loopback };
       const { origin } = await addressesOf(options, { 'x-forwarded-host': 'other.example' });
       assert.equal(origin, 'https://api.example.com');
     });
   });
 
-  it('reads a prefix only when it is a plain path', async () => {
+  it('accepts a prefix only if it is a plain path', async () => {
     for (const [header, expected] of [
       ['/travel', '/travel'],
       ['/travel/v1', '/travel/v1'],
@@ -203,7 +209,7 @@ describe('createAddresses', () => {
     }
   });
 
-  it('takes the path of the public URL for the prefix, unless a trusted proxy names one', async () => {
+  it('uses the path of the public URL as the prefix, unless a trusted proxy sends one', async () => {
     const options = { publicUrl: 'https://api.example.com/shop/', trustedProxies: loopback };
     for (const [header, expected] of [
       ['', '/shop'],
@@ -218,7 +224,7 @@ describe('createAddresses', () => {
   describe('trustedProxies', () => {
     const from = (remoteAddress: string | undefined) => ({ socket: { remoteAddress } }) as unknown as IncomingMessage;
 
-    it('are addresses and ranges, of IPv4 and IPv6', () => {
+    it('accept IPv4 and IPv6 addresses and ranges', () => {
       for (const [trustedProxies, peer, expected] of [
         [[], '127.0.0.1', false],
         [['10.0.0.1'], '10.0.0.1', true],
@@ -240,7 +246,7 @@ describe('createAddresses', () => {
         assert.equal(createAddresses({ trustedProxies }).trusts(from(peer)), expected, `${trustedProxies}: ${peer}`);
     });
 
-    it('refuse an entry that is neither, and name it', () => {
+    it('reject any other entry and name it', () => {
       const ranges = ['', '33', '-1', '8.5', '0x8', '8/8'].map((bits) => `10.0.0.0/${bits}`);
       for (const entry of ['', 'loopback', '10.0.0', ...ranges, '::1/129']) {
         const message = `"${entry}" is neither an IP address nor a CIDR range`;
@@ -250,9 +256,9 @@ describe('createAddresses', () => {
   });
 });
 
-describe('a masked address', () => {
+describe('maskAddress', () => {
   for (const [address, ipv4, ipv6, expected] of [
-    // As Envoy's own tests of masked_remote_address have them.
+    // From Envoy's tests of masked_remote_address.
     ['10.0.0.1', 32, 128, '10.0.0.1/32'],
     ['10.0.0.1', 16, 128, '10.0.0.0/16'],
     ['2001:abcd:ef01:2345:6789:abcd:ef01:234', 32, 128, '2001:abcd:ef01:2345:6789:abcd:ef01:234/128'],
@@ -267,14 +273,14 @@ describe('a masked address', () => {
     ['fe80::1%eth0', 32, 64, 'fe80::/64'],
     ['', 32, 64, ''],
   ] as const)
-    it(`of "${address}" with ${ipv4} and ${ipv6} bits is "${expected}"`, () =>
+    it(`returns "${expected}" for "${address}" with ${ipv4} and ${ipv6} bits`, () =>
       assert.equal(maskAddress(address, { ipv4, ipv6 }), expected));
 
   for (const [type, address, length] of [
     ['ipv4', fc.ipV4(), fc.nat(32)],
     ['ipv6', fc.ipV6().filter((one) => !/^::ffff:/i.test(one)), fc.nat(128)],
   ] as const)
-    it(`is that of all addresses of the network, and of no other, as Node reads networks of ${type}`, () => {
+    it(`returns the same network for exactly the addresses that Node's BlockList puts into it (${type})`, () => {
       fc.assert(
         fc.property(address, address, length, (one, other, bits) => {
           const mask = (some: string) => maskAddress(some, { ipv4: bits, ipv6: bits });

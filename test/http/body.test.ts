@@ -9,7 +9,7 @@ import { withServer } from './raw-exchange.ts';
 
 const bytesMax = 65_536;
 
-/** Answers with the body that it read. */
+/** Responds with the body that it read. */
 function echo(before: Middleware = (_ctx, next) => next()) {
   const app = new Koa()
     .use(createProblemResponses())
@@ -23,29 +23,29 @@ function echo(before: Middleware = (_ctx, next) => next()) {
 const post = (type = 'application/json', handler = echo()) => request(handler).post('/').set('Content-Type', type);
 
 describe('readJsonBody', () => {
-  it('says in Accept-Patch what a PATCH may be', async () => {
+  it('lists the media type for PATCH in Accept-Patch', async () => {
     const patch = request(echo()).patch('/').set('Content-Type', 'text/plain');
     await patch.send('{}').expect(415).expect('Accept-Patch', 'application/json');
   });
 
-  it('refuses a content coding', async () => {
+  it('rejects a content coding', async () => {
     const packed = post().set('Content-Encoding', 'gzip');
     packed.write(gzipSync('{}'));
     await packed.expect(415).expect('Accept', 'application/json').expect('Accept-Encoding', 'identity');
     await post().set('Content-Encoding', 'identity').send('{}').expect(200);
   });
 
-  it('says that a body is missing, whatever its type', async () => {
+  it('reports a missing body whatever its type', async () => {
     for (const type of ['application/json', 'text/plain'])
       assert.match((await post(type).expect(400)).body.detail, /missing/);
   });
 
-  it('refuses a transfer coding that Node lets pass', () => {
+  it('rejects a transfer coding that Node lets through', () => {
     assert.equal(hasBody({ 'transfer-encoding': 'Chunked' }, 10), true);
     assert.throws(() => hasBody({ 'transfer-encoding': 'gzip, chunked' }, 10), { slug: 'bad-request' });
   });
 
-  it('counts the bytes of a body without a length, and the client receives the answer', async () => {
+  it('rejects a chunked body that is too large, and the client receives the response', async () => {
     const chunk = `2000\r\n${' '.repeat(0x2000)}\r\n`;
     const head = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';
     await withServer({ handler: echo() }, async ({ send }) => {
@@ -55,7 +55,7 @@ describe('readJsonBody', () => {
     });
   });
 
-  it('reads a body of which a stage has read the beginning, or all, and put it back', async () => {
+  it('reads a body that a stage has read, partly or completely, and put back', async () => {
     for (const peeked of [1, bytesMax]) {
       const before: Middleware = async (ctx, next) => {
         await readAuthBody(ctx, { maxBytes: peeked, allowPartial: true });
@@ -69,7 +69,7 @@ describe('readJsonBody', () => {
     }
   });
 
-  it('reads what the parser of a host kept, and answers 500 when it kept nothing', async () => {
+  it('reads the rawBody of a host application, and responds with 500 without one', async () => {
     const sendTo = (keep: (text: string) => unknown, place: 'request' | 'req' = 'request') => {
       const before: Middleware = async (ctx, next) => {
         const chunks = await ctx.req.toArray();
@@ -80,7 +80,7 @@ describe('readJsonBody', () => {
     };
     await sendTo((text) => text).expect(200, { read: { a: 1 } });
     await sendTo((text) => Buffer.from(text)).expect(200, { read: { a: 1 } });
-    // As a `verify` of Express's parsers keeps it.
+    // Stored by a `verify` function of Express's parsers.
     await sendTo((text) => Buffer.from(text), 'req').expect(200, { read: { a: 1 } });
     await sendTo(() => undefined).expect(500);
   });
@@ -89,7 +89,7 @@ describe('readJsonBody', () => {
     `${open.repeat(levels)}1${close.repeat(levels)}`;
   const keys = (count: number) => `{${Array.from({ length: count }, (_, index) => `"${index}":1`).join()}}`;
   const check = (what: string, body: string, status: number, expected: RegExp = /"read":/) =>
-    it(`answers ${status} to a body ${what}`, () => post().send(body).expect(status).expect(expected));
+    it(`responds with ${status} to a body ${what}`, () => post().send(body).expect(status).expect(expected));
 
   check('of 64 KiB', '{}'.padEnd(65_536), 200);
   check('longer than 64 KiB', '{}'.padEnd(65_537), 413, /may have 65536 bytes at most/);
@@ -97,7 +97,7 @@ describe('readJsonBody', () => {
   check('with arrays of 33 levels', nested(33, ['[', ']']), 400, /at most 32 levels deep/);
   check('with objects of 32 levels', nested(32, ['{"a":', '}']), 200);
   check('with objects of 33 levels', nested(33, ['{"a":', '}']), 400, /at most 32 levels deep/);
-  check('with 60,000 brackets that are never closed', '['.repeat(60_000), 400, /at most 32 levels deep/);
+  check('with 60,000 unclosed brackets', '['.repeat(60_000), 400, /at most 32 levels deep/);
   check('with 1,000 keys', keys(1000), 200);
   check('with 1,001 keys', keys(1001), 400, /at most 1000 keys/);
   check('with 1,001 keys in two objects', `[${keys(500)},${keys(501)}]`, 400, /at most 1000 keys/);
@@ -127,7 +127,7 @@ function faultsOf(body: unknown): readonly Fault[] {
 const pointersOf = (body: unknown) => faultsOf(body).map(({ pointer }) => pointer);
 
 describe('createBodySchema', () => {
-  it('lists each fault with a JSON pointer, at any depth, and says whether a field is missing', () => {
+  it('lists each fault with a JSON pointer at any depth, and reports missing fields', () => {
     const body = { nights: 0, guest: { age: 'old' }, tags: ['a', 5] };
     assert.deepEqual(pointersOf(body).toSorted(), ['/guest/age', '/name', '/nights', '/tags/1']);
     assert.deepEqual(faultsOf({}), [{ pointer: '/name', detail: 'is missing' }]);
@@ -135,7 +135,7 @@ describe('createBodySchema', () => {
     for (const whole of [null, [], 'text', 5]) assert.deepEqual(pointersOf(whole), ['']);
   });
 
-  it('refuses unknown fields, and lists the known ones', () => {
+  it('rejects unknown fields and lists the known ones', () => {
     const [fault] = faultsOf({ name: 'a', nigths: 2 });
     assert.deepEqual(fault, { pointer: '/nigths', detail: 'is not a known field; known: name, nights, guest, tags' });
     for (const name of ['__proto__', 'constructor', 'toString']) {
@@ -144,13 +144,13 @@ describe('createBodySchema', () => {
     }
   });
 
-  it('refuses text that a database cannot store', () => {
+  it('rejects text that a database cannot store', () => {
     for (const name of ['a\0b', '\ud800', 'x\udc00y']) assert.deepEqual(pointersOf({ name }), ['/name']);
     assert.deepEqual(pointersOf({ name: 'a', tags: ['\0'] }), ['/tags/0']);
     assert.deepEqual(checkBody({ name: '\u{1f600}' }), { name: '\u{1f600}' });
   });
 
-  it('lists 20 faults at most, with short names', () => {
+  it('lists at most 20 faults, with shortened names', () => {
     const names = Array.from({ length: 5000 }, (_, index) => [`${'long'.repeat(200)}${index}`, 1]);
     const faults = faultsOf(Object.fromEntries(names));
     assert.equal(faults.length, 20);

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { createByteQueue } from '#http';
 
-describe('a queue of bytes', () => {
-  it('gives back what came, in its order', () => {
+describe('createByteQueue', () => {
+  it('returns all bytes in order', () => {
     const lengths = fc.array(fc.oneof(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 1000, max: 5000 })), {
       maxLength: 80,
     });
@@ -22,7 +22,7 @@ describe('a queue of bytes', () => {
     );
   });
 
-  it('keeps 60,000 single bytes in a few buffers', () => {
+  it('stores 60,000 single bytes in a few buffers', () => {
     const queue = createByteQueue();
     for (let count = 0; count < 60_000; count += 1) queue.add(Buffer.from('x'));
     assert.ok(queue.take().length < 40);

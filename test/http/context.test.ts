@@ -13,14 +13,14 @@ function appOf(...middleware: readonly Middleware[]): Koa {
   return app;
 }
 
-const answerBase: Middleware = (ctx) => {
+const sendBase: Middleware = (ctx) => {
   ctx.body = { basePath: requestContext(ctx).basePath, publicBase: publicBase(ctx) };
 };
 
-const opened = () => createRequestContext(createAddresses());
+const openContext = () => createRequestContext(createAddresses());
 
 describe('createRequestContext', () => {
-  const handler = appOf(opened(), (ctx) => {
+  const handler = appOf(openContext(), (ctx) => {
     ctx.body = requestContext(ctx).requestId;
   }).callback();
 
@@ -29,8 +29,8 @@ describe('createRequestContext', () => {
       await request(handler).get('/').set('X-Request-Id', id).expect('X-Request-Id', id).expect(200, id);
   });
 
-  it('trusts no proxy without addresses', async () => {
-    const app = appOf(createRequestContext(), answerBase).callback();
+  it('trusts no proxy by default', async () => {
+    const app = appOf(createRequestContext(), sendBase).callback();
     await request(app)
       .get('/')
       .set({ Host: 'desk.test', 'X-Forwarded-Host': 'evil.test', 'X-Forwarded-Prefix': '/evil' })
@@ -45,41 +45,41 @@ describe('createRequestContext', () => {
     }
   });
 
-  it('does not pass on requests whose client disconnected while a host before it was slow', async () => {
+  it('drops requests whose client disconnected while the host application was busy', async () => {
     const waiting = 3;
-    const [left, all, over] = [createSignal(), createSignal(), createSignal()];
-    let asked = 0;
+    const [disconnected, allArrived, allEnded] = [createSignal(), createSignal(), createSignal()];
+    let arrived = 0;
     let ended = 0;
-    let begun = 0;
+    let passedOn = 0;
     const host = appOf(
       async (_ctx, next) => {
-        asked += 1;
-        if (asked === waiting) all.give();
-        await left.given;
+        arrived += 1;
+        if (arrived === waiting) allArrived.give();
+        await disconnected.given;
         await next();
         ended += 1;
-        if (ended === waiting) over.give();
+        if (ended === waiting) allEnded.give();
       },
-      opened(),
+      openContext(),
       () => {
-        begun += 1;
+        passedOn += 1;
       },
     );
     await withServer({ handler: host.callback() }, async ({ server, open }) => {
-      server.once('connection', (socket) => socket.once('close', () => setImmediate(left.give)));
-      const leaving = open();
-      leaving.write('GET / HTTP/1.1\r\nHost: desk.test\r\n\r\n'.repeat(waiting));
-      await all.given;
-      leaving.destroy();
-      await over.given;
+      server.once('connection', (peer) => peer.once('close', () => setImmediate(disconnected.give)));
+      const socket = open();
+      socket.write('GET / HTTP/1.1\r\nHost: desk.test\r\n\r\n'.repeat(waiting));
+      await allArrived.given;
+      socket.destroy();
+      await allEnded.given;
     });
-    assert.deepEqual([ended, begun], [waiting, 0]);
+    assert.deepEqual([ended, passedOn], [waiting, 0]);
   });
 });
 
 describe('requestContext', () => {
-  it('serves an app that runs without createRequestContext, and then trusts no proxy', async () => {
-    await request(appOf(answerBase).callback())
+  it('works without createRequestContext and then trusts no proxy', async () => {
+    await request(appOf(sendBase).callback())
       .get('/')
       .set('Host', 'desk.test')
       .set('X-Forwarded-Host', 'evil.example')
@@ -87,7 +87,7 @@ describe('requestContext', () => {
   });
 });
 
-describe('the base path', () => {
+describe('basePath', () => {
   async function check(handler: RequestListener, expected: string, ...targets: readonly string[]) {
     await withServer({ handler }, async ({ send }) => {
       for (const target of targets) {
@@ -99,20 +99,20 @@ describe('the base path', () => {
   }
 
   it('is empty when nothing is mounted', async () => {
-    const handler = appOf(opened(), createSafePath(), answerBase).callback();
+    const handler = appOf(openContext(), createSafePath(), sendBase).callback();
     const absolute = ['http://evil.example/x', 'http://[/x'];
     await check(handler, '', '/', '/v1/hotels/?a=/b', '/%61/b', ...absolute);
   });
 
-  it('is the prefix that nested koa-mounts removed', async () => {
-    const handler = appOf(mount('/travel', appOf(mount('/eu', appOf(opened(), answerBase))))).callback();
+  it('is the prefix that nested koa-mounts stripped', async () => {
+    const handler = appOf(mount('/travel', appOf(mount('/eu', appOf(openContext(), sendBase))))).callback();
     const targets = ['/travel/eu/v1/x?y=1', '/travel/eu/', '/travel/eu', '/travel/eu//evil.example/x'];
-    const refused = ['/travel/eu/x/..%2fy', '/travel/eu/%2e%2e/x', '/travel/eu//evil.example/%00', '/travel/eu/%'];
-    await check(handler, '/travel/eu', ...targets, ...refused, 'http://desk.test/travel/eu/x');
+    const rejected = ['/travel/eu/x/..%2fy', '/travel/eu/%2e%2e/x', '/travel/eu//evil.example/%00', '/travel/eu/%'];
+    await check(handler, '/travel/eu', ...targets, ...rejected, 'http://desk.test/travel/eu/x');
   });
 
-  it('is the prefix that a connect-style host removed from req.url, according to req.originalUrl', async () => {
-    const ours = appOf(opened(), createSafePath(), answerBase).callback();
+  it('is the prefix that a connect-style host stripped from req.originalUrl', async () => {
+    const ours = appOf(openContext(), createSafePath(), sendBase).callback();
     const host: RequestListener = (req: IncomingMessage & { originalUrl?: string }, res) => {
       req.originalUrl = req.url ?? '';
       req.url = req.originalUrl.slice('/api'.length);
@@ -122,23 +122,23 @@ describe('the base path', () => {
     await check(host, '/api', '/api/v1/x?y=/v1/x', '/api/', '/api', '/api?y');
   });
 
-  it('is also found by a context that opens after the path was sanitised', async () => {
-    const app = appOf(createSafePath(), answerBase);
+  it('is correct for a context that opens after the path was sanitised', async () => {
+    const app = appOf(createSafePath(), sendBase);
     await check(app.callback(), '', '/%61/x');
     await check(appOf(mount('/v1', app)).callback(), '/v1', '/v1/%61/x');
   });
 
-  it('begins with the prefix that a trusted proxy removed', async () => {
+  it('begins with the prefix that a trusted proxy stripped', async () => {
     const trusting = createRequestContext(createAddresses({ trustedProxies: ['127.0.0.0/8', '::1'] }));
-    await request(appOf(mount('/v1', appOf(trusting, answerBase))).callback())
+    await request(appOf(mount('/v1', appOf(trusting, sendBase))).callback())
       .get('/v1/x')
       .set({ Host: 'desk.test', 'X-Forwarded-Prefix': '/travel', 'X-Forwarded-Proto': 'https' })
       .expect(200, { basePath: '/travel/v1', publicBase: 'https://desk.test/travel/v1' });
   });
 });
 
-describe('the trace of a request', () => {
-  it('exists for an app that runs without createRequestContext', async () => {
+describe('traceOf', () => {
+  it('works without createRequestContext', async () => {
     const app = new Koa();
     app.use((ctx) => {
       ctx.body = { one: traceOf(ctx).spanId, other: traceOf(ctx).spanId };

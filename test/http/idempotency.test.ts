@@ -1,4 +1,3 @@
-/** Idempotency keys, and fingerprints of bodies, which recognise a repeated request. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { fingerprintOf, idempotencyKeyOf } from '#http';
@@ -7,7 +6,7 @@ describe('idempotencyKeyOf', () => {
   const check = (header: string, expected: string) =>
     assert.equal(idempotencyKeyOf({ 'idempotency-key': header }), expected);
 
-  it('is the same in quotes and without, and has 1 to 255 characters', () => {
+  it('accepts 1 to 255 characters with or without quotes', () => {
     check('8e03978e-40d5', '8e03978e-40d5');
     check('"8e03978e-40d5"', '8e03978e-40d5');
     check('  "a b"  ', 'a b');
@@ -19,11 +18,11 @@ describe('idempotencyKeyOf', () => {
       assert.throws(() => check(header, ''), { slug: 'bad-request', status: 400 }, header);
   });
 
-  it('is undefined without the header; X-Request-ID, which every proxy sets, is no key', () => {
+  it('returns undefined without the header, and ignores X-Request-ID, which every proxy sets', () => {
     assert.equal(idempotencyKeyOf({ 'x-request-id': 'abc' }), undefined);
   });
 
-  it('reads any key that was written in quotes', () => {
+  it('unquotes any key', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[\x20-\x7e]{1,255}$/), (key) => {
         check(`"${key.replace(/["\\]/g, '\\$&')}"`, key);
@@ -33,14 +32,14 @@ describe('idempotencyKeyOf', () => {
 });
 
 describe('fingerprintOf', () => {
-  it('is another for every other body', () => {
+  it('differs for different bodies', () => {
     const nested = [{ a: [1, 2] }, { a: [2, 1] }, { a: { b: 1 } }, { a: [['b', 1]] }];
     const bodies = [{}, { a: 1 }, { a: '1' }, ...nested, { 1: 2, 2: 1 }];
     assert.equal(new Set(bodies.map(fingerprintOf)).size, bodies.length);
     assert.match(fingerprintOf({}), /^[\w-]{43}$/);
   });
 
-  it('does not depend on the order of names at any depth', () => {
+  it('does not depend on the order of members at any depth', () => {
     const [one, other] = [
       { a: 1, b: { c: [1, 2], d: null } },
       { b: { d: null, c: [1, 2] }, a: 1 },

@@ -5,7 +5,7 @@ import Router from 'koa-router';
 import request from 'supertest';
 import { createProblemResponses, isolate, silentLogger } from '#http';
 
-/** An outer app that isolates `inner`, and would answer a request that passes through it. */
+/** An outer app that isolates `inner`, with a later middleware that would respond if a request fell through. */
 function around(inner: Koa | Middleware, before: Middleware = (_ctx, next) => next()) {
   const app = new Koa();
   const run = isolate(inner);
@@ -22,13 +22,13 @@ function around(inner: Koa | Middleware, before: Middleware = (_ctx, next) => ne
 }
 
 describe('isolate', () => {
-  it('answers 404 with the error body, and calls no outer middleware, when the inner app does not answer', async () => {
+  it('responds with a 404 error body, without falling through, when the inner app does not respond', async () => {
     const passing: Middleware = (_ctx, next) => next();
     for (const inner of [passing, new Koa()])
       await request(around(inner)).get('/').expect(404, { code: 404, message: '404: Not Found' });
   });
 
-  it('keeps a 404 with a body, and an empty answer, of the inner app', async () => {
+  it('keeps a 404 with a body and an empty response from the inner app', async () => {
     const inner: Middleware = (ctx) => {
       ctx.status = ctx.path === '/empty' ? 204 : 404;
       if (ctx.status === 404) ctx.body = 'mine';
@@ -47,24 +47,24 @@ describe('isolate', () => {
     'ctx.respond': () => ({ respond: false }),
   };
   for (const [what, prepare] of Object.entries(prepared))
-    it(`replaces ${what} that a host prepared, whether the inner app answers or not`, async () => {
+    it(`replaces ${what} prepared by the host, whether the inner app responds or not`, async () => {
       const before: Middleware = (ctx, next) => {
         Object.assign(ctx, prepare());
         return next();
       };
-      const answering: Middleware = (ctx) => {
+      const inner: Middleware = (ctx) => {
         if (ctx.path === '/there') ctx.body = 'mine';
       };
-      const app = around(answering, before);
+      const app = around(inner, before);
       await request(app).get('/there').expect(200, 'mine');
       await request(app).get('/elsewhere').expect(404, { code: 404, message: '404: Not Found' });
     });
 
-  const circle: Record<string, unknown> = {};
-  circle['self'] = circle;
-  const unwritable: Readonly<Record<string, unknown>> = {
+  const circular: Record<string, unknown> = {};
+  circular['self'] = circular;
+  const unserialisable: Readonly<Record<string, unknown>> = {
     'a BigInt': { count: 1n },
-    'a circle': circle,
+    'a circular object': circular,
     'a toJSON that throws': {
       toJSON() {
         throw new Error('no');
@@ -72,8 +72,8 @@ describe('isolate', () => {
     },
     'a function': () => {},
   };
-  for (const [what, body] of Object.entries(unwritable))
-    it(`answers 500 with the error body to ${what}, which JSON cannot hold`, async () => {
+  for (const [what, body] of Object.entries(unserialisable))
+    it(`responds with a 500 error body to ${what}, which JSON cannot represent`, async () => {
       const inner: Middleware = (ctx) => {
         ctx.body = body;
       };
@@ -90,10 +90,10 @@ describe('isolate', () => {
     'a stream': [() => Readable.from(['x']), 'application/octet-stream', 'x'],
     'a web stream': [() => new Blob(['x']).stream(), 'application/octet-stream', 'x'],
     'a blob': [() => new Blob(['x'], { type: 'a/b' }), 'a/b', 'x'],
-    'a response of fetch': [() => new Response('x', { headers: { 'Content-Type': 'a/b' } }), 'a/b', 'x'],
+    'a fetch response': [() => new Response('x', { headers: { 'Content-Type': 'a/b' } }), 'a/b', 'x'],
   };
   for (const [what, [make, type, text]] of Object.entries(written))
-    it(`sends ${what} of the inner app`, async () => {
+    it(`sends ${what} from the inner app`, async () => {
       const inner: Middleware = (ctx) => {
         ctx.body = make();
       };
@@ -105,7 +105,7 @@ describe('isolate', () => {
       assert.deepEqual([headers['content-type'], body], [type, text]);
     });
 
-  it('keeps the state of the inner app and of the outer apart, also when the inner one throws', async () => {
+  it('separates the state of the inner and the outer app, even if the inner one throws', async () => {
     const seen: unknown[] = [];
     const inner: Middleware = (ctx) => {
       seen.push({ ...ctx.state });
@@ -123,7 +123,7 @@ describe('isolate', () => {
     assert.deepEqual(seen, [{}, { outer: true }, {}, { outer: true }]);
   });
 
-  it("hides the parameters of a host's koa-router, and restores them", async () => {
+  it("hides the parameters of a host's koa-router and restores them", async () => {
     const seen: unknown[] = [];
     const run = isolate((ctx) => {
       const inner = new Router().get('/:id', (routed) => {

@@ -1,4 +1,3 @@
-/** What a client reads in place of the words of zod. */
 import assert from 'node:assert/strict';
 import { z } from 'zod';
 import { describeIssue } from '#http';
@@ -23,7 +22,7 @@ describe('describeIssue', () => {
     [z.number().lt(5), 5, 'must be less than 5'],
     [z.number().multipleOf(5), 6, 'must be a multiple of 5'],
     [z.union([z.string(), z.number()]), true, 'is not an accepted value'],
-    [z.string().refine(() => false, 'is the own message'), 'x', 'is the own message'],
+    [z.string().refine(() => false, 'has a custom message'), 'x', 'has a custom message'],
   ] as const)
     it(`says "${text}"`, () => {
       const [issue] = z.safeParse<z.ZodType>(schema, value, { error: describeIssue }).error?.issues ?? [];

@@ -1,4 +1,3 @@
-/** Entity tags in `If-Match`, compared strongly, and in `If-None-Match`, compared weakly. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Context } from 'koa';
@@ -9,7 +8,7 @@ const contextOf = (ifMatch: string | undefined) =>
   ({ req: { headers: { 'if-match': ifMatch } } }) as unknown as Context;
 
 describe('a list of entity tags', () => {
-  /** Whether the list has the tag "a": as a strong one, and as either. */
+  /** Asserts whether the list matches the tag "a" in a strong and in a weak comparison. */
   function check(list: string, strong: boolean, weak = strong) {
     it(`${JSON.stringify(list)}: "a" ${strong ? 'matches' : 'does not match'} strongly, ${weak ? 'matches' : 'does not match'} weakly`, () => {
       const precondition = preconditionOf(contextOf(list));
@@ -29,11 +28,11 @@ describe('a list of entity tags', () => {
   for (const list of ['"b"', '"A"', '"aa"', 'w/"a"', '"a,b"', '"*"', 'a', '"a', '"a" "b"', '"a", b', '"a", *', '', ','])
     check(list, false);
 
-  it('is required of a change', () => {
+  it('is required for a change', () => {
     assert.throws(() => preconditionOf(contextOf(undefined)), { slug: 'precondition-required', status: 428 });
   });
 
-  it('is read as it was written', () => {
+  it('is parsed as it was written', () => {
     const opaque = fc.stringMatching(/^[!#-~\x80-\xff]*$/);
     const tag = fc.record({ isWeak: fc.boolean(), opaque }, { noNullPrototype: true });
     fc.assert(
@@ -44,7 +43,7 @@ describe('a list of entity tags', () => {
     );
   });
 
-  it('is read in linear time, for any text', () => {
+  it('is parsed in linear time, whatever the text', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('"', ',', ' ', 'W/', 'a', '\t') }), (text) => {
         assert.ok(Array.isArray(parseEntityTags(text)));
@@ -55,7 +54,7 @@ describe('a list of entity tags', () => {
 });
 
 describe('digestTag', () => {
-  it('is a strong tag that depends on the text alone', () => {
+  it('returns a strong tag that depends only on the text', () => {
     assert.match(digestTag('a'), /^"[\w-]{22}"$/);
     assert.equal(digestTag('é'), digestTag('é'));
     assert.notEqual(digestTag('a'), digestTag('b'));

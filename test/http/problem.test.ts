@@ -4,7 +4,7 @@ import Koa from 'koa';
 import { bodyPointer, errorBody, Problem, problem, queryFault, quote } from '#http';
 import { problemOf } from '../../src/http/problem.ts';
 
-/** What `ctx.throw` throws. */
+/** Creates the error that `ctx.throw` throws. */
 function createHttpError(status: number, message = '', properties: Readonly<Record<string, unknown>> = {}): Error {
   try {
     return new Koa().context.throw(status, message, properties);
@@ -14,14 +14,14 @@ function createHttpError(status: number, message = '', properties: Readonly<Reco
 }
 
 describe('errorBody', () => {
-  it('adds the page, the detail and the faults, in this order, and never the cause or the headers', () => {
+  it('contains the page, the detail and the faults, in this order, but never the cause or the headers', () => {
     const errors = [{ parameter: 'limit', detail: 'is not a number' }];
     const made = problem('bad-argument', { detail: 'No.', errors, cause: new Error('x'), headers: { Allow: 'GET' } });
     const expected = { code: 400, message: '400: Bad Request', info_url: 'https://x.test/y', detail: 'No.', errors };
     assert.equal(JSON.stringify(errorBody(made, 'https://x.test/y')), JSON.stringify(expected));
   });
 
-  it('adds an extension after the standard members, and replaces none of them', () => {
+  it('appends an extension after the standard members without replacing any', () => {
     const alternatives = [{ room_type: 'double', price: { amount: '120.00', currency: 'EUR' } }];
     const extension = { code: 200, message: 'fine', detail: 'x', alternatives };
     const body = errorBody(problem('sold-out', { detail: 'None left.', extension }));
@@ -41,13 +41,13 @@ describe('problemOf', () => {
     [410, 'bad-request', undefined],
     [422, 'bad-request', undefined],
   ] as const)
-    it(`shows an HTTP error with status ${status} as ${slug}, with its message: ${detail}`, () => {
+    it(`converts an HTTP error with status ${status} to ${slug} with its message: ${detail}`, () => {
       const thrown = createHttpError(status, detail);
       const found = problemOf(thrown);
       assert.deepEqual([found.slug, found.status, found.detail, found.cause], [slug, status, detail, thrown]);
     });
 
-  it('takes a problem of another copy of the package as it takes one of this copy', async () => {
+  it('accepts a problem from another copy of the package', async () => {
     const copy = await import(new URL('../../src/http/problem.ts?copy', import.meta.url).href);
     const options = { detail: 'Slowly.', headers: { 'Retry-After': '7' }, errors: [{ detail: 'no' }], cause: 'theirs' };
     const thrown = copy.problem('too-many-requests', options);
@@ -62,20 +62,20 @@ describe('problemOf', () => {
   });
 
   for (const [what, thrown] of Object.entries<unknown>({
-    'a problem of a name that is none': Object.assign(new Error('secret'), { name: 'Problem', slug: 'constructor' }),
+    'a problem with an unknown slug': Object.assign(new Error('secret'), { name: 'Problem', slug: 'constructor' }),
     'an error': new Error('the password is secret'),
     'an HTTP error above 499': createHttpError(503, 'the password is secret'),
     'an HTTP error that is not exposed': createHttpError(404, '', { expose: false }),
     'an exposed error above 499': createHttpError(502, 'secret', { expose: true }),
-    'an error with a status and nothing more': Object.assign(new Error('secret'), { status: 404 }),
+    'an error with only a status': Object.assign(new Error('secret'), { status: 404 }),
     'an exposed status below 400': Object.assign(new Error('secret'), { status: 200, expose: true }),
-    'an exposed status that is no number': Object.assign(new Error('secret'), { status: '404', expose: true }),
+    'an exposed status that is not a number': Object.assign(new Error('secret'), { status: '404', expose: true }),
     'a plain object': { status: 404, expose: true },
     'a string': 'secret',
     null: null,
     undefined: undefined,
   }))
-    it(`makes ${what} an internal error that shows nothing but keeps its cause`, () => {
+    it(`converts ${what} to an internal error that reveals nothing but keeps its cause`, () => {
       const found = problemOf(thrown);
       assert.deepEqual([found.slug, found.status, found.cause], ['internal', 500, thrown]);
       assert.deepEqual(errorBody(found), { code: 500, message: '500: Internal Server Error' });
@@ -83,7 +83,7 @@ describe('problemOf', () => {
 });
 
 describe('queryFault', () => {
-  it('names the argument as it is, and repeats no long name', () => {
+  it('names the argument unchanged, but shortens a long name', () => {
     assert.deepEqual(queryFault('a/b~c d', 'x'), { parameter: 'a/b~c d', detail: 'x' });
     assert.ok((queryFault('x'.repeat(1000), '').parameter ?? '').length < 70);
     assert.deepEqual(queryFault('', 'x'), { detail: 'x' });
@@ -91,7 +91,7 @@ describe('queryFault', () => {
 });
 
 describe('quote', () => {
-  it('shortens between characters, never inside one', () => {
+  it('never cuts inside a character', () => {
     assert.equal(quote('😀'.repeat(41)), `"${'😀'.repeat(40)}…"`);
     assert.equal(quote('a"b'), '"a\\"b"');
   });
@@ -103,7 +103,7 @@ describe('bodyPointer', () => {
     assert.equal(bodyPointer(['a', 0, 'b/c~d', '']), '/a/0/b~1c~0d/');
   });
 
-  it('can be read back into its names', () => {
+  it('can be parsed back into its steps', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ maxLength: 30 })), (path) => {
         const steps = bodyPointer(path).split('/').slice(1);

@@ -1,4 +1,4 @@
-/** Values as pages for people, without anything that a value could slip in. */
+/** Renders values as HTML without letting them inject markup. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { dataMarkup, htmlDocument, htmlFormatter } from '#http';
@@ -10,7 +10,7 @@ function markupOf(value: unknown): string {
 
 describe('dataMarkup', () => {
   function check(value: unknown, expected: string) {
-    it(`shows ${JSON.stringify(value)} as ${expected}`, () =>
+    it(`renders ${JSON.stringify(value)} as ${expected}`, () =>
       assert.equal(markupOf(value).replaceAll('\n', ''), expected));
   }
 
@@ -28,7 +28,7 @@ describe('dataMarkup', () => {
   check('/a "onclick=', '/a &#34;onclick=');
   check('/a"onclick=', '<a href="/a&#34;onclick=">/a&#34;onclick=</a>');
 
-  it('shows a list of objects as a table, whose rows lead to their url', () => {
+  it('renders a list of objects as a table whose rows link to their url', () => {
     const text = markupOf([
       { id: 1, price: { amount: '1.00', currency: 'EUR' }, url: '/a/1' },
       { id: 2, note: ['x'], url: '/a/2' },
@@ -45,7 +45,7 @@ describe('dataMarkup', () => {
     );
   });
 
-  it('has no tag from the value', () => {
+  it('never renders a tag that comes from the value', () => {
     const tags = (value: unknown) => markupOf(value).match(/<\/?[a-z!][^>]*>/g) ?? [];
     const shapeOf = (tag: string) => tag.replace(/ (?:class|href|data-label)="[^"]*"/g, '');
     const known = new Set([['x', '/x'], { a: '1' }, [{ a: { b: 1, c: 2, d: 3 } }]].flatMap(tags).map(shapeOf));
@@ -61,24 +61,24 @@ describe('dataMarkup', () => {
   });
 });
 
-describe('the page of a resource', () => {
+describe('htmlFormatter', () => {
   const pageOf = (value: unknown) => htmlFormatter.format(value, 'T');
 
-  it('has the JSON one click away', () => {
+  it('includes the JSON, collapsed', () => {
     assert.match(
       pageOf({ a: '<' }),
       /<details class="raw"><summary>JSON<\/summary><pre><code>\{\n {2}&#34;a&#34;: &#34;&#60;/,
     );
   });
 
-  it('of an item leads back to the list, and others do not', () => {
+  it('links only the page of an item back to the list', () => {
     const back = '<p><a href="./">Back to the list</a></p>';
     assert.ok(pageOf({ id: 1, a: 'b' }).includes(back));
     for (const other of [{ a: 'b' }, { items: [{ id: 1 }], links: {} }, ['id']])
       assert.ok(!pageOf(other).includes('Back to'));
   });
 
-  it('of a collection says which items it has, and links to the other pages', () => {
+  it('shows the range of items of a collection and links to the other pages', () => {
     const items = [{ id: 1 }, { id: 2 }];
     const links = {
       self: '/a?offset=2',
@@ -93,7 +93,7 @@ describe('the page of a resource', () => {
     assert.deepEqual(found, ['first /a?offset=0', 'prev /a?offset=0', 'next /a?offset=4']);
   });
 
-  it('of a collection leads to each item, by its url or else by its id, and by neither where one has none', () => {
+  it('links to each item of a collection by its url or else its id, unless an item has neither', () => {
     const rowsOf = (...items: object[]) => {
       const text = pageOf({ items, offset: 0, limit: 2, total: 2, links: { self: '/a/?sort=id' } });
       return Array.from(text.matchAll(/<th scope="row">(.*?)<\/th>/g), ([, cell]) => cell);
@@ -106,7 +106,7 @@ describe('the page of a resource', () => {
     assert.deepEqual(rowsOf({ id: 1, a: 2 }, { a: 2 }), ['1', 'undefined']);
   });
 
-  it('of a collection without items says so', () => {
+  it('says that a collection is empty', () => {
     const links = { self: '/a', first: '/a', last: '/a' };
     const text = pageOf({ items: [], offset: 0, limit: 2, total: 0, links });
     assert.ok(text.includes('There are none.') && !text.includes('<table') && !text.includes('<nav'));

@@ -8,7 +8,7 @@ function textOf(main: Markup): string {
   return page.slice(page.indexOf('</h1>\n') + 6, page.indexOf('\n</main>'));
 }
 
-/** The text that a browser reads from our entities. */
+/** Decodes the numeric entities that we write. */
 function readEntities(text: string): string {
   return text.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)));
 }
@@ -19,9 +19,9 @@ describe('html', () => {
   }
 
   check('a text with each special character escaped', html`${`<b> & "'`}`, '&#60;b&#62; &#38; &#34;&#39;');
-  check('an entity as the text that it is', html`${'&lt;'}`, '&#38;lt;');
+  check('an entity as literal text', html`${'&lt;'}`, '&#38;lt;');
   check(
-    'markup, numbers and lists as they are',
+    'markup, numbers and lists unchanged',
     html`${html`<b>${'<'}</b>`}${0}${['a', html`<i>`]}`,
     '<b>&#60;</b>0a<i>',
   );
@@ -33,7 +33,7 @@ describe('html', () => {
     assert.ok(!textOf(dataMarkup(forged)).includes('<script>'));
   });
 
-  it('writes nothing that could open a tag or end an attribute, and loses nothing', () => {
+  it('never lets text open a tag or close an attribute, and preserves the text', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'<>&"\'ab; #') }), (text) => {
         const written = textOf(html`${text}`);
@@ -44,9 +44,9 @@ describe('html', () => {
   });
 });
 
-describe('proseMarkup', () => {
+describe('proseMarkup and phraseMarkup', () => {
   function check(text: string, expected: string) {
-    it(`shows ${JSON.stringify(text)} as ${expected}`, () => assert.equal(textOf(proseMarkup(text)), expected));
+    it(`renders ${JSON.stringify(text)} as ${expected}`, () => assert.equal(textOf(proseMarkup(text)), expected));
   }
 
   check('', '');
@@ -54,7 +54,7 @@ describe('proseMarkup', () => {
   check('some:\n\n- a\n- `b`', '<p>some:</p>\n<ul><li>a</li><li><code>b</code></li></ul>');
   check('`<a>` & b', '<p><code>&#60;a&#62;</code> &#38; b</p>');
 
-  it('writes a phrase without a paragraph', () => {
+  it('renders a phrase without a paragraph', () => {
     assert.equal(textOf(phraseMarkup('see `<a>`')), 'see <code>&#60;a&#62;</code>');
   });
 });
@@ -62,14 +62,14 @@ describe('proseMarkup', () => {
 describe('htmlDocument', () => {
   const main = html`<p>here</p>`;
 
-  it('is a whole page with its heading in the content', () => {
+  it('renders a complete page with its heading in the content', () => {
     const page = htmlDocument({ title: 'a < b', main });
     assert.ok(page.startsWith('<!doctype html>\n<html lang="en">'));
     assert.ok(page.includes('<title>a &#60; b</title>'));
     assert.ok(page.includes('<main class="plain">\n<h1>a &#60; b</h1>\n<p>here</p>\n</main>'));
   });
 
-  it('has a header, style sheets and scripts on request', () => {
+  it('adds a header, style sheets and scripts if given', () => {
     const parts = { stylesheets: ['a.css', 'b.css'], classicScripts: ['l.js'], script: 'c.js' };
     const page = htmlDocument({ title: 'T', heading: 'H', main, header: html`<nav></nav>`, ...parts });
     const links = '<link rel="stylesheet" href="a.css">\n<link rel="stylesheet" href="b.css">\n';
@@ -91,7 +91,7 @@ describe('pageHeaders', () => {
     assert.equal(policy.get('script-src'), undefined);
   });
 
-  it('allow files of the server where a page has some', () => {
+  it('allow files of the server with ownFiles', () => {
     const policy = directives(pageHeaders({ ownFiles: true })['Content-Security-Policy']);
     assert.equal(policy.get('style-src'), `style-src 'self' ${digest}`);
     assert.equal(policy.get('script-src'), "script-src 'self'");
