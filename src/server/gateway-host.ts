@@ -1,73 +1,70 @@
-/** Holds the gateway of the configuration in force; a request finishes on the gateway on which it began. */
+/** Holds the current gateway, and replaces it on a reload. Each request finishes on the gateway that received it. */
 import type { Context } from 'koa';
 import type { Explain, ExplainRequest } from '#explain';
 import type { Gateway, GatewaySnapshot } from '#gateway';
 import { notReady, stopping } from '#http';
 
-/** A gateway, and what has to be closed with it. */
+/** A gateway, with a `close` that also closes the connections that were opened for it. */
 export interface OpenGateway {
   readonly gateway: Gateway;
   readonly explain: Explain;
   readonly close: () => Promise<void>;
 }
 
-/** All but `replace` and `close` ask the gateway that new requests meet, and throw before there is one. */
+/** All functions except `replace` and `close` use the current gateway, and throw if there is none yet. */
 export interface GatewayHost {
   readonly middleware: (ctx: Context) => Promise<void>;
-  /** True for a preflight that a mapping of the gateway answers. */
+  /** Whether the request is a CORS preflight for which a mapping has a rule. */
   readonly answersPreflight: (ctx: Context) => boolean;
   readonly snapshot: () => GatewaySnapshot;
   readonly explain: Explain;
-  /** The gateway that was in force closes when its last request has ended. */
+  /** Makes `next` the current gateway. The previous one is closed when its last request has finished. */
   readonly replace: (next: OpenGateway) => void;
   /**
-   * Resolves when the requests that have begun have ended, or after `deadlineMs`, and all gateways are closed. Later ones
-   * read `not-ready`: a host may send requests until it closes its own server, and after it.
+   * Waits at most `deadlineMs` for requests in flight, then closes all gateways. New requests get the problem
+   * `not-ready`: a host's server may still send some.
    */
   readonly close: (deadlineMs: number) => Promise<void>;
 }
 
-/**
- * Made empty, and given its first gateway afterwards: the gateway's own routes, such as the diagnostics, show the
- * gateway that they are part of.
- */
+/** Starts without a gateway, because routes of the first one, such as the diagnostics, need the host. */
 export function createGatewayHost(): GatewayHost {
   const retired = new Map<Holder, Promise<void>>();
-  let inForce: Holder | undefined;
+  let latest: Holder | undefined;
   let isClosed = false;
 
-  function holder(): Holder {
-    if (inForce === undefined) throw new Error('no gateway is open yet');
-    return inForce;
+  function current(): Holder {
+    if (latest === undefined) throw new Error('no gateway is open yet');
+    return latest;
   }
 
-  function retire(last: Holder): void {
-    const closed = closeWhenDrained(last).finally(() => retired.delete(last));
-    retired.set(last, closed);
+  function retire(holder: Holder): void {
+    const closed = closeWhenDrained(holder).finally(() => retired.delete(holder));
+    retired.set(holder, closed);
   }
 
   return Object.freeze({
     async middleware(ctx: Context) {
       if (isClosed) throw notReady(stopping);
-      const met = holder();
-      met.inFlight += 1;
+      const holder = current();
+      holder.inFlight += 1;
       try {
-        await met.open.gateway.middleware(ctx, noNext);
+        await holder.open.gateway.middleware(ctx, noNext);
       } finally {
-        met.inFlight -= 1;
-        if (met.inFlight === 0) met.onDrained?.();
+        holder.inFlight -= 1;
+        if (holder.inFlight === 0) holder.onDrained?.();
       }
     },
-    answersPreflight: (ctx: Context) => holder().open.gateway.answersPreflight(ctx),
-    snapshot: () => holder().open.gateway.snapshot(),
-    explain: (request: ExplainRequest) => holder().open.explain(request),
+    answersPreflight: (ctx: Context) => current().open.gateway.answersPreflight(ctx),
+    snapshot: () => current().open.gateway.snapshot(),
+    explain: (request: ExplainRequest) => current().open.explain(request),
     replace(open: OpenGateway) {
-      const last = inForce;
-      inForce = { open, inFlight: 0, onDrained: undefined };
-      if (last !== undefined) retire(last);
+      const previous = latest;
+      latest = { open, inFlight: 0, onDrained: undefined };
+      if (previous !== undefined) retire(previous);
     },
     async close(deadlineMs: number) {
-      if (inForce !== undefined && !isClosed) retire(inForce);
+      if (latest !== undefined && !isClosed) retire(latest);
       isClosed = true;
       const timer = setTimeout(() => {
         for (const { onDrained } of retired.keys()) onDrained?.();
@@ -88,9 +85,9 @@ async function closeWhenDrained(holder: Holder): Promise<void> {
 interface Holder {
   readonly open: OpenGateway;
   inFlight: number;
-  /** Set while it waits to be closed. */
+  /** Set while the gateway waits for its last request before it is closed. */
   onDrained: (() => void) | undefined;
 }
 
-/** A gateway answers every request. */
+/** Never called, because a gateway responds to every request. */
 async function noNext(): Promise<void> {}

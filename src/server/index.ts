@@ -1,4 +1,4 @@
-/** The composition root: every module put together into one server, and run. */
+/** The composition root: creates a server from all modules. */
 export { createFrontdesk, openFrontdesk } from './frontdesk.ts';
 export {
   type CloseOptions,

@@ -1,4 +1,4 @@
-/** Answers `/` to a browser where no mapping takes it: a page with the routes that the caller may see. */
+/** The landing page: when no mapping matches `/`, browsers get a list of the routes that the user may see. */
 import type { Context, Middleware, Next } from 'koa';
 import { demoModules } from '#config';
 import { type LandingRoute, landingPage } from '#diag';
@@ -16,12 +16,12 @@ export function createLanding({ has }: Pick<Setup, 'has'>, gateway: Pick<Gateway
     const routes = gateway.snapshot().routes.filter(isShown);
     const stage = routes.find(({ auth }) => auth?.record.isDefault)?.auth;
     const signsIn = ctx.req.headers.authorization !== undefined || ctx.search === '?sign-in';
-    // False: the auth service has answered itself, or the client is gone.
+    // False when the auth service's response was already sent, or the client disconnected.
     if (signsIn && stage && !(await stage.authenticate(ctx, attributesOf(ctx)))) return;
-    // With failure_mode_allow a request may pass without an identity.
+    // With failure_mode_allow, a request may pass although the auth service did not respond.
     const isKnown = signsIn && (requestContext(ctx).user !== undefined || stage?.record.failureModeAllow === false);
-    const seen = routes.filter(({ auth }) => auth === undefined || (isKnown && auth.record === stage?.record));
-    const byPrefix = new Map(seen.map((route) => [route.prefix, rowOf(route, apis)]));
+    const visible = routes.filter(({ auth }) => auth === undefined || (isKnown && auth.record === stage?.record));
+    const byPrefix = new Map(visible.map((route) => [route.prefix, rowOf(route, apis)]));
     const hasDiagnostics = gateway.snapshot().routes.some(({ name, internal }) => internal && name === 'diagnostics');
     ctx.vary('Accept');
     ctx.vary('Authorization');
@@ -43,7 +43,7 @@ export function createLanding({ has }: Pick<Setup, 'has'>, gateway: Pick<Gateway
     }
   }
 
-  // Every request passes here: one that is not a browser's costs no further promise.
+  // Every request passes through here. Those that are not for the page avoid the cost of another promise.
   return (ctx, next) => (isForBrowser(ctx) ? answerUnrouted(ctx, next) : next());
 }
 
@@ -53,12 +53,12 @@ function isForBrowser({ req }: Context): boolean {
   return representations.chooseForError(req.headers.accept).type === 'text/html';
 }
 
-/** The server's own pages are listed below the routes, and a block in place of a broken mapping leads nowhere. */
+/** Hides the server's own pages, which are listed separately, and the blocks that replace broken mappings. */
 function isShown({ internal, isBlock, prefix, mapping }: RouteSnapshot): boolean {
   return isBlock !== true && !mapping.shadow && !(internal === true && prefix.startsWith('/gateway/'));
 }
 
-/** The demo's services and the versions of its API describe themselves. */
+/** Only the demo's services and the versions of its API have documentation. */
 function rowOf({ prefix, internal, mapping, auth }: RouteSnapshot, apis: ReadonlySet<string>): LandingRoute {
   const { method, prefixMatch, service } = mapping;
   const isVersion = internal === true && service.startsWith('api-');

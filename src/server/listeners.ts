@@ -1,4 +1,4 @@
-/** Opens the listeners together or not at all, and closes them in reverse order. */
+/** Opens all listeners or none, and closes them in reverse order. */
 import { X509Certificate } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -24,34 +24,36 @@ export interface ListenersParts {
   readonly configuration: LiveConfiguration;
   readonly pipeline: Pipeline;
   readonly rateLimiting: RateLimiting;
-  /** For the gateway's listener; undefined: plain HTTP. */
+  /** For the gateway's listener. Undefined for plain HTTP. */
   readonly tls: Tls | undefined;
   readonly connectionLimit: ConnectionLimit;
   readonly timeLeft: TimeLeft;
-  /** Filled with `host:port` by the names that records use, for as long as they listen. */
+  /** Receives the `host:port` of each open listener, under the name that records use. */
   readonly listenerAddresses: Map<string, string>;
 }
 
-/** How many milliseconds are left for the stop, from the first call on. */
+/** Returns how many milliseconds are left for the stop, which starts with the first call. */
 export type TimeLeft = () => number;
 
 export interface ListenerSet {
-  /** Opens them once, however often it is called; when that fails it can be called again. Rejects after `close`. */
+  /** Opens the listeners once, even if it is called again. After a failure it tries again. Rejects after `close`. */
   readonly open: () => Promise<Listeners>;
-  /** For a host's own server: upgrades to the protocols that any mapping in force allows. */
+  /** For the server of an embedding program: allows upgrades to the protocols of all current mappings. */
   readonly upgradesThrough: (handler: RequestListener) => UpgradeListener;
-  /** Reads certificate and key again, for new connections. What cannot be used is logged, and the one before stays. */
+  /**
+   * Reloads certificate and key for new connections. If they are unusable, logs an error and keeps the current ones.
+   */
   readonly renewCertificate: () => Promise<void>;
-  /** Waits until load balancers have noticed that the process is not ready any more; not when nothing listens. */
+  /** If listeners are open, waits for DRAIN_MS, so that load balancers can notice that the process is not ready. */
   readonly drain: () => Promise<void>;
-  /** Closes all of them even when one fails; then it rejects with that error. */
+  /** Closes all listeners even if closing one fails, and then rejects with that error. */
   readonly close: () => Promise<void>;
 }
 
 export function createListeners(setup: Setup, parts: ListenersParts): ListenerSet {
   const { connectionLimit } = parts;
   const isAllowed = createAllowsUpgrade(setup, parts.configuration);
-  // The other half is for requests.
+  // Upgraded connections may use half of the limit. The other half is reserved for requests.
   const upgrades = createUpgrades(isAllowed, Math.floor(connectionLimit.counts().max / 2));
   let { tls } = parts;
   let gateway: Pick<HttpServer, 'renew'> | undefined;
@@ -92,11 +94,11 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
         const { validTo } = new X509Certificate(found.cert);
         setup.logger.info({ validTo }, 'certificate reloaded');
       } catch (err) {
-        setup.logger.error({ err }, 'the certificate cannot be reloaded, the one before stays in force');
+        setup.logger.error({ err }, 'the certificate cannot be reloaded, so the current one stays in use');
       }
     },
     async open() {
-      if (isClosed) throw new Error('this frontdesk is closed: make another one with createFrontdesk');
+      if (isClosed) throw new Error('this frontdesk is closed: create another one with createFrontdesk');
       opening ??= openOrRelease();
       return opening;
     },
@@ -108,14 +110,14 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
     },
     async close() {
       isClosed = true;
-      // What is being opened can be closed only when it is open.
+      // Listeners that are being opened can be closed only when they are open.
       await opening?.catch(() => {});
       await Promise.all([release(), upgrades.close(parts.timeLeft())]);
     },
   });
 }
 
-/** Without the gateway module there are no mappings, and every request is an ordinary one. */
+/** Without the gateway module there are no mappings, so no upgrades are allowed. */
 function createAllowsUpgrade({ has }: Setup, configuration: LiveConfiguration): (protocol: string) => boolean {
   let allowed: ReadonlySet<string> = new Set();
   configuration.onChange(({ mappings }) => {
@@ -127,7 +129,7 @@ function createAllowsUpgrade({ has }: Setup, configuration: LiveConfiguration): 
   return (protocol) => allowed.has(protocol);
 }
 
-/** Adds how each listener closes to `opened`. */
+/** Pushes the closing function of each listener onto `opened`. */
 async function openAll(
   setup: Setup,
   parts: ListenersParts & { readonly upgrades: Upgrades; readonly onGateway: (server: HttpServer) => void },
@@ -135,95 +137,98 @@ async function openAll(
 ): Promise<Listeners> {
   const { settings, has, logger } = setup;
   const { pipeline, rateLimiting, tls, upgrades, connectionLimit } = parts;
-  const places = placesOf(settings);
+  const bindings = bindingsOf(settings);
   const closeServices: (() => Promise<void>)[] = [];
-  const settingsOfPlaces = new Map<string, string>();
+  const portSettings = new Map<string, string>();
 
-  /** Adds a listener; records may name it as a service. */
-  function add(name: ListenerName, scheme: string, server: Opened): Listening {
-    const { host, portSetting } = places[name];
-    settingsOfPlaces.set(`${host} ${server.port}`, portSetting);
+  /** Registers an open listener. */
+  function add(name: ListenerName, scheme: string, server: OpenListener): Listening {
+    const { host, portSetting } = bindings[name];
+    portSettings.set(`${host} ${server.port}`, portSetting);
     const isService = name !== 'gateway' && name !== 'admin';
     const close = () => server.close(parts.timeLeft());
     if (isService) closeServices.push(close);
     else opened.defer(close);
     const authority = `${hostForClients(host)}:${server.port}`;
-    if (isService) warnOfPlainText(setup, name, host);
+    if (isService) warnIfUnencrypted(setup, name, host);
     if (name !== 'admin') parts.listenerAddresses.set(name, authority);
     return { host, port: server.port, url: `${scheme}://${authority}` };
   }
 
-  /** Undefined without a port or a handler. */
+  /** Opens an HTTP listener. Undefined without a port or a handler. */
   async function http(
     name: ListenerName,
     handler: RequestListener | undefined,
     more: Pick<HttpServerOptions, 'tls' | 'upgrades' | 'connectionLimit'> = {},
   ): Promise<Listening | undefined> {
-    const { port, ...place } = places[name];
+    const { port, ...binding } = bindings[name];
     if (port === undefined || handler === undefined) return undefined;
-    const other = settingsOfPlaces.get(`${place.host} ${port}`);
+    const other = portSettings.get(`${binding.host} ${port}`);
     if (other !== undefined)
-      throw new Error(`${other} and ${place.portSetting} are both ${port}: give one of them another port`);
+      throw new Error(`${other} and ${binding.portSetting} are both ${port}: give one of them another port`);
     const answerIdleTimeoutMs = settings.upstreamIdleTimeoutMs;
     const server = await serveHttp({
-      ...{ ...settings, ...place, port, handler, answerIdleTimeoutMs, connectionLimit, logger },
+      ...{ ...settings, ...binding, port, handler, answerIdleTimeoutMs, connectionLimit, logger },
       ...more,
     });
     if (name === 'gateway') parts.onGateway(server);
     return add(name, more.tls === undefined ? 'http' : 'https', server);
   }
 
-  // First, and so the last to close: requests in flight can be watched to their end. And beside the limit, so that the
-  // server can be watched while the connections of its clients are at the limit.
+  // Opened first and closed last, so that the server can be monitored until its last request has finished. Not subject
+  // to the connection limit, so that it can be monitored when clients have exhausted the limit.
   const admin = await http('admin', pipeline.admin.callback(), { connectionLimit: undefined });
-  // These close after the gateway, whose requests may still ask them.
-  opened.defer(() => together(closeServices));
+  // The services close after the gateway, because its requests in flight may still need them.
+  opened.defer(() => closeAll(closeServices));
   const { limiter } = rateLimiting;
   const limits = limiter && (await openRateLimit(setup, { ...rateLimiting, limiter }, connectionLimit));
   const ratelimit = limits && add('ratelimit', 'grpc', limits);
   const ratelimitHttp = await http('ratelimit-http', rateLimiting.http);
   const auth = await http('auth', has('auth') ? pipeline.auth.callback() : undefined);
-  const gateway = await http('gateway', servesHttp(setup) ? pipeline.own.callback() : undefined, { tls, upgrades });
-  // Before any listener closes, gRPC health reports that this process stops, while requests in flight finish.
-  opened.defer(() => limits?.leave());
+  const gateway = await http('gateway', servesHttp(setup) ? pipeline.standalone.callback() : undefined, {
+    tls,
+    upgrades,
+  });
+  // Runs before any listener closes: gRPC health reports NOT_SERVING while requests in flight finish.
+  opened.defer(() => limits?.reportStopping());
   return { ratelimit, ratelimitHttp, auth, gateway, admin };
 }
 
-/** Warns of a port without encryption that other machines reach: it carries passwords, or decisions that others could forge. */
-function warnOfPlainText({ logger }: Setup, listener: ListenerName, host: string): void {
+/** Other machines could read passwords or forge decisions on an unencrypted port that they can reach. */
+function warnIfUnencrypted({ logger }: Setup, listener: ListenerName, host: string): void {
   if (isLoopback(host)) return;
-  const remedy = 'keep it within your network, or set AUTH_HOST or RATELIMIT_HOST to a loopback address';
-  logger.warn({ listener, host }, `a port without encryption is open to the network: ${remedy}`);
+  const remedy = 'keep it inside a trusted network, or set AUTH_HOST or RATELIMIT_HOST to a loopback address';
+  logger.warn({ listener, host }, `an unencrypted port is open to the network: ${remedy}`);
 }
 
 type ListenerName = 'gateway' | 'ratelimit' | 'ratelimit-http' | 'auth' | 'admin';
 
-/** Where a listener is, and the settings that say so. */
-interface Place {
+/** The address of a listener, and the names of the settings that define it. */
+interface Binding {
   readonly host: string;
-  /** Undefined: there is none. */
+  /** Undefined when the listener is turned off. */
   readonly port: number | undefined;
   readonly hostSetting: string;
   readonly portSetting: string;
 }
 
-function placesOf({ host, port, ...settings }: Settings): Readonly<Record<ListenerName, Place>> {
-  const { ratelimitHost = host, authHost = host, adminHost = host } = settings;
-  const place = (name: string, at: string, chosen: number | undefined, of = name): Place => {
-    const hostSetting = at === host ? 'HOST' : `${of}_HOST`;
-    return { host: at, port: chosen, hostSetting, portSetting: `${name}_PORT` };
+function bindingsOf({ host: defaultHost, port, ...settings }: Settings): Readonly<Record<ListenerName, Binding>> {
+  const { ratelimitHost = defaultHost, authHost = defaultHost, adminHost = defaultHost } = settings;
+  const binding = (portName: string, host: string, port: number | undefined, hostName = portName): Binding => {
+    const hostSetting = host === defaultHost ? 'HOST' : `${hostName}_HOST`;
+    return { host, port, hostSetting, portSetting: `${portName}_PORT` };
   };
   return {
-    gateway: { host, port, hostSetting: 'HOST', portSetting: 'PORT' },
-    ratelimit: place('RATELIMIT', ratelimitHost, settings.ratelimitPort),
-    'ratelimit-http': place('RATELIMIT_HTTP', ratelimitHost, settings.ratelimitHttpPort, 'RATELIMIT'),
-    auth: place('AUTH', authHost, settings.authPort),
-    admin: place('ADMIN', adminHost, settings.adminPort),
+    gateway: { host: defaultHost, port, hostSetting: 'HOST', portSetting: 'PORT' },
+    ratelimit: binding('RATELIMIT', ratelimitHost, settings.ratelimitPort),
+    'ratelimit-http': binding('RATELIMIT_HTTP', ratelimitHost, settings.ratelimitHttpPort, 'RATELIMIT'),
+    auth: binding('AUTH', authHost, settings.authPort),
+    admin: binding('ADMIN', adminHost, settings.adminPort),
   };
 }
 
-/** Waits for all of them; then it rejects with the error of the first that failed. */
-async function together(closers: readonly (() => Promise<void>)[]): Promise<void> {
+/** Waits for all closers, then rejects with the first error if there was one. */
+async function closeAll(closers: readonly (() => Promise<void>)[]): Promise<void> {
   const closed = await Promise.allSettled(closers.map((close) => close()));
   const failed = closed.find(({ status }) => status === 'rejected');
   if (failed?.status === 'rejected') throw failed.reason;
@@ -233,32 +238,32 @@ function servesHttp({ has, services }: Setup): boolean {
   return has('gateway') || demoModules.some(has) || Object.keys(services).length > 0;
 }
 
-interface Opened {
+interface OpenListener {
   readonly port: number;
   readonly close: (deadlineMs: number) => Promise<void>;
 }
 
-/** How often gRPC health is set to whether the limiter can decide. */
+/** How often gRPC health is updated. */
 const healthEveryMs = 1000;
 
-/** `leave`: its health reports that it stops, while it still answers. */
+/** `reportStopping` makes gRPC health report NOT_SERVING while the server still responds. */
 async function openRateLimit(
   { settings, logger }: Setup,
   { limiter, onRefused, isReady }: Pick<RateLimiting, 'onRefused' | 'isReady'> & { readonly limiter: Limiter },
   { admit }: ConnectionLimit,
-): Promise<Opened & { readonly leave: () => void }> {
-  const { port = 0, ...place } = placesOf(settings).ratelimit;
-  const { host } = place;
+): Promise<OpenListener & { readonly reportStopping: () => void }> {
+  const { port = 0, ...binding } = bindingsOf(settings).ratelimit;
+  const { host } = binding;
   const server = await serveRateLimit({ limiter, host, port, logger, onRefused, admit }).catch((error) => {
-    // Without the system's error it is another one, of loading the library.
-    throw error.cause === undefined ? error : listenError(error.cause, { ...place, port });
+    // Only an error from listening has a system error as its cause. Others come from loading the library.
+    throw error.cause === undefined ? error : listenError(error.cause, { ...binding, port });
   });
   const report = () => server.setServing(isReady());
   report();
   const timer = setInterval(report, healthEveryMs).unref();
   return {
     port: server.port,
-    leave: () => server.setServing(false),
+    reportStopping: () => server.setServing(false),
     close(deadlineMs) {
       clearInterval(timer);
       return server.close(deadlineMs);
@@ -266,7 +271,7 @@ async function openRateLimit(
   };
 }
 
-/** A listener on every address is reached at the loopback address. */
+/** Clients on this machine reach a listener on all addresses at the loopback address. */
 function hostForClients(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

@@ -1,4 +1,4 @@
-/** Makes the gateway of one configuration out of the records and the services that they name. */
+/** Opens the gateway for a configuration, connecting its records to the services that they name. */
 import type { ApiVersion } from '#api';
 import type { AuthCheck, AuthService as AuthServiceOfProcess } from '#auth';
 import {
@@ -32,23 +32,23 @@ import { realmOf, type Services } from './services.ts';
 
 export interface GatewayParts {
   readonly services: Pick<Services, 'byName'> & {
-    /** Undefined: it does not run in this process. */
+    /** Undefined when the auth service does not run in this process. */
     readonly auth: Pick<AuthServiceOfProcess, 'checkFor'> | undefined;
   };
-  /** Undefined: it does not run in this process. */
+  /** Undefined when the limiter does not run in this process. */
   readonly limiter: Limiter | undefined;
-  /** The server's own: the API's versions, probes, diagnostics. */
+  /** The server's internal routes: API versions, probes, diagnostics. */
   readonly routes: readonly InternalRoute[];
-  /** Where the services of this process listen, as `host:port`, by name. */
+  /** The `host:port` at which services of this process listen, by name. */
   readonly listenerAddresses: ReadonlyMap<string, string>;
-  /** Shared by all gateways of the process, and closed after the last of them. */
+  /** Shared by all gateways of the process, and closed after the last one. */
   readonly clusters: ClusterRegistry;
   readonly counts: GatewayCounts;
   readonly traffic: Traffic;
   readonly outages: OutageRegistry;
 }
 
-/** A process without the gateway module serves its modules plainly: one at `/`, several each under its name. */
+/** Without the gateway module, ignores the records: serves a single service at `/`, and several under their names. */
 export function* openGateway(setup: Setup, configuration: Configuration, parts: GatewayParts): Work<OpenGateway> {
   const { settings, logger, clock, has } = setup;
   const { listenerAddresses, clusters, counts, traffic, outages } = parts;
@@ -86,7 +86,7 @@ export function* openGateway(setup: Setup, configuration: Configuration, parts: 
       internalRoutes: [...parts.routes, ...blocked.map(blockedRoute)],
       identityHeaders: [userHeader],
       adminUsers: settings.adminUsers,
-      authServices: authServices.map((record) => ({ record, port: chooseAuth(setup, record, resolve, parts) })),
+      authServices: authServices.map((record) => ({ record, port: localAuthCheck(setup, record, resolve, parts) })),
       rateLimitService,
       limiter: limiter?.limiter,
       ...common,
@@ -111,10 +111,10 @@ function* closeUnless<T>(opened: { readonly close: () => Promise<void> } | undef
   }
 }
 
-/** Written out, because the API itself is loaded only where it runs. */
+/** Repeated here so that the API module is loaded only by processes that run it. */
 const apiVersions = Object.keys({ v1: true, v2: true } satisfies Record<ApiVersion, true>);
 
-/** The versions of the demo's API when it runs elsewhere, where SERVICE_ADDRESSES names it; here they are routes of the server. */
+/** Mappings to the demo's API in another process, if SERVICE_ADDRESSES names it. Here it would have internal routes. */
 function remoteVersions({ has, demo, settings }: Setup, { mappings }: Configuration): readonly Mapping[] {
   if (!demo || has('api') || !Object.hasOwn(settings.serviceAddresses, 'api')) return [];
   const isFree = (name: string) => mappings.every(({ prefix }) => prefix !== `/${name}`);
@@ -125,7 +125,7 @@ function remoteVersions({ has, demo, settings }: Setup, { mappings }: Configurat
   return configurationFrom({ records }, settings).configuration.mappings;
 }
 
-/** It has the place of the broken mapping in the order of trial. */
+/** Responds with an error to the requests that the broken mapping matches, in its place in the matching order. */
 function blockedRoute({ isGuard: _isGuard, source: _source, ...match }: BlockedMatch): InternalRoute {
   const run = async () => {
     throw problem('misconfigured', { cause: `Mapping ${match.name} is broken` });
@@ -133,7 +133,7 @@ function blockedRoute({ isGuard: _isGuard, source: _source, ...match }: BlockedM
   return { ...match, forAdmins: false, isBlock: true, run };
 }
 
-/** Without auth, which has its own listener, and the API, whose versions are routes already. */
+/** Excludes auth, which has its own listener, and the API, whose versions have internal routes already. */
 function plainRoutes(services: Readonly<Record<string, Handler>>): InternalRoute[] {
   const plain = Object.entries(services).filter(([name]) => name !== 'auth' && name !== 'api');
   return plain.map(([name, run]) => ({
@@ -145,14 +145,17 @@ function plainRoutes(services: Readonly<Record<string, Handler>>): InternalRoute
   }));
 }
 
-/** Undefined: it is asked across HTTP. A service of the host that happens to have the name must not pass for it. */
-function chooseAuth(
+/**
+ * Returns the auth service of this process if the record refers to it, otherwise undefined: it is called over HTTP. A
+ * host's service with the same name must not be mistaken for it.
+ */
+function localAuthCheck(
   setup: Setup,
   record: AuthServiceRecord,
   resolve: Resolve,
   { services }: GatewayParts,
 ): AuthCheck | undefined {
   const target = resolve(record.authService);
-  const isHere = target.kind === 'local' && target.name === 'auth';
-  return isHere ? services.auth?.checkFor(realmOf(setup, record)) : undefined;
+  const isLocal = target.kind === 'local' && target.name === 'auth';
+  return isLocal ? services.auth?.checkFor(realmOf(setup, record)) : undefined;
 }

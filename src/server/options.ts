@@ -1,4 +1,4 @@
-/** The options that a host hands in, checked and completed once, and what it gets for them. */
+/** The options and the result of `createFrontdesk`. Validates the options and fills in the defaults. */
 import type { RequestListener } from 'node:http';
 import { inspect } from 'node:util';
 import type Koa from 'koa';
@@ -17,30 +17,32 @@ import {
   requireSettings,
   type SettingOptions,
   type Settings,
+  variables,
   type Work,
 } from '#config';
 import type { Explain } from '#explain';
 import { type CountingLogger, createSafeLogger, type Logger, silentLogger, type UpgradeListener } from '#http';
 
-/** The settings, in camelCase, and what only a program can hand in. */
+/** The settings in camelCase, and options that only a program can provide. */
 export interface FrontdeskOptions extends Omit<SettingOptions, 'configDir'> {
-  /** A directory, or records that are already parsed. @default './config' */
+  /** A directory, or parsed records. @default './config' */
   readonly config?: string | ConfigurationRecords | undefined;
-  /** Which modules run in this process. @default with `demo` all of them, otherwise the gateway and those that the records name */
+  /** The modules of this process. @default all with `demo`, otherwise the gateway and those that the records name */
   readonly only?: readonly ModuleName[] | undefined;
   /** Runs the demo: its services, with the configuration's demo data in an empty database. @default false */
   readonly demo?: boolean | undefined;
-  /** pino, or anything of its shape. @default silent */
+  /** pino, or a logger with the same functions. @default silent */
   readonly logger?: Logger | undefined;
   /**
-   * The host's own services by the name that mappings use; each sees its path as the mapping rewrites it. Of an app only the
-   * middleware runs, as below koa-mount: `keys`, `context`, `proxy` and the `error` event are those of the app around it.
+   * Services that the program itself provides, by the name that mappings use. A service sees the path as the mapping
+   * rewrites it. As with koa-mount, only the middleware of an app is used: `keys`, `context`, `proxy` and the `error`
+   * event are those of the outer app.
    * @default {}
    */
   readonly services?: Readonly<Record<string, Koa | Middleware>> | undefined;
-  /** Milliseconds since the epoch. @default Date.now */
+  /** Returns milliseconds since the epoch. @default Date.now */
   readonly clock?: (() => number) | undefined;
-  /** For `explain` alone: watches no file and checks the health of no service. @default false */
+  /** Does not watch files and does not check the health of services. Useful for `explain` only. @default false */
   readonly dormant?: boolean | undefined;
 }
 
@@ -50,62 +52,64 @@ export interface Listening {
   readonly url: string;
 }
 
-/** Undefined for what does not run in this process. Without a gateway, `gateway` serves the other HTTP modules. */
+/** Undefined for modules that do not run here. Without the gateway module, `gateway` serves the other HTTP modules. */
 export interface Listeners {
   readonly gateway: Listening | undefined;
   readonly ratelimit: Listening | undefined;
-  /** The rate-limit service over HTTP, where the setting `ratelimitHttpPort` asks for it. */
+  /** The rate-limit service over HTTP, if `ratelimitHttpPort` is set. */
   readonly ratelimitHttp: Listening | undefined;
   readonly auth: Listening | undefined;
-  /** Metrics and probes without credentials, where the setting `adminPort` asks for them. */
+  /** Metrics and probes without credentials, if `adminPort` is set. */
   readonly admin: Listening | undefined;
 }
 
 export interface Frontdesk {
-  /** A Koa app that has `middleware` and nothing else. */
+  /** A Koa app that contains only `middleware`. */
   readonly app: Koa;
-  /** For another Koa app, mounted under any prefix. It answers every request. */
+  /** Middleware for another Koa app, to be mounted under any prefix. It responds to every request. */
   readonly middleware: Middleware;
   /**
-   * For the `upgrade` event of a host's server, where mappings say `allow_upgrade`: `handler` answers such requests, and
-   * must lead to `middleware`, as the `callback()` of the host app does. `close` ends these connections as well.
+   * Creates a listener for the `upgrade` event of the program's own server, needed for mappings with `allow_upgrade`.
+   * Such requests are passed to `handler`, which must reach `middleware`, as the `callback()` of the outer app does.
+   * `close` ends the upgraded connections.
    * @default app.callback()
    */
   readonly upgradesThrough: (handler?: RequestListener) => UpgradeListener;
-  /** What would become of a request; asks no service and counts nothing. Throws a Problem for what no client could send. */
+  /** Shows how a request would be handled, without calling services. Throws a Problem if the request is invalid. */
   readonly explain: Explain;
-  /** Names of users with the published passwords of the demo. */
+  /** The names of users who have the published passwords of the demo. */
   readonly demoUsers: readonly string[];
-  /** May be called again, and gives the same listeners. Rejects with a message fit for a terminal; then nothing listens. */
+  /** Returns the same listeners when called again. If it rejects, with a user-facing Error, no port is open. */
   readonly listen: () => Promise<Listeners>;
   /**
-   * Reads the configuration directory now, without waiting for its change to be noticed, and the certificate with its key,
-   * which new connections then see. What is wrong with them is logged.
+   * Reads the configuration directory now, without waiting for the file watcher, and the TLS certificate with its key,
+   * for new connections. Logs errors in them.
    */
   readonly reload: () => Promise<void>;
   /**
-   * Stops accepting, lets requests in flight finish, and closes everything in reverse order, all of it even when a part
-   * fails; then it rejects with that error. What a host sends afterwards reads 503 `not-ready`. May be called again.
+   * Stops accepting requests, waits for requests in flight, and closes everything in reverse order. If closing a part
+   * fails, it still closes the others, then rejects with the error. Later requests from an outer app get 503
+   * `not-ready`. May be called again.
    */
   readonly close: (options?: CloseOptions) => Promise<void>;
 }
 
 export interface CloseOptions {
   /**
-   * How long requests in flight have; less than the setting when other parts of the program have taken of the same time,
-   * `Infinity` when all of them may finish.
+   * How long to wait for requests in flight: less than the setting if the program has used up part of its own time
+   * limit, `Infinity` for no limit.
    * @default the setting `shutdownTimeoutMs`
    */
   readonly withinMs?: number | undefined;
 }
 
-/** The options with every default filled in, and the configuration as it was at the start. */
+/** The options with all defaults filled in, and the configuration at the start. */
 export interface Setup {
   readonly settings: Settings;
   readonly configuration: Configuration;
-  /** The configuration as it was read, with its errors. */
+  /** The same configuration with the errors that were found in it. */
   readonly loaded: LoadedConfiguration;
-  /** Where the configuration was read from; undefined: a program handed it in. */
+  /** The directory that the configuration was read from. Undefined when a program provided the records. */
   readonly configDirectory: string | undefined;
   readonly logger: CountingLogger;
   readonly clock: () => number;
@@ -113,11 +117,11 @@ export interface Setup {
   readonly demo: boolean;
   readonly dormant: boolean;
   readonly has: (name: ModuleName) => boolean;
-  /** What is odd about a configuration in this process, beside what its files show. */
+  /** Reports what is suspicious about a configuration in this process, in addition to the notices about its files. */
   readonly notices: (configuration: Configuration) => Work<readonly ConfigurationError[]>;
 }
 
-/** Rejects with an Error whose message names what is wrong, where, and the remedy. */
+/** Rejects with an Error whose message says what is wrong, where, and how to fix it. */
 export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> {
   requireOptions(options);
   const {
@@ -131,7 +135,7 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
     ...rest
   } = options;
   const logger = createSafeLogger(given);
-  const settings = requireSettings(rest, Object.keys(ownOptions));
+  const settings = requireSettings(rest, Object.keys(programOptions));
   const loaded = await requireConfiguration(config, settings);
   const configDirectory = typeof config === 'object' ? undefined : (config ?? settings.configDir);
   const { configuration } = loaded;
@@ -144,32 +148,32 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
     directory: configDirectory,
   };
   const notices = function* (found: Configuration): Work<readonly ConfigurationError[]> {
-    return [...uncalledNotices(services, found), ...(yield* processNotices(found, context))];
+    return [...unusedServiceNotices(services, found), ...(yield* processNotices(found, context))];
   };
   return { settings, configuration, loaded, configDirectory, logger, clock, services, demo, dormant, has, notices };
 }
 
 /**
- * Reports services of the host that no record names, for example because of a spelling mistake: the record then means a
- * network host of that name.
+ * Reports services of the program that no record uses. The cause may be a misspelt name in a record, which then means a
+ * network host.
  */
-function uncalledNotices(services: Setup['services'], configuration: Configuration): ConfigurationError[] {
+function unusedServiceNotices(services: Setup['services'], configuration: Configuration): ConfigurationError[] {
   const { mappings, authServices } = configuration;
-  const called = new Set([...mappings.map(({ service }) => service), ...authServices.map((one) => one.authService)]);
+  const used = new Set([...mappings.map(({ service }) => service), ...authServices.map((one) => one.authService)]);
   return Object.keys(services)
-    .filter((name) => !called.has(name))
+    .filter((name) => !used.has(name))
     .map((name) => ({
       source: { file: '<options>', line: 1 },
       record: undefined,
-      message: `no record names "${name}", a service of this program`,
-      remedy: `A Mapping with \`service: ${name}\` leads to it.`,
+      message: `no record uses "${name}", a service that this program provides`,
+      remedy: `Add a Mapping with \`service: ${name}\`, or remove the service.`,
     }));
 }
 
 const knownModules = moduleNames.join(', ');
 
-/** What a program in JavaScript may get wrong, in words, for each option that is no setting. */
-const ownOptions = {
+/** Checks the options that are not settings, for programs in JavaScript. */
+const programOptions = {
   config: z.custom(
     (value) => typeof value === 'string' || (typeof value === 'object' && value !== null),
     'expected a directory, or records as { records: [{ apiVersion: gateway/v1, kind: Mapping, … }] }',
@@ -177,22 +181,25 @@ const ownOptions = {
   only: z
     .array(
       z.enum(moduleNames, {
-        error: ({ input }) => `${inspect(input)} is no module: choose from ${knownModules}`,
+        error: ({ input }) => `${inspect(input)} is not a module: choose from ${knownModules}`,
       }),
       `expected a list such as ['gateway', 'auth']: choose from ${knownModules}`,
     )
     .min(1, `[] leaves nothing to run: choose from ${knownModules}`),
   demo: z.boolean('expected true or false'),
-  logger: z.custom(isLogger, 'expected a logger like that of pino, with the functions info, warn and error'),
+  logger: z.custom(isLogger, 'expected a logger such as pino, with the functions info, warn and error'),
   services: z
-    .custom(isPlain, 'expected Koa apps or middleware by name, such as { tickets: app }')
-    .superRefine(addFaults),
-  clock: z.custom(isClock, 'expected a function that returns milliseconds, as Date.now does'),
+    .custom(isPlainObject, 'expected Koa apps or middleware by name, such as { tickets: app }')
+    .superRefine(addServiceFaults),
+  clock: z.custom(isClock, 'expected a function that returns milliseconds, such as Date.now'),
   dormant: z.boolean('expected true or false'),
 };
 
-/** The settings beside them are checked on their own. */
-const optionsSchema = z.looseObject(z.object(ownOptions).partial().shape, 'expected a map such as { config, port }');
+/** Loose, because `requireSettings` checks the settings. */
+const optionsSchema = z.looseObject(
+  z.object(programOptions).partial().shape,
+  'expected an object such as { config, port }',
+);
 
 function requireOptions(options: unknown): void {
   const { error } = optionsSchema.safeParse(options);
@@ -202,33 +209,64 @@ function requireOptions(options: unknown): void {
 }
 
 function isLogger(value: unknown): boolean {
-  return ['info', 'warn', 'error'].every((level) => isMap(value) && typeof value[level] === 'function');
+  return ['info', 'warn', 'error'].every((level) => isObject(value) && typeof value[level] === 'function');
 }
 
-/** A Date, a promise or a text would leave no limit decided. */
+/** With a Date, a promise or a string, no limit could be decided. */
 function isClock(value: unknown): boolean {
   return typeof value === 'function' && Number.isFinite(value());
 }
 
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A Map, a Set or a promise has no entries, and would mean no services. */
-function isPlain(value: unknown): boolean {
-  if (!isMap(value)) return false;
+/** Excludes a Map, a Set or a promise, whose services would silently be ignored. */
+function isPlainObject(value: unknown): boolean {
+  if (!isObject(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-function addFaults(services: unknown, context: z.RefinementCtx): void {
+function addServiceFaults(services: unknown, context: z.RefinementCtx): void {
   const known: readonly string[] = moduleNames;
-  for (const [name, service] of Object.entries(isMap(services) ? services : {})) {
+  for (const [name, service] of Object.entries(isObject(services) ? services : {})) {
     if (known.includes(name)) context.addIssue(`"${name}" is the name of a module: choose another`);
     else if (!isAppOrMiddleware(service)) context.addIssue(`"${name}" is neither a Koa app nor a middleware`);
   }
 }
 
 function isAppOrMiddleware(service: unknown): boolean {
-  return typeof service === 'function' || (isMap(service) && Array.isArray(service['middleware']));
+  return typeof service === 'function' || (isObject(service) && Array.isArray(service['middleware']));
 }
+
+/** Replaces environment variables in an error message by the options that a program sets, such as `PORT` by `port`. */
+export async function withOptionNames<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    const message = replaceVariables(error.message);
+    // A new error, because the stack of the original contains its message.
+    throw message === error.message ? error : new Error(message, { cause: error.cause });
+  }
+}
+
+/** Replaces environment variables by options in warnings and errors. The functions of `logger` must not need `this`. */
+export function loggerWithOptionNames(logger: CountingLogger): CountingLogger {
+  return Object.freeze({
+    ...logger,
+    warn: (fields: object, message = '') => logger.warn(fields, replaceVariables(message)),
+    error: (fields: object, message = '') => logger.error(fields, replaceVariables(message)),
+  });
+}
+
+function replaceVariables(text: string): string {
+  return text.replace(variablePattern, (name) => optionOf.get(name) ?? name);
+}
+
+/** CONFIG_DIR is not among the setting options, because `config` can also contain records. */
+const optionOf: ReadonlyMap<string, string> = new Map([...variables(), ['CONFIG_DIR', 'config']]);
+
+/** Matches names between spaces or before punctuation, but not upper-case words in paths or quotes. */
+const variablePattern = /(?<=^|\s)[A-Z][A-Z_]*(?=[\s=,.:]|$)/gm;

@@ -1,4 +1,4 @@
-/** The order of all middleware, on each listener, in one array. */
+/** The middleware of all listeners, in order, in one array. */
 import cors from '@koa/cors';
 import Koa, { type Context, type Middleware } from 'koa';
 import compose from 'koa-compose';
@@ -24,26 +24,26 @@ import { createLanding } from './landing.ts';
 import type { Setup } from './options.ts';
 
 export interface PipelineParts {
-  /** Undefined: the process has no tracing. */
+  /** Undefined when tracing is off. */
   readonly tracing: Pick<Tracing, 'middleware'> | undefined;
   readonly problems: ProblemResponsesOptions;
   readonly gateway: Pick<GatewayHost, 'middleware' | 'answersPreflight' | 'snapshot'>;
-  /** Undefined: it does not run in this process. */
+  /** Undefined when the auth service does not run in this process. */
   readonly auth: Pick<AuthService, 'app'> | undefined;
-  /** The server's own, of which the admin port serves a few. */
+  /** The internal routes. The admin port serves some of them. */
   readonly routes: readonly InternalRoute[];
 }
 
-/** `own`: only where frontdesk itself listens, and not inside a host that has its own pages. */
-export type PipelineListener = 'gateway' | 'own' | 'auth' | 'admin';
+/** The gateway is `embedded` in another app, which has its own pages, or `standalone` on its own port. */
+export type PipelineListener = 'embedded' | 'standalone' | 'auth' | 'admin';
 
-/** Undefined: not in this process, or no setting asks for it. */
+/** `run` is undefined when the step is turned off or not part of this process. */
 export type Step = readonly [name: string, listeners: readonly PipelineListener[], run: Middleware | undefined];
 
-/** The app of each listener; `gateway` and `middleware` are what a host mounts. */
+/** The app of each listener. `middleware` is the middleware of `embedded`. */
 export interface Pipeline {
-  readonly gateway: Koa;
-  readonly own: Koa;
+  readonly embedded: Koa;
+  readonly standalone: Koa;
   readonly auth: Koa;
   readonly admin: Koa;
   readonly middleware: Middleware;
@@ -52,28 +52,34 @@ export interface Pipeline {
 export function createPipeline(setup: Setup, parts: PipelineParts): Pipeline {
   const steps = createSteps(setup, parts);
   const app = (listener: PipelineListener) => createApp(stepsOf(steps, listener), setup.logger);
-  const middleware = compose(stepsOf(steps, 'gateway').map(([, , run]) => run)) as Middleware;
-  return { gateway: app('gateway'), own: app('own'), auth: app('auth'), admin: app('admin'), middleware };
+  const middleware = compose(stepsOf(steps, 'embedded').map(([, , run]) => run)) as Middleware;
+  return {
+    embedded: app('embedded'),
+    standalone: app('standalone'),
+    auth: app('auth'),
+    admin: app('admin'),
+    middleware,
+  };
 }
 
-/** What each request goes through, from the first to the last. A service of this process adds its own: see src/rest/app.ts. */
+/** The steps of a request, from first to last. Services of this process add their own steps: see src/rest/app.ts. */
 export function createSteps(setup: Setup, parts: PipelineParts): readonly Step[] {
   const { settings } = setup;
   const { tracing, problems, gateway, auth, routes } = parts;
   return [
-    ['request context', ['gateway', 'own', 'auth', 'admin'], createRequestContext(createAddresses(settings))],
-    ['tracing', ['gateway', 'own', 'auth'], tracing?.middleware],
-    // Not on the admin port: a line every few seconds would say only that the process is watched.
-    ['access log', ['gateway', 'own', 'auth'], createLog(setup)],
-    ['CORS_ORIGINS', ['gateway', 'own'], createSiteCors(settings.corsOrigins, gateway.answersPreflight)],
-    ['problems', ['gateway', 'own'], createProblemResponses(problems)],
+    ['request context', ['embedded', 'standalone', 'auth', 'admin'], createRequestContext(createAddresses(settings))],
+    ['tracing', ['embedded', 'standalone', 'auth'], tracing?.middleware],
+    // Not on the admin port: monitoring would add a useless line every few seconds.
+    ['access log', ['embedded', 'standalone', 'auth'], createLog(setup)],
+    ['CORS_ORIGINS', ['embedded', 'standalone'], createSiteCors(settings.corsOrigins, gateway.answersPreflight)],
+    ['problems', ['embedded', 'standalone'], createProblemResponses(problems)],
     ['problems without pages', ['admin'], createProblemResponses({ ...problems, problemPagesPath: undefined })],
-    ['host', ['gateway', 'own', 'admin'], createHostCheck()],
-    ['safe path', ['gateway', 'own', 'admin'], createSafePath()],
-    ['landing page', ['own'], createLanding(setup, gateway)],
-    // Its own stages (limits by address, authentication, other limits, forwarding) are one array in gateway/handle.ts.
-    ['gateway', ['gateway', 'own'], gateway.middleware],
-    // Its answer depends on the credentials alone: neither an odd path nor a preflight may get another one.
+    ['host', ['embedded', 'standalone', 'admin'], createHostCheck()],
+    ['safe path', ['embedded', 'standalone', 'admin'], createSafePath()],
+    ['landing page', ['standalone'], createLanding(setup, gateway)],
+    // The stages in the gateway (limits by address, authentication, other limits, forwarding) are in gateway/handle.ts.
+    ['gateway', ['embedded', 'standalone'], gateway.middleware],
+    // No path check and no CORS before it: its response must depend on the credentials only.
     ['auth service', ['auth'], auth && isolate(auth.app)],
     ['metrics and probes', ['admin'], createAdminRoutes(routes)],
   ];
@@ -88,27 +94,27 @@ export function stepsOf(steps: readonly Step[], listener: PipelineListener): rea
 function createApp(steps: readonly ActiveStep[], logger: Logger): Koa {
   const app = new Koa();
   for (const [, , run] of steps) app.use(run);
-  // Koa reports here what failed after the response had begun; a client that left, and closed its socket, is no failure.
+  // Koa emits errors that occur after the response has started. It is not an error when the client disconnects.
   return app.on('error', (error: Error, ctx?: Context) => {
     if (ctx?.req.socket.destroyed === true) return;
     logger.error({ ...(ctx && requestLogFields(ctx)), err: error }, 'a response was cut off');
   });
 }
 
-/** Undefined: it would write nothing. */
+/** Undefined when the access log is off or nothing would be logged at level info. */
 function createLog({ settings: { accessLog }, logger }: Setup): Middleware | undefined {
   if (accessLog === 'off' || logger.isLevelEnabled?.('info') === false) return undefined;
   return createAccessLog(logger, accessLog);
 }
 
-/** What a script of another origin may read beside the safelisted headers. */
+/** The response headers that scripts of other origins may read, in addition to the CORS-safelisted ones. */
 const exposedHeaders = [
   ...['ETag', 'Link', 'Location', 'Retry-After', 'X-Request-Id', 'RateLimit', 'RateLimit-Policy'],
   ...['Deprecation', 'Idempotent-Replayed', 'Sunset'],
   ...['Limit', 'Remaining', 'Reset'].flatMap((name) => [`RateLimit-${name}`, `X-RateLimit-${name}`]),
 ];
 
-/** Answers preflights before any credentials are asked for, but for those that a mapping has a rule for. */
+/** Responds to CORS preflights, which carry no credentials, unless a mapping has a rule for them. */
 function createSiteCors(
   origins: readonly string[],
   answersPreflight: GatewayHost['answersPreflight'],
@@ -120,28 +126,28 @@ function createSiteCors(
   };
 }
 
-/** `''`: none. */
+/** Returns an empty string if the origin is not allowed. */
 function allowedOrigin(origins: readonly string[], ctx: Context): string {
   return origins.includes('*') ? '*' : (origins.find((origin) => origin === ctx.get('Origin')) ?? '');
 }
 
-/** The settings of the steps before the gateway, for explanations. */
+/** The settings that explanations need about the steps before the gateway. */
 export function createEntrySettings({ settings }: Pick<Setup, 'settings'>): EntrySettings {
   const addresses = createAddresses(settings);
   return { addresses, allowedOrigin: (ctx) => allowedOrigin(settings.corsOrigins, ctx) };
 }
 
-/** What the admin port serves, by the path of the route that answers. */
+/** Maps the paths of the admin port to those of internal routes. */
 const adminPaths: ReadonlyMap<string, string> = new Map([
   ...['metrics', 'check_alive', 'check_ready'].map((name) => [`/gateway/v0/${name}`, `/gateway/v0/${name}`] as const),
-  // Where Prometheus looks by default.
+  // The default path of Prometheus.
   ['/metrics', '/gateway/v0/metrics'],
-  // As Kubernetes and its tools name them.
+  // The names that Kubernetes uses.
   ['/livez', '/gateway/v0/check_alive'],
   ['/readyz', '/gateway/v0/check_ready'],
 ]);
 
-/** Without credentials, and so nothing that reveals more. */
+/** Serves only routes that are safe without credentials. */
 function createAdminRoutes(routes: readonly InternalRoute[]): Middleware {
   return async function serveAdmin(ctx: Context): Promise<void> {
     const path = adminPaths.get(ctx.path);

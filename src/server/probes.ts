@@ -1,4 +1,4 @@
-/** check_alive and check_ready, open to everyone, and what "ready" means. */
+/** The probes check_alive and check_ready, which need no credentials, and the definition of "ready". */
 import type { InternalRoute } from '#gateway';
 import { acceptRead, notReady, type Representations, represent, stopping } from '#http';
 import type { Database } from '#storage';
@@ -6,10 +6,10 @@ import type { Setup } from './options.ts';
 import type { RateLimiting } from './rate-limiting.ts';
 import type { LiveConfiguration } from './reload.ts';
 
-/** Why the process cannot serve now, as a sentence; undefined: it can. Never rejects. */
+/** Resolves to a sentence that says why the process cannot serve requests, or to undefined if it can. Never rejects. */
 export type FindFault = () => Promise<string | undefined>;
 
-/** `check_alive` answers while the process does; `check_ready` only while it can serve. */
+/** `check_alive` succeeds while the process runs, `check_ready` only while it can serve requests. */
 export function createProbes(findFault: FindFault, representations: Representations): readonly InternalRoute[] {
   const probe = (name: string, status: string, find: FindFault): InternalRoute => {
     const prefix = `/gateway/v0/${name}`;
@@ -33,16 +33,16 @@ function title(status: string): string {
 
 export interface ReadinessParts {
   readonly configuration: LiveConfiguration;
-  /** Undefined: no module of this process needs one. */
+  /** Undefined when no module of this process needs a database. */
   readonly database: Pick<Database, 'findFault'> | undefined;
   readonly rateLimiting: Pick<RateLimiting, 'isReady'>;
-  /** Aborted as soon as the process closes. */
+  /** Aborted when the process starts to close. */
   readonly closing: AbortSignal;
 }
 
 export function createReadiness({ has }: Pick<Setup, 'has'>, parts: ReadinessParts): FindFault {
   const { configuration, database, rateLimiting, closing } = parts;
-  /** False for a gateway that lets requests pass without a decision: it serves without its limiter. */
+  /** False for a gateway that fails open: it forwards requests when the limiter is unavailable. */
   function needsLimiter(): boolean {
     const { rateLimitServices } = configuration.current().configuration;
     return !has('gateway') || rateLimitServices.some(({ failureModeDeny }) => failureModeDeny);

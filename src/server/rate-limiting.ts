@@ -1,4 +1,4 @@
-/** The rate-limit service of this process: counters, limits and its HTTP interface; and the limiter that a record means. */
+/** Opens the rate-limit service of this process, and connects RateLimitService records to it or to a remote one. */
 import type { RequestListener } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import { type LimitDomain, parseServiceReference, type RateLimitService } from '#config';
@@ -23,22 +23,22 @@ import type { Setup } from './options.ts';
 import type { LiveConfiguration } from './reload.ts';
 
 export interface RateLimiting {
-  /** Undefined: it does not run in this process. */
+  /** Undefined when the rate-limit service does not run in this process. */
   readonly limiter: Limiter | undefined;
-  /** Its HTTP interface; undefined as well when no setting asks for it. */
+  /** The HTTP interface of the limiter. Also undefined when it has no port. */
   readonly http: RequestListener | undefined;
-  /** The limits in force. */
+  /** Returns the limits in force. */
   readonly limits: () => readonly LimitDomain[];
-  /** How often each was hit in this process, and how often it was exhausted. */
+  /** Counts how often each limit was hit and exceeded in this process. */
   readonly stats: LimitStats;
-  /** What its port refuses: counted in `stats`, and a line in the log. */
+  /** Counts and logs what the gRPC port refuses. */
   readonly onRefused: ReportRefusal;
-  /** False while the process closes, and while the limiter would answer with an error because its counters are away. */
+  /** False while the process closes, and while the limiter would fail because its counters are unavailable. */
   readonly isReady: () => boolean;
   readonly close: () => Promise<void>;
 }
 
-/** `closing` is aborted as soon as the process closes. Rejects with an Error fit for a terminal when the counters cannot be opened. */
+/** `closing` is aborted when the process starts to close. Rejects with a user-facing Error. */
 export async function openRateLimiting(
   setup: Setup,
   configuration: LiveConfiguration,
@@ -46,7 +46,7 @@ export async function openRateLimiting(
 ): Promise<RateLimiting> {
   const { settings, logger, has } = setup;
   const limits = () => configuration.current().configuration.limits;
-  if (!has('ratelimit')) return elsewhere(limits);
+  if (!has('ratelimit')) return withoutLimiter(limits);
   const hasHttp = settings.ratelimitHttpPort !== undefined;
   const stats = createLimitStats();
   const counters = await openCounters(setup, stats.failed);
@@ -61,15 +61,15 @@ export async function openRateLimiting(
   configuration.onChange((next) => () => {
     if (!isDeepStrictEqual(next.limits, limits())) limiter.reload(next.limits);
   });
-  // Failing open, the limiter answers without Redis.
+  // A limiter that fails open does not need Redis.
   const isReady = () => !closing.aborted && (settings.ratelimitFailOpen || (counters.isReady?.() ?? true));
   const metrics = createRateLimitMetrics({ stats, configuration });
   const http = hasHttp ? createRateLimitHttp({ limiter, isReady, limits, metrics: metrics.read, logger }) : undefined;
   const close = async () => counters.close?.();
-  return { limiter, http, limits, stats, onRefused: createPortReport(stats, logger), isReady, close };
+  return { limiter, http, limits, stats, onRefused: createRefusalReport(stats, logger), isReady, close };
 }
 
-function elsewhere(limits: RateLimiting['limits']): RateLimiting {
+function withoutLimiter(limits: RateLimiting['limits']): RateLimiting {
   return {
     ...{ limiter: undefined, http: undefined, limits, stats: createLimitStats() },
     onRefused: () => {},
@@ -78,25 +78,25 @@ function elsewhere(limits: RateLimiting['limits']): RateLimiting {
   };
 }
 
-function createPortReport(stats: LimitStats, logger: Setup['logger']): ReportRefusal {
+function createRefusalReport(stats: LimitStats, logger: Setup['logger']): ReportRefusal {
   const mayLog = createOncePerMinute();
   return (reason) => {
     stats.refused(reason);
     if (!mayLog()) return;
     logger.error(
       { refused: { ...stats.refusals() } },
-      `the rate-limit port closes or refuses: ${portRefusals[reason]}`,
+      `the rate-limit port closes connections or rejects calls: ${portRefusals[reason]}`,
     );
   };
 }
 
-/** Counters in Redis use the clock of Redis, so that all processes that share it agree. */
+/** Counters in Redis use its clock, so that all processes that share them agree on the time. */
 async function openCounters({ settings, logger, clock }: Setup, onError: () => void): Promise<Counters> {
   const { redisUrl: url, redisTimeoutMs: timeoutMs, ratelimitFailOpen: failOpen } = settings;
   if (url === undefined) return createMemoryCounters({ clock, keysMax: settings.ratelimitKeysMax });
   const { failed, answered } = createOutageLog({ logger, ended: 'hits are counted in Redis again' });
   const message = `hits cannot be counted in Redis: requests ${failOpen ? 'pass uncounted' : 'are not decided'}`;
-  // Its URL may hold a password.
+  // Logs only the host, because the URL may contain a password.
   const outage = { failed: (err: unknown) => failed({ redis: new URL(url).host, err }, message), answered };
   return withFailurePolicy(await openRedisCounters({ url, timeoutMs, outage }), { failOpen, outage, onError });
 }
@@ -107,8 +107,8 @@ export interface ConnectedLimiter {
 }
 
 /**
- * The limiter of this process, or one across gRPC. A process that does not listen, being embedded, asks its own in place
- * of its listener.
+ * Returns the limiter of this process or a gRPC client. If the record refers to this process's own gRPC port, but the
+ * process does not listen because it is embedded, the client is bypassed and the limiter is called directly.
  */
 export function connectLimiter(
   record: RateLimitService,
@@ -132,7 +132,7 @@ export function connectLimiter(
   return { limiter: limiterOrOwn, close: client.close };
 }
 
-/** Parses an address again only when the list of origins is another one: it is read at each call. */
+/** Called for every request, so it parses the origins only when the list has changed. */
 function createTargets(origins: () => readonly string[]): () => readonly HostAndPort[] {
   let parsed: readonly string[] = [];
   let targets: readonly HostAndPort[] = [];

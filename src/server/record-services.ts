@@ -1,14 +1,14 @@
-/** The services that records name: which run in this process, in what role, and which on the network accept no connection. */
+/** Checks the services that records name: local ones must suit the record, and remote ones should be reachable. */
 import { connect } from 'node:net';
 import { type Configuration, type ConfigurationError, flatMapInParts, httpModules, type Work } from '#config';
 import { createResolve, hostAndPort, type Resolve, resolveLimiter, type Target } from '#gateway';
 import type { Setup } from './options.ts';
 
-type Record = Configuration['mappings' | 'authServices' | 'rateLimitServices'][number];
+type ServiceRecord = Configuration['mappings' | 'authServices' | 'rateLimitServices'][number];
 
 type LocalNames = Pick<Setup, 'has' | 'services'>;
 
-/** Whether a module or a service of the host with that name runs in this process, listening or not. */
+/** Whether a module or a host's service with this name runs in this process, listening or not. */
 export function isLocalService(setup: LocalNames, name: string): boolean {
   return isHttpService(setup, name) || (name === 'ratelimit' && setup.has('ratelimit'));
 }
@@ -17,28 +17,30 @@ function resolverOf(setup: LocalNames, addresses: Setup['settings']['serviceAddr
   return createResolve({ isLocal: (name) => isLocalService(setup, name), listenerOf: () => undefined, addresses });
 }
 
-/** A service of the host that happens to have the name must not pass for the auth service. */
+/** Returns an error for each record that uses a service of this process in a role it cannot have. */
 export function* checkServiceRoles(
   setup: LocalNames,
   configuration: Configuration,
 ): Work<readonly ConfigurationError[]> {
   if (!setup.has('gateway')) return [];
   const resolve = resolverOf(setup, {});
-  const check = (record: Record, reference: string, role: string, canPlay: (name: string) => boolean) => {
+  const check = (record: ServiceRecord, reference: string, role: string, isSuitable: (name: string) => boolean) => {
     const target = resolve(reference);
-    return target.kind === 'remote' || canPlay(target.name) ? [] : [errorOf(record, target.name, role)];
+    return target.kind === 'remote' || isSuitable(target.name) ? [] : [roleError(record, target.name, role)];
   };
   const { mappings, authServices, rateLimitServices } = configuration;
   return [
     ...(yield* flatMapInParts(mappings, (mapping) => {
       if (mapping.redirect !== undefined) return [];
       return mapping.shadow
-        ? check(mapping, mapping.service, 'shadow', () => false)
-        : check(mapping, mapping.service, 'HTTP', (name) => isHttpService(setup, name));
+        ? check(mapping, mapping.service, 'the target of a shadow', () => false)
+        : check(mapping, mapping.service, 'an HTTP service', (name) => isHttpService(setup, name));
     })),
-    ...authServices.flatMap((record) => check(record, record.authService, 'auth', (name) => name === 'auth')),
+    ...authServices.flatMap((record) =>
+      check(record, record.authService, 'an auth service', (name) => name === 'auth'),
+    ),
     ...rateLimitServices.flatMap((record) =>
-      check(record, record.service, 'rate-limit', (name) => name === 'ratelimit'),
+      check(record, record.service, 'a rate-limit service', (name) => name === 'ratelimit'),
     ),
   ];
 }
@@ -47,45 +49,48 @@ function isHttpService({ has, services }: LocalNames, name: string): boolean {
   return Object.hasOwn(services, name) || httpModules.some((module) => module === name && has(module));
 }
 
-function errorOf({ kind, name, source }: Record, service: string, role: string): ConfigurationError {
+function roleError({ kind, name, source }: ServiceRecord, service: string, role: string): ConfigurationError {
   return {
     source,
     record: `${kind} ${name}`,
-    message: `"${service}" in this process is no ${role} service`,
-    remedy: 'Name another one, or write host:port.',
+    message: `"${service}" in this process cannot be used as ${role}`,
+    remedy: 'Use another service, or write host:port for a service on the network.',
   };
 }
 
-/** Long enough for a connection, short enough for a person who reads the log of the start. */
+/** Long enough for a connection, short enough for someone who watches the log during startup. */
 const connectTimeoutMs = 2000;
 
-interface AskedService {
+interface RequiredService {
   readonly record: string;
   readonly target: Target;
-  /** What becomes of requests in the meantime. */
+  /** What happens to requests while the service is unreachable. */
   readonly consequence: string;
 }
 
-/** Opens a connection to each and closes it. Never rejects; ends early when the process closes. */
-export async function reportSilentServices(
+/** Logs which auth and rate-limit services accept no connection. Never rejects. Ends early when the process closes. */
+export async function reportUnreachableServices(
   setup: Setup,
   configuration: Configuration,
   closing: AbortSignal,
 ): Promise<void> {
   if (!setup.has('gateway')) return;
   await Promise.all(
-    askedServices(setup, configuration).map(async ({ record, target, consequence }) => {
+    requiredServices(setup, configuration).map(async ({ record, target, consequence }) => {
       if (target.kind === 'local') return;
       const origins = target.origins();
       const faults = await Promise.all(origins.map((origin) => connectionFault(origin, closing)));
       if (closing.aborted || faults.includes(undefined)) return;
       const found = origins.map((origin, index) => `${origin} (${faults[index]})`).join(', ');
-      setup.logger.warn({}, `${record} does not answer at ${found}; until it does, ${consequence}`);
+      setup.logger.warn({}, `${record} is unreachable at ${found}; until that changes, ${consequence}`);
     }),
   );
 }
 
-function askedServices(setup: Setup, { authServices, rateLimitServices }: Configuration): readonly AskedService[] {
+function requiredServices(
+  setup: Setup,
+  { authServices, rateLimitServices }: Configuration,
+): readonly RequiredService[] {
   const resolve = resolverOf(setup, setup.settings.serviceAddresses);
   return [
     ...authServices.map(({ name, authService, failureModeAllow, statusOnError }) => ({
@@ -93,17 +98,17 @@ function askedServices(setup: Setup, { authServices, rateLimitServices }: Config
       target: resolve(authService),
       consequence: failureModeAllow
         ? 'requests pass without an identity'
-        : `requests are answered with ${statusOnError}`,
+        : `requests are rejected with ${statusOnError}`,
     })),
     ...rateLimitServices.map(({ name, service, failureModeDeny }) => ({
       record: `RateLimitService ${name}`,
       target: resolveLimiter(resolve, service),
-      consequence: failureModeDeny ? 'requests are answered with 503' : 'requests pass without being counted',
+      consequence: failureModeDeny ? 'requests are rejected with 503' : 'requests pass without being counted',
     })),
   ];
 }
 
-/** Undefined: it accepts connections. */
+/** Resolves to undefined if the service accepts connections. */
 function connectionFault(origin: string, closing: AbortSignal): Promise<string | undefined> {
   const { host, port } = hostAndPort(origin);
   return new Promise((resolve) => {
@@ -118,7 +123,7 @@ function connectionFault(origin: string, closing: AbortSignal): Promise<string |
     };
     socket.unref();
     socket.once('connect', () => end());
-    socket.once('timeout', () => end('no answer'));
+    socket.once('timeout', () => end('timed out'));
     socket.once('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
     closing.addEventListener('abort', () => end('closed'), { once: true });
   });

@@ -1,4 +1,4 @@
-/** Reloads the configuration: reads it, keeps the last good one, prepares it, puts it into force in one turn, and counts. */
+/** Reloads the configuration when files change: atomically, keeping the last good version of broken records. */
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -18,53 +18,54 @@ import {
 import type { Setup } from './options.ts';
 import { checkServiceRoles } from './record-services.ts';
 
-/** One configuration that was in force. Replicas with the same files have the same hash. */
+/** A configuration that is or was in force. Replicas with the same files have the same hash. */
 export interface Generation {
-  /** From 1 at the start of the process. */
+  /** 1 at the start of the process, incremented by each change. */
   readonly number: number;
-  /** The first 12 hexadecimal digits of the SHA-256 of its records; computed at the first call. */
+  /** The first 12 hexadecimal digits of the records' SHA-256, computed on the first call. */
   readonly hash: () => string;
   /** Milliseconds since the epoch. */
   readonly appliedAtMs: number;
   readonly configuration: Configuration;
 }
 
-/** Makes ready what a part of the server does with a configuration, and throws when it cannot. */
+/** Prepares a part of the server for a configuration. Throws if the part cannot use it. */
 export type Prepare = (configuration: Configuration) => Commit | Work<Commit>;
 
-/** Puts what was made ready into force. Must not throw. */
+/** Makes the part use the prepared configuration. Must not throw. */
 export type Commit = () => void;
 
-/** How often the files have changed and were read. */
+/** Counts the reloads of changed files. */
 export interface Reloads {
-  /** Without an error. */
+  /** Reloads without errors. */
   readonly succeeded: number;
-  /** With at least one error, though the rest came into force. */
+  /** Reloads with at least one error, even if the other records came into force. */
   readonly failed: number;
-  /** Of the last one, from reading to being in force or refused; 0 before the first. */
+  /** The duration of the last reload, including a failed one. 0 before the first. */
   readonly lastDurationMs: number;
 }
 
 export interface LiveConfiguration {
   readonly current: () => Generation;
-  /** What is wrong with the files as they are now, and so not in force. */
+  /** The errors in the current files. The records that they concern are not in force. */
   readonly errors: () => readonly ConfigurationError[];
-  /** What is odd about the files without being wrong. */
+  /** What is valid in the current files, but suspicious. */
   readonly notices: () => readonly ConfigurationError[];
   readonly reloads: () => Reloads;
   /**
-   * Prepares and commits at once, and again at each reload. When all parts are prepared, all commit within one turn, so
-   * that no request meets half of a configuration; when one throws, nothing changes.
+   * Prepares and commits the current configuration immediately, and each new one on a reload. When all parts are
+   * prepared, all commit in the same turn of the event loop, so that no request sees a mix of two configurations. If
+   * one throws, nothing changes.
    */
   readonly onChange: (prepare: Prepare) => void;
-  /** From here on changed files are read. Does nothing where a program handed the records in. */
+  /** Starts watching the files. Does nothing when a program provided the records. */
   readonly watch: () => Promise<void>;
-  /** Reads the files now, if they are watched. Resolves when they are in force or refused. */
+  /** Reads the files now, if they are watched. Resolves when they are in force or rejected. */
   readonly reload: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
-/** Throws an Error fit for a terminal when a record names a service of this process in a role that it cannot play. */
+/** Throws a user-facing Error if a record uses a service of this process in a role that it cannot have. */
 export function createLiveConfiguration(setup: Setup): LiveConfiguration {
   const { configDirectory, settings, logger, clock } = setup;
   requireServiceRoles(setup);
@@ -85,21 +86,21 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
     return [...ofFiles, ...(yield* setup.notices(configuration))];
   }
 
-  /** Everything that takes long comes before the last turn, in which all that can be seen changes. One call at a time. */
-  async function read(loaded: LoadedConfiguration, startedAtMs: number): Promise<void> {
+  /** Does all slow work first, so that the visible state changes in a single turn. Must not be called concurrently. */
+  async function apply(loaded: LoadedConfiguration, startedAtMs: number): Promise<void> {
     const good = await finishInTurns(keepLastGood(loaded, current.configuration, policy));
     const preparedAtMs = performance.now();
     const isNew = !(await finishInTurns(isSame(good.configuration, current.configuration)));
     const prepared = isNew ? await prepare(good.configuration) : undefined;
-    const found = await finishInTurns(noticesOf(good));
-    const hasNewNotices = !(await finishInTurns(isSameList(found, notices)));
+    const newNotices = await finishInTurns(noticesOf(good));
+    const areNoticesNew = !(await finishInTurns(isSameList(newNotices, notices)));
     const hadErrors = errors.length > 0;
     errors = [...good.errors, ...(prepared?.errors ?? [])];
-    notices = found;
-    if (hasNewNotices) reportNotices();
-    if (errors.length > 0) report('what was good before stays in force');
+    notices = newNotices;
+    if (areNoticesNew) reportNotices();
+    if (errors.length > 0) reportErrors('the last good version stays in force');
     if (prepared?.next !== undefined) commit(prepared.next, preparedAtMs);
-    else if (hadErrors) reportMended();
+    else if (hadErrors && errors.length === 0) reportFixed();
     count(performance.now() - startedAtMs);
   }
 
@@ -113,21 +114,21 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
       }
       return { next: { configuration, hash, commits }, errors: [] };
     } catch (thrown) {
-      logger.error({ err: thrown }, 'the configuration cannot be put into force');
+      logger.error({ err: thrown }, 'the configuration cannot be applied');
       return { next: undefined, errors: [unusableError(thrown, setup)] };
     }
   }
 
   function commit({ configuration, hash, commits }: Next, preparedAtMs: number): void {
     const hadAuth = current.configuration.authServices.length > 0;
-    for (const putIntoForce of commits) putIntoForce();
+    for (const commit of commits) commit();
     current = createGeneration(configuration, current.number + 1, clock(), hash);
     const { number: generation } = current;
     const durationMs = Math.round(performance.now() - preparedAtMs);
     const mappings = configuration.mappings.length;
     logger.info({ generation, hash, mappings, durationMs }, 'configuration reloaded');
     if (hadAuth && configuration.authServices.length === 0)
-      logger.warn({ generation }, 'no record names an auth service any more: every mapping is open');
+      logger.warn({ generation }, 'the configuration no longer has an AuthService: all mappings are open');
   }
 
   function count(lastDurationMs: number): void {
@@ -138,18 +139,18 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
       : { succeeded, failed: failed + 1, lastDurationMs };
   }
 
-  function reportMended(): void {
-    if (errors.length === 0) logger.info({ generation: current.number }, 'the configuration has no errors any more');
+  function reportFixed(): void {
+    logger.info({ generation: current.number }, 'all errors of the configuration are fixed');
   }
 
-  function report(consequence: string): void {
+  function reportErrors(consequence: string): void {
     const message = `the configuration has errors, ${consequence}:\n${formatFirst(errors)}`;
     logger.error({ errors: errors.length, generation: current.number }, message);
   }
 
   function reportNotices(): void {
     if (notices.length === 0) return;
-    const message = `the configuration may not do what it should:\n${formatFirst(notices)}`;
+    const message = `the configuration may not do what you expect:\n${formatFirst(notices)}`;
     logger.warn({ notices: notices.length }, message);
   }
 
@@ -165,7 +166,7 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
       parts.push(prepare);
     },
     async watch() {
-      if (errors.length > 0) report('the rest of it is served');
+      if (errors.length > 0) reportErrors('the rest of it is in force');
       reportNotices();
       if (configDirectory === undefined) return;
       watching = watchConfiguration({
@@ -173,7 +174,7 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
         gatewayDomain: settings.gatewayDomain,
         strictPaths: settings.strictPaths,
         initial: setup.loaded,
-        onChange: read,
+        onChange: apply,
         onError: (error) => logger.error({ err: error }, 'the configuration cannot be watched or read'),
       });
       await watching;
@@ -194,7 +195,7 @@ interface Next {
 }
 
 interface Prepared {
-  /** Undefined: `errors` say why the configuration cannot be put into force. */
+  /** Undefined when the configuration cannot be applied. `errors` says why. */
   readonly next: Next | undefined;
   readonly errors: readonly ConfigurationError[];
 }
@@ -204,7 +205,7 @@ function requireServiceRoles(setup: Setup): void {
   if (errors.length > 0) throw new Error(formatErrors(errors, resolve('.')));
 }
 
-/** A log has no use for thousands: `frontdesk check` lists all of them. */
+/** Keeps the log readable. `frontdesk check` lists all errors. */
 const reportedMax = 100;
 
 function formatFirst(errors: readonly ConfigurationError[]): string {
@@ -213,13 +214,13 @@ function formatFirst(errors: readonly ConfigurationError[]): string {
   return more <= 0 ? text : `${text}\nand ${more} more: frontdesk check lists all of them`;
 }
 
-/** The records pass every check, and still a part of the server cannot use them. */
+/** The error for records that are valid, but that a part of the server cannot use. */
 function unusableError(thrown: unknown, { configDirectory = '' }: Setup): ConfigurationError {
   return {
     source: { file: configDirectory, line: 1 },
     record: undefined,
-    message: `it cannot be put into force: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
-    remedy: 'Undo the last change, or restart to see whether it works from the start.',
+    message: `it cannot be applied: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
+    remedy: 'Undo the last change, or try a restart.',
   };
 }
 
@@ -227,9 +228,9 @@ function createGeneration(
   configuration: Configuration,
   number: number,
   appliedAtMs: number,
-  known?: string,
+  knownHash?: string,
 ): Generation {
-  let hash = known;
+  let hash = knownHash;
   return Object.freeze({
     number,
     hash: () => {
@@ -241,7 +242,7 @@ function createGeneration(
   });
 }
 
-/** Without the places of the records in files: replicas may have their directories elsewhere. */
+/** Ignores file names and lines, because the directory may have another path on each replica. */
 function* hashOf(configuration: Configuration): Work<string> {
   const hash = createHash('sha256');
   for (const [name, value] of Object.entries(configuration)) {

@@ -1,4 +1,4 @@
-/** The services of this process: auth, those that keep rows, and those of the host. */
+/** The HTTP services of this process: auth, those with a database, and those of an embedding program. */
 import { isDeepStrictEqual } from 'node:util';
 import {
   type Authenticator,
@@ -17,19 +17,19 @@ import type { LiveConfiguration } from './reload.ts';
 import type { ResponseParts, Storage } from './storage.ts';
 
 export interface Services {
-  /** Undefined: it does not run in this process. */
+  /** Undefined when the auth service does not run in this process. */
   readonly auth: AuthService | undefined;
-  /** How its password checks ended. */
+  /** Counts the results of the auth service's password checks. */
   readonly logins: LoginCounts | undefined;
-  /** The dispatcher of the API's versions, by the name of each: `v1`. */
+  /** The API by the name of each version, such as `v1`. All versions have the same handler. */
   readonly versions: Readonly<Record<string, Handler>>;
-  /** Every HTTP service of this process, isolated, by the name that mappings use. */
+  /** All services, isolated, by the name that mappings use. */
   readonly byName: Readonly<Record<string, Handler>>;
 }
 
 export interface ServicesParts {
   readonly configuration: LiveConfiguration;
-  /** Undefined: no module of this process needs one. */
+  /** Undefined when no module of this process needs a database. */
   readonly storage: Pick<Storage, 'createApps'> | undefined;
   readonly problems: ResponseParts;
 }
@@ -38,7 +38,8 @@ export function createServices(setup: Setup, { configuration, storage, problems 
   const { logger, has } = setup;
   const logins = has('auth') ? createLoginCounts() : undefined;
   const realm = () => realmOfListener(setup, configuration.current().configuration);
-  const auth = logins && createAuthService({ authenticator: createLiveUsers(configuration, logins), realm, logger });
+  const auth =
+    logins && createAuthService({ authenticator: createReloadingAuthenticator(configuration, logins), realm, logger });
   const { versionNames = [], apps: stored } = storage?.createApps(problems) ?? {};
   const apps = { ...setup.services, ...stored, ...(auth && { auth: auth.app }) };
   const byName = Object.fromEntries(Object.entries(apps).map(([name, app]) => [name, isolate(app)]));
@@ -47,19 +48,19 @@ export function createServices(setup: Setup, { configuration, storage, problems 
   return { auth, logins, versions, byName };
 }
 
-/** The realm that the auth service of this process names to clients, for a record that leads to it. */
+/** The realm that clients are shown when the record uses the auth service of this process. */
 export function realmOf({ demo }: Pick<Setup, 'demo'>, record: AuthServiceRecord | undefined): string {
   return record?.realm ?? (demo ? 'travel' : 'api');
 }
 
-/** For other proxies, which name no record: the realm of the default record that leads to this process, or of the first. */
+/** The realm on the auth listener, which belongs to no record: that of the default local record, or else the first. */
 function realmOfListener(setup: Setup, { authServices }: Configuration): string {
-  const here = authServices.filter(({ authService }) => authService === 'auth');
-  return realmOf(setup, here.find(({ isDefault }) => isDefault) ?? here[0]);
+  const local = authServices.filter(({ authService }) => authService === 'auth');
+  return realmOf(setup, local.find(({ isDefault }) => isDefault) ?? local[0]);
 }
 
-/** Remembers verified passwords until the users change. */
-function createLiveUsers(configuration: LiveConfiguration, counts: LoginCounts): Authenticator {
+/** Creates an authenticator that is reloaded, and forgets verified passwords, only when the users change. */
+function createReloadingAuthenticator(configuration: LiveConfiguration, counts: LoginCounts): Authenticator {
   const { users } = configuration.current().configuration;
   const authenticator = createAuthenticator({ users: createUsers(users), counts });
   configuration.onChange((next) => {
@@ -70,10 +71,10 @@ function createLiveUsers(configuration: LiveConfiguration, counts: LoginCounts):
   return authenticator;
 }
 
-/** Undefined: no module of this process needs a database. Rejects with an Error fit for a terminal. */
+/** Resolves to undefined when no module of this process needs a database. Rejects with a user-facing Error. */
 export async function openStorageIfNeeded(setup: Setup): Promise<Storage | undefined> {
   if (!demoModules.some(setup.has)) return undefined;
-  // Late, because it is half of all modules that a process loads.
+  // Imported only if needed, because this doubles the number of modules that a process loads.
   const { openStorage } = await import('./storage.ts');
   return openStorage(setup);
 }

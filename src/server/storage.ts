@@ -1,4 +1,4 @@
-/** The database, and the services that keep rows in it: hotel, car and the versions of the API. */
+/** Opens the database, and creates the services that use it: hotel, car and the versioned API. */
 import type Koa from 'koa';
 import type { Middleware } from 'koa';
 import { createApi } from '#api';
@@ -9,25 +9,25 @@ import { createHotelService } from '#services/hotel';
 import { type Database, loadDemo, openDatabase, StorageUnavailable } from '#storage';
 import type { Setup } from './options.ts';
 
-/** What an app needs to answer. */
+/** What an app needs to render responses and problems. */
 export type ResponseParts = ProblemResponsesOptions & { readonly representations: Representations };
 
 export interface Storage {
   readonly database: Database;
-  /** Of the modules of this process. */
+  /** Creates the apps of the modules that run in this process. */
   readonly createApps: (problems: ResponseParts) => StoredApps;
-  /** The problem that a client gets for an error of the database; undefined for any other error. */
+  /** Returns the problem that clients get for a database error, or undefined for any other error. */
   readonly toProblem: (thrown: unknown) => Problem | undefined;
 }
 
 export interface StoredApps {
-  /** By the name that mappings use. */
+  /** The apps by the name that mappings use. */
   readonly apps: Readonly<Record<string, Koa | Middleware>>;
-  /** The names of the API's versions, which the app `api` dispatches: `v1`. */
+  /** The names of the API's versions, such as `v1`. The app `api` serves all of them. */
   readonly versionNames: readonly string[];
 }
 
-/** With the demo's rows if the options say so. Rejects with an Error fit for a terminal. */
+/** Also loads the demo's data if the options say so. Rejects with a user-facing Error. */
 export async function openStorage(setup: Setup): Promise<Storage> {
   const { settings, configuration, logger, clock, demo } = setup;
   const database = await openDatabase({

@@ -18,15 +18,15 @@ describe('service references', () => {
     [
       'hotels as auth service',
       { ...authRecord, auth_service: 'hotel' },
-      /:1 {2}AuthService auth: "hotel".* no auth service/,
+      /:1 {2}AuthService auth: "hotel".* as an auth service/,
     ],
-    ['a service of one’s own as auth service', { ...authRecord, auth_service: 'own' }, /"own".* no auth service/],
+    ['a service of one’s own as auth service', { ...authRecord, auth_service: 'own' }, /"own".* as an auth service/],
     [
       'a shadow of hotels',
       [mappingRecord('main', '/x', 'own'), mappingRecord('x', '/x', 'hotel', { shadow: true })],
-      /Mapping x: "hotel".* no shadow service/,
+      /Mapping x: "hotel".* as the target of a shadow/,
     ],
-    ['hotels as rate-limit service', { ...limitRecord, service: 'hotel' }, /"hotel".* no rate-limit service/],
+    ['hotels as rate-limit service', { ...limitRecord, service: 'hotel' }, /"hotel".* as a rate-limit service/],
     [
       'a rate-limit service at an HTTP address',
       { ...limitRecord, service: 'http://limits.example' },

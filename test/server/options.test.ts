@@ -26,7 +26,7 @@ describe('options of createFrontdesk', () => {
       /\/TLS_KEY:1 .*does not exist\n.*, or set config to where it is\.$/,
     ],
     ['a record that is broken', { config: { records: [{}, { kind: 'Mapping' }] } }, /<options>:2 /],
-    ['an unknown module', { only: ['hotel', 'spa'] }, /^Error: only: 'spa' is no module: choose from gateway, /],
+    ['an unknown module', { only: ['hotel', 'spa'] }, /^Error: only: 'spa' is not a module: choose from gateway, /],
     ['no module at all', { only: [] }, /^Error: only: \[\] leaves nothing to run: choose from gateway, /],
     [
       'a service with the name of a module',
@@ -38,10 +38,10 @@ describe('options of createFrontdesk', () => {
       { only: 'gateway' },
       /^Error: only: expected a list such as \['gateway', 'auth'\]/,
     ],
-    ['a module that is no name', { only: [null] }, /^Error: only: null is no module/],
+    ['a module that is no name', { only: [null] }, /^Error: only: null is not a module/],
     ['a configuration that is a number', { config: 5 }, /^Error: config: expected a directory, or records as \{/],
     ['a demo in words', { demo: 'yes' }, /^Error: demo: expected true or false$/],
-    ['a logger that is none', { logger: {} }, /^Error: logger: expected a logger like that of pino/],
+    ['a logger that is none', { logger: {} }, /^Error: logger: expected a logger such as pino/],
     ['a clock that is a number', { clock: 5 }, /^Error: clock: expected a function/],
     [
       'a clock that returns a Date',
@@ -73,7 +73,7 @@ describe('options of createFrontdesk', () => {
 
   for (const options of [null, 5, 'config', []])
     it(`are refused as a whole: ${JSON.stringify(options)}`, () =>
-      assert.rejects(createFrontdesk(options as FrontdeskOptions), /^Error: the options: expected a map such as/));
+      assert.rejects(createFrontdesk(options as FrontdeskOptions), /^Error: the options: expected an object such as/));
 
   it('may be undefined, which means the default', async () => {
     const own = { config: undefined, logger: undefined, services: undefined, clock: undefined, dormant: undefined };
@@ -85,7 +85,7 @@ describe('options of createFrontdesk', () => {
     const lines: string[] = [];
     const logger = { info() {}, warn: (_: object, text?: string) => void lines.push(text ?? ''), error() {} };
     await open({ config, logger, services: { spa: new Koa(), pool: new Koa() } });
-    assert.match(lines.join('\n'), /no record names "spa".*\n.*service: spa/);
+    assert.match(lines.join('\n'), /no record uses "spa".*\n.*service: spa/);
     assert.doesNotMatch(lines.join('\n'), /"pool"/);
   });
 });

@@ -52,7 +52,7 @@ describe('the order of the middleware', () => {
   }
 
   it('is that of the diagram in README.md, and so are the stages of the gateway', async () => {
-    const steps = await namesOn('own');
+    const steps = await namesOn('standalone');
     const [, list = ''] = /const stages: .* = \[([^\]]*)\]/.exec(sourceOf('src/gateway/handle.ts')) ?? [];
     const stages = list.match(/\w+/g) ?? [];
     assert.deepEqual([...steps, ...stages], Object.keys(inDiagram));

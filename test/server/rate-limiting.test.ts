@@ -65,10 +65,10 @@ describe('the rate-limit service of a desk', () => {
     };
     const broken = { sources: [`${config}/ratelimit/d.yaml:4`], limit: '1 per year', isCurrent: '0' };
     const write = (requests: number | string) => writeFile(join(config, 'ratelimit/d.yaml'), limits(requests));
-    const keeps = /what was good before stays in force:\n.*ratelimit\/d\.yaml:4 {2}domain d: .*\n {4}For example/;
+    const keeps = /the last good version stays in force:\n.*ratelimit\/d\.yaml:4 {2}domain d: .*\n {4}For example/;
 
     for (const [mended, message] of [
-      [1, 'the configuration has no errors any more'],
+      [1, 'all errors of the configuration are fixed'],
       [3, 'configuration reloaded'],
     ] as const) {
       await write('many');

@@ -27,8 +27,8 @@ describe('a gateway whose auth or rate-limit service', () => {
     const address = `127.0.0.1:${port}`;
     const warnings = await warningsOf({ auth_service: address }, { service: `grpc://${address}` }, 2);
     assert.deepEqual([...warnings].sort(), [
-      `AuthService auth does not answer at http://${address} (ECONNREFUSED); until it does, requests are answered with 503`,
-      `RateLimitService limits does not answer at grpc://${address} (ECONNREFUSED); until it does, requests pass without being counted`,
+      `AuthService auth is unreachable at http://${address} (ECONNREFUSED); until that changes, requests are rejected with 503`,
+      `RateLimitService limits is unreachable at grpc://${address} (ECONNREFUSED); until that changes, requests pass without being counted`,
     ]);
   });
 

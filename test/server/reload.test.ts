@@ -25,7 +25,7 @@ describe('a configuration directory that changes under a running desk', () => {
   const openDesk = desksOf(servers);
   const writeFiles = temporaryFiles();
   const taken = 'configuration reloaded';
-  const kept = /what was good before stays/;
+  const kept = /the last good version stays/;
 
   async function setUp(files: Readonly<Record<string, string>>, options: FrontdeskOptions = {}) {
     const config = await writeFiles({
@@ -119,7 +119,7 @@ describe('a configuration directory that changes under a running desk', () => {
     await call(desk, '/a/x').expect(200, '/x');
     await call(desk, '/b/x').expect(200, '/x');
     await write('services/x.yaml', yaml(own('a', '/a'), own('b', '/b')));
-    await log.said('the configuration has no errors any more');
+    await log.said('all errors of the configuration are fixed');
   });
 
   const brokenAuth: readonly (readonly [string, object, string | RegExp])[] = [
@@ -127,7 +127,7 @@ describe('a configuration directory that changes under a running desk', () => {
     [
       'names what is no auth service',
       { ...authRecord, auth_service: 'own' },
-      /"own" in this process is no auth service/,
+      /"own" in this process cannot be used as an auth service/,
     ],
   ];
   for (const [what, record, message] of brokenAuth) {
@@ -156,7 +156,7 @@ describe('a configuration directory that changes under a running desk', () => {
     const { config, desk, log } = await setUp({ 'services/a.yaml': guarded });
     await call(desk, '/a').expect(401);
     await rm(join(config, 'services/auth.yaml'));
-    await log.said('no record names an auth service any more: every mapping is open');
+    await log.said('the configuration no longer has an AuthService: all mappings are open');
     await call(desk, '/a').expect(200);
   });
 
@@ -219,7 +219,7 @@ describe('a configuration directory that changes under a running desk', () => {
     assert.equal(live.current().number, 1);
     assert.match(String(live.errors()[0]?.message), /one is enough/);
     await replaceFile(join(config, 'services/x.yaml'), yaml(own('a', '/a')));
-    await log.said('the configuration has no errors any more');
+    await log.said('all errors of the configuration are fixed');
     assert.deepEqual(live.errors(), []);
   });
 

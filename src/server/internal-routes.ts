@@ -1,43 +1,43 @@
-/** The server's own routes: API versions, probes, metrics, problem pages, diagnostics, explain. */
+/** The server's internal routes: API versions, probes, metrics, problem pages, diagnostics and explain. */
 import { packageVersion } from '#config';
 import { createDiagnostics, createDiagnosticsEvents, createProblemPages } from '#diag';
 import { createExplainEndpoint, explainForm } from '#explain';
 import { durationBoundsMs, type GatewayCounts, type InternalRoute, type Traffic } from '#gateway';
-import type { ConnectionLimit, CountingLogger, Representations } from '#http';
+import type { ConnectionLimit, Representations } from '#http';
 import { createMetrics, createMetricsRoute, type MetricsParts } from '#metrics';
 import type { ClusterRegistry } from '#proxy';
 import type { GatewayHost } from './gateway-host.ts';
+import type { Setup } from './options.ts';
 import { createProbes, type FindFault } from './probes.ts';
 import type { RateLimiting } from './rate-limiting.ts';
 import type { LiveConfiguration } from './reload.ts';
 import type { Services } from './services.ts';
 
-export interface OwnRoutesParts {
+export interface InternalRoutesParts {
   readonly configuration: LiveConfiguration;
   readonly services: Pick<Services, 'versions' | 'logins'>;
   readonly rateLimiting: RateLimiting;
-  /** For check_ready. */
+  /** Used by check_ready. */
   readonly findFault: FindFault;
   readonly representations: Representations;
   readonly traffic: Traffic;
   readonly clusters: Pick<ClusterRegistry, 'list' | 'snapshot'>;
   readonly counts: GatewayCounts;
-  readonly logger: Pick<CountingLogger, 'droppedLines'>;
   readonly connectionLimit: Pick<ConnectionLimit, 'counts'>;
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number;
   readonly gateway: Pick<GatewayHost, 'snapshot' | 'explain'>;
 }
 
-export interface OwnRoutes {
+export interface InternalRoutes {
   readonly routes: readonly InternalRoute[];
-  /** Ends the event streams. */
+  /** Closes the event streams. */
   readonly close: () => void;
 }
 
-export function createOwnRoutes(parts: OwnRoutesParts): OwnRoutes {
-  const { configuration, services, rateLimiting, findFault, representations, traffic, clusters, clock, gateway } =
-    parts;
+export function createInternalRoutes(
+  { logger, clock }: Pick<Setup, 'logger' | 'clock'>,
+  parts: InternalRoutesParts,
+): InternalRoutes {
+  const { configuration, services, rateLimiting, findFault, representations, traffic, clusters, gateway } = parts;
   const startedAtMs = performance.now();
   const diagnostics = {
     version: packageVersion(),
@@ -54,7 +54,7 @@ export function createOwnRoutes(parts: OwnRoutesParts): OwnRoutes {
   const routes = [
     ...Object.entries(services.versions).map(([name, run]) => versionRoute(name, run)),
     ...createProbes(findFault, representations),
-    createMetricsRoute(createMetrics(metricsParts(parts))),
+    createMetricsRoute(createMetrics(metricsParts(logger, parts))),
     createProblemPages(),
     createDiagnostics(diagnostics, explainForm('../explain')),
     events.endpoint,
@@ -67,7 +67,7 @@ function versionRoute(name: string, run: InternalRoute['run']): InternalRoute {
   return { name: `api-${name}`, prefix: `/${name}`, forAdmins: false, run };
 }
 
-function metricsParts(parts: OwnRoutesParts): MetricsParts {
+function metricsParts({ droppedLines }: Setup['logger'], parts: InternalRoutesParts): MetricsParts {
   const { configuration, services, rateLimiting, traffic, clusters, counts, connectionLimit } = parts;
   return {
     version: packageVersion(),
@@ -78,6 +78,6 @@ function metricsParts(parts: OwnRoutesParts): MetricsParts {
     limits: rateLimiting.stats,
     configuration,
     connections: connectionLimit.counts,
-    droppedLogLines: parts.logger.droppedLines,
+    droppedLogLines: droppedLines,
   };
 }
