@@ -20,7 +20,7 @@ const demo = fileURLToPath(new URL('../../config', import.meta.url));
 
 describe('the recipe: two replicas on PostgreSQL and Redis', () => {
   if (postgresUrl === undefined || redisUrl === undefined || !isInstalled('nginx') || !isInstalled('curl')) {
-    it('is tested where TEST_POSTGRES_URL and TEST_REDIS_URL name servers, and nginx and curl are on the PATH');
+    it('needs TEST_POSTGRES_URL, TEST_REDIS_URL, and nginx and curl on the PATH');
     return;
   }
   const writeFiles = temporaryFiles();

@@ -1,4 +1,4 @@
-/** Any character of Unicode as the unit of a string in a property: fast-check's own takes a second to prepare. */
+/** An arbitrary for any Unicode character, as the `unit` of a string: fast-check's own takes a second to prepare. */
 import fc from 'fast-check';
 
 export const anyCharacter = fc

@@ -1,11 +1,11 @@
-/** Clusters as tests ask for them: a spec with few words, and one exchange as one promise. */
+/** Helpers for tests of clusters: short specs, one exchange as one promise, and a manual clock. */
 import type { Dispatcher } from 'undici';
 import { type HealthCheck, mappingDefaults } from '#config';
 import type { Attempt, Cluster, ClusterSpec, Timer } from '#proxy';
 
 type Origins = readonly string[] | (() => readonly string[]);
 
-/** The defaults of a Mapping, but for `fields`. */
+/** The defaults of a Mapping, overridden by `fields`. */
 export function specOf(origins: Origins, fields: Partial<ClusterSpec> = {}): ClusterSpec {
   const { circuitBreakers, healthCheck, outlierDetection, loadBalancer } = mappingDefaults;
   return {
@@ -24,7 +24,7 @@ export function breakersOf(fields: Partial<ClusterSpec['circuitBreakers']>): Clu
   return { ...mappingDefaults.circuitBreakers, ...fields };
 }
 
-/** Asks every second and waits 300 ms; two answers in a row change what is thought of an address. */
+/** Checks every second with a time-out of 300 ms; two equal results in a row change an address's health. */
 export function healthCheckOf(fields: Partial<HealthCheck> = {}): HealthCheck {
   return {
     path: '/health',
@@ -45,7 +45,7 @@ export interface Asked {
   readonly origin: string;
 }
 
-/** Takes a place, settles it and gives it back when the body is through. Rejects as the exchange fails, or at once for an Overflow. */
+/** Makes one attempt, reports its outcome, and releases its place after the body. Rejects with the attempt's error. */
 export async function ask(
   cluster: Cluster,
   options: Partial<Dispatcher.DispatchOptions> = {},
@@ -89,9 +89,9 @@ export function exchangeOn(
 export interface ManualTime {
   readonly clock: () => number;
   readonly timer: Timer;
-  /** Runs what is due until then, in order. */
+  /** Moves the clock and runs the timers that become due, in order. */
   readonly advance: (ms: number) => void;
-  /** How many timers are set. */
+  /** The number of timers that are set. */
   readonly pending: () => number;
 }
 

@@ -1,5 +1,4 @@
-/** Databases for tests: in memory with a few rows, and those that several processes share, in SQLite and PostgreSQL. */
-
+/** Databases for tests: in memory with a few rows, and in SQLite files or PostgreSQL for several processes. */
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,7 +7,7 @@ import pg from 'pg';
 import { type Database, type DemoRows, loadDemo, openDatabase } from '#storage';
 import type { TestServers } from './serve.ts';
 
-/** The time of rows that do not say their own. */
+/** The default time of demo rows. */
 export const demoTimeMs = Date.UTC(2030, 0, 1);
 
 export async function openDemoDatabase(servers: TestServers, rows: DemoRows): Promise<Database> {
@@ -19,18 +18,18 @@ export async function openDemoDatabase(servers: TestServers, rows: DemoRows): Pr
 }
 
 export interface ScratchDatabase {
-  /** For DATABASE_URL. */
+  /** The value for DATABASE_URL. */
   readonly url: string;
-  /** Takes the database away, with all that is in it. */
+  /** Deletes the database and its contents. */
   readonly remove: () => Promise<void>;
 }
 
-/** A `describe` for each; PostgreSQL's is pending where there is no server. */
+/** Adds a `describe` for each kind of database. PostgreSQL's is pending unless TEST_POSTGRES_URL is set. */
 export function describeOnDatabases(title: string, tests: (create: () => Promise<ScratchDatabase>) => void): void {
   const server = process.env['TEST_POSTGRES_URL'];
   describe(`${title}: SQLite`, () => tests(createSqliteFile));
   describe(`${title}: PostgreSQL`, () => {
-    if (server === undefined) it('is tested where TEST_POSTGRES_URL names a server whose user may create databases');
+    if (server === undefined) it('needs TEST_POSTGRES_URL: a server whose user may create databases');
     else tests(() => createPostgresDatabase(server));
   });
 }
@@ -43,7 +42,7 @@ async function createSqliteFile(): Promise<ScratchDatabase> {
   };
 }
 
-/** In a locale that sorts by its language, as most servers do, so that our own order is seen to hold. */
+/** Uses a locale that sorts by language, as most servers do, to show that our own sort order applies. */
 export async function createPostgresDatabase(serverUrl: string): Promise<ScratchDatabase> {
   const name = `frontdesk_test_${randomUUID().replaceAll('-', '')}`;
   await run(serverUrl, `create database ${name} template template0 locale_provider icu icu_locale 'en-US'`);

@@ -1,4 +1,4 @@
-/** Desks of the library for a test: on free ports, with a database of their own, closed afterwards. */
+/** Opens desks for a test, each on free ports and with its own database, and closes them afterwards. */
 import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import request, { type Test } from 'supertest';
@@ -8,7 +8,7 @@ import { temporaryFiles, type WriteFiles } from './temporary-files.ts';
 
 export type OpenDesk = (options?: FrontdeskOptions) => Promise<Frontdesk>;
 
-/** With a copy of ./config and its demo data, unless the options say otherwise. To be called in a `describe`. */
+/** Uses a copy of ./config with its demo data by default. Call it in a `describe`. */
 export function desksOf(servers: TestServers): OpenDesk {
   const writeFiles = temporaryFiles();
   let copied: Promise<string> | undefined;
@@ -33,7 +33,7 @@ export function callAsDemo(desk: Frontdesk, path: string): Test {
   return call(desk, path).auth('demo', 'demo');
 }
 
-/** Records as plain objects, in the shape of the files. */
+/** A Mapping as a plain object, with the fields of a YAML record. */
 export function mappingRecord(name: string, prefix: string, service: string, more: object = {}): object {
   return { apiVersion: 'gateway/v1', kind: 'Mapping', name, prefix, service, ...more };
 }
@@ -54,7 +54,7 @@ export const limitRecord = Object.freeze({
   service: 'ratelimit',
 });
 
-/** Passwords that cost next to nothing to check, as a test has to log in at every desk that it opens. */
+/** The passwords of these users are cheap to check, because a test logs in at every desk that it opens. */
 export const annRecord = Object.freeze({
   name: 'ann',
   password_hash: '$scrypt$ln=1,r=1,p=1$AQEBAQEBAQEBAQEBAQEBAQ$5zTsCev1qjkwpfbFD0PmL8qfdSoT1LvwYVtfzR8ZrdQ',
@@ -71,7 +71,7 @@ const guestRecord = Object.freeze({
   password_hash: '$scrypt$ln=1,r=1,p=1$AQEBAQEBAQEBAQEBAQEBAQ$zjy21ZqfjiRDLvXL1XraRPd9rDpaKQ0Npg9rEHO/MUE',
 });
 
-/** A copy of ./config whose passwords are the same, and cost next to nothing to check; its directory. */
+/** Copies ./config, with hashes of the same passwords that are cheap to check. Returns the directory. */
 export async function copyConfig(writeFiles: WriteFiles): Promise<string> {
   const directory = join(await writeFiles(), 'config');
   await copyConfigTo(directory);

@@ -1,4 +1,4 @@
-/** A gateway on a free port, put together as the server does it, with records made up for a test. */
+/** A gateway on a free port with a test's own records, assembled as the server assembles it. */
 import type { RequestListener } from 'node:http';
 import Koa, { type Middleware } from 'koa';
 import type { AuthCheck } from '#auth';
@@ -67,7 +67,7 @@ export function limitRecordOf(fields: Partial<RateLimitService> = {}): RateLimit
   };
 }
 
-/** One group with one label, sent only when the request has the header. */
+/** One group with one label, which requests without the header do not get. */
 export function labelled(header: string, name = header): readonly LabelGroup[] {
   return [{ name: 'group', labels: [{ kind: 'header', name, header, omitIfNotPresent: true, default: '' }] }];
 }
@@ -90,25 +90,25 @@ export function recordingLogger(lines: LogLine[]): Logger {
 
 export interface Edge extends Served {
   readonly gateway: Gateway;
-  /** For servers of the test's own. */
+  /** For servers that the test creates itself. */
   readonly listener: RequestListener;
   readonly log: readonly LogLine[];
-  /** What Koa reports of a response that broke off. */
+  /** The errors that Koa reports for responses that are cut off. */
   readonly errors: readonly unknown[];
 }
 
 export interface EdgeOptions extends Partial<Omit<GatewayOptions, 'resolve'>> {
-  /** The only auth service; `authPort`: in this process. */
+  /** The only auth service. With `authPort` it runs in this process. */
   readonly authService?: AuthService;
   readonly authPort?: AuthCheck;
-  /** The only mapping: the fields in which it differs from `mappingOf()`. */
+  /** The only mapping, as fields that override `mappingOf()`. */
   readonly mapping?: Partial<Mapping>;
-  /** Where `hotel` leads, when there are no `targets`. */
+  /** The target of the service `hotel`, unless `targets` is given. */
   readonly upstream?: Served;
-  /** Where service references lead, by reference. */
+  /** Targets by service reference. */
   readonly targets?: Readonly<Record<string, Target>>;
   readonly addresses?: AddressOptions;
-  /** Middleware of a host app, outside of everything of ours. */
+  /** Middleware of a host app, before all of ours. */
   readonly host?: readonly Middleware[];
   /** Middleware between the rendering of problems and the gateway. */
   readonly inside?: readonly Middleware[];

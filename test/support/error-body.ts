@@ -1,4 +1,4 @@
-/** The error body of a desk, where a problem has nothing more to say than itself. */
+/** Checks the body of a problem without details. */
 import assert from 'node:assert/strict';
 import { STATUS_CODES } from 'node:http';
 import { type ProblemSlug, problems } from '#http';
@@ -8,7 +8,7 @@ interface Answer {
   readonly body: { readonly info_url?: string };
 }
 
-/** For supertest's `expect`: status and body of the problem, and no detail. */
+/** Returns a check for supertest's `expect`: the status and body of the problem, without `detail` or `errors`. */
 export function bareProblem(slug: ProblemSlug): (answer: Answer) => void {
   const { status: code } = problems[slug];
   return ({ status, body: { info_url: page, ...rest } }) => {

@@ -1,4 +1,4 @@
-/** Limits as the configuration gives them, in one line each. */
+/** Builds parsed limits, descriptors and domains in one line each. */
 import type { Limit, LimitDescriptor, LimitDomain, Unit } from '#config';
 import type { Hit } from '#ratelimit';
 
@@ -23,7 +23,7 @@ export const plain: Limit = {
 
 export const unlimited: Limit = { ...plain, unlimited: true };
 
-/** `at` is `key` or `key=value`. */
+/** @param at `key` or `key=value` */
 export function node(
   at: string,
   own: Limit | readonly Limit[] = [],
@@ -47,7 +47,7 @@ export function domain(name: string, ...descriptors: LimitDescriptor[]): LimitDo
   return { domain: name, descriptors, source };
 }
 
-/** A descriptor of `key=value` entries. */
+/** The descriptor of a request. @param entries each as `key=value` */
 export function descriptor(...entries: string[]) {
   return {
     entries: entries.map((text) => {
@@ -57,7 +57,7 @@ export function descriptor(...entries: string[]) {
   };
 }
 
-/** A hit of a counter that holds three a minute. */
+/** A hit on a counter that admits three a minute. */
 export function hitOfThree(changes: Partial<Hit> = {}): Hit {
   const one: Hit = {
     key: 'a',

@@ -1,7 +1,7 @@
-/** A parser of Prometheus's text format that is not ours. */
+/** A third-party parser of Prometheus' text format. */
 import { createRequire } from 'node:module';
 
-/** As far as it is used. */
+/** The members that the tests use. */
 interface ParsedFamily {
   readonly name: string;
   readonly help: string;
@@ -16,5 +16,5 @@ interface ParsedSample {
 
 const require = createRequire(import.meta.url);
 
-// The package declares no types, and TypeScript takes no import of it without.
+// The package has no type declarations, so TypeScript rejects an import of it.
 export const parsePrometheusText: (text: string) => readonly ParsedFamily[] = require('parse-prometheus-text-format');

@@ -1,4 +1,4 @@
-/** Runs tests of Redis counters on a Redis that they start, where a redis-server is installed. */
+/** Runs tests of Redis counters on their own Redis, if redis-server is installed. */
 import { randomUUID } from 'node:crypto';
 import {
   openRedisCounters,
@@ -10,18 +10,18 @@ import { createRedisServer, type RedisServer } from './programs/redis-server.ts'
 
 export interface RedisOfTests {
   readonly url: () => string;
-  /** Closed after the test. Unless `options` say otherwise, with keys that no other test uses. */
+  /** Opens counters, which are closed after the test. By default, no other test uses their keys. */
   readonly open: (options?: Partial<RedisCountersOptions>) => Promise<RedisCounters>;
 }
 
-/** For outages that a test does not look at. */
+/** For tests that do not check outages. */
 export const unwatched = Object.freeze({ failed() {}, answered() {} });
 
-/** A `describe`, skipped visibly where there is none. */
+/** A `describe` that is pending if redis-server is not installed. */
 export function describeWithRedis(title: string, body: (redis: RedisOfTests) => void): void {
   describe(title, () => {
     if (isInstalled('redis-server')) body(redisForAll());
-    else it('are tested where there is a redis-server to start');
+    else it('needs redis-server on the PATH');
   });
 }
 
@@ -45,7 +45,7 @@ function redisForAll(): RedisOfTests {
   return {
     url,
     async open(options = {}) {
-      // A long deadline: the machine may be busy, and no test is about its speed.
+      // The deadline is long, because the machine may be busy and no test measures its speed.
       const patient = { url: url(), timeoutMs: 5_000, keyPrefix: `${randomUUID()}:`, outage: unwatched };
       const counters = await openRedisCounters({ ...patient, ...options });
       opened.push(counters);

@@ -1,4 +1,4 @@
-/** Metrics as a stranger reads them: by a parser of the text format that is not ours. */
+/** Scrapes the metrics of a desk, with a third-party parser of the text format. */
 import assert from 'node:assert/strict';
 import request from 'supertest';
 import type { Frontdesk } from '../../src/index.ts';
@@ -8,15 +8,15 @@ import { parsePrometheusText } from './prometheus-text.ts';
 export type Series = Readonly<Record<string, number>>;
 
 export function seriesOf(text: string): Series {
-  // The parser mixes up histograms with labels; their lines alone it reads as those of any other type.
+  // The parser mixes up histograms with labels, but reads their lines correctly without the type.
   const entries = parsePrometheusText(text.replace(/^# TYPE \S+ histogram\n/gm, '')).flatMap(({ name, metrics }) =>
     metrics.map(({ labels = {}, value }) => [[name, ...Object.values(labels)].join(' '), Number(value)] as const),
   );
-  assert.equal(new Set(entries.map(([key]) => key)).size, entries.length, 'a series came twice');
+  assert.equal(new Set(entries.map(([key]) => key)).size, entries.length, 'a series appears twice');
   return Object.fromEntries(entries);
 }
 
-/** By the admin port, which counts no request. */
+/** Reads the admin port, whose requests are not counted. */
 export async function scrape(desk: Frontdesk): Promise<Series> {
   const { admin } = await desk.listen();
   const { text } = await request(admin?.url ?? '')
@@ -25,7 +25,7 @@ export async function scrape(desk: Frontdesk): Promise<Series> {
   return seriesOf(text);
 }
 
-/** Of one name, by their label values. */
+/** The series of one metric by their label values. */
 export function among(series: Series, name: string): Series {
   const own = Object.entries(series).filter(([key]) => key === name || key.startsWith(`${name} `));
   return Object.fromEntries(own.map(([key, value]) => [key.slice(name.length + 1), value]));

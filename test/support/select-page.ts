@@ -1,4 +1,4 @@
-/** A page of a query that has its values, read once. */
+/** Reads one page of a query that has no slots for values. */
 import type { SelectQueryBuilder } from 'kysely';
 import type { ListQuery } from '#query';
 import { createPageReader, type Page } from '#storage';

@@ -1,4 +1,4 @@
-/** Servers that live as long as a test, or as a group of them: each on a free port of loopback, gone afterwards with its connections. */
+/** Starts servers on free loopback ports, and closes them and their connections after a test or a group of tests. */
 import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { holdRefusingPort } from './wire/refusing-port.ts';
@@ -10,17 +10,17 @@ export interface Served {
 
 export interface TestServers {
   readonly http: (listener: RequestListener) => Promise<Served>;
-  /** For peers that do not speak HTTP, or not well. */
+  /** For peers that do not speak HTTP or violate it. */
   readonly tcp: (onConnection: (socket: Socket) => void) => Promise<Served>;
-  /** A server of the test's own making. */
+  /** Serves a server that the test created. */
   readonly listen: (server: Server) => Promise<Served>;
   /** A port that refuses connections. */
   readonly refusing: () => Promise<Served>;
-  /** Runs when the servers are done with, the last one first. */
+  /** Registers a function to run at the end, last one first. */
   readonly later: (close: () => unknown) => void;
 }
 
-/** To be called in a `describe`, with mocha's `after` when the servers are for all of its tests. */
+/** Call it in a `describe`. Pass mocha's `after` if all tests of the `describe` share the servers. */
 export function testServers(whenDone: typeof afterEach = afterEach): TestServers {
   let closers: (() => unknown)[] = [];
 

@@ -1,20 +1,20 @@
-/** Directories with files in them that are gone after the tests. */
+/** Writes files into temporary directories, which are removed after the tests. */
 import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** Texts by path within a new directory, whose name is the answer. */
+/** Writes texts by path into a new directory and returns the directory's path. */
 export type WriteFiles = (files?: Readonly<Record<string, string>>) => Promise<string>;
 
-/** In one step, as in use: a watcher may read a file that is being written while it is still empty. */
+/** Replaces a file in one step, because a watcher might read a file that is still empty while it is written. */
 export async function replaceFile(file: string, text: string): Promise<void> {
   const next = join(tmpdir(), `frontdesk-${randomUUID()}`);
   await writeFile(next, text);
   await rename(next, file);
 }
 
-/** To be called in a `describe`. */
+/** Call it in a `describe`. */
 export function temporaryFiles(): WriteFiles {
   const directories: string[] = [];
 

@@ -1,4 +1,4 @@
-/** A service behind the gateway that remembers what reached it. */
+/** A service behind the gateway that records the requests it receives. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Served, TestServers } from './serve.ts';
 
@@ -6,18 +6,18 @@ export interface Reached {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
-  /** Lower-case names in the order of arrival, repeats included. */
+  /** Header names in lower case, in the order of arrival and with repeats. */
   readonly names: readonly string[];
   readonly body: string;
 }
 
 export interface Upstream extends Served {
   readonly reached: readonly Reached[];
-  /** The only request that came. */
+  /** Returns the only request. Throws if there was none or more than one. */
   readonly only: () => Reached;
 }
 
-/** Answers when a request is complete; `ok` without an `answer`. */
+/** Responds when the request is complete, with `ok` by default. */
 export async function startUpstream(
   servers: TestServers,
   answer: (res: ServerResponse, reached: Reached) => void = (res) => void res.end('ok'),
@@ -41,13 +41,13 @@ export async function startUpstream(
     reached,
     only() {
       const [one, ...more] = reached;
-      if (one === undefined || more.length > 0) throw new Error(`${reached.length} requests came, not one`);
+      if (one === undefined || more.length > 0) throw new Error(`${reached.length} requests arrived, not one`);
       return one;
     },
   };
 }
 
-/** Undefined when the sender broke off. */
+/** Undefined if the sender disconnected. */
 async function readWhole(req: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   try {

@@ -1,13 +1,13 @@
-/** Waiting for an event: polling, a close, a signal that a test gives, and a logger that can be waited for. */
+/** Ways to wait for an event: polling, a closed stream, a signal from the test, and a log message. */
 import type { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Half of what Mocha gives a test: on a busy machine a process takes many seconds to start. */
+/** Half of Mocha's time-out. On a busy machine a process takes many seconds to start. */
 const giveUpMs = 30_000;
 
 /**
- * What `check` gives once it throws no more; its last error when it still does after half a minute. Between two checks
- * there are `pauseMs`: more than five where a check takes from what it waits for.
+ * Repeats `check` until it does not throw, and returns its result. After half a minute it rejects with the last error.
+ * Use a longer `pauseMs` if the check itself slows down what it waits for.
  */
 export async function eventually<T>(check: () => T | Promise<T>, pauseMs = 5): Promise<T> {
   const giveUpAtMs = performance.now() + giveUpMs;
@@ -32,7 +32,7 @@ export function createHeardLog() {
     typeof wanted === 'string' ? text === wanted : wanted.test(text);
   return {
     logger: { info: line, warn: line, error: line },
-    /** What was said until then is forgotten. */
+    /** Resolves when a message has matched, and then forgets all messages so far. */
     async said(wanted: string | RegExp): Promise<void> {
       while (!lines.some(matches(wanted))) {
         await new Promise<void>((resolve) => {
@@ -44,7 +44,7 @@ export function createHeardLog() {
   };
 }
 
-/** Its close, also after a reset, for which `once` would reject: a client reads one when the server has not read all. */
+/** Resolves at `close`. `once` would reject after a reset, which a client gets when the server has unread data. */
 export function closeOf(source: EventEmitter): Promise<void> {
   return new Promise((resolve) => {
     source.once('close', () => resolve());
@@ -64,7 +64,7 @@ export function createSignal(): Signal {
   return { give: () => give(), given };
 }
 
-/** A handler that never answers, and when it was first called. */
+/** A handler that never settles, and a promise that resolves when it is first called. */
 export function createStuck(): { readonly stuck: () => Promise<never>; readonly reached: Promise<void> } {
   const { give, given } = createSignal();
   const stuck = () => {

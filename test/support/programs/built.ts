@@ -1,4 +1,4 @@
-/** Gives paths in `dist`, building it first when a source is newer; tests that start frontdesk as a process import this. */
+/** Returns paths in `dist`, and builds it first if a source is newer. For tests that start frontdesk as a process. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 const cache = join(root, 'node_modules/.cache');
 const lock = join(cache, 'building');
 
-/** Builds while the test file loads, when no time-out of mocha runs yet. */
+/** Call it while the test file loads, before any of mocha's time-outs starts. */
 export function built(file: string): string {
   if (isStale()) {
     mkdirSync(cache, { recursive: true });
@@ -22,7 +22,7 @@ export function built(file: string): string {
   return join(root, 'dist', file);
 }
 
-/** A build ends with making main.js executable, and gives it the time when it began. */
+/** The last step of a build makes main.js executable and sets its time to the start of the build. */
 function isStale(): boolean {
   const main = statSync(join(root, 'dist/main.js'), { throwIfNoEntry: false });
   return main === undefined || (main.mode & 0o111) === 0 || main.mtimeMs < newestSource();
@@ -35,7 +35,7 @@ function newestSource(): number {
   );
 }
 
-/** Runs the script `build` of package.json without npm, which takes longer to start than the compiler. */
+/** Runs the `build` script of package.json without npm, which takes longer to start than the compiler. */
 function build(): void {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const PATH = [join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter);
@@ -48,7 +48,7 @@ function build(): void {
   if (status !== 0) throw new Error('the build failed');
 }
 
-/** One process builds at a time: mocha runs test files in several. */
+/** Lets one process build at a time, because mocha runs test files in several processes. */
 function acquireLock(): void {
   for (;;) {
     try {

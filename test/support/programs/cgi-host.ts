@@ -1,9 +1,12 @@
-/** A CGI program behind a port (RFC 3875): a process for each request, whose answer is sent when the process has ended. */
+/** Serves a CGI program over HTTP (RFC 3875): starts a process for each request and sends its output when it ends. */
 import { spawn } from 'node:child_process';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 
-/** `env`: variables of the program, beside those that CGI gives it; `userHeader` names its user. */
+/**
+ * @param env variables of the program, in addition to those of CGI
+ * @param userHeader the request header with the user's name
+ */
 export function cgiHost(
   [command = '', ...args]: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -19,7 +22,7 @@ export function cgiHost(
       },
       stdio: ['pipe', 'pipe', 'inherit'],
     });
-    // A program may answer before it has read everything.
+    // A program may respond before it has read the whole body.
     child.stdin.on('error', () => req.resume());
     req.pipe(child.stdin);
     send(res, await buffer(child.stdout));

@@ -1,4 +1,4 @@
-/** Commands of frontdesk in the test's own process, where they need a tenth of the time that a process takes to start. */
+/** Runs frontdesk commands in the test's own process, which takes a tenth of the time of a separate process. */
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { mock } from 'node:test';
@@ -9,17 +9,17 @@ import { createFrontdesk, type FrontdeskOptions, type Listeners, type ModuleName
 import type { TestServers } from '../serve.ts';
 import { type Ended, type RunOptions, scratch } from './frontdesk-process.ts';
 
-/** The last command that was started: it may outlive its test, when that has timed out. */
+/** The most recent command, which may outlive a test that has timed out. */
 let last: Promise<unknown> = Promise.resolve();
 
-/** For commands that end by themselves. That a process ends alike is in cli/program.test.ts, for each way to end. */
+/** For commands that end on their own. cli/program.test.ts checks that a real process ends in the same ways. */
 export function runCommand(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
   const ended = last.then(() => runAlone(args, options));
   last = ended.catch(() => {});
   return ended;
 }
 
-/** Two at once would take each other's directory for that of the tests. */
+/** Commands must not overlap, because each changes the working directory and then restores it. */
 async function runAlone(args: readonly string[], options: RunOptions): Promise<Ended> {
   const restore = replaceProcess(options);
   const stdout = mock.method(process.stdout, 'write', () => true).mock;
@@ -38,7 +38,7 @@ async function runAlone(args: readonly string[], options: RunOptions): Promise<E
   }
 }
 
-/** The message that the process would end with. Commander has printed its own. */
+/** Returns the error message with which the process would end. Commander prints its own errors. */
 async function failureOf(args: readonly string[]): Promise<string | undefined> {
   const program = createProgram();
   for (const command of [program, ...program.commands.flatMap((one) => [one, ...one.commands])]) command.exitOverride();
@@ -51,7 +51,7 @@ async function failureOf(args: readonly string[]): Promise<string | undefined> {
   return undefined;
 }
 
-/** Replaces what a command sees of its process. Returns the function that restores it. */
+/** Replaces the directory, environment and standard input of the process. Returns a function that restores them. */
 function replaceProcess({ env = {}, input = '', cwd }: RunOptions): () => void {
   const before = { directory: process.cwd(), env: process.env, exitCode: process.exitCode };
   if (cwd !== undefined) process.chdir(cwd);
@@ -65,15 +65,15 @@ function replaceProcess({ env = {}, input = '', cwd }: RunOptions): () => void {
   };
 }
 
-/** What `serve` is to run in the directory `cwd`, which has a `config`. */
+/** The options for `serve` in the directory `cwd`, which contains `config`. */
 export interface Served extends Pick<FrontdeskOptions, 'logger'> {
-  /** None, or `--only` with its modules. */
+  /** Either empty, or `--only` and its modules. */
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd: string;
 }
 
-/** A desk of the library with the settings that `serve` would take, on free ports where they name none. */
+/** Opens a desk with the settings that `serve` would use, and with free ports by default. */
 export async function serveHere(
   servers: TestServers,
   { args = [], env = {}, cwd, ...options }: Served,
@@ -82,7 +82,7 @@ export async function serveHere(
   const parsed = parseSettings({ ...readSettingsFile(directory), ...scratch, ...env });
   if (!parsed.ok) throw new Error(parsed.message);
   const { configDir: _, ...settings } = parsed.settings;
-  // An unknown name is refused by createFrontdesk as well.
+  // createFrontdesk also rejects unknown names.
   const only = args[0] === '--only' ? (args[1]?.split(',') as ModuleName[]) : undefined;
   const demo = only?.some(isDemoModule);
   const desk = await createFrontdesk({ ...settings, only, demo, config: directory, ...options });

@@ -1,8 +1,8 @@
-/** The configuration of an Envoy with one listener, which passes all requests on to one server of this machine. */
+/** Configures an Envoy with one listener that forwards all requests to one server on this machine. */
 
 export interface EnvoyParts {
   readonly port: number;
-  /** The port of the next server. */
+  /** The port of the server to which requests are forwarded. */
   readonly target: number;
   /** Further fields of the connection manager. */
   readonly manager?: object;
@@ -10,11 +10,11 @@ export interface EnvoyParts {
   readonly filters?: readonly object[];
   /** Further fields of the one route. */
   readonly route?: object;
-  /** Beside that of the target. */
+  /** Clusters in addition to the target's. */
   readonly clusters?: readonly object[];
 }
 
-/** JSON, which is YAML. */
+/** Returns JSON, which is also YAML. */
 export function envoyConfiguration({ port, target, manager, filters = [], route, clusters = [] }: EnvoyParts): string {
   const routes = [{ match: { prefix: '/' }, route: { cluster: 'next', ...route } }];
   const connectionManager = {
@@ -32,24 +32,24 @@ export function envoyConfiguration({ port, target, manager, filters = [], route,
   return JSON.stringify({ static_resources: { listeners: [listener], clusters: allClusters } });
 }
 
-/** `type`: what follows `envoy.extensions.filters.http.`. */
+/** @param type the type without `envoy.extensions.filters.http.` */
 export function httpFilter(name: string, type: string, fields: object): object {
   return { name: `envoy.filters.http.${name}`, typed_config: typed(`filters.http.${type}`, fields) };
 }
 
-/** Asks the cluster `limits`. */
+/** A rate-limit filter that calls the cluster `limits`. */
 export function limitFilter(fields: object): object {
   const service = { transport_api_version: 'V3', grpc_service: { envoy_grpc: { cluster_name: 'limits' } } };
   return httpFilter('ratelimit', 'ratelimit.v3.RateLimit', { ...fields, rate_limit_service: service });
 }
 
-/** A server of this machine. */
+/** The cluster of a server on this machine. */
 export function envoyCluster(name: string, port: number): object {
   const endpoints = [{ lb_endpoints: [{ endpoint: { address: addressOf(port) } }] }];
   return { name, type: 'STATIC', load_assignment: { cluster_name: name, endpoints } };
 }
 
-/** That of a limiter, which speaks HTTP/2. */
+/** The cluster of a limiter, which uses HTTP/2. */
 export function limitCluster(port: number): object {
   const http2 = { explicit_http_config: { http2_protocol_options: {} } };
   const options = typed('upstreams.http.v3.HttpProtocolOptions', http2);

@@ -1,9 +1,9 @@
-/** A port for a process that cannot pick one itself. */
+/** Finds a port for a process that cannot use port 0. */
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Below the ports that systems give to those who ask for any (from 32,768 on): no other test takes one of these meanwhile. */
+/** Below the ephemeral ports (from 32,768 on), so that no other test gets one of these through port 0. */
 const [first, last] = [15_000, 30_000];
 
 /** A port that was free a moment ago. */

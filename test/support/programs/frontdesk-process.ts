@@ -1,4 +1,4 @@
-/** The command line, and other programs, in processes of their own: what they say, where they listen, how they end. */
+/** Runs frontdesk and other programs as processes, and reports their output, their addresses and how they end. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -6,46 +6,46 @@ import { compileCache } from '../compile-cache.ts';
 import { built } from './built.ts';
 
 export interface Ended {
-  /** Null when a signal ended it. */
+  /** Null if a signal ended the process. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
 export interface RunOptions {
-  /** All that it sees of an environment, beside PATH. */
+  /** The environment of the process, apart from PATH. */
   readonly env?: Readonly<Record<string, string>>;
-  /** For its standard input, which ends afterwards. */
+  /** The text on standard input, which is then closed. */
   readonly input?: string;
-  /** @default the repository, which has ./config */
+  /** @default the repository, which contains ./config */
   readonly cwd?: string;
 }
 
-/** A program that runs. */
+/** A running program. */
 export interface Program {
   readonly stdout: () => string;
-  /** Until its standard output matches. */
+  /** Resolves when the standard output matches. Rejects if the process ends before. */
   readonly said: (pattern: RegExp) => Promise<void>;
   readonly signal: (name: NodeJS.Signals) => void;
   /** Stops reading its standard output. */
   readonly stopReading: () => void;
-  /** Its standard output fills up until it has ended. */
+  /** Stops reading the standard output until the process has ended, so that its pipe fills up. */
   readonly pauseReading: () => void;
   readonly ended: Promise<Ended>;
 }
 
 export interface Server extends Program {
-  /** The addresses that it printed; `''` for what does not run in it. */
+  /** The addresses that it printed; `''` for modules that it does not run. */
   readonly gatewayUrl: string;
   readonly authUrl: string;
   readonly ratelimitUrl: string;
   readonly ratelimitHttpUrl: string;
   readonly adminUrl: string;
-  /** SIGTERM, and until it has ended. */
+  /** Sends SIGTERM and waits until the process has ended. */
   readonly stop: () => Promise<Ended>;
 }
 
-/** Free ports and a database that goes with the process. */
+/** Free ports, and a database in memory. */
 export const scratch = Object.freeze({
   PORT: '0',
   AUTH_PORT: '0',
@@ -54,7 +54,7 @@ export const scratch = Object.freeze({
   DATABASE_URL: 'sqlite::memory:',
 });
 
-/** Until it ends by itself, or is ended because it does not. */
+/** Resolves when the command ends. Kills it after 15 s. */
 export async function runFrontdesk(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
   const { signal, ended } = startNode([main, ...args], options);
   const deadline = setTimeout(() => signal('SIGKILL'), 15_000);
@@ -63,17 +63,17 @@ export async function runFrontdesk(args: readonly string[], options: RunOptions 
   return how;
 }
 
-/** Until it has printed that it is ready. Rejects with what it said when it ends before. */
+/** Resolves when the server has printed that it is ready. Rejects with its output if it ends before. */
 export function startServer(args: readonly string[], options: RunOptions = {}): Promise<Server> {
   return startCommand(['serve', ...args], options);
 }
 
-/** The same for every module as a separate process. */
+/** The same with every module as a separate process. */
 export function startSplit(args: readonly string[], options: RunOptions = {}): Promise<Server> {
   return startCommand(['split', ...args], options);
 }
 
-/** `npm start` in the checkout. */
+/** Runs `npm start` in the checkout. */
 export function startByNpm(options: RunOptions = {}): Promise<Server> {
   return ready(startProcess('npm', ['start'], { ...options, env: { ...scratch, ...options.env } }));
 }
@@ -83,7 +83,7 @@ function startCommand(args: readonly string[], options: RunOptions): Promise<Ser
 }
 
 async function ready(program: Program): Promise<Server> {
-  // An empty line ends the addresses.
+  // The list of addresses ends with an empty line.
   await program.said(/^frontdesk .* is ready\.\n(?: {2}.*\n)*\n/m);
   return {
     ...program,
@@ -95,7 +95,7 @@ async function ready(program: Program): Promise<Server> {
   };
 }
 
-/** All of them, or none: when one does not start, the others are stopped. */
+/** Resolves when all servers are ready. If one does not start, it stops the others and rejects. */
 export async function startServers(starting: readonly Promise<Server>[]): Promise<readonly Server[]> {
   const settled = await Promise.allSettled(starting);
   const failure = settled.find((one) => one.status === 'rejected');
@@ -108,13 +108,13 @@ export async function startServers(starting: readonly Promise<Server>[]): Promis
 const repository = fileURLToPath(new URL('../../..', import.meta.url));
 const main = built('main.js');
 
-/** What `npx frontdesk` takes. */
+/** The commands of `npx frontdesk`. */
 export const knownCommands = Object.freeze(['serve', 'split', 'init', 'check', 'explain', 'users', 'hash-password']);
 
-/** What `npx frontdesk` stands for in a shell. */
+/** Replaces `npx frontdesk` in a shell. */
 export const frontdeskCommand = [process.execPath, main].map((word) => `'${word}'`).join(' ');
 
-/** A file as a separate process, with frontdesk as it is published; it may be TypeScript. */
+/** Runs a file, which may be TypeScript, as a process that imports the published build of frontdesk. */
 export function startProgram(file: string, options: RunOptions = {}): Program {
   return startNode([file], options);
 }
@@ -132,7 +132,7 @@ function startProcess(
     cwd,
     env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: compileCache, ...env },
   });
-  // A test run that breaks off takes its children with it.
+  // Ends the child if the test run is interrupted.
   const kill = () => void child.kill('SIGKILL');
   process.once('exit', kill);
   const stdout = collect(child.stdout);
@@ -153,7 +153,7 @@ function startProcess(
     ended,
     async said(pattern) {
       const noText = ended.then(({ code }) => {
-        throw new Error(`it ended with ${code} and had not said ${pattern}: ${stdout()}${stderr()}`);
+        throw new Error(`it ended with ${code} before it printed ${pattern}: ${stdout()}${stderr()}`);
       });
       noText.catch(() => {});
       while (!pattern.test(stdout())) await Promise.race([once(child.stdout, 'data'), noText]);

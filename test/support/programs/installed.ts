@@ -1,8 +1,8 @@
-/** Whether a program of others is there for a test, and where. */
+/** Finds third-party programs that tests need. */
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** Looks on the PATH, as a shell does. To start the program would take a second of some, in each file that asks. */
+/** Searches the PATH like a shell. Starting the program instead could take a second in each test file. */
 export function findProgram(command: string): string | undefined {
   const directories = (process.env['PATH'] ?? '').split(delimiter);
   return directories.map((directory) => join(directory, command)).find(isExecutable);

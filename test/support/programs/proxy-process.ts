@@ -1,4 +1,4 @@
-/** nginx, Caddy and Envoy in processes of their own, with their files in a directory that is removed with them. */
+/** Runs nginx, Caddy and Envoy as processes, with their files in a temporary directory. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parse } from 'yaml';
 
-/** What it is given is a site. */
+/** The recipe is a site. */
 export const caddy: ProxyProgram = {
   command: 'caddy',
   configure: (recipe, directory) =>
@@ -16,7 +16,7 @@ export const caddy: ProxyProgram = {
   args: (configFile) => ['run', '--config', configFile, '--adapter', 'caddyfile'],
 };
 
-/** What it is given is a whole configuration. A name without an ending is read as JSON. */
+/** The recipe is a complete configuration. Envoy reads a file without an extension as JSON. */
 export const envoy: ProxyProgram = {
   command: 'envoy',
   configure: (recipe) => JSON.stringify(parse(recipe)),
@@ -28,7 +28,7 @@ export const envoy: ProxyProgram = {
 
 const temporaryPaths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
 
-/** What it is given belongs within `http`. */
+/** The recipe is the contents of the `http` block. */
 export const nginx: ProxyProgram = {
   command: 'nginx',
   configure: (recipe, directory) =>
@@ -50,18 +50,18 @@ export const nginx: ProxyProgram = {
 export interface ProxyProcess {
   readonly origin: string;
   readonly port: number;
-  /** Kills it, and leaves nothing behind. */
+  /** Kills the process and removes its files. */
   readonly remove: () => Promise<void>;
 }
 
 export interface ProxyProgram {
   readonly command: string;
-  /** The whole configuration, given the part of it that matters and the process's directory. */
+  /** Returns the complete configuration for a recipe and the process's directory. */
   readonly configure: (recipe: string, directory: string) => string;
   readonly args: (configFile: string, directory: string) => readonly string[];
 }
 
-/** In the foreground, without a terminal and with no environment but PATH. Resolves when it accepts connections on `port`. */
+/** Runs the proxy in the foreground with a minimal environment. Resolves when it accepts connections on `port`. */
 export async function startProxy(program: ProxyProgram, recipe: string, port: number): Promise<ProxyProcess> {
   const directory = await mkdtemp(join(tmpdir(), 'frontdesk-proxy-'));
   const configFile = join(directory, 'config');
@@ -71,7 +71,7 @@ export async function startProxy(program: ProxyProgram, recipe: string, port: nu
     env: { PATH: process.env['PATH'], HOME: directory, XDG_CONFIG_HOME: directory, XDG_DATA_HOME: directory },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  // A test run that breaks off takes its children with it.
+  // Ends the child if the test run is interrupted.
   const kill = () => void child.kill('SIGKILL');
   process.once('exit', kill);
   let said = '';

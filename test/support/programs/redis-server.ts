@@ -1,5 +1,4 @@
-/** A Redis of a test's own, to be killed, frozen and started again. */
-
+/** A Redis server for one test, which the test can kill, freeze and restart. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -10,17 +9,17 @@ import { freePort } from './free-port.ts';
 
 export interface RedisServer {
   readonly url: string;
-  /** The same port, and no data. Resolves when it accepts connections. */
+  /** Starts on the same port without data. Resolves when it accepts connections. */
   start(): Promise<void>;
   kill(): Promise<void>;
-  /** It keeps its connections and says nothing. */
+  /** Suspends the process: its connections stay open, but it does not respond. */
   freeze(): void;
   thaw(): void;
-  /** Kills it, and leaves nothing behind. */
+  /** Kills the process and removes its files. */
   remove(): Promise<void>;
 }
 
-/** On a free port, not started. */
+/** Reserves a free port but does not start the server. */
 export async function createRedisServer(): Promise<RedisServer> {
   const directory = await mkdtemp(join(tmpdir(), 'frontdesk-redis-'));
   const port = await freePort();
@@ -51,7 +50,7 @@ export async function createRedisServer(): Promise<RedisServer> {
   };
 }
 
-/** One command, on a new connection. */
+/** Sends one command on a new connection. */
 export async function askRedis(url: string, command: readonly string[]): Promise<unknown> {
   const client = createClient({ url });
   await client.connect();
@@ -62,7 +61,7 @@ export async function askRedis(url: string, command: readonly string[]): Promise
   }
 }
 
-/** The keys that begin so. */
+/** The keys with this prefix. */
 export async function keysOfRedis(url: string, prefix: string): Promise<readonly string[]> {
   const keys = await askRedis(url, ['KEYS', `${prefix}*`]);
   return Array.isArray(keys) ? keys.map(String) : [];

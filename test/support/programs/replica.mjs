@@ -1,4 +1,7 @@
-/** A service as a process: answers with its body's length. After SIGTERM it announces `Connection: close`, and ends when its clients have closed the rest. */
+/**
+ * A service that responds with the length of the request body. After SIGTERM it sends `Connection: close`, and ends when its
+ * clients have closed all connections.
+ */
 import { createServer } from 'node:http';
 import { Server } from 'node:net';
 
@@ -18,6 +21,6 @@ server.listen(Number(process.argv[2]), '127.0.0.1', () => process.stdout.write('
 const acceptMs = 250;
 process.once('SIGTERM', () => {
   isLeaving = true;
-  // Without closing idle connections, as `close` of an HTTP server does: a request may be on its way on each of them.
+  // An HTTP server's `close` would also close idle connections, but a request may be on its way on each of them.
   setTimeout(() => Server.prototype.close.call(server, () => process.exit()), acceptMs);
 });

@@ -1,4 +1,4 @@
-/** Lines of a page, run by a shell with curl as a reader would: steps that each begin with the status of the answer. */
+/** Runs the shell commands of a documentation page: steps, each under a comment with the expected status. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,14 +13,14 @@ export interface Story {
   readonly steps: readonly Step[];
 }
 
-/** A comment that begins with the status of the answer, and the lines below it. */
+/** A comment that begins with the expected status, and the lines below it. */
 export interface Step {
   readonly status: number;
   readonly what: string;
   readonly lines: string;
 }
 
-/** One answer, as `curl -i` shows it. */
+/** A response as `curl -i` prints it. */
 export interface Heard {
   readonly status: number;
   readonly head: string;
@@ -29,7 +29,7 @@ export interface Heard {
 
 export interface ShellOptions {
   readonly cwd: string;
-  /** By the port of this machine that is shown, the one to take in its place. */
+  /** Replacements for the ports of 127.0.0.1 that the page shows. */
   readonly ports?: Readonly<Record<number, number>>;
 }
 
@@ -42,12 +42,12 @@ export function parseStory(text: string): Story {
   return { preparation, steps };
 }
 
-/** All of it in one shell, since its lines build on each other. Gives the answers to each step. */
+/** Runs all lines in one shell, because they build on each other. Returns the responses of each step. */
 export async function runStory(story: Story, options: ShellOptions): Promise<readonly (readonly Heard[])[]> {
   const logs = await mkdtemp(join(tmpdir(), 'frontdesk-story-'));
   const logOf = (index: number) => join(logs, `${index}.log`);
   const script = [
-    // It writes down what it is answered as well.
+    // Also records the responses in the log of the step.
     'curl() { command curl "$@" | tee -a "$log"; }',
     story.preparation,
     ...story.steps.map(({ lines }, index) => `log='${logOf(index)}'\n${lines}`),
@@ -60,7 +60,7 @@ export async function runStory(story: Story, options: ShellOptions): Promise<rea
   }
 }
 
-/** Standard error and output, in this order. Rejects when a command fails. */
+/** Returns standard error followed by standard output. Rejects if a command fails. */
 export async function runShell(script: string, { cwd, ports = {} }: ShellOptions): Promise<string> {
   const npx = `npx() { shift; ${frontdeskCommand} "$@"; }`;
   const text = `${npx}\n${onPorts(script, ports)}`;
@@ -69,10 +69,10 @@ export async function runShell(script: string, { cwd, ports = {} }: ShellOptions
   return `${stderr}${stdout}`;
 }
 
-/** The text with other ports of 127.0.0.1. Throws when it does not show one that is to be replaced. */
+/** Replaces ports of 127.0.0.1 in the text. Throws if the text does not contain one of them. */
 export function onPorts(text: string, ports: Readonly<Record<number, number>>): string {
   const missing = Object.keys(ports).filter((shown) => !text.includes(`127.0.0.1:${shown}`));
-  if (missing.length > 0) throw new Error(`there is no port ${missing.join(', ')} in: ${text}`);
+  if (missing.length > 0) throw new Error(`port ${missing.join(', ')} is missing in: ${text}`);
   return text.replace(/(?<=127\.0\.0\.1:)\d+/g, (shown) => String(ports[Number(shown)] ?? shown));
 }
 

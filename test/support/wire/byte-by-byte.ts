@@ -1,4 +1,4 @@
-/** A body that comes byte by byte, and how many of its chunks its reader keeps. */
+/** Sends a body byte by byte, and counts how many of its chunks the reader keeps in memory. */
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -7,7 +7,7 @@ import { runInNewContext } from 'node:vm';
 import { eventually } from '../waiting.ts';
 
 export interface ReadChunks {
-  /** To be called before anything reads the request. */
+  /** Call it before anything reads the request. */
   readonly watch: (req: IncomingMessage) => void;
   readonly count: () => number;
   readonly kept: () => number;
@@ -33,7 +33,7 @@ export function createReadChunks(): ReadChunks {
   };
 }
 
-/** Sends all of the body but its last byte, each one when the one before has been read. */
+/** Sends all bytes of the body except the last, each after the previous one has been read. */
 export async function sendByteByByte(port: number, head: string, body: string, chunks: ReadChunks): Promise<Socket> {
   const socket = connect(port, '127.0.0.1').setNoDelay();
   socket.write(head);

@@ -1,4 +1,4 @@
-/** A self-signed certificate. */
+/** Creates self-signed certificates with openssl. */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,11 +7,14 @@ import { promisify } from 'node:util';
 export interface Certificate {
   readonly cert: string;
   readonly key: string;
-  /** The path of `cert`. */
+  /** The file that contains `cert`. */
   readonly file: string;
 }
 
-/** `names` as openssl has them: `DNS:hotel,IP:127.0.0.1`. Undefined where there is no openssl. */
+/**
+ * Undefined if openssl is not installed.
+ * @param names in openssl's format: `DNS:hotel,IP:127.0.0.1`
+ */
 export async function makeCertificate(directory: string, names: string): Promise<Certificate | undefined> {
   const [file, keyFile] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];
   const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];

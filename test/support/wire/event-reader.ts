@@ -1,11 +1,11 @@
-/** A client of server-sent events: one event at a time, as it comes. */
+/** A client for server-sent events that reads one event at a time. */
 import { once } from 'node:events';
 import { get, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 
 export interface EventReader {
   readonly status: number | undefined;
   readonly headers: IncomingHttpHeaders;
-  /** The next event's fields by name; undefined when the stream has ended. Rejects when it broke off. */
+  /** Resolves with the next event's fields by name, or undefined at the end. Rejects if the stream is cut off. */
   readonly next: () => Promise<Readonly<Record<string, string>> | undefined>;
   readonly leave: () => void;
 }

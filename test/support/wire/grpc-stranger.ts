@@ -1,4 +1,4 @@
-/** A gRPC client that has no file of ours: what it knows of a service it learns from reflection. */
+/** A gRPC client that uses none of our proto files and learns about services only through reflection. */
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { Client, credentials, type ServiceError } from '@grpc/grpc-js';
@@ -12,7 +12,7 @@ import { protoPath as healthProto } from 'grpc-health-check';
 
 export type ReflectionVersion = 'v1' | 'v1alpha';
 
-/** One of the two. */
+/** The file to look up, by name or by a symbol in it. */
 export interface Asked {
   readonly fileByFilename?: string;
   readonly fileContainingSymbol?: string;
@@ -20,18 +20,18 @@ export interface Asked {
 
 export interface Stranger {
   readonly listServices: (version: ReflectionVersion) => Promise<readonly string[]>;
-  /** Each as protobuf's FileDescriptorProto; none for a name that is not known. */
+  /** The files as serialized FileDescriptorProtos; empty for an unknown name. */
   readonly files: (version: ReflectionVersion, ask: Asked) => Promise<readonly Buffer[]>;
-  /** Rejects with the ServiceError of the call. */
+  /** Calls a method. Rejects with the ServiceError of the call. */
   readonly call: (service: string, method: string, request: object) => Promise<object>;
   readonly checkHealth: (service: string) => Promise<object>;
   readonly close: () => void;
 }
 
-/** As JSON shows messages: names in camelCase, enums by name, absent fields left out. */
+/** Shows messages as JSON does: names in camelCase, enums by name, absent fields left out. */
 const asJson = { longs: Number, enums: String } as const;
 
-/** `url`: `grpc://host:port`. */
+/** @param url `grpc://host:port` */
 export function createStranger(url: string): Stranger {
   const client = new Client(url.replace('grpc://', ''), credentials.createInsecure());
   const described = new Map<string, Promise<PackageDefinition>>();
@@ -101,7 +101,7 @@ function callUnary(client: Client, method: MethodDefinition<object, object>, req
   });
 }
 
-/** FileDescriptorSet is nothing but files: each as field 1, length-delimited (protobuf encoding). */
+/** A FileDescriptorSet contains only files: each is field 1, length-delimited (protobuf encoding). */
 function asFieldOne(file: Buffer): Buffer {
   return Buffer.concat([Buffer.from([0x0a, ...varint(file.length)]), file]);
 }
@@ -110,7 +110,7 @@ function varint(value: number): number[] {
   return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...varint(value >>> 7)];
 }
 
-/** Names of fields as the files have them, and as JSON has them (proto3 JSON mapping). */
+/** Convert field names between proto files (snake_case) and JSON (camelCase, proto3 JSON mapping). */
 const inFiles = (name: string) => name.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
 const inJson = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 

@@ -1,4 +1,4 @@
-/** An HTTP server's settings for a test: any free port, and the bounds that it has by default. */
+/** Settings of an HTTP server in tests: a free port and the default bounds. */
 
 export const httpLimits = Object.freeze({
   host: '127.0.0.1',

@@ -1,13 +1,13 @@
-/** One side of a connection without HTTP, or before it: it keeps all that comes. */
+/** One end of a raw connection, which records everything it receives. */
 import { connect, type Socket } from 'node:net';
 
 export interface Peer {
   readonly socket: Socket;
-  /** All that has come, as Latin-1. */
+  /** Everything received so far, as Latin-1. */
   readonly received: () => string;
-  /** Resolves when `text` has come, and rejects when the connection ends before. */
+  /** Resolves when `text` has been received. Rejects if the connection closes before. */
   readonly until: (text: string) => Promise<void>;
-  /** Resolves with all that came when the connection has ended in any way. */
+  /** Resolves with everything received, however the connection ends. */
   readonly closed: Promise<string>;
 }
 
@@ -21,7 +21,7 @@ export function peerOf(socket: Socket): Peer {
     received += chunk.toString('latin1');
     notify();
   });
-  // The error says no more than the missing end of what was received.
+  // The received data already shows where the connection broke.
   socket.on('error', () => socket.destroy());
   const closed = new Promise<string>((resolve) => socket.once('close', () => resolve(received)));
   socket.once('close', notify);
@@ -49,7 +49,7 @@ export function speak(port: number, text: string): Peer {
   return peerOf(socket);
 }
 
-/** The request of a client that wants to switch, as bytes. */
+/** The request of a client that wants to switch protocols. */
 export function askToSwitch(path: string, headers: readonly string[] = [], protocol = 'websocket'): string {
   const lines = [`GET ${path} HTTP/1.1`, 'Host: front.example', 'Connection: Upgrade', `Upgrade: ${protocol}`];
   return [...lines, ...headers, '', ''].join('\r\n');

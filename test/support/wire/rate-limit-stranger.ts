@@ -1,4 +1,4 @@
-/** A rate-limit service that has no file of ours: grpc-js and a protocol written down here, with fields that we do not know. */
+/** A rate-limit service without our proto files: its protocol is defined here, with fields that we do not know. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
@@ -6,11 +6,11 @@ import { fromJSON, type ServiceDefinition } from '@grpc/proto-loader';
 
 export interface RateLimitStranger {
   readonly port: number;
-  /** As a process ends that is killed: without a word to its clients. */
+  /** Stops without notifying clients, like a killed process. */
   readonly stop: () => void;
 }
 
-/** `answer` gives what follows the protocol below; numbers that no enum has are sent as they are. */
+/** @param answer returns a `Response` of the protocol below; enum numbers are sent unchecked */
 export async function startRateLimitStranger(
   answer: () => object | Promise<object>,
   port = 0,
@@ -42,7 +42,7 @@ export async function startRateLimitStranger(
 const field = (type: string, id: number) => ({ type, id });
 const list = (type: string, id: number) => ({ rule: 'repeated', type, id });
 
-/** Enums as their numbers: the wire has no others. */
+/** Enums are declared as int32, which is how they are encoded. */
 const protocol = {
   RateLimitService: { methods: { ShouldRateLimit: { requestType: 'Request', responseType: 'Response' } } },
   Request: { fields: { domain: field('string', 1) } },
@@ -79,6 +79,6 @@ function definition(): ServiceDefinition {
   const loaded = fromJSON({ ...nested } as Parameters<typeof fromJSON>[0])[
     'envoy.service.ratelimit.v3.RateLimitService'
   ];
-  if (loaded === undefined || 'format' in loaded) throw new Error('the stranger has no service');
+  if (loaded === undefined || 'format' in loaded) throw new Error('the protocol has no RateLimitService');
   return loaded;
 }

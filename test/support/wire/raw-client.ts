@@ -1,21 +1,21 @@
-/** A client that sends any bytes, for what no HTTP library would send. */
+/** A client that sends arbitrary bytes, for requests that no HTTP library would send. */
 import { connect } from 'node:net';
 
-/** All that comes back until the connection ends in any way. */
+/** Returns everything received until the connection ends, however it ends. */
 export async function sendRaw(port: number, ...parts: readonly string[]): Promise<string> {
   const socket = connect(port, '127.0.0.1').setEncoding('latin1');
   let received = '';
   socket.on('data', (text) => {
     received += String(text);
   });
-  // The error that may come before it says no more than the missing end of what was received.
+  // After an error, the received data already shows where the connection broke.
   socket.on('error', () => socket.destroy());
   for (const part of parts) socket.write(part, 'latin1');
   await new Promise((resolve) => socket.once('close', resolve));
   return received;
 }
 
-/** A request as bytes, after which the server ends the connection. */
+/** A request with `Connection: close`. */
 export function rawRequest(line: string, headers: readonly string[] = [], body = ''): string {
   return [`${line} HTTP/1.1`, 'Host: front.example', 'Connection: close', ...headers, '', body].join('\r\n');
 }

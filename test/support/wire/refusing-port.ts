@@ -8,8 +8,8 @@ export interface RefusingPort {
 }
 
 /**
- * The local end of a connection: no process listens on it, and none can, until it is closed. A port that was listened on
- * and given up may belong to another process by the time a test connects to it.
+ * Uses the local port of an open connection: no process can listen on it until the connection closes. A listener's port
+ * would not do, because after its release another process may get it before the test connects.
  */
 export async function holdRefusingPort(): Promise<RefusingPort> {
   const server = createServer().listen(0, '127.0.0.1');

@@ -1,4 +1,4 @@
-/** A service behind the gateway that switches protocols when it is asked to, and remembers who asked how. */
+/** A service behind the gateway that switches protocols on request, and records these requests. */
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Served, TestServers } from '../serve.ts';
@@ -7,19 +7,19 @@ import { type Peer, peerOf } from './peer.ts';
 export interface Asked {
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
-  /** From the first byte after the request on. */
+  /** The connection, from the first byte after the request on. */
   readonly peer: Peer;
 }
 
 export interface SwitchingUpstream extends Served {
   readonly asked: readonly Asked[];
-  /** The next request to switch that comes. */
+  /** Resolves with the next request to switch. */
   readonly next: () => Promise<Asked>;
-  /** How many connections of any kind it holds. */
+  /** The number of open connections, whether they have switched or not. */
   readonly connections: () => number;
 }
 
-/** As RFC 6455 has it but for the digest. */
+/** The response of RFC 6455, except for the digest. */
 export const switching = [
   'HTTP/1.1 101 Switching Protocols',
   'Connection: Upgrade',
@@ -32,7 +32,7 @@ export function bytesOf(lines: readonly string[]): string {
   return [...lines, '', ''].join('\r\n');
 }
 
-/** `answer` has the socket; a request that asks for no switch reads `plain`. */
+/** Responds with `plain` to ordinary requests. @param answer responds to requests to switch, on the socket */
 export async function startSwitchingUpstream(
   servers: TestServers,
   answer: (socket: Socket, asked: Asked) => void = (socket) => void socket.write(bytesOf(switching), 'latin1'),
@@ -46,7 +46,7 @@ export async function startSwitchingUpstream(
     socket.once('close', () => sockets.delete(socket));
   });
   server.on('upgrade', (req, socket: Socket, head) => {
-    // As a server that is none of HTTP would be.
+    // Behaves like a server of another protocol, which does not keep half-open connections.
     socket.allowHalfOpen = false;
     if (head.length > 0) socket.unshift(head);
     const one = { url: req.url ?? '', headers: req.headers, peer: peerOf(socket) };
