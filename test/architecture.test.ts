@@ -1,10 +1,10 @@
-/** Holds the architecture: who may import whom, and the shape of files, folders and functions. */
+/** Checks the architecture: which module may import which, and the sizes of files, folders and functions. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseSync } from 'oxc-parser';
 
-/** What a module may import; after `type:`, types alone. */
+/** The modules that each module may import. `type:` allows only types. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   http: [],
   config: [],
@@ -28,16 +28,16 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   tracing: ['http'],
   cli: ['auth', 'config', 'diag', 'explain', 'http', 'routing', 'server'],
 };
-/** May import every module but `cli`. */
+/** This module may import every module except `cli`. */
 const compositionRoot = 'server';
 
-/** What may be loaded only when it is needed, with `import()`, so that a process starts fast. */
+/** Libraries that must be loaded on demand with `import()`, so that a process starts fast. */
 const lateLibraries = [
   ...['@grpc/grpc-js', '@grpc/proto-loader', '@grpc/reflection', 'grpc-health-check'],
   ...['undici', 'redis', 'pg', 'chokidar', 'prom-client'],
   ...['node:tls', 'node:https', 'node:http2'],
 ];
-/** The same for files of ours, which may load such libraries. */
+/** Our own files that must be loaded on demand. They may import such libraries. */
 const lateOwn = [
   ...['server/index.ts', 'server/storage.ts', 'storage/sqlite.ts'],
   ...['cli/explain.ts', 'cli/init.ts', 'cli/split.ts', 'cli/users.ts'],
@@ -45,9 +45,9 @@ const lateOwn = [
 ];
 const mayLoadServerEarly = ['index.ts', 'cli/explain.ts'];
 
-/** Modules, and files. */
+/** The modules and files that may use `process`. */
 const mayReadProcess = ['main.ts', 'node-version.ts', 'cli', 'metrics/process.ts'];
-/** http/html/files.ts reads scripts and styles of pages, and the .proto files are in proto/. */
+/** The modules and files that may use the file system: http/html reads scripts and styles, grpc reads proto/. */
 const mayReadFiles = [
   'config',
   'storage',
@@ -57,7 +57,7 @@ const mayReadFiles = [
   'ratelimit/grpc/services.ts',
 ];
 
-/** Entries of threads, which no file imports. */
+/** Entry points of threads, which no file imports. */
 const threadEntries = ['config/watch/read-thread.ts'];
 
 const linesOfFileMax = 400;
@@ -103,15 +103,15 @@ describe('architecture', () => {
     );
   });
 
-  it('has no circle of imports, types included', () => {
+  it('has no import cycles, not even of types', () => {
     complain(
       findCircles(),
       (circle) =>
-        `These files of src import each other in a circle: ${circle.join(', ')}. Move what they share into a third file.`,
+        `These files of src form an import cycle: ${circle.join(', ')}. Move the shared code into another file.`,
     );
   });
 
-  it('loads libraries that not every process needs only when they are needed', () => {
+  it('loads libraries on demand if not every process needs them', () => {
     const isLate = (file: string, from: string) =>
       (lateLibraries.includes(from) && !lateOwn.includes(file)) ||
       (lateOwn.includes(resolveImport(file, from)) && !mayLoadServerEarly.includes(file));
@@ -121,7 +121,7 @@ describe('architecture', () => {
     );
   });
 
-  it('imports nothing but types from node:http', () => {
+  it('imports only types from node:http', () => {
     complain(
       allImports().filter(
         ({ file, from, typeOnly }) => from === 'node:http' && !typeOnly && file !== 'http/server/node-http.ts',
@@ -133,7 +133,7 @@ describe('architecture', () => {
   it('opens every file with one sentence', () => {
     complain(
       files.filter((file) => !/^(?:#!.*\n)?\/\*\* ?\S/.test(textOf(file))),
-      (file) => `src/${file} does not begin with /** … */: say in one sentence what it is for.`,
+      (file) => `src/${file} does not begin with /** … */: describe in one sentence what it is for.`,
     );
   });
 
@@ -155,7 +155,7 @@ describe('architecture', () => {
     complain(files.flatMap(longFunctions), (place) => `${place}: split the function.`);
   });
 
-  it('touches the process and the disk only where the table says so', () => {
+  it('uses the process and the file system only where the tables allow it', () => {
     const code = (file: string) => textOf(file).replace(/\/\*[\s\S]*?\*\/|(?<=\s)\/\/.*$/gm, '');
     const uses = (pattern: RegExp) => files.filter((file) => pattern.test(code(file)));
     const usersBeside = (allowed: readonly string[], pattern: RegExp) =>
@@ -170,15 +170,15 @@ describe('architecture', () => {
     );
   });
 
-  it('has no folder for leftovers', () => {
+  it('has no catch-all folders', () => {
     complain(
       files.filter((file) => /(?:^|\/)(?:utils?|common|helpers?|types|interfaces|middlewares?)\//.test(file)),
       (file) =>
-        `src/${file} is in a folder for leftovers: put it beside what uses it, or name the folder by its subject.`,
+        `src/${file} is in a catch-all folder: move it next to the code that uses it, or name the folder by its subject.`,
     );
   });
 
-  it('reaches every file from index.ts, main.ts or the entry of a thread', () => {
+  it('reaches every file from index.ts, main.ts or the entry point of a thread', () => {
     const seen = new Set<string>();
     const visit = (file: string): void => {
       if (seen.has(file)) return;
@@ -192,7 +192,7 @@ describe('architecture', () => {
     );
   });
 
-  it('exports no default and keeps no state in a module', () => {
+  it('has no default exports and no module-level state', () => {
     complain(
       files.filter((file) => /^export default|^(?:export )?let /m.test(textOf(file))),
       (file) =>
@@ -205,7 +205,7 @@ interface FileImport {
   readonly file: string;
   readonly from: string;
   readonly typeOnly: boolean;
-  /** Loaded by `import()`. */
+  /** Imported with `import()`. */
   readonly late: boolean;
 }
 
@@ -216,7 +216,7 @@ function complain<Fault>(faults: readonly Fault[], sentence: (fault: Fault) => s
   throw error;
 }
 
-/** The nearest folder with an index.ts; a file of src itself is its own module. */
+/** The nearest folder with an index.ts. A file directly in src is its own module. */
 function moduleOf(file: string): string {
   if (isLoose(file)) return file;
   let folder = dirname(file);
@@ -242,12 +242,12 @@ function allImports(): FileImport[] {
   return [...importsOf.values()].flat();
 }
 
-/** Our own files that a file imports, types included. */
+/** Our own files that a file imports, including imports of types. */
 function ownImports(file: string): string[] {
   return (importsOf.get(file) ?? []).map(({ from }) => resolveImport(file, from)).filter((name) => texts.has(name));
 }
 
-/** The path in src of one of our own files; the name of a library. */
+/** Returns the path in src for our own files, and the name for libraries. */
 function resolveImport(file: string, from: string): string {
   if (from.startsWith('#')) return `${from.slice(1)}/index.ts`;
   return from.startsWith('.') ? join(dirname(file), from).replaceAll('\\', '/') : from;
@@ -265,12 +265,12 @@ function parseImports(file: string): FileImport[] {
   ];
 }
 
-/** The groups of files in which each leads back to itself (Tarjan, "Depth-first search and linear graph algorithms"). */
+/** Finds the strongly connected groups of files (Tarjan, "Depth-first search and linear graph algorithms"). */
 function findCircles(): string[][] {
   const circles: string[][] = [];
   const order = new Map<string, number>();
   const stack: string[] = [];
-  /** Returns the earliest file on the stack that this one leads to. */
+  /** Returns the number of the earliest file on the stack that this file imports, directly or not. */
   const visit = (file: string): number => {
     const own = order.size;
     order.set(file, own);
@@ -296,7 +296,7 @@ function countBy(names: readonly string[], keyOf: (name: string) => string): Map
   return counts;
 }
 
-/** Gives the functions that are too long, as `src/file.ts:12 has 60 lines of its own`. */
+/** Describes the functions that are too long: `src/file.ts:12 has 60 lines of its own`. */
 function longFunctions(file: string): string[] {
   const text = textOf(file);
   const long: string[] = [];

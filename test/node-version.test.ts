@@ -1,4 +1,4 @@
-/** What a user of an older Node reads: what it needs and where to get it, before anything fails that this Node does not have. */
+/** The error message for users of an older Node: it says which Node is required, before anything else fails. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ const main = built('main.js');
 const library = built('index.js');
 
 describe('the Node version', () => {
-  it('must be what package.json says', () => {
+  it('agrees with package.json', () => {
     const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
     assert.equal(engines.node, `>=${oldestNode}`);
   });
@@ -46,19 +46,19 @@ describe('an older Node', () => {
     message = nodeVersionError(versionOf(node)) ?? '';
   });
 
-  it('reads from the command line, first of all, which one it needs', () => {
+  it('makes the command line print which version is required, before anything else', () => {
     const { status, stdout, stderr } = spawnSync(node, [main, '--version'], { encoding: 'utf8' });
     assert.deepEqual({ status, stdout, stderr }, { status: 1, stdout: '', stderr: `${message}\n` });
   });
 
-  it('gets the same as the error of an import of the library', () => {
+  it('makes an import of the library fail with the same message', () => {
     const program = `import(${JSON.stringify(library)}).catch(({ message }) => console.log(message))`;
     const stdout = execFileSync(node, ['--input-type=module', '-e', program], { encoding: 'utf8' });
     assert.equal(stdout, `${message}\n`);
   });
 });
 
-/** TEST_OLD_NODE, or the first on the PATH; undefined: skip. */
+/** TEST_OLD_NODE, or the first older Node on the PATH. Undefined if there is none. */
 function findOlderNode(): string | undefined {
   const candidates = (process.env['PATH'] ?? '').split(delimiter).map((folder) => join(folder, 'node'));
   return [process.env['TEST_OLD_NODE'], ...candidates]

@@ -1,4 +1,4 @@
-/** The package that users install: `dist` is packed as it is, and what its declarations name comes with it. */
+/** The npm package: the contents of `dist`, its declarations, and the packages that they depend on. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
@@ -14,14 +14,14 @@ const names = readdirSync(dist, { recursive: true, encoding: 'utf8' });
 describe('the package', () => {
   const writeFiles = temporaryFiles();
 
-  it('has programs, declarations, source maps, styles and licences, and nothing that only a build reads', () => {
+  it('contains programs, declarations, source maps, styles and licences, but no files that only a build uses', () => {
     assert.deepEqual(
       names.filter((name) => name.includes('.') && !/\.(?:d\.ts|js|js\.map|css)$/.test(name)),
       [],
     );
   });
 
-  it('shows in editors what each option does and takes, and its default', () => {
+  it('documents each option with its values and its default in the declarations', () => {
     const table = readFileSync(join(dist, 'config/settings/table.d.ts'), 'utf8');
     const commented = [...table.matchAll(/^ *\/\*\* (.+) \*\/\n *readonly (\w+): import/gm)].map(([, text, name]) => [
       name,
@@ -37,7 +37,7 @@ describe('the package', () => {
     assert.doesNotMatch(texts['tlsCert'], /@default/);
   });
 
-  it('names the types of what its functions make, so that a project with declarations can export it', async function () {
+  it('exports the types of its results, so that a project with declarations can export such values', async function () {
     this.timeout(60_000);
     const program = `
       import * as frontdesk from 'frontdesk';
@@ -66,7 +66,7 @@ describe('the package', () => {
     assert.match(declaration, /users: frontdesk\.UserStore;/);
   });
 
-  it('brings the types of every package that its declarations name', () => {
+  it('depends on the types of every package that its declarations import', () => {
     const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
     const packages = packagesIn(names.filter((name) => name.endsWith('.d.ts')));
     assert.ok(packages.includes('koa'));
@@ -77,7 +77,7 @@ describe('the package', () => {
   });
 });
 
-/** What the compiler says of program.ts with the package in `node_modules`; and the declaration that it has written. */
+/** Compiles program.ts against the package. Returns the compiler's output and the declaration it wrote. */
 function compile(folder: string): { readonly stdout: string; readonly declaration: string } {
   mkdirSync(join(folder, 'node_modules'));
   symlinkSync(root, join(folder, 'node_modules/frontdesk'));
@@ -89,12 +89,12 @@ function compile(folder: string): { readonly stdout: string; readonly declaratio
   return { stdout, declaration };
 }
 
-/** `drainMs` is `DRAIN_MS`. */
+/** Converts `drainMs` to `DRAIN_MS`. */
 function variableOf(name: string): string {
   return name.replace(/[A-Z]/g, (capital) => `_${capital}`).toUpperCase();
 }
 
-/** Without the modules of Node, whose types the project of the user chooses. */
+/** Lists the imported packages, without Node's own modules: users choose the types of those themselves. */
 function packagesIn(declarations: readonly string[]): readonly string[] {
   const specifiers = declarations
     .flatMap((name) => [...readFileSync(join(dist, name), 'utf8').matchAll(/(?:from |import\()["']([^"']+)["']/g)])
@@ -103,7 +103,7 @@ function packagesIn(declarations: readonly string[]): readonly string[] {
   return [...new Set(specifiers.map(packageOf))];
 }
 
-/** `zod` of `zod/v4/core`, `@grpc/grpc-js` of itself. */
+/** The package name in a specifier: `zod` in `zod/v4/core`, and all of `@grpc/grpc-js`. */
 function packageOf(specifier: string): string {
   return specifier
     .split('/')
@@ -111,7 +111,7 @@ function packageOf(specifier: string): string {
     .join('/');
 }
 
-/** DefinitelyTyped's package where there is one, otherwise the package itself. */
+/** The package with the types: DefinitelyTyped's if there is one, otherwise the package itself. */
 function typesOf(name: string): string {
   return existsSync(join(root, 'node_modules/@types', name)) ? `@types/${name}` : name;
 }

@@ -1,4 +1,4 @@
-/** The pages: their tables say what the code says, their links lead somewhere, and their commands exist. */
+/** The documentation pages: their tables match the code, their links work, and their commands exist. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -22,7 +22,7 @@ const pages = [
     .map((name) => `src/${name.replaceAll('\\', '/')}`),
 ];
 
-/** The rows of the table under a heading, as their cells. */
+/** Returns the rows of the table under a heading, as lists of cells. */
 function tableUnder(page: string, heading: string): string[][] {
   const section =
     read(page)
@@ -65,7 +65,7 @@ describe('the pages', () => {
   for (const page of pages) {
     const text = read(page);
 
-    it(`${page}: links lead to files and headings, which the package carries`, () => {
+    it(`${page}: links point to files and headings that the package contains`, () => {
       const links = [...text.matchAll(/\[[^\]]*\]\((?!https?:)([^)]+)\)/g)].map(([, link = '']) => link);
       const targets = links.map((link) => new URL(link, new URL(page, root)));
       assert.deepEqual(
@@ -110,7 +110,7 @@ describe('the pages', () => {
     assert.deepEqual(parse(shown), parse(mapping));
   });
 
-  it('show the instrumentation as the tests run it', () => {
+  it('show the same instrumentation that the tests run', () => {
     assert.ok(read('src/tracing/README.md').includes(`\`\`\`js\n${read('config/recipes/instrumentation.js')}\`\`\``));
   });
 
@@ -127,7 +127,7 @@ describe('the pages', () => {
   });
 });
 
-/** Whether there is a file and, when the link names one, a heading in it, by the name that GitHub gives it. */
+/** Whether the file exists and contains the heading of the link's fragment, in GitHub's form. */
 function isThere(link: URL): boolean {
   const file = new URL(link.pathname, link);
   if (!existsSync(file)) return false;
@@ -141,7 +141,7 @@ function isThere(link: URL): boolean {
   return headings.includes(link.hash.slice(1));
 }
 
-/** By the list `files` of package.json; npm adds README.md by itself. */
+/** Whether `files` of package.json includes the file. npm always adds README.md. */
 function isPublished(link: URL): boolean {
   const name = fileURLToPath(new URL(link.pathname, link)).slice(fileURLToPath(root).length);
   return ['README.md', ...manifest.files].some((entry: string) => name === entry || name.startsWith(`${entry}/`));

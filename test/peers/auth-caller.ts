@@ -1,4 +1,4 @@
-/** Proxies that ask the auth service: what their clients and the service behind them see. */
+/** Cases for every proxy that uses the auth service: what its clients get, and what reaches the service behind it. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
@@ -14,9 +14,9 @@ import type { RecipePorts } from './recipe.ts';
 
 export interface AuthCaller {
   readonly program: ProxyProgram;
-  /** The recipe's configuration, on the ports of a test. */
+  /** Returns the recipe's configuration with the ports of a test. */
   readonly recipe: (ports: RecipePorts) => string;
-  /** What its clients get when the auth service cannot be asked. */
+  /** The status that clients get when the auth service is unreachable. */
   readonly unavailable: number;
 }
 
@@ -29,7 +29,7 @@ const refusal = { code: 401, message: '401: Unauthorized' };
 
 const forged = ['X-Travel-User', 'x-travel-user', 'X_Travel_User', 'X-Travel_User', 'x_travel-USER'];
 
-/** Where a proxy may read another path than the one that was sent. */
+/** Targets that a proxy may interpret as another path. */
 const oddPaths = [
   ...['//', '//x', '/a/../b', '/%2e%2e/x', '/a%2Fb', '/%', '/%00', '/\\x', '/;x', '/?a=../b', '/x#y'],
   ...['/_auth', '/_auth/', '/x/../_auth', '/%5fauth', 'http://elsewhere.example/x', '*', 'x'],
@@ -54,14 +54,14 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
     return startProxy(program, recipe(ports), port);
   }
 
-  /** The proxy, with an auth service of the test's own. */
+  /** Starts the proxy with the test's own auth service. */
   async function startWithAuth(authPort: number): Promise<ProxyProcess> {
     const started = await startBefore(authPort);
     servers.later(started.remove);
     return started;
   }
 
-  /** What reached the service meanwhile. */
+  /** The requests that reach the service during `act`. */
   async function reachedBy(act: () => unknown): Promise<readonly Reached[]> {
     const before = upstream.reached.length;
     await act();
@@ -80,7 +80,7 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
     suite.later(proxy.remove);
   });
 
-  it('stops requests of any method without credentials with 401, a challenge and the error body', async () => {
+  it('rejects requests of any method without credentials with 401, a challenge and the error body', async () => {
     const preflight = { Origin: 'https://app.example', 'Access-Control-Request-Method': 'GET' };
     for (const method of methods) {
       const ask = request(proxy.origin)[method]('/v1/hotels').set(preflight);
@@ -90,7 +90,7 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
     await assertStopped(() => wrong.expect(401, refusal).expect('Content-Type', /^application\/json/));
   });
 
-  it("passes requests of any method on with the user's name, and the answers to them", async () => {
+  it("forwards requests of any method with the user's name, and returns the responses", async () => {
     for (const method of methods) {
       const ask = request(proxy.origin)[method]('/v1/hotels?a=%2F&a').auth('demo', 'demo');
       const reached = await reachedBy(() => ask.expect(200).expect(method === 'head' ? {} : 'ok'));
@@ -115,7 +115,7 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
     assert.equal(reached?.headers['x-travel-user'], 'guest');
   });
 
-  it('keeps the name when the client lists the header in Connection', async () => {
+  it('keeps the user name when the client lists its header in Connection', async () => {
     const bytes = [
       'GET / HTTP/1.1',
       'Host: front.example',
@@ -127,7 +127,7 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
     assert.equal(reached?.headers['x-travel-user'], 'demo');
   });
 
-  it('passes bodies to the service, in one piece, in chunks and with Expect: 100-continue', async () => {
+  it('forwards bodies in one piece, in chunks and with Expect: 100-continue', async () => {
     const body = 'x'.repeat(300_000);
     const post = () => request(proxy.origin).post('/v1/hotels').type('text/plain');
     await assertStopped(() => post().send('some').expect(401));
@@ -140,7 +140,7 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
     }
   });
 
-  it('refuses an upgrade without credentials', async () => {
+  it('rejects an upgrade without credentials', async () => {
     const upgrade = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13'];
     const bytes = ['GET / HTTP/1.1', 'Host: front.example', ...upgrade, '', ''].join('\r\n');
     await assertStopped(async () => {
@@ -152,7 +152,7 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
     });
   });
 
-  it('asks the auth service without a body and without its headers', async () => {
+  it('calls the auth service without the body and its headers', async () => {
     const asked = await startUpstream(servers, (res) => void res.writeHead(200, { 'X-Travel-User': 'ann' }).end());
     const started = await startWithAuth(asked.port);
     const reached = await reachedBy(async () => {
@@ -171,11 +171,11 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
     }
   });
 
-  it('names the address of the client to the auth service, and not one that the client made up', async () => {
+  it("gives the auth service the client's real address, not one that the client claims", async () => {
     const asked = await startUpstream(servers, (res) => void res.end());
     const { origin } = await startWithAuth(asked.port);
     await request(origin).get('/').set('X-Forwarded-For', '203.0.113.7').expect(200);
-    // Beside it there may be a check of the health.
+    // There may also be a health check among the requests.
     const forwarded = asked.reached
       .map(({ headers }) => headers['x-forwarded-for'])
       .find((value) => value !== undefined);
@@ -183,7 +183,7 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
     assert.match(hops.at(-1) ?? '', /^(?!203\.0\.113\.7$)\d+\.\d+\.\d+\.\d+$/);
   });
 
-  it('refuses odd paths without credentials', async () => {
+  it('rejects odd paths without credentials', async () => {
     for (const path of oddPaths) {
       await assertStopped(async () => {
         const answer = await sendRaw(proxy.port, rawRequest(`GET ${path}`));
@@ -192,7 +192,7 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
     }
   });
 
-  it('passes odd paths on unchanged', async () => {
+  it('forwards odd paths unchanged', async () => {
     for (const path of ['/a%2Fb', '/a;b/?x=../y', '/%C3%A4', "/!$&'()*+,=:@"]) {
       const bytes = rawRequest(`GET ${path}`, [`Authorization: ${basic('demo')}`]);
       const [reached] = await reachedBy(() => sendRaw(proxy.port, bytes));
@@ -200,7 +200,7 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
     }
   });
 
-  it('keeps users apart when many requests come at once', async () => {
+  it('keeps users apart in concurrent requests', async () => {
     const users = Array.from({ length: 40 }, (_, index) => (index % 3 === 0 ? 'guest' : 'demo'));
     const reached = await reachedBy(() =>
       Promise.all(users.map((user) => request(proxy.origin).get(`/${user}`).auth(user, user).expect(200))),
@@ -209,11 +209,11 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
     for (const { url, headers } of reached) assert.equal(`/${headers['x-travel-user']}`, url);
   });
 
-  describe('refuses all requests', () => {
+  describe('rejects all requests', () => {
     const answers: readonly (readonly [string, RequestListener])[] = [
-      ['breaks off', (req) => void req.socket.destroy()],
-      ['answers 500', (_req, res) => void res.writeHead(500).end()],
-      ['answers 503, being busy', (_req, res) => void res.writeHead(503, { 'Retry-After': '1' }).end()],
+      ['closes the connection', (req) => void req.socket.destroy()],
+      ['responds with 500', (_req, res) => void res.writeHead(500).end()],
+      ['responds with 503 because it is busy', (_req, res) => void res.writeHead(503, { 'Retry-After': '1' }).end()],
     ];
 
     for (const [what, answer] of answers) {
@@ -230,7 +230,7 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
     });
   });
 
-  it('passes no name on when the auth service gives none', async () => {
+  it('forwards no user name when the auth service returns none', async () => {
     const { port } = await servers.http((_req, res) => void res.end());
     const { origin } = await startWithAuth(port);
     const [reached] = await reachedBy(() => request(origin).get('/').set('X-Travel-User', 'admin').expect(200));

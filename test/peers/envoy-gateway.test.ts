@@ -1,4 +1,4 @@
-/** The gateway behind Envoy, and Envoy behind the gateway, where it is installed: what their clients and the service see. */
+/** The gateway behind Envoy, and Envoy behind the gateway: what clients get, and what reaches the service. */
 import assert from 'node:assert/strict';
 import { request as ask } from 'node:http';
 import request from 'supertest';
@@ -16,14 +16,14 @@ import { startSwitchingUpstream } from '../support/wire/switching-upstream.ts';
 const credentials = ['demo', 'demo'] as const;
 const authorization = `Authorization: Basic ${btoa('demo:demo')}`;
 
-/** Passes all requests on; the client's address goes with them. */
+/** An Envoy that forwards all requests with the client's address. */
 function passOn(port: number, target: number): string {
   const upgrades = [{ upgrade_type: 'websocket' }];
   const manager = { use_remote_address: true, preserve_external_request_id: true, upgrade_configs: upgrades };
   return envoyConfiguration({ port, target, manager });
 }
 
-/** A limit for one client, by its address. */
+/** A limit for one client address. */
 const limits = {
   domain: 'gateway',
   descriptors: [{ key: 'remote_address', value: '127.0.0.2', rate_limit: { unit: 'day', requests_per_unit: 2 } }],
@@ -36,12 +36,12 @@ function configFor(target: number) {
 }
 
 interface Gateway extends Served {
-  /** On the same port. */
+  /** Restarts the gateway on the same port. */
   readonly restart: () => Promise<void>;
 }
 
-describe('Envoy and the gateway, one behind the other', () => {
-  if (!isInstalled('envoy')) return void it('are tested where envoy is on the PATH');
+describe('Envoy and the gateway in a chain', () => {
+  if (!isInstalled('envoy')) return void it('needs envoy on the PATH');
 
   for (const order of ['the gateway behind Envoy', 'Envoy behind the gateway'] as const) {
     describe(order, () => {
@@ -76,7 +76,7 @@ describe('Envoy and the gateway, one behind the other', () => {
         return { port, origin: `http://127.0.0.1:${port}`, restart };
       }
 
-      /** Both, before a service. */
+      /** Starts both proxies in front of a service. */
       async function startBoth(target: number): Promise<Served> {
         if (!isBehind) return startGateway((await startEnvoy(target)).port);
         gateway = await startGateway(target);
@@ -98,7 +98,7 @@ describe('Envoy and the gateway, one behind the other', () => {
         return upstream.reached.slice(before);
       };
 
-      it('pass methods, paths and answers on as they are, with the user in place of what clients say', async () => {
+      it("forward methods, paths and responses unchanged, and replace the client's identity header", async () => {
         for (const method of ['get', 'post', 'put', 'patch', 'delete', 'options'] as const) {
           const path = '/teapot/a%2Fb;c/?x=%2F&x';
           const [reached] = await reachedBy(() =>
@@ -117,7 +117,7 @@ describe('Envoy and the gateway, one behind the other', () => {
         assert.deepEqual(await reachedBy(() => request(front.origin).get('/').expect(401)), []);
       });
 
-      it('pass bodies on, of a known length, in chunks and after 100 Continue', async () => {
+      it('forward bodies with a known length, in chunks and after 100 Continue', async () => {
         const body = 'x'.repeat(300_000);
         const post = request(front.origin)
           .post('/')
@@ -145,7 +145,7 @@ describe('Envoy and the gateway, one behind the other', () => {
         assert.equal(reached?.headers['x-request-id'], 'a-1');
       });
 
-      it('answer 500 requests at once', async () => {
+      it('handle 500 concurrent requests', async () => {
         const paths = Array.from({ length: 500 }, (_, index) => `/${index}`);
         const reached = await reachedBy(() =>
           Promise.all(
@@ -161,7 +161,7 @@ describe('Envoy and the gateway, one behind the other', () => {
       });
 
       if (isBehind)
-        it('answer 200 or 503 while the gateway restarts, and 200 afterwards', async () => {
+        it('respond with 200 or 503 while the gateway restarts, and with 200 afterwards', async () => {
           let isOver = false;
           const statuses = new Set<number>();
           const get = () =>
@@ -178,7 +178,7 @@ describe('Envoy and the gateway, one behind the other', () => {
           await get().expect(200);
         });
 
-      it('limit a client by its own address', async () => {
+      it('limit clients by their own addresses', async () => {
         const statuses: unknown[] = [];
         for (const localAddress of ['127.0.0.2', '127.0.0.2', '127.0.0.2', '127.0.0.3'])
           statuses.push(await statusFrom(localAddress));
@@ -193,7 +193,7 @@ describe('Envoy and the gateway, one behind the other', () => {
         });
       }
 
-      it('switch a connection to WebSocket, with the user', async () => {
+      it('switch a connection to WebSocket and pass the user name', async () => {
         const next = switching.next();
         const client = speak(switchingFront.port, askToSwitch('/live', [authorization]));
         const { peer, headers } = await next;

@@ -1,4 +1,4 @@
-/** The network of an address as Envoy's masked_remote_address and as ours name it: limits of one count for the other. */
+/** Checks that our masked_remote_address formats networks like Envoy's, so that both count on the same limits. */
 import assert from 'node:assert/strict';
 import { maskAddress, silentLogger } from '#http';
 import { createLimiter, serveRateLimit } from '#ratelimit';
@@ -11,7 +11,7 @@ import { startUpstream } from '../support/upstream.ts';
 
 const [ipv4, ipv6] = [20, 52];
 
-/** Asks before it passes a request on. */
+/** An Envoy that asks the limiter before it forwards a request. */
 function asking(port: number, limits: number, target: number): string {
   const action = { masked_remote_address: { v4_prefix_mask_len: ipv4, v6_prefix_mask_len: ipv6 } };
   return envoyConfiguration({
@@ -25,10 +25,10 @@ function asking(port: number, limits: number, target: number): string {
 }
 
 describe('a masked address', () => {
-  if (!isInstalled('envoy')) return void it('is compared where envoy is on the PATH');
+  if (!isInstalled('envoy')) return void it('needs envoy on the PATH');
   const servers = testServers();
 
-  it('is what Envoy makes of it', async () => {
+  it('has the same text as in Envoy', async () => {
     const asked: unknown[] = [];
     const limiter = createLimiter({ limits: [] });
     const limits = await serveRateLimit({

@@ -1,4 +1,4 @@
-/** The recipe for Envoy as it runs: its file in a real Envoy, and the server that it starts, which can be stopped and started again. */
+/** Runs the recipe for Envoy: a real Envoy with the recipe's file, and the frontdesk server, which can be restarted. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import request from 'supertest';
@@ -14,7 +14,7 @@ export interface EnvoyPorts {
   readonly proxy: number;
   readonly auth: number;
   readonly limits: number;
-  /** Of the process that is both. */
+  /** The admin port of the process that runs both services. */
   readonly admin: number;
   readonly upstream: number;
 }
@@ -24,7 +24,7 @@ const shownPorts: EnvoyPorts = { proxy: 10_000, auth: 8082, limits: 8081, admin:
 
 const { files, blocks } = readRecipe('Use authentication and limits from Envoy');
 
-/** @param changes each text of the file that is replaced, and by what. Throws when it is not there. */
+/** @param changes replacements for texts of the file; throws if one of the texts is missing */
 export function readEnvoyRecipe(ports: EnvoyPorts, changes: Readonly<Record<string, string>> = {}): string {
   let text = files['envoy.yaml'] ?? '';
   const roles = Object.keys(shownPorts) as (keyof EnvoyPorts)[];
@@ -48,18 +48,18 @@ export interface EnvoyPeerOptions {
 export interface EnvoyPeer {
   readonly proxy: ProxyProcess;
   readonly ports: EnvoyPorts;
-  /** The one that runs, or ran last. */
+  /** The current server, or the previous one after a stop. */
   readonly server: () => Server;
-  /** Another one on the same ports. */
+  /** Starts a new server on the same ports. */
   readonly startAgain: () => Promise<void>;
-  /** Until Envoy's active health checks say it of both clusters. */
+  /** Resolves when Envoy's active health checks report this state for both clusters. */
   readonly isHealthy: (expected: boolean) => Promise<void>;
 }
 
-/** A limit is waited for on a busy machine as well: what these tests show is no matter of time. */
+/** Gives the limiter more time, because the machine may be busy and these tests do not measure speed. */
 const patient = { 'timeout: 0.1s': 'timeout: 20s' };
 
-/** With the users of the demo; Envoy and the server are gone when the servers are. */
+/** Starts Envoy and a server with the demo's users, and stops them with `servers`. */
 export async function startEnvoyPeer(servers: TestServers, options: EnvoyPeerOptions): Promise<EnvoyPeer> {
   const { writeFiles, upstream, changes, env } = options;
   const users = readFileSync(new URL('../../config/users.yaml', import.meta.url), 'utf8');

@@ -1,4 +1,4 @@
-/** Envoy asks the auth service and the limiter as the recipe has it, where it is installed. */
+/** Envoy as the recipe configures it: it calls the auth service and the limiter. */
 import assert from 'node:assert/strict';
 import request, { type Response } from 'supertest';
 import { isInstalled } from '../support/programs/installed.ts';
@@ -9,14 +9,14 @@ import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { authCallerCases } from './auth-caller.ts';
 import { type EnvoyPeer, readEnvoyRecipe, startEnvoyPeer } from './envoy-peer.ts';
 
-/** Of a key, as the recipe has it. */
+/** The recipe's limit for each key. */
 const perDay = 100;
 
-/** A stop that waited for anything but requests in flight would last longer than the tests. */
+/** With this time-out, a stop that waits for more than the requests in flight outlasts the tests. */
 const patientStop = { SHUTDOWN_TIMEOUT_MS: '600000' };
 
-describe('Envoy in front of a service, with the auth service beside it', () => {
-  if (!isInstalled('envoy')) return void it('is tested where envoy is on the PATH');
+describe('Envoy in front of a service, with the auth service', () => {
+  if (!isInstalled('envoy')) return void it('needs envoy on the PATH');
   const servers = testServers(after);
   let limits = 0;
 
@@ -32,8 +32,8 @@ describe('Envoy in front of a service, with the auth service beside it', () => {
   });
 });
 
-describe('Envoy in front of a service, with auth and limits beside it', () => {
-  if (!isInstalled('envoy')) return void it('is tested where envoy is on the PATH');
+describe('Envoy in front of a service, with the auth service and the limiter', () => {
+  if (!isInstalled('envoy')) return void it('needs envoy on the PATH');
   const writeFiles = temporaryFiles();
   const servers = testServers(after);
   let upstream: Upstream;
@@ -54,9 +54,9 @@ describe('Envoy in front of a service, with auth and limits beside it', () => {
   const askAtOnce = (key: string, count: number): Promise<readonly Response[]> =>
     Promise.all(Array.from({ length: count }, (_, index) => ask(key, index % 2 === 0 ? 'demo' : 'guest')));
 
-  it('finds both healthy', () => peer.isHealthy(true));
+  it('finds both services healthy', () => peer.isHealthy(true));
 
-  it('shows clients the limit with the least left, in the headers of Envoy', async () => {
+  it("shows clients the limit with the least remaining, in Envoy's headers", async () => {
     const { status, headers } = await ask(nextKey());
     assert.equal(status, 200);
     assert.equal(headers['x-ratelimit-limit'], '100, 100;w=86400, 6000;w=60');
@@ -65,12 +65,12 @@ describe('Envoy in front of a service, with auth and limits beside it', () => {
     assert.match(String(headers['x-ratelimit-reset']), /^\d+$/);
   });
 
-  it('counts requests whose header is as long as Envoy takes', async () => {
+  it('counts requests with the longest header that Envoy accepts', async () => {
     const key = nextKey().padEnd(60_000, 'x');
     for (const left of [1, 2]) assert.equal((await ask(key)).headers['x-ratelimit-remaining'], String(perDay - left));
   });
 
-  it('passes exactly as many of 500 requests at once as the limit says, each with its user', async () => {
+  it('admits exactly as many of 500 concurrent requests as the limit allows, each with its user', async () => {
     const key = nextKey();
     const before = upstream.reached.length;
     const answers = await askAtOnce(key, 500);
@@ -84,10 +84,10 @@ describe('Envoy in front of a service, with auth and limits beside it', () => {
     assert.equal((await ask(nextKey())).status, 200);
   });
 
-  it('shows the headers of the service instead, and lets it stop', async () => {
+  it('shows the headers of the rate-limit service instead, and lets that service stop', async () => {
     const changes = {
       'enable_x_ratelimit_headers: DRAFT_VERSION_03': 'enable_x_ratelimit_headers: "OFF"',
-      // A check that fails would have Envoy close its connections.
+      // A failed health check would make Envoy close its connections.
       'interval: 1s': 'interval: 600s',
     };
     const env = { RATELIMIT_RESPONSE_HEADERS: 'true', ...patientStop };
@@ -104,11 +104,11 @@ describe('Envoy in front of a service, with auth and limits beside it', () => {
       ]);
     }
     await Promise.all(Array.from({ length: 50 }, () => ask(nextKey(), 'demo', other)));
-    // With the connections of Envoy idle.
+    // Envoy's connections are idle now.
     assert.equal((await other.server().stop()).code, 0);
   });
 
-  it('lets both stop while it asks, answers 200 or 503 meanwhile, and finds both again', async () => {
+  it('lets both services stop under load, responds with 200 or 503 meanwhile, and recovers when they restart', async () => {
     const statuses = new Set<number>();
     let isOver = false;
     const going = (async () => {

@@ -1,4 +1,4 @@
-/** The rate-limit port for tools of others: grpcurl, which has no file of ours, and h2spec, which breaks the rules of HTTP/2. */
+/** The rate-limit port under third-party tools: grpcurl, which uses reflection, and h2spec, which breaks HTTP/2's rules. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createServer } from 'node:http2';
@@ -12,7 +12,7 @@ const run = promisify(execFile);
 
 const services = ['envoy.service.ratelimit.v3.RateLimitService', 'pb.lyft.ratelimit.RateLimitService'];
 
-/** Where h2spec expects a body, a refusal of gRPC is headers alone. */
+/** The cases in which h2spec expects a body, but a gRPC error has only headers. */
 const withoutBody = [
   'Sends a WINDOW_UPDATE frame on half-closed (remote) stream',
   'Sends a PRIORITY frame on half-closed (remote) stream',
@@ -29,7 +29,7 @@ describe('the rate-limit port', () => {
   });
 
   describe('for grpcurl, by reflection', () => {
-    if (!isInstalled('grpcurl')) return void it('is tested where grpcurl is on the PATH');
+    if (!isInstalled('grpcurl')) return void it('needs grpcurl on the PATH');
 
     async function grpcurl(verb: readonly string[], options: readonly string[] = []): Promise<string> {
       const { stdout } = await run('grpcurl', ['-plaintext', ...options, `127.0.0.1:${server.port}`, ...verb]);
@@ -59,17 +59,17 @@ describe('the rate-limit port', () => {
       });
     }
 
-    it('calls the health', async () => {
+    it('calls the health service', async () => {
       assert.deepEqual(JSON.parse(await grpcurl(['grpc.health.v1.Health/Check'])), { status: 'SERVING' });
     });
   });
 
   describe('for h2spec, generic and HPACK', () => {
-    if (!isInstalled('h2spec')) return void it('is tested where h2spec is on the PATH');
+    if (!isInstalled('h2spec')) return void it('needs h2spec on the PATH');
 
-    /** The cases that fail, by name. */
+    /** Returns the names of the failed cases. */
     async function failures(port: number): Promise<readonly string[]> {
-      // It waits two seconds for an answer by default, which a busy machine may take.
+      // h2spec waits two seconds for a response by default, which is too short on a busy machine.
       const running = run('h2spec', ['generic', 'hpack', '--timeout', '5', '-p', String(port)]);
       const { stdout } = await running.catch((error: { readonly stdout: string }) => error);
       const [, passed, failed] = /51 tests, (\d+) passed, 0 skipped, (\d+) failed/.exec(stdout) ?? [];
@@ -79,7 +79,7 @@ describe('the rate-limit port', () => {
       return names;
     }
 
-    it("passes what Node's own server passes, but where a body is expected", async () => {
+    it("passes the same cases as Node's own server, except those that expect a body", async () => {
       const node = await servers.listen(createServer((_request, response) => response.end('ok')));
       assert.deepEqual(await failures(node.port), []);
       assert.deepEqual(await failures(server.port), withoutBody);

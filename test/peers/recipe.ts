@@ -1,4 +1,4 @@
-/** The configurations that the recipes show for other proxies, put on the ports of a test. */
+/** Reads the configuration of a proxy from a recipe and replaces its ports. */
 import { readRecipe } from '../recipes/page.ts';
 
 export interface RecipePorts {
@@ -7,10 +7,10 @@ export interface RecipePorts {
   readonly upstream: number;
 }
 
-/** The ports that they show. */
+/** The ports in the recipe. */
 const shownPorts: RecipePorts = { proxy: 8000, auth: 8082, upstream: 9000 };
 
-/** @param language of the code block. */
+/** @param language the language of the code block */
 export function readProxyRecipe(language: string, ports: RecipePorts): string {
   const blocks = readRecipe('Use authentication from nginx or Caddy').blocks(language);
   const [text, ...others] = blocks;

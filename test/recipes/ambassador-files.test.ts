@@ -1,15 +1,15 @@
-/** The recipe "Import Ambassador files": what `check` says of them, and who answers when they are served. */
+/** The recipe "Import Ambassador files": the output of `check`, and the responses when the files are served. */
 import assert from 'node:assert/strict';
 import { runCommand, serveHere } from '../support/programs/command.ts';
 import { isInstalled } from '../support/programs/installed.ts';
-import { type Heard, onPorts, parseStory, runStory } from '../support/programs/shell-story.ts';
+import { type CurlResponse, onPorts, parseStory, runStory } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { parseCommand, readRecipe, readRun, serveCommands } from './page.ts';
 import { stepCases } from './steps.ts';
 
-describe('the recipe: bring Ambassador files', () => {
+describe('the recipe: import Ambassador files', () => {
   const writeFiles = temporaryFiles();
   const servers = testServers(after);
   const recipe = readRecipe('Import Ambassador files');
@@ -18,7 +18,7 @@ describe('the recipe: bring Ambassador files', () => {
   let quote: Upstream;
   let shop: Upstream;
   let auth: Upstream;
-  let heard: readonly (readonly Heard[])[] = [];
+  let responses: readonly (readonly CurlResponse[])[] = [];
 
   before(async function () {
     if (!isInstalled('curl')) this.skip();
@@ -32,19 +32,19 @@ describe('the recipe: bring Ambassador files', () => {
     const ports = { 3000: quote.port, 3001: shop.port, 3002: auth.port };
     const [command = assert.fail()] = serveCommands(onPorts(commands, ports));
     const { gateway } = await serveHere(servers, { ...command, cwd: directory });
-    heard = await runStory(parseStory(story), { cwd: directory, ports: { 8080: gateway?.port ?? 0 } });
+    responses = await runStory(parseStory(story), { cwd: directory, ports: { 8080: gateway?.port ?? 0 } });
   });
 
-  it('check prints what is shown: the routes, and what is not supported', async () => {
+  it('check prints the output on the page: the routes and the unsupported fields', async () => {
     const { command, output } = readRun(recipe.blocks('console')[0] ?? '');
     const { args, env } = parseCommand(command);
     const { stdout, stderr } = await runCommand(args, { cwd: directory, env });
     assert.equal(stderr + stdout, output);
   });
 
-  stepCases(parseStory(story), () => heard);
+  stepCases(parseStory(story), () => responses);
 
-  it('leads to the services that the files name, with who is calling from the auth service', () => {
+  it('routes to the services in the files, with the user from the auth service', () => {
     assert.deepEqual([quote.only().url, quote.only().headers['x-user']], ['/today', 'ann']);
     assert.equal(shop.only().url, '/');
     assert.equal(auth.reached.length, 2);

@@ -1,4 +1,4 @@
-/** The recipe "Embed in Koa": its app compiled and run unchanged, beside packages as an embedder has them installed. */
+/** The recipe "Embed in Koa": compiles its app and runs it unchanged, with the packages that an embedder installs. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { runCommand } from '../support/programs/command.ts';
 import { freePort } from '../support/programs/free-port.ts';
 import { type Program, startProgram } from '../support/programs/frontdesk-process.ts';
 import { isInstalled } from '../support/programs/installed.ts';
-import { type Heard, onPorts, parseStory, runStory } from '../support/programs/shell-story.ts';
+import { type CurlResponse, onPorts, parseStory, runStory } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { askToSwitch, speak } from '../support/wire/peer.ts';
@@ -20,7 +20,7 @@ import { passwordIn, stepCases, withPassword } from './steps.ts';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The only code of the README. */
+/** The only TypeScript block of README.md. */
 const [, shown = ''] = /^```ts\n(.*?)^```$/ms.exec(readFileSync(join(repository, 'README.md'), 'utf8')) ?? [];
 
 describe('the recipe: embed in Koa', () => {
@@ -34,11 +34,11 @@ describe('the recipe: embed in Koa', () => {
   let password: string;
   let live: SwitchingUpstream;
   let program: Program | undefined;
-  let heard: readonly (readonly Heard[])[] = [];
+  let responses: readonly (readonly CurlResponse[])[] = [];
 
   before(async function () {
     if (!isInstalled('curl')) this.skip();
-    directory = await installed();
+    directory = await installPackages();
     live = await startSwitchingUpstream(servers);
     const { stdout } = await runCommand(parseCommand(commands.trim()).args, { cwd: directory });
     password = passwordIn(stdout);
@@ -48,7 +48,7 @@ describe('the recipe: embed in Koa', () => {
     const file = await written('app.mjs', app.replace('app.listen(3000,', `app.listen(${port},`));
     program = startProgram(file, { cwd: directory });
     await program.said(/^listening\n/);
-    heard = await runStory(withPassword(story, password), { cwd: directory, ports: { 3000: port } });
+    responses = await runStory(withPassword(story, password), { cwd: directory, ports: { 3000: port } });
   });
 
   after(async () => {
@@ -56,7 +56,7 @@ describe('the recipe: embed in Koa', () => {
     await program?.ended;
   });
 
-  async function installed(): Promise<string> {
+  async function installPackages(): Promise<string> {
     const made = await writeFiles();
     await mkdir(join(made, 'node_modules'));
     await symlink(repository, join(made, 'node_modules/frontdesk'));
@@ -66,16 +66,16 @@ describe('the recipe: embed in Koa', () => {
     return made;
   }
 
-  /** With a line more, so that it can be waited for. */
+  /** Adds a line that prints `listening`, so that the test can wait for it. */
   async function written(name: string, text: string): Promise<string> {
     const file = join(directory, name);
     await writeFile(file, `${text}server.once('listening', () => process.stdout.write('listening\\n'));\n`);
     return file;
   }
 
-  it('compiles, and so does the shorter app of the README', async () => {
+  it('compiles, and so does the shorter app in README.md', async () => {
     assert.ok(shown.includes('createFrontdesk('));
-    // Against what is published, as an embedder does.
+    // Compiles against the published build, as an embedder does.
     const compilerOptions = { types: ['node'], skipLibCheck: true, customConditions: [] };
     const config = { extends: join(repository, 'tsconfig.json'), include: ['*.mts'], compilerOptions };
     await writeFile(join(directory, 'tsconfig.json'), JSON.stringify(config));
@@ -84,14 +84,14 @@ describe('the recipe: embed in Koa', () => {
     await promisify(execFile)(join(repository, 'node_modules/.bin/tsc'), ['-p', directory]);
   });
 
-  stepCases(parseStory(story), () => heard);
+  stepCases(parseStory(story), () => responses);
 
-  it('gives the service of the app the path below the mount, and the name of the caller', () => {
-    assert.equal(heard[0]?.[0]?.body, 'The host app.\n');
-    assert.deepEqual(JSON.parse(heard[2]?.[0]?.body ?? ''), { path: '/7', user: 'me' });
+  it('gives the service of the app the path below the mount and the user name', () => {
+    assert.equal(responses[0]?.[0]?.body, 'The host app.\n');
+    assert.deepEqual(JSON.parse(responses[2]?.[0]?.body ?? ''), { path: '/7', user: 'me' });
   });
 
-  it('switches protocols for callers with credentials only', async () => {
+  it('switches protocols only for callers with credentials', async () => {
     const refused = speak(port, askToSwitch('/desk/live'));
     await refused.until('\r\n\r\n');
     assert.match(refused.received(), /^HTTP\/1\.1 401 /);
@@ -103,7 +103,7 @@ describe('the recipe: embed in Koa', () => {
     for (const { socket } of [refused, switched]) socket.destroy();
   });
 
-  it('ends at a signal', async () => {
+  it('stops on SIGTERM', async () => {
     program?.signal('SIGTERM');
     const ended = await program?.ended;
     assert.deepEqual(ended && [ended.code, ended.stderr], [0, '']);

@@ -1,4 +1,4 @@
-/** The recipe "Use authentication and limits from Envoy" as Emissary has it: the server, asked as the resources have Emissary ask. */
+/** The Emissary part of "Use authentication and limits from Envoy": calls the server as Emissary would. */
 import assert from 'node:assert/strict';
 import { parseAllDocuments } from 'yaml';
 import { loadConfiguration } from '#config';
@@ -23,7 +23,7 @@ interface Caller {
   readonly address: string;
 }
 
-/** A label without an entry leaves the whole descriptor out. */
+/** Returns no descriptor if one of its labels has no value, as Emissary does. */
 function descriptorOf(actions: readonly Action[], { headers, address }: Caller): { entries: Entry[] }[] {
   const entries = actions.map(({ request_headers: header, remote_address: remote }): Entry | undefined => {
     if (remote !== undefined) return { key: 'remote_address', value: address };
@@ -41,24 +41,24 @@ describe('the recipe: use authentication and limits from Emissary', () => {
   const { 'emissary.yaml': resources = '', 'config/ratelimit/edge.yaml': limits = '' } = files;
   const [service, , mapping] = parseAllDocuments(resources).map((one) => one.toJS().spec);
   const [command = assert.fail()] = serveCommands(blocks('sh')[0] ?? '');
-  let stranger: Stranger;
+  let client: Stranger;
 
   before(async () => {
     const cwd = await writeFiles({ 'config/ratelimit/edge.yaml': limits, 'config/users.yaml': 'users: []\n' });
     const { ratelimit } = await serveHere(servers, { args: command.args, cwd });
-    stranger = createStranger(ratelimit?.url ?? '');
-    servers.later(async () => stranger.close());
+    client = createStranger(ratelimit?.url ?? '');
+    servers.later(async () => client.close());
   });
 
   async function ask(caller: Caller): Promise<unknown> {
     const groups: readonly Readonly<Record<string, readonly Action[]>>[] = mapping.labels[service.domain];
     const descriptors = groups.flatMap(Object.values<readonly Action[]>).flatMap((list) => descriptorOf(list, caller));
     const request = { domain: service.domain, descriptors };
-    const answer = await stranger.call('envoy.service.ratelimit.v3.RateLimitService', 'ShouldRateLimit', request);
+    const answer = await client.call('envoy.service.ratelimit.v3.RateLimitService', 'ShouldRateLimit', request);
     return 'overallCode' in answer && answer.overallCode;
   }
 
-  it('counts the labels, in the domain of the RateLimitService', async () => {
+  it('counts requests by their labels, in the domain of the RateLimitService', async () => {
     assert.equal(service.protocol_version, 'v3');
     const caller = { headers: { 'x-api-key': 'one' }, address: '10.0.0.1' };
     const codes = await Promise.all(Array.from({ length: 100 }, () => ask(caller)));
@@ -68,7 +68,7 @@ describe('the recipe: use authentication and limits from Emissary', () => {
     assert.equal(await ask({ ...caller, headers: {} }), 'OK');
   });
 
-  it('shows resources that can be read here as well', async () => {
+  it('shows resources that frontdesk can load too', async () => {
     const directory = await writeFiles({ 'services/emissary.yaml': resources });
     const { errors } = await loadConfiguration(directory, { gatewayDomain: 'getambassador.io' });
     assert.deepEqual(errors, []);

@@ -1,11 +1,11 @@
-/** The recipe "Put it in front of my service", from `init` to the answers, and "Limit by user", which begins with it. */
+/** The recipe "Put it in front of my service", from `init` to the responses, and its sequel "Limit by user". */
 import assert from 'node:assert/strict';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runCommand } from '../support/programs/command.ts';
 import { type Server, startServer } from '../support/programs/frontdesk-process.ts';
 import { isInstalled } from '../support/programs/installed.ts';
-import { type Heard, onPorts, parseStory, runShell, runStory } from '../support/programs/shell-story.ts';
+import { type CurlResponse, onPorts, parseStory, runShell, runStory } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
@@ -21,7 +21,7 @@ describe('the recipe: put it in front of my service', () => {
   let password: string;
   let server: Server;
   let port: number;
-  let heard: readonly (readonly Heard[])[] = [];
+  let responses: readonly (readonly CurlResponse[])[] = [];
 
   before(async function () {
     if (!isInstalled('curl')) this.skip();
@@ -33,18 +33,18 @@ describe('the recipe: put it in front of my service', () => {
     server = await startServer(command.args, { cwd: directory, env: command.env });
     servers.later(server.stop);
     port = gatewayPort(server);
-    heard = await runStory(withPassword(story, password), { cwd: directory, ports: { 8080: port } });
+    responses = await runStory(withPassword(story, password), { cwd: directory, ports: { 8080: port } });
   });
 
-  stepCases(parseStory(story), () => heard);
+  stepCases(parseStory(story), () => responses);
 
-  it('writes three files, and the service gets the path and who is calling', async () => {
+  it('writes three YAML files, and gives the service the path and the user name', async () => {
     const files = await readdir(join(directory, 'config'), { recursive: true });
     assert.equal(files.filter((name) => name.endsWith('.yaml')).length, 3);
     assert.equal(upstream.only().url, '/orders/1');
     assert.equal(upstream.only().headers['x-travel-user'], 'me');
-    assert.match(heard[1]?.[0]?.head ?? '', /^RateLimit: "user";r=59;/im);
-    assert.equal(heard[1]?.[0]?.body, 'ok');
+    assert.match(responses[1]?.[0]?.head ?? '', /^RateLimit: "user";r=59;/im);
+    assert.equal(responses[1]?.[0]?.body, 'ok');
   });
 
   describe('and the recipe: limit by user', () => {
@@ -58,25 +58,25 @@ describe('the recipe: put it in front of my service', () => {
       await server.said(/"generation":2,.*"configuration reloaded"/);
       await writeFile(join(directory, 'config/services/reports.yaml'), onPorts(mapping, { 3000: upstream.port }));
       await server.said(/"mappings":2,.*"configuration reloaded"/);
-      heard = await runStory(withPassword(limited, password), { cwd: directory, ports: { 8080: port } });
+      responses = await runStory(withPassword(limited, password), { cwd: directory, ports: { 8080: port } });
     });
 
-    stepCases(parseStory(limited), () => heard);
+    stepCases(parseStory(limited), () => responses);
 
-    it('hands on what is within the limits, with the path as it was sent', () => {
+    it('forwards requests within the limits, with the path unchanged', () => {
       assert.deepEqual(
         upstream.reached.slice(1).map(({ url, headers }) => [url, headers['x-travel-user']]),
         ['/reports/1', '/reports/2', '/reports/3', '/orders/1'].map((url) => [url, 'me']),
       );
     });
 
-    it('says in the refusal which limit it was, and when to come again', () => {
-      const refusal = heard[1]?.[0]?.head ?? '';
+    it('names the exhausted limit in the 429 and says when to try again', () => {
+      const refusal = responses[1]?.[0]?.head ?? '';
       assert.match(refusal, /^Retry-After: \d+\r?$/im);
       assert.match(refusal, /^RateLimit: .*"reports";r=0;t=\d+/im);
     });
 
-    it('explains the descriptors and the limits of such a request', async () => {
+    it('explains the descriptors and the limits of a request', async () => {
       const [, line = ''] = /`npx frontdesk (explain GET [^`]*)`/.exec(recipe.text) ?? [];
       const { code, stdout } = await runCommand(line.split(' '), { cwd: directory });
       assert.equal(code, 0);

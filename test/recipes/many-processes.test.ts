@@ -1,4 +1,4 @@
-/** The recipe "One process, or many": desks with the settings of its processes find each other and answer as one does. */
+/** The recipe "One process, or many": desks with the settings of its processes work together like one. */
 import assert from 'node:assert/strict';
 import type { Listeners } from 'frontdesk';
 import request from 'supertest';
@@ -22,7 +22,7 @@ describe('the recipe: one process, or many', () => {
     running = await Promise.all(commands.map((command) => serveHere(servers, { ...command, cwd: '.' })));
   });
 
-  it('the gateway reaches every module', async () => {
+  it('lets the gateway reach every module', async () => {
     const gateway = running.at(-1)?.gateway?.url ?? '';
     for (const path of ['/v1/hotels', '/v1/cars']) {
       await request(gateway).get(path).expect(401);
@@ -33,7 +33,7 @@ describe('the recipe: one process, or many', () => {
     await request(gateway).get('/v2/messages/1').expect(200);
   });
 
-  it('the rate-limit service decides over HTTP', async function () {
+  it('serves rate-limit decisions over HTTP', async function () {
     if (!isInstalled('curl')) this.skip();
     const { ratelimitHttp } = running.find((one) => one.ratelimitHttp !== undefined) ?? assert.fail();
     const ports = { 9005: ratelimitHttp?.port ?? 0 };

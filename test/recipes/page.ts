@@ -1,15 +1,15 @@
-/** Reads files and commands from the page of recipes, for the tests that run them. */
+/** Reads files and commands from config/recipes/README.md for the tests that run them. */
 import { readFileSync } from 'node:fs';
 
 export interface Recipe {
   readonly text: string;
-  /** The blocks that are files, by their names. */
+  /** The code blocks that are files, by file name. */
   readonly files: Readonly<Record<string, string>>;
-  /** The other blocks of a language, in their order. */
+  /** The other code blocks in a language, in order. */
   readonly blocks: (language: string) => readonly string[];
 }
 
-/** A command of frontdesk on the page. */
+/** A frontdesk command on the page. */
 export interface ShownCommand {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -32,12 +32,12 @@ export function readRecipe(title: string): Recipe {
   };
 }
 
-/** The lines of a block that are no server to be started. */
+/** Removes the lines that start a server from a block. */
 export function withoutServe(block: string): string {
   return block.replace(/^.*npx frontdesk serve.*\n/gm, '');
 }
 
-/** The servers that a block starts: the arguments of `serve`, with the environment that the block gives it. */
+/** Returns the arguments and environment of each `serve` command in a block. */
 export function serveCommands(block: string): readonly ShownCommand[] {
   const exported = [...block.matchAll(/^export (.*)$/gm)].map(([, text = '']) => text).join(' ');
   const lines = block.match(/^.*?npx frontdesk serve\b[^&\n]*/gm) ?? [];
@@ -47,13 +47,13 @@ export function serveCommands(block: string): readonly ShownCommand[] {
   });
 }
 
-/** A command after a prompt, and what it prints. */
+/** Splits a console block into the command after the prompt and its output. */
 export function readRun(block: string): { readonly command: string; readonly output: string } {
   const [first = '', ...rest] = block.split('\n');
   return { command: first.replace(/^\$ /, ''), output: rest.join('\n') };
 }
 
-/** A line without quotes, such as `NAME=value npx frontdesk check`. */
+/** Parses a line without quotes, such as `NAME=value npx frontdesk check`. */
 export function parseCommand(line: string): ShownCommand {
   const [before = '', text = ''] = line.split('npx frontdesk ');
   return { args: text.split(' ').filter((word) => word !== ''), env: variablesIn(before) };

@@ -1,11 +1,11 @@
-/** The recipes that add records to a gateway that `init` has begun: limits by address, a canary, versions, and a 404. */
+/** The recipes that add records to the configuration of `init`: limits by address, a canary, versions, and a 404. */
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { runCommand, serveHere } from '../support/programs/command.ts';
 import { isInstalled } from '../support/programs/installed.ts';
-import { type Heard, onPorts, parseStory, runStory } from '../support/programs/shell-story.ts';
+import { type CurlResponse, onPorts, parseStory, runStory } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
@@ -23,14 +23,15 @@ describe('the recipes for routes', () => {
   interface Ran {
     readonly directory: string;
     readonly log: readonly LogLine[];
-    /** The service, and its new version. */
+    /** The service on port 3000. */
     readonly service: Upstream;
+    /** Its new version on port 3001. */
     readonly next: Upstream;
-    readonly heard: readonly (readonly Heard[])[];
+    readonly responses: readonly (readonly CurlResponse[])[];
     readonly ports: Readonly<Record<number, number>>;
   }
 
-  /** Begins as "Put it in front of my service" does, if the recipe adds to that, and adds its files. */
+  /** Runs `init` unless the recipe is complete without it, writes the recipe's files, and runs its commands. */
   async function runRecipe({ files }: Recipe, story: string): Promise<Ran> {
     const directory = await writeFiles();
     const service = await startUpstream(servers, (res, { url }) => void res.writeHead(url === '/1' ? 404 : 200).end());
@@ -48,8 +49,8 @@ describe('the recipes for routes', () => {
     const steps = story.includes('password=')
       ? withPassword(story, passwordIn(begun?.stdout ?? ''))
       : parseStory(story);
-    const heard = await runStory(steps, { cwd: directory, ports: { 8080: gateway?.port ?? 0 } });
-    return { directory, log, service, next, heard, ports };
+    const responses = await runStory(steps, { cwd: directory, ports: { 8080: gateway?.port ?? 0 } });
+    return { directory, log, service, next, responses, ports };
   }
 
   function check(recipe: Recipe, what: string, expected: (ran: Ran) => unknown): void {
@@ -62,12 +63,12 @@ describe('the recipes for routes', () => {
         ran = await runRecipe(recipe, story);
       });
 
-      stepCases(parseStory(story), () => ran.heard);
+      stepCases(parseStory(story), () => ran.responses);
 
       it(what, () => expected(ran));
 
       if (run === undefined) return;
-      it('prints what it shows', async () => {
+      it('prints the output on the page', async () => {
         const { command, output } = readRun(run);
         const { stdout, stderr } = await runCommand(parseCommand(command).args, { cwd: ran.directory });
         assert.equal(stderr + stdout, withPorts(output, ran.ports));
@@ -75,42 +76,54 @@ describe('the recipes for routes', () => {
     });
   }
 
-  check(readRecipe('Limit by address'), 'refuses the fourth, and says when to come again', ({ service, heard }) => {
-    assert.equal(service.reached.length, 3);
-    assert.match(heard[1]?.[0]?.head ?? '', /^Retry-After: \d+\r?$/im);
-  });
+  check(
+    readRecipe('Limit by address'),
+    'rejects the fourth request and says when to try again',
+    ({ service, responses }) => {
+      assert.equal(service.reached.length, 3);
+      assert.match(responses[1]?.[0]?.head ?? '', /^Retry-After: \d+\r?$/im);
+    },
+  );
 
   const canary = readRecipe('Send some of the requests to a new version');
-  check(canary, 'sends the tester, with a name, to the new version', ({ service, next }) => {
+  check(canary, 'sends the tester and the user name to the new version', ({ service, next }) => {
     const { url, headers } = next.only();
     assert.deepEqual([url, headers['x-travel-user'], service.reached.length], ['/orders/1', 'me', 0]);
   });
 
-  check(readRecipe('End a version of an API'), 'announces the end, and lists the versions', async (ran) => {
-    const [[{ head = '' } = {}] = []] = ran.heard;
-    assert.match(
-      head,
-      /^Deprecation: @1751241600\r?\n(?:.*\n)*Sunset: .* GMT\r?\n(?:.*\n)*Link: <\/v2\/>; rel="successor/im,
-    );
-    const { stdout } = await runCommand(['check'], { cwd: ran.directory });
-    assert.match(stdout, /^\/v1 {2}deprecated from .*, 410 from .*\n\/v0 {2}410 from /m);
-  });
+  check(
+    readRecipe('End a version of an API'),
+    'announces the end of a version, and lists the versions',
+    async (ran) => {
+      const [[{ head = '' } = {}] = []] = ran.responses;
+      assert.match(
+        head,
+        /^Deprecation: @1751241600\r?\n(?:.*\n)*Sunset: .* GMT\r?\n(?:.*\n)*Link: <\/v2\/>; rel="successor/im,
+      );
+      const { stdout } = await runCommand(['check'], { cwd: ran.directory });
+      assert.match(stdout, /^\/v1 {2}deprecated from .*, 410 from .*\n\/v0 {2}410 from /m);
+    },
+  );
 
-  check(readRecipe('Find out why a request got 404'), 'says in the log who answered', async ({ directory, log }) => {
-    const { stdout } = await runCommand(['explain', 'GET', '/orders/1'], { cwd: directory });
-    assert.match(stdout, /^ {2}asked +GET \/1$/m);
-    const lines = log.filter(({ fields }) => fields['status'] === 404);
-    assert.deepEqual(
-      lines.map(({ fields: { method, mapping, upstream } }) => [method, mapping, upstream !== undefined]),
-      [
-        ['POST', undefined, false],
-        ['GET', 'orders', true],
-      ],
-    );
-  });
+  check(
+    readRecipe('Find out why a request got 404'),
+    'shows in the log who sent the response',
+    async ({ directory, log }) => {
+      const { stdout } = await runCommand(['explain', 'GET', '/orders/1'], { cwd: directory });
+      assert.match(stdout, /^ {2}asked +GET \/1$/m);
+      const lines = log.filter(({ fields }) => fields['status'] === 404);
+      assert.deepEqual(
+        lines.map(({ fields: { method, mapping, upstream } }) => [method, mapping, upstream !== undefined]),
+        [
+          ['POST', undefined, false],
+          ['GET', 'orders', true],
+        ],
+      );
+    },
+  );
 });
 
-/** Of the ports, those that the text has. */
+/** Replaces those of the ports that the text contains. */
 function withPorts(text: string, ports: Readonly<Record<number, number>>): string {
   const shown = Object.entries(ports).filter(([port]) => text.includes(`127.0.0.1:${port}`));
   return onPorts(text, Object.fromEntries(shown));

@@ -18,7 +18,7 @@ interface Pod {
   ];
 }
 
-/** The demo's configuration on free ports, and a drain that does not last. */
+/** Settings for the demo's configuration: free ports and a short drain. */
 const here = { PORT: '0', ADMIN_PORT: '0', DRAIN_MS: '1', ALLOW_DEMO_USERS: 'true' };
 const program = 'node_modules/.bin/frontdesk serve ';
 
@@ -39,15 +39,15 @@ describe('the recipe: run it as a service', () => {
       .expect(200);
   }
 
-  it('starts as systemd does it', async () => {
+  it('starts with the command and environment of the systemd unit', async () => {
     const settings = [...(/^Environment=(.*)$/m.exec(unit)?.[1] ?? '').matchAll(/(\w+)=(\S+)/g)];
     const env = Object.fromEntries(settings.map(([, name = '', value = '']) => [name, value]));
     await runs(/^ExecStart=(.*)$/m.exec(unit)?.[1] ?? '', env);
   });
 
-  it('starts as Kubernetes does it', () => runs(container.command.join(' '), podEnv));
+  it('starts with the command and environment of the Kubernetes pod', () => runs(container.command.join(' '), podEnv));
 
-  it('gives it the time that a stop may take', () => {
+  it('allows more time for a stop than a stop may take', () => {
     const defaults = settingsFrom({});
     assert.ok(defaults.ok);
     const { shutdownTimeoutMs } = defaults.settings;

@@ -1,4 +1,4 @@
-/** The recipe "Two replicas on PostgreSQL and Redis", where there are both of them, nginx and curl. */
+/** The recipe "Two replicas on PostgreSQL and Redis". Needs PostgreSQL, Redis, nginx and curl. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { cp, writeFile } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { freePort } from '../support/programs/free-port.ts';
 import { type Server, scratch, startServer, startServers } from '../support/programs/frontdesk-process.ts';
 import { isInstalled } from '../support/programs/installed.ts';
 import { nginx, startProxy } from '../support/programs/proxy-process.ts';
-import { type Heard, onPorts, parseStory, runShell, runStory } from '../support/programs/shell-story.ts';
+import { type CurlResponse, onPorts, parseStory, runShell, runStory } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { readRecipe, readRun, serveCommands } from './page.ts';
@@ -32,7 +32,7 @@ describe('the recipe: two replicas on PostgreSQL and Redis', () => {
   let replicas: readonly Server[] = [];
   let ports: Readonly<Record<number, number>>;
   let counted: string;
-  let heard: readonly (readonly Heard[])[] = [];
+  let responses: readonly (readonly CurlResponse[])[] = [];
 
   before(async () => {
     directory = await writeFiles();
@@ -53,13 +53,13 @@ describe('the recipe: two replicas on PostgreSQL and Redis', () => {
     servers.later(proxy.remove);
     const label = 'x-gateway-test-allow: ';
     assert.ok(command.includes(`${label}me`));
-    // The Redis may have counted for an earlier run.
+    // Redis may have counters of an earlier run.
     const own = command.replace(`${label}me`, `${label}${randomUUID()}`);
     counted = await runShell(own, { cwd: directory, ports: { 8080: front } });
-    heard = await runStory(parseStory(story), { cwd: directory, ports });
+    responses = await runStory(parseStory(story), { cwd: directory, ports });
   });
 
-  it('gives each replica what the recipe says, with PostgreSQL, Redis and nginx in front', () => {
+  it('configures each replica with PostgreSQL, Redis and the proxy', () => {
     const environments = serveCommands(commands).map(({ env }) => env);
     assert.equal(environments.length, 2);
     for (const { DATABASE_URL = '', REDIS_URL = '', TRUSTED_PROXIES, PORT = '' } of environments) {
@@ -69,14 +69,14 @@ describe('the recipe: two replicas on PostgreSQL and Redis', () => {
     }
   });
 
-  it('admits together exactly as many as the limit says', () => {
+  it('admits exactly as many requests as the limit allows, across both replicas', () => {
     assert.equal(counted, output);
   });
 
-  stepCases(parseStory(story), () => heard);
+  stepCases(parseStory(story), () => responses);
 
-  it('shows one booking on both, at the address that the client used', () => {
-    const [made, ...seen] = heard.flat().map(({ body }) => JSON.parse(body));
+  it('shows the booking on both replicas, with a URL at the address that the client used', () => {
+    const [made, ...seen] = responses.flat().map(({ body }) => JSON.parse(body));
     assert.ok(made.url.startsWith(`http://127.0.0.1:${ports[8080]}/v1/hotels/bookings/`));
     assert.deepEqual(
       seen.map(({ id }) => id),
@@ -84,7 +84,7 @@ describe('the recipe: two replicas on PostgreSQL and Redis', () => {
     );
   });
 
-  it('shows no address that a client made up', async () => {
+  it('ignores forwarded addresses that a client sends', async () => {
     const headers = { 'X-Forwarded-Host': 'evil.example', 'X-Forwarded-Prefix': '/evil', 'X-Forwarded-Root': '/evil' };
     for (const path of ['/v1/messages/1', '/v1/nothing']) {
       const answer = await fetch(`http://127.0.0.1:${ports[8080]}${path}`, { headers });
@@ -96,7 +96,7 @@ describe('the recipe: two replicas on PostgreSQL and Redis', () => {
     }
   });
 
-  it('has both take part', async () => {
+  it('sends half of the requests to each replica', async () => {
     for (const replica of replicas) {
       const { code, stdout } = await replica.stop();
       assert.equal(code, 0);

@@ -1,6 +1,6 @@
 /**
- * A service that responds with the length of the request body. After SIGTERM it sends `Connection: close`, and ends when its
- * clients have closed all connections.
+ * A service that responds with the length of the request body. After SIGTERM it sends `Connection: close`, and ends
+ * when its clients have closed all connections.
  */
 import { createServer } from 'node:http';
 import { Server } from 'node:net';

@@ -21,7 +21,7 @@ export interface Step {
 }
 
 /** A response as `curl -i` prints it. */
-export interface Heard {
+export interface CurlResponse {
   readonly status: number;
   readonly head: string;
   readonly body: string;
@@ -43,7 +43,7 @@ export function parseStory(text: string): Story {
 }
 
 /** Runs all lines in one shell, because they build on each other. Returns the responses of each step. */
-export async function runStory(story: Story, options: ShellOptions): Promise<readonly (readonly Heard[])[]> {
+export async function runStory(story: Story, options: ShellOptions): Promise<readonly (readonly CurlResponse[])[]> {
   const logs = await mkdtemp(join(tmpdir(), 'frontdesk-story-'));
   const logOf = (index: number) => join(logs, `${index}.log`);
   const script = [
@@ -76,7 +76,7 @@ export function onPorts(text: string, ports: Readonly<Record<number, number>>): 
   return text.replace(/(?<=127\.0\.0\.1:)\d+/g, (shown) => String(ports[Number(shown)] ?? shown));
 }
 
-function parseAnswers(log: string): readonly Heard[] {
+function parseAnswers(log: string): readonly CurlResponse[] {
   return log.split(/(?=HTTP\/1\.1 \d)/).map((text) => {
     const [head = '', ...body] = text.split('\r\n\r\n');
     return { status: Number(head.split(' ')[1]), head, body: body.join('\r\n\r\n') };
