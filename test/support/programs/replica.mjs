@@ -17,10 +17,10 @@ const server = createServer((req, res) => {
   });
 });
 server.listen(Number(process.argv[2]), '127.0.0.1', () => process.stdout.write('ready\n'));
-/** How long it accepts connections after SIGTERM. The system resets those that it still queues when the listener closes. */
-const acceptMs = 250;
+// The system resets connections that are still queued when the listener closes.
+const acceptAfterStopMs = 250;
 process.once('SIGTERM', () => {
   isLeaving = true;
   // An HTTP server's `close` would also close idle connections, but a request may be on its way on each of them.
-  setTimeout(() => Server.prototype.close.call(server, () => process.exit()), acceptMs);
+  setTimeout(() => Server.prototype.close.call(server, () => process.exit()), acceptAfterStopMs);
 });
