@@ -1,7 +1,7 @@
 /** Many WebSockets behind the gateway: they take no place of the requests beside them. */
 import assert from 'node:assert/strict';
 import { testServers } from '../support/serve.ts';
-import { askToSwitch, speak } from '../support/wire/peer.ts';
+import { speak, upgradeRequest } from '../support/wire/peer.ts';
 import { startSwitchingUpstream } from '../support/wire/switching-upstream.ts';
 import { shownRecord, startFront } from './front.ts';
 
@@ -14,7 +14,7 @@ describe('WebSockets behind the gateway', () => {
   it(`leave room for requests while ${count} of them are open`, async () => {
     const app = await startSwitchingUpstream(servers);
     const front = await startFront(servers, shownRecord('jupyter', app));
-    const clients = Array.from({ length: count }, () => speak(front.port, askToSwitch('/jupyter/socket')));
+    const clients = Array.from({ length: count }, () => speak(front.port, upgradeRequest('/jupyter/socket')));
     await Promise.all(clients.map(({ until }) => until('101 Switching Protocols')));
     const ask = async () => (await fetch(`${front.origin}/jupyter/page`)).status;
     const answers = await Promise.all(Array.from({ length: 50 }, ask));

@@ -47,7 +47,7 @@ describe('frontdesk serve', () => {
 
     const answer = await request(server.gatewayUrl).get(`${path}?fields=id`).auth('demo', 'demo').expect(200);
     server.signal('SIGTERM');
-    await server.said(/^SIGTERM: waiting for requests in flight/m);
+    await server.waitForOutput(/^SIGTERM: waiting for requests in flight/m);
     // It keeps serving for DRAIN_MS.
     await expectReady(503);
     await request(server.gatewayUrl).get(path).auth('demo', 'demo').expect(200);
@@ -107,12 +107,12 @@ describe('frontdesk serve', () => {
     await expectHost('old');
     await configure('new');
     server.signal('SIGHUP');
-    await server.said(/configuration reloaded/);
+    await server.waitForOutput(/configuration reloaded/);
     await expectHost('new');
 
     const { answered, response } = await ask();
     server.signal('SIGINT');
-    await server.said(/SIGINT: waiting for requests in flight/);
+    await server.waitForOutput(/SIGINT: waiting for requests in flight/);
     await eventually(() => assert.rejects(request(server.gatewayUrl).get('/gateway/v0/check_alive')));
     response.end('done');
     assert.equal(await (await answered).text(), 'done');
@@ -169,7 +169,7 @@ describe('frontdesk serve', () => {
 
     const { answered } = await ask();
     server.signal('SIGTERM');
-    await server.said(/SIGTERM: waiting for requests in flight/);
+    await server.waitForOutput(/SIGTERM: waiting for requests in flight/);
     server.signal('SIGINT');
     const { code, stdout } = await server.ended;
     assert.equal(code, 1);

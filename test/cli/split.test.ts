@@ -32,7 +32,7 @@ describe('frontdesk split', () => {
     await configure('/v1/rooms');
     server.signal('SIGHUP');
     for (const module of ['gateway', 'auth'])
-      await server.said(new RegExp(`"module":"${module}".*"configuration reloaded"`));
+      await server.waitForOutput(new RegExp(`"module":"${module}".*"configuration reloaded"`));
     await request(server.gatewayUrl).get('/v1/rooms').expect(200);
 
     server.signal('SIGKILL');
@@ -45,7 +45,7 @@ describe('frontdesk split', () => {
     const CONFIG_DIR = await writeFiles({ 'services/rooms.yaml': mapping('/v1/rooms', 'http://127.0.0.1:9') });
     const server = await startSplit([], { env: { CONFIG_DIR, DRAIN_MS: '50000' } });
     server.signal('SIGTERM');
-    await server.said(/second signal stops immediately/);
+    await server.waitForOutput(/second signal stops immediately/);
     server.signal('SIGTERM');
     assert.equal((await server.ended).code, 1);
   });

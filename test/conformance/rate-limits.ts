@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { status } from '@grpc/grpc-js';
 import request, { type Response, type Test } from 'supertest';
 import { bareProblem } from '../support/error-body.ts';
-import { createStranger, type Stranger } from '../support/wire/grpc-stranger.ts';
+import { createReflectionClient, type ReflectionClient } from '../support/wire/reflection-client.ts';
 import { call, callAsDemo, type OpenDesk } from './desk.ts';
 
 export function rateLimitCases(desk: OpenDesk): void {
@@ -95,25 +95,24 @@ const labelOf = (value: string) => [{ entries: [{ key: 'x-gateway-test-allow', v
 /** Tests the service with a client that has none of our files. */
 export function rateLimitServiceCases(desk: OpenDesk): void {
   describe('the rate-limit service over gRPC', () => {
-    let stranger: Stranger;
+    let client: ReflectionClient;
 
     before(() => {
-      stranger = createStranger(desk().ratelimitUrl);
+      client = createReflectionClient(desk().ratelimitUrl);
     });
 
-    after(() => stranger.close());
+    after(() => client.close());
 
     it('lists its services by reflection and reports them healthy', async () => {
       const services = [...rateLimitServices, 'grpc.health.v1.Health', ...reflection].sort();
-      for (const version of ['v1', 'v1alpha'] as const)
-        assert.deepEqual(await stranger.listServices(version), services);
+      for (const version of ['v1', 'v1alpha'] as const) assert.deepEqual(await client.listServices(version), services);
       for (const service of ['', ...rateLimitServices])
-        assert.deepEqual(await stranger.checkHealth(service), { status: 'SERVING' });
+        assert.deepEqual(await client.checkHealth(service), { status: 'SERVING' });
     });
 
     for (const service of rateLimitServices) {
       it(`decides as ${service}`, async () => {
-        const decide = (message: object) => stranger.call(service, 'ShouldRateLimit', message);
+        const decide = (message: object) => client.call(service, 'ShouldRateLimit', message);
         const codeFor = async (message: object) => Reflect.get(await decide(message), 'overallCode');
         assert.deepEqual(await decide({ domain: 'gateway' }), { overallCode: 'OK' });
         const unknown = [{ entries: [{ key: 'unknown', value: 'x' }] }];
@@ -153,15 +152,15 @@ export function rateLimitHttpCases(desk: OpenDesk): void {
     });
 
     it('shares its counters with gRPC', async () => {
-      const stranger = createStranger(desk().ratelimitUrl);
+      const client = createReflectionClient(desk().ratelimitUrl);
       const message = { domain: 'gateway', descriptors: labelOf(randomUUID()), hitsAddend: 10 };
       await decide(message).expect(200);
       const codes: unknown[] = [];
       for (let sent = 0; sent < 2; sent += 1)
         codes.push(
-          Reflect.get(await stranger.call(rateLimitServices[1] ?? '', 'ShouldRateLimit', message), 'overallCode'),
+          Reflect.get(await client.call(rateLimitServices[1] ?? '', 'ShouldRateLimit', message), 'overallCode'),
         );
-      stranger.close();
+      client.close();
       assert.ok(codes.includes('OVER_LIMIT'));
       await decide(message).expect(429);
     });

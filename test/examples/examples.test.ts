@@ -7,7 +7,7 @@ import { type Program, startProgram, startServer } from '../support/programs/fro
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream } from '../support/upstream.ts';
-import { createStranger } from '../support/wire/grpc-stranger.ts';
+import { createReflectionClient } from '../support/wire/reflection-client.ts';
 
 describe('the examples', () => {
   let program: Program;
@@ -18,7 +18,7 @@ describe('the examples', () => {
 
   /** The URL that one of them prints. */
   async function printed(pattern: RegExp): Promise<string> {
-    await program.said(pattern);
+    await program.waitForOutput(pattern);
     return pattern.exec(program.stdout())?.[0] ?? '';
   }
 
@@ -42,14 +42,14 @@ describe('the examples', () => {
   });
 
   it('rate-limit-service: a server that any gRPC client can use through reflection', async () => {
-    const stranger = createStranger(await printed(/^grpc:.*$/m));
+    const client = createReflectionClient(await printed(/^grpc:.*$/m));
     const user = { domain: 'shop', descriptors: [{ entries: [{ key: 'user', value: 'ann' }] }] };
     const codes: unknown[] = [];
     for (let sent = 0; sent < 4; sent += 1) {
-      const answer = await stranger.call('envoy.service.ratelimit.v3.RateLimitService', 'ShouldRateLimit', user);
+      const answer = await client.call('envoy.service.ratelimit.v3.RateLimitService', 'ShouldRateLimit', user);
       codes.push('overallCode' in answer && answer.overallCode);
     }
-    stranger.close();
+    client.close();
     assert.deepEqual(codes, ['OK', 'OK', 'OK', 'OVER_LIMIT']);
   });
 
@@ -71,8 +71,8 @@ describe('the instrumentation of the recipe', () => {
     const CONFIG_DIR = await writeFiles({ 'services/api.yaml': mapping });
     const server = await startServer([], { env: { CONFIG_DIR, NODE_OPTIONS: `--import ${file}` } });
     await request(server.gatewayUrl).get('/v1/messages/1').expect(200);
-    await server.said(/^ {2}name: 'GET \/v1',$/m);
-    await server.said(/"msg":"request"/);
+    await server.waitForOutput(/^ {2}name: 'GET \/v1',$/m);
+    await server.waitForOutput(/"msg":"request"/);
     const [, spans] = /^ {2}traceId: '([\da-f]{32})',$/m.exec(server.stdout()) ?? [];
     assert.ok(spans !== undefined && server.stdout().includes(`"traceId":"${spans}"`));
     const { code, stderr } = await server.stop();

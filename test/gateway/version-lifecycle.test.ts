@@ -12,8 +12,8 @@ import { authRecord, call, callAsDemo, demoRecord, desksOf, limitRecord, mapping
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
-import { createHeardLog } from '../support/waiting.ts';
-import { askToSwitch, speak } from '../support/wire/peer.ts';
+import { createLogWatcher } from '../support/waiting.ts';
+import { speak, upgradeRequest } from '../support/wire/peer.ts';
 import { type SwitchingUpstream, startSwitchingUpstream } from '../support/wire/switching-upstream.ts';
 
 const day = 86_400_000;
@@ -246,14 +246,14 @@ describe('a Version', () => {
 
   it('announces its end on a 101, and rejects upgrades from its sunset on', async () => {
     time.now = sunset - 1;
-    const peer = speak(port, askToSwitch('/v1/chat'));
+    const peer = speak(port, upgradeRequest('/v1/chat'));
     await peer.until('\r\n\r\n');
     const head = peer.received();
     assert.match(head, /^HTTP\/1\.1 101 /);
     assert.ok(head.includes(`\r\nDeprecation: ${deprecated}\r\n`) && head.includes(`\r\nLink: ${linksOfFirst()}\r\n`));
     peer.socket.destroy();
     time.now = sunset;
-    assert.match(await speak(port, askToSwitch('/v1/chat')).closed, /^HTTP\/1\.1 410 /);
+    assert.match(await speak(port, upgradeRequest('/v1/chat')).closed, /^HTTP\/1\.1 410 /);
     assert.equal(chat.asked.length, 1);
   });
 
@@ -363,11 +363,11 @@ describe('a Version', () => {
       'users.yaml': await readFile('config/users.yaml', 'utf8'),
       'demo.yaml': await readFile('config/demo.yaml', 'utf8'),
     });
-    const log = createHeardLog();
+    const log = createLogWatcher();
     const changing = await openDesk({ config: directory, clock: () => sunset, logger: log.logger });
     const write = async (more: object, message: string | RegExp) => {
       await writeFile(join(directory, 'services/v.yaml'), JSON.stringify({ ...first, ...more }));
-      await log.said(message);
+      await log.waitFor(message);
     };
     const checkSunset = async (status: number, expected?: string) =>
       assert.equal((await call(changing, '/v1/messages/1').expect(status)).headers['sunset'], expected);

@@ -17,7 +17,7 @@ import { among, type Series, scrape } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream } from '../support/upstream.ts';
-import { createHeardLog, createSignal, eventually } from '../support/waiting.ts';
+import { createLogWatcher, createSignal, eventually } from '../support/waiting.ts';
 
 const ok = async (ctx: Context) => {
   ctx.body = 'ok';
@@ -42,7 +42,7 @@ describe('the metrics of a desk', () => {
   const servers = testServers();
   const openDesk = desksOf(servers);
   const writeFiles = temporaryFiles();
-  const log = createHeardLog();
+  const log = createLogWatcher();
 
   async function setUp(records: readonly object[], options: FrontdeskOptions = {}) {
     const config = await writeFiles({
@@ -232,13 +232,13 @@ describe('the metrics of a desk', () => {
     assert.equal(before['frontdesk_configuration_last_reload_duration_seconds'], 0);
 
     await write(own('a', { rewrite: 4 }), own('b'));
-    await log.said(/the last good version stays/);
+    await log.waitFor(/the last good version stays/);
     const broken = await scrape(desk);
     assert.deepEqual(stateOf(broken), { generation: 2, errors: 1, last_reload_success: 0, success: 0, error: 1 });
     assert.deepEqual(countsOf(broken, 'a'), { 'requests_total 2xx': 1 });
 
     await write(own('b'));
-    await log.said('configuration reloaded');
+    await log.waitFor('configuration reloaded');
     const mended = await scrape(desk);
     assert.deepEqual(stateOf(mended), { generation: 3, errors: 0, last_reload_success: 1, success: 1, error: 1 });
     assert.ok((mended['frontdesk_configuration_last_reload_duration_seconds'] ?? 0) > 0);

@@ -9,7 +9,7 @@ import { isInstalled } from '../support/programs/installed.ts';
 import { envoy, startProxy } from '../support/programs/proxy-process.ts';
 import { type Served, testServers } from '../support/serve.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
-import { askToSwitch, speak } from '../support/wire/peer.ts';
+import { speak, upgradeRequest } from '../support/wire/peer.ts';
 import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 import { startSwitchingUpstream } from '../support/wire/switching-upstream.ts';
 
@@ -195,7 +195,7 @@ describe('Envoy and the gateway in a chain', () => {
 
       it('switch a connection to WebSocket and pass the user name', async () => {
         const next = switching.next();
-        const client = speak(switchingFront.port, askToSwitch('/live', [authorization]));
+        const client = speak(switchingFront.port, upgradeRequest('/live', [authorization]));
         const { peer, headers } = await next;
         assert.equal(headers['x-travel-user'], 'demo');
         await client.until('101 Switching Protocols');

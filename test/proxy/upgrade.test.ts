@@ -13,7 +13,7 @@ import { type Served, testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { eventually } from '../support/waiting.ts';
 import { httpLimits } from '../support/wire/http-limits.ts';
-import { askToSwitch, speak } from '../support/wire/peer.ts';
+import { speak, upgradeRequest } from '../support/wire/peer.ts';
 import { rawRequest } from '../support/wire/raw-client.ts';
 import { bytesOf, startSwitchingUpstream, switching } from '../support/wire/switching-upstream.ts';
 
@@ -41,7 +41,7 @@ describe('a connection that switches protocols', () => {
     const front = await serveHttp({ ...httpLimits, handler: edge.listener, upgrades });
     servers.later(() => Promise.all([front.close(0), upgrades.close(0), clusters.close()]));
     const open = (headers: readonly string[] = handshake, more = '') =>
-      speak(front.port, askToSwitch(path, headers) + more);
+      speak(front.port, upgradeRequest(path, headers) + more);
     const active = () => clusters.snapshot()[0]?.activeUpgrades;
     const requests = () => clusters.snapshot()[0]?.activeRequests;
     const released = () =>
@@ -238,7 +238,7 @@ describe('a connection that switches protocols', () => {
       await released();
     });
 
-    function checkPlain(why: string, mapping: Partial<Mapping>, request = askToSwitch(path, handshake)) {
+    function checkPlain(why: string, mapping: Partial<Mapping>, request = upgradeRequest(path, handshake)) {
       it(`when ${why}: the request is forwarded without Upgrade`, async () => {
         const upstream = await startUpstream(servers);
         const { port } = await setUp(undefined, mapping, { upstream });
@@ -252,7 +252,7 @@ describe('a connection that switches protocols', () => {
     checkPlain('its mapping does not allow it', { allowUpgrade: [] });
     checkPlain('its mapping allows another protocol', { allowUpgrade: ['chat'] });
     checkPlain('Connection does not list Upgrade', {}, rawRequest(`GET ${path}`, ['Upgrade: websocket']));
-    checkPlain('it has a body', {}, `${askToSwitch(path, [...handshake, 'Content-Length: 3'])}abc`);
+    checkPlain('it has a body', {}, `${upgradeRequest(path, [...handshake, 'Content-Length: 3'])}abc`);
 
     it('when a limit is exhausted (429), no mapping matches (404) or the path is unsafe (400)', async () => {
       const limited = await setUp(
@@ -271,7 +271,7 @@ describe('a connection that switches protocols', () => {
         ['/v1/../x', 400],
       ] as const)
         assert.match(
-          await speak(limited.port, askToSwitch(path)).closed,
+          await speak(limited.port, upgradeRequest(path)).closed,
           new RegExp(`^HTTP/1\\.1 ${status} [\\s\\S]*"code":${status}`),
         );
     });

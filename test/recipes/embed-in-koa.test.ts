@@ -13,7 +13,7 @@ import { isInstalled } from '../support/programs/installed.ts';
 import { type CurlResponse, onPorts, parseStory, runStory } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
-import { askToSwitch, speak } from '../support/wire/peer.ts';
+import { speak, upgradeRequest } from '../support/wire/peer.ts';
 import { type SwitchingUpstream, startSwitchingUpstream } from '../support/wire/switching-upstream.ts';
 import { parseCommand, readRecipe } from './page.ts';
 import { passwordIn, stepCases, withPassword } from './steps.ts';
@@ -47,7 +47,7 @@ describe('the recipe: embed in Koa', () => {
     assert.equal(start, 'node app.mjs\n');
     const file = await written('app.mjs', app.replace('app.listen(3000,', `app.listen(${port},`));
     program = startProgram(file, { cwd: directory });
-    await program.said(/^listening\n/);
+    await program.waitForOutput(/^listening\n/);
     responses = await runStory(withPassword(story, password), { cwd: directory, ports: { 3000: port } });
   });
 
@@ -92,11 +92,11 @@ describe('the recipe: embed in Koa', () => {
   });
 
   it('switches protocols only for callers with credentials', async () => {
-    const refused = speak(port, askToSwitch('/desk/live'));
+    const refused = speak(port, upgradeRequest('/desk/live'));
     await refused.until('\r\n\r\n');
     assert.match(refused.received(), /^HTTP\/1\.1 401 /);
     assert.equal(live.asked.length, 0);
-    const switched = speak(port, askToSwitch('/desk/live', [`Authorization: Basic ${btoa(`me:${password}`)}`]));
+    const switched = speak(port, upgradeRequest('/desk/live', [`Authorization: Basic ${btoa(`me:${password}`)}`]));
     await switched.until('\r\n\r\n');
     assert.match(switched.received(), /^HTTP\/1\.1 101 /);
     assert.equal(live.asked[0]?.headers['x-travel-user'], 'me');

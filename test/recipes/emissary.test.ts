@@ -5,7 +5,7 @@ import { loadConfiguration } from '#config';
 import { serveHere } from '../support/programs/command.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
-import { createStranger, type Stranger } from '../support/wire/grpc-stranger.ts';
+import { createReflectionClient, type ReflectionClient } from '../support/wire/reflection-client.ts';
 import { readRecipe, serveCommands } from './page.ts';
 
 interface Entry {
@@ -41,12 +41,12 @@ describe('the recipe: use authentication and limits from Emissary', () => {
   const { 'emissary.yaml': resources = '', 'config/ratelimit/edge.yaml': limits = '' } = files;
   const [service, , mapping] = parseAllDocuments(resources).map((one) => one.toJS().spec);
   const [command = assert.fail()] = serveCommands(blocks('sh')[0] ?? '');
-  let client: Stranger;
+  let client: ReflectionClient;
 
   before(async () => {
     const cwd = await writeFiles({ 'config/ratelimit/edge.yaml': limits, 'config/users.yaml': 'users: []\n' });
     const { ratelimit } = await serveHere(servers, { args: command.args, cwd });
-    client = createStranger(ratelimit?.url ?? '');
+    client = createReflectionClient(ratelimit?.url ?? '');
     servers.later(async () => client.close());
   });
 

@@ -55,9 +55,9 @@ describe('the recipe: put it in front of my service', () => {
       const { 'config/ratelimit/gateway.yaml': limits = '', 'config/services/reports.yaml': mapping = '' } =
         recipe.files;
       await writeFile(join(directory, 'config/ratelimit/gateway.yaml'), limits);
-      await server.said(/"generation":2,.*"configuration reloaded"/);
+      await server.waitForOutput(/"generation":2,.*"configuration reloaded"/);
       await writeFile(join(directory, 'config/services/reports.yaml'), onPorts(mapping, { 3000: upstream.port }));
-      await server.said(/"mappings":2,.*"configuration reloaded"/);
+      await server.waitForOutput(/"mappings":2,.*"configuration reloaded"/);
       responses = await runStory(withPassword(limited, password), { cwd: directory, ports: { 8080: port } });
     });
 

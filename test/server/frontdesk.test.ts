@@ -13,7 +13,7 @@ import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { bareProblem } from '../support/error-body.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
-import { createSignal, createStuck } from '../support/waiting.ts';
+import { createHangingHandler, createSignal } from '../support/waiting.ts';
 import { dateIn } from './hotel-client.ts';
 
 describe('createFrontdesk', () => {
@@ -122,9 +122,9 @@ describe('createFrontdesk', () => {
     });
 
   it('waits no longer than shutdownTimeoutMs for a service of the host when it closes', async () => {
-    const { stuck, reached } = createStuck();
-    const config = { records: [mappingRecord('stuck', '/', 'stuck')] };
-    const desk = await open({ config, services: { stuck }, demo: false, shutdownTimeoutMs: 50 });
+    const { hang, reached } = createHangingHandler();
+    const config = { records: [mappingRecord('hang', '/', 'hang')] };
+    const desk = await open({ config, services: { hang }, demo: false, shutdownTimeoutMs: 50 });
     const { origin } = await servers.http(new Koa().use(desk.middleware).callback());
     const asking = createRequest(origin)
       .on('error', () => {})

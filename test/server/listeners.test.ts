@@ -18,9 +18,9 @@ import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { freePort } from '../support/programs/free-port.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
-import { closeOf, createSignal, createStuck, eventually } from '../support/waiting.ts';
+import { closeOf, createHangingHandler, createSignal, eventually } from '../support/waiting.ts';
 import { makeCertificate } from '../support/wire/certificate.ts';
-import { createStranger } from '../support/wire/grpc-stranger.ts';
+import { createReflectionClient } from '../support/wire/reflection-client.ts';
 
 describe('listeners', () => {
   const servers = testServers();
@@ -214,14 +214,14 @@ describe('listeners', () => {
       };
       const desk = await open({ config: { records: [mappingRecord('slow', '/slow', 'slow')] }, services: { slow } });
       const { gateway, auth, ratelimit } = await desk.listen();
-      const stranger = createStranger(ratelimit?.url ?? '');
-      assert.deepEqual(await stranger.checkHealth(''), { status: 'SERVING' });
+      const client = createReflectionClient(ratelimit?.url ?? '');
+      assert.deepEqual(await client.checkHealth(''), { status: 'SERVING' });
       const answered = fetch(`${gateway?.url}/slow`).then((answer) => answer.text());
       await arrived.given;
 
       const closing = [desk.close(), desk.close()].map((one) => one.then(() => void ended.push('closed')));
       await until(() => refuses(gateway?.port ?? 0));
-      assert.deepEqual(await stranger.checkHealth(''), { status: 'NOT_SERVING' });
+      assert.deepEqual(await client.checkHealth(''), { status: 'NOT_SERVING' });
       for (const one of [auth, ratelimit]) assert.equal(await refuses(one?.port ?? 0), false);
       assert.deepEqual(ended, []);
 
@@ -230,7 +230,7 @@ describe('listeners', () => {
       assert.equal(await answered, 'slow');
       assert.deepEqual(ended, ['slow', 'closed', 'closed']);
       for (const one of [auth, ratelimit]) assert.equal(await refuses(one?.port ?? 0), true);
-      stranger.close();
+      client.close();
     });
 
     it('takes as long as what runs, with connections open that are idle, silent or in constant use', async () => {
@@ -268,16 +268,16 @@ describe('listeners', () => {
     });
 
     it('takes no longer than SHUTDOWN_TIMEOUT_MS, however many requests hang on however many listeners', async () => {
-      const { stuck, reached } = createStuck();
-      const config = { records: [mappingRecord('stuck', '/stuck', 'stuck')] };
-      const desk = await open({ config, services: { stuck }, shutdownTimeoutMs: 2000, ratelimitHttpPort: 0 });
+      const { hang, reached } = createHangingHandler();
+      const config = { records: [mappingRecord('hang', '/hang', 'hang')] };
+      const desk = await open({ config, services: { hang }, shutdownTimeoutMs: 2000, ratelimitHttpPort: 0 });
       const { gateway, ratelimitHttp } = await desk.listen();
       const begin = (port = 0, ...lines: readonly string[]) => {
         const socket = connect(port, '127.0.0.1').on('error', () => {});
         socket.write([...lines, 'Host: a', '', ''].join('\r\n'));
         return socket;
       };
-      const stuckSocket = begin(gateway?.port, 'GET /stuck HTTP/1.1');
+      const hangingSocket = begin(gateway?.port, 'GET /hang HTTP/1.1');
       const expect = 'Expect: 100-continue';
       const json = ['POST /json HTTP/1.1', 'Content-Type: application/json', 'Content-Length: 2', expect];
       const jsonSocket = begin(ratelimitHttp?.port, ...json);
@@ -285,7 +285,7 @@ describe('listeners', () => {
 
       const startedAtMs = performance.now();
       const closed = desk.close();
-      const cut = [stuckSocket, jsonSocket].map(closeOf);
+      const cut = [hangingSocket, jsonSocket].map(closeOf);
       await Promise.race(cut);
       assert.ok(performance.now() - startedAtMs > 1900);
       // Each would have the time for itself: the second would be cut off as much later.
@@ -345,15 +345,15 @@ describe('listeners', () => {
 
 /** A gRPC channel that has been used, and a bare connection of HTTP/2. */
 async function openChannel(url: string) {
-  const stranger = createStranger(url.replace('http:', 'grpc:'));
-  for (let count = 0; count < 20; count += 1) await stranger.checkHealth('');
+  const client = createReflectionClient(url.replace('http:', 'grpc:'));
+  for (let count = 0; count < 20; count += 1) await client.checkHealth('');
   const session = connectHttp2(url);
   const goneAway = once(session, 'goaway');
   await once(session, 'remoteSettings');
   return {
     goneAway,
     close() {
-      stranger.close();
+      client.close();
       session.destroy();
     },
   };

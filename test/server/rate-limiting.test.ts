@@ -9,8 +9,8 @@ import type { Frontdesk, FrontdeskOptions } from '../../src/index.ts';
 import { authRecord, call, callAsDemo, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
-import { createHeardLog } from '../support/waiting.ts';
-import { createStranger } from '../support/wire/grpc-stranger.ts';
+import { createLogWatcher } from '../support/waiting.ts';
+import { createReflectionClient } from '../support/wire/reflection-client.ts';
 
 const limits = (requests: number | string) =>
   `domain: d\ndescriptors:\n  - key: k\n    rate_limit: { unit: year, requests_per_unit: ${requests} }\n`;
@@ -28,7 +28,7 @@ describe('the rate-limit service of a desk', () => {
   const servers = testServers();
   const openDesk = desksOf(servers);
   const writeFiles = temporaryFiles();
-  const log = createHeardLog();
+  const log = createLogWatcher();
 
   const open = (options: FrontdeskOptions) =>
     openDesk({ only: ['ratelimit'], ratelimitHttpPort: 0, logger: log.logger, ...options });
@@ -43,7 +43,7 @@ describe('the rate-limit service of a desk', () => {
     await ask(url, 'v').expect(200);
     await ask(url, 'v').expect(429);
     await writeFile(join(config, 'ratelimit/d.yaml'), limits(2));
-    await log.said('configuration reloaded');
+    await log.waitFor('configuration reloaded');
     await ask(url, 'v').expect(200);
     await ask(url, 'v').expect(429);
     assert.match((await request(url).get('/rlconfig')).text, /^d\.k: unit=YEAR requests_per_unit=2, /);
@@ -72,10 +72,10 @@ describe('the rate-limit service of a desk', () => {
       [3, 'configuration reloaded'],
     ] as const) {
       await write('many');
-      await log.said(keeps);
+      await log.waitFor(keeps);
       assert.deepEqual(await state(), broken);
       await write(mended);
-      await log.said(message);
+      await log.waitFor(message);
       assert.deepEqual(await state(), { sources: [], limit: `${mended} per year`, isCurrent: '1' });
     }
   });
@@ -110,10 +110,10 @@ describe('the rate-limit service of a desk', () => {
       await open({ config: { records: [], limits: [twoLimits] }, logger })
     ).listen();
     await askAll(ratelimitHttp?.url ?? '', ['k', 'c']).expect(200);
-    const stranger = createStranger(ratelimit?.url ?? '');
+    const client = createReflectionClient(ratelimit?.url ?? '');
     const message = { domain: 'other', descriptors: [{ entries: [{ key: 'k', value: 'v' }] }] };
-    await stranger.call('envoy.service.ratelimit.v3.RateLimitService', 'ShouldRateLimit', message);
-    stranger.close();
+    await client.call('envoy.service.ratelimit.v3.RateLimitService', 'ShouldRateLimit', message);
+    client.close();
     assert.deepEqual(lines, [
       'a descriptor matches no limit {"domain":"d","unmatched":1,"descriptors":["(c=v)"]}',
       'unknown domain, so no limit applies {"domain":"other","unmatched":1,"descriptors":["(k=v)"]}',
@@ -140,9 +140,9 @@ describe('the rate-limit service of a desk', () => {
         await request(url).get('/healthcheck').expect(status);
         for (const from of [url, admin?.url ?? ''])
           assert.match((await request(from).get('/metrics')).text, /^frontdesk_ratelimit_call_errors_total 3$/m);
-        const stranger = createStranger(ratelimit?.url ?? '');
-        assert.deepEqual(await stranger.checkHealth(''), { status: health });
-        stranger.close();
+        const client = createReflectionClient(ratelimit?.url ?? '');
+        assert.deepEqual(await client.checkHealth(''), { status: health });
+        client.close();
       });
 
     const whole = ['ratelimit', 'gateway', 'auth'] as const;

@@ -9,7 +9,7 @@ import { createLiveConfiguration } from '../../src/server/reload.ts';
 import { annRecord, authRecord, call, callAsDemo, demoRecord, desksOf, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { replaceFile, temporaryFiles } from '../support/temporary-files.ts';
-import { createHeardLog, createSignal } from '../support/waiting.ts';
+import { createLogWatcher, createSignal } from '../support/waiting.ts';
 
 const own = (name: string, prefix: string, more: object = {}) =>
   mappingRecord(name, prefix, 'own', { bypass_auth: true, ...more });
@@ -33,7 +33,7 @@ describe('a configuration directory that changes under a running desk', () => {
       'users.yaml': usersFile(demoRecord, annRecord),
       ...files,
     });
-    const log = createHeardLog();
+    const log = createLogWatcher();
     const services = { own: echo };
     const desk = await openDesk({ config, services, logger: log.logger, only: ['gateway', 'auth'], ...options });
     const write = (file: string, text: string) => replaceFile(join(config, file), text);
@@ -43,13 +43,13 @@ describe('a configuration directory that changes under a running desk', () => {
   it('is taken over: a route that comes, one that changes, one that goes', async () => {
     const { config, desk, log, write } = await setUp({ 'services/a.yaml': yaml(own('a', '/a')) });
     await write('services/b.yaml', yaml(own('b', '/b')));
-    await log.said(taken);
+    await log.waitFor(taken);
     await call(desk, '/b/x').expect(200, '/x');
     await write('services/b.yaml', yaml(own('b', '/b', { rewrite: '/inner' })));
-    await log.said(taken);
+    await log.waitFor(taken);
     await call(desk, '/b/x').expect(200, '/inner/x');
     await rm(join(config, 'services/b.yaml'));
-    await log.said(taken);
+    await log.waitFor(taken);
     await call(desk, '/b/x').expect(404);
     await call(desk, '/a/x').expect(200, '/x');
   });
@@ -83,7 +83,7 @@ describe('a configuration directory that changes under a running desk', () => {
     const pending = call(desk, '/slow').then(({ text }) => text);
     await reached.given;
     await write('services/slow.yaml', yaml(record('/new')));
-    await log.said(taken);
+    await log.waitFor(taken);
     go.give();
     assert.equal(await pending, '/old');
     await call(desk, '/slow').expect(200, '/new');
@@ -92,14 +92,14 @@ describe('a configuration directory that changes under a running desk', () => {
   it('has a bad record left as it was, and takes the good ones beside it', async () => {
     const { config, desk, log, write } = await setUp({ 'services/x.yaml': yaml(own('a', '/a'), own('b', '/b')) });
     await write('services/x.yaml', yaml(own('a', 'no-slash'), own('b', '/b', { rewrite: '/new' }), own('c', '/c')));
-    await log.said(kept);
+    await log.waitFor(kept);
     await call(desk, '/a/x').expect(200, '/x');
     await call(desk, '/b/x').expect(200, '/new/x');
     await call(desk, '/c/x').expect(200, '/x');
     const { errors } = (await callAsDemo(desk, '/gateway/v0/diag/')).body;
     assert.deepEqual([errors[0].source, errors[0].record], [join(config, 'services/x.yaml:1'), 'Mapping a']);
     await write('services/x.yaml', yaml(own('a', '/a')));
-    await log.said(taken);
+    await log.waitFor(taken);
     assert.deepEqual((await callAsDemo(desk, '/gateway/v0/diag/')).body.errors, []);
     await call(desk, '/c/x').expect(404);
   });
@@ -109,17 +109,17 @@ describe('a configuration directory that changes under a running desk', () => {
     const broken = Array.from({ length: 103 }, (_, index) => ({ ...own(`a${index}`, '/a'), prefix: 'a' }));
     await write('services/a.yaml', yaml(...broken.slice(0, 60)));
     await write('services/b.yaml', yaml(...broken.slice(60)));
-    await log.said(/stays in force:\n(?:\S+:\d+ .*\n .*\n){100}and 3 more: frontdesk check lists all of them$/);
+    await log.waitFor(/stays in force:\n(?:\S+:\d+ .*\n .*\n){100}and 3 more: frontdesk check lists all of them$/);
   });
 
   it('has a file that cannot be read left as it was', async () => {
     const { desk, log, write } = await setUp({ 'services/x.yaml': yaml(own('a', '/a'), own('b', '/b')) });
     await write('services/x.yaml', '{ this: is: no: YAML');
-    await log.said(kept);
+    await log.waitFor(kept);
     await call(desk, '/a/x').expect(200, '/x');
     await call(desk, '/b/x').expect(200, '/x');
     await write('services/x.yaml', yaml(own('a', '/a'), own('b', '/b')));
-    await log.said('all errors of the configuration are fixed');
+    await log.waitFor('all errors of the configuration are fixed');
   });
 
   const brokenAuth: readonly (readonly [string, object, string | RegExp])[] = [
@@ -134,7 +134,7 @@ describe('a configuration directory that changes under a running desk', () => {
     it(`opens nothing when the record of the auth service ${what}`, async () => {
       const { desk, log, write } = await setUp({ 'services/a.yaml': guarded });
       await write('services/auth.yaml', yaml(record));
-      await log.said(message);
+      await log.waitFor(message);
       await call(desk, '/a').expect(401);
       await callAsDemo(desk, '/a').expect(200);
     });
@@ -143,10 +143,10 @@ describe('a configuration directory that changes under a running desk', () => {
   it('opens nothing when the auth service moves to another file under another name, and breaks on the way', async () => {
     const { config, desk, log, write } = await setUp({ 'services/a.yaml': guarded });
     await write('services/users.yaml', yaml({ ...authRecord, name: 'users', timeout_ms: 'soon' }));
-    await log.said(kept);
+    await log.waitFor(kept);
     await rm(join(config, 'services/auth.yaml'));
     await write('services/b.yaml', yaml(own('b', '/b')));
-    await log.said(taken);
+    await log.waitFor(taken);
     await call(desk, '/b').expect(200);
     await call(desk, '/a').expect(401);
     await callAsDemo(desk, '/a').expect(200);
@@ -156,7 +156,7 @@ describe('a configuration directory that changes under a running desk', () => {
     const { config, desk, log } = await setUp({ 'services/a.yaml': guarded });
     await call(desk, '/a').expect(401);
     await rm(join(config, 'services/auth.yaml'));
-    await log.said('the configuration no longer has an AuthService: all mappings are open');
+    await log.waitFor('the configuration no longer has an AuthService: all mappings are open');
     await call(desk, '/a').expect(200);
   });
 
@@ -164,14 +164,14 @@ describe('a configuration directory that changes under a running desk', () => {
     const { desk, log, write } = await setUp({ 'services/a.yaml': guarded, 'users.yaml': usersFile(demoRecord) });
     await callAsDemo(desk, '/a').expect(200);
     await write('users.yaml', usersFile(annRecord));
-    await log.said(taken);
+    await log.waitFor(taken);
     await callAsDemo(desk, '/a').expect(401);
     await call(desk, '/a').auth('ann', 'secret').expect(200);
     await write('users.yaml', usersFile({ ...annRecord, password_hash: 'nonsense' }, demoRecord));
-    await log.said(kept);
+    await log.waitFor(kept);
     await call(desk, '/a').auth('ann', 'secret').expect(200);
     await write('users.yaml', usersFile({ name: 'bob', password_hash: 'nonsense' }));
-    await log.said(kept);
+    await log.waitFor(kept);
     await callAsDemo(desk, '/a').expect(401);
   });
 
@@ -179,7 +179,7 @@ describe('a configuration directory that changes under a running desk', () => {
     const files = { 'services/a.yaml': guarded, 'users.yaml': usersFile(annRecord) };
     const { desk, log, write } = await setUp(files, { host: '0.0.0.0' });
     await write('users.yaml', await readFile('config/users.yaml', 'utf8'));
-    await log.said(/demo users demo and guest are published, and host=0\.0\.0\.0 is open to the network/);
+    await log.waitFor(/demo users demo and guest are published, and host=0\.0\.0\.0 is open to the network/);
     await callAsDemo(desk, '/a').expect(401);
     await call(desk, '/a').auth('ann', 'secret').expect(200);
   });
@@ -206,7 +206,7 @@ describe('a configuration directory that changes under a running desk', () => {
 
   it('is told of, and not in force, when one part of the desk cannot be made of it', async () => {
     const config = await writeFiles({ 'services/x.yaml': yaml(own('a', '/a')) });
-    const log = createHeardLog();
+    const log = createLogWatcher();
     const live = createLiveConfiguration(await resolveOptions({ config, logger: log.logger, services: { own: echo } }));
     servers.later(live.close);
     live.onChange(({ mappings }) => {
@@ -215,11 +215,11 @@ describe('a configuration directory that changes under a running desk', () => {
     });
     await live.watch();
     await replaceFile(join(config, 'services/x.yaml'), yaml(own('a', '/a'), own('b', '/b')));
-    await log.said(kept);
+    await log.waitFor(kept);
     assert.equal(live.current().number, 1);
     assert.match(String(live.errors()[0]?.message), /one is enough/);
     await replaceFile(join(config, 'services/x.yaml'), yaml(own('a', '/a')));
-    await log.said('all errors of the configuration are fixed');
+    await log.waitFor('all errors of the configuration are fixed');
     assert.deepEqual(live.errors(), []);
   });
 
@@ -228,7 +228,7 @@ describe('a configuration directory that changes under a running desk', () => {
 
     it('does without a mapping that is broken, and says so', async () => {
       const { desk, log } = await setUp({ 'services/x.yaml': bad });
-      await log.said(/Mapping a: prefix "no-slash" does not start with "\/"/);
+      await log.waitFor(/Mapping a: prefix "no-slash" does not start with "\/"/);
       await call(desk, '/b').expect(200);
       assert.equal((await callAsDemo(desk, '/gateway/v0/diag/')).body.errors.length, 1);
     });
@@ -243,7 +243,7 @@ describe('a configuration directory that changes under a running desk', () => {
       await call(desk, '/open').expect(200);
       for (const path of ['/guarded', '/guarded/x', '/stray']) await call(desk, path).expect(503);
       await write('services/x.yaml', yaml(own('all', '/'), mappingRecord('guarded', '/guarded', 'own')));
-      await log.said(taken);
+      await log.waitFor(taken);
       await call(desk, '/guarded').expect(401);
       await call(desk, '/stray').expect(200);
     });

@@ -12,7 +12,7 @@ import type { FrontdeskOptions } from '../../src/index.ts';
 import { annRecord, authRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
-import { askToSwitch, speak } from '../support/wire/peer.ts';
+import { speak, upgradeRequest } from '../support/wire/peer.ts';
 import { type Asked, startSwitchingUpstream } from '../support/wire/switching-upstream.ts';
 
 const credentials = { authorization: `Basic ${btoa('ann:secret')}` };
@@ -52,7 +52,7 @@ describe('a desk with allow_upgrade', () => {
     assert.equal(echo.asked[0]?.headers['x-travel-user'], 'ann');
     client.close();
     await once(client, 'close');
-    const refused = await speak(port, askToSwitch('/v1/chat/room', ['X-Travel-User: ann'])).closed;
+    const refused = await speak(port, upgradeRequest('/v1/chat/room', ['X-Travel-User: ann'])).closed;
     assert.match(refused, /^HTTP\/1\.1 401 [\s\S]*"code":401/);
     assert.equal(echo.asked.length, 1);
   });
@@ -77,7 +77,7 @@ describe('a desk with allow_upgrade', () => {
     const { desk } = await openDesk({ service: 'own' }, { services: { own } });
     const { gateway } = await desk.listen();
     const headers = [`Authorization: ${credentials.authorization}`, 'Sec-WebSocket-Version: 13'];
-    const answer = await speak(gateway?.port ?? 0, askToSwitch('/v1/chat', headers)).closed;
+    const answer = await speak(gateway?.port ?? 0, upgradeRequest('/v1/chat', headers)).closed;
     assert.match(answer, /^HTTP\/1\.1 200 [\s\S]*own 13$/);
   });
 
@@ -92,7 +92,7 @@ describe('a desk with allow_upgrade', () => {
     const change = async (text = '', expected: string) => {
       await writeFile(`${directory}/services/chat.yaml`, text);
       for (let status = ''; status !== expected; ) {
-        const other = speak(port, askToSwitch('/v1/chat'));
+        const other = speak(port, upgradeRequest('/v1/chat'));
         await other.until('\r\n');
         status = other.received().slice(9, 12);
         other.socket.destroy();

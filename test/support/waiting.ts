@@ -21,7 +21,7 @@ export async function eventually<T>(check: () => T | Promise<T>, pauseMs = 5): P
   }
 }
 
-export function createHeardLog() {
+export function createLogWatcher() {
   let lines: string[] = [];
   let heard = () => {};
   const line = (_fields: object, message = '') => {
@@ -33,7 +33,7 @@ export function createHeardLog() {
   return {
     logger: { info: line, warn: line, error: line },
     /** Resolves when a message has matched, and then forgets all messages so far. */
-    async said(wanted: string | RegExp): Promise<void> {
+    async waitFor(wanted: string | RegExp): Promise<void> {
       while (!lines.some(matches(wanted))) {
         await new Promise<void>((resolve) => {
           heard = resolve;
@@ -65,11 +65,11 @@ export function createSignal(): Signal {
 }
 
 /** A handler that never settles, and a promise that resolves when it is first called. */
-export function createStuck(): { readonly stuck: () => Promise<never>; readonly reached: Promise<void> } {
+export function createHangingHandler(): { readonly hang: () => Promise<never>; readonly reached: Promise<void> } {
   const { give, given } = createSignal();
-  const stuck = () => {
+  const hang = () => {
     give();
     return new Promise<never>(() => {});
   };
-  return { stuck, reached: given };
+  return { hang, reached: given };
 }

@@ -5,7 +5,7 @@ import { connectRateLimit } from '#ratelimit';
 import { labelled, limitRecordOf, mappingOf, remote, startEdge } from '../../support/edge.ts';
 import { testServers } from '../../support/serve.ts';
 import { startUpstream } from '../../support/upstream.ts';
-import { startRateLimitStranger } from '../../support/wire/rate-limit-stranger.ts';
+import { startForeignRateLimitService } from '../../support/wire/foreign-rate-limit-service.ts';
 
 const [OK, OVER_LIMIT, MINUTE] = [1, 2, 2];
 const tenAMinute = { requestsPerUnit: 10, unit: MINUTE };
@@ -17,11 +17,11 @@ describe("another vendor's rate-limit service", () => {
   let upstream: Awaited<ReturnType<typeof startUpstream>>;
 
   before(async () => {
-    const stranger = await startRateLimitStranger(() => decision);
-    limiter = connectRateLimit({ target: () => ({ host: '127.0.0.1', port: stranger.port }), timeoutMs: 5_000 });
+    const service = await startForeignRateLimitService(() => decision);
+    limiter = connectRateLimit({ target: () => ({ host: '127.0.0.1', port: service.port }), timeoutMs: 5_000 });
     servers.later(async () => {
       await limiter.close();
-      stranger.stop();
+      service.stop();
     });
     upstream = await startUpstream(servers, (res) => res.setHeader('RateLimit-Limit', 'theirs').end('ok'));
   });

@@ -8,7 +8,7 @@ import { beforeHead, createUpgrades, type HttpServerOptions, serveHttp } from '#
 import { testServers } from '../../support/serve.ts';
 import { createSignal } from '../../support/waiting.ts';
 import { httpLimits } from '../../support/wire/http-limits.ts';
-import { askToSwitch } from '../../support/wire/peer.ts';
+import { upgradeRequest } from '../../support/wire/peer.ts';
 import { everything } from '../raw-exchange.ts';
 
 const announced = 'POST / HTTP/1.1\r\nHost: desk.test\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n';
@@ -82,7 +82,7 @@ describe('closeStalledResponses', () => {
 
   for (const [what, request] of [
     ['', 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'],
-    [', also when it asked to switch the protocol', askToSwitch('/')],
+    [', also when it asked to switch the protocol', upgradeRequest('/')],
   ] as const)
     it(`closes the connection of a client that does not read, and the response${what}`, async () => {
       const answering = new Promise<ServerResponse>((resolve) => {

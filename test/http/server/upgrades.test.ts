@@ -7,7 +7,7 @@ import { createUpgrades, upgradeOf } from '#http';
 import { testServers } from '../../support/serve.ts';
 import { temporaryFiles } from '../../support/temporary-files.ts';
 import { makeCertificate } from '../../support/wire/certificate.ts';
-import { askToSwitch, peerOf, speak } from '../../support/wire/peer.ts';
+import { peerOf, speak, upgradeRequest } from '../../support/wire/peer.ts';
 import { bodyOf } from '../raw-exchange.ts';
 import { echo, switchingServer } from './switching-server.ts';
 
@@ -18,7 +18,7 @@ describe('createUpgrades', () => {
   const writeFiles = temporaryFiles();
 
   it('answers 101 with the headers of the response, and hands over the connection', async () => {
-    const client = speak(await serving(echo), askToSwitch('/chat'));
+    const client = speak(await serving(echo), upgradeRequest('/chat'));
     await client.until('\r\n\r\n');
     assert.match(client.received(), /^HTTP\/1\.1 101 Switching Protocols\r\n/);
     assert.match(client.received(), /^Connection: Upgrade\r$/m);
@@ -35,7 +35,7 @@ describe('createUpgrades', () => {
     const port = await serving(echo, undefined, pair);
     const socket = connectTls({ port, host: '127.0.0.1', ca: pair.cert });
     const { until, closed } = peerOf(socket);
-    socket.write(`${askToSwitch('/chat')}early`);
+    socket.write(`${upgradeRequest('/chat')}early`);
     await until('\r\n\r\nearly');
     socket.end(' and late');
     assert.match(await closed, /early and late$/);
@@ -44,7 +44,7 @@ describe('createUpgrades', () => {
   it('sends a long answer as fast as the client reads', async () => {
     const size = 4 * 1024 * 1024;
     const port = await serving((_req, res) => void Readable.from(chunks(size)).pipe(res));
-    const { socket, closed } = speak(port, askToSwitch('/chat'));
+    const { socket, closed } = speak(port, upgradeRequest('/chat'));
     await once(socket, 'data');
     socket.pause();
     setImmediate(() => socket.resume());
@@ -58,7 +58,7 @@ describe('createUpgrades', () => {
           res.once('close', () => resolve(res));
           client?.socket[leave]();
         }).then((port) => {
-          client = speak(port, askToSwitch('/chat'));
+          client = speak(port, upgradeRequest('/chat'));
         });
       });
       let client: ReturnType<typeof speak> | undefined;
@@ -67,7 +67,7 @@ describe('createUpgrades', () => {
     });
 
   it('switches to one of several protocols that the client offers', async () => {
-    const client = speak(await serving(echo), askToSwitch('/chat', [], 'odd/2, WebSocket'));
+    const client = speak(await serving(echo), upgradeRequest('/chat', [], 'odd/2, WebSocket'));
     await client.until('HTTP/1.1 101 ');
     client.socket.destroy();
   });
@@ -78,7 +78,7 @@ describe('createUpgrades', () => {
       if (waiting.push(res) < 2) return;
       waiting.forEach((one, index) => void one.end(`${index} ${upgradeOf(req) === undefined}`));
     });
-    const client = speak(port, `GET /first HTTP/1.1\r\nHost: a\r\n\r\n${askToSwitch('/chat')}`);
+    const client = speak(port, `GET /first HTTP/1.1\r\nHost: a\r\n\r\n${upgradeRequest('/chat')}`);
     await client.until('1 true');
     assert.match(client.received(), /0 true[\s\S]*1 true$/);
     client.socket.destroy();
@@ -86,7 +86,7 @@ describe('createUpgrades', () => {
 
   it('keeps a connection until the deadline, and then cuts it off', async () => {
     const upgrades = createUpgrades(() => true);
-    const client = speak(await serving(echo, upgrades), askToSwitch('/chat'));
+    const client = speak(await serving(echo, upgrades), upgradeRequest('/chat'));
     await client.until('HTTP/1.1 101 ');
     const closed = upgrades.close(50);
     client.socket.write('still here');
@@ -98,10 +98,13 @@ describe('createUpgrades', () => {
   it('waits only for the last connection to close, and refuses new ones', async () => {
     const upgrades = createUpgrades(() => true);
     const port = await serving(echo, upgrades);
-    const client = speak(port, askToSwitch('/chat'));
+    const client = speak(port, upgradeRequest('/chat'));
     await client.until('HTTP/1.1 101 ');
     const closed = upgrades.close(60_000);
-    assert.match(await speak(port, askToSwitch('/late')).closed, /^HTTP\/1\.1 503 .*^Retry-After: 1\r$.*is stopping/ms);
+    assert.match(
+      await speak(port, upgradeRequest('/late')).closed,
+      /^HTTP\/1\.1 503 .*^Retry-After: 1\r$.*is stopping/ms,
+    );
     client.socket.end();
     await closed;
   });
@@ -117,20 +120,20 @@ describe('createUpgrades', () => {
     }
 
     it('works the same', async () => {
-      const client = speak(await hosting(echo), `${askToSwitch('/chat')}early`);
+      const client = speak(await hosting(echo), `${upgradeRequest('/chat')}early`);
       await client.until('\r\n\r\nearly');
       client.socket.destroy();
     });
 
     it('refuses a body, which would not be read', async () => {
-      const answer = await speak(await hosting(echo), askToSwitch('/chat', ['Content-Length: 3'])).closed;
+      const answer = await speak(await hosting(echo), upgradeRequest('/chat', ['Content-Length: 3'])).closed;
       assert.match(answer, /^HTTP\/1\.1 400 /);
       assert.match(bodyOf(answer), /must not have a body/);
     });
 
     it('closes the connection of a client that did not wait for the previous answer', async () => {
       const port = await hosting(() => {});
-      const client = speak(port, `GET /first HTTP/1.1\r\nHost: a\r\n\r\n${askToSwitch('/chat')}`);
+      const client = speak(port, `GET /first HTTP/1.1\r\nHost: a\r\n\r\n${upgradeRequest('/chat')}`);
       assert.equal(await client.closed, '');
     });
   });

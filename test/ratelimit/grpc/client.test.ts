@@ -10,7 +10,7 @@ import { connectRateLimit, InvalidRequest, type RateLimitClient, type RateLimitC
 import { descriptor } from '../../support/limits.ts';
 import { testServers } from '../../support/serve.ts';
 import { createSignal } from '../../support/waiting.ts';
-import { startRateLimitStranger } from '../../support/wire/rate-limit-stranger.ts';
+import { startForeignRateLimitService } from '../../support/wire/foreign-rate-limit-service.ts';
 
 type OnStream = (stream: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders) => void;
 
@@ -218,8 +218,9 @@ describe('the rate-limit client', () => {
 
   it('loses only the running calls when the service is killed, and then one call for each probe until it is back', async () => {
     let hold = false;
-    const stranger = () => startRateLimitStranger(() => (hold ? new Promise<object>(() => {}) : { overallCode: 1 }));
-    const [first, refusing] = [await stranger(), await servers.refusing()];
+    const service = () =>
+      startForeignRateLimitService(() => (hold ? new Promise<object>(() => {}) : { overallCode: 1 }));
+    const [first, refusing] = [await service(), await servers.refusing()];
     let { port } = first;
     const client = connectTo(() => port);
     const outcomes = async () => {
@@ -245,7 +246,7 @@ describe('the rate-limit client', () => {
     await checkFailure(client, /it is down and will be retried shortly \(.*ECONNREFUSED/);
 
     hold = false;
-    const second = await stranger();
+    const second = await service();
     ({ port } = second);
     nowMs = 299;
     assert.deepEqual(await outcomes(), [0, 0, 50]);

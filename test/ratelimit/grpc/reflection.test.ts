@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { loadFileDescriptorSetFromBuffer, loadSync, type PackageDefinition } from '@grpc/proto-loader';
 import { createLimiter, serveRateLimit } from '#ratelimit';
-import { createStranger } from '../../support/wire/grpc-stranger.ts';
+import { createReflectionClient } from '../../support/wire/reflection-client.ts';
 
 const inProto = (name: string) => fileURLToPath(new URL(`../../../proto/${name}`, import.meta.url));
 
@@ -35,13 +35,13 @@ describe('reflection on the rate-limit port', () => {
   for (const version of ['v1', 'v1alpha'] as const)
     it(`${version}: serves every file by name, and all files that it imports`, async () => {
       const server = await serveRateLimit({ limiter: createLimiter({ limits: [] }), port: 0, logger: { error() {} } });
-      const stranger = createStranger(`grpc://127.0.0.1:${server.port}`);
+      const client = createReflectionClient(`grpc://127.0.0.1:${server.port}`);
       try {
         const known = new Set<string>();
         const walk = async (name: string): Promise<void> => {
           if (known.has(name)) return;
           known.add(name);
-          const heads = (await stranger.files(version, { fileByFilename: name })).map(headOf);
+          const heads = (await client.files(version, { fileByFilename: name })).map(headOf);
           const head = heads.find((one) => one.name === name);
           assert.ok(head, `there is a file ${name}`);
           for (const next of head.imports) await walk(next);
@@ -61,12 +61,12 @@ describe('reflection on the rate-limit port', () => {
           ['grpc.health.v1.Health', 'grpc/health/v1/health.proto'],
           [`grpc.reflection.${version}.ServerReflection`, `grpc/reflection/${version}/reflection.proto`],
         ] as const) {
-          const heads = (await stranger.files(version, { fileContainingSymbol: symbol })).map(headOf);
+          const heads = (await client.files(version, { fileContainingSymbol: symbol })).map(headOf);
           assert.deepEqual(heads, [{ name: file, imports: [] }]);
         }
-        assert.deepEqual(await stranger.files(version, { fileByFilename: 'no/such.proto' }), []);
+        assert.deepEqual(await client.files(version, { fileByFilename: 'no/such.proto' }), []);
       } finally {
-        stranger.close();
+        client.close();
         await server.close(100);
       }
     });

@@ -25,7 +25,7 @@ export interface RunOptions {
 export interface Program {
   readonly stdout: () => string;
   /** Resolves when the standard output matches. Rejects if the process ends before. */
-  readonly said: (pattern: RegExp) => Promise<void>;
+  readonly waitForOutput: (pattern: RegExp) => Promise<void>;
   readonly signal: (name: NodeJS.Signals) => void;
   /** Stops reading its standard output. */
   readonly stopReading: () => void;
@@ -84,7 +84,7 @@ function startCommand(args: readonly string[], options: RunOptions): Promise<Ser
 
 async function ready(program: Program): Promise<Server> {
   // The list of addresses ends with an empty line.
-  await program.said(/^frontdesk .* is ready\.\n(?: {2}.*\n)*\n/m);
+  await program.waitForOutput(/^frontdesk .* is ready\.\n(?: {2}.*\n)*\n/m);
   return {
     ...program,
     ...addressesIn(program.stdout()),
@@ -151,7 +151,7 @@ function startProcess(
       child.once('exit', () => child.stdout.resume());
     },
     ended,
-    async said(pattern) {
+    async waitForOutput(pattern) {
       const noText = ended.then(({ code }) => {
         throw new Error(`it ended with ${code} before it printed ${pattern}: ${stdout()}${stderr()}`);
       });

@@ -50,7 +50,7 @@ export function speak(port: number, text: string): Peer {
 }
 
 /** The request of a client that wants to switch protocols. */
-export function askToSwitch(path: string, headers: readonly string[] = [], protocol = 'websocket'): string {
+export function upgradeRequest(path: string, headers: readonly string[] = [], protocol = 'websocket'): string {
   const lines = [`GET ${path} HTTP/1.1`, 'Host: front.example', 'Connection: Upgrade', `Upgrade: ${protocol}`];
   return [...lines, ...headers, '', ''].join('\r\n');
 }

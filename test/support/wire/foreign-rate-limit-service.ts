@@ -4,17 +4,17 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { fromJSON, type ServiceDefinition } from '@grpc/proto-loader';
 
-export interface RateLimitStranger {
+export interface ForeignRateLimitService {
   readonly port: number;
   /** Stops without notifying clients, like a killed process. */
   readonly stop: () => void;
 }
 
 /** @param answer returns a `Response` of the protocol below; enum numbers are sent unchecked */
-export async function startRateLimitStranger(
+export async function startForeignRateLimitService(
   answer: () => object | Promise<object>,
   port = 0,
-): Promise<RateLimitStranger> {
+): Promise<ForeignRateLimitService> {
   const server = new Server();
   server.addService(definition(), {
     async ShouldRateLimit(_call: unknown, callback: (error: null, response: object) => void): Promise<void> {

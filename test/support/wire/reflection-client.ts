@@ -18,7 +18,7 @@ export interface Asked {
   readonly fileContainingSymbol?: string;
 }
 
-export interface Stranger {
+export interface ReflectionClient {
   readonly listServices: (version: ReflectionVersion) => Promise<readonly string[]>;
   /** The files as serialized FileDescriptorProtos; empty for an unknown name. */
   readonly files: (version: ReflectionVersion, ask: Asked) => Promise<readonly Buffer[]>;
@@ -32,7 +32,7 @@ export interface Stranger {
 const asJson = { longs: Number, enums: String } as const;
 
 /** @param url `grpc://host:port` */
-export function createStranger(url: string): Stranger {
+export function createReflectionClient(url: string): ReflectionClient {
   const client = new Client(url.replace('grpc://', ''), credentials.createInsecure());
   const described = new Map<string, Promise<PackageDefinition>>();
 
