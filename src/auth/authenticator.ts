@@ -1,4 +1,4 @@
-/** Checks an Authorization header: cached credentials first, otherwise one scrypt in the queue; reloads with new users. */
+/** The authenticator: checks an Authorization header against cached credentials or, with scrypt, against the users. */
 import { hash, randomBytes } from 'node:crypto';
 import type { PasswordHash } from '#config';
 import type { Sender } from '#http';
@@ -9,8 +9,13 @@ import { createThrottle, type Login, type Throttle } from './throttle.ts';
 import type { UserStore } from './users.ts';
 
 /**
- * `missing`: there are no credentials. `invalid`: no user has them. `busy`: too many credentials are being checked.
- * `throttled`: too many logins from there have failed, and these credentials were not checked.
+ * The result of a check:
+ *
+ * - `user`: the credentials belong to this user
+ * - `missing`: there are no credentials
+ * - `invalid`: the credentials are malformed or belong to no user
+ * - `busy`: not checked, because too many checks are running
+ * - `throttled`: not checked, because too many logins from the sender have failed
  */
 export type Verdict =
   | { readonly kind: 'user'; readonly name: string; readonly isAdmin: boolean }
@@ -21,14 +26,14 @@ export type Verdict =
 
 export interface Authenticator {
   /**
-   * Checks the value of an Authorization header. Cached credentials get the same frozen verdict each time, without a
-   * promise, and are never throttled; others cost one scrypt. Without `sender` only failures of the same user count.
-   * Rejects only when scrypt itself fails.
+   * Checks the value of an Authorization header. For cached credentials it synchronously returns the same frozen
+   * verdict each time and never throttles. Others cost one scrypt computation. Without `sender`, logins are throttled
+   * by user only. Rejects only if scrypt itself fails.
    */
   authenticate(authorization: string | undefined, sender?: () => Sender): Verdict | Promise<Verdict>;
 }
 
-/** How password checks ended since the start. */
+/** Counts the outcomes of password checks. */
 export interface LoginCounts {
   right: number;
   wrong: number;
@@ -38,18 +43,18 @@ export interface LoginCounts {
 
 export interface AuthenticatorOptions {
   readonly users: UserStore;
-  /** Milliseconds from any fixed point. @default performance.now */
+  /** A monotonic clock, in milliseconds. @default performance.now */
   readonly clock?: () => number;
   readonly random?: Random;
-  /** How many verified credentials are cached. @default 10_000 */
+  /** Maximum number of verified credentials to cache. @default 10_000 */
   readonly cacheEntriesMax?: number;
-  /** For how long, in milliseconds. @default 60_000 */
+  /** How long to cache verified credentials. @default 60_000 */
   readonly cacheTtlMs?: number;
-  /** How many credentials are verified at once. @default 3, and fewer where that leaves no core for requests */
+  /** Maximum number of concurrent checks. @default 3, or fewer if that would leave no core for requests */
   readonly verificationsMax?: number;
-  /** How many more wait for their turn, for two seconds at most. @default 256 */
+  /** Maximum number of checks that wait for their turn, for up to two seconds. @default 256 */
   readonly waitingMax?: number;
-  /** Counted up. @default new counts */
+  /** The counts to increment. @default new counts */
   readonly counts?: LoginCounts;
   /** Checks a password against a hash. @default scrypt */
   readonly verify?: (password: string, hash: PasswordHash) => Promise<boolean>;
@@ -60,13 +65,14 @@ const invalid: Verdict = Object.freeze({ kind: 'invalid' });
 const busy: Verdict = Object.freeze({ kind: 'busy' });
 
 export interface LiveAuthenticator extends Authenticator {
-  /** From the next request on; all credentials are verified again. */
+  /** Replaces the users, starting with the next request. All credentials are verified again. */
   readonly reload: (users: UserStore) => void;
 }
 
 /**
- * A check that runs during a reload ends in the old authenticator, so that its verdict is not cached in the new one. Failed
- * logins and the queue outlive reloads. Throws TypeError for users without the functions of a `UserStore`.
+ * Creates an authenticator. A check that is running during a reload finishes with the old users, and its verdict is not
+ * cached for the new ones. The throttle and the queue survive reloads. Throws TypeError if `users` lacks a function of
+ * `UserStore`.
  */
 export function createAuthenticator(options: AuthenticatorOptions): LiveAuthenticator {
   const bounds = createBounds(options);
@@ -84,10 +90,10 @@ export function createLoginCounts(): LoginCounts {
   return { right: 0, wrong: 0, throttled: 0, busy: 0 };
 }
 
-/** Less than a proxy waits for an auth service. */
+/** Shorter than the time-out of proxies for auth services. */
 const waitMsMax = 2000;
 
-/** What bounds the cost of wrong passwords. */
+/** The parts that bound the cost of wrong passwords. Reloads keep them. */
 interface Bounds {
   readonly throttle: Throttle;
   readonly checks: Checks<Verdict>;
@@ -105,15 +111,15 @@ function createBounds(options: AuthenticatorOptions): Bounds {
 
 const unknownSender: Sender = Object.freeze({ network: '', isShared: true });
 
-/** In front of all others: a guesser cannot send credentials that were right before. */
+/** The front of the queue, for credentials that have been verified before. A guesser cannot have those. */
 const provenPlace = Object.freeze({ network: '', rank: Number.NEGATIVE_INFINITY });
 
-/** Only verified credentials are cached, so wrong guesses, however many, evict none of them. */
+/** Caches only verified credentials, so that no number of wrong guesses can evict them. */
 function authenticatorOf(options: AuthenticatorOptions, { throttle, checks, counts }: Bounds): Authenticator {
   const { users, verify = verifyPassword } = options;
   for (const name of ['find', 'isAdmin', 'dummyHash'] as const)
     if (typeof users?.[name] !== 'function')
-      throw new TypeError(`the users have no function \`${name}\`: createUsers makes some that have`);
+      throw new TypeError(`the users have no function \`${name}\`: use createUsers`);
   const cache = createCredentialCache(options);
   const running = new Map<string, Promise<Verdict>>();
 
@@ -127,22 +133,22 @@ function authenticatorOf(options: AuthenticatorOptions, { throttle, checks, coun
     const credentials = parseBasic(authorization);
     if (credentials === undefined) return invalid;
     const { user, password } = credentials;
-    // One user has one entry, however the scheme is spelled: spellings of one password must not fill the cache.
+    // Use the canonical spelling of the header as the key, so that variants of one header cannot fill the cache.
     const canonical = formatBasic(user, password);
     if (canonical !== authorization) return authenticate(canonical, sender);
-    const judged = () => judge(user, password, key);
-    if (cache.has(key)) return share(key, () => checks.run(provenPlace, judged));
+    const verifyNow = () => verifyLogin(user, password, key);
+    if (cache.has(key)) return share(key, () => checks.run(provenPlace, verifyNow));
     const from = sender?.() ?? unknownSender;
-    return share(`${key} ${from.network}`, () => tryLogin(throttle.loginOf(from, user), from, judged));
+    return share(`${key} ${from.network}`, () => tryLogin(throttle.loginOf(from, user), from, verifyNow));
   }
 
-  function tryLogin(login: Login, sender: Sender, judged: () => Promise<Verdict>): Verdict | Promise<Verdict> {
-    // Again when its turn comes: others of the same sender may have failed meanwhile.
-    const refusal = () => throttledBy(login, sender);
+  function tryLogin(login: Login, sender: Sender, verifyNow: () => Promise<Verdict>): Verdict | Promise<Verdict> {
+    const throttled = () => throttledBy(login, sender);
     return (
-      refusal() ??
+      throttled() ??
       checks.run({ network: sender.network, rank: login.failures() }, async () => {
-        const verdict = refusal() ?? (await judged());
+        // Check the throttle again, because other logins of the sender may have failed while this one was waiting.
+        const verdict = throttled() ?? (await verifyNow());
         if (verdict.kind === 'user') login.succeeded();
         if (verdict.kind === 'invalid') login.failed();
         return verdict;
@@ -150,7 +156,7 @@ function authenticatorOf(options: AuthenticatorOptions, { throttle, checks, coun
     );
   }
 
-  /** The same credentials that arrive together are checked once. */
+  /** Shares one check between concurrent requests with the same credentials. */
   function share(id: string, check: () => Verdict | Promise<Verdict>): Verdict | Promise<Verdict> {
     const same = running.get(id);
     if (same !== undefined) return same;
@@ -161,9 +167,9 @@ function authenticatorOf(options: AuthenticatorOptions, { throttle, checks, coun
     return result;
   }
 
-  async function judge(user: string, password: string, key: string): Promise<Verdict> {
+  async function verifyLogin(user: string, password: string, key: string): Promise<Verdict> {
     const expected = users.find(user);
-    // An unknown name costs as much as a known one, or the time would show which users exist.
+    // Spend the same time on unknown names, so that the timing does not reveal which users exist.
     const matches = await verify(password, expected ?? users.dummyHash(user));
     if (!matches || expected === undefined) {
       cache.delete(key);
@@ -190,9 +196,8 @@ function counted(verdict: Verdict, counts: LoginCounts): Verdict {
 }
 
 /**
- * Verdicts by a keyed hash of the header, at most `cacheEntriesMax`, each for `cacheTtlMs`. A full cache drops the one
- * verified longest ago, which is the next to expire, so a hit writes nothing. Expired entries stay until they are renewed
- * or dropped.
+ * Caches verdicts by a keyed hash of the header. A full cache evicts the verdict that is the next to expire, so a hit
+ * need not update anything. Expired entries stay until they are renewed or evicted.
  */
 function createCredentialCache({
   clock = () => performance.now(),
@@ -204,15 +209,16 @@ function createCredentialCache({
   const entries = new Map<string, { readonly verdict: Verdict; readonly untilMs: number }>();
   return Object.freeze({
     /**
-     * Shows nothing of the header. One `hash` costs 0.3 us, an HMAC 1.7: HMAC protects a digest that others see against
-     * length extension, and these are never shown. The secret has a fixed length, so no two inputs are the same text.
+     * Returns a key that does not reveal the header. A plain hash takes 0.3 µs and an HMAC 1.7 µs. The HMAC would only
+     * add protection against length extension of published digests, and these are never published. The secret has a
+     * fixed length, so the concatenation is unambiguous.
      */
     keyOf: (authorization: string) => hash('sha256', secret + authorization, 'base64'),
     find(key: string): Verdict | undefined {
       const entry = entries.get(key);
       return entry !== undefined && clock() < entry.untilMs ? entry.verdict : undefined;
     },
-    /** Also for an expired entry. */
+    /** Returns true for an expired entry as well. */
     has: (key: string) => entries.has(key),
     set(key: string, verdict: Verdict): void {
       entries.delete(key);

@@ -1,40 +1,40 @@
-/** Reads and writes `Authorization: Basic` (RFC 7617). */
+/** Parses and formats `Authorization: Basic` (RFC 7617). */
 import { isUtf8 } from 'node:buffer';
 
-/** As the user typed them. */
+/** Credentials as the user typed them. */
 export interface BasicCredentials {
   readonly user: string;
   readonly password: string;
 }
 
-/** Longer headers are not parsed, to bound their cost (in characters, scheme included). */
+/** Bounds the cost of parsing: the maximum length of the header in characters, including the scheme. */
 const authorizationCharsMax = 4096;
 
 const basic = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
 
 /**
- * Reads `Basic <base64 of user:password in UTF-8>`. The scheme's case does not matter and the first colon splits
- * (RFC 7617 section 2). Returns undefined for a missing header, another scheme, more than 4 KiB, base64 that is not
- * in its one canonical form, bytes that are not UTF-8, and control characters.
+ * Parses `Basic <base64 of user:password in UTF-8>`. The scheme is case-insensitive, and the first colon separates user
+ * and password (RFC 7617 section 2). Returns undefined for a missing header, another scheme, more than 4 KiB,
+ * non-canonical base64, invalid UTF-8, and control characters.
  */
 export function parseBasic(header: string | undefined): BasicCredentials | undefined {
   if (header === undefined || header.length > authorizationCharsMax) return undefined;
   const encoded = basic.exec(header)?.[1];
   if (encoded === undefined) return undefined;
   const bytes = Buffer.from(encoded, 'base64');
-  // Node's decoder accepts nearly everything; encoding again shows whether the text was canonical.
+  // Node's decoder accepts almost anything. Encoding the bytes again shows whether the text was canonical.
   if (bytes.toString('base64') !== encoded || !isUtf8(bytes)) return undefined;
   return splitUserPass(bytes.toString('utf8'));
 }
 
 /**
- * The header for a user and a password; `parseBasic` returns both.
- * @throws {TypeError} for what Basic cannot carry: a user with a colon, control characters in either.
+ * Formats the header for a user and a password, as the inverse of `parseBasic`.
+ * @throws {TypeError} if Basic cannot transmit them: for a user name with a colon, or control characters in either.
  */
 export function formatBasic(user: string, password: string): string {
-  if (user.includes(':')) throw new TypeError('a user name with a colon cannot be sent by HTTP Basic (RFC 7617)');
+  if (user.includes(':')) throw new TypeError('HTTP Basic cannot transmit a user name with a colon (RFC 7617)');
   const userPass = `${user}:${password}`;
-  if (hasControlCharacter(userPass)) throw new TypeError('HTTP Basic cannot send control characters (RFC 7617)');
+  if (hasControlCharacter(userPass)) throw new TypeError('HTTP Basic cannot transmit control characters (RFC 7617)');
   return `Basic ${Buffer.from(userPass, 'utf8').toString('base64')}`;
 }
 

@@ -1,29 +1,28 @@
-/** Bounds how many password checks run at once, and gives each network its turn in the queue for the others. */
+/** Limits the number of concurrent password checks, with a queue that is fair to all networks. */
 import { availableParallelism } from 'node:os';
 
 /**
- * Each check takes a core for some 50 ms and one of the four threads that also look up names and read files: one core stays
- * free for requests, and one thread for the rest.
+ * Each check occupies a core for about 50 ms, and one of the four threads of libuv, which also resolve names and read
+ * files. The default leaves one core free for requests and one thread for other work.
  */
 export const runningMaxDefault = Math.max(1, Math.min(3, availableParallelism() - 1));
 
 export interface ChecksOptions<Result> {
   readonly runningMax: number;
   readonly waitingMax: number;
-  /** In milliseconds. */
   readonly waitMsMax: number;
-  /** The result of a check that finds no place, or waits too long. */
+  /** The result of a check that is dropped because the queue is full or it has waited too long. */
   readonly refused: Result;
 }
 
 export interface Place {
   readonly network: string;
-  /** Where it begins in the queue: 0 is the front. Each place that its network has already adds one. */
+  /** The priority in the queue, lowest first. Every check of the same network that is running or waiting adds one. */
   readonly rank: number;
 }
 
 export interface Checks<Result> {
-  /** Returns `refused` at once when the queue is full of checks with a better place, and later when such checks push it out. */
+  /** Returns `refused` if the queue is full of better-placed checks, and later if such checks push this one out. */
   readonly run: (place: Place, check: () => Promise<Result>) => Result | Promise<Result>;
 }
 
@@ -34,8 +33,9 @@ interface Waiting {
 }
 
 /**
- * The second check of a network comes after the first of every other one, so a newcomer passes a flood. Of equals the newest
- * is first: in a flood from many networks the oldest would be a guess as well, and its client the least likely to wait still.
+ * Runs the first check of every network before the second check of any, so that a newcomer overtakes a flood. Among
+ * equals, the newest runs first: in a flood from many networks the oldest is probably a guess as well, and its client
+ * is the least likely to be still waiting.
  */
 export function createChecks<Result>({
   runningMax,
@@ -44,7 +44,7 @@ export function createChecks<Result>({
   refused,
 }: ChecksOptions<Result>): Checks<Result> {
   const places = new Map<string, number>();
-  /** In the order in which they run. */
+  /** The queue, next check first. */
   const waiting: Waiting[] = [];
   let running = 0;
 

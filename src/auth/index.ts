@@ -1,4 +1,4 @@
-/** Who is calling: the auth service, its authenticator, users and password hashes. */
+/** Authentication: the auth service, its authenticator, users and password hashes. */
 export {
   type Authenticator,
   type AuthenticatorOptions,

@@ -1,4 +1,4 @@
-/** The auth service: `check` for the gateway beside it, and an HTTP `app` for any other proxy. */
+/** The auth service: `check` for a gateway in the same process, and an HTTP `app` for any other proxy. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import Koa, { type Context } from 'koa';
@@ -17,20 +17,23 @@ import {
 } from '#http';
 import type { Authenticator, Verdict } from './authenticator.ts';
 
-/** What the auth service reads of a request: its method, its original path and query, and its headers. */
+/** The parts of a request that an auth service sees. */
 export interface AuthRequest {
   readonly method: string;
+  /** The original path and query. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
-  /** Where it comes from. @default one place for all */
+  /** Returns the sender, for the throttling of logins. @default one sender for all requests */
   readonly sender?: () => Sender;
 }
 
 /**
- * `allow`: headers to set on the routed request (lower-case names). `isAdmin`: a role of users.yaml, so only the auth
- * service of this process says it.
- * `deny`: the response to the client; without a body the gateway writes the error body of `status`.
- * `error`: there is no verdict; `reason` is for the log, never for the client.
+ * The decision about a request:
+ *
+ * - `allow`: the request may pass. `headers` are set on the routed request, with lower-case names. `isAdmin` reflects a
+ *   role in users.yaml, so only the auth service of this process reports it.
+ * - `deny`: the response to send to the client. Without a body, the gateway writes the error body of `status`.
+ * - `error`: the auth service could not decide. `reason` is for the log and is never sent to the client.
  */
 export type AuthDecision =
   | { readonly outcome: 'allow'; readonly headers: Readonly<Record<string, string>>; readonly isAdmin?: boolean }
@@ -39,41 +42,47 @@ export type AuthDecision =
       readonly status: number;
       readonly headers: Readonly<Record<string, string | readonly string[]>>;
       readonly body?: Uint8Array;
-      /** The problem of a refusal without a body. @default one of its status */
+      /** The problem to render if there is no body. @default the problem of `status` */
       readonly slug?: ProblemSlug;
     }
   | { readonly outcome: 'error'; readonly reason: string };
 
-/** The same for the auth service in this process and the one across HTTP. Answers without a promise when it can; never throws. */
+/**
+ * Asks an auth service, in this process or across HTTP. Returns the decision synchronously when no I/O is needed. Never
+ * throws.
+ */
 export type AuthCheck = (request: AuthRequest) => AuthDecision | Promise<AuthDecision>;
 
 export interface AuthServiceOptions {
   readonly authenticator: Authenticator;
-  /** Shown by browsers when they ask for credentials: printable ASCII. A function is asked at each refusal. @default 'api' */
+  /**
+   * The realm, in printable ASCII, which browsers may show when they prompt for credentials. A function is called for
+   * every challenge. @default 'api'
+   */
   readonly realm?: string | (() => string);
-  /** Carries the user's name to the services. @default 'x-travel-user' */
+  /** The header that passes the user's name to services. @default 'x-travel-user' */
   readonly userHeader?: string;
   readonly logger?: Logger;
 }
 
 export interface AuthService {
   /**
-   * For a gateway in this process. Invalid or missing credentials: 401. Too many failed logins: 429. Too many checks at
-   * once: 503. None has a body.
+   * Checks requests for a gateway in this process. Denies with 401 for invalid or missing credentials, 429 for too many
+   * failed logins, and 503 for too many concurrent checks, all without a body.
    */
   readonly check: AuthCheck;
-  /** The same with another realm. */
+  /** Returns a check with a different realm. */
   readonly checkFor: (realm: string) => AuthCheck;
   /**
-   * For another proxy: answers any path and method by the Authorization header alone. 200 with the user header in its
-   * canonical case and an empty body, or 401 or 503 with the error body. Too many failed logins are 401 with `Retry-After`:
-   * a proxy may take any other status for a failure of the service. With `Prefer: return=minimal` it answers as `check` does,
-   * without a body.
+   * Serves other proxies. It looks only at the Authorization header, whatever the path and method. It responds with
+   * 200, the user header and an empty body, or with 401 or 503 and the error body. After too many failed logins it
+   * responds with 401 and `Retry-After`, because a proxy may treat any other status as a failure of the service. With
+   * `Prefer: return=minimal` it responds like `check`, without a body.
    */
   readonly app: Koa;
 }
 
-/** @throws {TypeError} for a realm or a header name that HTTP cannot carry, and for what is no authenticator. */
+/** @throws {TypeError} for a realm or header name that is invalid in HTTP, and for an invalid authenticator. */
 export function createAuthService({
   authenticator,
   realm = 'api',
@@ -82,7 +91,7 @@ export function createAuthService({
 }: AuthServiceOptions): AuthService {
   nodeHttp.validateHeaderName(header);
   if (typeof authenticator?.authenticate !== 'function')
-    throw new TypeError('the authenticator has no function `authenticate`: createAuthenticator makes one that has');
+    throw new TypeError('the authenticator has no function `authenticate`: use createAuthenticator');
   const refusals = createRefusals(realm);
   const logThrottled = createThrottleLog(logger);
   const watched: Authenticator = {
@@ -108,12 +117,12 @@ interface Refusals {
 
 function createRefusals(realm: string | (() => string)): Refusals {
   const challenge = challengeOf(realm);
-  // The same for missing and invalid credentials: it must not show which users exist.
+  // Missing and invalid credentials get the same response, so that it does not reveal which users exist.
   const unauthorized = (): Refusal => ({ slug: 'unauthorized', headers: challenge() });
   const busy: Refusal = {
     slug: 'auth-unavailable',
     headers: { 'Retry-After': '1' },
-    detail: 'Too many credentials are being checked at once.',
+    detail: 'Too many credentials are being checked at the moment.',
   };
   const forGateway: Refusals['forGateway'] = (verdict) => {
     if (verdict.kind === 'busy') return busy;
@@ -137,7 +146,7 @@ function challengeOf(realm: string | (() => string)): () => Refusal['headers'] {
   return () => fixed;
 }
 
-/** RFC 7617 section 2.1; the realm is a quoted-string (RFC 9110 section 5.6.4). */
+/** Formats the challenge (RFC 7617 section 2.1). The realm is a quoted-string (RFC 9110 section 5.6.4). */
 function formatChallenge(realm: string): string {
   if (!/^[ -~]*$/.test(realm)) throw new TypeError(`the realm ${JSON.stringify(realm)} is not printable ASCII`);
   return `Basic realm="${realm.replace(/["\\]/g, '\\$&')}", charset="UTF-8"`;
@@ -180,7 +189,7 @@ function createApp(
   return app;
 
   function refuse(ctx: Context, verdict: Refused): void {
-    if (!writesItsOwn(ctx)) {
+    if (!prefersMinimal(ctx)) {
       const { slug, ...options } = forProxy(verdict);
       throw problem(slug, options);
     }
@@ -192,17 +201,17 @@ function createApp(
   }
 }
 
-/** Whether the caller writes the body of a refusal itself, as a gateway of ours does (`return=minimal`, RFC 7240 section 4.2). */
-function writesItsOwn({ req }: Context): boolean {
+/** Reports whether the caller writes error bodies itself, like our gateway (`return=minimal`, RFC 7240 section 4.2). */
+function prefersMinimal({ req }: Context): boolean {
   return /(?:^|,)\s*return=minimal\s*(?:[,;]|$)/i.test(String(req.headers['prefer'] ?? ''));
 }
 
 /**
- * A proxy may send `Content-Length` without the body, as nginx does by default. The next request on that connection, of
- * another client, would be taken for the body: there must be none.
+ * Closes the connection if the announced body has not arrived. A proxy may send `Content-Length` without the body, as
+ * nginx does by default, and the next request on that connection would be mistaken for the body.
  */
 async function closeOverMissingBody(ctx: Context): Promise<void> {
-  // By then the parser has read a body that arrived with the headers.
+  // Let the parser read a body that arrived together with the headers.
   await setImmediate();
   if (!ctx.req.complete) ctx.set('Connection', 'close');
 }
@@ -211,16 +220,16 @@ function writeIdentity(ctx: Context, userHeader: string, name: string): void {
   ctx.status = 200;
   ctx.set({ [userHeader]: name, 'Cache-Control': 'no-store' });
   ctx.body = '';
-  // Koa sets text/plain for any string, also for an empty one.
+  // Koa sets text/plain for any string, even an empty one.
   ctx.remove('Content-Type');
 }
 
-/** `x-travel-user` as `X-Travel-User`: Node sends a name as it is written. */
+/** Turns `x-travel-user` into `X-Travel-User`, because Node sends header names as they are written. */
 function canonicalCase(name: string): string {
   return name.toLowerCase().replace(/(?<![^-])[a-z]/g, (letter) => letter.toUpperCase());
 }
 
-/** Logs where throttled logins come from and how many were refused. Returns the verdict that it got. */
+/** Logs the origin and number of throttled logins, at most once a minute. Returns the verdict unchanged. */
 function createThrottleLog(logger: Logger, clock = () => performance.now()): (verdict: Verdict) => Verdict {
   let refused = 0;
   const mayLog = createOncePerMinute(clock);
@@ -229,10 +238,10 @@ function createThrottleLog(logger: Logger, clock = () => performance.now()): (ve
     refused += 1;
     if (!mayLog()) return verdict;
     const { network, isShared } = verdict.sender;
-    logger.warn({ network, isShared, refused }, `logins are refused after too many failures${isShared ? remedy : ''}`);
+    logger.warn({ network, isShared, refused }, `logins are rejected after too many failures${isShared ? remedy : ''}`);
     refused = 0;
     return verdict;
   };
 }
 
-const remedy = '; the address may be that of many clients: if a proxy is there, name it in TRUSTED_PROXIES';
+const remedy = '; many clients may share this address: if it is a proxy, add it to TRUSTED_PROXIES';

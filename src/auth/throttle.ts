@@ -1,33 +1,33 @@
-/** Failed logins, counted by network and by the pair of network and name: beyond a few, each one doubles the wait. */
+/** Throttles logins after repeated failures, counted by network and by pair of network and user name. */
 import { hash, randomBytes } from 'node:crypto';
 import type { Sender } from '#http';
 import type { Random } from './password-hash.ts';
 
-/** One user's attempts from one network. */
+/** The login attempts of one user from one network. */
 export interface Login {
-  /** Milliseconds until a password may be tried; 0: now. */
+  /** Returns the milliseconds until a password may be tried, or 0 if it may be tried now. */
   readonly waitMs: () => number;
-  /** How many failures count against it: of the network or of the pair, whichever has more. */
+  /** Returns the number of failures of the network or of the pair, whichever is higher. */
   readonly failures: () => number;
   readonly failed: () => void;
-  /** Forgets the failures of the pair. Those of the network stay: a guesser may have a password too. */
+  /** Resets the failures of the pair. Those of the network stay, because a guesser may also have a valid password. */
   readonly succeeded: () => void;
 }
 
 export interface Throttle {
-  /** A name alone is never throttled: its user could be locked out from anywhere. */
+  /** Never throttles by name alone, because anyone could then lock out a user. */
   readonly loginOf: (sender: Sender, user: string) => Login;
 }
 
 export interface ThrottleOptions {
-  /** Milliseconds from any fixed point. @default performance.now */
+  /** A monotonic clock, in milliseconds. @default performance.now */
   readonly clock?: () => number;
   readonly random?: Random;
-  /** How many networks are remembered, and how many pairs. @default 10_000 */
+  /** Maximum number of networks to remember, and also of pairs. @default 10_000 */
   readonly entriesMax?: number;
 }
 
-/** Behind one address may be an office. */
+/** Failures before throttling begins. A network has more of them, because it may be a whole office. */
 const networkFailuresFree = 30;
 const pairFailuresFree = 10;
 
@@ -41,7 +41,7 @@ export function createThrottle({
   const secret = Buffer.from(random(32)).toString('base64');
   return Object.freeze({
     loginOf({ network, isShared }: Sender, user: string) {
-      // A digest: a name may have 3,000 characters, and a password that was typed in its place must not be kept.
+      // Store only a digest, because a name may have 3,000 characters, or be a password typed into the wrong field.
       const pair = hash('sha256', `${secret}${network} ${user}`, 'base64');
       return {
         waitMs: () => Math.max(pairs.waitMs(pair), isShared ? 0 : networks.waitMs(network)),
@@ -56,20 +56,21 @@ export function createThrottle({
   });
 }
 
-/** One failure is forgotten in that time, so who waits as long as he must guesses about once a minute. */
+/** The time after which a failure is forgotten. A guesser who obeys the waits gets about one guess a minute. */
 const forgetEveryMs = 60_000;
 const firstWaitMs = 1000;
 const waitMsMax = 300_000;
 
 interface Failures {
   readonly count: number;
-  /** Of the last one. */
-  readonly atMs: number;
+  /** The time of the last failure. */
+  readonly lastMs: number;
 }
 
 /**
- * When there are too many entries, the one that failed longest ago goes. An attacker who wants it to be his own needs as
- * many failures as there are entries, and their checks take longer than the longest wait.
+ * Counts failures by key. When there are too many entries, the one whose last failure is the oldest is evicted. To
+ * evict an entry deliberately, an attacker would need as many failures as there are entries, and checking those takes
+ * longer than the longest wait.
  */
 function createFailures({
   clock,
@@ -79,22 +80,22 @@ function createFailures({
   const entries = new Map<string, Failures>();
 
   function level(key: string): number {
-    const { count, atMs } = entries.get(key) ?? { count: 0, atMs: 0 };
-    return Math.max(0, count - (clock() - atMs) / forgetEveryMs);
+    const { count, lastMs } = entries.get(key) ?? { count: 0, lastMs: 0 };
+    return Math.max(0, count - (clock() - lastMs) / forgetEveryMs);
   }
 
   return Object.freeze({
     level,
     waitMs(key: string): number {
-      const { count, atMs } = entries.get(key) ?? { count: 0, atMs: 0 };
+      const { count, lastMs } = entries.get(key) ?? { count: 0, lastMs: 0 };
       if (count <= free) return 0;
       const waitMs = Math.min(waitMsMax, firstWaitMs * 2 ** (Math.ceil(count - free) - 1));
-      return Math.max(0, atMs + waitMs - clock());
+      return Math.max(0, lastMs + waitMs - clock());
     },
     add(key: string): void {
       const count = level(key) + 1;
       entries.delete(key);
-      entries.set(key, { count, atMs: clock() });
+      entries.set(key, { count, lastMs: clock() });
       if (entries.size > entriesMax) entries.delete(entries.keys().next().value ?? key);
     },
     forget: (key: string) => void entries.delete(key),

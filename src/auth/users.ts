@@ -1,4 +1,4 @@
-/** Users by name, checked at load, and the hash for names that do not exist. */
+/** The user store: users by name, and dummy hashes for unknown names. */
 import { hash, randomBytes } from 'node:crypto';
 import { isUserName, type PasswordHash, parsePasswordHash, type User } from '#config';
 import { defaultCost, hashBytes, type Random, saltBytes } from './password-hash.ts';
@@ -6,14 +6,14 @@ import { defaultCost, hashBytes, type Random, saltBytes } from './password-hash.
 export interface UserStore {
   find(name: string): PasswordHash | undefined;
   isAdmin(name: string): boolean;
-  /** For a name that does not exist: matches no password, and costs as much as a user's. */
+  /** Returns a hash for an unknown name. It matches no password and takes as long to verify as that of a user. */
   dummyHash(name: string): PasswordHash;
 }
 
-/** Without `roles` a user has none. */
+/** A user as configured. `roles` may be omitted. */
 export type UserRecord = Omit<User, 'roles'> & Partial<Pick<User, 'roles'>>;
 
-/** @throws {Error} that names every unusable user and what to do about it. */
+/** @throws {Error} that lists every invalid user with a remedy. */
 export function createUsers(records: readonly UserRecord[], random: Random = randomBytes): UserStore {
   const byName = new Map<string, PasswordHash>();
   const faults: string[] = [];
@@ -38,16 +38,16 @@ function faultOf(
   taken: ReadonlyMap<string, unknown>,
 ): string | undefined {
   if (!isUserName(name))
-    return 'a name is sent as a header; use printable ASCII without a colon, and no space at either end';
-  if (taken.has(name)) return 'the name is there twice; remove one of the two';
+    return 'the name is sent in a header; use printable ASCII without a colon, and no space at either end';
+  if (taken.has(name)) return 'the name appears twice; remove one of the two users';
   if (parsed === undefined)
-    return 'the password hash is not a usable scrypt PHC string; make a new one with "frontdesk hash-password"';
+    return 'the password hash is not a valid scrypt PHC string; create a new one with "frontdesk hash-password"';
   return undefined;
 }
 
 /**
- * Hashes of random bytes, which no password is known to match. Which user's cost a name gets follows from a keyed hash of the
- * name, so that the costs of unknown names are spread like those of users, and each name keeps its cost.
+ * Creates dummy hashes from random bytes, so that no known password matches them. A keyed hash of the name picks a user
+ * whose cost to copy. The costs of unknown names are thus distributed like those of users, and constant for each name.
  */
 function createDummyHashes(hashes: readonly PasswordHash[], random: Random): (name: string) => PasswordHash {
   const costs = hashes.length === 0 ? [defaultCost] : hashes.map(({ cost }) => cost);

@@ -1,4 +1,4 @@
-/** The authenticator: verdicts, what they cost, and how long they are cached. */
+/** The authenticator: verdicts, their cost, caching, throttling and reloads. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -20,14 +20,14 @@ const fakeHash = (): PasswordHash => ({
   hash: new Uint8Array(32),
 });
 
-/** Users with the password `sesame`, and a scrypt that counts, and that waits while `hold` is on. */
+/** Sets up users with the password `sesame`, and a fake scrypt that records calls and blocks while `hold` is set. */
 function setUp(options: Options = {}, names: readonly string[] = ['demo', 'guest']) {
   const hashes = new Map(names.map((name) => [name, fakeHash()]));
   const dummy = fakeHash();
   const users = { find: (name: string) => hashes.get(name), isAdmin: () => false, dummyHash: () => dummy };
-  const state = { nowMs: 0, hold: false, asked: [] as PasswordHash[], waiting: [] as (() => void)[] };
+  const state = { nowMs: 0, hold: false, verified: [] as PasswordHash[], waiting: [] as (() => void)[] };
   const verify = async (password: string, hash: PasswordHash) => {
-    state.asked.push(hash);
+    state.verified.push(hash);
     if (state.hold) await new Promise<void>((resolve) => state.waiting.push(resolve));
     return password === 'sesame';
   };
@@ -39,21 +39,21 @@ function setUp(options: Options = {}, names: readonly string[] = ['demo', 'guest
 }
 
 describe('createAuthenticator', () => {
-  it('finds credentials missing or invalid without scrypt', () => {
+  it('detects missing and malformed credentials without scrypt', () => {
     const { authenticate, state } = setUp();
     assert.deepEqual(authenticate(undefined), { kind: 'missing' });
     for (const header of ['', 'Basic', 'Bearer abc', 'Basic !!!', `Basic ${'A'.repeat(5000)}`])
       assert.deepEqual(authenticate(header), { kind: 'invalid' }, header);
-    assert.equal(state.asked.length, 0);
+    assert.equal(state.verified.length, 0);
   });
 
-  it('finds a wrong password and an unknown user invalid, also when the password matches the dummy hash', async () => {
+  it('rejects a wrong password and an unknown user, even if the password matches the dummy hash', async () => {
     const { authenticate } = setUp();
     for (const header of [wrong, unknown, formatBasic('', ''), formatBasic('__proto__', 'sesame')])
       assert.deepEqual(await authenticate(header), { kind: 'invalid' }, header);
   });
 
-  it('rejects when scrypt fails, and tries again the next time', async () => {
+  it('fails when scrypt fails, and tries again the next time', async () => {
     let failing = true;
     const { authenticate } = setUp({
       verify: async () => {
@@ -68,17 +68,17 @@ describe('createAuthenticator', () => {
 });
 
 describe('cached credentials', () => {
-  it('get the same frozen verdict without a promise or scrypt', async () => {
+  it('get the same frozen verdict synchronously and without scrypt', async () => {
     const { authenticate, state } = setUp();
     await authenticate(demo);
     const verdict = authenticate(demo);
     assert.deepEqual(verdict, { kind: 'user', name: 'demo', isAdmin: false });
     assert.ok(Object.isFrozen(verdict));
     for (let count = 0; count < 100; count++) assert.equal(authenticate(demo), verdict);
-    assert.equal(state.asked.length, 1);
+    assert.equal(state.verified.length, 1);
   });
 
-  it('are verified again after a minute by default, and then end with their user', async () => {
+  it('are verified again after a minute by default, and rejected if the user is gone', async () => {
     for (const [options, ttlMs] of [
       [{}, 60_000],
       [{ cacheTtlMs: 1000 }, 1000],
@@ -89,14 +89,14 @@ describe('cached credentials', () => {
       assert.ok(!(authenticate(demo) instanceof Promise));
       state.nowMs = ttlMs;
       assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo', isAdmin: false });
-      assert.equal(state.asked.length, 2);
+      assert.equal(state.verified.length, 2);
       hashes.delete('demo');
       state.nowMs = 2 * ttlMs;
       assert.deepEqual(await authenticate(demo), { kind: 'invalid' });
     }
   });
 
-  it('are one entry for all spellings of the scheme', async () => {
+  it('share one entry for all spellings of the scheme', async () => {
     const { authenticate, state } = setUp({ cacheEntriesMax: 2 });
     await authenticate(guest);
     await authenticate(demo);
@@ -107,18 +107,18 @@ describe('cached credentials', () => {
         spelling,
       );
     assert.ok(!(authenticate(guest) instanceof Promise));
-    assert.equal(state.asked.length, 2);
+    assert.equal(state.verified.length, 2);
   });
 
-  it('are bounded: a full cache drops the oldest', async () => {
+  it('are bounded by evicting the oldest from a full cache', async () => {
     const { authenticate, state } = setUp({ cacheEntriesMax: 2 }, ['a', 'b', 'c']);
     for (const name of ['a', 'b', 'c']) await authenticate(formatBasic(name, 'sesame'));
-    state.asked.length = 0;
+    state.verified.length = 0;
     for (const name of ['b', 'c', 'a']) await authenticate(formatBasic(name, 'sesame'));
-    assert.equal(state.asked.length, 1);
+    assert.equal(state.verified.length, 1);
   });
 
-  it('are not evicted by invalid ones', async () => {
+  it('are not evicted by wrong guesses', async () => {
     const { authenticate } = setUp({ cacheEntriesMax: 1 });
     await authenticate(demo);
     for (let guess = 0; guess < 20; guess++) await authenticate(formatBasic('demo', `guess${guess}`));
@@ -127,12 +127,12 @@ describe('cached credentials', () => {
 });
 
 describe('verification', () => {
-  it('costs one scrypt for every wrong guess, against the dummy hash for an unknown user', async () => {
+  it('costs one scrypt computation for every wrong guess, using the dummy hash for an unknown user', async () => {
     const { authenticate, dummy, hashes, state } = setUp();
     for (const header of [wrong, wrong, unknown, unknown]) await authenticate(header);
     const known = hashes.get('demo');
     assert.deepEqual(
-      state.asked.map((hash) => [hash === known, hash === dummy]),
+      state.verified.map((hash) => [hash === known, hash === dummy]),
       [
         [true, false],
         [true, false],
@@ -142,30 +142,30 @@ describe('verification', () => {
     );
   });
 
-  it('happens once for the same credentials arriving together, right or wrong', async () => {
+  it('happens once for concurrent requests with the same credentials, right or wrong', async () => {
     for (const header of [demo, wrong, unknown]) {
       const { authenticate, state, release } = setUp();
       state.hold = true;
       const together = [header, header, header.replace('Basic', 'basic')].map((one) => authenticate(one));
-      assert.equal(state.asked.length, 1);
+      assert.equal(state.verified.length, 1);
       release();
       assert.equal(new Set(await Promise.all(together)).size, 1);
     }
   });
 
-  it('happens for so many at once; so many more wait, and others get `busy`', async () => {
+  it('has a maximum of running and waiting checks, beyond which requests get `busy`', async () => {
     const { authenticate, state, release } = setUp({ verificationsMax: 1, waitingMax: 1 });
     state.hold = true;
     const running = ['1', '2'].map((guess) => authenticate(formatBasic('demo', guess)));
     assert.deepEqual(authenticate(demo), { kind: 'busy' });
-    assert.equal(state.asked.length, 1);
+    assert.equal(state.verified.length, 1);
     state.hold = false;
     release();
     for (const verdict of await Promise.all(running)) assert.deepEqual(verdict, { kind: 'invalid' });
     assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo', isAdmin: false });
   });
 
-  it('of credentials that were right before comes first, so that a flood of guesses does not lock them out', async () => {
+  it('prefers credentials that were right before, so that a flood of guesses does not lock them out', async () => {
     const { authenticate, hashes, state, release } = setUp({ verificationsMax: 1, waitingMax: 1, cacheTtlMs: 1000 });
     await authenticate(demo);
     state.nowMs = 1000;
@@ -178,35 +178,35 @@ describe('verification', () => {
     release();
     assert.deepEqual(await again, { kind: 'invalid' }, 'the user was removed');
     for (let time = 0; time < 11; time += 1) await authenticate(demo);
-    assert.equal((await authenticate(demo)).kind, 'throttled', 'and is a guess like any other');
+    assert.equal((await authenticate(demo)).kind, 'throttled', 'and counts as a guess like any other');
   });
 
   const from = (network: string) => () => ({ network, isShared: false });
 
-  it('does not happen after too many failures, and the same credentials are right elsewhere', async () => {
+  it('is throttled after too many failures, but only for that network', async () => {
     const { authenticate, state } = setUp();
     for (let guess = 0; guess < 11; guess += 1) await authenticate(wrong, from('a'));
-    assert.equal(state.asked.length, 11);
+    assert.equal(state.verified.length, 11);
     const throttled = { kind: 'throttled', retryAfterS: 1, sender: from('a')() };
     for (const header of [wrong, demo]) assert.deepEqual(authenticate(header, from('a')), throttled);
-    assert.equal(state.asked.length, 11);
+    assert.equal(state.verified.length, 11);
     assert.deepEqual(await authenticate(demo, from('b')), { kind: 'user', name: 'demo', isAdmin: false });
-    assert.ok(!(authenticate(demo, from('a')) instanceof Promise), 'remembered credentials pass');
+    assert.ok(!(authenticate(demo, from('a')) instanceof Promise), 'cached credentials pass');
     state.nowMs = 1000;
     assert.deepEqual(await authenticate(guest, from('a')), { kind: 'user', name: 'guest', isAdmin: false });
   });
 
-  it('happens for no more of the guesses that arrive together than of those that arrive in turn', async () => {
+  it('is throttled equally for concurrent and for consecutive guesses', async () => {
     const { authenticate, state, release } = setUp({ verificationsMax: 1 });
     state.hold = true;
     const guesses = Array.from({ length: 40 }, (_, guess) => authenticate(formatBasic('demo', `${guess}`), from('a')));
     state.hold = false;
     release();
     const kinds = (await Promise.all(guesses)).map(({ kind }) => kind);
-    assert.deepEqual([state.asked.length, kinds.filter((kind) => kind === 'throttled').length], [11, 29]);
+    assert.deepEqual([state.verified.length, kinds.filter((kind) => kind === 'throttled').length], [11, 29]);
   });
 
-  it('of one guess that comes from two networks at once counts against both', async () => {
+  it('counts a concurrent guess from two networks against both', async () => {
     const { authenticate, state, release } = setUp();
     for (let guess = 0; guess < 11; guess += 1) {
       state.hold = true;
@@ -219,7 +219,7 @@ describe('verification', () => {
       assert.equal((await authenticate(demo, from(network))).kind, 'throttled', network);
   });
 
-  it('is counted by how it ends', async () => {
+  it('is counted by outcome', async () => {
     const counts = createLoginCounts();
     const { authenticate } = setUp({ counts });
     await authenticate(demo);
@@ -233,7 +233,7 @@ describe('a reload of users', () => {
   const one = { find: fakeHash, isAdmin: () => false, dummyHash: fakeHash };
   const none = { find: () => undefined, isAdmin: () => false, dummyHash: fakeHash };
 
-  it('applies to the next request, also of cached credentials', async () => {
+  it('applies to the next request, even with cached credentials', async () => {
     const { authenticate, reload } = createAuthenticator({ users: one, verify: async () => true });
     assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo', isAdmin: false });
     reload(none);
@@ -242,7 +242,7 @@ describe('a reload of users', () => {
     assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo', isAdmin: false });
   });
 
-  it('does not cache the verdict of a check that began before it', async () => {
+  it('does not cache the verdict of a check that started before it', async () => {
     let finish = () => {};
     const verify = () =>
       new Promise<boolean>((resolve) => {
@@ -260,12 +260,11 @@ describe('a reload of users', () => {
 });
 
 describe('the heap of an authenticator', () => {
-  it('holds neither a password nor a header, right or wrong', async () => {
+  it('contains neither passwords nor headers, right or wrong', async () => {
     const script = fileURLToPath(new URL('./secret-searcher.ts', import.meta.url));
     const { stdout } = await promisify(execFile)(process.execPath, ['--conditions=frontdesk-source', script]);
-    const { found, held, isRemembered } = JSON.parse(stdout);
-    assert.deepEqual(found, [false, false, false, false, true], `only ${held} is held on purpose`);
-    assert.ok(isRemembered);
-    // A separate process, and a snapshot of its heap.
+    const { found, retained, isCached } = JSON.parse(stdout);
+    assert.deepEqual(found, [false, false, false, false, true], `only ${retained} is retained on purpose`);
+    assert.ok(isCached);
   });
 });

@@ -1,4 +1,4 @@
-/** HTTP Basic credentials: what is read from a header, what is refused, and that writing and reading agree. */
+/** Parsing and formatting of HTTP Basic credentials. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { type BasicCredentials, formatBasic, parseBasic } from '../../src/auth/basic.ts';
@@ -12,12 +12,12 @@ describe('parseBasic', () => {
   const check = (header: string | undefined, expected: BasicCredentials | undefined) =>
     assert.deepEqual(parseBasic(header), expected, header);
 
-  it('takes the scheme in any case and any number of spaces after it', () => {
+  it('accepts the scheme in any case, followed by any number of spaces', () => {
     const expected = { user: 'demo', password: 'demo' };
     for (const scheme of ['Basic ', 'basic ', 'BASIC ', 'bAsIc    ']) check(scheme + base64('demo:demo'), expected);
   });
 
-  it('splits at the first colon, lets either side be empty, and keeps a byte order mark', () => {
+  it('splits at the first colon, allows either side to be empty, and keeps a byte order mark', () => {
     for (const [user, password] of [
       ['demo', 'a:b:'],
       ['', ''],
@@ -28,7 +28,7 @@ describe('parseBasic', () => {
       check(`Basic ${base64(`${user}:${password}`)}`, { user, password });
   });
 
-  it('gives nothing for what is not a Basic header', () => {
+  it('returns undefined for anything other than a Basic header', () => {
     const good = base64('demo:demo');
     for (const header of ['', 'Basic', 'Basic ', good, `Bearer ${good}`, `Basic${good}`, ` Basic ${good}`])
       check(header, undefined);
@@ -36,14 +36,14 @@ describe('parseBasic', () => {
     check(undefined, undefined);
   });
 
-  it('gives nothing for base64 that is not in its one canonical form', () => {
+  it('returns undefined for non-canonical base64', () => {
     check('Basic YTpi', { user: 'a', password: 'b' });
     check('Basic YTo=', { user: 'a', password: '' });
     for (const encoded of ['YTo', 'YTp=', 'YTo==', 'YTo=YTo=', 'YTpi=', 'YTpi-_', '=', '===='])
       check(`Basic ${encoded}`, undefined);
   });
 
-  it('gives nothing without a colon, and for control characters and bytes that are not UTF-8', () => {
+  it('returns undefined for a missing colon, control characters and invalid UTF-8', () => {
     check(`Basic ${base64('demo')}`, undefined);
     for (const control of ['\0', '\t', '\r', '\n', '\x1f', '\x7f', '\x85'])
       for (const text of [`de${control}mo:demo`, `demo:de${control}mo`]) check(`Basic ${base64(text)}`, undefined);
@@ -51,15 +51,15 @@ describe('parseBasic', () => {
     check(`Basic ${base64([0xc0, 0xba, 0x3a, 0x61])}`, undefined);
   });
 
-  it('reads a header of 4 KiB and none that is longer', () => {
+  it('accepts a header of up to 4 KiB', () => {
     const longest = formatBasic('demo', 'x'.repeat(3061));
     assert.equal(longest.length, 4094);
     assert.notEqual(parseBasic(longest), undefined);
     check(formatBasic('demo', 'x'.repeat(3062)), undefined);
   });
 
-  it('throws for no header', () => {
-    // Node reads a header's bytes as Latin-1.
+  it('never throws, whatever the header', () => {
+    // Node decodes the bytes of headers as Latin-1.
     const header = fc.uint8Array().map((bytes) => Buffer.from(bytes).toString('latin1'));
     fc.assert(fc.property(header, (text) => void parseBasic(text)));
     fc.assert(fc.property(header, (text) => void parseBasic(`Basic ${text}`)));
@@ -71,7 +71,7 @@ describe('formatBasic', () => {
   const text = fc.string({ unit: anyCharacter }).filter((value) => !/\p{Cc}/u.test(value));
   const name = text.filter((value) => !value.includes(':'));
 
-  it('writes what parseBasic reads back', () => {
+  it('round-trips with parseBasic', () => {
     fc.assert(
       fc.property(name, text, (user, password) => {
         assert.deepEqual(parseBasic(formatBasic(user, password)), { user, password });
@@ -79,7 +79,7 @@ describe('formatBasic', () => {
     );
   });
 
-  it('refuses what Basic cannot carry', () => {
+  it('rejects credentials that Basic cannot transmit', () => {
     assert.throws(() => formatBasic('de:mo', 'demo'), /colon/);
     assert.throws(() => formatBasic('demo', 'de\nmo'), /control/);
     assert.throws(() => formatBasic('de\0mo', 'demo'), /control/);

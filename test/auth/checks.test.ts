@@ -1,16 +1,16 @@
-/** The queue of password checks: how many run, and who is next. */
+/** The queue of password checks: concurrency, order and bounds. */
 import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
 import { createChecks } from '../../src/auth/checks.ts';
 
-/** Checks that end in turn, and the names of those that have begun. */
+/** Sets up checks that finish one after the other, and records the names of those that have started. */
 function setUp(bounds: { runningMax: number; waitingMax: number; waitMsMax?: number }) {
   const { run } = createChecks<string>({ waitMsMax: 10_000, ...bounds, refused: 'refused' });
-  const begun: string[] = [];
+  const started: string[] = [];
   const ends: (() => void)[] = [];
   const ask = (name: string, network: string, rank = 0) =>
     run({ network, rank }, async () => {
-      begun.push(name);
+      started.push(name);
       await new Promise<void>((resolve) => ends.push(resolve));
       return name;
     });
@@ -20,44 +20,44 @@ function setUp(bounds: { runningMax: number; waitingMax: number; waitMsMax?: num
       await setImmediate();
     }
   }
-  return { ask, begun, finishAll };
+  return { ask, started, finishAll };
 }
 
 describe('password checks', () => {
-  it('run so many at once, and all of those that wait get their result', async () => {
-    const { ask, begun, finishAll } = setUp({ runningMax: 2, waitingMax: 8 });
+  it('run up to a maximum concurrently, and the others wait for their turn', async () => {
+    const { ask, started, finishAll } = setUp({ runningMax: 2, waitingMax: 8 });
     const results = ['a', 'b', 'c', 'd'].map((name) => ask(name, name));
-    assert.deepEqual(begun, ['a', 'b']);
+    assert.deepEqual(started, ['a', 'b']);
     await finishAll();
     assert.deepEqual(await Promise.all(results), ['a', 'b', 'c', 'd']);
   });
 
-  it('of a newcomer come before the second one of a network that floods', async () => {
-    const { ask, begun, finishAll } = setUp({ runningMax: 1, waitingMax: 8 });
+  it('of a newcomer run before the second one of a flooding network', async () => {
+    const { ask, started, finishAll } = setUp({ runningMax: 1, waitingMax: 8 });
     for (const flood of ['f1', 'f2', 'f3', 'f4']) void ask(flood, 'flood');
     void ask('newcomer', 'elsewhere');
     await finishAll();
-    assert.deepEqual(begun, ['f1', 'newcomer', 'f2', 'f3', 'f4']);
+    assert.deepEqual(started, ['f1', 'newcomer', 'f2', 'f3', 'f4']);
   });
 
-  it('of a newcomer come before those of networks that flood together, and do not fail yet', async () => {
-    const { ask, begun, finishAll } = setUp({ runningMax: 1, waitingMax: 8 });
+  it('of a newcomer run before those of several flooding networks', async () => {
+    const { ask, started, finishAll } = setUp({ runningMax: 1, waitingMax: 8 });
     for (const flood of ['a', 'b', 'c', 'a', 'b', 'c']) void ask(flood, flood);
     void ask('newcomer', 'elsewhere');
     await finishAll();
-    assert.deepEqual(begun, ['a', 'newcomer', 'c', 'b', 'c', 'b', 'a']);
+    assert.deepEqual(started, ['a', 'newcomer', 'c', 'b', 'c', 'b', 'a']);
   });
 
-  it('wait so long, and are refused then', async () => {
-    const { ask, begun, finishAll } = setUp({ runningMax: 1, waitingMax: 8, waitMsMax: 1 });
+  it('are refused when they have waited too long', async () => {
+    const { ask, started, finishAll } = setUp({ runningMax: 1, waitingMax: 8, waitMsMax: 1 });
     const [first, second] = [ask('a', 'a'), ask('b', 'b')];
     assert.equal(await second, 'refused');
     await finishAll();
-    assert.deepEqual([await first, begun], ['a', ['a']]);
+    assert.deepEqual([await first, started], ['a', ['a']]);
   });
 
-  it('come later the more logins have failed', async () => {
-    const { ask, begun, finishAll } = setUp({ runningMax: 1, waitingMax: 8 });
+  it('run later the more logins have failed', async () => {
+    const { ask, started, finishAll } = setUp({ runningMax: 1, waitingMax: 8 });
     for (const [name, rank] of [
       ['running', 0],
       ['failed', 3],
@@ -66,20 +66,20 @@ describe('password checks', () => {
     ] as const)
       void ask(name, name, rank);
     await finishAll();
-    assert.deepEqual(begun, ['running', 'proven', 'fresh', 'failed']);
+    assert.deepEqual(started, ['running', 'proven', 'fresh', 'failed']);
   });
 
-  it('that find the queue full push out the last one of a worse place, or are refused', async () => {
-    const { ask, begun, finishAll } = setUp({ runningMax: 1, waitingMax: 2 });
+  it('push a worse-placed one out of a full queue, or are refused if there is none', async () => {
+    const { ask, started, finishAll } = setUp({ runningMax: 1, waitingMax: 2 });
     const flood = ['f1', 'f2', 'f3', 'f4'].map((name) => ask(name, 'flood'));
     assert.equal(flood[3], 'refused');
     const newcomer = ask('newcomer', 'elsewhere');
     assert.equal(await flood[2], 'refused');
     await finishAll();
-    assert.deepEqual([await newcomer, begun], ['newcomer', ['f1', 'newcomer', 'f2']]);
+    assert.deepEqual([await newcomer, started], ['newcomer', ['f1', 'newcomer', 'f2']]);
   });
 
-  it('free their place when they fail', async () => {
+  it('free their slot when they fail', async () => {
     const { run } = createChecks<string>({ runningMax: 1, waitingMax: 1, waitMsMax: 10_000, refused: 'refused' });
     const failing = async () => {
       throw new Error('out of memory');

@@ -1,4 +1,4 @@
-/** Password hashes: made, read, verified, and refused when they are unsafe to use. */
+/** Creating, parsing and verifying password hashes, and rejecting unsafe ones. */
 import assert from 'node:assert/strict';
 import { scryptSync } from 'node:crypto';
 import fc from 'fast-check';
@@ -17,7 +17,7 @@ async function parsed(password: string, cost = cheap): Promise<PasswordHash> {
 }
 
 describe('hashPassword', () => {
-  it('makes a PHC string at the default cost, with a salt of 16 bytes and a hash of 32', async () => {
+  it('returns a PHC string with the default cost, a salt of 16 bytes and a hash of 32', async () => {
     const random = (bytes: number) => Buffer.alloc(bytes, 7);
     const expected = scryptSync('demo', Buffer.alloc(16, 7), 32, { N: 2 ** 14, r: 8, p: 1 });
     const encode = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '');
@@ -27,20 +27,20 @@ describe('hashPassword', () => {
     );
   });
 
-  it('refuses a password that HTTP Basic could never send', async () => {
+  it('rejects a password that HTTP Basic cannot transmit', async () => {
     await assert.rejects(hashPassword('demo\n', undefined, cheap), /control characters/);
   });
 });
 
 describe('verifyPassword', () => {
-  it('accepts the password and nothing near it', async () => {
+  it('accepts only the exact password', async () => {
     const expected = await parsed('open sesame');
     assert.equal(await verifyPassword('open sesame', expected), true);
     for (const other of ['', 'open sesam', 'open sesame ', 'Open sesame', 'open  sesame'])
       assert.equal(await verifyPassword(other, expected), false, other);
   });
 
-  it('accepts any password that was hashed, of any script', async () => {
+  it('accepts any password that was hashed, in any script', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.string({ unit: anyCharacter }).filter((value) => !/\p{Cc}/u.test(value)),
@@ -50,7 +50,7 @@ describe('verifyPassword', () => {
     );
   });
 
-  it('compares the bytes that were sent, not their normal form', async () => {
+  it('compares the bytes as sent, without Unicode normalisation', async () => {
     const composed = 'caf\u00e9';
     assert.equal(await verifyPassword(composed.normalize('NFD'), await parsed(composed)), false);
   });
@@ -65,7 +65,7 @@ describe('verifyPassword', () => {
     assert.equal(await verifyPassword('password', expected), true);
   });
 
-  it('gives every cost the memory it needs', async () => {
+  it('allocates enough memory for every cost', async () => {
     for (const cost of [
       { ln: 15, r: 8, p: 1 },
       { ln: 1, r: 1, p: 16 },
@@ -80,14 +80,14 @@ describe('parsePasswordHash', () => {
   const checkCost = (cost: string, usable: boolean) =>
     assert.equal(parsePasswordHash(`$scrypt$${cost}$${salt}$${hash}`) !== undefined, usable, cost);
 
-  it('takes costs that a server can bear', () => {
+  it('accepts costs that a server can afford', () => {
     checkCost('ln=1,r=1,p=1', true);
     checkCost('ln=20,r=8,p=1', true);
     checkCost('ln=18,r=32,p=16', true);
     checkCost('ln=15,r=1,p=1', true);
   });
 
-  it('refuses costs that would stop the server or that scrypt does not define', () => {
+  it('rejects costs that would overload the server or that scrypt does not define', () => {
     for (const cost of [
       'ln=21,r=8,p=1',
       'ln=21,r=2,p=1',
@@ -101,7 +101,7 @@ describe('parsePasswordHash', () => {
       checkCost(cost, false);
   });
 
-  it('refuses other forms', () => {
+  it('rejects other formats', () => {
     for (const cost of ['r=8,ln=14,p=1', 'ln=14,r=8', 'ln=14,r=8,p=1,q=1', 'ln=14, r=8, p=1', ''])
       checkCost(cost, false);
     for (const text of ['', 'demo', '$2b$10$abc', `$argon2id$v=19$m=1,t=1,p=1$${salt}$${hash}`])
@@ -114,7 +114,7 @@ describe('parsePasswordHash', () => {
   const checkBytes = (salt: string, hash: string, usable: boolean) =>
     assert.equal(parsePasswordHash(`$scrypt$ln=14,r=8,p=1$${salt}$${hash}`) !== undefined, usable, `${salt} ${hash}`);
 
-  it('bounds the salt to 8 to 64 bytes and the hash to 16 to 64', () => {
+  it('requires 8 to 64 bytes of salt and 16 to 64 bytes of hash', () => {
     const encode = (bytes: number) => Buffer.alloc(bytes).toString('base64').replace(/=+$/, '');
     for (const bytes of [8, 64]) checkBytes(encode(bytes), hash, true);
     for (const bytes of [0, 7, 65, 5000]) checkBytes(encode(bytes), hash, false);
@@ -122,7 +122,7 @@ describe('parsePasswordHash', () => {
     for (const bytes of [0, 15, 65, 5000]) checkBytes(salt, encode(bytes), false);
   });
 
-  it('refuses base64 with padding, of another alphabet, or with stray bits', () => {
+  it('rejects base64 with padding, another alphabet or stray bits', () => {
     for (const bad of [`${salt}==`, 'A'.repeat(21), `${'A'.repeat(21)}B`, `${'A'.repeat(20)}-_`])
       checkBytes(bad, hash, false);
   });

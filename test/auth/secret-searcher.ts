@@ -1,13 +1,13 @@
-/** A process that checks two passwords, and reports which of them and of their headers its heap holds, and a text held on purpose. */
+/** A child process that checks two passwords and reports whether it finds them, or their headers, in its heap. */
 import { randomBytes } from 'node:crypto';
 import { getHeapSnapshot } from 'node:v8';
-// Not from '#auth', which loads the service as well: a small heap is searched in a moment.
+// Not imported from '#auth', which would load the service as well. A small heap is searched faster.
 import { createAuthenticator } from '../../src/auth/authenticator.ts';
 import { formatBasic } from '../../src/auth/basic.ts';
 import { hashPassword } from '../../src/auth/password-hash.ts';
 import { createUsers } from '../../src/auth/users.ts';
 
-/** Secrets live in buffers, whose bytes a heap snapshot leaves out, so that the search itself holds no text of them. */
+/** Keeps secrets in buffers, whose bytes are not part of a heap snapshot, so that the search does not find itself. */
 function secretBytes(): Buffer {
   return Buffer.from(randomBytes(12).toString('hex'));
 }
@@ -23,10 +23,11 @@ const [right, guess] = [secretBytes(), secretBytes()];
 const passwordHash = await hashPassword(`${right}`, undefined, { ln: 1, r: 1, p: 1 });
 const authenticator = createAuthenticator({ users: createUsers([{ name: 'demo', passwordHash }]) });
 for (const password of [right, guess]) await authenticator.authenticate(formatBasic('demo', `${password}`));
-// The engine keeps the last text that a regular expression matched, and only that one.
+// V8 retains the last string that a regular expression matched, so match another one.
 await authenticator.authenticate(formatBasic('demo', 'guess'));
-const held = `${secretBytes()}`;
+// The search must find this string, to prove that it works.
+const retained = `${secretBytes()}`;
 const needles = [right, guess].flatMap((password) => [password, Buffer.from(formatBasic('demo', `${password}`))]);
-const found = await findInHeap([...needles, Buffer.from(held)]);
+const found = await findInHeap([...needles, Buffer.from(retained)]);
 const verdict = authenticator.authenticate(formatBasic('demo', `${right}`));
-process.stdout.write(JSON.stringify({ held, found, isRemembered: !(verdict instanceof Promise) }));
+process.stdout.write(JSON.stringify({ retained, found, isCached: !(verdict instanceof Promise) }));

@@ -1,4 +1,4 @@
-/** The auth service, for a gateway in the same process and for any proxy over HTTP. */
+/** The auth service, called by a gateway in the same process and by proxies over HTTP. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -46,50 +46,50 @@ describe('the auth service in this process', () => {
     ...{ outcome: 'deny', status: problems[slug].status, headers, slug },
   });
 
-  it('allows a user, with the name in a header, and without a promise when the credentials are cached', async () => {
+  it('allows a user, with the name in a header, and decides synchronously if the credentials are cached', async () => {
     const { ask } = await setUp();
     const expected = { outcome: 'allow', headers: { 'x-travel-user': 'demo' }, isAdmin: false };
     assert.deepEqual(await ask(demo), expected);
     assert.deepEqual(ask(demo), expected);
   });
 
-  it('denies with a challenge and no body, the same for missing and invalid credentials and unknown users', async () => {
+  it('denies missing and invalid credentials and unknown users alike, with a challenge and no body', async () => {
     const { ask } = await setUp();
     for (const header of refused)
       assert.deepEqual(await ask(header), deny('unauthorized', { 'WWW-Authenticate': challenge }), header);
   });
 
-  it('denies for a second when too many credentials are being checked', async () => {
+  it('denies with Retry-After when too many credentials are being checked', async () => {
     const { ask } = await setUp({ authenticator: busy });
     assert.deepEqual(ask(demo), deny('auth-unavailable', { 'Retry-After': '1' }));
   });
 
-  it('denies for as long as logins are throttled', async () => {
+  it('denies with the remaining wait while logins are throttled', async () => {
     const { ask } = await setUp({ authenticator: throttling });
     assert.deepEqual(ask(demo), deny('login-throttled', { 'Retry-After': '7' }));
   });
 
-  it('returns an error when scrypt fails, and does not throw', async () => {
+  it('returns an error instead of throwing when scrypt fails', async () => {
     const { ask } = await setUp({ authenticator: failing });
     const reason = 'the credentials could not be checked: Error: out of memory';
     assert.deepEqual(await ask(demo), { outcome: 'error', reason });
   });
 
-  it('accepts another realm and another header', async () => {
+  it('supports a custom realm and a custom header', async () => {
     const { ask } = await setUp({ realm: 'a "quoted\\realm"', userHeader: 'X-Remote-User' });
     assert.deepEqual(await ask(demo), { outcome: 'allow', headers: { 'x-remote-user': 'demo' }, isAdmin: false });
     const quoted = 'Basic realm="a \\"quoted\\\\realm\\"", charset="UTF-8"';
     assert.deepEqual(await ask(), deny('unauthorized', { 'WWW-Authenticate': quoted }));
   });
 
-  it('refuses at the start an authenticator or users that are none', () => {
+  it('rejects an invalid authenticator or invalid users at creation', () => {
     const make = () => createAuthService({ authenticator: {} as Authenticator });
     assert.throws(make, /^TypeError: the authenticator has no function `authenticate`/);
     const records = [] as unknown as AuthenticatorOptions['users'];
     assert.throws(() => createAuthenticator({ users: records }), /^TypeError: the users have no function `isAdmin`/);
   });
 
-  it('refuses at the start a realm or a header that HTTP cannot carry', async () => {
+  it('rejects a realm or header name that is invalid in HTTP at creation', async () => {
     for (const realm of ['a\r\nb', '\u738b']) await assert.rejects(setUp({ realm }), /is not printable ASCII/);
     for (const userHeader of ['', 'x travel', 'x:y']) await assert.rejects(setUp({ userHeader }), /Header name/);
   });
@@ -98,7 +98,7 @@ describe('the auth service in this process', () => {
 describe('the auth service over HTTP', () => {
   const servers = testServers();
 
-  /** Sends bytes to a server of the app; returns all that comes back until it closes. */
+  /** Sends bytes to a server of the app. Returns everything received until the server closes the connection. */
   async function send(app: Koa, bytes: string): Promise<string> {
     const { port } = await servers.http(app.callback());
     const socket = connect(port, '127.0.0.1');
@@ -108,12 +108,12 @@ describe('the auth service over HTTP', () => {
 
   it('sends Retry-After when too many credentials are being checked', async () => {
     const { http } = await setUp({ authenticator: busy });
-    const detail = 'Too many credentials are being checked at once.';
+    const detail = 'Too many credentials are being checked at the moment.';
     const body = { code: 503, message: '503: Service Unavailable', detail };
     await http.get('/').set('Authorization', demo).expect('Retry-After', '1').expect(503, body);
   });
 
-  it('leaves the body to a gateway that asks so, and answers as in its process', async () => {
+  it('responds to a gateway that prefers minimal responses like the service in its process', async () => {
     const check = async (authenticator: Authenticator, status: number, header: string, value: string) => {
       const { http } = await setUp({ authenticator });
       const asked = http.get('/').set('Prefer', 'return=minimal');
@@ -125,7 +125,7 @@ describe('the auth service over HTTP', () => {
     await check(busy, 503, 'Retry-After', '1');
   });
 
-  it('stays with 401 while logins are throttled, adds Retry-After, and logs it once a minute', async () => {
+  it('responds with 401 and Retry-After while logins are throttled, and logs it once a minute', async () => {
     const lines: LogLine[] = [];
     const { http } = await setUp({ authenticator: throttling, logger: recordingLogger(lines) });
     for (let time = 0; time < 3; time += 1) {
@@ -139,7 +139,7 @@ describe('the auth service over HTTP', () => {
     assert.match(lines[0]?.message ?? '', /too many failures.*TRUSTED_PROXIES/);
   });
 
-  it('does not show the cause when scrypt fails, and logs it', async () => {
+  it('gives the cause of a scrypt failure only in the log', async () => {
     const logged: object[] = [];
     const log = (fields: object) => void logged.push(fields);
     const { http } = await setUp({ authenticator: failing, logger: { info: log, warn: log, error: log } });
@@ -150,7 +150,7 @@ describe('the auth service over HTTP', () => {
     assert.doesNotMatch(JSON.stringify(logged), /sesame|ZGVtbzpzZXNhbWU/);
   });
 
-  it('writes the header in its canonical case, also for `OPTIONS *`', async () => {
+  it('sends the header in its canonical case, even for `OPTIONS *`', async () => {
     const { app } = await setUp();
     const response = await send(
       app,
@@ -161,7 +161,7 @@ describe('the auth service over HTTP', () => {
     assert.match(response, /\r\nContent-Length: 0\r\n[\s\S]*\r\n\r\n$/);
   });
 
-  it('gives the user to the access log of the server around it', async () => {
+  it('reports the user to the access log of the surrounding server', async () => {
     const { app } = await setUp();
     const host = new Koa();
     const seen: unknown[] = [];
@@ -175,7 +175,7 @@ describe('the auth service over HTTP', () => {
     assert.deepEqual(seen, ['demo', undefined]);
   });
 
-  it('does not read a later request as the body that a proxy left out', async () => {
+  it('does not mistake the next request for a body that the proxy omitted', async () => {
     const { app } = await setUp();
     const head = (length: number) => `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n`;
     const last = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';

@@ -1,4 +1,4 @@
-/** Failed logins: how long the next one waits, by network and by pair of network and name. */
+/** The throttle of logins: waits after failures, by network and by pair of network and user name. */
 import assert from 'node:assert/strict';
 import type { Sender } from '#http';
 import { createThrottle, type ThrottleOptions } from '../../src/auth/throttle.ts';
@@ -11,7 +11,7 @@ function setUp(options: ThrottleOptions = {}) {
   const state = { nowMs: 5000 };
   const { loginOf } = createThrottle({ clock: () => state.nowMs, ...options });
   const waitMs = (sender: Sender, user: string) => loginOf(sender, user).waitMs();
-  /** Fails so often, as soon as each attempt may be made. */
+  /** Fails the given number of times, waiting only as long as required. */
   function fail(sender: Sender, user: string, times = 1): void {
     for (let time = 0; time < times; time += 1) {
       state.nowMs += waitMs(sender, user);
@@ -22,7 +22,7 @@ function setUp(options: ThrottleOptions = {}) {
 }
 
 describe('failed logins', () => {
-  it('of one user from one network are free ten times; then each one more doubles the wait', () => {
+  it('of one user from one network are free ten times, and then each one doubles the wait', () => {
     const { waitMs, fail } = setUp();
     fail(home, 'demo', 10);
     assert.equal(waitMs(home, 'demo'), 0);
@@ -32,14 +32,14 @@ describe('failed logins', () => {
     }
   });
 
-  it('never lock a user out of other networks, nor others out of the same one', () => {
+  it('never lock the user out of other networks, nor other users out of the same network', () => {
     const { waitMs, fail } = setUp();
     fail(home, 'demo', 20);
     assert.ok(waitMs(home, 'demo') > 0);
     assert.deepEqual([waitMs(away, 'demo'), waitMs(home, 'guest')], [0, 0]);
   });
 
-  it('of many names from one network are free thirty times', () => {
+  it('of many users from one network are free thirty times', () => {
     const { waitMs, fail } = setUp();
     for (let name = 0; name < 30; name += 1) fail(home, `name-${name}`);
     assert.equal(waitMs(home, 'demo'), 0);
@@ -47,14 +47,14 @@ describe('failed logins', () => {
     assert.deepEqual([waitMs(home, 'demo'), waitMs(away, 'demo')], [1000, 0]);
   });
 
-  it('count by the pair alone where many clients have the address', () => {
+  it('count by pair only if many clients share the address', () => {
     const { waitMs, fail } = setUp();
     for (let name = 0; name < 100; name += 1) fail(proxy, `name-${name}`);
     fail(proxy, 'demo', 11);
     assert.deepEqual([waitMs(proxy, 'guest'), waitMs(proxy, 'demo')], [0, 1000]);
   });
 
-  it('are forgotten one a minute, so that a guesser who waits goes on about once a minute', () => {
+  it('are forgotten one per minute, which allows about one guess a minute', () => {
     const { waitMs, fail, state } = setUp();
     fail(home, 'demo', 11);
     state.nowMs += 3 * 60_000;
@@ -67,14 +67,14 @@ describe('failed logins', () => {
     assert.ok(waitMs(home, 'demo') <= 300_000);
   });
 
-  it('of the pair are forgotten by a right password, those of the network are not', () => {
+  it('of the pair, but not of the network, are forgotten after a successful login', () => {
     const { loginOf, waitMs, fail } = setUp();
     fail(home, 'demo', 11);
     loginOf(home, 'demo').succeeded();
     assert.deepEqual([waitMs(home, 'demo'), loginOf(home, 'demo').failures()], [0, 11]);
   });
 
-  it('are remembered of so many networks and pairs, the latest ones', () => {
+  it('are remembered for a bounded number of networks and pairs, the most recent ones', () => {
     const { loginOf, fail } = setUp({ entriesMax: 2 });
     for (const name of ['a', 'b', 'a', 'c']) fail(proxy, name);
     assert.deepEqual(

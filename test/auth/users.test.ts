@@ -1,4 +1,4 @@
-/** Users: found by name, refused with a remedy, and the dummy hash of unknown names. */
+/** The user store: look-up, error messages for invalid users, and dummy hashes for unknown names. */
 import assert from 'node:assert/strict';
 import { createUsers } from '#auth';
 
@@ -13,25 +13,25 @@ describe('createUsers', () => {
       assert.equal(users.find(name), undefined, name);
   });
 
-  it('accepts names that a header can carry', () => {
+  it('accepts names that can be sent in a header', () => {
     for (const name of ['a', 'demo', 'Jane Doe', 'jane@example.org', '100%', '__proto__', 'x'.repeat(64)])
       assert.ok(createUsers([{ name, passwordHash }]).find(name), name);
   });
 
-  it('refuses names that a header cannot carry, or that another server would read differently', () => {
+  it('rejects names that cannot be sent in a header or that another server would parse differently', () => {
     for (const name of ['', 'J\u00fcrgen', '\u738b', ' demo', 'demo ', 'de\nmo', 'de\0mo', 'de:mo'])
       assert.throws(() => createUsers([{ name, passwordHash }]), /printable ASCII without a colon/, name);
   });
 
-  it('refuses a name that is there twice', () => {
+  it('rejects a duplicate name', () => {
     const demo = { name: 'demo', passwordHash };
     assert.throws(
       () => createUsers([demo, demo]),
-      /^Error: user "demo": the name is there twice; remove one of the two$/,
+      /^Error: user "demo": the name appears twice; remove one of the two users$/,
     );
   });
 
-  it('reports all unusable users at once, with the remedy and without the hash', () => {
+  it('reports all invalid users together, with a remedy and without their hashes', () => {
     const bad = [
       { name: 'demo', passwordHash: 'plain' },
       { name: 'guest', passwordHash },
@@ -48,28 +48,28 @@ describe('createUsers', () => {
   });
 });
 
-describe('the dummy hash of unknown names', () => {
+describe('the dummy hash of an unknown name', () => {
   const names = Array.from({ length: 200 }, (_, index) => `unknown-${index}`);
   const costsOf = (...costs: string[]) => {
     const users = createUsers(costs.map((cost, index) => ({ name: `user${index}`, passwordHash: phc(cost) })));
     return names.map((name) => users.dummyHash(name).cost.ln);
   };
 
-  it('costs what users cost, spread alike', () => {
+  it('has a cost distributed like those of users', () => {
     assert.deepEqual(new Set(costsOf('ln=12,r=8,p=1', 'ln=12,r=8,p=1')), new Set([12]));
     assert.deepEqual(new Set(costsOf('ln=10,r=8,p=1', 'ln=14,r=8,p=1')), new Set([10, 14]));
     const rare = costsOf('ln=10,r=8,p=1', ...Array<string>(9).fill('ln=14,r=8,p=1')).filter((ln) => ln === 10);
     assert.ok(rare.length < names.length / 2, `${rare.length}`);
   });
 
-  it('costs what a new hash costs when there are no users', () => assert.deepEqual(new Set(costsOf()), new Set([14])));
+  it('has the default cost if there are no users', () => assert.deepEqual(new Set(costsOf()), new Set([14])));
 
-  it('keeps its cost for a name', () => {
+  it('has a constant cost for each name', () => {
     const users = createUsers([10, 14].map((ln) => ({ name: `user${ln}`, passwordHash: phc(`ln=${ln},r=8,p=1`) })));
     for (const name of names) assert.deepEqual(users.dummyHash(name), users.dummyHash(name));
   });
 
-  it('is random, so that no password is known for it', () => {
+  it('is random, so that no known password matches it', () => {
     const asked: number[] = [];
     const users = createUsers([{ name: 'demo', passwordHash }], (bytes) => {
       asked.push(bytes);
