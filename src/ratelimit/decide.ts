@@ -86,7 +86,7 @@ export function createLimiter(options: LimiterOptions): LocalLimiter {
   });
 }
 
-const noTake = 'the counters have no `take` function: pass counters such as those of createMemoryCounters()';
+const noTake = 'the counters have no function `take`: use createMemoryCounters or another implementation of Counters';
 
 /** Guards against limits in the format of the configuration files, which a caller may pass by mistake. */
 function requireParsed(limits: readonly LimitDomain[]): void {

@@ -38,7 +38,7 @@ describe('the in-process limiter', () => {
 
   it('rejects counters without a take function', () => {
     const counters = {} as Counters;
-    assert.throws(() => createLimiter({ limits, counters }), /^TypeError: the counters have no `take` function/);
+    assert.throws(() => createLimiter({ limits, counters }), /^TypeError: the counters have no function `take`/);
   });
 
   it('rejects limits that were not parsed by configurationFrom', () => {

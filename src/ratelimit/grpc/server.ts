@@ -37,9 +37,9 @@ export interface RateLimitServer {
 /** If it cannot listen, rejects with an error that has the system's `code` (such as EADDRINUSE) and names a remedy. */
 export async function serveRateLimit(options: RateLimitServerOptions): Promise<RateLimitServer> {
   if (typeof options.limiter?.shouldRateLimit !== 'function')
-    throw new TypeError('the limiter has no `shouldRateLimit` function: pass a limiter from createLimiter()');
+    throw new TypeError('the limiter has no function `shouldRateLimit`: use createLimiter');
   if (typeof options.logger?.error !== 'function')
-    throw new TypeError('the logger has no `error` function: pass a logger like that of pino');
+    throw new TypeError('the logger has no function `error`: use a logger like pino');
   const library = await loadGrpc();
   const { Server, ServerCredentials } = library.grpc;
   const bounds = { ...portBounds, ...options.bounds };

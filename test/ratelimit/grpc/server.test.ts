@@ -160,8 +160,8 @@ describe('the rate-limit server', () => {
   it('rejects an invalid limiter or logger', async () => {
     const limiter = { shouldRateLimit: () => assert.fail('called') };
     for (const [parts, message] of [
-      [{ limiter: {}, logger: console }, /^TypeError: the limiter has no `shouldRateLimit` function/],
-      [{ limiter }, /^TypeError: the logger has no `error` function/],
+      [{ limiter: {}, logger: console }, /^TypeError: the limiter has no function `shouldRateLimit`/],
+      [{ limiter }, /^TypeError: the logger has no function `error`/],
     ] as const)
       await assert.rejects(serveRateLimit({ ...parts, port: 0 } as unknown as RateLimitServerOptions), message);
   });
