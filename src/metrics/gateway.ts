@@ -1,13 +1,13 @@
-/** Requests, durations, refusals and failures for each mapping; circuits and addresses for each service; decisions of auth and limiter. */
+/** Metrics of mappings, of services, and of the decisions of auth and rate-limit services. */
 import type { GatewayCounts, RouteTraffic, StatusClass } from '#gateway';
 import type { ClusterSnapshot } from '#proxy';
 import { type Family, type Sample, samplesBy } from './registry.ts';
 
-/** Requests, mapping by mapping. */
+/** The sources of the metrics of mappings. */
 export interface RouteParts {
-  /** The traffic of each mapping, and that of requests which no mapping matched, under the name `''`. */
+  /** Returns the traffic of each mapping and, under the name `''`, of requests that matched no mapping. */
   readonly all: () => readonly RouteTraffic[];
-  /** The upper bounds of the buckets in `Totals.durations`, in milliseconds, without the last one. */
+  /** The upper bounds of the buckets in `Totals.durations`, in milliseconds, except for the last bucket. */
   readonly durationBoundsMs: readonly number[];
 }
 
@@ -27,32 +27,30 @@ export function createRouteFamilies({ all, durationBoundsMs }: RouteParts): read
   return [
     family(
       ['counter', 'frontdesk_requests_total', 'code'],
-      'Requests that have ended, with `1xx` to `5xx`, or `499` where the client left before it had taken the answer. `mapping` is empty where none met the request.',
+      'Completed requests by status class (`1xx` to `5xx`), or `499` if the client disconnected before it had received the response. `mapping` is empty if no mapping matched.',
       endingsOf,
     ),
-    family(
-      ['gauge', 'frontdesk_requests_in_flight'],
-      'Requests that have not ended.',
-      ({ name: mapping, inFlight }) => [{ labels: { mapping }, value: inFlight }],
-    ),
+    family(['gauge', 'frontdesk_requests_in_flight'], 'Requests in progress.', ({ name: mapping, inFlight }) => [
+      { labels: { mapping }, value: inFlight },
+    ]),
     family(
       ['histogram', 'frontdesk_request_duration_seconds'],
-      'From the match until the answer has ended; of mappings that had a request.',
+      'Time from the match of the mapping to the end of the response. Mappings without requests have no series.',
       (route) => durationsOf(route, bounds),
     ),
     family(
       ['counter', 'frontdesk_requests_refused_total', 'by'],
-      'Requests that the auth service (`auth`) or a rate limit (`limit`) refused.',
+      'Requests that the auth service (`auth`) or a rate limit (`limit`) rejected.',
       refusalsOf,
     ),
     family(
       ['counter', 'frontdesk_upstream_failures_total', 'class'],
-      'Requests that a service across HTTP left without an answer: `unavailable`, `failed`, `timeout`, `overloaded`, as the problems say.',
+      'Requests that got no response from a service across HTTP: `unavailable`, `failed`, `timeout` or `overloaded`, as in the problem types.',
       failuresOf,
     ),
     family(
       ['counter', 'frontdesk_upstream_retries_total'],
-      'Attempts at a service beside the first.',
+      'Attempts to call a service after the first one.',
       ({ name: mapping, upstream }) => [{ labels: { mapping }, value: upstream.retries }],
     ),
   ];
@@ -83,7 +81,7 @@ function failuresOf({ name: mapping, upstream }: RouteTraffic): readonly Sample[
   return failureClasses.map((name) => ({ labels: { mapping, class: name }, value: upstream[name] }));
 }
 
-/** All in one step: a request may end between two lines, and the buckets must agree with the count. */
+/** Reads all values in one step. A request that ends in between could make the buckets disagree with the count. */
 function durationsOf({ name: mapping, totals }: RouteTraffic, bounds: readonly string[]): readonly Sample[] {
   if (totals === undefined) return [];
   let count = 0;
@@ -98,7 +96,7 @@ function durationsOf({ name: mapping, totals }: RouteTraffic, bounds: readonly s
   ];
 }
 
-/** One service may have several clusters, where records treat it differently: their values are merged. */
+/** Merges the values of clusters of the same service. It has several if records configure it differently. */
 export function createClusterFamilies(clusters: () => readonly ClusterSnapshot[]): readonly Family[] {
   const all = () => onlyUsed(clusters(), ({ isUsed }) => isUsed);
 
@@ -107,28 +105,28 @@ export function createClusterFamilies(clusters: () => readonly ClusterSnapshot[]
       name: 'frontdesk_upstream_upgrades',
       type: 'gauge',
       labels: ['service'],
-      help: 'Connections to the service that have switched protocols, and requests that ask for it.',
+      help: 'Connections to the service that have switched protocols, and pending requests to do so.',
       samples: () => mergeByLabels(all(), ({ activeUpgrades }) => [['', activeUpgrades]], serviceAlone, sum),
     },
     {
       name: 'frontdesk_upstream_circuit_open',
       type: 'gauge',
       labels: ['service'],
-      help: '1 while a circuit breaker refuses requests to the service.',
+      help: '1 while a circuit breaker rejects requests to the service.',
       samples: () => mergeByLabels(all(), ({ circuit }) => [['', circuit === 'open' ? 1 : 0]], serviceAlone, Math.max),
     },
     {
       name: 'frontdesk_upstream_circuit_overflows_total',
       type: 'counter',
       labels: ['service'],
-      help: 'Requests that a circuit breaker refused.',
+      help: 'Requests that a circuit breaker rejected.',
       samples: () => mergeByLabels(all(), ({ overflows }) => [['', overflows]], serviceAlone, sum),
     },
     {
       name: 'frontdesk_upstream_address_healthy',
       type: 'gauge',
       labels: ['service', 'address'],
-      help: '0 while the address is left out: it fails its health check, or failed too often in a row.',
+      help: '0 while the address is not used because it fails its health check or has failed too many times in a row.',
       samples: () => mergeByLabels(all(), healthOf, (service, address) => ({ service, address }), Math.min),
     },
   ];
@@ -146,7 +144,7 @@ function healthOf({ addresses }: ClusterSnapshot): readonly (readonly [string, n
   return addresses.map(({ origin, health }) => [origin, health === 'unhealthy' || health === 'ejected' ? 0 : 1]);
 }
 
-/** No two series may have the same labels. */
+/** Merges values with the same labels, because every series must have different ones. */
 function mergeByLabels(
   clusters: readonly ClusterSnapshot[],
   valuesOf: (cluster: ClusterSnapshot) => readonly (readonly [address: string, value: number])[],
@@ -156,7 +154,7 @@ function mergeByLabels(
   const samples = new Map<string, Sample>();
   for (const cluster of clusters) {
     for (const [address, value] of valuesOf(cluster)) {
-      // A service reference has no space.
+      // A space separates them, because a service reference contains none.
       const key = `${cluster.service} ${address}`;
       const known = samples.get(key);
       samples.set(key, {
@@ -175,7 +173,7 @@ export interface LoginCounts {
   readonly busy: number;
 }
 
-/** What the auth and rate-limit services decided. */
+/** Creates the metrics of the decisions of auth and rate-limit services. */
 export function createDecisionFamilies(
   { auth, ratelimit }: GatewayCounts,
   logins: LoginCounts | undefined,
@@ -187,17 +185,17 @@ export function createDecisionFamilies(
   return [
     family(
       'frontdesk_auth_decisions_total',
-      'What auth services said of requests: `allowed`, `denied`, or `error` where they gave no answer.',
+      'Decisions of auth services about requests: `allowed`, `denied`, or `error` if there was no decision.',
       auth,
     ),
     family(
       'frontdesk_auth_logins_total',
-      'Credentials that were not remembered: `right`, `wrong`, `throttled` after too many failures, or `busy` where too many were being checked.',
+      'Credentials that were not cached: `right`, `wrong`, `throttled` after too many failures, or `busy` if too many were being checked.',
       logins ?? {},
     ),
     family(
       'frontdesk_ratelimit_decisions_total',
-      'What the rate-limit service said of labelled requests: `ok`, `over`, or `error` where it gave no answer.',
+      'Decisions of the rate-limit service about labelled requests: `ok`, `over`, or `error` if there was no decision.',
       ratelimit,
     ),
   ];
@@ -205,7 +203,10 @@ export function createDecisionFamilies(
 
 const unusedMax = 1_000;
 
-/** All while they are at most a thousand, so that a first error is an increase from 0; of more, only those that were used. */
+/**
+ * Returns all of up to a thousand, so that counters start at 0 and even the first error is an increase. If there are
+ * more, returns only those that have been used.
+ */
 function onlyUsed<T>(all: readonly T[], isUsed: (one: T) => boolean): readonly T[] {
   return all.length <= unusedMax ? all : all.filter(isUsed);
 }

@@ -1,4 +1,4 @@
-/** What the gateway has counted, as Prometheus text: read at a scrape, and at no other time. */
+/** Metrics of the gateway and the rate limiter in the Prometheus text format, computed at each scrape. */
 
 export { createMetrics, createMetricsRoute, type MetricsParts } from './metrics.ts';
 export { createRateLimitMetrics } from './rate-limits.ts';

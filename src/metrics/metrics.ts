@@ -1,4 +1,4 @@
-/** All metrics of a gateway, in their order, and the route that serves them. */
+/** All metrics of a gateway, and the route that serves them. */
 import type { Context } from 'koa';
 import type { GatewayCounts, InternalRoute } from '#gateway';
 import { acceptRead, type ConnectionCounts } from '#http';
@@ -26,12 +26,12 @@ export interface MetricsParts {
   readonly routes: RouteParts;
   readonly clusters: () => readonly ClusterSnapshot[];
   readonly decisions: GatewayCounts;
-  /** How password checks ended; undefined where another process checks passwords. */
+  /** The outcomes of password checks. Undefined when another process checks passwords. */
   readonly logins: LoginCounts | undefined;
   readonly limits: Pick<LimitStats, 'all' | 'failures' | 'refusals'>;
   readonly configuration: ConfigurationState;
   readonly connections: () => ConnectionCounts;
-  /** Undefined: the logger drops none. */
+  /** Undefined when the logger never drops lines. */
   readonly droppedLogLines: (() => number) | undefined;
 }
 
@@ -39,7 +39,7 @@ export function createMetrics(parts: MetricsParts): Metrics {
   return createMetricsOf(familiesOf(parts));
 }
 
-/** Also for the tests that hold the documentation and the alerts to these names. */
+/** Exported for tests that compare the documentation and the alerts with these names. */
 export function familiesOf(parts: MetricsParts): readonly Family[] {
   return [
     {
@@ -63,8 +63,8 @@ export function familiesOf(parts: MetricsParts): readonly Family[] {
 const path = '/gateway/v0/metrics';
 
 /**
- * For administrators. Every Prometheus accepts plain text as the last part of its `Accept`; other clients get it too,
- * because refusing it would help no client (RFC 9110 section 12.5.1).
+ * Serves the metrics to administrators, always as plain text. Every version of Prometheus accepts that, and a 406 would
+ * not help other clients (RFC 9110 section 12.5.1).
  */
 export function createMetricsRoute(metrics: Metrics): InternalRoute {
   return {

@@ -1,10 +1,10 @@
-/** The configuration in force, connections of clients, and the process: CPU, memory, event loop. */
+/** Metrics of the configuration, of client connections, of the log, and of the process. */
 import { performance } from 'node:perf_hooks';
 import type { ConfigurationError } from '#config';
 import type { ConnectionCounts } from '#http';
 import { counter, type Family, gauge, samplesBy } from './registry.ts';
 
-/** The part of a live configuration that its metrics read. */
+/** The members of a live configuration that the metrics use. */
 export interface ConfigurationState {
   readonly current: () => { readonly number: number; readonly appliedAtMs: number };
   readonly errors: () => readonly ConfigurationError[];
@@ -17,72 +17,85 @@ export function createConfigurationFamilies(configuration: ConfigurationState): 
   const own = (name: string, help: string, value: () => number) =>
     gauge(`frontdesk_configuration_${name}`, help, value);
   return [
-    own('generation', 'Number of the configuration in force, from 1 at the start.', () => current().number),
-    own('applied_timestamp_seconds', 'When it came into force.', () => current().appliedAtMs / 1000),
-    own('errors', 'What is wrong with the files as they are now.', () => errors().length),
-    own('notices', 'What is odd about them without being wrong.', () => notices().length),
+    own('generation', 'Number of the current configuration, starting at 1.', () => current().number),
+    own(
+      'applied_timestamp_seconds',
+      'When the current configuration was applied, since the epoch.',
+      () => current().appliedAtMs / 1000,
+    ),
+    own('errors', 'Errors in the configuration files as they are now.', () => errors().length),
+    own('notices', 'Notices about the configuration files as they are now.', () => notices().length),
     {
       name: 'frontdesk_configuration_reloads_total',
       type: 'counter',
       labels: ['result'],
-      help: 'Changes of the files that were read: `success`, or `error` where some or all of it is broken.',
+      help: 'Reloads of changed files: `success`, or `error` if any part of them is broken.',
       samples: () => samplesBy('result', { success: reloads().succeeded, error: reloads().failed }),
     },
-    own('last_reload_success', '0 while something of the files is broken, and what was good before stays.', () =>
+    own('last_reload_success', '0 while any part of the files is broken and its last good version stays in use.', () =>
       errors().length === 0 ? 1 : 0,
     ),
     own(
       'last_reload_duration_seconds',
-      'How long the last change took to be read, checked and put into force; 0 before the first.',
+      'How long the last reload took to read, check and apply the files. 0 before the first reload.',
       () => reloads().lastDurationMs / 1000,
     ),
   ];
 }
 
-/** Of all listeners but the admin port. */
+/** Creates the metrics of client connections, on all listeners except the admin port. */
 export function createConnectionFamilies(counts: () => ConnectionCounts): readonly Family[] {
   return [
-    gauge('frontdesk_connections', 'Connections of clients that are open.', () => counts().open),
-    gauge('frontdesk_connections_max', 'How many may be open: `CONNECTIONS_MAX`.', () => counts().max),
+    gauge('frontdesk_connections', 'Open client connections.', () => counts().open),
+    gauge(
+      'frontdesk_connections_max',
+      'Maximum number of open client connections (`CONNECTIONS_MAX`).',
+      () => counts().max,
+    ),
     counter(
       'frontdesk_connections_refused_total',
-      'Connections that were refused because as many were open.',
+      'Connections rejected because the maximum was reached.',
       () => counts().refused,
     ),
     counter(
       'frontdesk_connections_idle_closed_total',
-      'Idle connections that were closed early, to make room.',
+      'Idle connections closed early to make room.',
       () => counts().idleClosed,
     ),
   ];
 }
 
 export function createLogFamily(droppedLines: () => number = () => 0): Family {
-  const help = 'Lines of the log that were dropped, because the output did not take them.';
+  const help = 'Log lines dropped because the output could not keep up.';
   return counter('frontdesk_log_lines_dropped_total', help, droppedLines);
 }
 
 /**
- * The process, under the names that dashboards for Node know. Read at the scrape, and nothing runs in between: prom-client's
- * own set brings an observer of the garbage collection and a timer on the event loop that cannot be stopped.
+ * Creates the metrics of the process, under the usual names for Node dashboards. They are computed at each scrape. The
+ * default metrics of prom-client would start a garbage collection observer and an event loop timer, with no way to
+ * stop them.
  */
 export function createProcessFamilies(): readonly Family[] {
   return [
-    counter('process_cpu_user_seconds_total', 'Time on a processor, in its own code.', () => cpuSeconds().user),
-    counter('process_cpu_system_seconds_total', 'Time on a processor, in the kernel.', () => cpuSeconds().system),
-    counter('process_cpu_seconds_total', 'Time on a processor.', () => cpuSeconds().user + cpuSeconds().system),
+    counter('process_cpu_user_seconds_total', 'CPU time spent in user mode.', () => cpuSeconds().user),
+    counter('process_cpu_system_seconds_total', 'CPU time spent in the kernel.', () => cpuSeconds().system),
+    counter('process_cpu_seconds_total', 'Total CPU time.', () => cpuSeconds().user + cpuSeconds().system),
     gauge(
       'process_start_time_seconds',
-      'When the process began, since the epoch.',
+      'When the process started, since the epoch.',
       () => performance.timeOrigin / 1000,
     ),
-    gauge('process_resident_memory_bytes', 'Memory of the process in RAM.', () => process.memoryUsage.rss()),
-    gauge('nodejs_heap_size_total_bytes', 'What the heap has taken.', () => process.memoryUsage().heapTotal),
-    gauge('nodejs_heap_size_used_bytes', 'What of it is in use.', () => process.memoryUsage().heapUsed),
-    gauge('nodejs_external_memory_bytes', 'Memory beside the heap.', () => process.memoryUsage().external),
+    gauge('process_resident_memory_bytes', 'Resident memory of the process.', () => process.memoryUsage.rss()),
+    gauge('nodejs_heap_size_total_bytes', 'Size of the heap.', () => process.memoryUsage().heapTotal),
+    gauge('nodejs_heap_size_used_bytes', 'Used part of the heap.', () => process.memoryUsage().heapUsed),
+    gauge(
+      'nodejs_external_memory_bytes',
+      'Memory of native objects outside the heap.',
+      () => process.memoryUsage().external,
+    ),
     counter(
       'nodejs_eventloop_active_seconds_total',
-      'Time in which the event loop had work: at 1 a second it is full.',
+      'Time during which the event loop was busy. At 1 per second it is saturated.',
       () => performance.eventLoopUtilization().active / 1000,
     ),
     {

@@ -1,21 +1,25 @@
-/** Metrics of each rate limit: the same rows for the gateway's metrics and for those of the limiter alone. */
+/** Metrics of rate limits, for a gateway and for a stand-alone rate-limit service. */
 import type { LimitStat, LimitStats } from '#ratelimit';
 import type { ConfigurationState } from './process.ts';
 import { counter, createMetricsOf, type Family, gauge, type Metrics, samplesBy } from './registry.ts';
 
-/** A hit is within or over; the others say more of some of them. */
+/** Each sum with its metric. Every hit is either within or over its limit; the other sums count subsets. */
 const sums = [
-  ['total', 'hits', 'Hits that the limit was asked about.'],
-  ['within', 'within_limit', 'Hits that the limit had room for.'],
-  ['near', 'near_limit', 'Hits that the limit had room for, and that left at least 80 % of it used.'],
-  ['over', 'over_limit', 'Hits that the limit had no room for.'],
-  ['overFromCache', 'over_limit_from_memory', 'Hits over the limit by local memory, without asking Redis.'],
-  ['shadow', 'shadow_mode', 'Hits over a limit in shadow mode, which did not deny them.'],
+  ['total', 'hits', 'Hits on the limit.'],
+  ['within', 'within_limit', 'Hits within the limit.'],
+  ['near', 'near_limit', 'Hits within the limit after which at least 80 % of it was used.'],
+  ['over', 'over_limit', 'Hits over the limit.'],
+  [
+    'overFromCache',
+    'over_limit_from_memory',
+    'Hits over the limit according to local memory, without a call to Redis.',
+  ],
+  ['shadow', 'shadow_mode', 'Hits over the limit that were not denied because it is in shadow mode.'],
 ] as const satisfies readonly (readonly [keyof LimitStat['sums'], string, string])[];
 
-type LimiterFigures = Pick<LimitStats, 'all' | 'failures' | 'refusals'>;
+type LimiterStats = Pick<LimitStats, 'all' | 'failures' | 'refusals'>;
 
-export function createRateLimitFamilies({ all, failures, refusals }: LimiterFigures): readonly Family[] {
+export function createRateLimitFamilies({ all, failures, refusals }: LimiterStats): readonly Family[] {
   return [
     ...sums.map(
       ([field, name, help]): Family => ({
@@ -26,18 +30,22 @@ export function createRateLimitFamilies({ all, failures, refusals }: LimiterFigu
         samples: () => sumsByLabels(all(), field),
       }),
     ),
-    counter('frontdesk_ratelimit_call_errors_total', 'Decisions for which the counters gave no answer.', failures),
+    counter(
+      'frontdesk_ratelimit_call_errors_total',
+      'Decisions for which the counters could not be reached.',
+      failures,
+    ),
     {
       name: 'frontdesk_ratelimit_port_refusals_total',
       type: 'counter',
       labels: ['reason'],
-      help: 'What the rate-limit port closed or refused: connections that were `too_many`, `silent`, or had `unfinished` calls; calls that were `invalid`, had an `unreadable` message, asked for a method or a compression that is `unimplemented`, or `exhausted` a bound of messages, reflections or watches.',
+      help: 'Connections that the rate-limit port closed because there were `too_many`, they were `silent`, or they had `unfinished` calls. Calls that it rejected because they were `invalid`, had an `unreadable` message, used an `unimplemented` method or compression, or `exhausted` a bound on messages, reflection streams or watches.',
       samples: () => samplesBy('reason', refusals()),
     },
   ];
 }
 
-/** Limits whose descriptors differ in their values alone share a series: the values may be secrets. */
+/** Merges limits whose descriptors differ only in values into one series, because values may be secret. */
 function sumsByLabels(stats: Iterable<LimitStat>, field: keyof LimitStat['sums']) {
   const samples = new Map<string, { readonly labels: Record<string, string>; value: number }>();
   for (const { shownLabels, sums: found } of stats) {
@@ -50,28 +58,28 @@ function sumsByLabels(stats: Iterable<LimitStat>, field: keyof LimitStat['sums']
 }
 
 export interface RateLimitMetricsParts {
-  readonly stats: LimiterFigures;
+  readonly stats: LimiterStats;
   readonly configuration: Pick<ConfigurationState, 'errors' | 'reloads'>;
 }
 
-/** For the limiter's own HTTP port. */
+/** Creates the metrics of the HTTP interface of a rate-limit service. */
 export function createRateLimitMetrics({ stats, configuration }: RateLimitMetricsParts): Metrics {
   const { errors, reloads } = configuration;
   return createMetricsOf([
     ...createRateLimitFamilies(stats),
     counter(
       'frontdesk_ratelimit_config_loads_total',
-      'Changed configurations that were read and taken.',
+      'Changed configurations that were applied.',
       () => reloads().succeeded,
     ),
     counter(
       'frontdesk_ratelimit_config_load_errors_total',
-      'Changed configurations that were broken, and not taken.',
+      'Changed configurations that were broken and not applied.',
       () => reloads().failed,
     ),
     gauge(
       'frontdesk_ratelimit_config_current',
-      '1 when the limits in force are those of the files, 0 when the files are broken.',
+      '1 while the current limits are those of the files, 0 while the files are broken.',
       () => (errors().length === 0 ? 1 : 0),
     ),
   ]);

@@ -1,26 +1,26 @@
-/** A metric as a row, and rows in a private prom-client registry, which is loaded at the first scrape. */
+/** Metric families, and their rendering by a private prom-client registry that is loaded at the first scrape. */
 import { setImmediate as otherWork } from 'node:timers/promises';
 import type { Metric, Registry } from 'prom-client';
 
-/** A metric with all of its series: Prometheus calls it a metric family. */
+/** A metric with all of its series, which Prometheus calls a metric family. */
 export interface Family {
   readonly name: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
-  /** The labels of its series, but for the `le` of a histogram. */
+  /** The labels of its series, except for the `le` of a histogram. */
   readonly labels: readonly string[];
   readonly help: string;
-  /** Read at each scrape; no two of them have the same labels. */
+  /** Returns the current samples. It is called at each scrape, and no two samples may have the same labels. */
   readonly samples: () => Iterable<Sample>;
 }
 
 export interface Sample {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
-  /** Behind the name of a histogram. */
+  /** Suffix of a histogram's name. */
   readonly suffix?: '_bucket' | '_sum' | '_count';
 }
 
-/** A metric with one series. */
+/** Creates a metric with a single series. */
 export function gauge(name: string, help: string, value: () => number): Family {
   return { name, type: 'gauge', labels: [], help, samples: () => [{ labels: {}, value: value() }] };
 }
@@ -29,17 +29,17 @@ export function counter(name: string, help: string, value: () => number): Family
   return { ...gauge(name, help, value), type: 'counter' };
 }
 
-/** Samples that differ in one label, from their values by the text of the label. */
+/** Creates samples that differ in one label. The keys of `values` are the values of that label. */
 export function samplesBy(label: string, values: Readonly<Record<string, number>>): readonly Sample[] {
   return Object.entries(values).map(([text, value]) => ({ labels: { [label]: text }, value }));
 }
 
 export interface Metrics {
-  /** The values as they are now. */
+  /** Renders the current values. */
   readonly read: () => Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
-/** prom-client counts nothing: it formats what `samples` returns. */
+/** Uses prom-client only to format the samples. */
 export function createMetricsOf(families: readonly Family[]): Metrics {
   let loading: Promise<Registry> | undefined;
   return Object.freeze({
@@ -49,7 +49,7 @@ export function createMetricsOf(families: readonly Family[]): Metrics {
       let text = '';
       for (const { name } of families) {
         text += `${await registry.getSingleMetricAsString(name)}\n`;
-        // A thousand mappings are 29,000 lines: requests must not wait for all of them.
+        // A thousand mappings have 29,000 lines. Let requests run in between.
         await otherWork();
       }
       return { contentType: registry.contentType, text };
@@ -62,7 +62,7 @@ async function registryOf(families: readonly Family[]): Promise<Registry> {
   const registry = new prometheus.Registry();
   for (const { name, type, help, samples } of families) {
     const get = () => ({ name, type, help, values: Array.from(samples(), (sample) => metricValue(name, sample)) });
-    // The types know only prom-client's own metrics; the registry needs no more of a metric than these two.
+    // The types allow only prom-client's metric classes, but the registry uses only these two members.
     registry.registerMetric({ name, get } as unknown as Metric);
   }
   return registry;

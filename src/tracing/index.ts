@@ -1,2 +1,2 @@
-/** OpenTelemetry spans of what the gateway does, only in a process that has set up OpenTelemetry. */
+/** OpenTelemetry spans for requests and calls, in processes that have set up OpenTelemetry. */
 export { loadTracing, type Tracing, type TracingOptions } from './tracing.ts';

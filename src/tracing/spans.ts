@@ -1,4 +1,4 @@
-/** A span for each request and for each call to a service, with OpenTelemetry's names (semantic conventions 1.23 and later). */
+/** Spans for requests and for calls to services, following the OpenTelemetry semantic conventions (1.23 and later). */
 import type { Attributes, Span, Context as SpanContext, Tracer } from '@opentelemetry/api';
 import type { Context, Middleware, Next } from 'koa';
 import {
@@ -14,7 +14,7 @@ import {
 
 export type Api = typeof import('@opentelemetry/api');
 
-/** Runs behind the request context and before everything else; the span is the active one for all that runs inside. */
+/** Creates the middleware for request spans. It runs right after the request context, and its span is active inside. */
 export function createServerSpans(api: Api, tracer: Tracer): Middleware {
   const { context, trace, SpanKind, SpanStatusCode } = api;
 
@@ -23,7 +23,7 @@ export function createServerSpans(api: Api, tracer: Tracer): Middleware {
     const outer = context.active();
     const isInside = hasSpan(api, outer);
     const parent = isInside ? outer : withRemoteParent(api, outer, ctx);
-    // Inside a span of the host app a second SERVER span would count the request twice.
+    // Inside a span of the host app, a second SERVER span would count the request twice.
     const kind = isInside ? SpanKind.INTERNAL : SpanKind.SERVER;
     const span = tracer.startSpan(spanNameOf(ctx.method), { kind, attributes: attributesOf(ctx, request) }, parent);
     if (!isNewSpan(api, span, parent)) return next();
@@ -54,13 +54,13 @@ function withRemoteParent({ trace, createTraceState }: Api, outer: SpanContext, 
   });
 }
 
-/** A tracer that is off returns a span without ids, or its parent's. */
+/** A disabled tracer returns a span without ids, or with those of the parent. */
 function isNewSpan({ trace, isSpanContextValid }: Api, span: Span, parent: SpanContext): boolean {
   const own = span.spanContext();
   return isSpanContextValid(own) && own.spanId !== trace.getSpanContext(parent)?.spanId;
 }
 
-/** Without the query, which may hold secrets. */
+/** Returns the attributes of a request. The path excludes the query, which may contain secrets. */
 function attributesOf(ctx: Context, { addresses, basePath }: RequestContext): Attributes {
   const host = addresses.host(ctx.req);
   return {
@@ -71,7 +71,7 @@ function attributesOf(ctx: Context, { addresses, basePath }: RequestContext): At
   };
 }
 
-/** `basePath`: as it was when the request started, because it differs inside a service that the client left. */
+/** Takes `basePath` from the start of the request, because it differs if the client disconnects inside a service. */
 function endSpan(span: Span, ctx: Context, { route, problem }: RequestContext, basePath: string, error: number): void {
   if (route !== undefined) {
     span.setAttribute('http.route', basePath + route);
@@ -87,7 +87,7 @@ function exceptionOf(problem: Problem): Error | string {
   return cause instanceof Error ? cause : String(cause);
 }
 
-/** For the calls of a request to other servers; `spanContext` is the context with the span of the request. */
+/** Returns the trace for calls of the request to other servers. `spanContext` contains the span of the request. */
 function traceOfSpan(api: Api, tracer: Tracer, span: Span, spanContext: SpanContext): Trace {
   return { ...idsOf(span), startCall: (method) => startCall(api, tracer, method, spanContext) };
 }
@@ -117,7 +117,7 @@ function startCall(api: Api, tracer: Tracer, method: string, spanContext: SpanCo
   };
 }
 
-/** The code if there is one, for example `ECONNREFUSED`. */
+/** Prefers the error code, for example `ECONNREFUSED`, to the name. */
 function errorTypeOf(cause: unknown): string {
   const { code, name } = Object(cause) as { code?: unknown; name?: unknown };
   return String(code ?? name ?? '_OTHER');
@@ -129,7 +129,7 @@ function addressOf(origin: string): Readonly<Record<string, string | number>> {
   return { 'server.address': hostname, 'server.port': port === '' ? usual : Number(port) };
 }
 
-/** OpenTelemetry's known methods; with others, clients could make up names of spans. */
+/** The methods known to OpenTelemetry. Others are replaced, so that clients cannot make up span names. */
 const knownMethods = new Set(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'QUERY', 'TRACE']);
 
 function spanNameOf(method: string, route?: string): string {
@@ -142,7 +142,7 @@ function methodAttributes(method: string): Readonly<Record<string, string>> {
   return { 'http.request.method': '_OTHER', 'http.request.method_original': method };
 }
 
-/** `failsFrom`: the lowest status that is an error of this side. */
+/** `failsFrom` is the lowest status that counts as an error for this kind of span. */
 function setStatus(span: Span, status: number, failsFrom: number, error: number): void {
   span.setAttribute('http.response.status_code', status);
   if (status < failsFrom) return;

@@ -1,10 +1,10 @@
-/** Finds out once whether this process traces, and makes the middleware: without a provider of tracers nothing is loaded. */
+/** Detects at start-up whether the process has set up OpenTelemetry, and creates the tracing middleware if so. */
 import type { Middleware } from 'koa';
 import type { Logger } from '#http';
 import { type Api, createServerSpans } from './spans.ts';
 
 export interface TracingOptions {
-  /** Of this package, which spans name as their instrumentation. */
+  /** The version of this package, which spans report as their instrumentation scope. */
   readonly version: string;
   readonly logger: Logger;
   /** @default import('@opentelemetry/api'), an optional dependency */
@@ -12,21 +12,21 @@ export interface TracingOptions {
 }
 
 export interface Tracing {
-  /** Makes a span of each request. */
+  /** Creates a span for each request. */
   readonly middleware: Middleware;
-  /** Runs a function for which no instrumentation makes spans. */
+  /** Runs a function while suppressing the spans of other instrumentations. */
   readonly suppressTracing: (run: () => void) => void;
 }
 
 const instrumentationName = 'frontdesk';
 
-/** Undefined when the process has registered no provider of tracers. */
+/** Resolves to undefined if the process has not registered a tracer provider. */
 export async function loadTracing({ version, logger, load = loadApi }: TracingOptions): Promise<Tracing | undefined> {
   let api: Api;
   try {
     api = await load();
   } catch (cause) {
-    if (!isAbsence(cause)) logger.warn({ err: cause }, 'OpenTelemetry cannot be loaded: there are no spans');
+    if (!isAbsence(cause)) logger.warn({ err: cause }, 'OpenTelemetry cannot be loaded, so there are no spans');
     return undefined;
   }
   if (!hasProvider(api)) return undefined;
@@ -38,20 +38,20 @@ function loadApi(): Promise<Api> {
   return import('@opentelemetry/api');
 }
 
-/** Whether this package is missing, and not one that it needs. */
+/** Reports whether the package itself is missing, rather than one of its dependencies. */
 function isAbsence(cause: unknown): boolean {
   const { code, message } = Object(cause) as { code?: unknown; message?: unknown };
   return code === 'ERR_MODULE_NOT_FOUND' && String(message).includes("package '@opentelemetry/api'");
 }
 
-/** Until a provider is registered there is a proxy, which has no delegate. */
+/** Until a provider is registered, OpenTelemetry returns a proxy without a delegate. */
 function hasProvider({ trace }: Api): boolean {
   const provider: object = trace.getTracerProvider();
   if (!('getDelegateTracer' in provider) || typeof provider.getDelegateTracer !== 'function') return true;
   return provider.getDelegateTracer(instrumentationName) !== undefined;
 }
 
-/** The key that the SDK and the instrumentations read (`suppressTracing` of @opentelemetry/core). */
+/** The context key that the SDK and instrumentations check (see `suppressTracing` in @opentelemetry/core). */
 const suppression = 'OpenTelemetry SDK Context Key SUPPRESS_TRACING';
 
 function createSuppression({ context, createContextKey }: Api): Tracing['suppressTracing'] {

@@ -1,4 +1,4 @@
-/** Series of services and mappings: one for each service, and with more than a thousand only those that were used. */
+/** The metrics of services and mappings: merged clusters, and a bounded number of series. */
 import assert from 'node:assert/strict';
 import { createTraffic, durationBoundsMs, type Traffic } from '#gateway';
 import type { ClusterSnapshot } from '#proxy';
@@ -32,7 +32,7 @@ const read = async (families: readonly Family[]): Promise<Series> =>
 describe('the metrics of services', () => {
   const seriesWith = (...clusters: readonly ClusterSnapshot[]) => read(createClusterFamilies(() => clusters));
 
-  it('merge the clusters of one service', async () => {
+  it('merge the clusters of a service', async () => {
     const series = await seriesWith(
       cluster('a', {
         circuit: 'open',
@@ -54,7 +54,7 @@ describe('the metrics of services', () => {
     assert.deepEqual(among(series, 'frontdesk_upstream_address_healthy'), healthy);
   });
 
-  it('are those of used services where there are more than a thousand', async () => {
+  it('cover only used services if there are more than a thousand', async () => {
     const resting = Array.from({ length: 1_000 }, (_, number) => cluster(`service-${number}`, {}));
     assert.equal(Object.keys(await seriesWith(...resting)).length, 3_000);
     const series = await seriesWith(...resting, cluster('busy', { isUsed: true }));
@@ -74,7 +74,7 @@ describe('the metrics of mappings', () => {
     return traffic;
   }
 
-  it('are those of mappings with requests where there are more than a thousand', async () => {
+  it('cover only mappings with requests if there are more than a thousand', async () => {
     const traffic = trafficOf(1_000);
     assert.deepEqual(await mappingsIn(traffic), []);
     traffic.of('route-7')?.count({ status: 200, durationMs: 1, refusedBy: undefined }, 0);

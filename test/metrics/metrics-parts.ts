@@ -1,4 +1,4 @@
-/** The parts of a gateway's metrics before its first request. */
+/** The sources of a gateway's metrics, as they are before its first request. */
 import { createGatewayCounts, createTraffic, durationBoundsMs } from '#gateway';
 import type { MetricsParts } from '#metrics';
 import { createLimitStats } from '#ratelimit';

@@ -1,4 +1,4 @@
-/** The path of the gateway's metrics: to whom they are served, and in what form. */
+/** The metrics endpoint of a gateway: access, methods and content type. */
 import assert from 'node:assert/strict';
 import request from 'supertest';
 import type { Frontdesk } from '../../src/index.ts';
@@ -8,7 +8,7 @@ import { testServers } from '../support/serve.ts';
 
 const path = '/gateway/v0/metrics';
 
-describe('the metrics of a gateway, at their path', () => {
+describe('the metrics endpoint of a gateway', () => {
   const open = desksOf(testServers(after));
   let desk: Frontdesk;
 
@@ -16,12 +16,12 @@ describe('the metrics of a gateway, at their path', () => {
     desk = await open();
   });
 
-  it('are behind the auth service, as the diagnostics are', async () => {
+  it('requires credentials, like the diagnostics', async () => {
     await call(desk, path).expect(401);
     await callAsDemo(desk, path).expect(200);
   });
 
-  /** Of Prometheus 2 and 3, with and without native histograms, and of other clients. */
+  /** Values sent by Prometheus 2 and 3, with and without native histograms, and by other clients. */
   const accepts = [
     'application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1',
     'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1',
@@ -30,7 +30,7 @@ describe('the metrics of a gateway, at their path', () => {
     'text/html,application/xhtml+xml',
     '',
   ];
-  it('are plain text, for every Accept', async () => {
+  it('responds with plain text, whatever the Accept header', async () => {
     for (const accept of accepts) {
       const { text, headers } = await callAsDemo(desk, path).set('Accept', accept).expect(200);
       const expected = ['text/plain; version=0.0.4; charset=utf-8', 'no-store'];
@@ -39,7 +39,7 @@ describe('the metrics of a gateway, at their path', () => {
     }
   });
 
-  it('allow only GET and HEAD, at one path', async () => {
+  it('allows only GET and HEAD, at a single path', async () => {
     const ask = request(desk.app.callback());
     const as = { authorization: `Basic ${btoa('demo:demo')}` };
     const { text, headers } = await ask.head(path).set(as).expect(200);

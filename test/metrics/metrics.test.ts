@@ -1,4 +1,4 @@
-/** The metrics of a running gateway: what requests and changes of the configuration add to them, exactly. */
+/** The metrics of a running gateway: the exact effect of requests and configuration changes. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -27,10 +27,10 @@ const own = (name: string, more: object = {}) => mappingRecord(name, `/${name}`,
 const remote = (name: string, service: string, more: object = {}) =>
   mappingRecord(name, `/${name}`, service, { bypass_auth: true, ...more });
 
-/** JSON is YAML, and each document one line. */
+/** Formats records as YAML. JSON is valid YAML, and keeps each document on one line. */
 const yaml = (...records: readonly object[]) => records.map((record) => JSON.stringify(record)).join('\n---\n');
 
-/** Two an hour for each value of `x-key`. */
+/** Allows two requests per hour for each value of `x-key`. */
 const limits = yaml({
   domain: 'gateway',
   descriptors: [{ key: 'x-key', rate_limit: { unit: 'hour', requests_per_unit: 2 } }],
@@ -68,7 +68,7 @@ describe('the metrics of a desk', () => {
     return { desk, get, write };
   }
 
-  /** A request is counted when its connection is free again, which the client may see first. */
+  /** Waits for the requests to be counted, which may happen after the client has received the response. */
   const settled = (desk: Frontdesk, requests: number) =>
     eventually(async () => {
       const series = await scrape(desk);
@@ -80,7 +80,7 @@ describe('the metrics of a desk', () => {
       return series;
     });
 
-  /** Those of one mapping that are not 0. */
+  /** Returns the non-zero counters of a mapping. */
   function countsOf(series: Series, mapping: string): Series {
     const counted = ['requests_total', 'requests_refused_total', 'upstream_failures_total', 'upstream_retries_total'];
     const entries = Object.entries(series).flatMap(([key, value]) => {
@@ -92,7 +92,7 @@ describe('the metrics of a desk', () => {
     return Object.fromEntries(entries);
   }
 
-  it('count requests by status and refusals, for each mapping', async () => {
+  it('count the requests of each mapping, by status and reason of rejection', async () => {
     const { desk, get } = await setUp([
       own('open', { labels }),
       mappingRecord('guarded', '/guarded', 'own'),
@@ -124,7 +124,7 @@ describe('the metrics of a desk', () => {
     assert.deepEqual(among(series, 'frontdesk_build_info'), { [packageVersion()]: 1 });
   });
 
-  it('count why a service across HTTP gave no answer, and its retries', async () => {
+  it('count the failures of services across HTTP by reason, and retries', async () => {
     const away = await servers.refusing();
     const failing = await startUpstream(servers, (res) => res.writeHead(500).end());
     const rude = await startUpstream(servers, (res) => res.destroy());
@@ -148,13 +148,13 @@ describe('the metrics of a desk', () => {
     assert.deepEqual(countsOf(series, 'silent'), { ...failed, 'upstream_failures_total timeout': 1 });
   });
 
-  it('show requests in flight, open circuit breakers, and clients that have left', async () => {
+  it('show requests in flight, open circuit breakers and disconnected clients', async () => {
     const reached = createSignal();
     const patient = await startUpstream(servers, reached.give);
     const circuit_breakers = { max_requests: 1 };
     const { desk, get } = await setUp([
       remote('full', patient.origin, { circuit_breakers }),
-      // The same service, which another mapping treats differently: its series are one.
+      // Another mapping with a different configuration of the same service. Both share the series of the service.
       remote('roomy', patient.origin),
     ]);
     const { gateway } = await desk.listen();
@@ -179,7 +179,7 @@ describe('the metrics of a desk', () => {
     assert.deepEqual(among(afterwards, 'frontdesk_upstream_circuit_open'), { [patient.origin]: 0 });
   });
 
-  it('show which address of a service is ejected', async () => {
+  it('show ejected addresses of services', async () => {
     const well = await startUpstream(servers);
     const ill = await startUpstream(servers, (res) => res.writeHead(500).end());
     const twins = [well, ill].map(({ port }) => `127.0.0.1:${port}`);
@@ -195,7 +195,7 @@ describe('the metrics of a desk', () => {
     });
   });
 
-  it('have a histogram whose buckets add up, in seconds, of the requests to this desk alone', async () => {
+  it('have a histogram in seconds with consistent buckets, counting only the requests to this desk', async () => {
     const [{ desk, get }, other] = [await setUp([own('a')]), await setUp([own('a')])];
     for (let sent = 0; sent < 3; sent += 1) await get('/a').expect(200);
     const series = await settled(desk, 3);
@@ -218,7 +218,7 @@ describe('the metrics of a desk', () => {
     assert.ok(sum > 0 && sum < 20, String(sum));
   });
 
-  it('show the configuration in force, its errors, and its reloads', async () => {
+  it('show the current configuration, its errors and its reloads', async () => {
     const { desk, get, write } = await setUp([own('a')]);
     await get('/a').expect(200);
     const before = await settled(desk, 1);
@@ -248,7 +248,7 @@ describe('the metrics of a desk', () => {
     assert.ok(!mappings.some((key) => key.endsWith(' a')) && mappings.some((key) => key.endsWith(' b')));
   });
 
-  it('have no series that a client makes up', async () => {
+  it('create no series for values that clients make up', async () => {
     const { desk, get } = await setUp([own('a', { labels }), mappingRecord('guarded', '/guarded', 'own')]);
     const send = async (variant: number) => {
       await get(`/a/${variant}?q=${variant}`, { 'x-key': `${variant}`, 'x-request-id': `${variant}` });
@@ -261,7 +261,7 @@ describe('the metrics of a desk', () => {
     assert.deepEqual(Object.keys(await settled(desk, 33)), before);
   });
 
-  it('show what the process uses', async () => {
+  it('show the resource usage of the process', async () => {
     const { desk } = await setUp([]);
     const series = await scrape(desk);
     for (const name of ['process_cpu_seconds_total', 'process_resident_memory_bytes', 'nodejs_heap_size_used_bytes'])
@@ -271,7 +271,7 @@ describe('the metrics of a desk', () => {
     assert.deepEqual(among(series, 'nodejs_version_info'), { [process.version]: 1 });
   });
 
-  it('leave nothing behind that would keep a process from ending', async () => {
+  it('do not keep the process alive', async () => {
     const published = pathToFileURL(built('index.js'));
     const program = `
       import { createFrontdesk } from ${JSON.stringify(published.href)};
@@ -286,7 +286,7 @@ describe('the metrics of a desk', () => {
     assert.deepEqual(await ended, { code: 0, stdout: '200\n', stderr: '' });
   });
 
-  it('pass the check of promtool', async function () {
+  it('pass `promtool check metrics`', async function () {
     if (!isInstalled('promtool')) this.skip();
     const { desk, get } = await setUp([own('a', { labels }), remote('b', (await startUpstream(servers)).origin)]);
     for (const path of ['/a', '/b', '/nowhere']) await get(path, { 'x-key': 'k' });

@@ -1,4 +1,4 @@
-/** The metrics on the limiter's own HTTP port. */
+/** The metrics of the HTTP interface of the rate-limit service. */
 import assert from 'node:assert/strict';
 import { createRateLimitMetrics } from '#metrics';
 import { createLimiter, createLimitStats } from '#ratelimit';
@@ -6,7 +6,7 @@ import { descriptor, domain, limit, node } from '../support/limits.ts';
 import { seriesOf } from '../support/scrape.ts';
 
 describe('the metrics of the rate-limit service', () => {
-  it('have a series for each limit and sum, failed decisions, and whether the files are in force', async () => {
+  it('include sums for each limit, failed decisions, and the state of the configuration', async () => {
     const stats = createLimitStats();
     const errors = [{}];
     const reloads = { succeeded: 2, failed: 1, lastDurationMs: 0 };
@@ -39,7 +39,7 @@ describe('the metrics of the rate-limit service', () => {
     assert.equal(seriesOf((await metrics.read()).text)['frontdesk_ratelimit_config_current'], 1);
   });
 
-  it('sum limits whose descriptors differ in their values alone, and show no value but of generic_key', async () => {
+  it('merge limits whose descriptors differ only in values, and reveal no values except of generic_key', async () => {
     const stats = createLimitStats();
     const configuration = { errors: () => [], reloads: () => ({ succeeded: 0, failed: 0, lastDurationMs: 0 }) };
     const metrics = createRateLimitMetrics({ stats, configuration });

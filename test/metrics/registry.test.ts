@@ -1,4 +1,4 @@
-/** Rows as Prometheus text: a parser reads back every label and number. */
+/** The Prometheus text format of metrics, read back by a parser. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { createMetricsOf, type Family } from '../../src/metrics/registry.ts';
@@ -13,7 +13,7 @@ const family = (samples: Family['samples'], more: Partial<Family> = {}): Family 
 const textOf = async (...families: readonly Family[]) => (await createMetricsOf(families).read()).text;
 
 describe('the metrics registry', () => {
-  it('keeps every label and every number, also quotes, backslashes and line breaks', async () => {
+  it('preserves every label and number, including quotes, backslashes and line breaks', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.oneof(fc.string({ unit: anyCharacter }), fc.constant('a"b\\c\nd')),
@@ -27,13 +27,13 @@ describe('the metrics registry', () => {
     );
   });
 
-  it('lets other work run between two metrics', async () => {
+  it('yields to other work between metrics', async () => {
     let isOver = false;
     const reading = textOf(...Array.from({ length: 20 }, (_, index) => family(() => [], { name: `n${index}` })));
     void reading.then(() => {
       isOver = true;
     });
-    // The first read loads the library; this turn comes in between.
+    // The first read loads the library. This check runs in between.
     await createMetricsOf([family(() => [])]).read();
     await new Promise(setImmediate);
     assert.equal(isOver, false);

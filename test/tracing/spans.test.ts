@@ -1,4 +1,4 @@
-/** The spans of a gateway, as an exporter of OpenTelemetry gets them. */
+/** The spans of a gateway, as an OpenTelemetry exporter receives them. */
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { connect } from 'node:net';
@@ -42,7 +42,7 @@ describe('spans', () => {
   const exporter = new InMemorySpanExporter();
   const log: LogLine[] = [];
 
-  /** As a user sets up OpenTelemetry, once in a process. */
+  /** Sets up OpenTelemetry like a user does, once per process. */
   function instrument(sampler?: Sampler): void {
     const spanProcessors = [new SimpleSpanProcessor(exporter)];
     context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
@@ -104,7 +104,7 @@ describe('spans', () => {
   const server = ({ kind }: ReadableSpan) => kind === SpanKind.SERVER;
   const client = ({ kind }: ReadableSpan) => kind === SpanKind.CLIENT;
 
-  /** Waits for the only such span: a client may have the response before the server ends the span. */
+  /** Waits for the only matching span, because the client may receive the response before the server ends the span. */
   async function ended(wanted: (span: ReadableSpan) => boolean = server): Promise<ReadableSpan> {
     for (;;) {
       const [found, ...more] = exporter.getFinishedSpans().filter(wanted);
@@ -114,7 +114,7 @@ describe('spans', () => {
     }
   }
 
-  /** Trace id, parent id and flags that a service received. */
+  /** Returns the trace id, parent id and flags that a service received. */
   const receivedBy = ({ headers }: Upstream['reached'][number]) => String(headers['traceparent']).split('-').slice(1);
 
   describe('of a request', () => {
@@ -153,7 +153,7 @@ describe('spans', () => {
       assert.equal(upstream.only().names.filter((name) => name.startsWith('trace')).length, 2);
     });
 
-    it('begin a new trace, with the id in the log, when the headers have no valid one', async () => {
+    it('start a new trace, with its id in the log, if the headers have no valid one', async () => {
       const { url, upstream } = await setUp();
       await request(url).get('/far').set('traceparent', traceparent.toUpperCase()).expect(200);
       const span = await ended();
@@ -167,7 +167,7 @@ describe('spans', () => {
       );
     });
 
-    it('have no name or method that a client makes up', async () => {
+    it('have no names or methods that clients make up', async () => {
       const { port } = await setUp();
       await sendRaw(port, rawRequest('PROPFIND /far/1'));
       const { name, attributes } = await ended();
@@ -189,7 +189,7 @@ describe('spans', () => {
         assert.equal(name, ['GET', route].filter(Boolean).join(' '));
         assert.deepEqual([route, ...events.map((event) => event.attributes?.['exception.type'])], expected);
         for (const event of events) assert.equal(event.name, 'exception');
-        // The client gets no message of an exception; the span has it.
+        // Only the span has the message of an exception, not the response.
         if (path === '/near/broken') assert.match(String(events[0]?.attributes?.['exception.message']), secret);
       });
     }
@@ -202,7 +202,7 @@ describe('spans', () => {
     check('/closed', 503, ['/closed', 'ECONNREFUSED']);
     check('/near/broken', 500, ['/near', 'TypeError']);
 
-    it('end when the client leaves before the response', async () => {
+    it('end when the client disconnects before the response', async () => {
       const waits = await servers.http(() => socket.destroy());
       const { port } = await setUp({ config: { records: [mappingRecord('far', '/far', bare(waits))] } });
       const socket = connect(port, '127.0.0.1').on('error', () => {});
@@ -212,7 +212,7 @@ describe('spans', () => {
       assert.equal(status.code, SpanStatusCode.UNSET);
     });
 
-    it('are active in a service of this process, also after it has waited, each in its own request', async () => {
+    it('are active in a service of this process, even after an await, each in its own request', async () => {
       const { url } = await setUp();
       const indexes = [...Array(4).keys()];
       await Promise.all(indexes.map((index) => request(url).get(`/near/${index}`).expect(200, 'here')));
@@ -224,14 +224,14 @@ describe('spans', () => {
       assert.deepEqual(exporter.getFinishedSpans().filter(client), []);
     });
 
-    it('are sent to the auth service as the parent', async () => {
+    it('are passed to the auth service as the parent', async () => {
       const { url, asked } = await setUp();
       await request(url).get('/guarded').auth('ann', 'secret').set({ traceparent }).expect(200);
       const { spanId } = (await ended()).spanContext();
       assert.deepEqual(receivedBy(asked.only()), [traceId, spanId, '01']);
     });
 
-    it('are made by the listener of the auth service as well', async () => {
+    it('are also created by the listener of the auth service', async () => {
       const desk = await open({ only: ['auth'], config: './config' });
       const { auth } = await desk.listen();
       await request(auth?.url ?? '')
@@ -270,7 +270,7 @@ describe('spans', () => {
       assert.equal(events[0]?.name, 'exception');
     });
 
-    it('end also when the request may not be sent', async () => {
+    it('end even if the request may not be sent', async () => {
       const { url, upstream } = await setUp();
       await request(url).get('/far').set('Via', Array(5).fill('1.1 frontdesk').join(', ')).expect(508);
       assert.equal((await ended(client)).status.code, SpanStatusCode.ERROR);
@@ -281,7 +281,7 @@ describe('spans', () => {
   describe('in a host app', () => {
     beforeEach(() => instrument());
 
-    it('are children of the span that is active there, not of the one in the headers', async () => {
+    it('are children of the active span of the host app rather than of the one in the headers', async () => {
       const { desk, upstream } = await setUp();
       const host = new Koa();
       host.use((_ctx, next) =>
@@ -301,7 +301,7 @@ describe('spans', () => {
       assert.equal(receivedBy(upstream.only())[0], outer.spanContext().traceId);
     });
 
-    it('are children of the span in the headers where no span is active', async () => {
+    it('are children of the span in the headers if no span is active', async () => {
       const { desk } = await setUp();
       const host = new Koa().use(mount('/travel', desk.middleware));
       await request(host.callback()).get('/travel/far/1').set({ traceparent }).expect(200);
@@ -310,7 +310,7 @@ describe('spans', () => {
     });
   });
 
-  it('are not made when the sampler drops them, and the trace continues', async () => {
+  it('are not exported if the sampler drops them, but the trace continues', async () => {
     instrument(new ParentBasedSampler({ root: new AlwaysOffSampler() }));
     const { url, upstream } = await setUp();
     await request(url).get('/far').expect(200);
@@ -322,7 +322,7 @@ describe('spans', () => {
     assert.equal(span.spanContext().traceId, traceId);
   });
 
-  it('keep what the sampler adds to tracestate', async () => {
+  it('keep additions of the sampler to tracestate', async () => {
     const traceState = createTraceState('ot=th:8');
     instrument({ shouldSample: () => ({ decision: 2, traceState }), toString: () => 'adding' });
     const { url, upstream } = await setUp();
@@ -330,7 +330,7 @@ describe('spans', () => {
     assert.equal(upstream.only().headers['tracestate'], 'ot=th:8');
   });
 
-  it('are made without a context manager, and are then active nowhere', async () => {
+  it('are created even without a context manager', async () => {
     trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }));
     const { url, upstream } = await setUp();
     await request(url).get('/far').set({ traceparent }).expect(200);
@@ -340,7 +340,7 @@ describe('spans', () => {
     assert.equal(receivedBy(upstream.only())[1], call.spanContext().spanId);
   });
 
-  it('are not made by a tracer that is off; services still receive ids', async () => {
+  it('are not created by a disabled tracer, but services still receive ids', async () => {
     trace.setGlobalTracerProvider(new ProxyTracerProvider());
     const { url, upstream } = await setUp();
     await request(url).get('/far').expect(200);
@@ -351,7 +351,7 @@ describe('spans', () => {
     assert.notEqual(parent, parentId);
   });
 
-  it('are not made by a provider that is registered after the start', async () => {
+  it('are not created by a provider that is registered after start-up', async () => {
     const { url, upstream } = await setUp();
     instrument();
     await request(url).get('/far').set({ traceparent }).expect(200);
@@ -361,7 +361,7 @@ describe('spans', () => {
     assert.deepEqual(exporter.getFinishedSpans(), []);
   });
 
-  it('are sent to services without a second traceparent, although an instrumentation of the HTTP client would add one', async () => {
+  it('are sent to services in a single traceparent, even with an instrumentation of the HTTP client', async () => {
     instrument();
     const seen: unknown[] = [];
     const instrumentation = (message: unknown) => {
@@ -382,7 +382,7 @@ describe('spans', () => {
     assert.ok(exporter.getFinishedSpans().every(({ name }) => name !== 'outgoing'));
   });
 
-  it('need no propagator, and use none', async () => {
+  it('use no propagator', async () => {
     instrument();
     const refuse = () => assert.fail('asked');
     propagation.setGlobalPropagator({ inject: refuse, extract: refuse, fields: () => [] });

@@ -1,4 +1,4 @@
-/** Whether this process traces, found out once at the start. */
+/** Detection of an OpenTelemetry set-up at start-up. */
 import assert from 'node:assert/strict';
 import * as otel from '@opentelemetry/api';
 import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
@@ -14,18 +14,18 @@ describe('loadTracing', () => {
 
   afterEach(() => otel.trace.disable());
 
-  it('returns undefined without a provider, and logs nothing', async () => {
+  it('returns undefined and logs nothing without a provider', async () => {
     assert.deepEqual(await load(), { tracing: undefined, log: [] });
   });
 
-  it('returns a middleware with a provider', async () => {
+  it('returns a middleware if there is a provider', async () => {
     otel.trace.setGlobalTracerProvider(new BasicTracerProvider());
     const { tracing, log } = await load();
     assert.equal(tracing?.middleware.name, 'serverSpan');
     assert.deepEqual(log, []);
   });
 
-  it('finds a provider that was registered with another copy of the package', async () => {
+  it('detects a provider that was registered with another copy of the package', async () => {
     const { trace } = otel;
     const own = new BasicTracerProvider();
     const foreign = { ...otel, trace: Object.assign(Object.create(trace), { getTracerProvider: () => own }) };
@@ -33,7 +33,7 @@ describe('loadTracing', () => {
     assert.notEqual(tracing, undefined);
   });
 
-  it('starts no span to find out', async () => {
+  it('starts no span for the detection', async () => {
     const started: unknown[] = [];
     const onStart = (span: unknown) => void started.push(span);
     const nothing = { onEnd() {}, forceFlush: async () => {}, shutdown: async () => {} };
@@ -42,23 +42,23 @@ describe('loadTracing', () => {
     assert.deepEqual(started, []);
   });
 
-  it('logs nothing when the package is not installed', async () => {
+  it('logs nothing if the package is not installed', async () => {
     const missing = await load({ load: () => import(absent('@opentelemetry/api')) });
     assert.deepEqual(missing, { tracing: undefined, log: [] });
   });
 
-  it('logs a package that is installed and cannot be loaded', async () => {
+  it('logs a warning if the package is installed but cannot be loaded', async () => {
     for (const cause of [new SyntaxError('half a file'), await thrownBy(() => import(absent('something-else')))]) {
       const { tracing, log } = await load({ load: () => Promise.reject(cause) });
       assert.equal(tracing, undefined);
       assert.deepEqual(log, [
-        { level: 'warn', fields: { err: cause }, message: 'OpenTelemetry cannot be loaded: there are no spans' },
+        { level: 'warn', fields: { err: cause }, message: 'OpenTelemetry cannot be loaded, so there are no spans' },
       ]);
     }
   });
 });
 
-/** A module that throws the error of Node for a missing package. */
+/** Returns the URL of a module that throws Node's error for a missing package. */
 function absent(name: string): string {
   return `data:text/javascript,${encodeURIComponent(nodeError(name))}`;
 }
