@@ -269,27 +269,27 @@ function retriesContract(worldOf: () => World, urlOf: () => string): void {
     });
     const ask = async (
       hotelId: string,
-      asked: IdempotentRequest,
+      idempotent: IdempotentRequest,
       more: Partial<NewRequest> = {},
       { hotels } = worldOf(),
     ) => {
-      const { response, isReplayed } = await hotels.create(requestFor(hotelId, more), asked, ({ id }) => ({ id }));
+      const { response, isReplayed } = await hotels.create(requestFor(hotelId, more), idempotent, ({ id }) => ({ id }));
       return { id: response.id, isReplayed };
     };
 
     it('counts as a new request for another user or another URL', async () => {
       const hotelId = await worldOf().addHotel({ name: 'double', units: 5 });
-      const asked = newRequest();
-      const scopes = [asked.scope, ['bob', ...asked.scope.slice(1)], ['ann', 'POST', '/v1/cars/bookings/']];
-      for (const scope of scopes) assert.equal((await ask(hotelId, { ...asked, scope })).isReplayed, false);
+      const idempotent = newRequest();
+      const scopes = [idempotent.scope, ['bob', ...idempotent.scope.slice(1)], ['ann', 'POST', '/v1/cars/bookings/']];
+      for (const scope of scopes) assert.equal((await ask(hotelId, { ...idempotent, scope })).isReplayed, false);
     });
 
     it('books once if it arrives 32 times concurrently, at two servers', async () => {
       const hotelId = await worldOf().addHotel({ name: 'double', units: 32 });
       const other = await openWorld(urlOf());
-      const asked = newRequest();
+      const idempotent = newRequest();
       const outcomes = await Promise.allSettled(
-        Array.from({ length: 32 }, (_, client) => ask(hotelId, asked, {}, client % 2 === 0 ? worldOf() : other)),
+        Array.from({ length: 32 }, (_, client) => ask(hotelId, idempotent, {}, client % 2 === 0 ? worldOf() : other)),
       );
       await other.database.close();
       const succeeded = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
@@ -298,19 +298,19 @@ function retriesContract(worldOf: () => World, urlOf: () => string): void {
       for (const one of outcomes) if (one.status === 'rejected') assert.equal(one.reason.slug, 'idempotency-running');
       assert.ok(succeeded.length < outcomes.length, 'no request was rejected because another was running');
       assert.equal(await countBookings(worldOf().database, hotelId), 1);
-      assert.equal((await ask(hotelId, asked)).isReplayed, true);
+      assert.equal((await ask(hotelId, idempotent)).isReplayed, true);
     });
 
     it('counts as a new request after a day, and new requests delete old responses', async () => {
       const { addHotel, time, database } = worldOf();
       const hotelId = await addHotel({ name: 'double', units: 99 });
-      const asked = newRequest();
-      const { id } = await ask(hotelId, asked);
+      const idempotent = newRequest();
+      const { id } = await ask(hotelId, idempotent);
       for (let count = 0; count < 30; count += 1) await ask(hotelId, newRequest());
       time.nowMs += dayMs - 1;
-      assert.equal((await ask(hotelId, asked)).id, id);
+      assert.equal((await ask(hotelId, idempotent)).id, id);
       time.nowMs += 1;
-      assert.notEqual((await ask(hotelId, asked)).id, id);
+      assert.notEqual((await ask(hotelId, idempotent)).id, id);
       for (let count = 0; count < 40; count += 1) await ask(hotelId, newRequest(), { stay: nights(20 + count) });
       const cutoff = new Date(time.nowMs - dayMs).toISOString();
       const old = database.kysely.selectFrom('answers').select('id').where('created_at', '<=', cutoff);

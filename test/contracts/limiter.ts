@@ -153,10 +153,10 @@ export function limiterContract(
       it('uses the limit and the hits that a descriptor overrides', async () => {
         const own = { requestsPerUnit: 5, unit: 'day' as const };
         const descriptors = [{ ...descriptor('tier=gold'), limit: own, hitsAddend: 3 }];
-        const asked = () => opened.limiter.shouldRateLimit({ domain: 'shop', descriptors });
-        const [status] = (await asked()).statuses;
+        const send = () => opened.limiter.shouldRateLimit({ domain: 'shop', descriptors });
+        const [status] = (await send()).statuses;
         assert.deepEqual([status?.limitRemaining, status?.currentLimit?.unit], [2, 'day']);
-        assert.equal((await asked()).overallCode, 'OVER_LIMIT');
+        assert.equal((await send()).overallCode, 'OVER_LIMIT');
         const none = [{ ...descriptor('tier=gold'), hitsAddend: 0 }];
         const unhit = await opened.limiter.shouldRateLimit({ domain: 'shop', descriptors: none });
         assert.equal(unhit.statuses[0]?.limitRemaining, 3);

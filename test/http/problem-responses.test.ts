@@ -31,7 +31,7 @@ describe('createProblemResponses', () => {
     lines = [];
   });
 
-  /** An app that throws `thrown` below everything, and logs to `lines`. */
+  /** An app whose innermost middleware throws `thrown`, and that logs to `lines`. */
   function throwing(thrown: unknown, { outside = [], inside = [], ...options }: Setup = {}) {
     const at = (level: string) => (fields: object) => void lines.push({ level, fields: { ...fields } });
     const logger: Logger = { info: at('info'), warn: at('warn'), error: at('error') };
@@ -54,8 +54,8 @@ describe('createProblemResponses', () => {
 
     function check(accept: string, type: string, expected: string | RegExp) {
       it(`as ${type} for Accept: ${accept}`, async () => {
-        const answer = get(thrown).set('Accept', accept).buffer(true).expect(404);
-        const { headers, text } = await answer.expect('Content-Type', type);
+        const response = get(thrown).set('Accept', accept).buffer(true).expect(404);
+        const { headers, text } = await response.expect('Content-Type', type);
         if (typeof expected === 'string') assert.equal(text, expected);
         else assert.match(text, expected);
         assert.equal(headers['content-length'], String(Buffer.byteLength(text)));
@@ -69,7 +69,7 @@ describe('createProblemResponses', () => {
     check('text/html,*/*;q=0.8', 'text/html; charset=utf-8', /<h1>404: Not Found<\/h1>.*no hotel &#60;x&#62;\./s);
     check('application/yaml', 'application/yaml', yaml);
 
-    it('as a page that says what happened, what to do, and the id to report', async () => {
+    it('as a page that says what happened, what to do, and which id to report', async () => {
       const page = async (thrown: unknown) =>
         (await get(thrown).set({ Accept: 'text/html', 'X-Request-Id': 'one<' })).text;
       const errors = [{ parameter: 'limit', detail: 'is <no> number' }];
@@ -85,21 +85,21 @@ describe('createProblemResponses', () => {
       const places = order.map((part) => text.indexOf(part));
       assert.deepEqual([places.includes(-1), places], [false, places.toSorted((one, other) => one - other)]);
       assert.ok(text.includes('<dt>alternatives</dt>') && text.includes('&#60;a&#62;'));
-      assert.doesNotMatch(await page(problem('access-denied', { status: 404 })), /What to do|refused/);
+      assert.doesNotMatch(await page(problem('access-denied', { status: 404 })), /What to do|denied/);
     });
 
-    it('for HEAD with the headers only', async () => {
+    it('with only the headers for HEAD', async () => {
       const { headers, text } = await request(throwing(thrown)).head('/').expect(404);
       assert.deepEqual([headers['content-length'], text], [String(json.length), undefined]);
     });
   });
 
-  describe('with pages about problems', () => {
+  describe('with problem pages', () => {
     const problemPagesPath = '/help/problems/';
     const ask = async (thrown: unknown, accept: string) =>
       (await get(thrown, { problemPagesPath }).set({ Accept: accept, Host: 'desk.test' }).expect(404)).text;
 
-    it('sends no info_url for a status that an auth service chose, since the page describes another', async () => {
+    it('sends no info_url for a status that an auth service chose, because the page describes another one', async () => {
       const body = JSON.parse(await ask(problem('access-denied', { status: 404 }), 'application/problem+json'));
       assert.deepEqual(body, { type: 'about:blank', title: 'Not Found', status: 404, ...notFound });
     });
@@ -131,11 +131,11 @@ describe('createProblemResponses', () => {
       .expect(429, { code: 429, message: '429: Too Many Requests', detail: 'Slowly, please.' });
   });
 
-  it('sends a number as a header, and neither one that is undefined nor those of another body', async () => {
+  it('sends a numeric header, but neither undefined ones nor those that describe another body', async () => {
     const headers = { 'Retry-After': 3, 'X-A': undefined, Trailer: 'X-B', 'Transfer-Encoding': 'gzip' };
     const slow = Object.assign(new Error('Slowly.'), { status: 429, expose: true, headers });
-    const answer = get(slow).expect('Retry-After', '3');
-    const { headers: sent } = await answer.expect(429, {
+    const response = get(slow).expect('Retry-After', '3');
+    const { headers: sent } = await response.expect(429, {
       code: 429,
       message: '429: Too Many Requests',
       detail: 'Slowly.',
@@ -164,14 +164,14 @@ describe('createProblemResponses', () => {
     };
     const kept = { 'RateLimit-Policy': '"default";q=10;w=60', 'X-Mine': 'kept' };
 
-    it('removes the headers that described that response, and keeps the others', async () => {
+    it('removes the headers that describe that response and keeps the others', async () => {
       const prepared: Middleware = (ctx, next) => {
         ctx.set({ ...stale, ...replaced, ...kept, Vary: 'Origin' });
         ctx.status = 201;
         return next();
       };
-      const answer = get(problem('not-found'), { inside: [prepared] }).set('X-Request-Id', 'one');
-      const { headers } = await answer.expect(404, notFound);
+      const response = get(problem('not-found'), { inside: [prepared] }).set('X-Request-Id', 'one');
+      const { headers } = await response.expect(404, notFound);
       for (const name of Object.keys(stale)) assert.equal(headers[name.toLowerCase()], undefined, name);
       for (const [name, value] of Object.entries({
         ...kept,
@@ -194,7 +194,7 @@ describe('createProblemResponses', () => {
       assert.ok(stream.destroyed);
     });
 
-    it('answers for a handler that set ctx.respond to false and did not begin', async () => {
+    it('responds for a handler that set ctx.respond to false but sent nothing', async () => {
       const bypassing: Middleware = (ctx, next) => {
         ctx.respond = false;
         return next();
@@ -206,13 +206,13 @@ describe('createProblemResponses', () => {
   for (const place of ['outside', 'inside'] as const)
     it(`keeps the headers of @koa/cors when it runs ${place}`, async () => {
       const allowOrigin = cors({ origin: (ctx) => ctx.get('Origin') });
-      const answer = get(problem('not-found'), { [place]: [allowOrigin] }).set('Origin', 'https://shop.example');
-      const { headers } = await answer.expect(404, notFound);
+      const response = get(problem('not-found'), { [place]: [allowOrigin] }).set('Origin', 'https://shop.example');
+      const { headers } = await response.expect(404, notFound);
       assert.equal(headers['access-control-allow-origin'], 'https://shop.example');
       assert.deepEqual(String(headers['vary']).split(', ').sort(), ['Accept', 'Origin']);
     });
 
-  it('adds the Vary of a problem to the one of the response', async () => {
+  it('appends the Vary of a problem to that of the response', async () => {
     const negotiated: Middleware = (ctx, next) => {
       ctx.vary('Accept-Encoding');
       return next();
@@ -226,7 +226,7 @@ describe('createProblemResponses', () => {
     const broken = new TypeError('the password is secret', { cause: new Error('connect 10.1.2.3: refused') });
 
     for (const accept of ['application/json', 'application/problem+json', 'text/html', 'application/yaml'])
-      it(`shows nothing of it to the client: ${accept}`, async () => {
+      it(`reveals nothing about it to the client: ${accept}`, async () => {
         const { text } = await get(broken).set('Accept', accept).buffer(true).expect(500);
         assert.match(text, /500/);
         assert.doesNotMatch(text, /secret|TypeError|10\.1\.2\.3|src\//);
@@ -242,7 +242,7 @@ describe('createProblemResponses', () => {
     });
 
     for (const thrown of ['a string', null, undefined, 42, { status: 404 }])
-      it(`answers 500 and logs a line for a thrown value that is no error: ${JSON.stringify(thrown)}`, async () => {
+      it(`responds with 500 and logs a line for a thrown value that is not an error: ${JSON.stringify(thrown)}`, async () => {
         await get(thrown).expect(500, internal);
         assert.equal(lines.length, 1);
       });
@@ -253,24 +253,24 @@ describe('createProblemResponses', () => {
       throw new Error('secret');
     };
     const unreadable: Readonly<Record<string, () => unknown>> = {
-      'with a name of a header that HTTP cannot carry': () => exposed(400, { headers: { 'x y': 'a' } }),
+      'with an invalid header name': () => exposed(400, { headers: { 'x y': 'a' } }),
       'with a line break in a header': () => exposed(400, { headers: { 'X-A': 'a\r\nSet-Cookie: b=c' } }),
       'with a symbol as a header': () => exposed(400, { headers: { 'X-A': Symbol('secret') } }),
       'with an object as a header': () => exposed(400, { headers: { 'X-A': [Object.create(null)] } }),
-      'with a status that is no whole number': () => exposed(404.5, {}),
-      'with a message that is no text': () => exposed(400, { message: 5n }),
+      'with a status that is not a whole number': () => exposed(404.5, {}),
+      'with a message that is not a string': () => exposed(400, { message: 5n }),
       'with a property that throws': () =>
         Object.defineProperty(exposed(400, {}), 'x', { enumerable: true, get: throws }),
-      'that is a problem with a header that HTTP cannot carry': () =>
-        problem('not-found', { headers: { 'X-A': 'a\n' } }),
-      'that is a problem with a status that is none': () => problem('not-found', { status: 4040 }),
-      'that is a problem with what JSON cannot hold': () => problem('not-found', { extension: { id: 5n } }),
+      'that is a problem with an invalid header': () => problem('not-found', { headers: { 'X-A': 'a\n' } }),
+      'that is a problem with an invalid status': () => problem('not-found', { status: 4040 }),
+      'that is a problem with a value that JSON cannot represent': () =>
+        problem('not-found', { extension: { id: 5n } }),
       'that is frozen': () => Object.freeze(new Error('secret')),
       'that is a Proxy whose traps throw': () => new Proxy(broken, { get: throws, getPrototypeOf: throws }),
       'that is an object without a prototype': () => Object.create(null),
     };
     for (const [what, make] of Object.entries(unreadable))
-      it(`answers with the error body, and logs what a logger can read, for an error ${what}`, async () => {
+      it(`responds with the error body and logs a readable error for an error ${what}`, async () => {
         const logged: string[] = [];
         const logger = pino({}, { write: (line) => void logged.push(line) });
         const { headers } = await get(make(), { logger }).expect(500, internal);
@@ -281,7 +281,7 @@ describe('createProblemResponses', () => {
       });
 
     for (const thrown of [broken, 'a string'])
-      it(`emits the error event of the app when there is no logger: ${thrown}`, async () => {
+      it(`emits the error event of the app without a logger: ${thrown}`, async () => {
         const emitted: unknown[] = [];
         const app = new Koa().on('error', (error) => emitted.push(error));
         const inner = new Koa().use(createProblemResponses()).use(() => {
@@ -295,7 +295,7 @@ describe('createProblemResponses', () => {
       });
   });
 
-  it('logs a warning with the cause of a problem above 499, and nothing for a fault of the client', async () => {
+  it('logs a warning with the cause for a problem above 499, and nothing for a client error', async () => {
     const cause = new Error('refused');
     await get(problem('upstream-unavailable', { cause })).expect(503);
     await get(problem('not-found', { cause })).expect(404);
@@ -305,14 +305,14 @@ describe('createProblemResponses', () => {
     );
   });
 
-  it('breaks the connection when the response has begun, and appends nothing', async () => {
-    const begun: Middleware = (ctx, next) => {
+  it('closes the connection if the response has begun, without appending anything', async () => {
+    const started: Middleware = (ctx, next) => {
       ctx.respond = false;
       ctx.res.writeHead(200, { 'Content-Length': '100' });
       ctx.res.write('half');
       return next();
     };
-    await withServer({ handler: throwing(new Error('broken'), { inside: [begun] }) }, async ({ send }) => {
+    await withServer({ handler: throwing(new Error('broken'), { inside: [started] }) }, async ({ send }) => {
       const response = await send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
       assert.ok(response === '' || response.endsWith('\r\n\r\nhalf'), response);
     });

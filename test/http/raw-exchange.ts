@@ -1,4 +1,4 @@
-/** An exchange on a bare socket, for the requests that no HTTP client would send. */
+/** A server and raw sockets, for requests that no HTTP client would send. */
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 
@@ -9,7 +9,7 @@ export interface RawServer {
   readonly send: (text: string) => Promise<string>;
 }
 
-/** Runs `use` against a server on a free port and closes it in any case. */
+/** Calls `use` with a server on a free port, and always closes the server. */
 export async function withServer(
   { handler, options = {} }: { handler: RequestListener; options?: ServerOptions },
   use: (raw: RawServer) => Promise<void>,
@@ -32,6 +32,7 @@ export async function withServer(
   }
 }
 
+/** Collects everything that the socket receives until it closes. */
 export function everything(socket: Socket): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = '';

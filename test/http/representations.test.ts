@@ -26,7 +26,7 @@ describe('choose', () => {
       ...[`${json};charset="utf-8"`, `${json};version=2`, `${json};q=0.5;charset=utf-8`],
       ...['garbage', `${json};q=abc`, ';;;,,,', 'application', '/'],
       ...['text/html;q=0.5, application/json', 'image/png, */*;q=0.1', `${problemJson}, application/json`],
-      // Java's HttpURLConnection
+      // Sent by Java's HttpURLConnection.
       'text/plain, image/gif, image/jpeg, *; q=.2, */*; q=.2',
     ],
     [yaml]: [
@@ -38,10 +38,10 @@ describe('choose', () => {
   for (const [type, accepts] of Object.entries(rows))
     it(`returns ${type} for Accept: ${accepts.map((accept) => accept ?? '(absent)').join(' | ')}`, () => {
       for (const accept of accepts) assert.equal(choose(accept).type, type, accept);
-      for (const accept of accepts) assert.equal(choose(accept).type, type, `${accept}, remembered`);
+      for (const accept of accepts) assert.equal(choose(accept).type, type, `${accept}, cached`);
     });
 
-  it('takes a header of more than 1,024 characters as one that accepts everything', () => {
+  it('treats a header of more than 1,024 characters as accepting everything', () => {
     const header = (length: number) => `text/html;q=0.1,${'image/png,'.repeat(length)}`.slice(0, length);
     assert.equal(choose(header(1024)).type, 'text/html');
     assert.equal(choose(header(1025)).type, json);
@@ -49,7 +49,7 @@ describe('choose', () => {
   });
 
   for (const accept of ['image/png', problemJson, 'application/vnd.api+json', '*/*;q=0', `${json};q=0`])
-    it(`refuses Accept: ${accept} and lists the available types`, () => {
+    it(`rejects Accept: ${accept} and lists the available types`, () => {
       const detail = 'This resource is available as application/json, application/yaml, text/html.';
       assert.throws(() => choose(accept), { slug: 'not-acceptable', detail });
     });
@@ -71,13 +71,13 @@ describe('choose', () => {
   });
 });
 
-describe('remembered choices', () => {
-  /** A formatter that counts how often negotiation asks for its type. */
-  function counted() {
-    let asked = 0;
+describe('cached choices', () => {
+  /** Returns a function that says whether an `Accept` header leads to a new negotiation. */
+  function createProbe() {
+    let reads = 0;
     const formatter: Formatter = {
       get type() {
-        asked += 1;
+        reads += 1;
         return 'text/csv';
       },
       contentType: 'text/csv',
@@ -86,26 +86,26 @@ describe('remembered choices', () => {
     };
     const { choose } = createRepresentations([formatter]);
     return (accept: string) => {
-      const before = asked;
+      const before = reads;
       choose(accept);
-      return asked > before;
+      return reads > before;
     };
   }
 
-  it('negotiate once for each header', () => {
-    const negotiates = counted();
+  it('are negotiated once for each header', () => {
+    const negotiates = createProbe();
     assert.deepEqual([negotiates('text/csv'), negotiates('text/csv'), negotiates('text/*')], [true, false, true]);
   });
 
-  it('are dropped, the oldest first, when clients send many headers', () => {
-    const negotiates = counted();
+  it('are evicted, the oldest first, when clients send many different headers', () => {
+    const negotiates = createProbe();
     negotiates('text/csv');
     for (let index = 0; index < 1000; index += 1) negotiates(`text/csv, a/b${index}`);
     assert.deepEqual([negotiates('text/csv'), negotiates('text/csv, a/b999')], [true, false]);
   });
 
-  it('do not include headers of unusual length', () => {
-    const negotiates = counted();
+  it('do not include unusually long headers', () => {
+    const negotiates = createProbe();
     const long = `text/csv${', a/b'.repeat(150)}`;
     assert.deepEqual([negotiates(long), negotiates(long)], [true, true]);
   });
@@ -132,7 +132,7 @@ describe('chooseForError', () => {
 describe('createRepresentations', () => {
   const csv: Formatter = { type: 'text/csv', contentType: 'text/csv', tag: 'csv', format: () => '' };
 
-  it('uses the first of the given formatters as the default', () => {
+  it('uses the first formatter as the default', () => {
     const { choose, chooseForError, types } = createRepresentations([csv, ...builtInFormatters]);
     assert.deepEqual(types, ['text/csv', json, yaml, html]);
     assert.equal(choose(undefined), csv);
@@ -140,14 +140,14 @@ describe('createRepresentations', () => {
     assert.equal(chooseForError('image/png'), csv);
   });
 
-  it('refuses a list from which no normal response could be made', () => {
+  it('rejects a list without a formatter for normal responses', () => {
     for (const formatters of [[], [problemJsonFormatter]])
       assert.throws(() => createRepresentations(formatters), TypeError);
   });
 });
 
 describe('built-in formatters', () => {
-  it('write any plain value in YAML as in JSON', () => {
+  it('write YAML that parses to the same value as JSON', () => {
     const parts = ['null', 'true', '1', '0x1', '2020-01-01', 'a', '- ', ': ', '#', '\n', 'é', '😀', ' ', '@', '`', '|'];
     const more = ['>', '%', '!', '&a', '*a', '"', "'", '\\', '{', '[', ',', '~', '\t', '?'];
     const text = fc.array(fc.constantFrom(...parts, ...more), { maxLength: 5 }).map((some) => some.join(''));
@@ -161,12 +161,12 @@ describe('built-in formatters', () => {
     );
   });
 
-  it('write a repeated value twice, since not every YAML reader knows aliases', () => {
+  it('write a repeated value twice, because not every YAML parser supports aliases', () => {
     const user = { name: 'demo' };
     assert.equal(yamlFormatter.format({ from: user, to: user }, ''), 'from:\n  name: demo\nto:\n  name: demo\n');
   });
 
-  it('write an error by RFC 9457, with every member of the plain body, and the page of a problem as its type', () => {
+  it('write an error as RFC 9457 with all members of the plain body, and the problem page as its type', () => {
     const errors = [{ parameter: 'limit', detail: 'is not a number' }];
     const plain = { code: 404, message: '404: Not Found', detail: 'There is no such hotel.', errors };
     const withPage = { ...plain, info_url: 'https://desk.test/problems/not-found' };
@@ -180,7 +180,7 @@ describe('built-in formatters', () => {
     check(withPage, { type: withPage.info_url, title: 'No such thing' });
   });
 
-  it('can have another HTML page, in the same position', () => {
+  it('can be combined with a custom HTML page, in the same position', () => {
     const headers = { 'Content-Security-Policy': "default-src 'self'" };
     const formatters = withHtmlPage((_value, title) => `<${title}>`, headers);
     assert.deepEqual(formatters.slice(0, -1), builtInFormatters.slice(0, -1));

@@ -21,7 +21,7 @@ function handlerOf({ version, value = hotel, before = (_ctx, next) => next() }: 
 
 describe('represent', () => {
   for (const version of ['v3', undefined])
-    it(`answers 304 when If-None-Match contains the tag of ${version ?? 'a digest'}`, async () => {
+    it(`responds with 304 when If-None-Match contains the tag of ${version ?? 'a digest'}`, async () => {
       const handler = handlerOf({ version });
       const { etag } = (await request(handler).get('/')).headers;
       for (const ifNoneMatch of [`${etag}`, `W/${etag}`, `"other", ${etag}`, '*']) {
@@ -39,7 +39,7 @@ describe('represent', () => {
     await request(handler).get('/').set('If-None-Match', '"v3-json"').expect(304);
   });
 
-  it('keeps a Cache-Control and a Vary that were set before', async () => {
+  it('keeps an existing Cache-Control and Vary', async () => {
     const before: Middleware = (ctx, next) => {
       ctx.set({ Vary: 'Origin', 'Cache-Control': 'no-store' });
       return next();
@@ -50,7 +50,7 @@ describe('represent', () => {
 });
 
 describe('redirectTo', () => {
-  it('answers 308 without a body, and never leads to another host', async () => {
+  it('responds with 308 without a body and never redirects to another host', async () => {
     for (const [location, expected] of [
       ['/travel/v1/messages/?a=1&a=%2F', '/travel/v1/messages/?a=1&a=%2F'],
       ['//evil.example/', '/evil.example/'],

@@ -15,7 +15,7 @@ const hex = (length: number) =>
 describe('traceparent', () => {
   const ids = `${traceId}-${spanId}`;
 
-  it('is read in version 00 and in later versions, which may have more fields', () => {
+  it('is parsed in version 00 and in later versions, which may have more fields', () => {
     for (const [header, flags] of Object.entries({
       ...{ [`00-${ids}-00`]: 0, [`00-${ids}-01`]: 1, [`00-${ids}-03`]: 3, [`00-${ids}-ff`]: 3, [`00-${ids}-08`]: 0 },
       ...{ [`01-${ids}-01`]: 1, [`cc-${ids}-01-more-fields`]: 1, [`cc-${ids}-01-`]: 1 },
@@ -26,18 +26,18 @@ describe('traceparent', () => {
   for (const [what, headers] of Object.entries<readonly (string | readonly string[] | undefined)[]>({
     'version 00 with more fields': [`00-${ids}-01-`, `00-${ids}-01-more-fields`],
     'a later version without a separator': [`cc-${ids}-01.what`, `cc-${ids}-011`, `ff-${ids}-01`],
-    'another case': [`00-${ids.toUpperCase()}-01`, `0A-${ids}-01`, `00-${ids}-0A`],
+    'upper-case digits': [`00-${ids.toUpperCase()}-01`, `0A-${ids}-01`, `00-${ids}-0A`],
     'ids of zeros': [`00-${'0'.repeat(32)}-${spanId}-01`, `00-${traceId}-${'0'.repeat(16)}-01`],
     'other lengths': [`00-${traceId}0-${spanId}-01`, `00-${ids.slice(1)}-01`, `00-${ids}-1`, `00-${ids}`],
     'other text': [undefined, '', `00_${traceId}_${spanId}_01`, ` 00-${ids}-01`, `00-${ids}-01\n`],
-    'a header that came twice': ['00', 'cc'].map((version) => `${version}-${ids}-01, ${version}-${ids}-01`),
+    'a repeated header': ['00', 'cc'].map((version) => `${version}-${ids}-01, ${version}-${ids}-01`),
     'a list of headers': [[`00-${ids}-01`, `00-${ids}-01`]],
   }))
-    it(`is not read in ${what}`, () => {
+    it(`is rejected for ${what}`, () => {
       for (const header of headers) assert.equal(parseTraceparent(header), undefined, String(header));
     });
 
-  it('is read as it was written', () => {
+  it('survives formatting and parsing', () => {
     fc.assert(
       fc.property(hex(32), hex(16), fc.nat(3), (trace, span, flags) => {
         const parent = { traceId: trace, spanId: span, flags };
@@ -46,7 +46,7 @@ describe('traceparent', () => {
     );
   });
 
-  it('never throws, and what can be read can be written', () => {
+  it('never makes the parser throw, and can be formatted again if it can be parsed', () => {
     const almost = fc
       .tuple(fc.constantFrom('00', '01', 'ff', ''), fc.constantFrom(traceId, ''), fc.string(), fc.string())
       .map((parts) => parts.join('-'));
@@ -60,7 +60,7 @@ describe('traceparent', () => {
 });
 
 describe('tracestate', () => {
-  it('is passed on without blanks and empty members, and not at all when it is malformed', () => {
+  it('is passed on without blanks and empty members, and dropped if it is malformed', () => {
     const rows: readonly (readonly [header: string | readonly string[], expected: string])[] = [
       ['congo=t61rcWkgMzE', 'congo=t61rcWkgMzE'],
       ['rojo=00f067aa0ba902b7,congo=t61rcWkgMzE', 'rojo=00f067aa0ba902b7,congo=t61rcWkgMzE'],
@@ -78,12 +78,12 @@ describe('tracestate', () => {
   const members = (count: number, of: (index: number) => string = (index) => `k${index}=v`) =>
     Array.from({ length: count }, (_, index) => of(index));
 
-  it('keeps 32 members, and drops the others', () => {
+  it('is cut to 32 members', () => {
     assert.equal(boundTracestate(members(32).join(',')), members(32).join(','));
     assert.equal(boundTracestate(members(40).join(',')), members(32).join(','));
   });
 
-  it('keeps 512 characters: drops members of more than 128 first, then whole members from the end', () => {
+  it('is cut to 512 characters by dropping members longer than 128 first, then whole members from the end', () => {
     const whole = `${members(4, (index) => `k${index}=${'v'.repeat(124)}`).join(',')}v`;
     assert.equal(whole.length, 512);
     assert.equal(boundTracestate(whole), whole);
@@ -95,7 +95,7 @@ describe('tracestate', () => {
     assert.equal(boundTracestate(long.join(',')), undefined);
   });
 
-  it('never throws, stays within its bounds, and does not change again', () => {
+  it('never throws, stays within its bounds, and does not change when it is cut again', () => {
     const one = fc.tuple(fc.constantFrom('a', 'k@1', ''), fc.string({ maxLength: 300 })).map((pair) => pair.join('='));
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: anyCharacter }), fc.array(one, { maxLength: 60 })), (header) => {
@@ -107,7 +107,7 @@ describe('tracestate', () => {
     );
   });
 
-  it('reads a header of any length in linear time', () => {
+  it('is parsed in linear time, however long it is', () => {
     const spaces = ' '.repeat(200_000);
     assert.equal(boundTracestate(`a=1,${spaces}b${spaces}`), undefined);
     assert.equal(boundTracestate('a=1,'.repeat(50_000)), members(32, () => 'a=1').join(','));
@@ -115,14 +115,14 @@ describe('tracestate', () => {
 });
 
 describe('createTraceIds', () => {
-  it('have 32 and 16 lower-case hexadecimal digits, and none is repeated', () => {
+  it('generates unique ids of 32 and 16 lower-case hexadecimal digits', () => {
     const ids = createTraceIds();
     const made = Array.from({ length: 2000 }, () => [ids.traceId(), ids.spanId()]).flat();
     for (const [index, id] of made.entries()) assert.match(id, index % 2 === 0 ? /^[\da-f]{32}$/ : /^[\da-f]{16}$/);
     assert.equal(new Set(made).size, made.length);
   });
 
-  it('take random bytes many at a time, and use each once', () => {
+  it('fetches random bytes in batches and uses each byte once', () => {
     let fetched = 0;
     const ids = createTraceIds((bytes) => {
       for (const index of bytes.keys()) bytes[index] = (index + fetched) % 251;
@@ -138,7 +138,7 @@ describe('createTraceIds', () => {
     assert.equal(fetched, 2 * 4096);
   });
 
-  it('are never all zero', () => {
+  it('never returns an id of zeros', () => {
     const ids = createTraceIds((bytes) => bytes.fill(0).fill(1, 64));
     assert.equal(ids.traceId(), '01'.repeat(16));
     assert.equal(ids.spanId(), '01'.repeat(8));

@@ -17,8 +17,8 @@ const ids = { 'X-Request-Id': 'one', traceparent: `00-${traceId}-b7ad6b716920333
 
 type Line = Readonly<Record<string, unknown>>;
 
-/** A logger that keeps its lines, and a promise of the first: the access log writes when the connection is done. */
-function keepingLogger() {
+/** Records log lines. `firstLine` resolves when the first one is written, because the client may be done before. */
+function recordingLogger() {
   const lines: Line[] = [];
   const { given: firstLine, give } = createSignal();
   const write = (fields: object, message?: string) => {
@@ -36,18 +36,18 @@ function appOf(...middleware: readonly Middleware[]) {
   return app.callback();
 }
 
-const answerX: Middleware = (ctx) => {
+const sendX: Middleware = (ctx) => {
   ctx.body = 'x';
 };
 
 const head = (target: string, ...lines: readonly string[]) =>
   [`GET ${target} HTTP/1.1`, 'Host: x', ...lines, '', ''].join('\r\n');
 
-describe('the access log', () => {
+describe('createAccessLog', () => {
   const writeFiles = temporaryFiles();
 
-  it('has a line with the client, the user, the request, the mapping, the upstream, the status and the times', async () => {
-    const { logger, lines, firstLine } = keepingLogger();
+  it('logs the client, user, request, mapping, upstream, status and times', async () => {
+    const { logger, lines, firstLine } = recordingLogger();
     const handler = appOf(createAccessLog(logger), (ctx) => {
       Object.assign(requestContext(ctx), {
         ...{ user: 'demo', mapping: 'hotel', upstream: 'http://10.0.0.1:9001', upstreamMs: 12.345 },
@@ -72,8 +72,8 @@ describe('the access log', () => {
     assert.equal(lines.length, 1);
   });
 
-  it('has the path that the client sent, also when the app is mounted and rewrites it', async () => {
-    const { logger, lines, firstLine } = keepingLogger();
+  it('logs the path that the client sent, even if the app is mounted and rewrites it', async () => {
+    const { logger, lines, firstLine } = recordingLogger();
     const inner = new Koa().use(createAccessLog(logger)).use((ctx) => {
       ctx.path = '/elsewhere';
       ctx.body = 'x';
@@ -85,8 +85,8 @@ describe('the access log', () => {
     assert.equal(lines[0]?.['path'], '/travel/v1/x');
   });
 
-  it('has status 500 for an error, and the path of a target that no URL parser reads', async () => {
-    const { logger, lines, firstLine } = keepingLogger();
+  it('logs 500 for an error, and the path of a target that is not a valid URL', async () => {
+    const { logger, lines, firstLine } = recordingLogger();
     const handler = appOf(createAccessLog(logger), () => {
       throw new Error('broken');
     });
@@ -97,18 +97,18 @@ describe('the access log', () => {
     assert.deepEqual([lines[0]?.['path'], lines[0]?.['status']], ['/x', 500]);
   });
 
-  it('counts all bytes of a connection once: each request has a line with what came and went since the line before', async () => {
-    const { logger, lines } = keepingLogger();
+  it('logs for each request the bytes since the previous line of its connection', async () => {
+    const { logger, lines } = recordingLogger();
     const requests = [head('/1'), head('/22'), head('/333', 'Connection: close')];
     let received = '';
-    await withServer({ handler: appOf(createAccessLog(logger), answerX) }, async ({ open }) => {
+    await withServer({ handler: appOf(createAccessLog(logger), sendX) }, async ({ open }) => {
       const socket = open();
-      const answers = everything(socket);
+      const responses = everything(socket);
       for (const [index, text] of requests.entries()) {
         socket.write(text);
         while (lines.length <= index) await new Promise(setImmediate);
       }
-      received = await answers;
+      received = await responses;
     });
     assert.deepEqual(
       lines.map(({ path, bytesIn }) => [path, bytesIn]),
@@ -124,10 +124,10 @@ describe('the access log', () => {
     );
   });
 
-  it('has a line for each of the requests that a client sends without waiting', async () => {
-    const { logger, lines } = keepingLogger();
+  it('logs one line for each pipelined request', async () => {
+    const { logger, lines } = recordingLogger();
     const sent = head('/1') + head('/2', 'Connection: close');
-    await withServer({ handler: appOf(createAccessLog(logger), answerX) }, async ({ send }) => {
+    await withServer({ handler: appOf(createAccessLog(logger), sendX) }, async ({ send }) => {
       await send(sent);
     });
     assert.deepEqual(
@@ -140,23 +140,23 @@ describe('the access log', () => {
     );
   });
 
-  it('has the address of a client that a trusted proxy forwards', async () => {
-    const { logger, lines, firstLine } = keepingLogger();
+  it('logs the client address that a trusted proxy forwards', async () => {
+    const { logger, lines, firstLine } = recordingLogger();
     const app = new Koa()
       .use(createRequestContext(createAddresses({ trustedProxies: ['127.0.0.1', '::1'] })))
       .use(createAccessLog(logger))
-      .use(answerX);
+      .use(sendX);
     await request(app.callback()).get('/').set('X-Forwarded-For', '198.51.100.7').expect(200);
     await firstLine;
     assert.equal(lines[0]?.['client'], '198.51.100.7');
   });
 
-  it('has the version of TLS', async function () {
+  it('logs the TLS version', async function () {
     const certificate = await makeCertificate(await writeFiles(), 'IP:127.0.0.1');
     if (certificate === undefined) return this.skip();
     const { cert, key } = certificate;
-    const { logger, lines, firstLine } = keepingLogger();
-    const server = createTlsServer({ cert, key }, appOf(createAccessLog(logger), answerX)).listen(0, '127.0.0.1');
+    const { logger, lines, firstLine } = recordingLogger();
+    const server = createTlsServer({ cert, key }, appOf(createAccessLog(logger), sendX)).listen(0, '127.0.0.1');
     try {
       await once(server, 'listening');
       const { port } = server.address() as AddressInfo;
@@ -171,12 +171,12 @@ describe('the access log', () => {
   });
 });
 
-describe('the access log in the combined format', () => {
-  /** The lines for one request. */
-  async function linesFor(text: string, answer: Middleware = answerX) {
-    const { logger, lines } = keepingLogger();
+describe('createAccessLog with the combined format', () => {
+  /** Returns the lines for one request. */
+  async function linesFor(text: string, handle: Middleware = sendX) {
+    const { logger, lines } = recordingLogger();
     const written: string[] = [];
-    const handler = appOf(createAccessLog({ ...logger, writeLine: (line) => written.push(line) }, 'combined'), answer);
+    const handler = appOf(createAccessLog({ ...logger, writeLine: (line) => written.push(line) }, 'combined'), handle);
     await withServer({ handler }, async ({ send }) => {
       await send(text);
     });
@@ -186,10 +186,10 @@ describe('the access log in the combined format', () => {
 
   const time = String.raw`\[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d \+0000\]`;
 
-  /** `expected`: the part before the time, and the one behind it. */
-  function check(what: string, expected: readonly [string, string], text: string, answer?: Middleware) {
+  /** `expected` is the part of the line before the time and the part after it. */
+  function check(what: string, expected: readonly [string, string], text: string, handle?: Middleware) {
     it(what, async () => {
-      const [line = '', ...others] = await linesFor(text, answer);
+      const [line = '', ...others] = await linesFor(text, handle);
       assert.deepEqual(others, []);
       const parts = new RegExp(`^(.*) ${time} (.*)$`).exec(line);
       assert.deepEqual(parts?.slice(1), expected, line);
@@ -197,7 +197,7 @@ describe('the access log in the combined format', () => {
   }
 
   check(
-    'has the client, the user, the time, the request, the status, the size of the body, referer and agent, without queries',
+    'logs client, user, time, request, status, body size, referer and user agent, without queries',
     ['127.0.0.1 - demo', '"GET /v1/x HTTP/1.1" 200 5 "https://app.example/a" "curl/8.5"'],
     head(
       '/v1/x?token=secret',
@@ -212,7 +212,7 @@ describe('the access log in the combined format', () => {
   );
 
   check(
-    'has a dash for what is not there',
+    'logs a dash for missing values',
     ['127.0.0.1 - -', '"GET / HTTP/1.1" 204 - "-" "-"'],
     head('/', 'Connection: close'),
     (ctx) => {
@@ -221,7 +221,7 @@ describe('the access log in the combined format', () => {
   );
 
   check(
-    'lets no client close the quotes, begin a line, or move a column',
+    'escapes values so that a client cannot close the quotes, start a line or shift a column',
     [String.raw`127.0.0.1 - a\x20-\x20b`, String.raw`"GET /\"\\x HTTP/1.1" 200 1 "\" 200 1 \"" "a\x09b\\\xc3\xbf"`],
     head('/"\\x', 'Referer: " 200 1 "', 'User-Agent: a\tb\\ÿ', 'Connection: close'),
     (ctx) => {
@@ -230,9 +230,9 @@ describe('the access log in the combined format', () => {
     },
   );
 
-  it('is the message of a line where the logger takes no other lines', async () => {
-    const { logger, lines } = keepingLogger();
-    await withServer({ handler: appOf(createAccessLog(logger, 'combined'), answerX) }, async ({ send }) => {
+  it('logs the line as a message if the logger cannot write plain lines', async () => {
+    const { logger, lines } = recordingLogger();
+    await withServer({ handler: appOf(createAccessLog(logger, 'combined'), sendX) }, async ({ send }) => {
       await send(head('/', 'Connection: close'));
     });
     assert.match(String(lines[0]?.['message']), /"GET \/ HTTP\/1\.1" 200 1 /);

@@ -40,7 +40,7 @@ describe('logRequest', () => {
     assert.deepEqual(lines, [{ level: 'warn', fields, message: 'no answer' }]);
   });
 
-  it('does not open a trace when the level is off', async () => {
+  it('does not create a trace when the level is off', async () => {
     const logger: Logger = { ...silentLogger, warn: () => assert.fail('written') };
     await during((ctx) => {
       logRequest(logger, 'warn', ctx, {}, 'no answer');
@@ -50,29 +50,29 @@ describe('logRequest', () => {
 });
 
 describe('finalStatus', () => {
-  /** More than the buffers of two sockets. */
+  /** Does not fit into the buffers of the two sockets. */
   const large = Buffer.alloc(32 * 1024 * 1024);
 
-  /** A handler, and the status with which its first response ended. */
-  function watched(answer: RequestListener) {
+  /** Wraps a handler and resolves `status` with the final status of its first response. */
+  function watch(handle: RequestListener) {
     let resolve = (_status: number) => {};
     const status = new Promise<number>((settle) => {
       resolve = settle;
     });
     const handler: RequestListener = (req, res) => {
       res.once('close', () => resolve(finalStatus(res)));
-      answer(req, res);
+      handle(req, res);
     };
     return { handler, status };
   }
 
-  for (const [what, answer] of Object.entries<RequestListener>({
+  for (const [what, handle] of Object.entries<RequestListener>({
     'a complete response': (_req, res) => res.end(large),
     'half of a response': (_req, res) => res.write(large),
-    'a response that fits into the buffers and has not ended': (_req, res) => res.write('x'),
+    'an unfinished response that fits into the buffers': (_req, res) => res.write('x'),
   }))
-    it(`is 499 when the client disconnects before it has read ${what}`, async () => {
-      const { handler, status } = watched(answer);
+    it(`returns 499 when the client disconnects before it has read ${what}`, async () => {
+      const { handler, status } = watch(handle);
       await withServer({ handler }, async ({ open }) => {
         const socket = open();
         socket.write(head('/'));
@@ -83,8 +83,8 @@ describe('finalStatus', () => {
     });
 
   for (const line of ['Connection: keep-alive', 'Connection: close'])
-    it(`is the status of a response that was read, with ${line}`, async () => {
-      const { handler, status } = watched((_req, res) => res.writeHead(404).end(large));
+    it(`returns the status of a response that the client has read, with ${line}`, async () => {
+      const { handler, status } = watch((_req, res) => res.writeHead(404).end(large));
       await withServer({ handler }, async ({ open }) => {
         const socket = open();
         socket.resume().write(head('/', line));
@@ -93,30 +93,30 @@ describe('finalStatus', () => {
       });
     });
 
-  it('is 499 for each pipelined response when the client disconnects, and each closes once', async () => {
+  it('returns 499 for each pipelined response when the client disconnects, and each closes once', async () => {
     const count = 3;
-    const [all, over] = [createSignal(), createSignal()];
+    const [allStarted, allClosed] = [createSignal(), createSignal()];
     const statuses: number[] = [];
     let started = 0;
     const handler: RequestListener = (_req, res) => {
       started += 1;
-      if (started === count) all.give();
+      if (started === count) allStarted.give();
       res.on('close', () => {
-        if (statuses.push(finalStatus(res)) === count) setImmediate(over.give);
+        if (statuses.push(finalStatus(res)) === count) setImmediate(allClosed.give);
       });
     };
     await withServer({ handler }, async ({ open }) => {
       const socket = open();
       socket.write(head('/').repeat(count));
-      await all.given;
+      await allStarted.given;
       socket.destroy();
-      await over.given;
+      await allClosed.given;
     });
     assert.deepEqual(statuses, Array(count).fill(499));
   });
 
-  it('is 101 for a switched connection, which always ends by being cut off', async () => {
-    const { handler, status } = watched((req) => upgradeOf(req)?.accept('echo').resume());
+  it('returns 101 for an upgraded connection, even if it is reset', async () => {
+    const { handler, status } = watch((req) => upgradeOf(req)?.accept('echo').resume());
     await withServer({ handler }, async ({ server, open }) => {
       server.on('upgrade', createUpgrades(() => true).listener(handler));
       const socket = open();

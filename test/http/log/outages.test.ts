@@ -1,4 +1,4 @@
-/** An outage is a line when it begins, one a minute with counts, and one when it has ended. */
+/** An outage is logged when it begins, once a minute with counts, and when it has ended. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import Koa, { type Context } from 'koa';
@@ -8,7 +8,7 @@ import { authRecord, call, desksOf, limitRecord, mappingRecord } from '../../sup
 import { testServers } from '../../support/serve.ts';
 import { replaceFile, temporaryFiles } from '../../support/temporary-files.ts';
 
-describe('an outage', () => {
+describe('createOutageLog', () => {
   const setUp = () => {
     const lines: string[] = [];
     let nowMs = 0;
@@ -22,7 +22,7 @@ describe('an outage', () => {
     return { lines, at };
   };
 
-  it('of two and a half minutes with a request every 100 ms is four lines', () => {
+  it('logs four lines for an outage of two and a half minutes with a failure every 100 ms', () => {
     const { lines, at } = setUp();
     at(0, 'answered');
     for (let ms = 1000; ms < 151_000; ms += 100) at(ms, 'failed');
@@ -35,7 +35,7 @@ describe('an outage', () => {
     ]);
   });
 
-  it('that comes and goes is one', () => {
+  it('treats an intermittent failure as one outage', () => {
     const { lines, at } = setUp();
     for (let ms = 0; ms < 30_000; ms += 100) at(ms, ms % 200 === 0 ? 'failed' : 'answered');
     assert.equal(lines.length, 1);
@@ -45,7 +45,7 @@ describe('an outage', () => {
   });
 });
 
-it('a line that may be due often is due at once, and then once a minute', () => {
+it('createOncePerMinute returns true immediately and then once a minute', () => {
   let nowMs = 0;
   const isDue = createOncePerMinute(() => nowMs);
   const due = [0, 1, 59_999, 60_000, 60_001, 200_000].filter((atMs) => {
@@ -55,7 +55,7 @@ it('a line that may be due often is due at once, and then once a minute', () => 
   assert.deepEqual(due, [0, 60_000, 200_000]);
 });
 
-describe('requests of one outage', () => {
+describe('requests that fail because of one outage', () => {
   const servers = testServers();
   const openDesk = desksOf(servers);
   const writeFiles = temporaryFiles();
@@ -70,7 +70,7 @@ describe('requests of one outage', () => {
     lines = [];
   });
 
-  it('to several mappings of one service are one line', async () => {
+  it('are logged once for several mappings of a service', async () => {
     const { port } = await servers.refusing();
     const open = { bypass_auth: true };
     const records = [
@@ -85,7 +85,7 @@ describe('requests of one outage', () => {
     assert.deepEqual(lines, [`${away} one`, `${away} other`]);
   });
 
-  it('of an auth or a rate-limit service go on being one over a reload, until no record names it', async () => {
+  it('are logged once across reloads while a record names the auth or rate-limit service', async () => {
     const away = async () => `127.0.0.1:${(await servers.refusing()).port}`;
     const askers = [
       { ...authRecord, auth_service: await away(), failure_mode_allow: true },
@@ -116,7 +116,7 @@ describe('requests of one outage', () => {
     assert.deepEqual(await meet(mapping('/b'), ...askers), first);
   });
 
-  it('to a service go on being one over a reload, until no record names it', async () => {
+  it('are logged once across reloads while a record names the service', async () => {
     const mappings: Record<string, object> = {};
     for (const name of ['one', 'two'])
       mappings[name] = mappingRecord(name, `/${name}`, `127.0.0.1:${(await servers.refusing()).port}`, {
@@ -138,7 +138,7 @@ describe('requests of one outage', () => {
     assert.deepEqual(await meet('one', 'two'), [`${away} two`]);
   });
 
-  it('whose counters are away, and which are refused for it, are one line', async () => {
+  it('are logged once if Redis is unavailable and requests are denied because of it', async () => {
     const redisUrl = `redis://127.0.0.1:${(await servers.refusing()).port}`;
     const more = { bypass_auth: true, labels: { gateway: [{ group: [{ k: { header: 'x-k' } }] }] } };
     const records = [
@@ -154,7 +154,7 @@ describe('requests of one outage', () => {
     assert.deepEqual(lines, ['hits cannot be counted in Redis: requests are not decided redis']);
   });
 
-  it('that services of this process have because of the database are one line', async () => {
+  it('are logged once if in-process services cannot reach the database', async () => {
     const app = new Koa().use(createProblemResponses({ logger })).use((ctx) => {
       Object.assign(requestContext(ctx), { mapping: ctx.path, service: ctx.path });
       throw problem('storage-unavailable');

@@ -1,4 +1,4 @@
-/** Loggers of a program that throw or reject, and what becomes of requests to a desk that has one. */
+/** Loggers that throw or reject, alone and in a running desk. */
 import assert from 'node:assert/strict';
 import { createSafeLogger, type Logger } from '#http';
 import { call, desksOf, mappingRecord } from '../../support/desks.ts';
@@ -9,10 +9,10 @@ const fail = (): never => {
 };
 const failLater = async () => fail();
 
-describe('a logger of a program', () => {
+describe('createSafeLogger', () => {
   const open = desksOf(testServers());
 
-  it('gets the message again, with the reason, when it cannot write the fields', async () => {
+  it('logs the message again with the reason if the fields cannot be written', async () => {
     for (const isAsync of [false, true]) {
       const lines: string[] = [];
       const write = (fields: object, message?: string) => void lines.push(JSON.stringify({ ...fields, message }));
@@ -28,7 +28,7 @@ describe('a logger of a program', () => {
     }
   });
 
-  it('keeps what it lacks absent, and its own `this`', () => {
+  it('adds no methods that the logger lacks, and preserves `this`', () => {
     const plain = { info() {}, warn() {}, error() {} };
     assert.deepEqual(Object.keys(createSafeLogger(plain)), ['info', 'warn', 'error']);
     class Own {
@@ -47,7 +47,7 @@ describe('a logger of a program', () => {
     ['throws', fail],
     ['rejects', failLater],
   ] as const)
-    it(`that ${what} ends neither a request nor the process`, async () => {
+    it(`protects requests and the process from a logger that ${what}`, async () => {
       const logger: Logger = { info: write, warn: write, error: write };
       const records = [mappingRecord('own', '/own', 'own'), mappingRecord('down', '/down', 'http://127.0.0.1:1')];
       const own = () => fail();

@@ -31,16 +31,16 @@ const closed = async (socket: Socket) => void (socket.closed || (await closeOf(s
 const limitOf = (max: number) => createConnectionLimit({ max, logger: silentLogger });
 
 describe('connections', () => {
-  it('beyond the limit get a 503, and others again when there is room', async () => {
+  it('beyond the limit receive a 503, until others have closed', async () => {
     const connectionLimit = limitOf(5);
     await serving({ connectionLimit }, async (port) => {
       const silent = Array.from({ length: 5 }, () => connect(port, '127.0.0.1'));
       await eventually(() => assert.equal(connectionLimit.counts().open, 5));
-      const refused = connect(port, '127.0.0.1');
-      refused.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-      const answer = await everything(refused);
-      assert.match(answer, /^HTTP\/1\.1 503 Service Unavailable\r\n[\s\S]*\r\nRetry-After: 1\r\n/);
-      assert.deepEqual(JSON.parse(bodyOf(answer)), { code: 503, message: '503: Service Unavailable' });
+      const rejected = connect(port, '127.0.0.1');
+      rejected.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+      const response = await everything(rejected);
+      assert.match(response, /^HTTP\/1\.1 503 Service Unavailable\r\n[\s\S]*\r\nRetry-After: 1\r\n/);
+      assert.deepEqual(JSON.parse(bodyOf(response)), { code: 503, message: '503: Service Unavailable' });
       assert.equal(connectionLimit.counts().refused, 1);
       for (const socket of silent) socket.destroy();
       await eventually(() => assert.equal(connectionLimit.counts().open, 0));
@@ -48,7 +48,7 @@ describe('connections', () => {
     });
   });
 
-  it('that are idle make room for others when the limit is near, the longest idle first', async () => {
+  it('are closed near the limit if they are idle, the longest idle first', async () => {
     const connectionLimit = limitOf(10);
     await serving({ connectionLimit }, async (port) => {
       const idle: Socket[] = [];
@@ -59,7 +59,7 @@ describe('connections', () => {
         idle.push(socket);
       }
       const [first, second, ...others] = idle as [Socket, Socket, ...Socket[]];
-      // It is not the longest idle any more.
+      // After this request, the first connection is the one that was used last.
       first.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
       await once(first, 'data');
       assert.equal(await statusAt(port), 200);
@@ -70,7 +70,7 @@ describe('connections', () => {
     });
   });
 
-  it('under a switched protocol are not idle', async () => {
+  it('are not idle after an upgrade', async () => {
     const connectionLimit = limitOf(1);
     const handler: HttpServerOptions['handler'] = (request, response) =>
       void (upgradeOf(request)?.accept('echo') ?? response.end());
@@ -87,7 +87,7 @@ describe('connections', () => {
     });
   });
 
-  it('take at most their share for switched protocols', async () => {
+  it('are rejected beyond the limit of upgraded connections', async () => {
     const upgrades = createUpgrades(() => true, 1);
     const handler: HttpServerOptions['handler'] = (request) => void upgradeOf(request)?.accept('echo');
     await serving({ upgrades, handler }, async (port) => {
@@ -110,7 +110,7 @@ async function statusAt(port: number): Promise<number | undefined> {
   return response.statusCode;
 }
 
-describe('a client under TLS', () => {
+describe('a TLS client', () => {
   const writeFiles = temporaryFiles();
   let tls: Certificate | undefined;
 
@@ -119,14 +119,14 @@ describe('a client under TLS', () => {
     if (tls === undefined) this.skip();
   });
 
-  /** The first byte of a TLS record that never goes on. */
+  /** Data from clients that never complete the handshake. */
   const beginnings = [
     ['nothing', ''],
     ['half a ClientHello', '\u0016\u0003'],
-    ['a line of the PROXY protocol', 'PROXY TCP4 127.0.0.1'],
+    ['a PROXY protocol line', 'PROXY TCP4 127.0.0.1'],
   ] as const;
   for (const [what, text] of beginnings) {
-    it(`that sends ${what} in place of a handshake is cut off in time`, async () => {
+    it(`is disconnected in time if it sends ${what} instead of a handshake`, async () => {
       await serving({ tls, headerTimeoutMs: 60, requestTimeoutMs: 120 }, async (port) => {
         const socket = connect(port, '127.0.0.1').on('error', () => {});
         socket.write(text);
@@ -135,7 +135,7 @@ describe('a client under TLS', () => {
     });
   }
 
-  // The time for headers is the time for a handshake, too, which a busy machine must not pass.
+  // The header time-out also limits the handshake, so it must be long enough for a busy machine.
   const late = { headerTimeoutMs: 500, requestTimeoutMs: 500 };
 
   const requests = [
@@ -145,7 +145,7 @@ describe('a client under TLS', () => {
     ['half a body', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf'],
   ] as const;
   for (const [what, text] of requests) {
-    it(`that sends ${what} after its handshake is cut off in time`, async () => {
+    it(`is disconnected in time if it sends ${what} after its handshake`, async () => {
       const handler: HttpServerOptions['handler'] = (request, response) =>
         void request.resume().once('end', () => response.end());
       await serving({ tls, ...late, handler }, async (port) => {
@@ -157,7 +157,7 @@ describe('a client under TLS', () => {
     });
   }
 
-  it('that sends byte by byte is cut off in time', async () => {
+  it('is disconnected in time if it sends byte by byte', async () => {
     await serving({ tls, ...late }, async (port) => {
       const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }).on('error', () => {});
       await once(socket, 'secureConnect');
@@ -168,15 +168,15 @@ describe('a client under TLS', () => {
     });
   });
 
-  it('gets its turn while a thousand others begin a handshake and do not go on', async () => {
+  it('can connect while a thousand others have stalled in the handshake', async () => {
     const connectionLimit = limitOf(2_000);
     await serving({ tls, connectionLimit, headerTimeoutMs: 60_000 }, async (port) => {
       const silent = Array.from({ length: 1000 }, () => connect(port, '127.0.0.1').on('error', () => {}));
-      // A client is connected before the server accepts it. None runs out of time while the test runs.
+      // Waits because clients connect before the server accepts them. No handshake times out during the test.
       await eventually(() => assert.equal(connectionLimit.counts().open, 1000));
       const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
       await once(socket, 'secureConnect');
-      // The oldest has made room for it.
+      // The oldest handshake was closed to make room.
       await Promise.race(silent.map(closed));
       for (const one of [socket, ...silent]) one.destroy();
     });

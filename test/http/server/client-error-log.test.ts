@@ -8,35 +8,35 @@ import { everything, type RawServer, withServer } from '../raw-exchange.ts';
 
 type Line = Readonly<Record<string, unknown>>;
 
-const answerX: RequestListener = (_request, response) => response.end('x');
+const sendX: RequestListener = (_request, response) => response.end('x');
 
-/** `maxHeaderSize` as frontdesk has it. */
+/** The `maxHeaderSize` of frontdesk. */
 const limits = { maxHeaderSize: 16_384 };
 
 async function logging(use: (raw: RawServer, lines: readonly Line[]) => Promise<void>, options: object = limits) {
   const lines: Line[] = [];
-  await withServer({ handler: answerX, options }, async (raw) => {
+  await withServer({ handler: sendX, options }, async (raw) => {
     const logger = { warn: (fields: object) => void lines.push({ ...fields }) };
     answerClientErrors(raw.server, (_socket, end) => end(), createClientErrorLog(logger));
     await use(raw, lines);
   });
 }
 
-describe('the log of client errors', () => {
+describe('createClientErrorLog', () => {
   const rest = ' HTTP/1.1\r\nHost: a\r\nCookie: secret\r\n\r\n';
   const bad = `X: a\0b\r\n`;
   for (const [what, text, expected] of [
-    ['a byte beyond ASCII in the query', `GET /caf?q=ü${rest}`, { status: 400, method: 'GET', path: '/caf' }],
-    ['a byte beyond ASCII in the path', `GET /ü\u0001${rest}`, { method: 'GET', path: '/%C3%BC%01' }],
+    ['a non-ASCII byte in the query', `GET /caf?q=ü${rest}`, { status: 400, method: 'GET', path: '/caf' }],
+    ['a non-ASCII byte in the path', `GET /ü\u0001${rest}`, { method: 'GET', path: '/%C3%BC%01' }],
     ['an unknown method', `FETCH /a?token=secret${rest}`, { status: 501, method: 'FETCH', path: '/a' }],
     ['a blank in the target', `GET /a b${rest}`, { method: 'GET', path: '/a%20b' }],
     ['an absolute target', `GET http://u:secret@h/a${rest.replace('secret', 'se\0cret')}`, { path: '/a' }],
     ['a path of 300 characters', `FETCH /${'x'.repeat(299)}${rest}`, { path: `/${'x'.repeat(199)}` }],
-    ['a target beyond all headers', `GET /${'x'.repeat(17_000)}`, { status: 431, path: `/${'x'.repeat(199)}` }],
+    ['a target beyond the header limit', `GET /${'x'.repeat(17_000)}`, { status: 431, path: `/${'x'.repeat(199)}` }],
     ['a malformed header', `GET /a HTTP/1.1\r\nAuthorization: secret\r\n${bad}\r\n`, { status: 400, path: '/a' }],
-    ['what is not HTTP behind a request', `GET /a${rest}secret\r\n\r\n`, { status: 400, method: 'GET', path: '/a' }],
-    ['a request for a tunnel', 'CONNECT b:443 HTTP/1.1\r\nHost: b:443\r\n\r\n', { status: 501, method: 'CONNECT' }],
-    ['a request behind another one', `GET /a${rest}FETCH /b${rest}`, { method: 'FETCH', path: '/b' }],
+    ['non-HTTP data after a request', `GET /a${rest}secret\r\n\r\n`, { status: 400, method: 'GET', path: '/a' }],
+    ['a CONNECT request', 'CONNECT b:443 HTTP/1.1\r\nHost: b:443\r\n\r\n', { status: 501, method: 'CONNECT' }],
+    ['a pipelined request', `GET /a${rest}FETCH /b${rest}`, { method: 'FETCH', path: '/b' }],
     [
       'a malformed chunk',
       `POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nsecret\r\n`,
@@ -44,7 +44,7 @@ describe('the log of client errors', () => {
     ],
     ['text that is not HTTP', 'secret\r\n\r\n', { method: undefined, path: undefined }],
   ] as const)
-    it(`says the client's address, the reason and no more of the request than its first line for ${what}`, () =>
+    it(`logs the client's address, the reason and at most the request line for ${what}`, () =>
       logging(async ({ send }, lines) => {
         await send(text).catch(() => '');
         const [line = {}, ...more] = lines;
@@ -55,7 +55,7 @@ describe('the log of client errors', () => {
         assert.doesNotMatch(JSON.stringify(line), /secret|Cookie/);
       }));
 
-  it('has one line a second, with the number of those left out', () => {
+  it('logs one line a second with the number of those left out', () => {
     mock.timers.enable({ apis: ['setTimeout'] });
     try {
       const lines: unknown[] = [];
@@ -76,26 +76,26 @@ describe('the log of client errors', () => {
     }
   });
 
-  it('has no line for a connection that brought nothing', () =>
+  it('logs nothing for a connection without data', () =>
     logging(
       async ({ open }, lines) => {
         const socket = open();
-        const answer = everything(socket);
+        const response = everything(socket);
         await once(socket, 'connect');
-        assert.match(await answer, /^HTTP\/1\.1 408 /);
+        assert.match(await response, /^HTTP\/1\.1 408 /);
         assert.deepEqual(lines, []);
       },
       { headersTimeout: 20, requestTimeout: 20, connectionsCheckingInterval: 5 },
     ));
 
-  it('has no line for a client that leaves out the rest of a body when it has its answer, and sends no other', () =>
+  it('logs nothing and sends no second response if a client skips the rest of a body after its response', () =>
     logging(async ({ open }, lines) => {
       const socket = open();
-      const answers = everything(socket);
+      const responses = everything(socket);
       socket.write('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab');
       await once(socket, 'data');
       socket.end();
-      assert.match(await answers, /^HTTP\/1\.1 200 (?!.*HTTP)/s);
+      assert.match(await responses, /^HTTP\/1\.1 200 (?!.*HTTP)/s);
       assert.deepEqual(lines, []);
     }));
 });

@@ -6,11 +6,11 @@ import { type AddressInfo, connect } from 'node:net';
 import { answerClientErrors } from '#http';
 import { bodyOf, everything, type RawServer, withServer } from '../raw-exchange.ts';
 
-const answerX: RequestListener = (_request, response) => response.end('x');
+const sendX: RequestListener = (_request, response) => response.end('x');
 
 type Setup = { readonly handler?: RequestListener; readonly options?: ServerOptions };
 
-function answering({ handler = answerX, options = {} }: Setup, use: (raw: RawServer) => Promise<void>) {
+function serving({ handler = sendX, options = {} }: Setup, use: (raw: RawServer) => Promise<void>) {
   return withServer({ handler, options }, async (raw) => {
     answerClientErrors(raw.server, (_socket, end) => end());
     await use(raw);
@@ -35,19 +35,19 @@ describe('answerClientErrors', () => {
     'a space before a colon': 'GET / HTTP/1.1\r\nHost : a\r\n\r\n',
     'a space in the target': 'GET /a b HTTP/1.1\r\nHost: a\r\n\r\n',
     'two lengths that differ': `${post}Content-Length: 2\r\n\r\nab`,
-    'a length beside a transfer encoding': `${post}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    'a length in addition to a transfer encoding': `${post}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
   }))
-    it(`answers 400 in the error body for ${what}, and closes`, () =>
-      answering({}, async ({ send }) => assertError(await send(text), 400, 'Bad Request')));
+    it(`responds with a 400 error body to ${what} and closes`, () =>
+      serving({}, async ({ send }) => assertError(await send(text), 400, 'Bad Request')));
 
   for (const method of ['FETCH', 'GETX', 'get', 'DESCRIBE', 'CONNECT'])
-    it(`answers 501 in the error body for the method ${method}, and closes`, () =>
-      answering({}, async ({ send }) =>
+    it(`responds with a 501 error body to the method ${method} and closes`, () =>
+      serving({}, async ({ send }) =>
         assertError(await send(`${method} / HTTP/1.1\r\nHost: a\r\n\r\n`), 501, 'Not Implemented'),
       ));
 
-  it('answers 431 in the error body for headers that are too large, and closes', () =>
-    answering({ options: { maxHeaderSize: 1024 } }, async ({ send }) => {
+  it('responds with a 431 error body to headers that are too large and closes', () =>
+    serving({ options: { maxHeaderSize: 1024 } }, async ({ send }) => {
       const text = `GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(2000)}\r\n\r\n`;
       assertError(await send(text), 431, 'Request Header Fields Too Large');
     }));
@@ -58,30 +58,30 @@ describe('answerClientErrors', () => {
     head: 'GET / HTTP/1.1\r\nHost: a\r\n',
     body: 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na',
   }))
-    it(`answers 408 in the error body when its ${what} does not arrive in time, and closes`, () =>
-      answering({ options: hasty, handler: () => {} }, async ({ send }) =>
+    it(`responds with a 408 error body if the ${what} does not arrive in time and closes`, () =>
+      serving({ options: hasty, handler: () => {} }, async ({ send }) =>
         assertError(await send(text), 408, 'Request Timeout'),
       ));
 
-  it('does not handle a request whose rest arrives after the 408', async () => {
+  it('does not handle a request that is completed after the 408', async () => {
     let isHandled = false;
     const handler: RequestListener = (_request, response) => {
       isHandled = true;
       response.end();
     };
-    await answering({ options: hasty, handler }, async ({ open }) => {
+    await serving({ options: hasty, handler }, async ({ open }) => {
       const socket = open();
-      const answer = everything(socket).catch(() => '');
+      const response = everything(socket).catch(() => '');
       socket.write('POST / HTTP/1.1\r\nHost: a\r\n');
       await once(socket, 'data');
       socket.write('Content-Length: 0\r\n\r\n');
-      await answer;
+      await response;
     });
     assert.equal(isHandled, false);
   });
 
-  it('closes the connection of a client that sends nothing after its response', async () => {
-    await answering({}, async ({ open, server }) => {
+  it('closes the connection even if the client keeps its side open', async () => {
+    await serving({}, async ({ open, server }) => {
       const closed = once(server, 'connection').then(([socket]) => once(socket, 'close'));
       const socket = open();
       socket.allowHalfOpen = true;
@@ -91,14 +91,14 @@ describe('answerClientErrors', () => {
     });
   });
 
-  it('answers well-formed requests of a connection before the malformed one', async () => {
-    await answering({}, async ({ open }) => {
+  it('responds to well-formed requests on a connection before the malformed one', async () => {
+    await serving({}, async ({ open }) => {
       const socket = open();
-      const answers = everything(socket);
+      const responses = everything(socket);
       socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
       await once(socket, 'data');
       socket.write('GARBAGE\r\n\r\n');
-      assert.deepEqual((await answers).match(/HTTP\/1\.1 \d{3}/g), ['HTTP/1.1 200', 'HTTP/1.1 400']);
+      assert.deepEqual((await responses).match(/HTTP\/1\.1 \d{3}/g), ['HTTP/1.1 200', 'HTTP/1.1 400']);
     });
   });
 
@@ -108,17 +108,17 @@ describe('answerClientErrors', () => {
       response.writeHead(200, { 'Content-Length': '1000' });
       response.write('half');
     };
-    await answering({ handler }, async ({ open }) => {
+    await serving({ handler }, async ({ open }) => {
       const socket = open();
-      const answer = everything(socket).catch(() => 'reset');
+      const response = everything(socket).catch(() => 'reset');
       socket.write('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n');
       await once(socket, 'data');
       socket.write('not a chunk\r\n');
-      assert.ok(!(await answer).includes('400'));
+      assert.ok(!(await response).includes('400'));
     });
   });
 
-  it('closes a TLS connection that never starts its handshake', async () => {
+  it('closes a TLS connection that never starts the handshake', async () => {
     const server = createTlsServer({ handshakeTimeout: 20 });
     answerClientErrors(server, () => {});
     await once(server.listen(0, '127.0.0.1'), 'listening');

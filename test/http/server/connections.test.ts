@@ -18,7 +18,7 @@ const many = (length: number, last = '') =>
 describe('pipelined requests', () => {
   const writeFiles = temporaryFiles();
 
-  /** Counts the requests that are open, over all connections. */
+  /** Runs a server that counts its open requests over all connections. */
   async function serving(
     { handler, ...options }: Partial<HttpServerOptions>,
     use: (port: number, counts: { open: number; most: number; seen: string[] }) => Promise<void>,
@@ -31,7 +31,7 @@ describe('pipelined requests', () => {
       response.prependOnceListener('close', () => {
         counts.open -= 1;
       });
-      (handler ?? ((_request, answer) => void setImmediate(() => answer.end(page))))(request, response);
+      (handler ?? ((_request, res) => void setImmediate(() => res.end(page))))(request, response);
     };
     const server = await serveHttp({ ...httpLimits, ...options, handler: counting });
     try {
@@ -41,7 +41,7 @@ describe('pipelined requests', () => {
     }
   }
 
-  it('are served a few at a time on each connection, however many come at once', async () => {
+  it('are processed a few at a time on each connection, however many arrive together', async () => {
     const held: ServerResponse[] = [];
     await serving({ handler: (_request, response) => void held.push(response) }, async (port, counts) => {
       const sockets = Array.from({ length: 10 }, () => connect(port, '127.0.0.1').on('error', () => {}));
@@ -56,7 +56,7 @@ describe('pipelined requests', () => {
     });
   });
 
-  it('end their connection when too many wait on all of them together, and give their places to later ones', async () => {
+  it('close a connection when too many wait over all connections, and later ones are served again', async () => {
     await serving(
       { handler: (request, response) => void (request.url === '/' && response.end('ok')) },
       async (port, counts) => {
@@ -64,25 +64,25 @@ describe('pipelined requests', () => {
         for (const socket of sockets) socket.write(many(1000));
         await eventually(() => assert.ok(sockets.some(({ destroyed }) => destroyed)));
         const last = connect(port, '127.0.0.1');
-        const answer = everything(last);
+        const response = everything(last);
         last.write(get('/', 'Connection: close\r\n'));
-        assert.match(await answer, /\r\n\r\nok$/);
+        assert.match(await response, /\r\n\r\nok$/);
         for (const socket of sockets) socket.destroy();
         await eventually(() => assert.equal(counts.open, 0));
         const late = connect(port, '127.0.0.1');
-        const answers = everything(late);
+        const responses = everything(late);
         late.write(get('/').repeat(19) + get('/', 'Connection: close\r\n'));
-        assert.equal((await answers).match(/\r\n\r\nok/g)?.length, 20);
+        assert.equal((await responses).match(/\r\n\r\nok/g)?.length, 20);
       },
     );
   });
 
-  it('wait while the client does not take the answers to those before them', async () => {
+  it('wait while the client does not read earlier responses', async () => {
     const handler: RequestListener = (_request, response) => void response.end(page.repeat(100));
     await serving({ handler }, async (port, counts) => {
       const socket = connect(port, '127.0.0.1').pause();
       socket.write(many(1000));
-      // The system takes the first answers from us.
+      // The first responses fit into the buffers of the operating system.
       await eventually(() => assert.ok(counts.seen.length > 8 || counts.open === 8));
       assert.equal(counts.most, 8);
       socket.destroy();
@@ -91,9 +91,9 @@ describe('pipelined requests', () => {
     });
   });
 
-  it('let the requests of other connections come between', async () => {
+  it('do not starve other connections', async () => {
     let one: Socket | undefined;
-    // Sent when the crowd has begun, so that only a turn of the event loop in between lets it in.
+    // Sent after the crowd has started, so it is served early only if there are turns of the event loop in between.
     const handler: RequestListener = ({ url }, response) => {
       if (url === '/0') one?.write(get('/second'));
       response.end('ok');
@@ -110,13 +110,13 @@ describe('pipelined requests', () => {
     });
   });
 
-  it('are all answered, in their order, to a client that reads', async () => {
+  it('all receive responses in order if the client reads', async () => {
     const handler: RequestListener = ({ url }, response) => void setImmediate(() => response.end(`${url} ${page}`));
     await serving({ handler, pipelineMax: 3 }, async (port, counts) => {
       const socket = connect(port, '127.0.0.1');
-      const answers = everything(socket);
+      const responses = everything(socket);
       socket.write(many(500, 'Connection: close\r\n'));
-      const paths = (await answers).match(/\/\d+ (?=x)/g);
+      const paths = (await responses).match(/\/\d+ (?=x)/g);
       assert.deepEqual(
         paths,
         counts.seen.map((path) => `${path} `),
@@ -126,31 +126,31 @@ describe('pipelined requests', () => {
     });
   });
 
-  it('give their places back as they are answered: more of them than may wait come one connection after the other', async () => {
+  it('stop counting as waiting when they are served, so later connections can send as many again', async () => {
     const handler: RequestListener = (_request, response) => void response.end('ok');
     await serving({ handler, waitingMax: 100 }, async (port) => {
       for (let round = 0; round < 11; round += 1) {
         const socket = connect(port, '127.0.0.1');
-        const answers = everything(socket);
+        const responses = everything(socket);
         socket.write(many(100, 'Connection: close\r\n'));
-        assert.equal((await answers).match(/\r\n\r\nok/g)?.length, 100);
+        assert.equal((await responses).match(/\r\n\r\nok/g)?.length, 100);
       }
     });
   });
 
-  it('are all answered over TLS as well', async function () {
+  it('all receive responses over TLS too', async function () {
     const tls = await makeCertificate(await writeFiles(), 'IP:127.0.0.1');
     if (tls === undefined) return this.skip();
     await serving({ tls }, async (port, counts) => {
       const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
-      const answers = everything(socket);
+      const responses = everything(socket);
       socket.write(many(500, 'Connection: close\r\n'));
-      assert.equal((await answers).match(/HTTP\/1\.1 200/g)?.length, 500);
+      assert.equal((await responses).match(/HTTP\/1\.1 200/g)?.length, 500);
       assert.equal(counts.most, 8);
     });
   });
 
-  it('bring their bodies, also one that is read only later', async () => {
+  it('deliver their bodies, even ones that are read late', async () => {
     const handler: RequestListener = async (request, response) => {
       const body = await text(request);
       setTimeout(() => response.end(`${request.url} ${body.length}\n`), 1);
@@ -159,74 +159,69 @@ describe('pipelined requests', () => {
       `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n${more}\r\n${'x'.repeat(length)}`;
     await serving({ handler, pipelineMax: 1 }, async (port) => {
       const socket: Socket = connect(port, '127.0.0.1');
-      const answers = everything(socket);
+      const responses = everything(socket);
       socket.write(post('/1', 300_000) + post('/2', 0) + post('/3', 20_000));
       socket.write(post('/4', 500_000) + post('/5', 10, 'Connection: close\r\n'));
-      assert.deepEqual((await answers).match(/^\/.*$/gm), ['/1 300000', '/2 0', '/3 20000', '/4 500000', '/5 10']);
+      assert.deepEqual((await responses).match(/^\/.*$/gm), ['/1 300000', '/2 0', '/3 20000', '/4 500000', '/5 10']);
     });
   });
 
-  /** Time for the heads before the late one, also on a busy machine. */
+  /** Long enough to receive the heads before the late one on a busy machine. */
   const tooLate = { headerTimeoutMs: 300 };
   for (const [what, text, status, options = {}] of [
-    ['what is not HTTP', 'GARBAGE\r\n\r\n', 400],
+    ['non-HTTP data', 'GARBAGE\r\n\r\n', 400],
     ['a request without Host', 'GET / HTTP/1.1\r\n\r\n', 400],
     ['a malformed header', 'GET / HTTP/1.1\r\nHost : a\r\n\r\n', 400],
     ['a malformed body', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n', 400],
-    ['a head that does not end', 'GET / HTTP/1.1\r\nHost: a\r\n', 408, tooLate],
-    [
-      'a body that does not end',
-      'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n',
-      408,
-      { requestTimeoutMs: 50 },
-    ],
+    ['an incomplete head', 'GET / HTTP/1.1\r\nHost: a\r\n', 408, tooLate],
+    ['an incomplete body', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n', 408, { requestTimeoutMs: 50 }],
   ] as const)
-    it(`have their answers before the ${status} for ${what} behind them`, async () => {
+    it(`receive their responses before the ${status} for ${what} that follows`, async () => {
       const held: ServerResponse[] = [];
-      const refused = createSignal();
+      const rejected = createSignal();
       const handler: RequestListener = ({ method }, response) => void (method === 'GET' && held.push(response));
-      await serving({ handler, logger: { warn: refused.give }, ...options }, async (port) => {
+      await serving({ handler, logger: { warn: rejected.give }, ...options }, async (port) => {
         const socket = connect(port, '127.0.0.1');
-        const answers = everything(socket);
+        const responses = everything(socket);
         const sent = many(2) + text;
         socket.write(sent);
         await eventually(() => assert.equal(held.length, 2));
-        await refused.given;
-        // The parser reports it again.
+        await rejected.given;
+        // The parser reports an error again.
         const garbage = 'GARBAGE\r\n\r\n';
         socket.write(garbage);
         await eventually(() => assert.equal(held[0]?.req.socket.bytesRead, sent.length + garbage.length));
         for (const response of held) response.end('held');
-        const statuses = (await answers).match(/(?<=HTTP\/1.1 )\d+/g);
+        const statuses = (await responses).match(/(?<=HTTP\/1.1 )\d+/g);
         assert.deepEqual(statuses, ['200', '200', String(status)]);
       });
     });
 
-  it('behind which the rest of a late head comes after its 408 was due: none is carried out', async () => {
+  it('do not execute a following request whose head was completed after its 408 was due', async () => {
     const handler: RequestListener = () => {};
-    const refused = createSignal();
-    await serving({ handler, logger: { warn: refused.give }, ...tooLate }, async (port, { seen }) => {
+    const rejected = createSignal();
+    await serving({ handler, logger: { warn: rejected.give }, ...tooLate }, async (port, { seen }) => {
       const socket = connect(port, '127.0.0.1');
-      const answers = everything(socket);
+      const responses = everything(socket);
       socket.write(`${many(1)}GET /late HTTP/1.1\r\n`);
-      await refused.given;
+      await rejected.given;
       socket.write('Host: a\r\n\r\n');
-      assert.equal(await answers, '');
+      assert.equal(await responses, '');
       assert.deepEqual(seen, ['/0']);
     });
   });
 
-  it('end with their connection when a client asks for a tunnel', async () => {
+  it('are closed with their connection when CONNECT follows', async () => {
     await serving({ handler: () => {} }, async (port, { seen }) => {
       const socket = connect(port, '127.0.0.1');
-      const answers = everything(socket);
+      const responses = everything(socket);
       socket.write(`${many(2)}CONNECT b:443 HTTP/1.1\r\nHost: b:443\r\n\r\n`);
-      assert.equal(await answers, '');
+      assert.equal(await responses, '');
       assert.deepEqual(seen, ['/0', '/1']);
     });
   });
 
-  it('lose nothing that a client sends early for the protocol after an upgrade', async () => {
+  it('lose no data that a client sends early for the protocol after an upgrade', async () => {
     const upgrades = createUpgrades(() => true);
     const early = 'y'.repeat(30_000);
     const server = await serveHttp({
@@ -244,9 +239,9 @@ describe('pipelined requests', () => {
       },
     });
     const socket = connect(server.port, '127.0.0.1');
-    const answer = everything(socket);
+    const response = everything(socket);
     socket.write(`${get('/', 'Connection: upgrade\r\nUpgrade: echo\r\n')}${early}`);
-    assert.ok((await answer).endsWith(`\r\n\r\n${early}`));
+    assert.ok((await response).endsWith(`\r\n\r\n${early}`));
     await server.close(0);
   });
 });

@@ -1,4 +1,4 @@
-/** Bodies that are refused, or come late: the client reads the answer, and the log has the status that it read. */
+/** Rejected and late bodies: the client receives the response, and the access log has the same status. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request } from 'node:http';
@@ -26,20 +26,20 @@ async function startFront(options: EdgeOptions, requestTimeoutMs = 30_000) {
 
 const mebibyte = Buffer.alloc(1024 * 1024, 'x');
 
-/** Writes all of the body and ignores what comes back, as many clients do. */
+/** Writes the whole body before it looks at the response, as many clients do. */
 function post(port: number, mebibytes: number, headers: Record<string, string | number>): Promise<number> {
   return new Promise((resolve, reject) => {
-    const asked = request({ port, host: '127.0.0.1', path: '/v1/hotels', method: 'POST', headers }, (res) => {
+    const sending = request({ port, host: '127.0.0.1', path: '/v1/hotels', method: 'POST', headers }, (res) => {
       res.resume().once('end', () => resolve(res.statusCode ?? 0));
     });
-    asked.once('error', reject);
-    for (let count = 0; count < mebibytes; count += 1) asked.write(mebibyte);
-    asked.end();
+    sending.once('error', reject);
+    for (let count = 0; count < mebibytes; count += 1) sending.write(mebibyte);
+    sending.end();
   });
 }
 
 describe('a request body', () => {
-  it('of 16 MiB that is too large has its 413, announced or in chunks', async () => {
+  it('of 16 MiB that is too large gets a 413, with Content-Length or in chunks', async () => {
     const upstream = await startUpstream(servers);
     const { port } = await startFront({ upstream, mapping: { maxRequestBytes: 100_000 } });
     assert.equal(await post(port, 16, { 'Content-Length': 16 * mebibyte.length }), 413);
@@ -47,17 +47,17 @@ describe('a request body', () => {
     assert.deepEqual(upstream.reached, []);
   });
 
-  it('of 16 MiB that is too large has its 413 where the client announces that it waits, and does not', async () => {
+  it('of 16 MiB that is too large gets a 413 even if the client does not wait after Expect: 100-continue', async () => {
     const { port } = await startFront({ upstream: await servers.refusing(), mapping: { maxRequestBytes: 100_000 } });
     const socket = connect(port, '127.0.0.1');
     const length = 16 * mebibyte.length;
     socket.write(rawRequest('POST /v1/hotels', [`Content-Length: ${length}`, 'Expect: 100-continue']));
-    // It reads nothing before all is written.
+    // The client reads nothing before it has written everything.
     await promisify(socket.write).call(socket, Buffer.alloc(length));
     assert.match(await text(socket), /^HTTP\/1\.1 413 /);
   });
 
-  it('that has not come when its request is refused is the last of its connection: the next request would be taken for its rest', async () => {
+  it('that is incomplete when the request is rejected closes the connection, so that no request is taken for its rest', async () => {
     const { port } = await startFront({ upstream: await servers.refusing() });
     const post = (body: string) => `POST /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\n${body}`;
     for (const [body, connection] of [
@@ -66,13 +66,13 @@ describe('a request body', () => {
     ] as const) {
       const socket = connect(port, '127.0.0.1').setEncoding('latin1');
       socket.write(post(body));
-      const [answer] = await once(socket, 'data');
+      const [response] = await once(socket, 'data');
       socket.destroy();
-      assert.match(String(answer), new RegExp(`^HTTP/1\\.1 404 [^]*\r\nConnection: ${connection}\r\n`));
+      assert.match(String(response), new RegExp(`^HTTP/1\\.1 404 [^]*\r\nConnection: ${connection}\r\n`));
     }
   });
 
-  it('has no limit of its size on its way to a service, where the mapping has none', async () => {
+  it('to a service has no size limit if the mapping has none', async () => {
     const received = createSignal();
     let bytes = 0;
     const upstream = await servers.http((req, res) => {
@@ -90,7 +90,7 @@ describe('a request body', () => {
     assert.equal(bytes, 24 * mebibyte.length);
   });
 
-  it('may flow to a service for longer than the time for requests', async () => {
+  it('to a service may take longer than the request time-out', async () => {
     const upstream = await startUpstream(servers);
     const { port } = await startFront({ upstream }, 30);
     const socket = connect(port, '127.0.0.1');
@@ -103,7 +103,7 @@ describe('a request body', () => {
     assert.equal(upstream.only().body, 'abcdef');
   });
 
-  it('that no service takes and that comes late is 408, in the log too', async () => {
+  it('that arrives late gets a 408, in the log too', async () => {
     const lines: object[] = [];
     const logged = createSignal();
     const info = (fields: object) => {

@@ -8,7 +8,7 @@ import { eventually } from '../../support/waiting.ts';
 import { httpLimits } from '../../support/wire/http-limits.ts';
 import { bodyOf, everything } from '../raw-exchange.ts';
 
-/** Longer than mocha waits: a test that ends has not waited for it. */
+/** Longer than mocha's time-out, so a test that passes did not wait for it. */
 const neverMs = 60_000;
 
 async function serving(options: Partial<HttpServerOptions>, use: (server: HttpServer) => Promise<void>) {
@@ -21,7 +21,7 @@ async function serving(options: Partial<HttpServerOptions>, use: (server: HttpSe
 }
 
 describe('serveHttp', () => {
-  it('names a port that is in use, and the setting for it', async () => {
+  it('names the port that is in use and its setting', async () => {
     await serving({}, async ({ port }) => {
       await assert.rejects(
         () => serveHttp({ ...httpLimits, port, portSetting: 'AUTH_PORT', handler: () => {} }),
@@ -30,14 +30,14 @@ describe('serveHttp', () => {
     });
   });
 
-  it('names an address that it cannot listen on', async () => {
+  it('names the address that it cannot listen on', async () => {
     await assert.rejects(
       () => serveHttp({ ...httpLimits, host: '192.0.2.1', handler: () => {} }),
       (error: Error) => error.message.includes('192.0.2.1') && error.message.includes('HOST'),
     );
   });
 
-  it('names the limit of open files where the process has reached it', () => {
+  it('says that the process has reached its limit of open files', () => {
     const cause = Object.assign(new Error('listen EMFILE: too many open files'), { code: 'EMFILE' });
     assert.equal(
       listenError(cause, httpLimits).message,
@@ -45,7 +45,7 @@ describe('serveHttp', () => {
     );
   });
 
-  it('bounds the size of headers, and the time until they arrive', async () => {
+  it('limits the size of headers and the time until they arrive', async () => {
     const statusOf = async (options: Partial<HttpServerOptions>, text: string) => {
       let response = '';
       await serving(options, async ({ port }) => {
@@ -60,7 +60,7 @@ describe('serveHttp', () => {
     assert.equal(await statusOf({ headerTimeoutMs: 20 }, head), 408);
   });
 
-  it('has TCP ask a silent client whether it is still there, as one that vanished closes nothing', async function () {
+  it('enables TCP keep-alive, because a client that vanished does not close its connection', async function () {
     if (!existsSync(connectionTable)) return this.skip();
     await serving({}, async ({ port }) => {
       const socket = connect(port, '127.0.0.1');
@@ -72,7 +72,7 @@ describe('serveHttp', () => {
   });
 });
 
-/** Linux has the timers of its connections there: a number, and when it ends. */
+/** Linux lists the timers of TCP connections here, with a type and the time left. */
 const connectionTable = '/proc/net/tcp';
 const keepAliveTimer = '02';
 
@@ -81,9 +81,11 @@ function timerOf(port: number, peerPort: number): string | undefined {
   return new RegExp(`${from} ${to} \\w+ \\S+ (\\w+):`).exec(readFileSync(connectionTable, 'utf8'))?.[1];
 }
 
-describe('closing a server', () => {
-  /** Starts a request that the handler holds until `finish`; `agent` keeps the connection. */
-  async function holding(agent: Agent) {
+describe('close', () => {
+  /**
+   * Starts a request that stays open until `finish` is called. `agent` decides whether the connection is kept alive.
+   */
+  async function startRequest(agent: Agent) {
     let finish = () => {};
     const handler: RequestListener = (_request, response) => {
       response.flushHeaders();
@@ -98,7 +100,7 @@ describe('closing a server', () => {
 
   it('lets a running request finish, and does not wait for a connection that is kept alive', async () => {
     const agent = new Agent({ keepAlive: true });
-    const { server, response, finish } = await holding(agent);
+    const { server, response, finish } = await startRequest(agent);
     const closed = server.close(neverMs);
     finish();
     assert.equal(Buffer.concat(await response.toArray()).toString(), 'whole');
@@ -106,19 +108,19 @@ describe('closing a server', () => {
     agent.destroy();
   });
 
-  it('cuts off a running request at the deadline', async () => {
-    const { server, response } = await holding(new Agent());
+  it('aborts a running request at the deadline', async () => {
+    const { server, response } = await startRequest(new Agent());
     await Promise.all([server.close(10), assert.rejects(() => response.toArray(), { code: 'ECONNRESET' })]);
   });
 
-  it('answers one more request on a running connection, with Connection: close', async () => {
+  it('responds to one more request on a busy connection, with Connection: close', async () => {
     const started = new EventEmitter();
     const handler: RequestListener = (request, response) => {
       started.emit(request.url ?? '', () => response.end('x'));
     };
     const server = await serveHttp({ ...httpLimits, handler });
     const socket = connect(server.port, '127.0.0.1');
-    const answers = everything(socket);
+    const responses = everything(socket);
     socket.write('GET /1 HTTP/1.1\r\nHost: a\r\n\r\n');
     const [finishFirst] = (await once(started, '/1')) as [() => void];
     const closed = server.close(neverMs);
@@ -127,21 +129,21 @@ describe('closing a server', () => {
     finishFirst();
     finishSecond();
     await closed;
-    const connections = (await answers).match(/(?<=^Connection: ).*/gm);
+    const connections = (await responses).match(/(?<=^Connection: ).*/gm);
     assert.deepEqual(connections, ['keep-alive', 'close']);
   });
 
-  it('answers a request that arrives on an idle connection while the process is busy', async () => {
+  it('responds to a request that arrives on an idle connection while the process is busy', async () => {
     const server = await serveHttp({ ...httpLimits, handler: (_request, response) => response.end('x') });
     const socket = connect(server.port, '127.0.0.1');
     socket.write('GET /1 HTTP/1.1\r\nHost: a\r\n\r\n');
     await once(socket, 'data');
-    const answer = everything(socket);
+    const response = everything(socket);
     const closed = server.close(neverMs);
     socket.write('GET /2 HTTP/1.1\r\nHost: a\r\n\r\n');
-    // Longer than an idle connection has.
+    // Blocks the event loop for longer than the grace period of idle connections.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
     await closed;
-    assert.match(await answer, /^Connection: close\r\n[\s\S]*\r\n\r\nx$/m);
+    assert.match(await response, /^Connection: close\r\n[\s\S]*\r\n\r\nx$/m);
   });
 });

@@ -11,13 +11,13 @@ import { httpLimits } from '../../support/wire/http-limits.ts';
 import { upgradeRequest } from '../../support/wire/peer.ts';
 import { everything } from '../raw-exchange.ts';
 
-const announced = 'POST / HTTP/1.1\r\nHost: desk.test\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n';
-const invitation = 'HTTP/1.1 100 Continue\r\n\r\n';
+const expectRequest = 'POST / HTTP/1.1\r\nHost: desk.test\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n';
+const continueResponse = 'HTTP/1.1 100 Continue\r\n\r\n';
 
-async function announcing(handler: RequestListener, use: (socket: Socket) => Promise<void>): Promise<void> {
+async function withClient(handler: RequestListener, use: (socket: Socket) => Promise<void>): Promise<void> {
   const server = await serveHttp({ ...httpLimits, handler });
   const socket = connect(server.port, '127.0.0.1');
-  socket.write(announced);
+  socket.write(expectRequest);
   try {
     await use(socket);
   } finally {
@@ -38,37 +38,37 @@ describe('sendContinueOnRead', () => {
       await wanted.given;
       echo(request, response);
     };
-    await announcing(handler, async (socket) => {
+    await withClient(handler, async (socket) => {
       await reached.given;
       assert.equal(socket.bytesRead, 0);
       wanted.give();
       await once(socket, 'readable');
-      assert.equal(String(socket.read()), invitation);
+      assert.equal(String(socket.read()), continueResponse);
       socket.write('hello');
       assert.match(await everything(socket), /^HTTP\/1\.1 200 OK\r\n.*\r\n\r\nhello$/s);
     });
   });
 
-  it('sends no 100 Continue for a body that is not read, and closes the connection', async () => {
-    const refuse: RequestListener = (_request, response) => response.writeHead(401).end();
-    await announcing(refuse, async (socket) => {
-      const answer = await everything(socket);
-      assert.match(answer, /^HTTP\/1\.1 401 Unauthorized\r\n[\s\S]*\r\nConnection: close\r\n/);
-      assert.ok(!answer.includes('100 Continue'));
+  it('sends no 100 Continue if the body is not read, and closes the connection', async () => {
+    const reject: RequestListener = (_request, response) => response.writeHead(401).end();
+    await withClient(reject, async (socket) => {
+      const response = await everything(socket);
+      assert.match(response, /^HTTP\/1\.1 401 Unauthorized\r\n[\s\S]*\r\nConnection: close\r\n/);
+      assert.ok(!response.includes('100 Continue'));
     });
   });
 
-  it('serves a request with another expectation as if it had none', async () => {
+  it('ignores other expectations', async () => {
     const server = await serveHttp({ ...httpLimits, handler: echo });
     const socket = connect(server.port, '127.0.0.1');
-    socket.write(announced.replace('100-continue', 'a-miracle'));
+    socket.write(expectRequest.replace('100-continue', 'a-miracle'));
     socket.write('hello');
     assert.match(await everything(socket), /^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nhello$/);
     await server.close(0);
   });
 });
 
-/** More than the buffers of two sockets hold. */
+/** Does not fit into the buffers of the two sockets. */
 const large = Buffer.alloc(32 * 1024 * 1024);
 
 describe('closeStalledResponses', () => {
@@ -82,10 +82,10 @@ describe('closeStalledResponses', () => {
 
   for (const [what, request] of [
     ['', 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'],
-    [', also when it asked to switch the protocol', upgradeRequest('/')],
+    [', also after an upgrade request', upgradeRequest('/')],
   ] as const)
-    it(`closes the connection of a client that does not read, and the response${what}`, async () => {
-      const answering = new Promise<ServerResponse>((resolve) => {
+    it(`closes the response and the connection of a client that does not read${what}`, async () => {
+      const responding = new Promise<ServerResponse>((resolve) => {
         const handler: RequestListener = (_request, response) => resolve(response.end(large));
         const upgrades = createUpgrades(() => true);
         void serving(handler, { answerIdleTimeoutMs: 300, upgrades }).then((port) => {
@@ -94,16 +94,16 @@ describe('closeStalledResponses', () => {
           socket.on('error', () => {});
         });
       });
-      const answer = await answering;
-      await once(answer, 'close');
-      assert.equal(answer.req.socket.destroyed, true);
+      const response = await responding;
+      await once(response, 'close');
+      assert.equal(response.req.socket.destroyed, true);
     });
 
   async function responseOf(port: number, agent: Agent | false = false) {
     return (await once(get({ port, host: '127.0.0.1', agent }), 'response'))[0] as IncomingMessage;
   }
 
-  it('does not end the connection of a client that reads', async () => {
+  it('does not close the connection of a client that reads', async () => {
     const body = large.subarray(0, large.length / 4);
     const port = await serving((_request, response) => response.end(body), { answerIdleTimeoutMs: 500 });
     let taken = 0;
@@ -111,7 +111,7 @@ describe('closeStalledResponses', () => {
     assert.equal(taken, body.length);
   });
 
-  it('does not end the connection of a client that waits for the next event of a stream', async () => {
+  it('does not close the connection of a client that waits for the next event of a stream', async () => {
     let send = () => {};
     const stream: RequestListener = (_request, response) => {
       response.writeHead(200).write('one');
@@ -124,7 +124,7 @@ describe('closeStalledResponses', () => {
     assert.equal(String(rest), 'two');
   });
 
-  it('leaves a connection between two requests to the keep-alive time-out', async () => {
+  it('leaves connections between requests to the keep-alive time-out', async () => {
     const times = { answerIdleTimeoutMs: 60_000, keepAliveTimeoutMs: 20 };
     const port = await serving((_request, response) => response.end('x'), times);
     const agent = new Agent({ keepAlive: true });
@@ -137,7 +137,7 @@ describe('closeStalledResponses', () => {
 });
 
 describe('beforeHead', () => {
-  const writesOf = (answer: (res: ServerResponse) => void) => {
+  const recordWrites = (respond: (res: ServerResponse) => void) => {
     const written: string[] = [];
     const listener: RequestListener = (_req, res) => {
       beforeHead(res, () => {
@@ -150,12 +150,12 @@ describe('beforeHead', () => {
         res.appendHeader('Link', '</b>');
       });
       res.setHeader('X-Last', 'first').setHeader('Link', '</a>');
-      answer(res);
+      respond(res);
     };
     return { written, listener };
   };
 
-  const ways: Readonly<Record<string, (res: ServerResponse) => void>> = {
+  const responses: Readonly<Record<string, (res: ServerResponse) => void>> = {
     end: (res) => res.end('x'),
     write: (res) => res.write('x', () => res.end()),
     flushHeaders: (res) => {
@@ -169,16 +169,16 @@ describe('beforeHead', () => {
     'writeHead and the same headers as a list': (res) => res.writeHead(200, ['X-Last', 'own', 'Link', '</a>']).end('x'),
     'Early Hints first': (res) => res.writeEarlyHints({ link: '</c>; rel=preload' }, () => res.end('x')),
   };
-  for (const [how, answer] of Object.entries(ways))
-    it(`runs once, the outermost last, when the response begins with ${how}`, async () => {
-      const { written, listener } = writesOf(answer);
+  for (const [how, respond] of Object.entries(responses))
+    it(`calls each hook once, the outermost last, if the response begins with ${how}`, async () => {
+      const { written, listener } = recordWrites(respond);
       const { headers } = await request(listener).get('/').expect(200);
       assert.deepEqual(written, ['inner', 'outer']);
       assert.deepEqual([headers['x-last'], headers['link']], ['outer', '</a>, </b>']);
     });
 
-  it('runs for the next head when one was refused', async () => {
-    const { written, listener } = writesOf((res) => {
+  it('calls the hooks for the next head if Node rejected one', async () => {
+    const { written, listener } = recordWrites((res) => {
       assert.throws(() => res.writeHead(200, { 'X-Own': 'a\nb' }), { code: 'ERR_INVALID_CHAR' });
       assert.deepEqual(written, []);
       res.removeHeader('Link');
@@ -188,18 +188,18 @@ describe('beforeHead', () => {
     assert.equal(headers['link'], '</b>');
   });
 
-  it('leaves a second head to Node, which refuses it', async () => {
-    let refusal: unknown;
-    const { written, listener } = writesOf((res) => {
+  it('leaves a second head to Node, which rejects it', async () => {
+    let rejection: unknown;
+    const { written, listener } = recordWrites((res) => {
       res.writeHead(204).end();
       try {
         res.writeHead(200);
       } catch (thrown) {
-        refusal = thrown;
+        rejection = thrown;
       }
     });
     await request(listener).get('/').expect(204);
-    assert.equal((refusal as { code?: string }).code, 'ERR_HTTP_HEADERS_SENT');
+    assert.equal((rejection as { code?: string }).code, 'ERR_HTTP_HEADERS_SENT');
     assert.equal(written.length, 2);
   });
 });

@@ -8,17 +8,17 @@ import { eventually } from '../../support/waiting.ts';
 
 const get = 'GET / HTTP/1.1\r\nHost: a\r\n';
 
-describe('pipelined requests of a client that does not wait for their answers', () => {
+describe('queued responses', () => {
   for (const [what, last] of [
-    ['a request for a tunnel', 'CONNECT b:443 HTTP/1.1\r\nHost: b:443\r\n\r\n'],
+    ['a CONNECT request', 'CONNECT b:443 HTTP/1.1\r\nHost: b:443\r\n\r\n'],
     ['an upgrade', `${get}Connection: upgrade\r\nUpgrade: websocket\r\n\r\n`],
   ] as const)
-    it(`end with their connection when ${what} follows them, in a host's server too`, async () => {
-      let [begun, ended] = [0, 0];
+    it(`close with their connection if ${what} follows, in a host's server too`, async () => {
+      let [started, closed] = [0, 0];
       const app = new Koa().use(createRequestContext(createAddresses())).use(({ res }: Context) => {
-        begun += 1;
+        started += 1;
         res.once('close', () => {
-          ended += 1;
+          closed += 1;
         });
         return new Promise<void>(() => {});
       });
@@ -28,7 +28,7 @@ describe('pipelined requests of a client that does not wait for their answers', 
       const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => {});
       try {
         socket.write(`${get}\r\n`.repeat(4) + last);
-        await eventually(() => assert.deepEqual([begun, ended], [4, 4]));
+        await eventually(() => assert.deepEqual([started, closed], [4, 4]));
       } finally {
         socket.destroy();
         server.close();

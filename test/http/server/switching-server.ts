@@ -1,14 +1,14 @@
-/** A server that switches protocols, for tests. */
+/** A test server that accepts protocol upgrades. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { createUpgrades, type HttpServerOptions, serveHttp, type Upgrades, upgradeOf } from '#http';
 import type { TestServers } from '../../support/serve.ts';
 import { httpLimits } from '../../support/wire/http-limits.ts';
 
-/** Accepts an upgrade and echoes what comes; answers any other request with its path and body. */
+/** Accepts an upgrade and echoes all data. Responds to any other request with its path and body. */
 export const echo: RequestListener = (req, res) => {
   const upgrade = upgradeOf(req);
   if (upgrade === undefined) {
-    void answerBody(req, res);
+    void sendBody(req, res);
     return;
   }
   res.setHeader('X-Kept', 'yes');
@@ -16,11 +16,11 @@ export const echo: RequestListener = (req, res) => {
   socket.pipe(socket);
 };
 
-async function answerBody(req: IncomingMessage, res: ServerResponse) {
+async function sendBody(req: IncomingMessage, res: ServerResponse) {
   res.end(`ordinary ${req.url} ${Buffer.concat(await req.toArray()).toString()}`);
 }
 
-/** Returns the port of a server that lives as long as the test. */
+/** Returns a function that starts a server for the current test and resolves with its port. */
 export function switchingServer(servers: TestServers) {
   return async function serving(
     handler: RequestListener,

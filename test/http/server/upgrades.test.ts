@@ -17,7 +17,7 @@ describe('createUpgrades', () => {
   const serving = switchingServer(servers);
   const writeFiles = temporaryFiles();
 
-  it('answers 101 with the headers of the response, and hands over the connection', async () => {
+  it('sends 101 with the headers of the response and hands over the connection', async () => {
     const client = speak(await serving(echo), upgradeRequest('/chat'));
     await client.until('\r\n\r\n');
     assert.match(client.received(), /^HTTP\/1\.1 101 Switching Protocols\r\n/);
@@ -29,7 +29,7 @@ describe('createUpgrades', () => {
     assert.match(await client.closed, /\r\n\r\nafter$/);
   });
 
-  it('does the same under TLS', async function () {
+  it('does the same over TLS', async function () {
     const pair = await makeCertificate(await writeFiles(), 'IP:127.0.0.1');
     if (pair === undefined) return this.skip();
     const port = await serving(echo, undefined, pair);
@@ -41,7 +41,7 @@ describe('createUpgrades', () => {
     assert.match(await closed, /early and late$/);
   });
 
-  it('sends a long answer as fast as the client reads', async () => {
+  it('sends a long ordinary response as fast as the client reads', async () => {
     const size = 4 * 1024 * 1024;
     const port = await serving((_req, res) => void Readable.from(chunks(size)).pipe(res));
     const { socket, closed } = speak(port, upgradeRequest('/chat'));
@@ -52,7 +52,7 @@ describe('createUpgrades', () => {
   });
 
   for (const leave of ['end', 'destroy'] as const)
-    it(`closes the response when a client disconnects before the answer (${leave})`, async () => {
+    it(`closes the response when the client disconnects before it is sent (${leave})`, async () => {
       const left = new Promise<ServerResponse>((resolve) => {
         void serving((_req, res) => {
           res.once('close', () => resolve(res));
@@ -66,13 +66,13 @@ describe('createUpgrades', () => {
       await client?.closed;
     });
 
-  it('switches to one of several protocols that the client offers', async () => {
+  it('accepts one of several protocols that the client offers', async () => {
     const client = speak(await serving(echo), upgradeRequest('/chat', [], 'odd/2, WebSocket'));
     await client.until('HTTP/1.1 101 ');
     client.socket.destroy();
   });
 
-  it('keeps the order of pipelined answers', async () => {
+  it('keeps the order of pipelined responses', async () => {
     const waiting: ServerResponse[] = [];
     const port = await serving((req, res) => {
       if (waiting.push(res) < 2) return;
@@ -84,7 +84,7 @@ describe('createUpgrades', () => {
     client.socket.destroy();
   });
 
-  it('keeps a connection until the deadline, and then cuts it off', async () => {
+  it('keeps upgraded connections open until the deadline, then closes them', async () => {
     const upgrades = createUpgrades(() => true);
     const client = speak(await serving(echo, upgrades), upgradeRequest('/chat'));
     await client.until('HTTP/1.1 101 ');
@@ -95,7 +95,7 @@ describe('createUpgrades', () => {
     await client.closed;
   });
 
-  it('waits only for the last connection to close, and refuses new ones', async () => {
+  it('stops waiting when the last connection closes, and rejects new ones', async () => {
     const upgrades = createUpgrades(() => true);
     const port = await serving(echo, upgrades);
     const client = speak(port, upgradeRequest('/chat'));
@@ -109,7 +109,7 @@ describe('createUpgrades', () => {
     await closed;
   });
 
-  describe("on a host's server, which emits every upgrade,", () => {
+  describe("on a host's server, which emits every upgrade request,", () => {
     const switched = createUpgrades(() => true);
 
     async function hosting(handler: RequestListener) {
@@ -119,19 +119,19 @@ describe('createUpgrades', () => {
       return (server.address() as { port: number }).port;
     }
 
-    it('works the same', async () => {
+    it('works in the same way', async () => {
       const client = speak(await hosting(echo), `${upgradeRequest('/chat')}early`);
       await client.until('\r\n\r\nearly');
       client.socket.destroy();
     });
 
-    it('refuses a body, which would not be read', async () => {
-      const answer = await speak(await hosting(echo), upgradeRequest('/chat', ['Content-Length: 3'])).closed;
-      assert.match(answer, /^HTTP\/1\.1 400 /);
-      assert.match(bodyOf(answer), /must not have a body/);
+    it('rejects a request with a body, which would not be parsed', async () => {
+      const response = await speak(await hosting(echo), upgradeRequest('/chat', ['Content-Length: 3'])).closed;
+      assert.match(response, /^HTTP\/1\.1 400 /);
+      assert.match(bodyOf(response), /must not have a body/);
     });
 
-    it('closes the connection of a client that did not wait for the previous answer', async () => {
+    it('closes the connection of a client that did not wait for the previous response', async () => {
       const port = await hosting(() => {});
       const client = speak(port, `GET /first HTTP/1.1\r\nHost: a\r\n\r\n${upgradeRequest('/chat')}`);
       assert.equal(await client.closed, '');
@@ -146,11 +146,11 @@ function* chunks(size: number) {
 
 const http = ['GET', 'Host: a', 'Connection: Upgrade', 'Upgrade: websocket'];
 
-describe('a request that does not switch protocols', () => {
+describe('a request that is not upgraded', () => {
   const servers = testServers();
   const serving = switchingServer(servers);
 
-  describe('is served as any other, with its body and connection:', () => {
+  describe('is served like any other, with its body and a persistent connection:', () => {
     function check(what: string, request: readonly string[], expected: string, body = '') {
       it(what, async () => {
         const [method, ...headers] = request;
@@ -167,26 +167,26 @@ describe('a request that does not switch protocols', () => {
     check('a protocol that is not allowed', [...asks, 'Upgrade: h2c'], '/first');
     check('an upgrade with a body', [...http, 'Content-Length: 3'], '/first abc', 'abc');
     check('an upgrade with a body in chunks', [...http, chunked], '/first abc', '3\r\nabc\r\n0\r\n\r\n');
-    check('a header that the connection does not name', ['GET', 'Host: a', 'Upgrade: websocket'], '/first');
+    check('an Upgrade header that Connection does not list', ['GET', 'Host: a', 'Upgrade: websocket'], '/first');
     check(
-      'the first request of a client that would rather have HTTP/2',
+      'the first request of a client that prefers HTTP/2',
       ['POST', 'Host: a', 'Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AA', chunked],
       '/first abc',
       '3\r\nabc\r\n0\r\n\r\n',
     );
   });
 
-  it('switches no connection of HTTP/1.0', async () => {
-    const answer = await speak(
+  it('over HTTP/1.0 gets an ordinary response', async () => {
+    const response = await speak(
       await serving(echo),
       'GET /old HTTP/1.0\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
     ).closed;
-    assert.match(answer, /^HTTP\/1\.1 200 [\s\S]*ordinary \/old $/);
+    assert.match(response, /^HTTP\/1\.1 200 [\s\S]*ordinary \/old $/);
   });
 
-  it('answers 400 without Host, as for any request', async () => {
+  it('without Host gets a 400, like any request', async () => {
     const port = await serving(echo);
-    const answer = await speak(port, 'GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n').closed;
-    assert.match(answer, /^HTTP\/1\.1 400 /);
+    const response = await speak(port, 'GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n').closed;
+    assert.match(response, /^HTTP\/1\.1 400 /);
   });
 });

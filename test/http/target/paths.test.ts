@@ -5,7 +5,7 @@ import { createProblemResponses, createSafePath, lenientReading, originForm, pat
 import { anyCharacter } from '../../support/any-character.ts';
 import { bodyOf, withServer } from '../raw-exchange.ts';
 
-/** Paths that look like attacks more often than random text does. */
+/** Paths that resemble attacks more often than random text. */
 const hostile = pathOfParts(12, [
   ...['/', '//', '.', '..', '%2e', '%2E', '%252e', '%2f', '%252F', '%5c', '%255c', '\\', ';', '%3b', '%25', '%00'],
   ...['a', 'admin', '%61', '%7e', '%7E', '?', '#', '%', '%2', '%zz', ' ', '\t', '\0', '\n', 'é', '%C3%A9', '2e', '5'],
@@ -15,12 +15,12 @@ function pathOfParts(maxLength: number, parts: readonly string[]) {
   return fc.array(fc.constantFrom(...parts), { maxLength }).map((some) => `/${some.join('')}`);
 }
 
-/** By the expected result; `same` is the path itself. */
+/** The keys are the expected results. `same` means the path itself, `rejected` means undefined. */
 function checkAll(rows: Readonly<Record<string, readonly string[]>>): void {
   for (const [expected, paths] of Object.entries(rows))
     it(`returns ${expected} for ${JSON.stringify(paths.map((path) => path.slice(0, 40)))}`, () => {
       for (const path of paths) {
-        const plain = expected === 'same' ? path : expected === 'refused' ? undefined : expected;
+        const plain = expected === 'same' ? path : expected === 'rejected' ? undefined : expected;
         assert.equal(sanitisePath(path), plain, path);
       }
     });
@@ -36,7 +36,7 @@ describe('sanitisePath', () => {
     '/admin': ['/%61dmin'],
     '/~user': ['/%7Euser'],
     '/a%2Fb': ['/a%2fb'],
-    refused: [
+    rejected: [
       ...['//', '//evil.example//x', '////evil.example/x'],
       ...['', '*', 'v1', 'http://evil.example/'],
       ...['/..', '/.', '/a/../b', '/a/./b', '/a/..', '//../a'],
@@ -76,7 +76,7 @@ describe('sanitisePath', () => {
     ],
   });
 
-  it('returns a path with one slash at the start and no dot segment under any encoding, which it does not change again', () => {
+  it('is idempotent and returns paths with one leading slash and no dot segment under any encoding', () => {
     fc.assert(
       fc.property(hostile, (path) => {
         const plain = sanitisePath(path);
@@ -95,10 +95,10 @@ describe('sanitisePath', () => {
   it('keeps the output of encodeURIComponent', () => {
     fc.assert(
       fc.property(fc.string({ unit: anyCharacter, minLength: 1 }), (text) => {
-        // Windows drops blanks behind dots.
+        // Windows ignores blanks after dots, so such paths are rejected.
         fc.pre(!/(?:^|[/\\])\.{1,2}(?:[\0-\x20][.\0-\x20]*)?(?:$|[/\\;?#])|[\\\0\r\n]|%[\da-f]{2}/i.test(text));
         const plain = sanitisePath(`/${encodeURIComponent(text)}`);
-        assert.equal(decodeURIComponent(plain ?? 'refused'), `/${text}`);
+        assert.equal(decodeURIComponent(plain ?? 'rejected'), `/${text}`);
       }),
     );
   });
@@ -120,16 +120,16 @@ describe('lenientReading', () => {
     '/%': ['/%2525'],
   };
   for (const [expected, paths] of Object.entries(rows))
-    it(`is ${expected} for ${paths.join(' ')}`, () => {
+    it(`returns ${expected} for ${paths.join(' ')}`, () => {
       for (const path of paths) assert.equal(lenientReading(path), expected, path);
     });
 
-  it('leaves a path with one reading as it is', () => {
+  it('does not change a path that has only one reading', () => {
     for (const path of ['/', '/a/b', '/a/', '/.well-known/acme', '/a.b', '/a:b', '/a@b'])
       assert.equal(lenientReading(path), path);
   });
 
-  it('is read the same again', () => {
+  it('is idempotent', () => {
     fc.assert(
       fc.property(hostile, (path) => {
         const plain = sanitisePath(path);
@@ -141,7 +141,7 @@ describe('lenientReading', () => {
   });
 });
 
-/** The path as each of a chain of hops sees it, when every hop decodes once. */
+/** Yields the path as each hop of a chain sees it if every hop decodes it once. */
 function* decodings(path: string): Generator<string> {
   for (let seen = path, before = ''; seen !== before; ) {
     yield seen;
@@ -173,7 +173,7 @@ describe('createSafePath', () => {
     return app.callback();
   };
 
-  /** The responses to targets that no HTTP client would send. */
+  /** Sends targets that no HTTP client would send, and checks each response. */
   async function send(targets: readonly string[], check: (response: string, target: string) => void) {
     await withServer({ handler: handlerOf() }, async (server) => {
       for (const target of targets)
@@ -181,7 +181,7 @@ describe('createSafePath', () => {
     });
   }
 
-  it('rewrites the target in origin-form, with its path in plain form and its query as it came', async () => {
+  it('rewrites the target to origin-form with a plain path and an unchanged query', async () => {
     const rows: Readonly<Record<string, readonly [path: string, search: string]>> = {
       '/v1/hotels/?limit=2': ['/v1/hotels/', '?limit=2'],
       '/v1/x?a=%2e%2e/b': ['/v1/x', '?a=%2e%2e/b'],
@@ -199,7 +199,7 @@ describe('createSafePath', () => {
     });
   });
 
-  it('answers 400 with the error body for a path that it refuses', async () => {
+  it('responds with a 400 error body to a path that it rejects', async () => {
     const targets = ['/v1/../admin', '/v1/%2e%2e/admin', '/v1/..%2fadmin', '/v1\\..\\admin', '/v1/x%00', '/v1/x%zz'];
     const others = [
       '//evil.example/x?y',
@@ -217,7 +217,7 @@ describe('createSafePath', () => {
 
 describe('pathOf and originForm', () => {
   function check(target: string, path: string, origin: string) {
-    it(`read ${target} as ${path} and ${origin}`, () => {
+    it(`return ${path} and ${origin} for ${target}`, () => {
       assert.deepEqual([pathOf(target), originForm(target)], [path, origin]);
       assert.equal(originForm(origin), origin);
     });
