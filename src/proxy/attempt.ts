@@ -75,7 +75,7 @@ export interface AttemptListener {
 export type FailureStage = 'unsent' | 'keep-alive-race' | 'sent' | 'responding';
 
 /** Ends an attempt that waits for a connection, a response or the rest of a body. Does nothing after its end. */
-export type Abandon = (because: () => Error) => void;
+export type Abandon = (reason: () => Error) => void;
 
 /** Starts the attempt, reports its outcome and releases its slot at the end. `isFresh` forces a new connection. */
 export function startAttempt(
@@ -90,9 +90,9 @@ export function startAttempt(
   let isOver = false;
   let sink: ResponseSink | undefined;
 
-  function abandon(because: () => Error): void {
+  function abandon(reason: () => Error): void {
     if (isOver || abandonReason !== undefined) return;
-    abandonReason = because();
+    abandonReason = reason();
     reportFailure(abandonReason);
     if (abort === undefined) attempt.release();
     else abort(abandonReason);

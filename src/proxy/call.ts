@@ -59,8 +59,8 @@ export interface Retries {
   readonly random: () => number;
   /** Returns the time in milliseconds. */
   readonly clock: () => number;
-  /** Called before the pause that precedes another attempt. `because` is the error or the status that caused it. */
-  readonly onRetry: (pauseMs: number, because: unknown) => void;
+  /** Called before the pause that precedes another attempt. `reason` is the error or the status that caused it. */
+  readonly onRetry: (pauseMs: number, reason: unknown) => void;
 }
 
 export interface UpstreamResponse {
@@ -159,8 +159,9 @@ function begin(call: Call): void {
 function bufferBody(call: Call, body: RequestBody): void {
   body.watch({
     onEnd: () => void (call.isSettled || call.deadline?.refresh()),
-    onIdle: (isClientIdle) => abort(call, isClientIdle ? uploadTimedOut : () => timedOut('no progress with the body')),
-    onTooLarge: (because) => abort(call, () => because),
+    onIdle: (isClientIdle) =>
+      abort(call, isClientIdle ? uploadTimedOut : () => timedOut('the service did not read the request body in time')),
+    onTooLarge: (reason) => abort(call, () => reason),
     isCrowded: call.cluster.isCrowded,
   });
   body.buffer(() => void (call.isSettled || makeAttempt(call)));
@@ -282,7 +283,7 @@ function isRepeatable({ request: { method, body }, hasTimedOutAttempt }: Call): 
 }
 
 /** Returns false when no more retries are allowed or the pause would last beyond the deadline. */
-function retryLater(call: Call, pauseMsMin: number, because: unknown): boolean {
+function retryLater(call: Call, pauseMsMin: number, reason: unknown): boolean {
   const { cluster, options, retryCount, startedAtMs } = call;
   const { retries, timeoutMs } = options;
   if (retries === undefined || retryCount >= retries.rules.retriesMax) return false;
@@ -292,7 +293,7 @@ function retryLater(call: Call, pauseMsMin: number, because: unknown): boolean {
   if (call.releaseRetry === undefined) return false;
   call.retryCount += 1;
   call.timer = setTimeout(makeAttempt, pauseMs, call);
-  retries.onRetry(pauseMs, because);
+  retries.onRetry(pauseMs, reason);
   return true;
 }
 
@@ -306,7 +307,7 @@ function onDeadline(call: Call): void {
 }
 
 function onTryTimeout(call: Call, perTryTimeoutMs: number): void {
-  const reason = timedOut(`no response to one attempt within ${perTryTimeoutMs} ms`);
+  const reason = timedOut(`an attempt got no response within ${perTryTimeoutMs} ms`);
   call.abandon?.(() => reason);
   call.hasTimedOutAttempt = true;
   // Never `unsent`, even for an attempt without a connection: only the retry policy may repeat a time-out.
@@ -314,9 +315,9 @@ function onTryTimeout(call: Call, perTryTimeoutMs: number): void {
 }
 
 /** Also aborts a response body in progress. Does nothing once the response is complete. */
-function abort(call: Call, because: () => Error): void {
-  call.abandon?.(because);
-  if (!call.isSettled) fail(call, because());
+function abort(call: Call, reason: () => Error): void {
+  call.abandon?.(reason);
+  if (!call.isSettled) fail(call, reason());
 }
 
 function fail(call: Call, cause: unknown): void {

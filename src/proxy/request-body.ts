@@ -11,7 +11,7 @@ export interface BodyWatcher {
   /** Called when the body pauses for too long. `isClientIdle` is true if the client caused it, not the upstream. */
   readonly onIdle: (isClientIdle: boolean) => void;
   /** Called when the body exceeds its size limit. */
-  readonly onTooLarge: (because: Problem) => void;
+  readonly onTooLarge: (reason: Problem) => void;
   /** True while the slots of the upstream are scarce, so that slow bodies must not occupy them. */
   readonly isCrowded: () => boolean;
 }

@@ -144,7 +144,7 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
       let bytes = 0;
       await readThrough(timeoutMs, (chunk) => {
         bytes += chunk.length;
-        if (bytes > bytesMax) throw new RangeError(`the body has more than ${bytesMax} bytes`);
+        if (bytes > bytesMax) throw new RangeError(`the response body has more than ${bytesMax} bytes`);
         chunks.push(chunk);
       });
       return Buffer.concat(chunks, bytes);

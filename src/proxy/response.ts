@@ -69,7 +69,7 @@ function writeBody(ctx: Context, response: UpstreamResponse, options: ResponseOp
 function streamFor({ req, res }: Context, { head, body }: UpstreamResponse, options: ResponseOptions): Readable {
   const isEvents = /^text\/event-stream\b/i.test(String(res.getHeader('content-type')));
   const idleTimeoutMs = isEvents ? options.eventsIdleTimeoutMs : options.idleTimeoutMs;
-  const onIdle = () => stream.destroy(timedOut(`the body paused for ${idleTimeoutMs} ms`));
+  const onIdle = () => stream.destroy(timedOut(`the response body paused for ${idleTimeoutMs} ms`));
   const stream = body.stream(createIdleTimer(idleTimeoutMs, onIdle));
   // Koa destroys the stream if it cannot send it, for example because the client has disconnected.
   stream.on('error', ignore);
@@ -164,7 +164,9 @@ function nominatedIn(rawHeaders: readonly Buffer[]): ReadonlySet<string> {
 /** undici decodes only `chunked`. The client could not decode another coding, because its header is not forwarded. */
 function requireChunked(coding: string): void {
   if (coding.trim().toLowerCase() === 'chunked') return;
-  throw Object.assign(new Error(`the response has the transfer coding ${coding}`), { code: 'HPE_TRANSFER_CODING' });
+  throw Object.assign(new Error(`the response has the unsupported transfer coding ${coding}`), {
+    code: 'HPE_TRANSFER_CODING',
+  });
 }
 
 /** Fields that are not allowed in trailers: framing, routing and authentication (RFC 9110 section 6.5.1). */

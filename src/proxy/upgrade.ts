@@ -61,7 +61,7 @@ export function switchProtocols(
 /** Rejects a switch to any protocol but the requested one. */
 function requireProtocol(expected: string, switched: string | undefined): void {
   if (switched?.trim().toLowerCase() === expected) return;
-  throw new Error(`the service switched to ${switched} instead of ${expected}`);
+  throw new Error(`the service switched to ${switched ?? 'an unnamed protocol'} instead of ${expected}`);
 }
 
 /**
