@@ -46,9 +46,8 @@ const switchedIdleTimeoutMsDefault = 300_000;
 
 /** Throws a Problem if the call fails before the response headers. A later failure closes the client's connection. */
 export function createForward(options: ForwardOptions): (ctx: Context) => Promise<void> {
-  const { mapping, idleTimeoutMs, bodyBytesMax, random = Math.random, clock = now } = options;
-  const { cluster, timeoutMs, logger } = options;
-  const { counts = createUpstreamCounts() } = options;
+  const { mapping, cluster, timeoutMs, idleTimeoutMs, bodyBytesMax, logger } = options;
+  const { counts = createUpstreamCounts(), random = Math.random, clock = now } = options;
   function onRetry(pauseMs: number, because: unknown): void {
     counts.retries += 1;
     logger.debug?.({ mapping: mapping.name, pauseMs, because }, 'retrying a request');

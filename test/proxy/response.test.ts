@@ -16,11 +16,11 @@ const servers = testServers();
 
 describe('a response', () => {
   /** Responds with these bytes to every request. */
-  async function startSaying(said: string, more: EdgeOptions = {}) {
+  async function startResponding(bytes: string, more: EdgeOptions = {}) {
     const sockets: Socket[] = [];
     const upstream = await servers.tcp((socket) => {
       sockets.push(socket);
-      socket.on('data', () => socket.write(said, 'latin1'));
+      socket.on('data', () => socket.write(bytes, 'latin1'));
     });
     return { edge: await startEdge(servers, { upstream, ...more }), sockets };
   }
@@ -30,9 +30,9 @@ describe('a response', () => {
     return response;
   }
 
-  function checkStatusLine(said: string, expected: string) {
-    it(`with the status line "${said}" reaches the client as "${expected}"`, async () => {
-      const { edge } = await startSaying(`HTTP/1.1 ${said}\r\nContent-Length: 0\r\n\r\n`);
+  function checkStatusLine(statusLine: string, expected: string) {
+    it(`with the status line "${statusLine}" reaches the client as "${expected}"`, async () => {
+      const { edge } = await startResponding(`HTTP/1.1 ${statusLine}\r\nContent-Length: 0\r\n\r\n`);
       const response = await sendRaw(edge.port, rawRequest('GET /v1/hotels'));
       assert.equal(response.slice('HTTP/1.1 '.length, response.indexOf('\r\n')), expected);
     });
@@ -45,7 +45,7 @@ describe('a response', () => {
 
   it('extends Via, preserves repeated headers and their spelling, and restores cookie paths', async () => {
     const head = 'HTTP/1.1 200 OK\r\nVia: 1.0 inner\r\nSet-Cookie: a=1; Path=/x\r\n';
-    const { edge } = await startSaying(
+    const { edge } = await startResponding(
       `${head}WWW-Authenticate: A\r\nWWW-Authenticate: B\r\nContent-Length: 0\r\n\r\n`,
     );
     const response = await sendRaw(edge.port, rawRequest('GET /v1/hotels'));
@@ -63,7 +63,7 @@ describe('a response', () => {
       'HTTP/1.1 103 Early Hints\r\nLink: nonsense\r\n\r\n',
       `HTTP/1.1 103 Early Hints\r\nLink: </a>${'; a=b=c'.repeat(40)}; d="\r\n\r\n`,
     ];
-    const { edge } = await startSaying(`${interim.join('')}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`);
+    const { edge } = await startResponding(`${interim.join('')}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`);
     const pending = request({ port: edge.port, path: '/v1/hotels', agent: false }).end();
     const hints: unknown[] = [];
     pending.on('information', ({ statusCode, headers }) => hints.push([statusCode, headers]));
@@ -94,7 +94,7 @@ describe('a response', () => {
   it('keeps its trailers, except those that concern more than the body', async () => {
     const trailers = 'X-Sum: 7\r\nContent-Type: odd\r\nSet-Cookie: a=1\r\nConnection: close\r\n';
     const head = 'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n';
-    const { edge } = await startSaying(`${head}2\r\nok\r\n0\r\n${trailers}\r\n`);
+    const { edge } = await startResponding(`${head}2\r\nok\r\n0\r\n${trailers}\r\n`);
     const response = await get(edge.port);
     assert.equal(await text(response), 'ok');
     assert.equal(response.headers.trailer, 'X-Sum');
@@ -103,7 +103,7 @@ describe('a response', () => {
   });
 
   it('has its headers forwarded before the first byte of its body arrives', async () => {
-    const { edge, sockets } = await startSaying(
+    const { edge, sockets } = await startResponding(
       'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n',
     );
     const response = await get(edge.port);
@@ -117,10 +117,10 @@ describe('a response', () => {
 
   it('is aborted when its body is idle for too long, unless it is an event stream', async () => {
     const endless = (type: string) => `HTTP/1.1 200 OK\r\nContent-Type: ${type}\r\nContent-Length: 10\r\n\r\nhello`;
-    const plain = await startSaying(endless('text/plain'), { idleTimeoutMs: 40 });
-    const strict = await startSaying(endless('text/event-stream'), { mapping: { idleTimeoutMs: 40 } });
+    const plain = await startResponding(endless('text/plain'), { idleTimeoutMs: 40 });
+    const strict = await startResponding(endless('text/event-stream'), { mapping: { idleTimeoutMs: 40 } });
     await assert.rejects(text(await get(strict.edge.port)), { code: 'ECONNRESET' });
-    const events = await startSaying(endless('text/event-stream'), { idleTimeoutMs: 40 });
+    const events = await startResponding(endless('text/event-stream'), { idleTimeoutMs: 40 });
     const stream = await get(events.edge.port);
     await assert.rejects(text(await get(plain.edge.port)), { code: 'ECONNRESET' });
     events.sockets[0]?.write('world');
@@ -129,7 +129,7 @@ describe('a response', () => {
 
   for (const framing of ['Content-Length: 5\r\n\r\nhello', 'Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n'])
     it(`with ${framing.slice(0, framing.indexOf(':'))} may be changed by a host app after the gateway`, async () => {
-      const { edge, sockets } = await startSaying(`HTTP/1.1 200 OK\r\n${framing}`, {
+      const { edge, sockets } = await startResponding(`HTTP/1.1 200 OK\r\n${framing}`, {
         host: [
           async (ctx, next) => {
             await next();
