@@ -14,8 +14,8 @@ const label = /(?<=^ {2})\S+(?: \S+)*(?= {2,}\S)/;
 export const colours = {
   explanation: [
     [/^\S.*$/, 'bold'],
-    [/^ {2}refused with .*$/, 'red'],
-    [/^ {2}(?:.* sends it to |redirected with |a preflight, ).*$/, 'green'],
+    [/^ {2}rejected with .*$/, 'red'],
+    [/^ {2}(?:.* sends it to |redirected with |preflight: ).*$/, 'green'],
     [label, 'dim'],
   ],
   routes: [

@@ -1,4 +1,4 @@
-/** `/gateway/v0/explain`: reads the request to explain from the query, and answers with JSON, YAML or a page with a form. */
+/** The endpoint `/gateway/v0/explain`, which responds with an explanation as JSON, as YAML or as a page with a form. */
 import type { InternalRoute } from '#gateway';
 import {
   acceptRead,
@@ -16,12 +16,14 @@ import {
 } from '#http';
 import type { Explain } from './explain.ts';
 import type { ExplainRequest, Explanation } from './explanation.ts';
-import { faultsOfRequest } from './imagined-request.ts';
 import { explanationSections, verdictOf } from './sections.ts';
+import { faultsOfRequest } from './synthetic-request.ts';
 
 const path = '/gateway/v0/explain';
 
-/** `?method=GET&url=/v1/hotels&header=Name:%20value&user=ann`. Without a query, a browser gets the form. */
+/**
+ * Reads the request from a query such as `?method=GET&url=/v1/hotels&user=ann`. Without one, a browser gets the form.
+ */
 export function createExplainEndpoint(explain: Explain): InternalRoute {
   const representations = createRepresentations(
     withHtmlPage((value, title) => formatPage(value as Page, title), pageHeaders({ ownFiles: true })),
@@ -47,7 +49,7 @@ const headersMax = 64;
 
 const names = ['method', 'url', 'header', 'user', 'from', 'all'] as const;
 
-/** `search`: with or without its question mark. An empty argument counts as missing. Throws `bad-argument` with all faults. */
+/** Ignores empty arguments. Throws `bad-argument` with all faults. */
 function readRequest(search: string): ExplainRequest {
   if (search.length > searchLengthMax) throw problem('bad-argument', { errors: [longQueryFault(searchLengthMax)] });
   const given = [...new URLSearchParams(search)].filter(([, value]) => value.trim() !== '');
@@ -65,7 +67,7 @@ function readRequest(search: string): ExplainRequest {
   return request;
 }
 
-/** `Name: value`; a line without a colon becomes a name that no header can have. */
+/** Parses `Name: value`. A line without a colon becomes an invalid name, which validation then reports. */
 export function parseHeader(line: string): readonly [name: string, value: string] {
   const colon = line.indexOf(':');
   return colon < 0 ? [`${line} `, ''] : [line.slice(0, colon), line.slice(colon + 1).trim()];
@@ -76,20 +78,19 @@ function argumentFaults(given: readonly (readonly [string, string])[]): readonly
   const counts = new Map<string, number>();
   for (const [name] of given) counts.set(name, (counts.get(name) ?? 0) + 1);
   const faults = [...counts].flatMap(([name, count]) => {
-    if (!known.includes(name)) return [queryFault(name, `is unknown; there are ${names.join(', ')}`)];
-    if (name === 'header')
-      return count > headersMax ? [queryFault(name, `is given more than ${headersMax} times`)] : [];
+    if (!known.includes(name)) return [queryFault(name, `is unknown; the known arguments are ${names.join(', ')}`)];
+    if (name === 'header') return count > headersMax ? [queryFault(name, `occurs more than ${headersMax} times`)] : [];
     return count > 1 ? [queryFault(name, 'is given more than once')] : [];
   });
   const all = given.find(([name]) => name === 'all')?.[1] ?? 'false';
   return [
     ...faults,
     ...(counts.has('url') ? [] : [queryFault('url', 'is missing')]),
-    ...(all === 'true' || all === 'false' ? [] : [queryFault('all', 'is neither true nor false')]),
+    ...(all === 'true' || all === 'false' ? [] : [queryFault('all', 'must be true or false')]),
   ];
 }
 
-/** The form as it was filled in; `explanation` is undefined until it is submitted. */
+/** The state of the form. `explanation` is undefined until the form is submitted. */
 interface Page {
   readonly search: string;
   readonly explanation: Explanation | undefined;
@@ -114,7 +115,7 @@ ${explanationSections(explanation).map(
 )}`;
 }
 
-/** `action`: the endpoint, relative to the page; `given`: the values of the fields. */
+/** `action`: the URL of the endpoint, relative to the page. `given`: the values of the fields. */
 export function explainForm(action: string, given: URLSearchParams = new URLSearchParams()): Markup {
   const headers = given.getAll('header').filter(Boolean);
   const from = given.get('from') ?? '';

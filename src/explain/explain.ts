@@ -1,4 +1,4 @@
-/** Explains a request with the gateway's own functions in the gateway's own order, without sending or counting it. */
+/** Explains a request by calling the gateway's own functions in the gateway's order, without sending or counting it. */
 import type { Context } from 'koa';
 import { attributesOf, type Gateway, headerPairs, type Route, rejectMethod, type VersionLifecycle } from '#gateway';
 import {
@@ -28,32 +28,32 @@ import type {
   ShadowPart,
   VersionPart,
 } from './explanation.ts';
-import { faultsOfRequest, imagineRequest } from './imagined-request.ts';
-import { type ClientHeaders, explainAuth, explainLimit, explainTarget, identifyAs, placeOf } from './stages.ts';
+import { type ClientHeaders, explainAuth, explainLimit, explainTarget, formatSource, identifyAs } from './stages.ts';
+import { createSyntheticContext, faultsOfRequest } from './synthetic-request.ts';
 
-/** Throws `bad-argument` for a request that no client could send. */
+/** Throws `bad-argument` for an invalid request. */
 export type Explain = (request: ExplainRequest) => Explanation;
 
-/** The settings of the middleware in front of the gateway. */
+/** The settings of the middleware that runs before the gateway. */
 export interface EntrySettings {
   readonly addresses: Addresses;
-  /** The origin that the site-wide CORS setting permits for this request; `''`: none. */
+  /** Returns the origin that the site-wide CORS setting permits for this request, or `''`. */
   readonly allowedOrigin: (ctx: Context) => string;
 }
 
-/** @default entry: trusts no proxy and permits no origin */
-export function createExplain({ parts }: Gateway, entry: EntrySettings = closedEntry()): Explain {
+/** By default, `entry` trusts no proxy and permits no origin. */
+export function createExplain({ parts }: Gateway, entry: EntrySettings = defaultEntry()): Explain {
   const { table, preflightRoute, identity, identityHeaders, versionOf, checkAmbiguity } = parts;
   const checkHost = createHostCheck();
   const checkPath = createSafePath();
 
-  /** The explanation of a request that ends before a mapping is looked for; undefined: it goes on. */
+  /** Explains a request that ends before routing. Returns undefined for any other request. */
   function explainEntry(ctx: Context): Partial<Explanation> | undefined {
     const site = siteCors(ctx, entry.allowedOrigin(ctx));
     if (site !== undefined && isPreflight(ctx) && preflightRoute(ctx) === undefined)
       return { cors: site, outcome: preflightOutcome };
-    checkHost(ctx, nothing);
-    checkPath(ctx, nothing);
+    checkHost(ctx, noNext);
+    checkPath(ctx, noNext);
     rejectMethod(ctx.method);
     identity.strip(ctx.req);
     return undefined;
@@ -61,7 +61,7 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings = closedE
 
   function explainMatch(ctx: Context, request: ExplainRequest, client: ClientHeaders): Partial<Explanation> {
     const preflight = preflightRoute(ctx) !== undefined;
-    const attributes = preflight ? announcedBy(ctx) : attributesOf(ctx);
+    const attributes = preflight ? announcedAttributes(ctx) : attributesOf(ctx);
     const verdicts = table.explain(attributes);
     const match = table.match(attributes, firstShare);
     const version = versionOf?.(attributes.path, match?.route);
@@ -77,13 +77,13 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings = closedE
     const partOf = (one: Route) => mappingPart(verdictOf(one, verdicts));
     const matched = { ...found, mapping: partOf(route), cors: mappingCors(ctx, route, preflight) ?? site };
     if (preflight) return { ...matched, outcome: preflightOutcome };
-    const refusal = ended ?? otherReading(attributes, route) ?? blockOf(route);
+    const refusal = ended ?? ambiguityOf(attributes, route) ?? blockOf(route);
     if (refusal !== undefined) return { ...matched, outcome: refused('routing', refusal) };
     const copy = shadow && shadowPart(ctx, shadow, partOf(shadow));
     return { ...matched, shadow: copy, ...explainStages(ctx, attributes, route, request, client) };
   }
 
-  function otherReading(attributes: RequestAttributes, route: Route): unknown {
+  function ambiguityOf(attributes: RequestAttributes, route: Route): unknown {
     try {
       checkAmbiguity?.(attributes, route);
       return undefined;
@@ -115,11 +115,11 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings = closedE
   return function explain(request) {
     const faults = faultsOfRequest(request);
     if (faults.length > 0) throw problem('bad-argument', { errors: faults });
-    const ctx = imagineRequest(request, entry.addresses);
+    const ctx = createSyntheticContext(request, entry.addresses);
     const pairs = headerPairs(ctx.req.headers);
     const generated = [requestContext(ctx).requestId, formatTraceparent(traceOf(ctx))];
     const client = { pairs, conceal: createConceal({ pairs, generated }) };
-    const explanation = { ...nothingYet, request: requestPart(ctx, request, identityHeaders) };
+    const explanation = { ...unreachedParts, request: requestPart(ctx, request, identityHeaders) };
     try {
       return { ...explanation, ...(explainEntry(ctx) ?? explainMatch(ctx, request, client)) };
     } catch (thrown) {
@@ -128,8 +128,8 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings = closedE
   };
 }
 
-/** The parts that a request has not reached. */
-const nothingYet = {
+/** The parts of an explanation that stay undefined until the request reaches them. */
+const unreachedParts = {
   outcome: { kind: 'forwarded' },
   version: undefined,
   mapping: undefined,
@@ -145,18 +145,19 @@ const nothingYet = {
 
 const preflightOutcome: Outcome = { kind: 'preflight', status: 204 };
 
-async function nothing(): Promise<void> {}
+/** Stands in for the next middleware. */
+async function noNext(): Promise<void> {}
 
-function closedEntry(): EntrySettings {
+function defaultEntry(): EntrySettings {
   return { addresses: createAddresses(), allowedOrigin: () => '' };
 }
 
-/** What answers in place of a broken mapping. */
+/** Returns the Problem that requests to a broken mapping get. */
 function blockOf({ isBlock }: Route): Problem | undefined {
   return isBlock === true ? problem('misconfigured') : undefined;
 }
 
-/** Rethrows anything but a Problem: it is a bug. */
+/** Rethrows anything but a Problem, because that is a bug. */
 function refused(stage: Extract<Outcome, { kind: 'refused' }>['stage'], thrown: unknown): Outcome {
   if (!(thrown instanceof Problem)) throw thrown;
   return { kind: 'refused', stage, status: thrown.status, problem: thrown.slug, detail: thrown.message };
@@ -183,7 +184,7 @@ function requestPart(
   };
 }
 
-/** Counts the mappings that lose by their path alone, and lists them only with `all`: they may be thousands. */
+/** Only counts mappings whose path does not match, because there may be thousands. Lists them with `all`. */
 function candidateParts(verdicts: readonly RouteVerdict<Route>[], { all = false }: ExplainRequest) {
   const listed = verdicts.filter(({ outcome, by }) => all || outcome !== 'lost' || by !== 'path');
   return {
@@ -202,7 +203,7 @@ function mappingPart({ route, reason }: Pick<RouteVerdict<Route>, 'route' | 'rea
     prefix: route.prefix,
     conditions: route.conditions(),
     reason,
-    source: route.source && placeOf(route.source),
+    source: route.source && formatSource(route.source),
   };
 }
 
@@ -211,7 +212,7 @@ function verdictOf(route: Route, verdicts: readonly RouteVerdict<Route>[]) {
   return { route, reason: verdict?.reason ?? '' };
 }
 
-/** `root`: the public path of the gateway, without a slash at the end. */
+/** `root`: the public path of the gateway, without a trailing slash. */
 function versionPart(version: VersionLifecycle | undefined, root: string): VersionPart | undefined {
   if (version === undefined) return undefined;
   const { record, headers, ended } = version;
@@ -220,7 +221,7 @@ function versionPart(version: VersionLifecycle | undefined, root: string): Versi
   return {
     name: record.name,
     prefix: record.prefix,
-    source: placeOf(record.source),
+    source: formatSource(record.source),
     ended: ended() !== undefined,
     headers: Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }])),
   };
@@ -230,8 +231,8 @@ function isPreflight({ method, req }: Context): boolean {
   return method === 'OPTIONS' && req.headers['access-control-request-method'] !== undefined;
 }
 
-/** The attributes of the request that a preflight announces. */
-function announcedBy(ctx: Context): RequestAttributes {
+/** Returns the attributes of the request that a preflight announces. */
+function announcedAttributes(ctx: Context): RequestAttributes {
   return attributesOf(ctx, { method: ctx.req.headers['access-control-request-method'] });
 }
 
@@ -242,7 +243,7 @@ function mappingCors({ req }: Context, { cors, mapping }: Route, preflight: bool
   return { rule: 'mapping', origins: mapping.cors?.origins ?? [], origin, allowed: headers.length > 0, headers };
 }
 
-/** `allowed`: the origin that the setting permits; `''`: none. */
+/** `allowed`: the origin that the setting permits, or `''`. */
 function siteCors({ req }: Context, allowed: string): CorsPart | undefined {
   if (allowed === '') return undefined;
   const headers = headerParts({ 'Access-Control-Allow-Origin': allowed });
@@ -262,7 +263,7 @@ function redirected(ctx: Context, { mapping, transport }: Route): Partial<Explan
   }
 }
 
-/** Undefined where the path cannot be rewritten: then no copy is sent. */
+/** Undefined when the path cannot be rewritten, because then no copy is sent. */
 function shadowPart(ctx: Context, { transport }: Route, mapping: MappingPart): ShadowPart | undefined {
   try {
     const [origin = ''] = transport.origins?.() ?? [];

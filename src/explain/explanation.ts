@@ -1,15 +1,15 @@
-/** What becomes of a request, as plain data for people and machines. */
-import type { ImaginedRequest } from './imagined-request.ts';
+/** The explanation of a request as plain data. */
+import type { SyntheticRequest } from './synthetic-request.ts';
 
 /** The request to explain. */
-export interface ExplainRequest extends ImaginedRequest {
-  /** The user that the auth service is assumed to find; the service itself is not asked. */
+export interface ExplainRequest extends SyntheticRequest {
+  /** The user that the auth service is assumed to return. The service itself is not called. */
   readonly user?: string | undefined;
-  /** Also lists the mappings that lose by their path alone. @default false */
+  /** Also lists mappings whose path does not match. @default false */
   readonly all?: boolean | undefined;
 }
 
-/** A part that the request does not reach is undefined. Credentials, and values that a record sets, read `…`. */
+/** Parts that the request does not reach are undefined. Credentials and values that a record sets are shown as `…`. */
 export interface Explanation {
   readonly request: RequestPart;
   readonly outcome: Outcome;
@@ -18,7 +18,7 @@ export interface Explanation {
   readonly mapping: MappingPart | undefined;
   /** In the order in which they are tried. */
   readonly candidates: readonly CandidatePart[];
-  /** How many more mappings lose by their path alone. */
+  /** The number of further mappings, whose path does not match. */
   readonly candidates_not_listed: number;
   readonly cors: CorsPart | undefined;
   readonly redirect: { readonly status: number; readonly location: string } | undefined;
@@ -33,11 +33,11 @@ export interface HeaderPart {
   readonly value: string;
 }
 
-/** As far as it can be known without asking the auth service, the limiter and the service. */
+/** The outcome, as far as it is known without calling the auth service, the limiter and the service. */
 export type Outcome =
   | {
       readonly kind: 'refused';
-      /** `before_routing`: no mapping is looked for. */
+      /** `before_routing`: the gateway does not look for a mapping. */
       readonly stage: 'before_routing' | 'routing' | 'forwarding';
       readonly status: number;
       readonly problem: string;
@@ -46,12 +46,12 @@ export type Outcome =
   | { readonly kind: 'preflight' | 'redirect'; readonly status: number }
   | { readonly kind: 'forwarded' };
 
-/** As the gateway reads it. */
+/** The request as the gateway interprets it. */
 export interface RequestPart {
   readonly method: string;
-  /** As it was given. */
+  /** The URL exactly as it was given. */
   readonly url: string;
-  /** In its plain form; undefined when the path is ambiguous and refused. */
+  /** The sanitised path. Undefined when the path is ambiguous, so that the request is rejected. */
   readonly path: string | undefined;
   readonly query: string;
   readonly scheme: string;
@@ -61,7 +61,7 @@ export interface RequestPart {
   readonly user: string | undefined;
   /** Names of headers that only an auth service may set. */
   readonly identity_headers: readonly string[];
-  /** Those of them that the client sent, and that were removed. */
+  /** The identity headers that the client sent, and that the gateway removes. */
   readonly stripped: readonly string[];
 }
 
@@ -69,9 +69,9 @@ export interface VersionPart {
   readonly name: string;
   readonly prefix: string;
   readonly source: string;
-  /** True: every request gets 410. */
+  /** True when every request gets 410. */
   readonly ended: boolean;
-  /** On every response. */
+  /** The headers on every response. */
   readonly headers: readonly HeaderPart[];
 }
 
@@ -80,19 +80,19 @@ export interface MappingPart {
   readonly prefix: string;
   readonly conditions: readonly string[];
   readonly reason: string;
-  /** `file:line`; undefined for a route of the server itself. */
+  /** `file:line`. Undefined for a built-in route. */
   readonly source: string | undefined;
 }
 
 export interface CandidatePart extends MappingPart {
-  /** Several that match share the requests by weight. */
+  /** Several candidates are `matched` when they share the requests by weight. */
   readonly outcome: 'matched' | 'shadow' | 'lost';
-  /** The criterion that decided. */
+  /** The deciding criterion. */
   readonly by: string;
 }
 
 export interface CorsPart {
-  /** Where the rule comes from: the mapping, or the setting `CORS_ORIGINS`. */
+  /** The source of the rule: the mapping, or the setting `CORS_ORIGINS`. */
   readonly rule: 'mapping' | 'CORS_ORIGINS';
   readonly origins: readonly string[];
   readonly origin: string | undefined;
@@ -113,7 +113,7 @@ export type AuthPart =
       readonly headers: readonly HeaderPart[];
       readonly body: string;
       readonly timeout_ms: number | undefined;
-      /** How long a positive decision is kept; 0: each request is asked about. */
+      /** How long a positive decision is cached; 0 when the service is called for every request. */
       readonly cache_ms: number;
       readonly user_header: string | undefined;
       readonly on_200: string;
@@ -129,7 +129,7 @@ export type RateLimitPart =
       readonly service: string;
       readonly source: string;
       readonly domain: string;
-      /** `this process`, or the address of the service that decides; then only that service knows the limits. */
+      /** `this process`, or the address of another service. */
       readonly decided_by: string;
       readonly descriptors: readonly DescriptorPart[];
       readonly on_over_limit: string;
@@ -137,15 +137,15 @@ export type RateLimitPart =
     };
 
 export interface DescriptorPart {
-  /** True: it counts before authentication, refused requests too. */
+  /** True when the descriptor is counted before authentication, for denied requests too. */
   readonly before_auth: boolean;
   readonly entries: readonly { readonly key: string; readonly value: string }[];
-  /** Undefined: only the service that decides knows them. */
+  /** Undefined when only a service outside this process knows the limits. */
   readonly limits: readonly LimitPart[] | undefined;
 }
 
 export interface LimitPart {
-  /** As configured, outermost first, without its values: `user › path=…`. */
+  /** The configured descriptor, outermost key first, without its values: `user › path=…`. */
   readonly descriptor: string;
   readonly name: string | undefined;
   readonly unlimited: boolean;
@@ -165,35 +165,36 @@ export interface ShadowPart extends MappingPart {
 export interface TargetPart {
   readonly kind: 'local' | 'remote';
   readonly service: string;
-  /** Origins; empty in this process. */
+  /** The origins of the service. Empty for a service in this process. */
   readonly addresses: readonly string[];
   readonly method: string;
-  /** With its query, as the service sees it. */
+  /** The path and query that the service receives. */
   readonly path: string;
-  /** All headers that the gateway sends, in the order of sending. */
+  /** All headers that the gateway sends, in order. */
   readonly headers: readonly (HeaderPart & {
-    /** `client`: as the client sent it; `gateway`: added or replaced. */
+    /** `client`: forwarded unchanged. `gateway`: added or replaced. */
     readonly by: 'client' | 'gateway';
   })[];
-  /** Names that the client sent and that do not reach the service. */
+  /** The names of the client's headers that do not reach the service. */
   readonly headers_removed: readonly string[];
   readonly response_headers: { readonly add: readonly HeaderPart[]; readonly remove: readonly string[] };
   /** Undefined for a service in this process. */
   readonly across: AcrossPart | undefined;
 }
 
+/** Settings for a service across HTTP. */
 export interface AcrossPart {
   readonly timeout_ms: EffectivePart;
   readonly connect_timeout_ms: EffectivePart;
   readonly idle_timeout_ms: EffectivePart;
-  /** Undefined: no limit. */
+  /** Undefined when there is no limit. */
   readonly body_bytes_max: number | undefined;
   readonly load_balancer: string;
   readonly retries: {
     readonly on: readonly string[];
     readonly most: number;
     readonly per_try_timeout_ms: number | undefined;
-    /** False: a request with this method is not retried once the service may have seen it. */
+    /** False when a request with this method is not retried once the service may have received it. */
     readonly applies: boolean;
   };
   readonly circuit_breakers: {
@@ -207,7 +208,7 @@ export interface AcrossPart {
   readonly upgrades_allowed: readonly string[];
 }
 
-/** In milliseconds; 0: no limit. */
+/** A time in milliseconds, and its source. 0 means no limit. */
 export interface EffectivePart {
   readonly value: number;
   readonly from: 'mapping' | 'setting';

@@ -1,4 +1,4 @@
-/** What becomes of a request, stage by stage, without sending or counting it. */
+/** Explains how the gateway would handle a request, stage by stage, without sending or counting it. */
 export { createExplainEndpoint, explainForm, parseHeader } from './endpoint.ts';
 export { createExplain, type EntrySettings, type Explain } from './explain.ts';
 export type { ExplainRequest, Explanation } from './explanation.ts';

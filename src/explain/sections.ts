@@ -1,13 +1,13 @@
-/** An explanation as headings and rows, the same for a page and a terminal; and as text for a terminal. */
+/** Formats an explanation: as sections for pages and terminals, and as text for terminals. */
 import type { AcrossPart, AuthPart, Explanation, LimitPart, RateLimitPart, TargetPart } from './explanation.ts';
 
 export interface Section {
   readonly heading: string;
-  /** Cells; all but the last in a row are short. */
+  /** The cells of each row. Only the last cell may be long. */
   readonly rows: readonly (readonly string[])[];
 }
 
-/** Leaves out empty sections. */
+/** Omits empty sections. */
 export function explanationSections(explanation: Explanation): readonly Section[] {
   const { auth, rate_limit: limit, target, mapping } = explanation;
   const sections: Section[] = [
@@ -19,13 +19,13 @@ export function explanationSections(explanation: Explanation): readonly Section[
     { heading: 'Authentication', rows: auth === undefined ? [] : authRows(auth, explanation.request.user) },
     { heading: 'Rate limit', rows: limit === undefined ? [] : limitRows(limit) },
     { heading: 'Service', rows: targetRows(explanation) },
-    { heading: 'Headers that the service gets', rows: target === undefined ? [] : headerRows(target) },
-    { heading: 'On the way', rows: target?.across === undefined ? [] : acrossRows(target.across) },
+    { heading: 'Headers sent to the service', rows: target === undefined ? [] : headerRows(target) },
+    { heading: 'Upstream settings', rows: target?.across === undefined ? [] : acrossRows(target.across) },
   ];
   return sections.filter(({ rows }) => rows.length > 0);
 }
 
-/** For a terminal: aligned, without colour, without control characters that a client sent. Ends with a line break. */
+/** Returns aligned text without colours and control characters. Ends with a line break. */
 export function formatExplanation(explanation: Explanation): string {
   const { method, url, user } = explanation.request;
   const title = `${method} ${url}${user === undefined ? '' : ` by ${user}`}`;
@@ -37,7 +37,7 @@ export function formatExplanation(explanation: Explanation): string {
 
 type Rows = Section['rows'];
 
-/** Rows of a label and a text; their labels have the same width in all sections. */
+/** Whether every row is a label and a text. Such labels have the same width in all sections. */
 function isPairs(rows: Rows): boolean {
   return rows.every((row) => row.length === 2);
 }
@@ -52,24 +52,23 @@ function widthOf(rows: Rows, column: number): number {
   return Math.max(...rows.map((row) => row[column]?.length ?? 0));
 }
 
-/** A terminal would execute escape sequences. */
+/** Replaces control characters, because a terminal would interpret escape sequences. */
 function printable(text: string): string {
   return text.replace(/[^\P{Cc}\n]/gu, '\ufffd');
 }
 
-/** What the client does not read. */
-const noMapping =
-  'no mapping matches; `frontdesk check` lists them in order, `--all` says of each why it does not match';
+/** Replaces the detail of a 404, which has no advice for operators. */
+const noMapping = 'no mapping matches; `frontdesk check` lists all mappings, `--all` shows why each one does not match';
 
-/** The outcome in one sentence. */
+/** Summarises the outcome in one sentence. */
 export function verdictOf({ outcome, mapping, candidates, target, redirect, cors }: Explanation): string {
   if (outcome.kind === 'refused') {
     const isLost = outcome.stage === 'routing' && mapping === undefined && outcome.status === 404;
-    return `refused with ${outcome.status} (${outcome.problem}): ${isLost ? noMapping : outcome.detail}`;
+    return `rejected with ${outcome.status} (${outcome.problem}): ${isLost ? noMapping : outcome.detail}`;
   }
   if (outcome.kind === 'preflight') {
-    const whether = cors?.allowed ? 'with permission' : 'without permission';
-    return `a preflight, answered ${whether} by the gateway (${outcome.status})`;
+    const permits = cors?.allowed ? 'permits' : 'does not permit';
+    return `preflight: the gateway responds with ${outcome.status} and ${permits} the request`;
   }
   if (redirect !== undefined) return `redirected with ${redirect.status} to ${redirect.location}`;
   const where = target?.kind === 'remote' ? target.addresses.join(' or ') : 'in this process';
@@ -81,9 +80,9 @@ export function verdictOf({ outcome, mapping, candidates, target, redirect, cors
 function requestRows({ request }: Explanation): string[][] {
   const { path, query, scheme, host, client, identity_headers: identity, stripped } = request;
   return [
-    ['path', path ?? 'cannot be read in one way only'],
+    ['path', path ?? 'ambiguous'],
     ...row('query', query),
-    ['host', host === '' ? 'not given' : host],
+    ['host', host === '' ? 'unknown' : host],
     ['client', `${client}, over ${scheme}`],
     ...row('stripped', stripped.length === 0 ? '' : `${stripped.join(', ')}: only an auth service may set it`),
     ...row('reserved', stripped.length > 0 ? '' : identity.join(', ')),
@@ -95,8 +94,9 @@ function versionRows({ version }: Explanation): string[][] {
   const { name, source, prefix, ended, headers } = version;
   return [
     ['name', `${name} (${source})`],
-    ['is', `${prefix} and all below it, which ${ended ? 'has ended: the answer is 410' : 'is still answered'}`],
-    ...headers.map((header) => ['answer has', `${header.name}: ${header.value}`]),
+    ['covers', `${prefix} and all paths below it`],
+    ['status', ended ? 'ended: the response is 410' : 'active'],
+    ...headers.map((header) => ['response', `with ${header.name}: ${header.value}`]),
   ];
 }
 
@@ -105,7 +105,7 @@ function mappingRows({ mapping }: Explanation): string[][] {
   const { name, source, prefix, conditions, reason } = mapping;
   return [
     ['name', name],
-    ['place', source ?? 'a route of the server itself'],
+    ['source', source ?? 'built-in route'],
     ['matches', [prefix, ...conditions].join('  ')],
     ['reason', reason],
   ];
@@ -128,49 +128,48 @@ function corsRows({ cors }: Explanation): string[][] {
   if (cors === undefined) return [];
   const { rule, origins, origin, allowed, headers } = cors;
   return [
-    ['rule', rule === 'mapping' ? 'of the mapping' : `the setting ${rule}`],
+    ['rule', rule === 'mapping' ? 'from the mapping' : `from the setting ${rule}`],
     ['origins', origins.join(', ')],
-    ...row('this one', origin === undefined ? '' : `${origin} is ${allowed ? 'permitted' : 'not permitted'}`),
-    ...headers.map(({ name, value }) => ['answer has', `${name}: ${value}`]),
+    ...row('origin', origin === undefined ? '' : `${origin} is ${allowed ? 'permitted' : 'not permitted'}`),
+    ...headers.map(({ name, value }) => ['response', `with ${name}: ${value}`]),
   ];
 }
 
 function targetRows({ target, shadow }: Explanation): string[][] {
   if (target === undefined) return [];
-  const { service, kind, addresses, method, path, response_headers: answer } = target;
+  const { service, kind, addresses, method, path, response_headers: response } = target;
   return [
     ['name', service],
     ['where', kind === 'local' ? 'in this process' : addresses.join(', ')],
-    ['asked', `${method} ${path}`],
+    ['request', `${method} ${path}`],
     ...row('copy to', shadow === undefined ? '' : `${shadow.url} (${shadow.name}: ${shadow.reason})`),
-    ...row('answer loses', answer.remove.join(', ')),
-    ...answer.add.map(({ name, value }) => ['answer gets', `${name}: ${value}`]),
+    ...response.remove.map((name) => ['response', `without ${name}`]),
+    ...response.add.map(({ name, value }) => ['response', `with ${name}: ${value}`]),
   ];
 }
 
-/** `user`: the user that the auth service is assumed to find. */
+/** `user`: the user that the auth service is assumed to return. */
 function authRows(auth: AuthPart, user: string | undefined): string[][] {
-  if (!auth.asked) return [['not asked', auth.reason]];
+  if (!auth.asked) return [['skipped', auth.reason]];
   const { name, source, service, target, method, path, headers, body, timeout_ms: timeout, cache_ms: cache } = auth;
-  const found =
-    user === undefined ? '200, and no user is given' : `200 with ${auth.user_header ?? 'no header'}: ${user}`;
+  const assumed = user === undefined ? '200 without a user' : `200 with ${auth.user_header ?? 'no header'}: ${user}`;
   return [
     ['name', `${name} (${source})`],
     ['where', target === 'in this process' ? target : `${service}, ${target}`],
-    ['is sent', `${method} ${path}`],
+    ['request', `${method} ${path}`],
     ...headers.map((header, index) => [index === 0 ? 'headers' : '', `${header.name}: ${header.value}`]),
     ['body', body],
     ...(timeout === undefined ? [] : [['time-out', `${timeout} ms`]]),
-    ...(cache === 0 ? [] : [['kept', `a positive answer for ${cache} ms`]]),
+    ...(cache === 0 ? [] : [['cached', `positive decisions for ${cache} ms`]]),
     ['on 200', auth.on_200],
-    ['refused', auth.on_refusal],
-    ['no answer', auth.on_error],
-    ['taken as', found],
+    ['on denial', auth.on_refusal],
+    ['on failure', auth.on_error],
+    ['assumed', assumed],
   ];
 }
 
 function limitRows(limit: RateLimitPart): string[][] {
-  if (!limit.asked) return [['not asked', limit.reason]];
+  if (!limit.asked) return [['skipped', limit.reason]];
   const { name, source, domain, decided_by: by, descriptors } = limit;
   return [
     ['name', `${name} (${source})`],
@@ -183,18 +182,18 @@ function limitRows(limit: RateLimitPart): string[][] {
       ],
       ...limitsRows(limits, by),
     ]),
-    ['over', limit.on_over_limit],
-    ['no answer', limit.on_error],
+    ['exceeded', limit.on_over_limit],
+    ['on failure', limit.on_error],
   ];
 }
 
 function limitsRows(limits: readonly LimitPart[] | undefined, by: string): string[][] {
-  if (limits === undefined) return [['', `only ${by} knows its limits`]];
+  if (limits === undefined) return [['', `only ${by} knows the limits`]];
   if (limits.length === 0) return [['', 'no limit applies']];
   return limits.map((limit) => ['', `${limitText(limit)}${limit.source === undefined ? '' : ` (${limit.source})`}`]);
 }
 
-/** `10 per minute`, `5 per 30 seconds, token bucket of 20, shadow: never refuses`. */
+/** Formats a limit: `10 per minute`, `5 per 30 seconds, token bucket of 20`. */
 function limitText(limit: LimitPart): string {
   if (limit.unlimited) return 'unlimited';
   const { requests_per_unit: most, unit, unit_multiplier: times, algorithm, burst, name, shadow_mode: shadow } = limit;
@@ -203,7 +202,7 @@ function limitText(limit: LimitPart): string {
     `${most} per ${times === 1 ? unit : `${times} ${unit}s`}`,
     how[algorithm as keyof typeof how] ?? algorithm,
     name === undefined ? '' : `"${name}"`,
-    shadow ? 'shadow: counts and never refuses' : '',
+    shadow ? 'shadow mode: counts but never rejects' : '',
   ]
     .filter(Boolean)
     .join(', ');
@@ -215,7 +214,7 @@ function headerRows({ headers, headers_removed: removed }: TargetPart): string[]
       .filter((header) => header.by === by)
       .map(({ name, value }, index) => [index === 0 ? label : '', `${name}: ${value}`]);
   return [
-    ...of('client', 'passed on'),
+    ...of('client', 'forwarded'),
     ...of('gateway', 'set'),
     ...(removed.length === 0 ? [] : [['removed', removed.join(', ')]]),
   ];
@@ -225,20 +224,20 @@ function acrossRows(across: AcrossPart): string[][] {
   const { retries, circuit_breakers: breakers, health_check: health, upgrades_allowed: upgrades } = across;
   return [
     ['time-out', `${duration(across.timeout_ms, 'UPSTREAM_TIMEOUT_MS')}, until the response headers`],
-    ['connecting', duration(across.connect_timeout_ms, 'UPSTREAM_CONNECT_TIMEOUT_MS')],
+    ['connect', duration(across.connect_timeout_ms, 'UPSTREAM_CONNECT_TIMEOUT_MS')],
     ['idle body', duration(across.idle_timeout_ms, undefined)],
-    ['body', across.body_bytes_max === undefined ? 'no limit' : `${across.body_bytes_max} bytes at most`],
-    ['balanced', across.load_balancer.replace('_', ' ')],
+    ['body', across.body_bytes_max === undefined ? 'no limit' : `at most ${across.body_bytes_max} bytes`],
+    ['balancing', across.load_balancer.replace('_', ' ')],
     ['retries', retriesText(retries)],
     [
       'at most',
-      `${breakers.max_connections} connections to each address, ${breakers.max_pending_requests} requests waiting, ` +
-        `${breakers.max_requests} under way, ${breakers.max_retries} retries`,
+      `${breakers.max_connections} connections per address, ${breakers.max_pending_requests} pending requests, ` +
+        `${breakers.max_requests} active requests, ${breakers.max_retries} retries`,
     ],
     ...(health === undefined ? [] : [['health', health]]),
     [
       'upgrades',
-      upgrades.length === 0 ? 'none' : `${upgrades.join(', ')}, ${breakers.max_upgrades} connections at most`,
+      upgrades.length === 0 ? 'none' : `${upgrades.join(', ')}, at most ${breakers.max_upgrades} connections`,
     ],
   ];
 }
@@ -250,7 +249,7 @@ function duration({ value, from }: AcrossPart['timeout_ms'], setting: string | u
 
 function retriesText({ on, most, per_try_timeout_ms: perTry, applies }: AcrossPart['retries']): string {
   if (most === 0) return 'none';
-  const each = perTry === undefined ? '' : `, ${perTry} ms each`;
+  const each = perTry === undefined ? '' : `, ${perTry} ms per attempt`;
   return `${most} on ${on.join(', ')}${each}${applies ? '' : '; not for this method'}`;
 }
 

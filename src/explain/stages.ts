@@ -1,4 +1,4 @@
-/** What the auth service, the limiter and the service would be asked, and what follows from their answers. */
+/** Explains the stages after routing: authentication, rate limiting, and the request to the service. */
 import type { Context } from 'koa';
 import { type AuthService, genericKey, type HeaderRules, type Label, type Mapping, withoutSecrets } from '#config';
 import {
@@ -18,16 +18,16 @@ import { type Conceal, isCredential, type Named } from './conceal.ts';
 import type { AcrossPart, AuthPart, LimitPart, RateLimitPart, TargetPart } from './explanation.ts';
 
 export interface ClientHeaders {
-  /** Names and values in turn, as the client sent them. */
+  /** Alternating names and values, as the client sent them. */
   readonly pairs: readonly string[];
   readonly conceal: Conceal;
 }
 
-export function placeOf({ file, line }: NonNullable<Route['source']>): string {
+export function formatSource({ file, line }: NonNullable<Route['source']>): string {
   return `${file}:${line}`;
 }
 
-/** Before the user is known. */
+/** Call it before `identifyAs`, so that the request to the auth service does not contain the user. */
 export function explainAuth(
   { authServices, resolve }: GatewayParts,
   ctx: Context,
@@ -38,16 +38,16 @@ export function explainAuth(
   if (route.auth === undefined) return { asked: false, reason: whyOpen(route, authServices) };
   const { record, preview } = route.auth;
   const isRemote = authServices.find((one) => one.record === record)?.port === undefined;
-  const asked = preview(ctx, attributes);
+  const check = preview(ctx, attributes);
   return {
     asked: true,
     name: record.name,
     service: record.authService,
     target: describeTarget(resolve(record.authService)),
-    source: placeOf(record.source),
-    method: asked.method,
-    path: asked.path,
-    headers: conceal(asked.headers, record.addAuthHeaders),
+    source: formatSource(record.source),
+    method: check.method,
+    path: check.path,
+    headers: conceal(check.headers, record.addAuthHeaders),
     body: bodyText(record),
     timeout_ms: isRemote ? record.timeoutMs : undefined,
     cache_ms: isRemote && record.includeBody === undefined ? record.cacheMs : 0,
@@ -56,7 +56,7 @@ export function explainAuth(
   };
 }
 
-/** Sets the identity header as the auth service's answer would. */
+/** Sets the identity header like the auth service's response would. */
 export function identifyAs(ctx: Context, { auth }: Route, user: string): void {
   const names = auth?.record.allowedAuthorizationHeaders ?? [];
   const [userHeader] = names;
@@ -66,34 +66,34 @@ export function identifyAs(ctx: Context, { auth }: Route, user: string): void {
 function whyOpen({ mapping, transport, source }: Route, services: readonly ConfiguredAuthService[]): string {
   if (transport.location !== undefined) return 'a redirect needs no authentication';
   if (services.length === 0) return 'there is no AuthService record';
-  if (source === undefined) return 'this route of the server is open';
-  return mapping.bypassAuth ? 'the mapping says bypass_auth: true' : 'the mapping is open';
+  if (source === undefined) return 'this built-in route is open';
+  return mapping.bypassAuth ? 'the mapping has bypass_auth: true' : 'the mapping is open';
 }
 
 function bodyText({ includeBody }: AuthService): string {
   if (includeBody === undefined) return 'none';
   const { maxBytes, allowPartial } = includeBody;
-  return `its first ${maxBytes} bytes; a larger one is ${allowPartial ? 'cut off' : 'refused with 413'}`;
+  return `the first ${maxBytes} bytes; a longer body is ${allowPartial ? 'truncated' : 'rejected with 413'}`;
 }
 
-/** A route of the server itself fails closed. */
+/** Built-in routes always fail closed. */
 function consequences(
   { allowedAuthorizationHeaders, failureModeAllow, statusOnError, removeAuthorization }: AuthService,
   { source }: Route,
 ) {
   const names = allowedAuthorizationHeaders.join(', ');
-  const set = names === '' ? '' : ` with ${names} as the answer says`;
+  const set = names === '' ? '' : ` with ${names} from the response`;
   return {
-    on_200: `the request goes on${set}${removeAuthorization ? ', without Authorization' : ''}`,
-    on_refusal: 'any other status below 500 is the answer to the client',
+    on_200: `the request continues${set}${removeAuthorization ? ', without Authorization' : ''}`,
+    on_refusal: 'any other status below 500 is sent to the client',
     on_error:
       failureModeAllow && source !== undefined
-        ? 'the request goes on without an identity'
+        ? 'the request continues without an identity'
         : `the client gets ${statusOnError}`,
   };
 }
 
-/** The limits that would count the request. */
+/** Lists the limits that would count the request. */
 export function explainLimit(
   { rateLimitService: record, limiter, resolve }: GatewayParts,
   attributes: RequestAttributes,
@@ -103,20 +103,20 @@ export function explainLimit(
   const { domain } = record;
   const { beforeAuth, afterAuth } = route.descriptors;
   if (beforeAuth === undefined && afterAuth === undefined)
-    return { asked: false, reason: `the mapping has no labels of the domain ${domain}` };
+    return { asked: false, reason: `the mapping has no labels for the domain ${domain}` };
   const first = beforeAuth?.(attributes) ?? [];
   const second = afterAuth?.(attributes) ?? [];
   const descriptors = [...first, ...second];
-  if (descriptors.length === 0) return { asked: false, reason: 'none of the labels is on this request' };
+  if (descriptors.length === 0) return { asked: false, reason: 'no label applies to this request' };
   const shown = shownValues(attributes, route);
   const explain = limiter?.explain;
-  // Two requests, as the gateway makes them: a limit replaces only others of its own request.
+  // Two requests, like the gateway sends them, because a limit replaces only other limits in the same request.
   const limits = explain && [first, second].flatMap((asked) => explain({ domain, descriptors: asked }));
   return {
     asked: true,
     name: record.name,
     service: record.service,
-    source: placeOf(record.source),
+    source: formatSource(record.source),
     domain,
     decided_by: limits === undefined ? describeTarget(resolveLimiter(resolve, record.service)) : 'this process',
     descriptors: descriptors.map(({ entries }, index) => ({
@@ -125,7 +125,7 @@ export function explainLimit(
       limits: limits?.[index]?.map(limitPart),
     })),
     on_over_limit: 'the client gets 429',
-    on_error: record.failureModeDeny ? 'the client gets 503' : 'the request goes on',
+    on_error: record.failureModeDeny ? 'the client gets 503' : 'the request continues',
   };
 }
 
@@ -133,14 +133,14 @@ function entryParts(entries: Descriptor['entries'], shown: ReadonlySet<string>) 
   return entries.map(({ key, value }) => ({ key, value: shown.has(value) ? value : '…' }));
 }
 
-/** What entries show: parts of the request but for its credentials, and words of the mapping that are no secrets. */
+/** Returns the values that may be shown: parts of the request except credentials, and harmless parts of the mapping. */
 function shownValues({ method, path, host, client, headers }: RequestAttributes, { labels, mapping }: Route) {
   const sent = Object.entries(headers).flatMap(([name, value]) => (isCredential(name) ? [] : [String(value)]));
   const words = labels.flatMap((group) => group.labels.flatMap((label) => wordOf(label, client)));
   return new Set([method, path, path.toLowerCase(), host, client, sourceCluster, mapping.service, ...sent, ...words]);
 }
 
-/** The value of Envoy's `generic_key` names a kind of request; under any other key it may be a secret. */
+/** The value of Envoy's `generic_key` is a category of requests. With any other key, the value may be a secret. */
 function wordOf(label: Label, client: string): readonly string[] {
   if (label.kind === 'masked_remote_address') return [maskAddress(client, label)];
   return label.kind === 'generic_key' && label.name === genericKey ? [label.value] : [];
@@ -158,11 +158,11 @@ function limitPart({ currentLimit, unlimited, algorithm, burst, shadow, shownDes
     algorithm,
     burst,
     shadow_mode: shadow,
-    source: source && placeOf(source),
+    source: source && formatSource(source),
   };
 }
 
-/** Throws the Problem of a request that cannot be forwarded. */
+/** Throws a Problem for a request that cannot be forwarded. */
 export function explainTarget(
   { bodyBytesMax, checkReferences }: GatewayParts,
   ctx: Context,
@@ -246,7 +246,7 @@ function effective(value: number, own: number | undefined) {
   return { value, from: own === undefined ? ('setting' as const) : ('mapping' as const) };
 }
 
-/** Without the query of its path, which may hold a token. */
+/** Omits the query of the path, which may contain a token. */
 function healthText({ path, intervalMs, timeoutMs }: NonNullable<Mapping['healthCheck']>): string {
   return `${withoutSecrets(path.replace(/\?.*/, ''))} every ${intervalMs} ms, within ${timeoutMs} ms`;
 }

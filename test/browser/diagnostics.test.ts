@@ -186,6 +186,6 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     assert.ok(Number(await figureOf(rowOf(page, '/v1/cars'), 'total')) > 0);
     await page.getByLabel('Path or URL').fill('/nowhere');
     await page.getByRole('button', { name: 'Explain' }).click();
-    await reads(page, '.verdict', /refused with 404/);
+    await reads(page, '.verdict', /rejected with 404/);
   });
 });

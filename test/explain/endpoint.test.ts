@@ -1,4 +1,4 @@
-/** `/gateway/v0/explain`, as the gateway's table runs it and as part of a desk. */
+/** The endpoint `/gateway/v0/explain`, on its own and as part of a desk. */
 import assert from 'node:assert/strict';
 import Koa from 'koa';
 import request from 'supertest';
@@ -14,9 +14,9 @@ const path = '/gateway/v0/explain';
 
 describe('createExplainEndpoint', () => {
   let gateway: Gateway;
-  const asked: ExplainRequest[] = [];
+  const requests: ExplainRequest[] = [];
   const endpoint = createExplainEndpoint((one) => {
-    asked.push(one);
+    requests.push(one);
     return createExplain(gateway)(one);
   });
   const app = new Koa()
@@ -31,11 +31,11 @@ describe('createExplainEndpoint', () => {
 
   after(() => gateway.close());
 
-  it('takes method, URL, headers, user and address from the query', async () => {
-    asked.length = 0;
+  it('reads method, URL, headers, user and address from the query', async () => {
+    requests.length = 0;
     const query = 'method=POST&url=/v1/hotels/x%3Fa%3D1&header=X-A:%20b&header=X-C:d&user=ann&from=10.0.0.9&all=true';
     const { body } = await request(app).get(`${path}?${query}`).expect(200).expect('Cache-Control', 'no-store');
-    assert.deepEqual(asked, [
+    assert.deepEqual(requests, [
       {
         method: 'POST',
         url: '/v1/hotels/x?a=1',
@@ -51,7 +51,7 @@ describe('createExplainEndpoint', () => {
     assert.deepEqual([body.target.method, body.target.path], ['POST', '/x?a=1']);
   });
 
-  it('answers the same in JSON, in YAML, and as a page', async () => {
+  it('returns the same explanation as JSON, as YAML and as a page', async () => {
     const read = (accept: string) => request(app).get(`${path}?url=/v1/hotels/x`).set('Accept', accept);
     const { body } = await read('application/json').expect(200);
     const { text } = await read('application/yaml').expect(200);
@@ -67,7 +67,7 @@ describe('createExplainEndpoint', () => {
     assert.deepEqual(seen, parameters);
   }
 
-  it('reports every fault of the query at once', async () => {
+  it('reports all faults of the query together', async () => {
     const faulty = ['method', 'uri', 'all', 'method', 'url', 'header', 'from'];
     await checkFaults('', 'url');
     await checkFaults('method=get&method=x&uri=/&url=x&header=plain&from=me&all=yes', ...faulty);
@@ -96,7 +96,7 @@ describe('createExplainEndpoint', () => {
       assert.doesNotMatch(text, /<b>|<i>|<hotel>/);
     });
 
-    it('links to the diagnostics, uses their styles, and sends its form only to this endpoint', async () => {
+    it('links to the diagnostics, uses their styles, and submits its form only to this endpoint', async () => {
       const { text, policy } = await page('?url=/v1/hotels');
       const links = [...text.matchAll(/(?:href|action)="([^"]*)"/g)].map(([, target = '']) => target);
       for (const target of links)
@@ -111,7 +111,7 @@ describe('createExplainEndpoint', () => {
 describe('the explain endpoint of a desk', () => {
   const open = desksOf(testServers());
 
-  it('needs credentials, and answers as desk.explain does', async () => {
+  it('requires credentials, and returns the result of desk.explain', async () => {
     const desk = await open();
     await call(desk, `${path}?url=/v1/hotels`).expect(401);
     const { body } = await callAsDemo(desk, `${path}?url=/v1/hotels/bookings&user=ann`).expect(200);
@@ -120,7 +120,7 @@ describe('the explain endpoint of a desk', () => {
     assert.deepEqual(JSON.parse(JSON.stringify(explained)), body);
   });
 
-  it('knows CORS_ORIGINS, and the preflights that it answers', async () => {
+  it('takes CORS_ORIGINS into account, which also permits preflights', async () => {
     const desk = await open({ corsOrigins: ['https://app.example'] });
     const headers = [
       ['Origin', 'https://app.example'],

@@ -1,4 +1,4 @@
-/** The explanation of a request is what happens to it: a property over random requests. */
+/** Property test: the explanation of a random request predicts what the gateway actually does with it. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Mapping } from '#config';
@@ -12,7 +12,7 @@ import { sendRaw } from '../support/wire/raw-client.ts';
 
 const exactly = (value: string) => ({ kind: 'exact', value }) as const;
 
-/** Says on each answer which mapping it is by. */
+/** Creates a mapping that adds its name to each response. */
 function named(name: string, fields: Partial<Mapping>): Mapping {
   const add = [{ name: 'x-mapping', value: name, append: false }];
   return mappingOf({ name, responseHeaders: { add, remove: [] }, ...fields });
@@ -67,7 +67,7 @@ const mappings = [
   named('here', { prefix: '/here', service: 'here', requestHeaders: { add: [], remove: ['cookie'] } }),
 ];
 
-/** A gateway between services that remember what reached them: two auth services, a limiter, a service here and one across HTTP. */
+/** Starts a gateway with two auth services, a limiter, and a local and a remote service, which record their requests. */
 async function startWorld(servers: TestServers) {
   const answering = (header: string) => startUpstream(servers, (res) => void res.setHeader(header, 'ann').end());
   const upstream = await startUpstream(servers);
@@ -152,7 +152,7 @@ const header = fc.constantFrom<readonly [string, string]>(
   ['X_Travel_User', 'admin'],
 );
 
-const questions: fc.Arbitrary<ExplainRequest> = fc
+const requests: fc.Arbitrary<ExplainRequest> = fc
   .record({ method: methods, host: hosts, path: paths, search: searches, headers: fc.array(header, { maxLength: 6 }) })
   .map(({ method, host, path, search, headers }) => ({
     method,
@@ -161,23 +161,23 @@ const questions: fc.Arbitrary<ExplainRequest> = fc
     user: 'ann',
   }));
 
-interface Happened {
+interface ActualResponse {
   readonly status: number;
-  readonly answer: (name: string) => string | undefined;
+  readonly header: (name: string) => string | undefined;
 }
 
-async function send({ edge }: World, { method, url, headers = [] }: ExplainRequest): Promise<Happened> {
+async function send({ edge }: World, { method, url, headers = [] }: ExplainRequest): Promise<ActualResponse> {
   const lines = headers.map(([name, value]) => `${name}: ${value}`);
   const bytes = Buffer.from([`${method} ${url} HTTP/1.1`, ...lines, '', ''].join('\r\n'), 'utf8').toString('latin1');
   const received = await sendRaw(edge.port, bytes);
-  const answer = (name: string) => new RegExp(`^${name}: (.*?)\r$`, 'im').exec(received)?.[1];
-  return { status: Number(received.slice(9, 12)), answer };
+  const header = (name: string) => new RegExp(`^${name}: (.*?)\r$`, 'im').exec(received)?.[1];
+  return { status: Number(received.slice(9, 12)), header };
 }
 
-/** Hops of the connection are undici's. What is concealed, or made for each request, has no value here. */
+/** Makes requests comparable. Leaves out connection headers, which undici sets. */
 function comparable({ method, url, headers }: Arrival) {
-  const ofConnection = ['connection', 'content-length', 'transfer-encoding'];
-  const explained = Object.entries(headers).filter(([name]) => !ofConnection.includes(name));
+  const connectionHeaders = ['connection', 'content-length', 'transfer-encoding'];
+  const explained = Object.entries(headers).filter(([name]) => !connectionHeaders.includes(name));
   return { method, url, headers: explained.map(([name, value]) => [name, String(value).trim()] as const).sort() };
 }
 
@@ -192,26 +192,27 @@ function checkArrivals(explained: ReturnType<typeof comparable>, arrivals: reado
   assert.ok(arrival !== undefined && more.length === 0, `${arrivals.length} requests arrived`);
   const real = comparable(arrival);
   const values = new Map(explained.headers);
+  // Concealed and generated values cannot be compared.
   const headers = real.headers.map(([name, value]) => [
     name,
-    /…|\(made for/.test(values.get(name) ?? '') ? values.get(name) : value,
+    /…|\(generated for/.test(values.get(name) ?? '') ? values.get(name) : value,
   ]);
   assert.deepEqual({ ...real, headers }, explained);
 }
 
-function checkAnswer({ outcome, mapping, redirect, cors }: Explanation, { status, answer }: Happened): void {
+function checkResponse({ outcome, mapping, redirect, cors }: Explanation, { status, header }: ActualResponse): void {
   assert.equal(status, outcome.kind === 'forwarded' ? 200 : outcome.status);
-  assert.equal(answer('x-mapping'), outcome.kind === 'preflight' ? undefined : mapping?.name);
-  assert.equal(answer('location'), redirect?.location);
+  assert.equal(header('x-mapping'), outcome.kind === 'preflight' ? undefined : mapping?.name);
+  assert.equal(header('location'), redirect?.location);
   const permitted = cors?.headers.find(({ name }) => name === 'Access-Control-Allow-Origin')?.value;
-  assert.equal(answer('access-control-allow-origin'), permitted);
+  assert.equal(header('access-control-allow-origin'), permitted);
 }
 
 function checkAuth({ auth }: Explanation, { auths }: World): void {
   for (const [name, { reached }] of Object.entries(auths)) {
     if (auth?.asked === true && auth.name === name)
       checkArrivals(arrivalOf(auth.method, auth.path, auth.headers), reached);
-    else assert.equal(reached.length, 0, `${name} was asked`);
+    else assert.equal(reached.length, 0, `${name} was called`);
   }
 }
 
@@ -237,7 +238,7 @@ function checkService({ outcome, target }: Explanation, { upstream, here }: Worl
 describe('explain', () => {
   const servers = testServers();
 
-  it('predicts for any request its mapping, auth request, descriptors, service request and status', async () => {
+  it('predicts mapping, auth request, descriptors, service request and status of any request', async () => {
     const world = await startWorld(servers);
     const lists = [
       world.upstream.reached,
@@ -247,14 +248,14 @@ describe('explain', () => {
     ];
     const explain = createExplain(world.edge.gateway);
     await fc.assert(
-      fc.asyncProperty(questions, async (question) => {
+      fc.asyncProperty(requests, async (request) => {
         for (const list of lists) (list as unknown[]).length = 0;
-        const explained = explain(question);
+        const explained = explain(request);
         assert.ok(
           lists.every(({ length }) => length === 0),
-          'a service was asked',
+          'a service was called',
         );
-        checkAnswer(explained, await send(world, question));
+        checkResponse(explained, await send(world, request));
         for (const check of [checkAuth, checkLimit, checkService]) check(explained, world);
       }),
       { numRuns: 150 },

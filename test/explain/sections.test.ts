@@ -1,4 +1,4 @@
-/** An explanation as text for a terminal. */
+/** Formatting an explanation as text for a terminal. */
 import assert from 'node:assert/strict';
 import { createExplain, type ExplainRequest, formatExplanation } from '#explain';
 import { createGateway, type GatewayOptions } from '#gateway';
@@ -17,15 +17,15 @@ describe('formatExplanation', () => {
 
   after(() => Promise.all(gateways.map(({ close }) => close())));
 
-  function read(options: Partial<GatewayOptions>, question: Partial<ExplainRequest> = {}): string {
+  function read(options: Partial<GatewayOptions>, request: Partial<ExplainRequest> = {}): string {
     const gateway = createGateway({ mappings: [mappingOf()], services: {}, resolve: () => elsewhere, ...options });
     gateways.push(gateway);
-    return formatExplanation(createExplain(gateway)({ method: 'GET', url: '/v1/hotels/x', ...question }));
+    return formatExplanation(createExplain(gateway)({ method: 'GET', url: '/v1/hotels/x', ...request }));
   }
 
   const verdict = (text: string) => text.split('\n')[1];
 
-  /** The lines below a heading. */
+  /** Returns the lines below a heading. */
   function section(text: string, heading: string): readonly string[] {
     const [, ...lines] =
       text
@@ -36,7 +36,7 @@ describe('formatExplanation', () => {
     return lines.map((line) => line.trim().replace(/ {2,}/g, ' | '));
   }
 
-  it('begins with the request and its outcome', () => {
+  it('starts with the request and its outcome', () => {
     const text = read({}, { user: 'ann' });
     assert.equal(text.split('\n')[0], 'GET /v1/hotels/x by ann');
     assert.equal(
@@ -46,7 +46,7 @@ describe('formatExplanation', () => {
     assert.ok(text.endsWith('\n') && !text.endsWith('\n\n') && !/[^\S\n]$/m.test(text));
   });
 
-  it('gives the outcome of canaries, redirects, preflights and refusals', () => {
+  it('summarises the outcome of canaries, redirects, preflights and rejected requests', () => {
     const redirect = { host: undefined, path: { kind: 'path', value: '/there' }, status: 308 } as const;
     assert.equal(
       verdict(read({ mappings: [mappingOf({ redirect })] })),
@@ -56,7 +56,7 @@ describe('formatExplanation', () => {
     assert.match(verdict(canary) ?? '', /^ {2}Mapping beta \(one of several: weight 20 of 100\) sends it to hotel /);
     assert.match(
       verdict(read({}, { url: '/x' })) ?? '',
-      /^ {2}refused with 404 \(not-found\): no mapping matches; .*--all/,
+      /^ {2}rejected with 404 \(not-found\): no mapping matches; .*--all/,
     );
     const cors = {
       origins: ['https://a.example'],
@@ -70,11 +70,11 @@ describe('formatExplanation', () => {
       const headers = Object.entries({ Origin: origin, 'Access-Control-Request-Method': 'GET' });
       return read({ mappings }, { method: 'OPTIONS', headers });
     };
-    assert.match(verdict(preflightFrom('https://a.example')) ?? '', /answered with permission/);
-    assert.match(verdict(preflightFrom('https://b.example')) ?? '', /answered without permission/);
+    assert.match(verdict(preflightFrom('https://a.example')) ?? '', /preflight: .* permits the request/);
+    assert.match(verdict(preflightFrom('https://b.example')) ?? '', /preflight: .* does not permit the request/);
   });
 
-  it('shows how each limit counts, and its place in the configuration', () => {
+  it('shows how each limit counts, and its source in the configuration', () => {
     const labels = {
       gateway: [...labelled('x-user', 'user'), ...labelled('x-plan', 'plan'), ...labelled('x-city', 'city')],
     };
@@ -89,7 +89,7 @@ describe('formatExplanation', () => {
       'domain | gateway',
       'descriptor | user=ann',
       '5 per 30 seconds, token bucket of 20, "slow" (limits.yaml:1)',
-      '7 per day, shadow: counts and never refuses (limits.yaml:1)',
+      '7 per day, shadow mode: counts but never rejects (limits.yaml:1)',
       'descriptor | plan=gold',
       'unlimited (limits.yaml:1)',
       'descriptor | city=Rome',
@@ -97,30 +97,30 @@ describe('formatExplanation', () => {
     ]);
   });
 
-  it('shows time-outs with their origin, and the bounds of the cluster', () => {
+  it('shows time-outs with their source, and the bounds of the cluster', () => {
     const retryPolicy = { retryOn: ['5xx', 'reset'], numRetries: 2, perTryTimeoutMs: 100, statusCodes: [] } as const;
     const mappings = [mappingOf({ timeoutMs: 0, retryPolicy, allowUpgrade: ['websocket'] })];
-    assert.deepEqual(section(read({ mappings }, { method: 'POST' }), 'On the way'), [
+    assert.deepEqual(section(read({ mappings }, { method: 'POST' }), 'Upstream settings'), [
       'time-out | no limit (mapping), until the response headers',
-      'connecting | 3000 ms (UPSTREAM_CONNECT_TIMEOUT_MS)',
+      'connect | 3000 ms (UPSTREAM_CONNECT_TIMEOUT_MS)',
       'idle body | 60000 ms (default)',
       'body | no limit',
-      'balanced | round robin',
-      'retries | 2 on 5xx, reset, 100 ms each; not for this method',
-      'at most | 1024 connections to each address, 1024 requests waiting, 1024 under way, 3 retries',
-      'upgrades | websocket, 10000 connections at most',
+      'balancing | round robin',
+      'retries | 2 on 5xx, reset, 100 ms per attempt; not for this method',
+      'at most | 1024 connections per address, 1024 pending requests, 1024 active requests, 3 retries',
+      'upgrades | websocket, at most 10000 connections',
     ]);
   });
 
-  it('shows the request to the auth service, and how long its decision is kept', () => {
+  it('shows the request to the auth service, and how long its decision is cached', () => {
     const record = authRecordOf({ cacheMs: 500, failureModeAllow: true });
     const lines = section(
       read({ authServices: [{ record }] }, { headers: [['Authorization', 'Basic abcd']] }),
       'Authen',
     );
     assert.ok(
-      lines.includes('headers | authorization: Basic …') && lines.includes('kept | a positive answer for 500 ms'),
+      lines.includes('headers | authorization: Basic …') && lines.includes('cached | positive decisions for 500 ms'),
     );
-    assert.ok(lines.includes('no answer | the request goes on without an identity'));
+    assert.ok(lines.includes('on failure | the request continues without an identity'));
   });
 });

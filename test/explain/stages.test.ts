@@ -1,4 +1,4 @@
-/** What an explanation shows of each stage, and the credentials that it hides. */
+/** The stages in an explanation, and the credentials that it conceals. */
 import assert from 'node:assert/strict';
 import type { LabelGroup, Mapping } from '#config';
 import { createExplain, type ExplainRequest, type Explanation } from '#explain';
@@ -20,16 +20,16 @@ describe('an explanation', () => {
 
   after(() => Promise.all(gateways.map(({ close }) => close())));
 
-  function explain(options: Partial<GatewayOptions>, question: Partial<ExplainRequest> = {}): Explanation {
+  function explain(options: Partial<GatewayOptions>, request: Partial<ExplainRequest> = {}): Explanation {
     const resolve = () => elsewhere;
     const gateway = createGateway({ mappings: [mappingOf()], services: {}, resolve, ...options });
     gateways.push(gateway);
-    return createExplain(gateway)({ method: 'GET', url: '/v1/hotels/x', ...question });
+    return createExplain(gateway)({ method: 'GET', url: '/v1/hotels/x', ...request });
   }
 
   const mappings = (...fields: Partial<Mapping>[]) => ({ mappings: fields.map((one) => mappingOf(one)) });
 
-  it('names the winner with its place, and why each other candidate loses', () => {
+  it('names the winner with its source, and explains why each other candidate loses', () => {
     const method = { kind: 'exact', value: 'POST' } as const;
     const { mapping, ...explained } = explain(
       mappings({}, { name: 'write', method }, { name: 'root', prefix: '/' }, { name: 'car', prefix: '/v1/cars' }),
@@ -46,14 +46,14 @@ describe('an explanation', () => {
     assert.equal(explained.candidates_not_listed, 1);
   });
 
-  it('lists mappings that lose by their path alone with `all`', () => {
+  it('lists mappings whose path does not match only with `all`', () => {
     const { candidates, candidates_not_listed: others } = explain(mappings({}, { name: 'car', prefix: '/v1/cars' }), {
       all: true,
     });
     assert.deepEqual([candidates.map(({ name }) => name), others], [['hotel', 'car'], 0]);
   });
 
-  it('gives the shares of a canary, and the mapping that gets a copy', () => {
+  it('reports the shares of a canary, and the mapping that receives a copy', () => {
     const { candidates, shadow } = explain(
       mappings({}, { name: 'beta', weight: 20 }, { name: 'copy', shadow: true, weight: 5, rewrite: '/copy/' }),
     );
@@ -68,30 +68,30 @@ describe('an explanation', () => {
     assert.equal(shadow?.url, 'http://10.0.0.1:9001/base/copy/x');
   });
 
-  function checkRefusal(
-    question: Partial<ExplainRequest>,
+  function checkRejection(
+    request: Partial<ExplainRequest>,
     ...expected: [stage: string, status: number, problem: string]
   ) {
     const regexRewrite = { pattern: '/evil', substitution: '/..' };
-    const { outcome, target } = explain(mappings({ regexRewrite, maxRequestBytes: 1_000_000 }), question);
+    const { outcome, target } = explain(mappings({ regexRewrite, maxRequestBytes: 1_000_000 }), request);
     assert.ok(outcome.kind === 'refused');
     assert.deepEqual([outcome.stage, outcome.status, outcome.problem, target], [...expected, undefined]);
   }
 
-  it('names the stage that refuses a request, and the problem', () => {
+  it('names the stage that rejects a request, and the problem', () => {
     const via = Array.from({ length: 5 }, () => '1.1 frontdesk').join();
-    checkRefusal({ url: '/v1/%2e%2e/x' }, 'before_routing', 400, 'bad-path');
-    checkRefusal({ method: 'TRACE' }, 'before_routing', 405, 'method-not-allowed');
-    checkRefusal({ url: '/nowhere' }, 'routing', 404, 'not-found');
-    checkRefusal({ url: '/v1/hotels/evil' }, 'forwarding', 400, 'bad-path');
+    checkRejection({ url: '/v1/%2e%2e/x' }, 'before_routing', 400, 'bad-path');
+    checkRejection({ method: 'TRACE' }, 'before_routing', 405, 'method-not-allowed');
+    checkRejection({ url: '/nowhere' }, 'routing', 404, 'not-found');
+    checkRejection({ url: '/v1/hotels/evil' }, 'forwarding', 400, 'bad-path');
     const headers = [['Content-Length', '2000000']] as const;
-    checkRefusal({ method: 'POST', headers }, 'forwarding', 413, 'body-too-large');
-    checkRefusal({ headers: [['Via', via]] }, 'forwarding', 508, 'loop-detected');
+    checkRejection({ method: 'POST', headers }, 'forwarding', 413, 'body-too-large');
+    checkRejection({ headers: [['Via', via]] }, 'forwarding', 508, 'loop-detected');
     const elsewhere = [['Destination', '/elsewhere']] as const;
-    checkRefusal({ method: 'MOVE', headers: elsewhere }, 'forwarding', 502, 'destination-elsewhere');
+    checkRejection({ method: 'MOVE', headers: elsewhere }, 'forwarding', 502, 'destination-elsewhere');
   });
 
-  it('reads an absolute URL as its client would send it', () => {
+  it('takes scheme and host from an absolute URL', () => {
     const { request, target } = explain({}, { url: 'https://api.example:8443/v1/hotels?a=1' });
     const { scheme, host, path, query } = request;
     assert.deepEqual([scheme, host, path, query], ['https', 'api.example', '/v1/hotels', '?a=1']);
@@ -99,7 +99,7 @@ describe('an explanation', () => {
     assert.deepEqual(forwarded, ['127.0.0.1', 'https', 'api.example:8443', '/', '/v1/hotels']);
   });
 
-  it('leaves out the Authorization that the auth service removes', () => {
+  it('omits the Authorization header that remove_authorization removes', () => {
     const headers = [['Authorization', 'Basic eDp5']] as const;
     for (const removeAuthorization of [true, false]) {
       const record = authRecordOf({ removeAuthorization });
@@ -109,7 +109,7 @@ describe('an explanation', () => {
     }
   });
 
-  it('separates headers that are removed, passed on, and set by the gateway', () => {
+  it('distinguishes headers that the gateway removes, forwards and sets', () => {
     const requestHeaders = { add: [{ name: 'x-plan', value: 'gold', append: false }], remove: ['accept'] };
     const headers = ['X-Travel-User: admin', 'TE: trailers', 'X-Plan: tin', 'Accept: */*', 'X-Other: 1'];
     const { request, target } = explain(
@@ -124,7 +124,7 @@ describe('an explanation', () => {
     assert.deepEqual(target?.headers_removed, ['te', 'accept']);
   });
 
-  it('shows neither credentials of the client nor values that a record sets, whatever their names', () => {
+  it("conceals the client's credentials, and values that a record sets, whatever their names", () => {
     const secrets = ['ZGVtbzpkZW1v', 'sid=4711', 's3cr3t-value'] as const;
     const [basic, cookie, configured] = secrets;
     const requestHeaders = { add: [{ name: 'x-plan', value: configured, append: false }], remove: [] };
@@ -176,7 +176,7 @@ describe('an explanation', () => {
       assert.ok(text.includes(shown), shown);
   });
 
-  it('names the problem of a request to a broken mapping, which no service gets', () => {
+  it('names the problem of a request to a broken mapping, which is not forwarded', () => {
     const route = {
       name: 'broken',
       prefix: '/v1/hotels/x',
@@ -191,24 +191,24 @@ describe('an explanation', () => {
     assert.deepEqual([mapping?.name, target], ['broken', undefined]);
   });
 
-  it('shows the user, even in a header that is named like a credential', () => {
+  it('shows the user even in a header whose name suggests a credential', () => {
     const record = authRecordOf({ allowedAuthorizationHeaders: ['x-auth-user'] });
     const { target } = explain({ authServices: [{ record, port: () => deny }] }, { user: 'ann' });
     assert.equal(target?.headers.find(({ name }) => name === 'x-auth-user')?.value, 'ann');
   });
 
-  it('gives the reason why a request needs no authentication', () => {
+  it('explains why a request needs no authentication', () => {
     const whyOf = (options: Partial<GatewayOptions>) => {
       const { auth: explained } = explain(options);
       return explained?.asked === false ? explained.reason : undefined;
     };
     const bypassed = { authServices: [auth], ...mappings({ bypassAuth: true }) };
     assert.equal(whyOf({}), 'there is no AuthService record');
-    assert.equal(whyOf(bypassed), 'the mapping says bypass_auth: true');
+    assert.equal(whyOf(bypassed), 'the mapping has bypass_auth: true');
     assert.equal(whyOf({ authServices: [auth] }), undefined);
   });
 
-  it('says that routes of the server fail closed', () => {
+  it('reports that built-in routes fail closed', () => {
     const route = { name: 'diag', prefix: '/diag', forAdmins: true, run: async () => {} };
     const options = {
       authServices: [{ ...auth, record: authRecordOf({ failureModeAllow: true }) }],
@@ -218,14 +218,14 @@ describe('an explanation', () => {
       const { auth: part } = explain(options, { url });
       return part?.asked && part.on_error;
     };
-    assert.equal(onError('/v1/hotels'), 'the request goes on without an identity');
+    assert.equal(onError('/v1/hotels'), 'the request continues without an identity');
     assert.equal(onError('/diag'), 'the client gets 503');
   });
 
   const labels = { gateway: labelled('x-travel-user', 'user') };
   const limited = { ...mappings({ labels }), authServices: [auth], rateLimitService: limitRecordOf() };
 
-  it('names the descriptors of the limiter of this process, and counts nothing', () => {
+  it('lists the descriptors for the limiter in this process, and counts nothing', () => {
     const limiter = createLimiter({ limits: [domain('gateway', node('user', limit(10)))] });
     for (let times = 0; times < 20; times += 1) explain({ ...limited, limiter }, { user: 'ann' });
     const { rate_limit: explained } = explain({ ...limited, limiter }, { user: 'ann' });
@@ -237,7 +237,7 @@ describe('an explanation', () => {
     assert.equal(decision.statuses[0]?.limitRemaining, 9);
   });
 
-  it('lists a limit before authentication that one after it replaces: they are asked apart', () => {
+  it('lists a limit before authentication even if a later one replaces it, as they are checked separately', () => {
     const address: LabelGroup = { name: 'address', labels: [{ kind: 'remote_address', name: 'from' }] };
     const replacing = limit(10, 'minute', { replaces: ['general'] });
     const limiter = createLimiter({
@@ -252,7 +252,7 @@ describe('an explanation', () => {
     );
   });
 
-  it('lists no limits where another process decides, and names that process', () => {
+  it('lists no limits when another process decides, and names that process', () => {
     const limiter = { shouldRateLimit: () => ({ overallCode: 'OK', statuses: [] }) as const };
     const { rate_limit: explained } = explain({ ...limited, limiter }, { user: 'ann' });
     assert.ok(explained?.asked && explained.decided_by.startsWith('http://10.0.0.1:9001'));

@@ -333,9 +333,12 @@ describe('a Version', () => {
       assert.deepEqual(seen, ['first', true, 'refused', 410, 'gone', undefined]);
     }
     const text = formatExplanation(explain('/v1/hotels'));
-    assert.match(text, /refused with 410 \(gone\): This version of the API has ended\./);
-    assert.match(text, /^Version\n {2}name +first \(<options>:1\)\n {2}is +\/v1 and all below it, which has ended/m);
-    assert.match(text, /answer has +Sunset: Wed, 30 Jun 2027/);
+    assert.match(text, /rejected with 410 \(gone\): This version of the API has ended\./);
+    assert.match(
+      text,
+      /^Version\n {2}name +first \(<options>:1\)\n {2}covers +\/v1 and all paths below it\n {2}status +ended: /m,
+    );
+    assert.match(text, /response +with Sunset: Wed, 30 Jun 2027/);
   });
 
   it('is announced only once when the same records serve several processes', async () => {

@@ -110,7 +110,7 @@ describe('the recipes for routes', () => {
     'shows in the log who sent the response',
     async ({ directory, log }) => {
       const { stdout } = await runCommand(['explain', 'GET', '/orders/1'], { cwd: directory });
-      assert.match(stdout, /^ {2}asked +GET \/1$/m);
+      assert.match(stdout, /^Service\n(?: {2}.*\n)*? {2}request +GET \/1$/m);
       const lines = log.filter(({ fields }) => fields['status'] === 404);
       assert.deepEqual(
         lines.map(({ fields: { method, mapping, upstream } }) => [method, mapping, upstream !== undefined]),

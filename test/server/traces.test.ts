@@ -159,12 +159,12 @@ describe('the trace of a request', () => {
     });
   });
 
-  it('is explained as a header that is made for each request', async () => {
+  it('is explained as a header that is generated for each request', async () => {
     const { desk } = await setUp({ mapping: { bypass_auth: true } });
     const { target } = desk.explain({ method: 'GET', url: '/rooms', headers: [['traceparent', traceparent]] });
     assert.deepEqual(
       target?.headers.filter(({ name }) => name.startsWith('trace')),
-      [{ name: 'traceparent', value: '(made for each request)', by: 'gateway' }],
+      [{ name: 'traceparent', value: '(generated for each request)', by: 'gateway' }],
     );
   });
 });

@@ -1,30 +1,30 @@
-/** The context of a request that was never sent, as the middleware would see it. */
+/** Creates a Koa context for a request that was never sent, identical to that of a real request. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP, Socket } from 'node:net';
 import Koa, { type Context } from 'koa';
 import { type Addresses, createRequestContext, type Fault, nodeHttp, originForm, queryFault } from '#http';
 
-export interface ImaginedRequest {
+export interface SyntheticRequest {
   readonly method: string;
-  /** A path with its query, or an absolute URL, whose scheme and host are the client's. */
+  /** A path with its query, or an absolute URL with the scheme and host that the client uses. */
   readonly url: string;
-  /** Names and values, as they would be sent. @default [] */
+  /** Names and values as the client would send them. @default [] */
   readonly headers?: readonly (readonly [name: string, value: string])[] | undefined;
   /** The IP address that the connection comes from. @default '127.0.0.1' */
   readonly remoteAddress?: string | undefined;
-  /** Whether the connection is encrypted. @default what an absolute URL says, otherwise false */
+  /** Whether the connection is encrypted. @default true for an https URL, otherwise false */
   readonly tls?: boolean | undefined;
 }
 
-/** Faults that make a request impossible to send, or that Node's parser refuses, by the arguments of the endpoint. */
-export function faultsOfRequest({ method, url, headers = [], remoteAddress }: ImaginedRequest): readonly Fault[] {
+/** Validates a request, and reports faults by the arguments of the endpoint. */
+export function faultsOfRequest({ method, url, headers = [], remoteAddress }: SyntheticRequest): readonly Fault[] {
   const faults = [
     nodeHttp.METHODS.includes(method)
       ? undefined
-      : queryFault('method', 'must be a method of HTTP in capitals, such as GET'),
+      : queryFault('method', 'must be an HTTP method in capital letters, such as GET'),
     /^(?:https?:\/\/[\w.:[\]-]+(?![^/?#])|\/)[\x21-\x7e]*$/.test(url)
       ? undefined
-      : queryFault('url', 'must be a path such as /v1/hotels?city=New%20York or an http URL, with percent-encoding'),
+      : queryFault('url', 'must be a path such as /v1/hotels?city=New%20York or an http or https URL, percent-encoded'),
     ...headers.map(headerFault),
     remoteAddress === undefined || isIP(remoteAddress) !== 0
       ? undefined
@@ -33,13 +33,13 @@ export function faultsOfRequest({ method, url, headers = [], remoteAddress }: Im
   return faults.filter((one) => one !== undefined);
 }
 
-/** For a request without faults. Its connection does not exist; its request context does. */
-export function imagineRequest(imagined: ImaginedRequest, addresses: Addresses): Context {
-  const { method, url, headers = [], remoteAddress = '127.0.0.1' } = imagined;
+/** Expects a request without faults. The context has a request context, but its socket is not connected. */
+export function createSyntheticContext(request: SyntheticRequest, addresses: Addresses): Context {
+  const { method, url, headers = [], remoteAddress = '127.0.0.1' } = request;
   const [, scheme, authority] = /^(https?):\/\/([^/?#]+)/.exec(url) ?? [];
   const socket = new Socket();
   Object.defineProperty(socket, 'remoteAddress', { value: remoteAddress });
-  Object.defineProperty(socket, 'encrypted', { value: imagined.tls ?? scheme === 'https' });
+  Object.defineProperty(socket, 'encrypted', { value: request.tls ?? scheme === 'https' });
   const req = new nodeHttp.IncomingMessage(socket);
   const hasHost = headers.some(([name]) => name.toLowerCase() === 'host');
   const lines = headers.map(([name, value]) => [name.toLowerCase(), onTheWire(value.trim())] as const);
@@ -51,14 +51,14 @@ export function imagineRequest(imagined: ImaginedRequest, addresses: Addresses):
   return ctx;
 }
 
-/** Node keeps the first of several lines of these headers (documented at `message.headers`). */
+/** Headers of which Node keeps only the first if they are repeated (see its documentation of `message.headers`). */
 const single = new Set([
   ...['age', 'authorization', 'content-length', 'content-type', 'etag', 'expires', 'from', 'host'],
   ...['if-modified-since', 'if-unmodified-since', 'last-modified', 'location', 'max-forwards'],
   ...['proxy-authorization', 'referer', 'retry-after', 'server', 'user-agent'],
 ]);
 
-/** Joins repeated headers as Node does. */
+/** Joins repeated headers like Node does. */
 function joined(lines: readonly (readonly [name: string, value: string])[]): IncomingHttpHeaders {
   const headers: IncomingHttpHeaders = {};
   for (const [name, value] of lines) {
@@ -70,7 +70,7 @@ function joined(lines: readonly (readonly [name: string, value: string])[]): Inc
   return headers;
 }
 
-/** Clients send UTF-8, and Node reads each byte as one character. */
+/** Converts text to Node's representation of it: clients send UTF-8, and Node decodes headers as Latin-1. */
 function onTheWire(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1');
 }
@@ -81,9 +81,6 @@ function headerFault([name, value]: readonly [string, string]): Fault | undefine
     nodeHttp.validateHeaderValue(name, onTheWire(value));
     return undefined;
   } catch {
-    return queryFault(
-      'header',
-      `${JSON.stringify(name)} is no header that a client could send; write it as "Name: value"`,
-    );
+    return queryFault('header', `${JSON.stringify(name)} is not the name of a valid header; write it as "Name: value"`);
   }
 }

@@ -1,19 +1,19 @@
-/** A request that was never sent, compared with the same one over a socket. */
+/** Synthetic requests, compared with real ones over a socket. */
 import assert from 'node:assert/strict';
 import type { IncomingHttpHeaders } from 'node:http';
 import fc from 'fast-check';
 import { createAddresses, requestContext } from '#http';
-import { faultsOfRequest, imagineRequest } from '../../src/explain/imagined-request.ts';
+import { createSyntheticContext, faultsOfRequest } from '../../src/explain/synthetic-request.ts';
 import { testServers } from '../support/serve.ts';
 import { sendRaw } from '../support/wire/raw-client.ts';
 
 const names = 'Accept Cookie Content-Type User-Agent X-One x-one Set-Cookie Authorization Via'.split(' ');
 const line = fc.tuple(fc.constantFrom(...names), fc.constantFrom('a', 'b, c', ' d ', 'ü', ''));
 
-describe('imagineRequest', () => {
+describe('createSyntheticContext', () => {
   const servers = testServers();
 
-  it('joins repeated headers as Node does', async () => {
+  it('joins repeated headers like Node does', async () => {
     let read: IncomingHttpHeaders = {};
     const { port } = await servers.http((req, res) => {
       read = req.headers;
@@ -24,7 +24,7 @@ describe('imagineRequest', () => {
         const headers = [...lines, ['Host', 'a'] as const, ['Connection', 'close'] as const];
         const bytes = ['GET / HTTP/1.1', ...headers.map(([name, value]) => `${name}:${value}`), '', ''].join('\r\n');
         await sendRaw(port, Buffer.from(bytes, 'utf8').toString('latin1'));
-        const { req } = imagineRequest({ method: 'GET', url: '/', headers }, createAddresses());
+        const { req } = createSyntheticContext({ method: 'GET', url: '/', headers }, createAddresses());
         assert.deepEqual({ ...req.headers }, { ...read });
       }),
       { numRuns: 60 },
@@ -35,7 +35,7 @@ describe('imagineRequest', () => {
     const addresses = createAddresses({ trustedProxies: ['10.0.0.1'] });
     const headers = [['X-Forwarded-For', '203.0.113.7']] as const;
     const clientFrom = (remoteAddress: string) => {
-      const { req } = imagineRequest({ method: 'GET', url: '/', headers, remoteAddress }, addresses);
+      const { req } = createSyntheticContext({ method: 'GET', url: '/', headers, remoteAddress }, addresses);
       return addresses.client(req);
     };
     assert.deepEqual([clientFrom('10.0.0.1'), clientFrom('10.0.0.2')], ['203.0.113.7', '10.0.0.2']);
@@ -43,13 +43,13 @@ describe('imagineRequest', () => {
 
   it('has the given request id', () => {
     const headers = [['X-Request-Id', 'mine']] as const;
-    const ctx = imagineRequest({ method: 'GET', url: 'https://api.example/x?y', headers }, createAddresses());
+    const ctx = createSyntheticContext({ method: 'GET', url: 'https://api.example/x?y', headers }, createAddresses());
     assert.deepEqual([ctx.url, requestContext(ctx).requestId], ['/x?y', 'mine']);
   });
 });
 
 describe('faultsOfRequest', () => {
-  it('accepts what a client could send', () => {
+  it('accepts valid requests', () => {
     const headers = [
       ['Host', 'a'],
       ['X-Empty', ''],
@@ -66,7 +66,7 @@ describe('faultsOfRequest', () => {
       JSON.stringify(request),
     );
 
-  it('refuses what no client could send', () => {
+  it('reports invalid URLs and headers', () => {
     for (const url of ['', 'x', '*', '/é', '/a b', 'ftp://host/', 'http://user@host/', '/a\nb']) check({ url }, 'url');
     const headers = { '': 'x', 'a b': 'x', a: 'x\r\nb: c', b: '\0' };
     for (const header of Object.entries(headers)) check({ headers: [header] }, 'header');
