@@ -1,4 +1,4 @@
-/** OpenAPI documents: valid by another project's validator, with the URLs of a mounted desk. */
+/** OpenAPI documents: valid according to an independent validator, and correct for a mounted desk. */
 import assert from 'node:assert/strict';
 import type { RequestListener } from 'node:http';
 import { Validator } from '@seriousme/openapi-schema-validator';
@@ -19,7 +19,7 @@ const titles: Readonly<Record<string, string>> = {
 describe('OpenAPI documents', () => {
   const servers = testServers(after);
   const openDesk = desksOf(servers);
-  // It compiles the schema of OpenAPI once.
+  // Shared, because it compiles the OpenAPI schema only once.
   const validator = new Validator();
   let monolith: RequestListener;
   let embedded: RequestListener;
@@ -41,7 +41,7 @@ describe('OpenAPI documents', () => {
       assert.equal(body.info.title, title);
       const operations = Object.values(body.paths as object).flatMap((item) => Object.values(item));
       const ids = operations.map((operation) => (operation as { operationId: string }).operationId);
-      assert.ok(ids.length > 4 && new Set(ids).size === ids.length, 'has each operation once');
+      assert.ok(ids.length > 4 && new Set(ids).size === ids.length, 'operation IDs must be unique');
       const { body: mounted } = await get(embedded, `/travel${prefix}/openapi.json`).expect(200);
       for (const [{ servers: urls }, path] of [
         [body, prefix],
@@ -51,7 +51,7 @@ describe('OpenAPI documents', () => {
     });
   }
 
-  it('are the same in every representation', async () => {
+  it('have the same content in every representation', async () => {
     const documentOf = async (path: string, type: string) => {
       const { text, headers } = await get(monolith, path).set('Accept', type).set('Host', 'desk.test').expect(200);
       return { document: type.endsWith('yaml') ? parse(text) : JSON.parse(text), type: headers['content-type'] };
@@ -65,12 +65,12 @@ describe('OpenAPI documents', () => {
     assert.deepEqual((await documentOf('/v1/hotels/docs/', 'application/yaml')).document, document);
   });
 
-  it('need credentials when their operations do', async () => {
+  it('can be read without credentials only if their operations can', async () => {
     for (const [prefix, status] of Object.entries({ '/v1': 200, '/v1/hotels': 401 }))
       for (const path of ['openapi.json', 'docs/']) await request(monolith).get(`${prefix}/${path}`).expect(status);
   });
 
-  it('are linked from the root of their version or service, beside its other links', async () => {
+  it('are linked from the root of their version or service, in addition to its other links', async () => {
     for (const path of ['/v2/', '/v1/cars', '/v1/cars/']) {
       const { headers } = await get(embedded, `/travel${path}`).expect(200);
       const base = `/travel${path.replace(/\/$/, '')}`;
@@ -87,7 +87,7 @@ describe('OpenAPI documents', () => {
     }
   });
 
-  it('require credentials for bookings, and none for messages', async () => {
+  it('declare that bookings require credentials and messages do not', async () => {
     const { body: hotels } = await get(monolith, '/v1/hotels/openapi.json');
     assert.deepEqual(hotels.security, [{ basic: [] }]);
     assert.equal(hotels.components.securitySchemes.basic.scheme, 'basic');
@@ -95,7 +95,7 @@ describe('OpenAPI documents', () => {
     assert.deepEqual(messages.security, []);
   });
 
-  it('share the schemas of several operations', async () => {
+  it('share schemas between operations', async () => {
     const { body } = await get(monolith, '/v1/hotels/openapi.json');
     const hotel = ['Hotel', 'HotelBooking', 'HotelBookingPage', 'HotelBookingRequest', 'HotelPage'];
     const parts = ['HotelBookingPart', 'HotelPart'];

@@ -1,4 +1,4 @@
-/** The documents by the recommended rules of Redocly and Spectral, where these are installed. */
+/** Lints the OpenAPI documents with the recommended rules of Redocly and Spectral, if these are installed. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -10,13 +10,13 @@ import { documentPrefixes, readDocument, writeDocument } from './written-documen
 
 const run = promisify(execFile);
 
-/** A collection has a slash at its end here. */
+/** Our collections intentionally end with a slash. */
 const slash = { redocly: 'no-path-trailing-slash', spectral: 'path-keys-no-trailing-slash' };
 
-/** Whoever runs the server is the contact, and the document does not know them. */
+/** The contact would be the operator of the server, whom the document does not know. */
 const contact = 'info-contact';
 
-describe('OpenAPI documents, for the linters of others', () => {
+describe('linting of OpenAPI documents', () => {
   const servers = testServers(after);
   const openDesk = desksOf(servers);
   const writeFiles = temporaryFiles();
@@ -34,7 +34,7 @@ describe('OpenAPI documents, for the linters of others', () => {
     );
   });
 
-  /** Its standard output, which says what it found with any exit code. */
+  /** Returns the standard output of the linter, whatever its exit code. */
   async function lint(command: string, args: readonly string[]): Promise<string> {
     const env = {
       PATH: process.env['PATH'],
@@ -47,15 +47,15 @@ describe('OpenAPI documents, for the linters of others', () => {
     return stdout;
   }
 
-  it("have nothing that Redocly's recommended rules find, but the slash", async function () {
+  it("finds only trailing slashes by Redocly's recommended rules", async function () {
     if (!isInstalled('redocly')) this.skip();
-    // A text of JSON for each file.
+    // The output has one JSON document per file.
     const found = await lint('redocly', ['lint', '--extends=recommended', '--format=json']);
     const rules = new Set(Array.from(found.matchAll(/"ruleId": "([^"]*)"/g), ([, rule]) => rule));
     assert.deepEqual([...rules], [slash.redocly], found);
   });
 
-  it("have nothing that Spectral's rules find, but the slash and the contact", async function () {
+  it("finds only trailing slashes and the missing contact by Spectral's rules", async function () {
     if (!isInstalled('spectral')) this.skip();
     const found = JSON.parse(await lint('spectral', ['lint', '--quiet', '-r', 'rules.yaml', '-f', 'json']));
     const rules = new Set(found.map(({ code }: { readonly code: string }) => code));

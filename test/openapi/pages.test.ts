@@ -1,4 +1,4 @@
-/** OpenAPI documents as pages: complete without a script, and with nothing from other hosts. */
+/** Documentation pages: complete without JavaScript, and without content from other hosts. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -9,6 +9,7 @@ import { testServers } from '../support/serve.ts';
 
 const prefixes = ['/v1', '/v2', '/v1/hotels', '/v1/cars'];
 const run = promisify(execFile);
+
 describe('documentation pages', () => {
   const servers = testServers(after);
   const openDesk = desksOf(servers);
@@ -37,7 +38,7 @@ describe('documentation pages', () => {
       assert.equal(levels.filter((level) => level === 1).length, 1);
     });
 
-    it(`of ${prefix} load files beside them, which come with their types and tags`, async () => {
+    it(`of ${prefix} load only their own files, which have media types and entity tags`, async () => {
       const { text } = await pageOf(prefix);
       const targets = Array.from(text.matchAll(/(?:href|src)="([^"#][^"]*)"/g), ([, target = '']) => target);
       const files = ['swagger-ui.css', 'docs.css', 'swagger-ui-bundle.js', 'docs.js'];
@@ -53,7 +54,7 @@ describe('documentation pages', () => {
       }
     });
 
-    it(`of ${prefix} have examples that run unchanged`, async function () {
+    it(`of ${prefix} have curl commands that work unchanged`, async function () {
       if (!isInstalled('curl')) this.skip();
       const lines = Array.from((await pageOf(prefix)).text.matchAll(/<pre><code>([^<]*)<\/code><\/pre>/g), ([, line]) =>
         String(line).replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code))),
@@ -66,7 +67,7 @@ describe('documentation pages', () => {
     });
   }
 
-  it('have one path, with a slash', async () => {
+  it('redirect to the path with a trailing slash', async () => {
     for (const prefix of prefixes) {
       const { headers } = await request(gatewayUrl).get(`${prefix}/docs`).auth('demo', 'demo').expect(308);
       assert.equal(headers['location'], `${prefix}/docs/`);

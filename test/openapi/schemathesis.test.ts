@@ -1,4 +1,4 @@
-/** The documents and the answers for Schemathesis, which makes requests from the one and judges the other, where it is installed. */
+/** Tests the APIs with Schemathesis, if installed. It generates requests from the documents and checks responses. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -11,56 +11,70 @@ import { type Document, documentPrefixes, readDocument, writeDocument } from './
 
 const run = promisify(execFile);
 
-/** Always the same requests, but for what the answers lead to. */
+/** Generates the same requests each time, except for those that depend on responses. */
 const bounds = ['--seed', '1', '--max-examples', '5', '--no-shrink', '--continue-on-failure'];
 
-/** A failure that is none, since no schema of an argument can say it. */
-interface Known {
+/** A reported failure that is correct behavior, which the schema of an argument cannot express. */
+interface Exception {
   readonly check: string;
-  /** Of the answer. */
   readonly status: number;
-  /** In its body. */
-  readonly says: RegExp;
-  readonly why: string;
+  /** Matches the response body. */
+  readonly body: RegExp;
+  readonly reason: string;
 }
 
 const valid = 'positive_data_acceptance';
 
-const known: readonly Known[] = [
-  { check: valid, status: 400, says: /give both \w+ and \w+, or neither/, why: 'two arguments belong together' },
+const exceptions: readonly Exception[] = [
+  { check: valid, status: 400, body: /give both \w+ and \w+, or neither/, reason: 'two arguments belong together' },
   {
     check: valid,
     status: 400,
-    says: /"(?:must (?:not )?be (?:after|at most) |is in the past)/,
-    why: 'a stay has an order, a length and a time',
+    body: /"(?:must (?:not )?be (?:after|at most) |is in the past)/,
+    reason: 'the end of a stay depends on its start and on the current time',
   },
   {
     check: valid,
     status: 400,
-    says: /is not a room type of|is not the id of a/,
-    why: 'what there is to book are rows',
+    body: /is not a room type of|is not the id of a/,
+    reason: 'only rows of the database can be booked',
   },
-  { check: valid, status: 400, says: /is not a value that an item here can have/, why: 'no item could ever have it' },
-  { check: valid, status: 400, says: /"parameter":"sort","detail":"lists \w+ more than once/, why: 'id is -id, too' },
   {
     check: valid,
     status: 400,
-    says: /"parameter":"id","detail":"must be a whole number/,
-    why: 'it tries ids of other answers',
+    body: /is not a value that an item here can have/,
+    reason: 'the URL of an item begins with the URL of the server',
   },
-  { check: valid, status: 400, says: /NUL/, why: 'no database keeps a NUL in a text' },
-  { check: valid, status: 400, says: /problems\/bad-path"/, why: 'no path has a control character' },
-  { check: valid, status: 412, says: /problems\/precondition-failed"/, why: 'an entity tag is of one version' },
-  { check: valid, status: 422, says: /problems\/idempotency-mismatch"/, why: 'a key belongs to its first body' },
-  { check: 'missing_required_header', status: 428, says: /Send If-Match/, why: 'RFC 6585 section 3' },
-  { check: 'ignored_auth', status: 429, says: /problems\/login-throttled"/, why: 'it has tried too many passwords' },
+  {
+    check: valid,
+    status: 400,
+    body: /"parameter":"sort","detail":"lists \w+ more than once/,
+    reason: 'id and -id are the same field',
+  },
+  {
+    check: valid,
+    status: 400,
+    body: /"parameter":"id","detail":"must be a whole number/,
+    reason: 'it tries ids from other responses',
+  },
+  { check: valid, status: 400, body: /NUL/, reason: 'PostgreSQL cannot store a NUL in text' },
+  { check: valid, status: 400, body: /problems\/bad-path"/, reason: 'a path must not contain control characters' },
+  { check: valid, status: 412, body: /problems\/precondition-failed"/, reason: 'an entity tag changes with the item' },
+  { check: valid, status: 422, body: /problems\/idempotency-mismatch"/, reason: 'a key belongs to its first body' },
+  { check: 'missing_required_header', status: 428, body: /Send If-Match/, reason: 'RFC 6585 section 3' },
+  {
+    check: 'ignored_auth',
+    status: 429,
+    body: /problems\/login-throttled"/,
+    reason: 'it has tried too many passwords',
+  },
 ];
 
 interface Failure {
   readonly check: string;
   readonly status: number;
   readonly body: string;
-  readonly asked: string;
+  readonly request: string;
 }
 
 describe('OpenAPI documents, for Schemathesis', function () {
@@ -78,27 +92,27 @@ describe('OpenAPI documents, for Schemathesis', function () {
   });
 
   for (const prefix of documentPrefixes) {
-    it(`have answers as described, and refuse nothing that is described: ${prefix}`, async () => {
+    it(`respond as documented, and accept all documented requests: ${prefix}`, async () => {
       const document = withoutCursors(await readDocument(gatewayUrl, prefix));
       const file = await writeDocument(cwd, prefix, document);
       const report = `${file}.ndjson`;
       const env = { PATH: process.env['PATH'], HOME: cwd };
       const args = ['run', file, '--url', gatewayUrl + prefix, '--auth', 'demo:demo', ...bounds];
       const reports = ['--report', 'ndjson', '--report-ndjson-path', report, '--output-sanitize', 'false'];
-      const said = await run('schemathesis', [...args, ...reports], { cwd, env }).catch((error) => error);
+      const { stdout } = await run('schemathesis', [...args, ...reports], { cwd, env }).catch((error) => error);
       const operations = Object.values(document.paths).flatMap(Object.keys).length;
-      assert.match(said.stdout, new RegExp(`Tested: ${operations}\\b`), said.stdout);
-      assert.doesNotMatch(said.stdout, /^ *Errors:/m, said.stdout);
+      assert.match(stdout, new RegExp(`Tested: ${operations}\\b`), stdout);
+      assert.doesNotMatch(stdout, /^ *Errors:/m, stdout);
       const failures = failuresIn(await readFile(report, 'utf8'));
       assert.deepEqual(
-        failures.filter((failure) => !known.some((one) => isKnown(failure, one))),
+        failures.filter((failure) => !exceptions.some((exception) => isExpected(failure, exception))),
         [],
       );
     });
   }
 });
 
-/** A list pages by `offset` or by `after`, which no schema of an argument can say: requests with both test nothing else. */
+/** Removes `after`. It cannot be combined with `offset`, which schemas cannot express, so most requests would fail. */
 function withoutCursors(document: Document): Document {
   const paths = structuredClone(document.paths);
   for (const operation of Object.values(paths).flatMap((item) => Object.values(item)))
@@ -106,8 +120,8 @@ function withoutCursors(document: Document): Document {
   return { ...document, paths };
 }
 
-function isKnown({ check, status, body }: Failure, one: Known): boolean {
-  return one.check === check && one.status === status && one.says.test(body);
+function isExpected({ check, status, body }: Failure, exception: Exception): boolean {
+  return exception.check === check && exception.status === status && exception.body.test(body);
 }
 
 interface Recorder {
@@ -120,7 +134,7 @@ interface Interaction {
   readonly response: { readonly status_code: number; readonly content?: { readonly $base64: string } } | null;
 }
 
-/** Of the report: a JSON text for each event. */
+/** Returns the failures in the report, which has one JSON text per event. */
 function failuresIn(report: string): readonly Failure[] {
   const events = report
     .trim()
@@ -129,12 +143,12 @@ function failuresIn(report: string): readonly Failure[] {
   return events.flatMap(({ ScenarioFinished: scenario }) => {
     const { checks = {}, interactions = {} } = scenario?.recorder ?? {};
     return Object.entries(checks).flatMap(([id, results]) => {
-      const { request, response } = interactions[id] ?? {};
+      const { request: sent, response } = interactions[id] ?? {};
       const body = Buffer.from(response?.content?.$base64 ?? '', 'base64').toString();
-      const asked = `${request?.method} ${request?.uri}`;
+      const request = `${sent?.method} ${sent?.uri}`;
       return results
         .filter(({ status }) => status === 'failure')
-        .map(({ name }) => ({ check: name, status: response?.status_code ?? 0, body, asked }));
+        .map(({ name }) => ({ check: name, status: response?.status_code ?? 0, body, request }));
     });
   });
 }

@@ -1,4 +1,4 @@
-/** Calls every operation of every document and compares the answer with the document. */
+/** Calls every operation of every document and checks the responses against the document. */
 import assert from 'node:assert/strict';
 import { desksOf } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
@@ -6,20 +6,20 @@ import { type DocumentedApi, type Operation, type Parameter, readApi, type Varia
 
 const prefixes = ['/v1', '/v2', '/v1/hotels', '/v1/cars'];
 
-/** A demo car of which there is one, which this test books. */
+/** A demo car that exists only once. This test books it. */
 const lastCar = '47378190-96da-4dac-b2ff-5d2a386ecbe0';
 
-/** Refusals of requests without credentials, and of bookings. */
-const refusalsOfWrites: Readonly<Record<number, readonly Variation[]>> = {
-  401: [{ isStranger: true }],
+/** Requests that fail in the booking services, by status. */
+const failuresOfBookings: Readonly<Record<number, readonly Variation[]>> = {
+  401: [{ isAnonymous: true }],
   412: [{ headers: { 'If-Match': '"0-json"' }, body: { status: 'confirmed' } }],
   413: [{ body: { padding: 'x'.repeat(1024 * 1024) } }],
   415: [{ headers: { 'Content-Type': 'application/xml' }, body: '<booking/>' }],
   428: [{ headers: { 'If-Match': undefined } }],
 };
 
-/** Texts that the schema of an argument refuses. */
-function refusedBy(schema: Parameter['schema']): readonly string[] {
+/** Returns texts that do not match the schema of an argument. */
+function invalidTexts(schema: Parameter['schema']): readonly string[] {
   const { maxLength } = schema as { maxLength?: number };
   const isPlainText = schema['type'] === 'string' && !('enum' in schema || 'format' in schema);
   return ['', ...(isPlainText ? [] : ['~']), ...(maxLength === undefined ? [] : ['x'.repeat(maxLength + 1)])];
@@ -39,7 +39,7 @@ describe('every documented operation', () => {
 
   for (const prefix of prefixes) {
     describe(`of ${prefix}`, () => {
-      /** Visits the operations that pass the filter; there must be some. */
+      /** Visits the operations that pass the filter. Fails if there are none. */
       async function each(
         isChosen: (operation: Operation) => boolean,
         visit: (api: DocumentedApi, operation: Operation) => Promise<unknown>,
@@ -57,20 +57,20 @@ describe('every documented operation', () => {
         await each(every, (api, operation) => api.expect(operation, successOf(operation)));
       });
 
-      it('has examples that its own schemas accept', async () => {
-        await each(every, async ({ judge, bodyOf }, operation) => {
+      it('has examples that match its own schemas', async () => {
+        await each(every, async ({ findFaults, bodyOf }, operation) => {
           const examples = operation.parameters.flatMap(({ schema, example: first }) =>
             [first ?? [], (schema['examples'] ?? []) as unknown[]].flat().map((example) => ({ schema, example })),
           );
           const body = bodyOf(operation);
           const faults = [...examples, ...(body ? [body] : [])].flatMap(({ schema, example }) =>
-            judge(schema, example),
+            findFaults(schema, example),
           );
           assert.deepEqual(faults, [], operation.operationId);
         });
       });
 
-      it('answers in each documented representation', async () => {
+      it('responds in each documented representation', async () => {
         await each(every, async ({ expect, call }, operation) => {
           const types = Object.keys(operation.responses[successOf(operation)]?.content ?? {});
           assert.deepEqual(types, ['application/json', 'application/yaml', 'text/html']);
@@ -82,7 +82,7 @@ describe('every documented operation', () => {
         });
       });
 
-      it('accepts every documented argument, and gives the fields asked for', async () => {
+      it('accepts every documented argument, and returns the requested fields', async () => {
         await each(every, async ({ call, expect }, operation) => {
           const { items: [first = {}] = [] } = (await call(operation)).body;
           const query = argumentsOf(operation, first);
@@ -95,46 +95,46 @@ describe('every documented operation', () => {
         });
       });
 
-      it('refuses an argument that its schema refuses', async () => {
+      it('rejects an argument that does not match its schema', async () => {
         await each(every, async ({ expect }, operation) => {
           for (const { name, schema } of operation.parameters.filter((one) => one.in === 'query')) {
-            for (const value of refusedBy(schema)) await expect(operation, 400, { query: { [name]: value } });
+            for (const value of invalidTexts(schema)) await expect(operation, 400, { query: { [name]: value } });
           }
         });
       });
 
-      it('answers 304 to its own entity tag', async () => {
+      it('responds 304 to its own entity tag', async () => {
         await each(documents(304), async ({ call, expect }, operation) => {
           const { headers } = await call(operation);
           await expect(operation, 304, { headers: { 'If-None-Match': String(headers['etag']) } });
         });
       });
 
-      const refusals: Readonly<Record<number, readonly Variation[]>> = {
+      const failures: Readonly<Record<number, readonly Variation[]>> = {
         400: [
           { query: { nonsense: '1' } },
           { query: { nonsense: '1' }, headers: { Accept: 'application/json, application/problem+json' } },
         ],
         404: [{ path: { id: '3f1c9a52-0000-4000-8000-000000000000' } }],
         406: [{ headers: { Accept: 'image/png' } }],
-        ...(isSignedIn && refusalsOfWrites),
+        ...(isSignedIn && failuresOfBookings),
       };
-      /** Tested below, or impossible without a failure. */
+      /** Statuses that are tested below, or that occur only when a part of the server fails. */
       const others = [409, 422, 429, 503];
 
-      it('documents no refusal that is not tested', async () => {
-        const tried = [...Object.keys(refusals).map(Number), ...others];
+      it('documents only errors that are tested', async () => {
+        const tested = [...Object.keys(failures).map(Number), ...others];
         await each(every, async (_api, { responses }) => {
           const statuses = Object.keys(responses).filter((status) => Number(status) >= 400);
           assert.deepEqual(
-            statuses.filter((status) => !tried.includes(Number(status))),
+            statuses.filter((status) => !tested.includes(Number(status))),
             [],
           );
         });
       });
 
-      for (const [status, variations] of Object.entries(refusals)) {
-        it(`is refused with ${status} as the document says`, async () => {
+      for (const [status, variations] of Object.entries(failures)) {
+        it(`responds ${status} as documented`, async () => {
           await each(documents(Number(status)), async ({ expect }, operation) => {
             for (const variation of variations) await expect(operation, Number(status), variation);
           });
@@ -143,14 +143,14 @@ describe('every documented operation', () => {
 
       if (!isSignedIn) return;
 
-      it('refuses a body that its schema refuses', async () => {
+      it('rejects a body that does not match its schema', async () => {
         await each(documents(415), async ({ expect, bodyOf }, operation) => {
           const example = bodyOf(operation)?.example ?? {};
           for (const body of [{}, { ...example, nonsense: 1 }]) await expect(operation, 400, { body });
         });
       });
 
-      it('repeats the answer for an idempotency key, and refuses another request with it', async () => {
+      it('replays the response for an idempotency key, and rejects another request with it', async () => {
         await each(documents(422), async ({ expect, bodyOf }, operation) => {
           const headers = { 'Idempotency-Key': `walk-${operation.operationId}` };
           const body = bodyOf(operation)?.example;
@@ -160,7 +160,7 @@ describe('every documented operation', () => {
         });
       });
 
-      it('answers 409 when the state does not allow a change', async () => {
+      it('responds 409 when the current state does not allow a change', async () => {
         await each(documents(409), async ({ expect, bodyOf }, operation) => {
           if (operation.method === 'patch') {
             await expect(operation, 409, { body: { status: 'confirmed' } });
@@ -178,7 +178,7 @@ describe('every documented operation', () => {
     });
   }
 
-  it('answers 429 with Retry-After when a limit is exhausted', async () => {
+  it('responds 429 with Retry-After when a limit is exhausted', async () => {
     const { operations, expect } = apis.get('/v1/hotels') as DocumentedApi;
     const list = operations.find(({ operationId }) => operationId === 'listHotels') as Operation;
     const headers = { 'x-gateway-test-allow': 'walk' };
@@ -191,15 +191,15 @@ function successOf({ responses }: Operation): number {
   return Number(Object.keys(responses).find((status) => status.startsWith('2')));
 }
 
-/** All arguments that can be combined; filters have the values of an item. */
-function argumentsOf({ parameters }: Operation, shown: object): Record<string, string> {
-  const taken = parameters.filter((one) => one.in === 'query' && !['after', 'fields'].includes(one.name));
+/** Returns all arguments that can be combined. Filters have the values of the item. */
+function argumentsOf({ parameters }: Operation, item: object): Record<string, string> {
+  const combinable = parameters.filter((one) => one.in === 'query' && !['after', 'fields'].includes(one.name));
   return Object.fromEntries(
-    taken.map((parameter) => [parameter.name, String(Reflect.get(shown, parameter.name) ?? textFor(parameter))]),
+    combinable.map((parameter) => [parameter.name, String(Reflect.get(item, parameter.name) ?? textFor(parameter))]),
   );
 }
 
-/** Both ends of a stay share their examples. */
+/** The start and end of the stays in the examples. */
 const ends: Readonly<Record<string, string>> = {
   check_in: '2030-06-03',
   check_out: '2030-06-06',

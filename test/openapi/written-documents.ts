@@ -1,4 +1,4 @@
-/** The documents of a desk as files, for programs that read them. */
+/** Writes the OpenAPI documents of a desk to files, for external programs. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import request from 'supertest';
