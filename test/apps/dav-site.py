@@ -1,4 +1,4 @@
-"""wsgidav with locks, and properties in memory, for everybody, on a port and a directory."""
+"""Serves a directory on a port with wsgidav: with locks, with properties in memory, and without a login."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Django with nothing but its admin, the user ann and the password "secret", on a port and below a prefix."""
+"""Serves the Django admin on a port, below a prefix. The only user is ann with the password "secret"."""
 
 import sys
 

@@ -1,30 +1,30 @@
-/** Django's admin behind the gateway: a browser logs in, adds a group and logs out, on a host and below a path. */
+/** The Django admin behind the gateway: a browser logs in, adds a group and logs out, on a host and below a path. */
 import assert from 'node:assert/strict';
 import { describeInBrowser } from '../browser/browser.ts';
-import { python, shownRecord, startFront, startPython } from './front.ts';
+import { python, recipeRecord, startFront, startPython } from './front.ts';
 
 const places = [
   { where: 'on a host', record: 'django', path: '', more: { host: 'django.localhost' } },
   { where: 'below a path', record: 'django-below', path: '/django', more: {} },
 ];
 
-/** Django has none, and browsers ask for it at the root of the host. */
+/** Browsers request a favicon at the root of the host, and Django has none. */
 const noIcon = /status of 404/;
 
 const styles = '[...document.querySelectorAll("link[rel=stylesheet]")].map(({ sheet }) => sheet !== null)';
 
-describeInBrowser("Django's admin behind the gateway", function ({ servers, visit }) {
+describeInBrowser('the Django admin behind the gateway', function ({ servers, visit }) {
   if (python === undefined) {
-    it('is tested where TEST_PYTHON has Django');
+    it('is tested if TEST_PYTHON has Django');
     return;
   }
 
   this.timeout(120_000);
 
   for (const { where, record, path, more } of places) {
-    it(`${where}: takes a login, a form and a logout`, async () => {
+    it(`supports login, forms and logout ${where}`, async () => {
       const app = await startPython(servers, 'django-site.py', path);
-      const { port } = await startFront(servers, shownRecord(record, app, more));
+      const { port } = await startFront(servers, recipeRecord(record, app, more));
       const admin = `http://${more.host ?? '127.0.0.1'}:${port}${path}/admin/`;
       const { page } = await visit(admin, { expected: noIcon });
       assert.equal(page.url(), `${admin}login/?next=${path}/admin/`);

@@ -1,4 +1,4 @@
-/** A gateway in front of an application, with the record that the recipe shows for it. */
+/** Starts a gateway in front of an application, with the record from the recipe. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
@@ -9,37 +9,37 @@ import { freePort } from '../support/programs/free-port.ts';
 import { type ProxyProcess, startProxy } from '../support/programs/proxy-process.ts';
 import type { Served, TestServers } from '../support/serve.ts';
 
-interface ShownRecord {
+interface RecipeRecord {
   readonly name: string;
   readonly service: string;
 }
 
 const { files } = readRecipe('Behind frontdesk: Django, Jupyter, git, npm, WebDAV');
-const shown: readonly ShownRecord[] = parseAllDocuments(files['config/services/apps.yaml'] ?? '').map((one) =>
+const recipeRecords: readonly RecipeRecord[] = parseAllDocuments(files['config/services/apps.yaml'] ?? '').map((one) =>
   one.toJS(),
 );
 
-/** The Mapping of this name, leading to `service`; `more`: in place of what it says. */
-export function shownRecord(name: string, { origin }: Pick<Served, 'origin'>, more: object = {}): object {
-  const record = shown.find((one) => one.name === name);
-  if (record === undefined) throw new Error(`the recipe shows no Mapping ${name}`);
+/** Returns the recipe's Mapping of this name, with `service` set to the origin and other fields replaced by `more`. */
+export function recipeRecord(name: string, { origin }: Pick<Served, 'origin'>, more: object = {}): object {
+  const record = recipeRecords.find((one) => one.name === name);
+  if (record === undefined) throw new Error(`the recipe has no Mapping named ${name}`);
   return { ...record, service: origin, ...more };
 }
 
-/** With the defaults of `serve`; the only user is `ann`, with the password `secret`. */
+/** Starts a gateway with the defaults of `serve`. The only user is `ann`, with the password `secret`. */
 export async function startFront(servers: TestServers, ...records: readonly object[]): Promise<Served> {
   const config = { records, users: [annRecord] };
   const desk = await createFrontdesk({ config, port: 0, authPort: 0 });
   servers.later(desk.close);
   const { gateway } = await desk.listen();
-  if (gateway === undefined) throw new Error('there is no gateway');
+  if (gateway === undefined) throw new Error('the desk has no gateway');
   return { origin: gateway.url, port: Number(new URL(gateway.url).port) };
 }
 
-/** A Python with the packages of .ci/run; undefined: the tests with applications in Python are pending. */
+/** A Python with the packages of .ci/run. If undefined, tests of Python applications are pending. */
 export const python = process.env['TEST_PYTHON'];
 
-/** The application in a file of this directory, in a separate process. */
+/** Runs a Python file of this directory as a separate process. */
 export async function startPython(
   servers: TestServers,
   file: string,

@@ -1,4 +1,4 @@
-/** git clones and pushes through the gateway, with its password: `git http-backend` is behind it. */
+/** git behind the gateway: clones and pushes to `git http-backend`, with a password of the gateway. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -10,15 +10,15 @@ import { cgiHost } from '../support/programs/cgi-host.ts';
 import { isInstalled } from '../support/programs/installed.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
-import { shownRecord, startFront } from './front.ts';
+import { recipeRecord, startFront } from './front.ts';
 
-/** Of noise, so that it stays as large on its way; more than a megabyte git sends in pieces. */
+/** The size of random data, which git cannot compress. git sends more than 1 MB with chunked encoding. */
 const pushedBytes = 8 * 1024 * 1024;
 const hookSeconds = 5;
 
 describe('git behind the gateway', function () {
   if (!isInstalled('git')) {
-    it('is tested where git is on the PATH');
+    it('is tested if git is on the PATH');
     return;
   }
 
@@ -34,11 +34,11 @@ describe('git behind the gateway', function () {
     await commit('seed', 'readme');
     await git('clone', '--bare', 'seed', 'project.git');
     const hook = join(directory, 'project.git/hooks/post-receive');
-    await writeFile(hook, `#!/bin/sh\nsleep ${hookSeconds}\necho 'the hook has ended'\n`);
+    await writeFile(hook, `#!/bin/sh\nsleep ${hookSeconds}\necho 'the hook has finished'\n`);
     await chmod(hook, 0o755);
     const variables = { GIT_PROJECT_ROOT: directory, GIT_HTTP_EXPORT_ALL: '1' };
     const app = await servers.http(cgiHost(['git', 'http-backend'], variables, 'x-travel-user'));
-    const { port } = await startFront(servers, shownRecord('git', app), authRecord);
+    const { port } = await startFront(servers, recipeRecord('git', app), authRecord);
     remote = `127.0.0.1:${port}/git/project.git`;
   });
 
@@ -48,7 +48,7 @@ describe('git behind the gateway', function () {
       ...{ GIT_AUTHOR_NAME: 'ann', GIT_AUTHOR_EMAIL: 'ann@example.com' },
       ...{ GIT_COMMITTER_NAME: 'ann', GIT_COMMITTER_EMAIL: 'ann@example.com' },
     };
-    // What cannot become smaller need not be compressed.
+    // Random data does not get smaller, so skip compression.
     const { stdout, stderr } = await promisify(execFile)('git', ['-c', 'core.compression=0', ...args], {
       cwd: directory,
       env,
@@ -61,17 +61,17 @@ describe('git behind the gateway', function () {
     await git('-C', repository, 'commit', '-m', file);
   }
 
-  it('clones, and pushes 8 MB to a slow hook', async () => {
+  it('clones, and pushes 8 MB to a repository with a slow hook', async () => {
     await git('clone', `http://ann:secret@${remote}`, 'mine');
     assert.equal(await readFile(join(directory, 'mine/readme'), 'utf8'), 'the beginning');
     await writeFile(join(directory, 'mine/noise'), randomBytes(pushedBytes));
     await commit('mine', 'noise');
-    assert.match(await git('-C', 'mine', 'push', 'origin', 'HEAD'), /the hook has ended/);
+    assert.match(await git('-C', 'mine', 'push', 'origin', 'HEAD'), /the hook has finished/);
     const name = 'HEAD:noise';
     assert.equal(await git('-C', 'project.git', 'rev-parse', name), await git('-C', 'mine', 'rev-parse', name));
   });
 
-  it('is refused without a password of the gateway', async () => {
+  it('is denied without a password of the gateway', async () => {
     await assert.rejects(git('ls-remote', `http://${remote}`), /could not read Username/);
     await assert.rejects(git('ls-remote', `http://ann:wrong@${remote}`), /Authentication failed/);
   });

@@ -1,4 +1,4 @@
-/** Files that Caddy serves: through the gateway every answer is the one that it gives directly. */
+/** A static site: Caddy's responses through the gateway are the same as its direct ones. */
 import assert from 'node:assert/strict';
 import { type IncomingMessage, request } from 'node:http';
 import { buffer } from 'node:stream/consumers';
@@ -7,16 +7,16 @@ import { isInstalled } from '../support/programs/installed.ts';
 import { caddy, startProxy } from '../support/programs/proxy-process.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
-import { shownRecord, startFront } from './front.ts';
+import { recipeRecord, startFront } from './front.ts';
 
-const text = 'a line of a file that becomes small\n'.repeat(1000);
+const text = 'a line of a file that compresses well\n'.repeat(1000);
 
 const requests: readonly (readonly [what: string, path: string, headers: Record<string, string>, status: number])[] = [
   ['a whole file', '/text.txt', {}, 200],
   ['a compressed file', '/text.txt', { 'accept-encoding': 'gzip' }, 200],
   ['another compression', '/text.txt', { 'accept-encoding': 'zstd' }, 200],
   ['a range', '/text.txt', { range: 'bytes=5-9' }, 206],
-  ['the end', '/text.txt', { range: 'bytes=-10' }, 206],
+  ['a suffix range', '/text.txt', { range: 'bytes=-10' }, 206],
   ['two ranges', '/text.txt', { range: 'bytes=0-4,10-14' }, 206],
   ['a range beyond the end', '/text.txt', { range: 'bytes=999999-' }, 416],
   [
@@ -26,12 +26,12 @@ const requests: readonly (readonly [what: string, path: string, headers: Record<
     304,
   ],
   ['a directory without its slash', '/directory', {}, 308],
-  ['a file that is not there', '/none', {}, 404],
+  ['a missing file', '/none', {}, 404],
 ];
 
 describe('a static site behind the gateway', () => {
   if (!isInstalled('caddy')) {
-    it('is tested where caddy is on the PATH');
+    it('is tested if caddy is on the PATH');
     return;
   }
 
@@ -46,12 +46,12 @@ describe('a static site behind the gateway', () => {
     const site = `http://:${direct} {\nbind 127.0.0.1\nroot * ${root}\nencode zstd gzip\nfile_server\n}`;
     const app = await startProxy(caddy, site, direct);
     servers.later(app.remove);
-    const { port } = await startFront(servers, shownRecord('npm', app, { host: 'static.example' }));
+    const { port } = await startFront(servers, recipeRecord('npm', app, { host: 'static.example' }));
     behind = port;
   });
 
   for (const [what, path, headers, status] of requests) {
-    it(`${status}: ${what}`, async () => {
+    it(`has the same response for ${what}: ${status}`, async () => {
       const [expected, seen] = [await ask(direct, path, headers), await ask(behind, path, headers)];
       assert.equal(seen.status, status);
       assert.deepEqual(seen, expected);
@@ -59,7 +59,7 @@ describe('a static site behind the gateway', () => {
   }
 });
 
-/** Without what any hop adds, and with its own name for the boundary of the parts. */
+/** Returns a response without hop-by-hop headers, and with a fixed name for the random boundary of multipart bodies. */
 async function ask(port: number, path: string, headers: Readonly<Record<string, string>>) {
   const options = { port, path, headers: { host: 'static.example', ...headers }, host: '127.0.0.1', agent: false };
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -68,10 +68,10 @@ async function ask(port: number, path: string, headers: Readonly<Record<string, 
   const body = (await buffer(response)).toString('latin1');
   const { date, via, connection, 'keep-alive': keptAlive, 'x-request-id': id, ...others } = response.headers;
   const [, boundary = 'none'] = /boundary=(\S+)/.exec(others['content-type'] ?? '') ?? [];
-  const same = (value: string) => value.replaceAll(boundary, 'boundary');
+  const normalize = (value: string) => value.replaceAll(boundary, 'boundary');
   return {
     status: response.statusCode,
-    headers: Object.fromEntries(Object.entries(others).map(([name, value]) => [name, same(String(value))])),
-    body: same(body),
+    headers: Object.fromEntries(Object.entries(others).map(([name, value]) => [name, normalize(String(value))])),
+    body: normalize(body),
   };
 }

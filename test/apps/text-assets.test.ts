@@ -1,10 +1,10 @@
-/** A page whose script and style its service calls text/plain: a browser takes them through the gateway as it does directly. */
+/** A page whose script and style sheet are served as text/plain: they work through the gateway as they do directly. */
 import assert from 'node:assert/strict';
 import { describeInBrowser } from '../browser/browser.ts';
 import { startUpstream } from '../support/upstream.ts';
-import { shownRecord, startFront } from './front.ts';
+import { recipeRecord, startFront } from './front.ts';
 
-/** Without a doctype: other pages want a type of their style sheets. */
+/** The page has no doctype. In standards mode, browsers ignore style sheets that are not text/css. */
 const assets: Readonly<Record<string, readonly [type: string, text: string]>> = {
   '/page': [
     'text/html',
@@ -15,12 +15,12 @@ const assets: Readonly<Record<string, readonly [type: string, text: string]>> = 
 };
 
 describeInBrowser('a page with assets as text/plain', ({ servers, visit }) => {
-  it('runs and is styled behind the gateway as it is without it', async () => {
+  it('runs its script and applies its style behind the gateway, as without it', async () => {
     const app = await startUpstream(servers, (res, { url }) => {
       const [type, text] = assets[url] ?? ['text/plain', ''];
       res.writeHead(200, { 'Content-Type': type }).end(text);
     });
-    const front = await startFront(servers, shownRecord('django-below', app));
+    const front = await startFront(servers, recipeRecord('django-below', app));
     for (const root of [app.origin, `${front.origin}/django`]) {
       const { page } = await visit(`${root}/page`);
       assert.equal(await page.textContent('p'), 'new', root);

@@ -1,19 +1,19 @@
-/** Many WebSockets behind the gateway: they take no place of the requests beside them. */
+/** Many WebSockets behind the gateway: they do not count against the limit on concurrent requests. */
 import assert from 'node:assert/strict';
 import { testServers } from '../support/serve.ts';
 import { speak, upgradeRequest } from '../support/wire/peer.ts';
 import { startSwitchingUpstream } from '../support/wire/switching-upstream.ts';
-import { shownRecord, startFront } from './front.ts';
+import { recipeRecord, startFront } from './front.ts';
 
-/** More than a service takes requests at once (`max_requests`, 1024). */
+/** More than the maximum number of concurrent requests to a service (`max_requests`, 1024). */
 const count = 1100;
 
 describe('WebSockets behind the gateway', () => {
   const servers = testServers();
 
-  it(`leave room for requests while ${count} of them are open`, async () => {
+  it(`do not block requests while ${count} of them are open`, async () => {
     const app = await startSwitchingUpstream(servers);
-    const front = await startFront(servers, shownRecord('jupyter', app));
+    const front = await startFront(servers, recipeRecord('jupyter', app));
     const clients = Array.from({ length: count }, () => speak(front.port, upgradeRequest('/jupyter/socket')));
     await Promise.all(clients.map(({ until }) => until('101 Switching Protocols')));
     const ask = async () => (await fetch(`${front.origin}/jupyter/page`)).status;
