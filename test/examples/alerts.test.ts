@@ -1,4 +1,4 @@
-/** The alerts, and the scrape configuration of the page about metrics: on metrics that are there, and as Prometheus itself reads them. */
+/** The recipe for alerts, and the scrape configuration in the README of metrics, checked with promtool if installed. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,10 +24,10 @@ interface Units {
 const fileOf = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 const textOf = (name: string) => readFileSync(fileOf(name), 'utf8');
 
-/** Label names by metric, those that Prometheus adds left out. */
+/** Label names by metric, without those that Prometheus adds. */
 const labelsOf = new Map(familiesOf(parts).map(({ name, labels }) => [name, labels]));
 
-/** Every use of a metric of ours, with the labels that are named beside it. */
+/** Returns every use of one of our metrics, with the labels in its selector. */
 function usesIn(text: string) {
   return [...text.matchAll(/\b(frontdesk_\w+?)(?:_bucket)?(?:\{([^}]*)\}|(?![\w{]))/g)].map(
     ([, name = '', given = '']) => ({
@@ -44,7 +44,7 @@ describe('the alerts', () => {
   const units = (parse(textOf('alerts.unit.yaml'), { merge: true }) as Units).tests;
   const writeFiles = temporaryFiles();
 
-  it('are on metrics and labels that there are', () => {
+  it('use only existing metrics and labels', () => {
     const uses = rules.flatMap(({ expr }) => usesIn(expr));
     assert.ok(uses.length > rules.length);
     for (const { name, labels } of uses) {
@@ -53,7 +53,7 @@ describe('the alerts', () => {
     }
   });
 
-  it('are tested on series as they are', () => {
+  it('are tested with series that have the labels of the metrics', () => {
     const series = units.flatMap(({ input_series }) => input_series).filter((one) => !one.series.startsWith('up{'));
     for (const one of series) {
       const [use] = usesIn(one.series);
@@ -61,26 +61,24 @@ describe('the alerts', () => {
     }
   });
 
-  it('are each tested to keep silent and to speak', () => {
-    const tested = (speaks: boolean) =>
+  it('are each tested both to fire and not to fire', () => {
+    const tested = (fires: boolean) =>
       new Set(
         units.flatMap(({ alert_rule_test }) =>
-          alert_rule_test
-            .filter(({ exp_alerts }) => exp_alerts.length > 0 === speaks)
-            .map(({ alertname }) => alertname),
+          alert_rule_test.filter(({ exp_alerts }) => exp_alerts.length > 0 === fires).map(({ alertname }) => alertname),
         ),
       );
     const names = new Set(rules.map(({ alert }) => alert));
     assert.deepEqual([tested(true), tested(false)], [names, names]);
   });
 
-  it('say what they should when promtool runs them', function () {
+  it('pass their unit tests in promtool', function () {
     if (!isInstalled('promtool')) this.skip();
     promtool(['check', 'rules', '--lint-fatal', fileOf('../../config/recipes/alerts.yaml')]);
     assert.match(promtool(['test', 'rules', fileOf('alerts.unit.yaml')]), /SUCCESS/);
   });
 
-  it('get their metrics by a scrape configuration that promtool finds right', async function () {
+  it('have a scrape configuration that promtool accepts', async function () {
     if (!isInstalled('promtool')) this.skip();
     const [, configuration = ''] =
       /```yaml\n(scrape_configs:\n[^`]*)```/.exec(textOf('../../src/metrics/README.md')) ?? [];

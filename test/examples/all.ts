@@ -1,4 +1,4 @@
-/** All examples in one process, which share the modules that they load. */
+/** Runs all examples in one process, so that they share loaded modules. */
 import './embedded.ts';
 import './own-service.ts';
 import './rate-limit-service.ts';

@@ -1,4 +1,4 @@
-/** A Koa app of one's own with a whole desk below /travel: its redirects and URLs say /travel too. */
+/** Mounts a complete desk at /travel in a Koa app. Its redirects and URLs include /travel. */
 import { createFrontdesk } from 'frontdesk';
 import Koa from 'koa';
 import mount from 'koa-mount';
@@ -8,7 +8,7 @@ const desk = await createFrontdesk({ config: './config', databaseUrl: 'sqlite::m
 const app = new Koa();
 app.use(mount('/travel', desk.middleware));
 app.use((ctx) => {
-  ctx.body = 'The app around it.\n';
+  ctx.body = 'Hello from the host app.\n';
 });
 
 const server = app.listen(Number(process.env['PORT'] ?? 3000), '127.0.0.1', () => {

@@ -1,4 +1,4 @@
-/** The examples, run unchanged. */
+/** Runs the examples unchanged. */
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import request from 'supertest';
@@ -16,23 +16,23 @@ describe('the examples', () => {
     program = startProgram(fileURLToPath(new URL('./all.ts', import.meta.url)), { env: { PORT: '0' } });
   });
 
-  /** The URL that one of them prints. */
+  /** Returns the URL that an example prints. */
   async function printed(pattern: RegExp): Promise<string> {
     await program.waitForOutput(pattern);
     return pattern.exec(program.stdout())?.[0] ?? '';
   }
 
-  it('embedded: a desk below the path of another app, which keeps its own paths', async () => {
+  it('embedded: mounts a desk in another app, which keeps its own paths', async () => {
     const url = await printed(/^http:.*\/travel\/.*$/m);
     const { body } = await request(url).get('').expect(200);
     assert.equal(body.url, url);
     const { origin } = new URL(url);
     await request(origin).get('/travel/v1/messages').expect(308).expect('Location', '/travel/v1/messages/');
     await request(origin).get('/travel/v1/hotels').auth('demo', 'demo').expect(200);
-    await request(origin).get('/').expect(200, 'The app around it.\n');
+    await request(origin).get('/').expect(200, 'Hello from the host app.\n');
   });
 
-  it('own-service: behind auth and limits, with the caller’s name', async () => {
+  it('own-service: protects a service with auth and limits, and passes the name of the user to it', async () => {
     const url = await printed(/^http:.*\/tickets\/.*$/m);
     await request(url).get('').expect(401);
     const ask = () => request(url).get('').auth('ann', 'secret');
@@ -41,7 +41,7 @@ describe('the examples', () => {
     await ask().expect(429);
   });
 
-  it('rate-limit-service: a server that any gRPC client can use through reflection', async () => {
+  it('rate-limit-service: serves any gRPC client, which can use reflection', async () => {
     const client = createReflectionClient(await printed(/^grpc:.*$/m));
     const user = { domain: 'shop', descriptors: [{ entries: [{ key: 'user', value: 'ann' }] }] };
     const codes: unknown[] = [];
@@ -60,11 +60,11 @@ describe('the examples', () => {
   });
 });
 
-describe('the instrumentation of the recipe', () => {
+describe('the instrumentation in the recipe', () => {
   const servers = testServers();
   const writeFiles = temporaryFiles();
 
-  it('gives spans to the command line, in the trace that the log names', async () => {
+  it('makes the command-line program emit spans with the trace ID that is in the log', async () => {
     const file = new URL('../../config/recipes/instrumentation.js', import.meta.url).href;
     const { origin } = await startUpstream(servers);
     const mapping = JSON.stringify({ ...mappingRecord('api', '/v1', origin), bypass_auth: true });

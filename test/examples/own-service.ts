@@ -1,4 +1,4 @@
-/** A gateway with records, users and a service of one's own: the service sees who is calling, and no path but its own. */
+/** Runs a gateway for a custom service, with records and users in code. The service sees the user but no prefix. */
 import { createFrontdesk, hashPassword } from 'frontdesk';
 import Koa from 'koa';
 

@@ -1,4 +1,4 @@
-/** The rate-limit service alone, for Envoy or any other client of its protocol: limits in, a gRPC server out. */
+/** Runs only the rate-limit service, a gRPC server for Envoy or any other client of the same protocol. */
 import { configurationFrom, createLimiter, createMemoryCounters, serveRateLimit } from 'frontdesk';
 
 const { configuration, errors } = configurationFrom({
