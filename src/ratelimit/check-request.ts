@@ -2,13 +2,13 @@
 import { requestBounds } from '#config';
 import { type Descriptor, type Entry, InvalidRequest, type LimitOverride, type RateLimitRequest } from './limiter.ts';
 
-const numberMax = 4_294_967_295;
+export const uint32Max = 4_294_967_295;
 
 /**
  * The field is a uint64 on the wire, and Envoy may report byte counts in it. Rejecting large values would leave them
  * uncounted in a gateway that fails open.
  */
-export const ownHitsMax = 2 ** 64;
+export const descriptorHitsMax = 2 ** 64;
 
 /** Each window length has a separate table of counters, so requests must not be able to create arbitrarily many. */
 const unitMultiplierMax = 1_000;
@@ -16,18 +16,18 @@ const unitMultiplierMax = 1_000;
 /** Throws an `InvalidRequest` for an empty domain, a limit without a unit, or a number out of range. */
 export function checkRequest({ domain, descriptors, hitsAddend = 0 }: RateLimitRequest): void {
   if (domain === '') throw new InvalidRequest('domain must not be empty');
-  requireNumber('hits_addend', hitsAddend, 0, numberMax);
+  requireNumber('hits_addend', hitsAddend, 0, uint32Max);
   descriptors.forEach(checkDescriptorNumbers);
 }
 
 function checkDescriptorNumbers({ limit, hitsAddend: hits = 0 }: Descriptor, index: number): void {
-  if (hits !== 0) requireNumber(`descriptors[${index}].hits_addend`, hits, 0, ownHitsMax);
+  if (hits !== 0) requireNumber(`descriptors[${index}].hits_addend`, hits, 0, descriptorHitsMax);
   if (limit !== undefined) checkLimit(`descriptors[${index}].limit`, limit);
 }
 
 function checkLimit(name: string, { requestsPerUnit, unit, unitMultiplier = 1 }: LimitOverride): void {
   if (unit === undefined) throw new InvalidRequest(`${name} has no unit`);
-  requireNumber(`${name}.requests_per_unit`, requestsPerUnit, 0, numberMax);
+  requireNumber(`${name}.requests_per_unit`, requestsPerUnit, 0, uint32Max);
   requireNumber(`${name}.unit_multiplier`, unitMultiplier, 1, unitMultiplierMax);
 }
 

@@ -1,7 +1,7 @@
 /** Parses requests and formats decisions in the JSON mapping of proto3 (protobuf.dev, ProtoJSON format). */
 import * as z from 'zod';
 import { requestBounds } from '#config';
-import { ownHitsMax } from '../check-request.ts';
+import { descriptorHitsMax, uint32Max } from '../check-request.ts';
 import { unitsByNumber } from '../grpc/codec.ts';
 import { type Decision, type DescriptorStatus, InvalidRequest, type RateLimitRequest } from '../limiter.ts';
 
@@ -92,8 +92,6 @@ function list<Item extends z.ZodType>(item: Item, name: 'descriptors' | 'entries
     .transform((value) => value ?? []);
 }
 
-const uint32Max = 4_294_967_295;
-
 function wholeNumber(max: number) {
   const error = `must be a whole number from 0 to ${max}`;
   return z
@@ -126,7 +124,7 @@ const limit = message({ requestsPerUnit: wholeNumber(uint32Max).transform((value
 const descriptor = message({
   entries: list(message({ key: text, value: text }), 'entries'),
   limit: limit.nullish().transform((value) => value ?? undefined),
-  hitsAddend: wholeNumber(ownHitsMax),
+  hitsAddend: wholeNumber(descriptorHitsMax),
 });
 
 const request = message({
