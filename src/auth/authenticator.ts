@@ -3,7 +3,7 @@ import { hash, randomBytes } from 'node:crypto';
 import type { PasswordHash } from '#config';
 import type { Sender } from '#http';
 import { formatBasic, parseBasic } from './basic.ts';
-import { type Checks, createChecks, runningMaxDefault } from './checks.ts';
+import { type CheckQueue, createCheckQueue, runningMaxDefault } from './check-queue.ts';
 import { type Random, verifyPassword } from './password-hash.ts';
 import { createThrottle, type Login, type Throttle } from './throttle.ts';
 import type { UserStore } from './users.ts';
@@ -26,7 +26,7 @@ export type Verdict =
 
 export interface Authenticator {
   /**
-   * Checks the value of an Authorization header. For cached credentials it synchronously returns the same frozen
+   * CheckQueue the value of an Authorization header. For cached credentials it synchronously returns the same frozen
    * verdict each time and never throttles. Others cost one scrypt computation. Without `sender`, logins are throttled
    * by user only. Rejects only if scrypt itself fails.
    */
@@ -56,7 +56,7 @@ export interface AuthenticatorOptions {
   readonly waitingMax?: number;
   /** The counts to increment. @default new counts */
   readonly counts?: LoginCounts;
-  /** Checks a password against a hash. @default scrypt */
+  /** CheckQueue a password against a hash. @default scrypt */
   readonly verify?: (password: string, hash: PasswordHash) => Promise<boolean>;
 }
 
@@ -96,7 +96,7 @@ const waitMsMax = 2000;
 /** The parts that bound the cost of wrong passwords. Reloads keep them. */
 interface Bounds {
   readonly throttle: Throttle;
-  readonly checks: Checks<Verdict>;
+  readonly queue: CheckQueue<Verdict>;
   readonly counts: LoginCounts;
 }
 
@@ -104,7 +104,7 @@ function createBounds(options: AuthenticatorOptions): Bounds {
   const { verificationsMax: runningMax = runningMaxDefault, waitingMax = 256, counts = createLoginCounts() } = options;
   return {
     throttle: createThrottle(options),
-    checks: createChecks({ runningMax, waitingMax, waitMsMax, refused: busy }),
+    queue: createCheckQueue({ runningMax, waitingMax, waitMsMax, refused: busy }),
     counts,
   };
 }
@@ -115,7 +115,7 @@ const unknownSender: Sender = Object.freeze({ network: '', isShared: true });
 const provenPlace = Object.freeze({ network: '', rank: Number.NEGATIVE_INFINITY });
 
 /** Caches only verified credentials, so that no number of wrong guesses can evict them. */
-function authenticatorOf(options: AuthenticatorOptions, { throttle, checks, counts }: Bounds): Authenticator {
+function authenticatorOf(options: AuthenticatorOptions, { throttle, queue, counts }: Bounds): Authenticator {
   const { users, verify = verifyPassword } = options;
   for (const name of ['find', 'isAdmin', 'dummyHash'] as const)
     if (typeof users?.[name] !== 'function')
@@ -137,7 +137,7 @@ function authenticatorOf(options: AuthenticatorOptions, { throttle, checks, coun
     const canonical = formatBasic(user, password);
     if (canonical !== authorization) return authenticate(canonical, sender);
     const verifyNow = () => verifyLogin(user, password, key);
-    if (cache.has(key)) return share(key, () => checks.run(provenPlace, verifyNow));
+    if (cache.has(key)) return share(key, () => queue.run(provenPlace, verifyNow));
     const from = sender?.() ?? unknownSender;
     return share(`${key} ${from.network}`, () => tryLogin(throttle.loginOf(from, user), from, verifyNow));
   }
@@ -146,7 +146,7 @@ function authenticatorOf(options: AuthenticatorOptions, { throttle, checks, coun
     const throttled = () => throttledBy(login, sender);
     return (
       throttled() ??
-      checks.run({ network: sender.network, rank: login.failures() }, async () => {
+      queue.run({ network: sender.network, rank: login.failures() }, async () => {
         // Check the throttle again, because other logins of the sender may have failed while this one was waiting.
         const verdict = throttled() ?? (await verifyNow());
         if (verdict.kind === 'user') login.succeeded();

@@ -1,4 +1,4 @@
-/** Limits the number of concurrent password checks, with a queue that is fair to all networks. */
+/** The queue of password checks: limits how many run concurrently, and is fair to all networks. */
 import { availableParallelism } from 'node:os';
 
 /**
@@ -7,7 +7,7 @@ import { availableParallelism } from 'node:os';
  */
 export const runningMaxDefault = Math.max(1, Math.min(3, availableParallelism() - 1));
 
-export interface ChecksOptions<Result> {
+export interface CheckQueueOptions<Result> {
   readonly runningMax: number;
   readonly waitingMax: number;
   readonly waitMsMax: number;
@@ -21,7 +21,7 @@ export interface Place {
   readonly rank: number;
 }
 
-export interface Checks<Result> {
+export interface CheckQueue<Result> {
   /** Returns `refused` if the queue is full of better-placed checks, and later if such checks push this one out. */
   readonly run: (place: Place, check: () => Promise<Result>) => Result | Promise<Result>;
 }
@@ -37,12 +37,12 @@ interface Waiting {
  * equals, the newest runs first: in a flood from many networks the oldest is probably a guess as well, and its client
  * is the least likely to be still waiting.
  */
-export function createChecks<Result>({
+export function createCheckQueue<Result>({
   runningMax,
   waitingMax,
   waitMsMax,
   refused,
-}: ChecksOptions<Result>): Checks<Result> {
+}: CheckQueueOptions<Result>): CheckQueue<Result> {
   const places = new Map<string, number>();
   /** The queue, next check first. */
   const waiting: Waiting[] = [];

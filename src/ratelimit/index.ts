@@ -3,7 +3,6 @@ export type { Counters, Hit, HitResult } from './counters/counters.ts';
 export { withFailurePolicy } from './counters/failure-policy.ts';
 export { createMemoryCounters, type MemoryCounters } from './counters/memory.ts';
 export { openRedisCounters } from './counters/redis.ts';
-export { createLimiter, type LimiterOptions, type LocalLimiter } from './decide.ts';
 export { connectRateLimit, type RateLimitClient, type RateLimitClientOptions } from './grpc/client.ts';
 export type { ProtocolName } from './grpc/codec.ts';
 export { portRefusals, type ReportRefusal } from './grpc/refusals.ts';
@@ -29,3 +28,4 @@ export {
   type ResponseHeader,
   type Rule,
 } from './limiter.ts';
+export { createLimiter, type LimiterOptions, type LocalLimiter } from './local-limiter.ts';

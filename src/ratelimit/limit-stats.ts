@@ -122,7 +122,7 @@ export function createLimitStats({ detailsMax = 1_000, clock = now }: LimitStats
     count(match: RuleMatch, hit: Hit, result: HitResult) {
       const { sums, peak } = entryOf(match);
       addHit(sums, hit, result);
-      raise(peak, hit, result, clock());
+      raisePeak(peak, hit, result, clock());
     },
     failed() {
       failures += 1;
@@ -169,7 +169,7 @@ function addHit(sums: LimitSums, { hits, burst, shadow }: Hit, result: HitResult
   if (shadow) sums.shadow += hits;
 }
 
-function raise(peak: Peak, { burst }: Hit, result: HitResult, nowMs: number): void {
+function raisePeak(peak: Peak, { burst }: Hit, result: HitResult, nowMs: number): void {
   const { over, remaining, resetSeconds, isUncounted } = result;
   if (isUncounted && !over) return;
   const share = over || burst === 0 ? 1 : (burst - remaining) / burst;

@@ -1,11 +1,11 @@
 /** The queue of password checks: concurrency, order and bounds. */
 import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
-import { createChecks } from '../../src/auth/checks.ts';
+import { createCheckQueue } from '../../src/auth/check-queue.ts';
 
 /** Sets up checks that finish one after the other, and records the names of those that have started. */
 function setUp(bounds: { runningMax: number; waitingMax: number; waitMsMax?: number }) {
-  const { run } = createChecks<string>({ waitMsMax: 10_000, ...bounds, refused: 'refused' });
+  const { run } = createCheckQueue<string>({ waitMsMax: 10_000, ...bounds, refused: 'refused' });
   const started: string[] = [];
   const ends: (() => void)[] = [];
   const ask = (name: string, network: string, rank = 0) =>
@@ -80,7 +80,7 @@ describe('password checks', () => {
   });
 
   it('free their slot when they fail', async () => {
-    const { run } = createChecks<string>({ runningMax: 1, waitingMax: 1, waitMsMax: 10_000, refused: 'refused' });
+    const { run } = createCheckQueue<string>({ runningMax: 1, waitingMax: 1, waitMsMax: 10_000, refused: 'refused' });
     const failing = async () => {
       throw new Error('out of memory');
     };

@@ -8,8 +8,8 @@ function setUp(random = 0) {
   return { time, ...breaker };
 }
 
-describe('a breaker', () => {
-  it('after a failure, admits one probe at a time with a back-off that doubles up to 5 s, and all requests after a response', () => {
+describe('a circuit breaker', () => {
+  it('probes a failed server with a back-off that doubles up to five seconds, until it responds', () => {
     const { admit, failed, responded, time } = setUp();
     assert.deepEqual([admit(), admit()], ['admitted', 'admitted']);
     // Requests that fail together count as one failure.

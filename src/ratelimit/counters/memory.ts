@@ -62,7 +62,7 @@ export function createMemoryCounters(options: MemoryCountersOptions = {}): Memor
     const pair = pairFor(hit, algorithm, nowMs);
     const now = { nowMs, windowNumber: pair.advance(nowMs) };
     const known = pair.find(hit.key);
-    const counter = known ?? (needsNoCounter(hit) ? pair.look(hit.key) : addTo(pair, hit.key, nowMs));
+    const counter = known ?? (needsNoCounter(hit) ? pair.peek(hit.key) : addTo(pair, hit.key, nowMs));
     const seenBefore = known !== undefined || counter.current > 0;
     const available = algorithm.available(counter, hit, now);
     const over = neededOf(hit) > available;
@@ -95,7 +95,7 @@ export function createMemoryCounters(options: MemoryCountersOptions = {}): Memor
   }
 
   function evictLeastUseful(): void {
-    const least = priorities.find((one) => sum((pair) => pair.sizeOf(one)) > share) ?? priority.overLimit;
+    const least = priorities.find((level) => sum((pair) => pair.sizeOf(level)) > share) ?? priority.overLimit;
     for (const bySeconds of Object.values(pairs)) {
       for (const pair of bySeconds.values()) if (pair.evict(least)) return;
     }
@@ -214,8 +214,8 @@ function createWindowPair(
     return state;
   }
 
-  function evictFrom(window: CounterWindow, one: number): boolean {
-    const counter = window.evict(one);
+  function evictFrom(window: CounterWindow, level: number): boolean {
+    const counter = window.evict(level);
     if (counter === undefined) return false;
     window.record(counter.key, counter.current);
     if (window === current) last?.record(counter.key, counter.previous);
@@ -231,7 +231,7 @@ function createWindowPair(
     },
     size: () => current.size() + (last?.size() ?? 0),
     isEmpty: () => current.isEmpty() && last === undefined,
-    sizeOf: (one: number) => current.sizeOf(one) + (last?.sizeOf(one) ?? 0),
+    sizeOf: (level: number) => current.sizeOf(level) + (last?.sizeOf(level) ?? 0),
     /** Finds a counter. If it is in the last window, moves it to the current one. */
     find(key: string): Counter | undefined {
       const found = current.find(key);
@@ -240,10 +240,10 @@ function createWindowPair(
       return earlier && moveFromLast(last, earlier);
     },
     add: (key: string) => current.add(key, stateOf(key)),
-    look: (key: string) => unstoredCounter(key, stateOf(key)),
+    peek: (key: string) => unstoredCounter(key, stateOf(key)),
     promote: (counter: Counter, to: number) => current.promote(counter, to),
     /** Evicts the oldest counter of a priority, preferring the last window. Returns false when there is none. */
-    evict: (one: number) => (last !== undefined && evictFrom(last, one)) || evictFrom(current, one),
+    evict: (level: number) => (last !== undefined && evictFrom(last, level)) || evictFrom(current, level),
   });
 }
 
@@ -254,7 +254,7 @@ function createCounterWindow(createEvicted: () => EvictedCounts) {
   const counters = new Map<string, Counter>();
   const seenOnce = createCounterList();
   const lists = [seenOnce, ...priorities.slice(1).map(createCounterList)];
-  const listOf = (one: number): CounterList => lists[one] ?? seenOnce;
+  const listOf = (level: number): CounterList => lists[level] ?? seenOnce;
   let evicted: EvictedCounts | undefined;
 
   function remove(counter: Counter): void {
@@ -266,7 +266,7 @@ function createCounterWindow(createEvicted: () => EvictedCounts) {
   return Object.freeze({
     size: () => counters.size,
     isEmpty: () => counters.size === 0 && evicted === undefined,
-    sizeOf: (one: number) => listOf(one).size(),
+    sizeOf: (level: number) => listOf(level).size(),
     find: (key: string) => counters.get(key),
     add(key: string, { current, previous }: CounterState): Counter {
       const lowest = priority.seenOnce;
@@ -283,8 +283,8 @@ function createCounterWindow(createEvicted: () => EvictedCounts) {
       listOf(to).append(counter);
     },
     remove,
-    evict(one: number): Counter | undefined {
-      const counter = listOf(one).oldest();
+    evict(level: number): Counter | undefined {
+      const counter = listOf(level).oldest();
       if (counter !== undefined) remove(counter);
       return counter;
     },
