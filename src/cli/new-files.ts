@@ -1,7 +1,7 @@
 /** Creates several files, all or none, and never overwrites an existing one. */
 import { lstat, open, readdir, rm, rmdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { giveToOwnerOf, makeFolders, notWritten, systemCode } from '#config';
+import { inheritOwner, makeFolders, systemCode, writeError } from '#config';
 
 export interface NewFile {
   /** Relative to the directory, and at most one folder deep. */
@@ -23,11 +23,11 @@ export async function writeNewFiles(directory: string, files: readonly NewFile[]
       // Before writing: on a full disk the file exists, but its content cannot be written.
       undo.push(() => rm(file));
       await created.writeFile(text);
-      await giveToOwnerOf(dirname(file), created);
+      await inheritOwner(dirname(file), created);
     } catch (cause) {
       // Removing a folder fails, as it should, if another program has put something into it.
       for (const step of undo.reverse()) await step().catch(() => {});
-      throw notWritten(file, cause, remedy);
+      throw writeError(file, cause, remedy);
     }
   }
 }
@@ -56,6 +56,6 @@ async function namesIn(folder: string): Promise<readonly string[]> {
     return await readdir(folder);
   } catch (cause) {
     if (systemCode(cause) === 'ENOENT') return [];
-    throw notWritten(folder, cause, remedy);
+    throw writeError(folder, cause, remedy);
   }
 }

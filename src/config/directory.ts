@@ -1,4 +1,4 @@
-/** Which files a configuration directory has, and their bytes or why they cannot be read; and how a directory is made. */
+/** Lists and reads the files of a configuration directory, and creates directories. */
 import { constants, readFileSync, type Stats, statSync } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -16,7 +16,7 @@ export interface Directory {
   readonly notices: readonly ConfigurationError[];
 }
 
-/** The files in the order of their names, so that every machine reads the same. */
+/** Reads the files in the order of their names, so that the result is the same on every machine. */
 export async function readDirectory(directory: string): Promise<Directory> {
   const { files, errors, notices } = await findFiles(directory);
   return { files: files.flatMap((one) => read(one, errors)), errors, notices };
@@ -31,13 +31,13 @@ interface Found extends Pick<Directory, 'notices'> {
 
 async function findFiles(directory: string): Promise<Found> {
   const errors: ConfigurationError[] = [];
-  const entries = await listed(directory, errors);
-  const notices = unread(directory, entries);
+  const entries = await listNames(directory, errors);
+  const notices = ignoredYaml(directory, entries);
   if (errors.length === 0) errors.push(...misplaced(directory, entries));
   const folder = async (kind: ConfigurationFile['kind'], name: string) => {
     const path = join(directory, name);
-    const names = entries.includes(name) ? await listed(path, errors) : [];
-    notices.push(...names.filter(isJson).map((file) => unreadJson(path, file)));
+    const names = entries.includes(name) ? await listNames(path, errors) : [];
+    notices.push(...names.filter(isJson).map((file) => ignoredJson(path, file)));
     return names.filter(isYaml).map((file) => ({ kind, file: join(path, file) }));
   };
   const file = (kind: ConfigurationFile['kind'], name: string) =>
@@ -48,37 +48,41 @@ async function findFiles(directory: string): Promise<Found> {
 }
 
 const entryNames = ['services', 'ratelimit', 'users.yaml', 'demo.yaml'];
-const partsOf = `A configuration directory has ${entryNames.join(', ')}.`;
-const firstConfiguration = 'Write a first one with frontdesk init, or set CONFIG_DIR to where it is.';
+const layout = `A configuration directory contains ${entryNames.join(', ')}.`;
+const firstConfiguration = 'Create one with frontdesk init, or set CONFIG_DIR to its location.';
 
-/** Each part is optional, so a mistyped name would be ignored silently; a directory with no part at all is the wrong one. */
+/**
+ * Rejects mistyped names, which would otherwise be ignored silently because every part is optional, and directories
+ * without any part, which are probably not the intended ones.
+ */
 function misplaced(directory: string, entries: readonly string[]): ConfigurationError[] {
   const mistyped = entries.filter(
     (entry) => !entryNames.includes(entry) && suggestion(entry, entryNames) !== undefined,
   );
   if (mistyped.length === 0 && !entries.some((entry) => entryNames.includes(entry))) {
     const above = entryNames.includes(basename(resolve(directory)))
-      ? `Name the directory above: ${dirname(directory)}.`
+      ? `Use the parent directory: ${dirname(directory)}.`
       : '';
-    return [errorAt(directory, 'there is no configuration here', `${partsOf} ${above || firstConfiguration}`)];
+    return [errorAt(directory, 'there is no configuration here', `${layout} ${above || firstConfiguration}`)];
   }
   return mistyped.map((entry) =>
-    errorAt(join(directory, entry), `"${entry}" is not read${didYouMean(entry, entryNames)}`, partsOf),
+    errorAt(join(directory, entry), `"${entry}" is not read${didYouMean(entry, entryNames)}`, layout),
   );
 }
 
-/** Much else may be beside the parts, but YAML there is probably meant to be read. */
-function unread(directory: string, entries: readonly string[]): ConfigurationError[] {
+/** Reports other YAML files. The directory may contain other files, but YAML was probably meant to be read. */
+function ignoredYaml(directory: string, entries: readonly string[]): ConfigurationError[] {
   const found = entries.filter(
     (entry) => isYaml(entry) && !entryNames.includes(entry) && suggestion(entry, entryNames) === undefined,
   );
-  const remedy = 'Move it to services/ for records or to ratelimit/ for limits, or elsewhere.';
+  const remedy =
+    'Move it to services/ if it contains records, to ratelimit/ if it contains limits, or out of the directory.';
   return found.map((entry) => errorAt(join(directory, entry), `"${entry}" is not read`, remedy));
 }
 
-function unreadJson(folder: string, file: string): ConfigurationError {
+function ignoredJson(folder: string, file: string): ConfigurationError {
   const name = file.replace(/json$/, 'yaml');
-  return errorAt(join(folder, file), `"${file}" is not read`, `Rename it to ${name}: JSON is YAML too.`);
+  return errorAt(join(folder, file), `"${file}" is not read`, `Rename it to ${name}: JSON is valid YAML.`);
 }
 
 function isJson(name: string): boolean {
@@ -89,7 +93,7 @@ function isYaml(name: string): boolean {
   return /^[^.].*\.ya?ml$/.test(name);
 }
 
-async function listed(directory: string, errors: ConfigurationError[]): Promise<readonly string[]> {
+async function listNames(directory: string, errors: ConfigurationError[]): Promise<readonly string[]> {
   try {
     return (await readdir(directory)).sort();
   } catch (cause) {
@@ -98,7 +102,7 @@ async function listed(directory: string, errors: ConfigurationError[]): Promise<
   }
 }
 
-/** Synchronous: for thousands of small files it is several times as fast, and only one file is open at a time. */
+/** Reads synchronously, which is several times as fast for thousands of small files and opens only one at a time. */
 function read(found: FoundFile, errors: ConfigurationError[]): readonly ConfigurationFile[] {
   try {
     const stats = statSync(found.file);
@@ -112,20 +116,20 @@ function read(found: FoundFile, errors: ConfigurationError[]): readonly Configur
   }
 }
 
-/** More than 10,000 mappings of twenty lines need. */
+/** Enough for more than 10,000 mappings of twenty lines each. */
 const fileBytesMax = 32 * 1024 * 1024;
 
-/** Reading a pipe or a device might never end. */
+/** Rejects files that are too large, and pipes and devices, because reading them might never end. */
 function sizeFault(stats: Stats): readonly [message: string, remedy: string] | undefined {
-  if (!stats.isFile()) return ['the file cannot be read: it is no regular file', elsewhere];
+  if (!stats.isFile()) return ['the file cannot be read: it is not a regular file', elsewhere];
   if (stats.size <= fileBytesMax) return undefined;
   const message = `the file has ${stats.size} bytes, and at most ${fileBytesMax} are read`;
   return [message, 'Split it into several files, or move it out of the directory.'];
 }
 
-const elsewhere = 'Put a file in its place, or move it out of the directory.';
+const elsewhere = 'Replace it with a file, or move it out of the directory.';
 
-/** Whether the files that would be read have so many bytes. Looks at no more of them than it must. */
+/** Reports whether the files to read have at least this many bytes. Stops looking as soon as it knows. */
 export async function hasBytes(directory: string, bytes: number): Promise<boolean> {
   const { files } = await findFiles(directory);
   let sum = 0;
@@ -135,7 +139,10 @@ export async function hasBytes(directory: string, bytes: number): Promise<boolea
   });
 }
 
-/** Calls `made` for each that was missing. One level at a time: Node's own `recursive` would try for ever where /proc refuses. */
+/**
+ * Creates a folder and its missing parents, and calls `made` for each new one. Creates one level at a time, because
+ * Node's `recursive` option never returns when /proc rejects the call.
+ */
 export async function makeFolders(folder: string, made: (folder: string) => void = () => {}): Promise<void> {
   if (await isThere(folder)) return;
   await makeFolders(dirname(folder), made);
@@ -146,15 +153,18 @@ export async function makeFolders(folder: string, made: (folder: string) => void
     return;
   }
   made(folder);
-  // Another user may write to the folder above, and put a link in its place meanwhile.
+  // Does not follow links: another user who may write to the parent could have replaced the folder with one.
   await using handle = await open(folder, constants.O_DIRECTORY | constants.O_NOFOLLOW);
-  await giveToOwnerOf(dirname(folder), handle);
+  await inheritOwner(dirname(folder), handle);
 }
 
-/** Makes the owner of a folder the owner of what is new in it: the superuser writes for a frontdesk that runs as another user. */
-export async function giveToOwnerOf(folder: string, made: FileHandle): Promise<void> {
+/**
+ * Makes the owner of a folder the owner of a new file or folder in it, so that root can create files for a frontdesk
+ * that runs as another user.
+ */
+export async function inheritOwner(folder: string, made: FileHandle): Promise<void> {
   const [{ uid, gid }, own] = await Promise.all([stat(folder), made.stat()]);
-  // Other users may not give anything away, nor may the superuser of some containers: then it stays as it is.
+  // Only root may change the owner, and in some containers not even root. Then the owner stays the same.
   if (uid !== own.uid) await made.chown(uid, gid).catch(() => {});
 }
 
@@ -170,13 +180,13 @@ async function isThere(path: string): Promise<boolean> {
 
 function unreadable(path: string, what: 'file' | 'directory', cause: unknown): ConfigurationError {
   const code = systemCode(cause);
-  const remedy = remedies[what][code] ?? `Let this user read ${path}.`;
+  const remedy = remedies[what][code] ?? `Give this user permission to read ${path}.`;
   return errorAt(path, `the ${what} cannot be read: ${reasons[code] ?? code}`, remedy);
 }
 
-/** A file that is listed and does not exist is a link to nothing, or was deleted a moment ago. */
+/** The remedies by error code. A listed file that does not exist is a broken link, or was just deleted. */
 const remedies: Readonly<Record<'file' | 'directory', Readonly<Record<string, string>>>> = {
-  directory: { ENOENT: firstConfiguration, ENOTDIR: `Name a directory. ${partsOf}` },
+  directory: { ENOENT: firstConfiguration, ENOTDIR: `Use a directory. ${layout}` },
   file: { ENOENT: 'Correct the link, or remove it.', ELOOP: 'Correct the link, or remove it.', EISDIR: elsewhere },
 };
 
@@ -189,5 +199,5 @@ const reasons: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   ENOTDIR: 'it is not a directory',
   EISDIR: 'it is a directory',
-  ELOOP: 'it is a link that leads to itself',
+  ELOOP: 'it is a link to itself',
 };

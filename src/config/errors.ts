@@ -1,31 +1,31 @@
-/** What a configuration error is and how it reads: zod's issues as messages with a remedy, "did you mean", and the text for a terminal. */
+/** Configuration errors: converts zod issues into messages with remedies, and formats errors for a terminal. */
 import { isAbsolute, relative } from 'node:path';
 import type * as z from 'zod';
 import { quote, withoutSecrets } from './quote.ts';
 
-/** Where a piece of configuration is written. Lines count from 1. */
+/** The location of a piece of configuration. Line numbers start at 1. */
 export interface Source {
   readonly file: string;
   readonly line: number;
 }
 
-/** Something in the configuration that cannot be used, and how to correct it. */
+/** Describes an invalid part of the configuration and how to correct it. */
 export interface ConfigurationError {
   readonly source: Source;
-  /** For example `Mapping hotel`; undefined when the whole file is at fault. */
+  /** The name of the record, such as `Mapping hotel`. Undefined when the error concerns the whole file. */
   readonly record: string | undefined;
   readonly message: string;
-  /** A second place that the message refers to, such as the record that already has the name. */
+  /** A second location that the message refers to, such as the record that already has the name. */
   readonly other?: Source | undefined;
   readonly remedy: string;
-  /** True: the rest can be served from the start, because the requests of this Mapping are blocked or need no guard. */
+  /** True when the process can start without this Mapping, because its requests are blocked or need no protection. */
   readonly isContained?: boolean | undefined;
 }
 
 /**
- * `message` continues the field's name: `prefix "x" does not start with "/"`. It goes to logs and diagnostics, so it never
- * holds the value of a header, a query parameter or a descriptor, and other texts of the configuration only as `quote`
- * returns them. So does `remedy`.
+ * `message` continues a sentence that starts with the field's name: `prefix "x" does not start with "/"`. Message and
+ * remedy appear in logs and diagnostics. They never contain the value of a header, query parameter or descriptor, and
+ * they contain other text of the configuration only in the form that `quote` returns.
  */
 export interface Fault {
   readonly message: string;
@@ -36,17 +36,17 @@ export interface PlacedFault extends Fault {
   readonly path: readonly PropertyKey[];
 }
 
-/** A document as a plain value that knows the line of each of its parts. */
+/** A document as a plain value, with the line of each of its parts. */
 export interface ConfigDocument {
   readonly value: unknown;
   readonly file: string;
-  /** A path that ends nowhere counts as the deepest part that exists. */
+  /** Returns the line of the part at `path`, or of the deepest part on the path that exists. */
   readonly lineAt: (path: readonly PropertyKey[]) => number;
-  /** The place of the text inside the string at `path`. */
+  /** Returns the place of the text inside the string at `path`. */
   readonly placeWithin: (path: readonly PropertyKey[], record: string) => Place;
 }
 
-/** Where a text comes from: `lineOf` turns a line of the text into a line of the file. */
+/** The origin of a text. `lineOf` converts a line of the text to a line of the file. */
 export interface Place {
   readonly file: string;
   readonly lineOf: (line: number) => number;
@@ -54,10 +54,13 @@ export interface Place {
   readonly record?: string | undefined;
 }
 
-/** How a field is written, by its name: `prefix: '/v1/hotels'`. */
+/** A valid value for each field, by its name: `prefix: '/v1/hotels'`. */
 export type Examples = Readonly<Record<string, string>>;
 
-/** zod's issues about `value` as faults. Leaves out what an unknown key explains: the missing key it was meant for, and a map that looks incomplete because of it. */
+/**
+ * zod's issues about `value` as faults. Leaves out what an unknown key explains: the missing key it was meant for, and
+ * a map that looks incomplete because of it.
+ */
 export function faultsOf(error: z.ZodError, value: unknown, examples: Examples): readonly PlacedFault[] {
   const explained = new Set(error.issues.flatMap(explains));
   return error.issues.flatMap((issue) => {
@@ -67,7 +70,7 @@ export function faultsOf(error: z.ZodError, value: unknown, examples: Examples):
   });
 }
 
-/** The faults of a document as errors; `record` names it, for example `Mapping hotel`. */
+/** Converts the faults of a document to errors. `record` is its name, such as `Mapping hotel`. */
 export function errorsOf(
   document: ConfigDocument,
   faults: readonly PlacedFault[],
@@ -81,7 +84,7 @@ export function errorsOf(
   }));
 }
 
-/** Two lines for each error. Shows absolute file names relative to `workingDirectory`. */
+/** Formats each error on two lines. Shows absolute file names relative to `workingDirectory`. */
 export function formatErrors(errors: readonly ConfigurationError[], workingDirectory: string): string {
   return errors.map((error) => formatError(error, workingDirectory)).join('\n');
 }
@@ -97,7 +100,7 @@ function formatPlace({ file, line }: Source, workingDirectory: string): string {
   return `${isAbsolute(file) ? relative(workingDirectory, file) : file}:${line}`;
 }
 
-/** `labels.gateway[0].user[0]`. */
+/** Formats a path like `labels.gateway[0].user[0]`. */
 function pathText(path: readonly PropertyKey[]): string {
   return path.reduce<string>((text, key) => {
     if (typeof key === 'number') return `${text}[${key}]`;
@@ -115,17 +118,17 @@ function faultOf(issue: Issue, value: unknown, examples: Examples): PlacedFault 
   return {
     path,
     message: `${subject} ${isMissing(issue, value) ? 'is missing' : statementOf(issue, value)}`,
-    remedy: typeof own === 'string' ? own : writeIt(path, examples),
+    remedy: typeof own === 'string' ? own : exampleOf(path, examples),
   };
 }
 
-/** The message after the field's name. */
+/** Returns the message that follows the field's name. */
 function statementOf(issue: Issue, value: unknown): string {
   switch (issue.code) {
     case 'custom':
       return issue.message;
     case 'invalid_type':
-      return `must be ${expectedNames[issue.expected] ?? issue.expected}, not ${nameOf(valueAt(value, issue.path))}`;
+      return `must be ${expectedNames[issue.expected] ?? issue.expected}, not ${typeName(valueAt(value, issue.path))}`;
     case 'invalid_value':
       return `must be ${issue.values.map((one) => JSON.stringify(one)).join(' or ')}`;
     case 'invalid_key':
@@ -146,12 +149,12 @@ function unknownKey({ path, message }: Issue, key: string): PlacedFault {
   };
 }
 
-/** A long list would bury the message. */
+/** Lists the known keys, unless the list would be so long that it hides the message. */
 function knownKeys(known: readonly string[]): string {
   return known.length > 20 ? 'config/README.md lists the fields' : `the known keys are ${known.join(', ')}`;
 }
 
-/** The paths of the keys that were meant, and of the map that contains the unknown keys. */
+/** Returns the paths of the keys that were probably meant, and of the map that contains the unknown keys. */
 function explains(issue: Issue): readonly string[] {
   if (issue.code !== 'unrecognized_keys') return [];
   const meant = issue.keys.flatMap((key) => suggestion(key, issue.message.split(' ')) ?? []);
@@ -160,11 +163,11 @@ function explains(issue: Issue): readonly string[] {
 
 function isMissing(issue: Issue, value: unknown): boolean {
   if (issue.path.length === 0 || issue.code === 'custom' || valueAt(value, issue.path) !== undefined) return false;
-  // The parts of a text with commas are not in the value.
+  // The items of a comma-separated text are not in the original value, so they are not missing.
   return typeof valueAt(value, issue.path.slice(0, -1)) === 'object';
 }
 
-/** The part of a plain value at `path`; undefined when there is none. */
+/** Returns the part of a plain value at `path`, or undefined when there is none. */
 export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>(
     (inner, key) => (typeof inner === 'object' && inner !== null ? Reflect.get(inner, key) : undefined),
@@ -172,11 +175,11 @@ export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   );
 }
 
-function writeIt(path: readonly PropertyKey[], examples: Examples): string {
+function exampleOf(path: readonly PropertyKey[], examples: Examples): string {
   const key = path.findLast((part) => typeof part === 'string' && Object.hasOwn(examples, part));
   return typeof key === 'string'
     ? `For example: ${key}: ${examples[key]}`
-    : 'Correct the value; text that looks like something else goes in quotes.';
+    : 'Correct the value. Put text in quotes if YAML could read it as another type.';
 }
 
 const expectedNames: Readonly<Record<string, string>> = {
@@ -188,32 +191,32 @@ const expectedNames: Readonly<Record<string, string>> = {
   record: 'a map',
 };
 
-/** The type and never the value, which may be a password in the wrong place. */
-export function nameOf(value: unknown): string {
+/** Names the type of a value, never the value itself, which may be a misplaced password. */
+export function typeName(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
-  return typeof value === 'object' ? nameOfObject(value) : `a ${typeof value}`;
+  return typeof value === 'object' ? typeNameOfObject(value) : `a ${typeof value}`;
 }
 
-/** Some readers of YAML make a `Date` of a date. */
-function nameOfObject(value: object): string {
+/** Names other objects too, because a program's own YAML parser may produce a `Date`. */
+function typeNameOfObject(value: object): string {
   const [, name] = /^\[object (.*)\]$/.exec(Object.prototype.toString.call(value)) ?? [];
   return name === 'Object' ? 'a map' : `a ${name}`;
 }
 
-/** For the end of a sentence: `, did you mean "prefix"?`, or nothing. */
+/** Returns the end of a sentence, such as `, did you mean "prefix"?`, or an empty string. */
 export function didYouMean(mistyped: string, known: Iterable<string>): string {
   const name = suggestion(mistyped, known);
   return name === undefined ? '' : `, did you mean ${quote(name)}?`;
 }
 
-/** The nearest of `known`, or undefined when none is near. A longer name (`timeout_ms` for `timeout`) is near as well. */
+/** Returns the most similar known name, if one is similar enough or is a longer form (`timeout_ms` for `timeout`). */
 export function suggestion(mistyped: string, known: Iterable<string>): string | undefined {
   const slack = slackOf(mistyped);
   const near: { readonly name: string; readonly distance: number }[] = [];
   for (const name of known) {
-    // The distance is at least the difference in length, and takes long to compute for a long key.
+    // Skips the computation, which is slow for long keys, when the lengths already differ too much.
     if (Math.abs(name.length - mistyped.length) > slack && !isLonger(name, mistyped)) continue;
     const distance = editDistance(mistyped.toLowerCase(), name.toLowerCase());
     if (distance <= slack || isLonger(name, mistyped)) near.push({ name, distance });
@@ -221,7 +224,10 @@ export function suggestion(mistyped: string, known: Iterable<string>): string | 
   return near.sort((a, b) => a.distance - b.distance)[0]?.name;
 }
 
-/** One slip in a short word, two in a longer one; with fewer than three letters every name would be near. */
+/**
+ * Allows one typing mistake in a short word and two in a longer one. With fewer than three letters, any name would
+ * match.
+ */
 function slackOf(name: string): number {
   if (name.length < 3) return 0;
   return name.length < 6 ? 1 : 2;
@@ -231,7 +237,7 @@ function isLonger(name: string, mistyped: string): boolean {
   return mistyped.length >= 4 && (name.startsWith(`${mistyped}_`) || name.endsWith(`_${mistyped}`));
 }
 
-/** Letters inserted, deleted, replaced or swapped with their neighbour (optimal string alignment). */
+/** Counts the letters inserted, deleted, replaced or swapped with their neighbour (optimal string alignment). */
 export function editDistance(a: string, b: string): number {
   let before: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);
@@ -253,19 +259,19 @@ function cell(row: readonly number[], column: number): number {
   return row[column] ?? Number.POSITIVE_INFINITY;
 }
 
-/** The system's code for what a call failed with, such as `ENOENT`; the text of any other error. */
+/** Returns the code of a system error, such as `ENOENT`, or the text of any other error. */
 export function systemCode(cause: unknown): string {
   return cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
 }
 
-/** For a terminal. `remedy` is for one who may not write there. */
-export function notWritten(path: string, cause: unknown, remedy: string): Error {
+/** Returns an Error for the terminal. `remedy` applies unless the cause is the disk: usually to missing permissions. */
+export function writeError(path: string, cause: unknown, remedy: string): Error {
   const code = systemCode(cause);
   return new Error(`cannot write ${path} (${code}): ${diskRemedies[code] ?? remedy}`, { cause });
 }
 
 const diskRemedies: Readonly<Record<string, string>> = {
-  ENOSPC: 'make room on its disk',
-  EDQUOT: "make room in this user's quota of the disk",
-  EROFS: 'its file system is read-only: mount it for writing, or name a directory of another one',
+  ENOSPC: 'free some space on its disk',
+  EDQUOT: "free some of this user's disk quota",
+  EROFS: 'its file system is read-only: remount it as writable, or use a directory on another one',
 };

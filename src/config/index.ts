@@ -1,7 +1,7 @@
 /** Reads settings, records, limits and users into plain frozen data. */
 
-export { giveToOwnerOf, makeFolders } from './directory.ts';
-export { type ConfigurationError, formatErrors, notWritten, type Source, systemCode } from './errors.ts';
+export { inheritOwner, makeFolders } from './directory.ts';
+export { type ConfigurationError, formatErrors, type Source, systemCode, writeError } from './errors.ts';
 export { isLoopback, parseServiceReference, type ServiceReference } from './fields/addresses.ts';
 export {
   encodeUnpadded,

@@ -1,4 +1,4 @@
-/** Reads a directory, or a program's records, into a frozen Configuration: each file alone, then the rules between files. */
+/** Loads a directory or a program's records: reads each file separately, then applies the rules between files. */
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
@@ -9,8 +9,8 @@ import {
   type ConfigurationError,
   errorsOf,
   faultsOf,
-  nameOf,
   type PlacedFault,
+  typeName,
 } from './errors.ts';
 import { strict } from './fields/field.ts';
 import { label } from './fields/values.ts';
@@ -26,30 +26,30 @@ import { finish, forEachInParts, sortInParts, type Work } from './work.ts';
 import { readYaml } from './yaml.ts';
 
 export interface LoadOptions {
-  /** First part of the annotation key `<gateway domain>/config`. @default 'gateway.local' */
+  /** The first part of the annotation key `<gateway domain>/config`. @default 'gateway.local' */
   readonly gatewayDomain?: string | undefined;
-  /** As the setting. @default false */
+  /** The setting of this name. @default false */
   readonly strictPaths?: boolean | undefined;
 }
 
-/** Reads `services/`, `ratelimit/`, `users.yaml` and `demo.yaml`. Never rejects because of a file's content, or of missing files. */
+/** Reads `services/`, `ratelimit/`, `users.yaml` and `demo.yaml`. Never rejects because of missing or invalid files. */
 export async function loadConfiguration(directory: string, options: LoadOptions = {}): Promise<LoadedConfiguration> {
   return finish(assembleFiles(await readFiles(directory, options, new Map()), new Map(), options));
 }
 
-/** A directory as it is now. */
+/** The current contents of a directory. */
 export interface Reading {
-  /** All files, in order. */
+  /** All files, sorted by name. */
   readonly files: readonly Pick<FilePart, 'file' | 'digest'>[];
-  /** What the files say whose digest was not known. */
+  /** The contents of files whose digest was not known. */
   readonly changed: readonly FilePart[];
-  /** Of the directory, and of files that cannot be read. */
+  /** Errors of the directory, and of files that cannot be read. */
   readonly errors: readonly ConfigurationError[];
-  /** Of the directory. */
+  /** Notices about the directory itself. */
   readonly notices: readonly ConfigurationError[];
 }
 
-/** `known` has digests by file: files with the same bytes are not parsed again. */
+/** Reads a directory. Does not parse files again whose digest is in `known`. */
 export async function readFiles(
   directory: string,
   options: LoadOptions,
@@ -68,7 +68,7 @@ function digestOf(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('base64');
 }
 
-/** Joins what is new in a reading with the known parts by file, whose records stay the same objects. */
+/** Combines the changed files of a reading with the known parts, whose records remain the same objects. */
 export function* assembleFiles(
   reading: Reading,
   known: ReadonlyMap<string, FilePart>,
@@ -80,7 +80,7 @@ export function* assembleFiles(
   return yield* freezeDeep({ ...loaded, files });
 }
 
-/** Plain objects in the shape of the files, snake_case and all: gateway records, limit domains, users, demo tables. */
+/** Plain objects in the same format as the files, with snake_case names: records, limit domains, users, demo tables. */
 export interface ConfigurationRecords {
   readonly records: readonly unknown[];
   readonly limits?: readonly unknown[] | undefined;
@@ -88,7 +88,10 @@ export interface ConfigurationRecords {
   readonly demo?: unknown;
 }
 
-/** The same for values of a program; never throws either. In messages the file is `<options>` and the line is the position in its list, from 1. */
+/**
+ * Like `loadConfiguration`, for values that a program passes. Never throws. Errors show `<options>` as the file and the
+ * position in the list, starting at 1, as the line.
+ */
 export function configurationFrom(given: ConfigurationRecords, options: LoadOptions = {}): LoadedConfiguration {
   const faults = faultsOfRecords(given);
   if (faults.length > 0)
@@ -129,18 +132,18 @@ const recordsExamples = {
   users: '[{ name: … }]',
 };
 
-/** A program in JavaScript may pass anything. */
+/** Checks the shape of the records, because a program in JavaScript may pass anything. */
 function faultsOfRecords(value: unknown): readonly PlacedFault[] {
-  if (nameOf(value) !== 'a map') {
+  if (typeName(value) !== 'a map') {
     const remedy =
-      'For example: { records: [{ apiVersion: gateway/v1, kind: Mapping, … }] }, with limits, users and demo beside records if there are any';
-    return [{ path: [], message: `the configuration must be a map, not ${nameOf(value)}`, remedy }];
+      'For example: { records: [{ apiVersion: gateway/v1, kind: Mapping, … }] }, optionally with limits, users and demo';
+    return [{ path: [], message: `the configuration must be a map, not ${typeName(value)}`, remedy }];
   }
   const { error } = recordsSchema.safeParse(value);
   return error === undefined ? [] : faultsOf(error, value, recordsExamples);
 }
 
-/** A part that is being read. */
+/** A FilePart under construction. */
 type Draft = { -readonly [P in keyof FilePart]: FilePart[P] extends readonly (infer Item)[] ? Item[] : FilePart[P] };
 
 function emptyPart(file: string): Draft {
@@ -165,19 +168,19 @@ function partOf({ kind, file, bytes }: ConfigurationFile, options: LoadOptions):
   return part;
 }
 
-/** What envoyproxy/ratelimit refuses, too: a file that was cut off would open what it limited. */
+/** Rejects a file without a domain, like envoyproxy/ratelimit: a truncated file would remove its limits. */
 function noDomain(file: string): ConfigurationError {
   const remedy = 'Write the limits of a domain, for example domain: gateway, or remove the file.';
   return { source: { file, line: 1 }, record: undefined, message: 'there is no domain in this file', remedy };
 }
 
-/** Decoded all the same, each wrong byte would become another character: a path that no request has. */
+/** Rejects a file that is not UTF-8. Decoding it anyway would replace invalid bytes, for example in paths. */
 function notUtf8(file: string, bytes: Buffer): ConfigurationError {
-  // No character in UTF-8 has the byte of a line feed in it, so that a wrong one is within its line.
+  // Multi-byte characters in UTF-8 never contain the byte of a line feed, so each line can be checked separately.
   const lines = bytes.toString('latin1').split('\n');
   const line = lines.findIndex((text) => !isUtf8(Buffer.from(text, 'latin1'))) + 1;
-  const remedy = 'Save it in UTF-8.';
-  return { source: { file, line }, record: undefined, message: 'this is not text in UTF-8', remedy };
+  const remedy = 'Save the file as UTF-8.';
+  return { source: { file, line }, record: undefined, message: 'this is not valid UTF-8', remedy };
 }
 
 function addRecords(part: Draft, document: ConfigDocument, { gatewayDomain = 'gateway.local' }: LoadOptions): void {
@@ -219,7 +222,7 @@ function addDemo(part: Draft, document: ConfigDocument): void {
   else part.errors.push(...errorsOf(document, faultsOf(read.error, document.value, {}), undefined));
 }
 
-/** The rules between files. */
+/** Combines the parts of all files and applies the rules between them. */
 function* assemble(
   parts: readonly FilePart[],
   around: Pick<Reading, 'errors' | 'notices'>,
@@ -255,9 +258,9 @@ function keepDomains(limits: readonly LimitDomain[]): Work<Kept<LimitDomain>> {
     (later, first) => ({
       source: later.source,
       record: `domain ${later.domain}`,
-      message: 'another domain has this name already',
+      message: 'another domain already has this name',
       other: first.source,
-      remedy: 'Put the descriptors of both into one of them.',
+      remedy: 'Merge the descriptors of both into one.',
     }),
   );
 }
@@ -267,13 +270,13 @@ function byPlace(a: ConfigurationError, b: ConfigurationError): number {
   return a.source.line - b.source.line;
 }
 
-/** The same value, with every map and list in it frozen. */
+/** Freezes a value with all maps and lists in it, and returns it. */
 function* freezeDeep<T>(root: T): Work<T> {
   yield* forEachInParts(collectionsIn(root), Object.freeze);
   return root;
 }
 
-/** Maps and lists that are not frozen. One that is frozen has nothing else in it. */
+/** Yields maps and lists that are not frozen. A frozen one contains only frozen ones. */
 function* collectionsIn(root: unknown): Generator<object> {
   const waiting = [root];
   while (waiting.length > 0) {

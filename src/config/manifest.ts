@@ -1,22 +1,22 @@
-/** Kubernetes Services as service manifests: takes the records out of the annotation and keeps their lines. */
+/** Extracts the records from the annotation of a Kubernetes Service manifest, with their line numbers. */
 import {
   type ConfigDocument,
   type ConfigurationError,
   errorsOf,
-  nameOf,
   type PlacedFault,
   suggestion,
+  typeName,
   valueAt,
 } from './errors.ts';
 import { readYaml } from './yaml.ts';
 
-/** The documents of the records, not yet checked, and what is wrong with the manifest around them. */
+/** The documents of the records, which are not checked yet, and the errors of the manifest around them. */
 interface Unfolded {
   readonly records: readonly ConfigDocument[];
   readonly errors: readonly ConfigurationError[];
 }
 
-/** A manifest becomes the records in its annotation; any other document stays as it is. */
+/** Returns the records in the annotation of a manifest. Returns any other document unchanged. */
 export function unfoldManifest(document: ConfigDocument, gatewayDomain: string): Unfolded {
   const isManifest = valueAt(document.value, ['kind']) === 'Service';
   return isManifest ? readManifest(document, `${gatewayDomain}/config`) : { records: [document], errors: [] };
@@ -40,7 +40,7 @@ function manifestFaults(manifest: unknown, key: string): readonly PlacedFault[] 
   const name = valueAt(manifest, namePath);
   const faults: PlacedFault[] = [];
   if (valueAt(manifest, ['apiVersion']) !== 'v1') {
-    faults.push({ path: ['apiVersion'], message: 'a Service has apiVersion v1', remedy: 'Write apiVersion: v1' });
+    faults.push({ path: ['apiVersion'], message: 'a Service must have apiVersion v1', remedy: 'Write apiVersion: v1' });
   }
   if (typeof name !== 'string' || name === '') {
     const remedy = 'Name the service: metadata: { name: hotel }';
@@ -52,17 +52,17 @@ function manifestFaults(manifest: unknown, key: string): readonly PlacedFault[] 
 function annotationFaults(annotations: unknown, key: string): readonly PlacedFault[] {
   if (annotations === undefined) return [];
   if (typeof annotations !== 'object' || annotations === null) {
-    const message = `metadata.annotations must be a map, not ${nameOf(annotations)}`;
+    const message = `metadata.annotations must be a map, not ${typeName(annotations)}`;
     return [{ path: annotationsPath, message, remedy: `Indent ${key} below it, or remove it.` }];
   }
   const value = valueAt(annotations, [key]);
   if (value === undefined) return mistypedKeys(annotations, key);
   if (typeof value === 'string') return [];
-  const message = `the annotation ${key} must be a string, not ${nameOf(value)}`;
-  return [{ path: [...annotationsPath, key], message, remedy: `Put a "|" behind the key: ${key}: |` }];
+  const message = `the annotation ${key} must be a string, not ${typeName(value)}`;
+  return [{ path: [...annotationsPath, key], message, remedy: `Put a "|" after the key: ${key}: |` }];
 }
 
-/** Ignores foreign annotations, but not one that is nearly our key: its records would be lost silently. */
+/** Ignores other annotations, but reports keys similar to ours, whose records would otherwise be ignored silently. */
 function mistypedKeys(annotations: object, key: string): readonly PlacedFault[] {
   return Object.keys(annotations)
     .filter((other) => suggestion(other, [key]) !== undefined)

@@ -1,4 +1,4 @@
-/** What is odd about a configuration in the process that runs it: modules that are elsewhere, users that are missing. */
+/** Notices about a valid configuration that may not work in this process, such as missing modules or users. */
 import type { ConfigurationError } from './errors.ts';
 import { unreachableNotices } from './limits/unreachable.ts';
 import type { Configuration } from './model.ts';
@@ -6,13 +6,13 @@ import { isDemoModule, type ModuleName, modulesNamedBy, type NamedModule } from 
 import { fullName } from './records/conflicts.ts';
 import type { Work } from './work.ts';
 
-/** What of a process decides how its records are read. */
+/** The properties of a process that affect the meaning of its records. */
 export interface NoticeContext {
   readonly modules: readonly ModuleName[];
-  /** The modules come from an option, and not from the records alone. */
+  /** True when an option selected the modules, not the records alone. */
   readonly isChosen: boolean;
   readonly serviceAddresses: Readonly<Record<string, unknown>>;
-  /** Undefined: a program handed the records in. */
+  /** Undefined when a program passed the records. */
   readonly directory: string | undefined;
 }
 
@@ -32,7 +32,7 @@ function usersNotices({ users }: Configuration, { modules, directory }: NoticeCo
     {
       source: placeOf(directory, 'users.yaml'),
       record: undefined,
-      message: 'the auth service of this process has no users, so it refuses every password',
+      message: 'the auth service in this process has no users, so it rejects every password',
       remedy: 'Add one: frontdesk users add NAME',
     },
   ];
@@ -54,12 +54,12 @@ function noMapping(directory: string | undefined): ConfigurationError {
   return {
     source: placeOf(directory, 'services'),
     record: undefined,
-    message: 'there is no Mapping, so the gateway leads to no service',
-    remedy: 'Write one: config/README.md shows how; frontdesk init writes a first configuration.',
+    message: 'there is no Mapping, so the gateway routes no requests',
+    remedy: 'Write one as shown in config/README.md, or create a first configuration with frontdesk init.',
   };
 }
 
-/** The name of a module that runs in another process, of which only a host name is known. */
+/** Reports a record that names a module which does not run here and whose address is not configured. */
 function elsewhereNotice({ module, record }: NamedModule, context: NoticeContext): ConfigurationError[] {
   const { modules, serviceAddresses } = context;
   if (modules.includes(module) || Object.hasOwn(serviceAddresses, module)) return [];
@@ -68,13 +68,13 @@ function elsewhereNotice({ module, record }: NamedModule, context: NoticeContext
     {
       source: record.source,
       record: fullName(record),
-      message: `"${module}" does not run in this process, so ${scheme}://${module} is asked`,
-      remedy: `Run it here (--only …,${module}; without --only a restart), set SERVICE_ADDRESSES=${module}=host:port, or write ${scheme}://${module}.`,
+      message: `"${module}" does not run in this process, so ${scheme}://${module} is called`,
+      remedy: `Run it here (add it to --only, or restart if --only is not used), set SERVICE_ADDRESSES=${module}=host:port, or write ${scheme}://${module}.`,
     },
   ];
 }
 
-/** One for all mappings: what is missing is one record. */
+/** Returns one notice for all labelled mappings, because a single record is missing. */
 function uncountedNotices({ mappings, rateLimitServices }: Configuration): ConfigurationError[] {
   const labelled = mappings.find(({ labels }) => Object.keys(labels).length > 0);
   if (labelled === undefined || rateLimitServices.length > 0) return [];
@@ -82,13 +82,13 @@ function uncountedNotices({ mappings, rateLimitServices }: Configuration): Confi
     {
       source: labelled.source,
       record: fullName(labelled),
-      message: 'labels are not counted, since there is no RateLimitService',
-      remedy: 'Write a RateLimitService, as config/README.md shows, or remove the labels.',
+      message: 'labels have no effect because there is no RateLimitService',
+      remedy: 'Add a RateLimitService as shown in config/README.md, or remove the labels.',
     },
   ];
 }
 
-/** Where the limiter is another process, its limits are not known here. */
+/** Checks limits only if the limiter runs in this process. Otherwise its limits are unknown here. */
 function* limiterNotices(
   named: readonly NamedModule[],
   configuration: Configuration,
@@ -110,8 +110,8 @@ function demoNotice({ module, record }: NamedModule): ConfigurationError {
   return {
     source: record.source,
     record: fullName(record),
-    message: `"${module}" is a service of the demo, which now runs in this process`,
-    remedy: `Write http://${module} for a service of your own with this name; start with --demo for the demo.`,
+    message: `"${module}" is a service of the demo, which runs in this process because this record names it`,
+    remedy: `Write http://${module} to call your own service of this name, or start with --demo to run the demo.`,
   };
 }
 

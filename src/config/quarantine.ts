@@ -1,4 +1,4 @@
-/** What is served of a configuration that is broken in part: at the start (`requireConfiguration`) and on reload (`keepLastGood`). */
+/** Handles configurations with errors: decides whether the process can start, and what a reload puts into force. */
 import { relative, resolve } from 'node:path';
 import { type ConfigurationError, formatErrors, type Source } from './errors.ts';
 import { type ConfigurationRecords, configurationFrom, loadConfiguration } from './load.ts';
@@ -12,9 +12,9 @@ import { type ExposureSettings, exposedDemoUsers, openHost, type User } from './
 import { flatMapInParts, forEachInParts, mapInParts, type Work } from './work.ts';
 
 /**
- * From `config`, or from the directory that the settings name. Rejects with an Error whose message lists what is wrong,
- * by file and line, or names demo users that a server open to the network must not have. A broken Mapping of a directory
- * prevents the start only when the requests that it guarded cannot be distinguished from others: `errors` says why it is not served.
+ * Loads `config`, or the directory in the settings, for the start of a process. Rejects with an Error that lists all
+ * errors by file and line, or the demo users that a server open to the network must not have. A broken Mapping in a
+ * directory prevents the start only if the requests that it guarded are unknown. Otherwise it is in `errors`.
  */
 export async function requireConfiguration(
   config: string | ConfigurationRecords | undefined,
@@ -39,27 +39,28 @@ export async function requireConfiguration(
   return loaded;
 }
 
-/** What decides about a reload beside the files themselves. */
+/** The rules for a reload that do not depend on the files. */
 export interface ReloadPolicy {
   readonly directory: string;
   readonly settings: ExposureSettings;
-  /** Errors of records that this process cannot serve. */
-  readonly refused: (configuration: Configuration) => Work<readonly ConfigurationError[]>;
+  /** Returns errors for valid records that this process cannot serve. */
+  readonly findUnservable: (configuration: Configuration) => Work<readonly ConfigurationError[]>;
 }
 
 /**
- * The good records of a reload, and what is in force in place of the broken ones. A broken record or user stays as it was,
- * and so do all records of a file that cannot be read; what did not exist before is left out. AuthServices and
- * RateLimitServices stay while a broken record may be one of them under another name or in another file: without them
- * every mapping would be open. Limits are replaced as a whole or not at all.
+ * Returns the valid records of a reload, and the previous versions of the others. A broken record or user keeps its
+ * previous version, and so do all records of an unreadable file. Broken records without a previous version are dropped.
+ * AuthServices and RateLimitServices that disappeared are kept while a broken record may be one of them under another
+ * name or in another file, because without them every mapping would be open. Limits are replaced as a whole or not at
+ * all.
  */
 export function* keepLastGood(
   loaded: LoadedConfiguration,
   inForce: Configuration,
-  { directory, settings, refused }: ReloadPolicy,
+  { directory, settings, findUnservable }: ReloadPolicy,
 ): Work<LoadedConfiguration> {
   const good = yield* keepBroken(directory, withoutExposedUsers(loaded, inForce, directory, settings), inForce);
-  const errors = yield* refused(good.configuration);
+  const errors = yield* findUnservable(good.configuration);
   if (errors.length === 0) return good;
   const configuration = yield* withoutRecords(good.configuration, errors);
   return yield* keepBroken(directory, { ...good, configuration, errors: [...good.errors, ...errors] }, inForce);
@@ -82,7 +83,7 @@ function* keepBroken(
   const stillBlocked = inForce.blocked.filter((match) => isMissing(mappingOf(match)));
   const gone = [...missing, ...stillBlocked.map(mappingOf)].filter(mayBeRenamed).map(fullName);
   const taken = yield* takenMatches(inForce, kept);
-  const allBlocked = onceEach([...configuration.blocked, ...blocked, ...stillBlocked]);
+  const allBlocked = withoutRepetitions([...configuration.blocked, ...blocked, ...stillBlocked]);
   const mayServe = (match: BlockedMatch) => served.has(fullName(mappingOf(match))) || taken.has(matchKey(match));
   return Object.freeze({
     configuration: Object.freeze({
@@ -99,8 +100,11 @@ function* keepBroken(
   });
 }
 
-/** A record that was a block and is still broken comes twice; the first is the one that the files have now. */
-function onceEach(blocked: readonly BlockedMatch[]): readonly BlockedMatch[] {
+/**
+ * Keeps only the first block of a record that was broken before and still is. The first one comes from the current
+ * files.
+ */
+function withoutRepetitions(blocked: readonly BlockedMatch[]): readonly BlockedMatch[] {
   const seen = new Set<string>();
   return blocked.filter((match) => {
     const key = `${matchKey(match)} ${match.name}`;
@@ -108,7 +112,7 @@ function onceEach(blocked: readonly BlockedMatch[]): readonly BlockedMatch[] {
   });
 }
 
-/** The matches of mappings that were in force and stay: a broken record that is new does not stop them. */
+/** Returns the matches of mappings that stay in force. A new broken record does not block them. */
 function* takenMatches(inForce: Configuration, kept: readonly GatewayRecord[]): Work<ReadonlySet<string>> {
   const stay = yield* keysOf(kept.filter((record) => record.kind === 'Mapping'));
   const blocked = yield* keysOf(inForce.blocked);
@@ -126,8 +130,9 @@ interface Missing {
 }
 
 /**
- * An error that names no record, or an unknown one, concerns all records of its file or directory: one of them may have
- * another name now. What was kept for that stays while the file has an error: the new name is known the next time.
+ * Finds the records in force that are missing because of an error. An error without a record, or with an unknown one,
+ * affects all records of its file or directory, because one of them may have been renamed. Records that were kept for
+ * this reason stay until the file has no errors: on the next reload the new name is known, which hides the renaming.
  */
 function* missingIn(
   configuration: Configuration,
@@ -169,13 +174,13 @@ function contains(fileOrDirectory: string, { file }: Source): boolean {
   return file === fileOrDirectory || file.startsWith(`${fileOrDirectory}/`);
 }
 
-/** An error of the directory itself is an error of every part. */
+/** Reports whether an error affects a part of the directory. An error of the directory itself affects all parts. */
 function isPartOf(part: string, { file }: Source, directory: string): boolean {
   const [first = ''] = relative(directory, file).split(/[/\\]/);
   return first === part || first === '';
 }
 
-/** The configuration without the records that `errors` name. */
+/** Returns the configuration without the records that `errors` name. */
 function* withoutRecords(configuration: Configuration, errors: readonly ConfigurationError[]): Work<Configuration> {
   const named = new Set(errors.map(({ record }) => record));
   const good: GatewayRecord[] = [];
@@ -195,7 +200,7 @@ function mappingOf({ name, source }: BlockedMatch): Named {
   return { kind: 'Mapping', name, source };
 }
 
-/** A removed user is removed at once, even while other users are broken. */
+/** Keeps the previous version of broken users. A removed user is removed even if other users are broken. */
 function usersOf(users: readonly User[], inForce: readonly User[], errors: readonly ConfigurationError[]): User[] {
   const names = new Set(users.map(({ name }) => name));
   const isBroken = ({ name }: User) =>
@@ -203,7 +208,7 @@ function usersOf(users: readonly User[], inForce: readonly User[], errors: reado
   return [...users, ...inForce.filter((user) => !names.has(user.name) && isBroken(user))];
 }
 
-/** A server that is open to the network keeps the users that it had. */
+/** Keeps the users in force if the new ones include demo users and the server is open to the network. */
 function withoutExposedUsers(
   loaded: LoadedConfiguration,
   inForce: Configuration,

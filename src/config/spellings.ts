@@ -1,4 +1,4 @@
-/** Notices of mappings whose path, in another spelling, reaches an open mapping to the same service. */
+/** Notices about guarded mappings whose path, in another spelling, reaches an open mapping to the same service. */
 import type { ConfigurationError, Fault } from './errors.ts';
 import { withoutTrailingSlash } from './fields/paths.ts';
 import { compilePattern } from './fields/pattern.ts';
@@ -10,8 +10,8 @@ import { isPathAlone, matchKey } from './records/match.ts';
 import { forEachInParts, mapInParts, type Work } from './work.ts';
 
 /**
- * A service that ignores case serves `/ADMIN` as `/admin`. With strict paths the gateway refuses such a path, unless an
- * open mapping has exactly this prefix.
+ * A service that ignores case treats `/ADMIN` like `/admin`. With strict paths the gateway rejects such a path, unless
+ * an open mapping has exactly this prefix.
  */
 export function* noticesOfSpellings(
   mappings: readonly Mapping[],
@@ -35,7 +35,10 @@ function noticeFor(mapping: Mapping, open: OpenMappings, strictPaths: boolean): 
     : noticeOf(mapping, other, otherSpelling(mapping, other));
 }
 
-/** For a pattern that begins with a literal path: it does not match that path in another case, and an open mapping may. */
+/**
+ * Checks a guarded pattern that starts with literal text. It does not match this text in another case, but an open
+ * mapping may.
+ */
 function noticeForPattern(mapping: Mapping, open: OpenMappings): ConfigurationError | undefined {
   const head = literalHead(mapping.prefix);
   const other = head && openMappingOf(mapping, head.segments, open);
@@ -44,7 +47,7 @@ function noticeForPattern(mapping: Mapping, open: OpenMappings): ConfigurationEr
   return spelling === head.text ? undefined : noticeOf(mapping, other, reaches(quote(spelling), other));
 }
 
-/** Where an open pattern matches the path in another case, or with a parameter at its end. */
+/** Checks whether an open pattern matches the path in another case or with a `;` parameter at its end. */
 function noticeBesidePatterns(mapping: Mapping, { patterns }: OpenMappings): ConfigurationError | undefined {
   const { prefix, service, caseSensitive } = mapping;
   const spellings = [...(caseSensitive ? [prefix.toUpperCase()] : []), `${prefix};x`].filter((one) => one !== prefix);
@@ -66,7 +69,7 @@ interface OpenPattern {
   readonly of: Mapping;
 }
 
-/** Each guarded mapping of a service is compared with these. */
+/** Bounds the open patterns for each service, because every guarded mapping is compared with them. */
 const patternsMax = 10;
 
 function* openMappings(mappings: readonly Mapping[]): Work<OpenMappings> {
@@ -89,7 +92,10 @@ function add<T>(lists: Map<string, T[]>, key: string, one: T): void {
   else known.push(one);
 }
 
-/** The one with the longest path at or above this one, of those that match as many requests beside the path. */
+/**
+ * Returns the open mapping with the longest path at or above `path`, if its other conditions match the mapping's
+ * requests.
+ */
 function openMappingOf(mapping: Mapping, path: string, { byPath }: OpenMappings): Mapping | undefined {
   const { service, prefix } = mapping;
   const whole = folded(path);
@@ -101,15 +107,18 @@ function openMappingOf(mapping: Mapping, path: string, { byPath }: OpenMappings)
   return undefined;
 }
 
-interface Head {
+interface LiteralHead {
   readonly text: string;
-  /** Its whole segments: `/` of `/adm[i]n`. */
+  /** The whole segments in the text: `/` for `/adm[i]n`. */
   readonly segments: string;
+  /** Whether the text ends at the end of a segment. */
   readonly isWhole: boolean;
 }
 
-/** What every path that the pattern matches begins with, in just these letters. Undefined for other patterns, and without a letter. */
-function literalHead(pattern: string): Head | undefined {
+/**
+ * Returns the literal text that all matches of a pattern start with. Undefined if there is none or it has no letters.
+ */
+function literalHead(pattern: string): LiteralHead | undefined {
   const [, begin = '', rest = ''] = /^\^?(\/[\w/-]*)(.*)$/s.exec(pattern) ?? [];
   const text = /^[?*+{]/.test(rest) ? begin.slice(0, -1) : begin;
   if (text === text.toUpperCase() || hasAlternatives(rest)) return undefined;
@@ -118,14 +127,14 @@ function literalHead(pattern: string): Head | undefined {
   return { text, segments: withoutTrailingSlash(segments || '/'), isWhole };
 }
 
-/** At the top level: `/a|/b`. */
+/** Reports whether a pattern has alternatives at the top level, such as `/a|/b`. */
 function hasAlternatives(pattern: string): boolean {
   let left = pattern.replace(/\\./gs, '').replace(/\[[^\]]*\]/g, '');
   for (let before = ''; before !== left; left = left.replace(/\([^()]*\)/g, '')) before = left;
   return left.includes('|');
 }
 
-/** `/a/b`, `/a`, `/`. */
+/** Returns a path and its parents: `/a/b`, `/a`, `/`. */
 function pathsAbove(path: string): readonly string[] {
   const paths: string[] = [];
   for (let above = path; above !== ''; above = above.slice(0, above.lastIndexOf('/'))) paths.push(above);
@@ -150,8 +159,8 @@ function noticeOf(mapping: Mapping, other: Mapping, fault: Fault): Configuration
 
 function samePath({ prefix }: Mapping, other: Mapping): Fault {
   return {
-    message: `${quote(other.prefix)} is the same path to a service that ignores case, and Mapping ${other.name} opens it`,
-    remedy: `Give both the same authentication, or one of them another prefix than ${quote(prefix)}.`,
+    message: `a service that ignores case treats ${quote(other.prefix)} as the same path, and Mapping ${other.name} requires no credentials`,
+    remedy: `Use the same authentication for both, or a prefix other than ${quote(prefix)} for one of them.`,
   };
 }
 
@@ -161,7 +170,7 @@ function otherSpelling({ prefix }: Mapping, other: Mapping): Fault {
 
 function reaches(spellings: string, other: Mapping): Fault {
   return {
-    message: `its path in another spelling, such as ${spellings}, reaches Mapping ${other.name}, which asks for no credentials`,
-    remedy: 'Set STRICT_PATHS=true, which refuses such paths, or make sure that the service reads no other spelling.',
+    message: `another spelling of its path, such as ${spellings}, reaches Mapping ${other.name}, which requires no credentials`,
+    remedy: 'Set STRICT_PATHS=true to reject such paths, or make sure that the service accepts no other spelling.',
   };
 }

@@ -1,10 +1,10 @@
-/** `users.yaml`: reads names and scrypt hashes, knows the demo's users, whose passwords are published, and adds a user. */
+/** `users.yaml`: reads users with their scrypt hashes, detects demo users with published passwords, and adds users. */
 import { randomUUID } from 'node:crypto';
 import { open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { isSeq, parseDocument, Scalar } from 'yaml';
 import * as z from 'zod';
-import { giveToOwnerOf, makeFolders } from './directory.ts';
+import { inheritOwner, makeFolders } from './directory.ts';
 import {
   type ConfigDocument,
   type ConfigurationError,
@@ -12,10 +12,10 @@ import {
   type Fault,
   faultsOf,
   formatErrors,
-  notWritten,
   type Source,
   systemCode,
   valueAt,
+  writeError,
 } from './errors.ts';
 import { isLoopback } from './fields/addresses.ts';
 import { isUserName, parsePasswordHash } from './fields/credentials.ts';
@@ -26,7 +26,7 @@ import type { Settings } from './settings/settings.ts';
 import { finish } from './work.ts';
 import { readYaml } from './yaml.ts';
 
-/** `admin`: may see diagnostics, explanations and metrics. */
+/** An `admin` may see diagnostics, explanations and metrics. */
 export const roles = ['admin'] as const;
 export type Role = (typeof roles)[number];
 
@@ -51,7 +51,7 @@ const examples = {
   roles: '[admin]',
 } as const;
 
-/** One user that cannot be used does not lock the others out. */
+/** Reads all valid users, so that an invalid one does not lock out the others. */
 export function readUsers(document: ConfigDocument): Kept<User> {
   const read = fileSchema.safeParse(document.value);
   if (!read.success)
@@ -69,7 +69,7 @@ function sameUser({ user, source }: FoundUser, first: FoundUser): ConfigurationE
   return {
     source,
     record: `User ${user.name}`,
-    message: 'another user has this name already',
+    message: 'another user already has this name',
     other: first.source,
     remedy: 'Rename one of the two, or remove it.',
   };
@@ -105,39 +105,42 @@ function readUser(value: unknown, path: readonly PropertyKey[], document: Config
 function nameFault(name: string): Fault | undefined {
   if (isUserName(name)) return undefined;
   return {
-    message: 'is empty, or holds a colon, a character beyond ASCII, or a space at its beginning or end',
-    remedy: 'The name is sent to services in a header, which cannot carry it; choose another.',
+    message: 'is empty or contains a colon, a non-ASCII or control character, or a leading or trailing space',
+    remedy: 'Choose another name: it is sent in HTTP headers, which cannot carry this one.',
   };
 }
 
-/** The message never quotes the text: it may be a password. */
+/** The message never quotes the text, which may be a password. */
 function hashFault(hash: string): Fault | undefined {
   if (parsePasswordHash(hash) !== undefined) return undefined;
   return {
-    message: 'is not a usable scrypt hash in PHC form ($scrypt$ln=14,r=8,p=1$salt$hash)',
-    remedy: 'Make one with: frontdesk hash-password',
+    message: 'is not a usable scrypt hash in PHC format ($scrypt$ln=14,r=8,p=1$salt$hash)',
+    remedy: 'Create one with: frontdesk hash-password',
   };
 }
 
-/** The password_hash lines of config/users.yaml. By hash and not by name, so that a real user may be called demo. */
+/** The hashes in config/users.yaml. They identify demo users, because a real user may also be named demo. */
 const publishedHashes: ReadonlySet<string> = new Set([
   '$scrypt$ln=14,r=8,p=1$7Z3v2oSxdriup1g+drgkTg$r2LV2SXPavtSQ4QpOiNJjQQvDbScHxn1abZc8fZZ+4I',
   '$scrypt$ln=14,r=8,p=1$ktZlF6TAGqEfxclWGOdQjg$4044K1BHeU6f4lB2+tSE+GlSagAztuw9vBuZiQ4qcUo',
 ]);
 
-/** The names of those users whose passwords are published. */
+/** Returns the names of users whose passwords are published. */
 export function demoUsersAmong(users: readonly User[]): readonly string[] {
   return users.filter(({ passwordHash }) => publishedHashes.has(passwordHash)).map(({ name }) => name);
 }
 
-/** The names of demo users that a server with these settings must not have; empty on loopback, or when they are allowed. */
+/**
+ * Returns the names of demo users that a server with these settings must not have. Empty on loopback or if they are
+ * allowed.
+ */
 export function exposedDemoUsers(settings: ExposureSettings, users: readonly User[]): readonly string[] {
   return settings.allowDemoUsers || openHost(settings) === undefined ? [] : demoUsersAmong(users);
 }
 
 export type ExposureSettings = Pick<Settings, 'host' | 'allowDemoUsers'> & Partial<Pick<Settings, 'authHost'>>;
 
-/** The setting by which passwords can be tried from beyond loopback: `HOST=0.0.0.0`. */
+/** Returns the setting that lets other machines try passwords, such as `HOST=0.0.0.0`, or undefined. */
 export function openHost({ host, authHost = host }: Omit<ExposureSettings, 'allowDemoUsers'>): string | undefined {
   if (!isLoopback(host)) return `HOST=${host}`;
   return isLoopback(authHost) ? undefined : `AUTH_HOST=${authHost}`;
@@ -152,12 +155,12 @@ interface UserEntry extends NewUser {
   readonly passwordHash: string;
 }
 
-/** In place of the hash, as long as the password has not been asked for. */
-const anyHash = `$scrypt$ln=14,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+/** A placeholder to check the other fields before the password is requested. */
+const placeholderHash = `$scrypt$ln=14,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 
 /**
- * Gives the name of the file. `readHash` is called when nothing else is wrong, so that a password is not typed in vain.
- * Rejects with an Error fit for a terminal, and then the file is as it was.
+ * Adds a user and returns the name of the file. Calls `readHash` only when everything else is valid, so that the user
+ * does not type a password in vain. Rejects with an Error for the terminal and leaves the file unchanged.
  */
 export async function addUserToFile(
   directory: string,
@@ -165,33 +168,36 @@ export async function addUserToFile(
   readHash: () => Promise<string>,
 ): Promise<string> {
   const file = join(directory, 'users.yaml');
-  await textWith(file, { ...user, passwordHash: anyHash });
+  await textWith(file, { ...user, passwordHash: placeholderHash });
   const passwordHash = await readHash();
   await replace(file, await textWith(file, { ...user, passwordHash }));
   return file;
 }
 
-/** The whole file with the user in it, checked as it is when it is read. */
+/** Returns the text of the file with the user added, after checking it like any users.yaml. */
 async function textWith(file: string, user: UserEntry): Promise<string> {
-  const text = withUser(await readOrBegin(file), user);
+  const text = withUser(await readOrCreate(file), user);
   const { results, errors } = readYaml(text, { file, lineOf: (line) => line }, readUsers);
   const found = [...errors, ...results.flatMap((result) => result.errors)];
   if (found.length > 0) throw new Error(`nothing was written:\n${formatErrors(found, resolve('.'))}`);
   return text;
 }
 
-const beginning = '# Who may call. `frontdesk users add NAME` adds a user.\nusers: []\n';
+const newFileText = '# The users who may call the gateway. `frontdesk users add NAME` adds a user.\nusers: []\n';
 
-async function readOrBegin(file: string): Promise<string> {
+async function readOrCreate(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
   } catch (cause) {
-    if (systemCode(cause) === 'ENOENT') return beginning;
+    if (systemCode(cause) === 'ENOENT') return newFileText;
     throw new Error(`cannot read ${file} (${systemCode(cause)})`, { cause });
   }
 }
 
-/** Returns a text that is no list of users as it is, so that the check says what is wrong with it. */
+/**
+ * Adds the user to the text. Returns text without a valid list of users unchanged, so that the check reports its
+ * errors.
+ */
 function withUser(text: string, { name, passwordHash, roles }: UserEntry): string {
   const document = parseDocument(text, { logLevel: 'error' });
   if (document.contents === null) document.set('users', document.createNode([]));
@@ -201,15 +207,14 @@ function withUser(text: string, { name, passwordHash, roles }: UserEntry): strin
   hash.type = 'QUOTE_DOUBLE';
   const entry = document.createNode({ name, password_hash: hash, ...(roles.length > 0 && { roles }) });
   users.add(entry);
-  // `[]` becomes a list of lines.
+  // Turns `[]` into a block list, with one item per line.
   users.flow = users.flow === true && users.items.length > 1;
   return document.toString({ lineWidth: 0 });
 }
 
 /**
- * Replaces the file in one step, since a running frontdesk reads it; for a link, the file that it leads to. It keeps its
- * owner, as that is who may read it: the superuser adds users for a frontdesk that runs as another. A new one belongs to
- * the owner of its folder.
+ * Replaces the file atomically, because a running frontdesk may read it. Follows a symbolic link. The file keeps its
+ * owner, who must be able to read it even if root adds the user. A new file gets the owner of its folder.
  */
 async function replace(link: string, text: string): Promise<void> {
   const file = await realpath(link).catch(() => link);
@@ -219,7 +224,7 @@ async function replace(link: string, text: string): Promise<void> {
     await makeFolders(dirname(file));
     await using written = await open(scratch, 'wx', 0o600);
     await written.writeFile(text);
-    if (before === undefined) await giveToOwnerOf(dirname(file), written);
+    if (before === undefined) await inheritOwner(dirname(file), written);
     else {
       await written.chown(before.uid, before.gid);
       await written.chmod(before.mode & 0o777);
@@ -227,6 +232,6 @@ async function replace(link: string, text: string): Promise<void> {
     await rename(scratch, file);
   } catch (cause) {
     await rm(scratch, { force: true });
-    throw notWritten(file, cause, 'let this user write it, and be its owner if it is there');
+    throw writeError(file, cause, 'give this user permission to write it, and make it the owner if the file exists');
   }
 }

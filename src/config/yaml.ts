@@ -1,4 +1,4 @@
-/** YAML documents as plain values that know their lines, and syntax errors with line and remedy. */
+/** Parses YAML into plain values with line numbers, and reports syntax errors with line and remedy. */
 import {
   Composer,
   type CST,
@@ -20,22 +20,25 @@ import {
 import type { ConfigDocument, ConfigurationError, Fault, Place } from './errors.ts';
 import { quote } from './quote.ts';
 
-/** Aliases are counted with what they multiply, so that a few lines cannot become gigabytes. */
+/**
+ * The library counts aliases of aliases with all items that they expand to, so that a few lines cannot become
+ * gigabytes.
+ */
 const aliasesMax = 100;
 
-/** The library composes recursively, so deeper texts could end the process. */
+/** The library composes nested nodes recursively, so deeper nesting could crash the process. */
 const levelsMax = 64;
 
-/** The library holds some hundred bytes for each character of a document. */
+/** The library needs a few hundred bytes of memory for each character of a document. */
 const documentCharactersMax = 2 * 1024 * 1024;
 
 const keysMax = 1000;
 
-/** Of one text: a reader corrects the first ones first. */
+/** The errors reported for one text. Later ones often follow from the first. */
 const errorsMax = 100;
 
-/** Beyond what the slowest machine needs for records, also while it is busy. */
-const timeMs = ({ length }: string) => 10_000 + length / 100;
+/** More time than a slow and busy machine needs for valid records. */
+const timeLimitMs = ({ length }: string) => 10_000 + length / 100;
 
 interface YamlResult<T> {
   readonly results: readonly T[];
@@ -43,9 +46,10 @@ interface YamlResult<T> {
 }
 
 /**
- * What `read` makes of each document, one at a time, and an error for each that does not parse. Skips empty documents.
- * A text that is too large, or takes too long, has an error with the line where reading ended.
- * The values of `textKeys` are text, also where YAML has numbers and truth values: as they are spelled, `1.10` and not `1.1`.
+ * Calls `read` for each document, one at a time, and returns its results, with an error for each document that does not
+ * parse. Skips empty documents. A text that is too large or takes too long gets an error with the line where reading
+ * stopped. The values of `textKeys` are read as text even if YAML would read numbers or booleans, and keep their
+ * spelling: `1.10`, not `1.1`.
  */
 export function readYaml<T>(
   text: string,
@@ -65,13 +69,13 @@ export function readYaml<T>(
     add(place.lineOf(text.slice(0, largeAt).split('\n').length), tooLarge);
     return { results, errors };
   }
-  const endMs = performance.now() + timeMs(text);
+  const endMs = performance.now() + timeLimitMs(text);
   const tokens = shallowTokens(new Parser(lines.addNewLine).parse(text), report);
   for (const document of new Composer(options).compose(tokens)) {
     if (textKeys.length > 0) keepSpelling(document, textKeys);
     const { value, faults } = plainValue(document, text);
     faults.forEach(report);
-    if (faults.length === 0 && value !== null) results.push(read(placed(document, value, place, lineAt)));
+    if (faults.length === 0 && value !== null) results.push(read(configDocument(document, value, place, lineAt)));
     if (errors.length <= errorsMax && performance.now() < endMs) continue;
     report({ offset: document.range[1], ...(errors.length > errorsMax ? tooManyErrors : tooSlow) });
     break;
@@ -83,13 +87,13 @@ const tooLarge: Fault = {
   message: `this document has more than ${documentCharactersMax / 1024 / 1024} million characters`,
   remedy: 'Split it into several documents or files.',
 };
-const tooSlow: Fault = { message: 'reading this file takes too long, and ends here', remedy: 'Split the file.' };
+const tooSlow: Fault = { message: 'reading this file took too long and stopped here', remedy: 'Split the file.' };
 const tooManyErrors: Fault = {
-  message: `there are more than ${errorsMax} errors, and reading ends here`,
-  remedy: 'Correct the first ones.',
+  message: `there are more than ${errorsMax} errors, so reading stopped here`,
+  remedy: 'Correct the errors above first.',
 };
 
-/** Where a document begins that is too large. Before parsing, which would take its memory. */
+/** Returns the offset of a document that is too large. Runs before the parser, which would need too much memory. */
 function largeDocument(text: string): number | undefined {
   if (text.length <= documentCharactersMax) return undefined;
   let start = 0;
@@ -101,11 +105,11 @@ function largeDocument(text: string): number | undefined {
 }
 
 const options = {
-  // Errors hold everything that matters; the process's own warnings would repeat it.
+  // The library would also emit process warnings, which only repeat the errors.
   logLevel: 'error',
   prettyErrors: false,
   strict: true,
-  // The library compares each key with all before it; `keyFaults` does it in linear time.
+  // The library compares each key with all previous ones. `keyFaults` finds repeated keys in linear time.
   uniqueKeys: false,
 } as const;
 
@@ -113,10 +117,10 @@ interface SyntaxFault extends Fault {
   readonly offset: number;
 }
 
-/** The tokens of a stream, with an empty document in place of one that is nested too deeply. */
+/** Returns the tokens of a stream, with documents that are nested too deeply replaced by empty ones. */
 function* shallowTokens(tokens: Iterable<CST.Token>, report: (fault: SyntaxFault) => void): Generator<CST.Token> {
   for (const token of tokens) {
-    const deep = token.type === 'document' ? tooDeep(token) : undefined;
+    const deep = token.type === 'document' ? findTooDeep(token) : undefined;
     if (deep === undefined) {
       yield token;
       continue;
@@ -124,14 +128,17 @@ function* shallowTokens(tokens: Iterable<CST.Token>, report: (fault: SyntaxFault
     report({
       offset: deep.offset,
       message: `this is nested more than ${levelsMax} levels deep`,
-      remedy: 'Remove brackets or indentation: no record needs so many levels.',
+      remedy: 'Remove brackets or indentation: no record needs that many levels.',
     });
     yield { ...token, value: undefined } as unknown as CST.Token;
   }
 }
 
-/** The first collection below the deepest level that is allowed. Without recursion, which is what it guards against. */
-function tooDeep(document: CST.Document): CST.Token | undefined {
+/**
+ * Returns the first collection below the deepest allowed level. Does not recurse, because the text may be nested
+ * deeply.
+ */
+function findTooDeep(document: CST.Document): CST.Token | undefined {
   let level: Collection[] = [];
   addCollection(level, document.value);
   for (let depth = 1; level.length > 0; depth += 1) {
@@ -166,7 +173,9 @@ function keepSpelling(document: Document, keys: readonly unknown[]): void {
   });
 }
 
-/** `toJS` throws a ReferenceError for aliases that lead nowhere or to too much. */
+/**
+ * Converts a document to a plain value. `toJS` throws a ReferenceError for aliases that are unknown or expand too much.
+ */
 function plainValue(document: Document, text: string): { readonly value?: unknown; readonly faults: SyntaxFault[] } {
   const faults = syntaxFaults(document, text);
   if (faults.length > 0) return { faults };
@@ -175,19 +184,19 @@ function plainValue(document: Document, text: string): { readonly value?: unknow
   } catch (error) {
     if (!(error instanceof ReferenceError)) throw error;
     const offset = document.contents?.range?.[0] ?? 0;
-    const remedy = `Define each anchor before its aliases, and use at most ${aliasesMax} of them; or write the values out.`;
-    return { faults: [{ offset, message: `the aliases cannot be followed: ${error.message}`, remedy }] };
+    const remedy = `Define each anchor before its aliases and use at most ${aliasesMax} aliases, or write the values out.`;
+    return { faults: [{ offset, message: `the aliases cannot be resolved: ${error.message}`, remedy }] };
   }
 }
 
-/** Every repeated key; of other errors the first, because the rest mostly follow from it. */
+/** Returns all repeated keys, but only the first of the other errors, because the rest usually follow from it. */
 function syntaxFaults(document: Document, text: string): SyntaxFault[] {
   const [first] = [...document.errors, ...document.warnings];
   const repeated = keyFaults(document.contents, text);
   return first === undefined ? repeated : [...repeated, faultOf(first)];
 }
 
-/** Without what the library quotes after a colon, which may be a part of a secret. */
+/** Omits the text that the library quotes after a colon, which may be a part of a secret. */
 function faultOf({ pos, code, message }: YAMLError): SyntaxFault {
   return {
     offset: pos[0],
@@ -195,11 +204,11 @@ function faultOf({ pos, code, message }: YAMLError): SyntaxFault {
     remedy:
       code === 'TAB_AS_INDENT'
         ? 'Indent with spaces.'
-        : 'Look at the indentation, quotes and brackets on this line and the one above.',
+        : 'Check the indentation, quotes and brackets on this line and the one above.',
   };
 }
 
-/** Of all maps in the node. Stops when there are too many, as there may be one for each character. */
+/** Returns the faults of all maps in a node. Stops when there are too many, because every character may be one. */
 function keyFaults(root: Node | null, text: string): SyntaxFault[] {
   const faults: SyntaxFault[] = [];
   const nodes: unknown[] = [root];
@@ -215,7 +224,7 @@ function keyFaults(root: Node | null, text: string): SyntaxFault[] {
 function repeatedKeys({ items, range }: YAMLMap, text: string): readonly SyntaxFault[] {
   if (items.length > keysMax) {
     const message = `this map has ${items.length} keys, and at most ${keysMax} are read`;
-    return [{ offset: range?.[0] ?? 0, message, remedy: 'Remove keys: no record needs so many.' }];
+    return [{ offset: range?.[0] ?? 0, message, remedy: 'Remove keys: no record needs that many.' }];
   }
   const keys = new Set<unknown>();
   return items.flatMap(({ key }) => {
@@ -239,17 +248,22 @@ function keyAt(text: string, offset: number): string {
   return found.trim().replace(/^(["'])(.*)\1$/, '$2');
 }
 
-function placed(document: Document, value: unknown, place: Place, lineAt: (offset: number) => number): ConfigDocument {
+function configDocument(
+  document: Document,
+  value: unknown,
+  place: Place,
+  lineAt: (offset: number) => number,
+): ConfigDocument {
   const { contents } = document;
   const { file } = place;
   return {
     value,
     file,
-    lineAt: (path) => lineAt(walk(contents, path).offset),
+    lineAt: (path) => lineAt(findNode(contents, path).offset),
     placeWithin(path, record) {
-      const { node } = walk(contents, path);
+      const { node } = findNode(contents, path);
       const first = lineAt(node?.range?.[0] ?? 0);
-      // Only the lines of a literal block are lines of the file; its text starts below the `|`.
+      // Only the lines of a literal block correspond to lines of the file. Its text starts on the line after the `|`.
       const isLiteral = isScalar(node) && node.type === 'BLOCK_LITERAL';
       return { file, record, lineOf: (line) => (isLiteral ? first + line : first) };
     },
@@ -261,8 +275,8 @@ interface Found {
   readonly offset: number;
 }
 
-/** The node at a path, and the offset to report: that of the key if there is one. */
-function walk(root: unknown, path: readonly PropertyKey[]): Found {
+/** Finds the node at a path, and the offset to report, which is that of its key if there is one. */
+function findNode(root: unknown, path: readonly PropertyKey[]): Found {
   let found = foundAt(root, root, 0);
   for (const key of path) {
     const step = stepInto(found.node, key);

@@ -79,7 +79,7 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
   const policy = {
     directory: configDirectory ?? '',
     settings,
-    refused: (found: Configuration) => checkServiceRoles(setup, found),
+    findUnservable: (found: Configuration) => checkServiceRoles(setup, found),
   };
 
   function* noticesOf({ configuration, notices: ofFiles }: LoadedConfiguration): Work<readonly ConfigurationError[]> {

@@ -179,11 +179,11 @@ describe('frontdesk', () => {
     'config/services/app.yaml': 'apiVersion: gateway/v1\nkind: Mapping\nname: a\nprefix: /\nservice: a:1\n',
   };
   for (const [what, args, expected, files = {}] of [
-    ['a subfolder of the directory', 'check config/services', /^ {4}.* Name the directory above: config\.$/m],
+    ['a subfolder of the directory', 'check config/services', /^ {4}.* Use the parent directory: config\.$/m],
     [
       'a file instead of a directory',
       'check config/services/app.yaml',
-      /is not a directory\n {4}Name a directory\. A conf/,
+      /is not a directory\n {4}Use a directory\. A conf/,
     ],
     [
       'a directory that already contains a configuration',

@@ -1,4 +1,4 @@
-/** Configuration errors: the name that a mistyped one was meant for, and the text that people read. */
+/** Tests configuration errors: suggestions for mistyped names, and the formatted text. */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { configurationFrom, formatErrors } from '#config';
@@ -7,7 +7,7 @@ import { didYouMean, editDistance, suggestion } from '../../src/config/errors.ts
 describe('suggestion', () => {
   const known = ['prefix', 'rewrite', 'service', 'timeout_ms', 'labels', 'label', 'auth_service'];
 
-  it('takes a mistyped name for the nearest that is known, if one is near', () => {
+  it('returns the most similar known name, if one is similar enough', () => {
     const pairs =
       'prefx=prefix perfix=prefix Prefix=prefix rewrites=rewrite timeout=timeout_ms serivce=service labeels=labels';
     for (const [mistyped = '', expected] of pairs.split(' ').map((pair) => pair.split('='))) {
@@ -19,7 +19,7 @@ describe('suggestion', () => {
 });
 
 describe('editDistance', () => {
-  it('counts letters put in, left out, replaced and swapped', () => {
+  it('counts letters that are inserted, deleted, replaced or swapped', () => {
     const distances = ['ports', 'prt', 'part', 'prot', ''].map((word) => editDistance('port', word));
     assert.deepEqual(distances, [1, 1, 1, 1, 4]);
     assert.equal(editDistance('kitten', 'sitting'), 3);
@@ -46,19 +46,19 @@ describe('formatErrors', () => {
   };
   const place = 'config/services/hotel.yaml:14';
 
-  it('gives file, line, record and fault, and the remedy on the line below', () => {
+  it('shows file, line, record and message, with the remedy on the next line', () => {
     const text = `${place}  Mapping hotel: ${error.message}\n    ${error.remedy}`;
     assert.equal(formatErrors([error], '/srv/app'), text);
     assert.equal(formatErrors([], '/srv/app'), '');
   });
 
-  it('names no record when the whole file is at fault, and a second place if there is one', () => {
+  it('omits the record for an error of the whole file, and shows a second location if there is one', () => {
     const other = { file: '/srv/app/config/a.yaml', line: 2 };
     const [first] = formatErrors([{ ...error, record: undefined, other }, error], '/srv/app').split('\n');
     assert.equal(first, `${place}  ${error.message} (config/a.yaml:2)`);
   });
 
-  /** What is printed of records that cannot be used. */
+  /** Returns the formatted errors of invalid records. */
   function printed(given: Parameters<typeof configurationFrom>[0]): string {
     const { errors } = configurationFrom(given);
     assert.ok(errors.length > 0);
@@ -68,7 +68,7 @@ describe('formatErrors', () => {
   const mapping = { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'shop', prefix: '/', service: 'shop' };
   const authService = { apiVersion: 'gateway/v1', kind: 'AuthService', name: 'auth' };
 
-  it('shows no text that should be a service and is none', () => {
+  it('does not quote text that is not a service reference', () => {
     const [first] = printed({ records: [{ ...mapping, service: 'https://shop.test/?v=hunter2' }] }).split('\n');
     assert.equal(first, '<options>:1  Mapping shop: service is not a service reference');
   });
@@ -87,9 +87,9 @@ describe('formatErrors', () => {
     ['a hash', { records: [], users: [{ name: 'ann', password_hash: 'hunter2' }] }],
     ['a descriptor', { records: [], limits: [{ domain: 'd', descriptors: [key, key] }] }],
   ] as const)
-    it(`shows no secret of ${what}`, () => assert.doesNotMatch(printed(given), /hunter2/));
+    it(`shows no secret in ${what}`, () => assert.doesNotMatch(printed(given), /hunter2/));
 
-  it('shows a wrong name of a header, even where the field is named after secrets', () => {
+  it('shows an invalid header name, even in a field about credentials', () => {
     const records = [{ ...authService, auth_service: 'auth', allowed_authorization_headers: ['X User'] }];
     assert.match(printed({ records }), /"X User" is not a header name/);
   });

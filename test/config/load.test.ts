@@ -1,4 +1,4 @@
-/** A configuration directory, or the records of a program: what is read, what may be missing, what is reported of the rest. */
+/** Tests the loading of directories and of records from a program, including missing and invalid files. */
 import assert from 'node:assert/strict';
 import { symlink, truncate, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -27,7 +27,7 @@ describe('loadConfiguration', () => {
     return { configuration, places, report: report === '' ? [] : report.split('\n') };
   }
 
-  it('reads the configuration that comes with frontdesk', async () => {
+  it('loads the configuration that ships with frontdesk', async () => {
     const { configuration, errors } = await loadConfiguration(fileURLToPath(new URL('../../config', import.meta.url)));
     assert.deepEqual(errors, []);
     assert.deepEqual(
@@ -48,7 +48,7 @@ describe('loadConfiguration', () => {
     assert.deepEqual(Object.keys(configuration.demo).join(' '), tables);
   });
 
-  it('reads files in the order of their names, yaml and yml, and nothing else', async () => {
+  it('reads .yaml and .yml files in the order of their names, and ignores other files', async () => {
     const broken = 'broken: [';
     const others = { 'services/.hidden.yaml': broken, 'services/notes.txt': broken, 'services/a.yaml~': broken };
     const both = `${mappingYaml('a')}\n---\n${mappingYaml('z')}`;
@@ -57,7 +57,7 @@ describe('loadConfiguration', () => {
     assert.deepEqual(report, []);
   });
 
-  it('keeps every good record beside a bad one, and every good file beside one that does not parse', async () => {
+  it('keeps all valid records and files when others are invalid', async () => {
     const { places, report } = await load({
       'services/a.yaml': `${mappingYaml('a')}\n---\nkind: Mapping\n---\n${mappingYaml('b')}`,
       'services/c.yaml': 'broken: [',
@@ -68,7 +68,7 @@ describe('loadConfiguration', () => {
     assert.deepEqual([...new Set(files)], ['services/a.yaml', 'services/c.yaml']);
   });
 
-  it('finds clashes between files, and keeps the first', async () => {
+  it('reports conflicts between files, and keeps the first record', async () => {
     const { places, report } = await load({ 'services/a.yaml': mappingYaml('a'), 'services/b.yaml': mappingYaml('a') });
     assert.deepEqual(places, ['a services/a.yaml:1']);
     assert.deepEqual(report, [
@@ -83,7 +83,7 @@ describe('loadConfiguration', () => {
     assert.ok([configuration, configuration.mappings, first, first?.labels].every(Object.isFrozen));
   });
 
-  it('reads the annotations of the given gateway domain alone', async () => {
+  it('reads only the annotations of the given gateway domain', async () => {
     const annotation = `  annotations:\n    edge.example/config: '${mappingYaml('a')}'\n`;
     const files = { 'services/a.yaml': `apiVersion: v1\nkind: Service\nmetadata:\n  name: a\n${annotation}` };
     assert.deepEqual((await load(files, 'edge.example')).places, ['a services/a.yaml:6']);
@@ -91,23 +91,23 @@ describe('loadConfiguration', () => {
   });
 
   for (const [title, files, ...expected] of [
-    ['reads services alone', { 'services/a.yaml': mappingYaml('a') }],
-    ['reads limits alone', { 'ratelimit/a.yaml': 'domain: a' }],
-    ['reads empty files', { 'services/a.yaml': '', 'users.yaml': '# none', 'demo.yaml': '' }],
+    ['accepts a directory with services only', { 'services/a.yaml': mappingYaml('a') }],
+    ['accepts a directory with limits only', { 'ratelimit/a.yaml': 'domain: a' }],
+    ['accepts empty files', { 'services/a.yaml': '', 'users.yaml': '# none', 'demo.yaml': '' }],
     [
-      'reports limits without a domain',
+      'reports a limits file without a domain',
       { 'ratelimit/a.yaml': '# none\n---\n' },
       'ratelimit/a.yaml:1  there is no domain in this file',
     ],
     ['reports a directory without configuration', { 'readme.txt': '' }, ':1  there is no configuration here'],
     [
-      'reports folders and files with nearly the right name',
+      'reports folders and files with mistyped names',
       { 'service/a.yaml': '', 'user.yaml': '', 'services/a.yaml': '' },
       'service:1  "service" is not read, did you mean "services"?',
       'user.yaml:1  "user.yaml" is not read, did you mean "users.yaml"?',
     ],
     [
-      'reports a folder in place of a file, and a file in place of a folder',
+      'reports a folder that should be a file, and a file that should be a folder',
       { 'users.yaml/a': '', services: '' },
       'services:1  the directory cannot be read: it is not a directory',
       'users.yaml:1  the file cannot be read: it is a directory',
@@ -121,19 +121,19 @@ describe('loadConfiguration', () => {
       );
     });
 
-  it('gives notice of YAML beside the parts, which is not read', async () => {
+  it('gives notice of other YAML and JSON files, which are not read', async () => {
     const parts = { 'demo.yaml': '', 'services/a.json': '{}', 'services/notes.txt': '' };
     const directory = await writeFiles({ 'extra.yaml': '', 'README.md': '', 'recipes/a.yaml': '', ...parts });
     const { errors, notices } = await loadConfiguration(directory);
     assert.deepEqual(errors, []);
     assert.equal(
       formatErrors(notices, directory),
-      'extra.yaml:1  "extra.yaml" is not read\n    Move it to services/ for records or to ratelimit/ for limits, or elsewhere.\n' +
-        'services/a.json:1  "a.json" is not read\n    Rename it to a.yaml: JSON is YAML too.',
+      'extra.yaml:1  "extra.yaml" is not read\n    Move it to services/ if it contains records, to ratelimit/ if it contains limits, or out of the directory.\n' +
+        'services/a.json:1  "a.json" is not read\n    Rename it to a.yaml: JSON is valid YAML.',
     );
   });
 
-  it('reports a file that is too large, without reading it', async () => {
+  it('reports a file that is too large without reading it', async () => {
     const directory = await writeFiles({ 'services/large.yaml': '', 'services/a.yaml': mappingYaml('a') });
     await truncate(join(directory, 'services/large.yaml'), 2 ** 40);
     const { configuration, errors } = await loadConfiguration(directory);
@@ -142,21 +142,21 @@ describe('loadConfiguration', () => {
     assert.equal(formatErrors(errors, directory).split('\n')[0], expected);
   });
 
-  it('says what to do about a link to nothing, a link to itself, a folder and a device', async () => {
+  it('gives a remedy for a broken link, a link to itself, a folder and a device', async () => {
     const directory = await writeFiles({ 'services/folder.yaml/a': '' });
     await symlink('nothing', join(directory, 'services/gone.yaml'));
     await symlink('loop.yaml', join(directory, 'services/loop.yaml'));
     await symlink('/dev/zero', join(directory, 'services/zero.yaml'));
     const { errors } = await loadConfiguration(directory);
     const link = 'Correct the link, or remove it.';
-    const file = 'Put a file in its place, or move it out of the directory.';
+    const file = 'Replace it with a file, or move it out of the directory.';
     assert.deepEqual(
       errors.map(({ source, message, remedy }) => [basename(source.file), message.replace(/.*: /, ''), remedy]),
       [
         ['folder.yaml', 'it is a directory', file],
         ['gone.yaml', 'it does not exist', link],
-        ['loop.yaml', 'it is a link that leads to itself', link],
-        ['zero.yaml', 'it is no regular file', file],
+        ['loop.yaml', 'it is a link to itself', link],
+        ['zero.yaml', 'it is not a regular file', file],
       ],
     );
   });
@@ -165,7 +165,7 @@ describe('loadConfiguration', () => {
     ['Latin-1', Buffer.from(`# first\n${mappingYaml('a')} # caf\xe9`, 'latin1'), 2],
     ['UTF-16', Buffer.from(`\uFEFF${mappingYaml('a')}`, 'utf16le'), 1],
   ] as const)
-    it(`refuses a file in ${encoding}, and reads those beside it`, async () => {
+    it(`rejects a file in ${encoding}, and reads the others`, async () => {
       const directory = await writeFiles({ 'services/b.yaml': mappingYaml('b') });
       await writeFile(join(directory, 'services/a.yaml'), bytes);
       const { configuration, errors } = await loadConfiguration(directory);
@@ -173,16 +173,16 @@ describe('loadConfiguration', () => {
         configuration.mappings.map(({ name }) => name),
         ['b'],
       );
-      const expected = `services/a.yaml:${line}  this is not text in UTF-8\n    Save it in UTF-8.`;
+      const expected = `services/a.yaml:${line}  this is not valid UTF-8\n    Save the file as UTF-8.`;
       assert.equal(formatErrors(errors, directory), expected);
     });
 
-  it('reports a directory that does not exist, and what to do', async () => {
+  it('reports a directory that does not exist, with a remedy', async () => {
     const { configuration, errors } = await loadConfiguration('/nowhere/at/all');
     assert.deepEqual(configuration, empty);
     assert.equal(
       formatErrors(errors, '/nowhere'),
-      'at/all:1  the directory cannot be read: it does not exist\n    Write a first one with frontdesk init, or set CONFIG_DIR to where it is.',
+      'at/all:1  the directory cannot be read: it does not exist\n    Create one with frontdesk init, or set CONFIG_DIR to its location.',
     );
   });
 });
@@ -190,11 +190,11 @@ describe('loadConfiguration', () => {
 describe('configurationFrom', () => {
   const none = { records: [], limits: undefined, users: undefined, demo: undefined };
   for (const given of [{ records: [] }, none])
-    it(`reads lists that are empty or left out: ${Object.keys(given)}`, () => {
+    it(`accepts lists that are empty or missing: ${Object.keys(given)}`, () => {
       assert.deepEqual(configurationFrom(given), { configuration: empty, errors: [], notices: [] });
     });
 
-  it('keeps demo data as it is, and refuses all of it when a cell is not a scalar', () => {
+  it('returns demo data unchanged, and rejects all of it if a cell is not a scalar', () => {
     const demo = { hotels: [{ id: 'a', stars: 4, open: true, note: null }], cars: [] };
     assert.deepEqual(configurationFrom({ records: [], demo }).configuration.demo, demo);
     const { configuration, errors } = configurationFrom({ records: [], demo: { ...demo, cars: [{ id: {} }] } });
@@ -202,9 +202,9 @@ describe('configurationFrom', () => {
     assert.equal(errors[0]?.message, 'cars[0].id must be a string, a number, true, false or null');
   });
 
-  /** A program without types may pass anything. */
-  const refuse = (title: string, given: unknown, message: string, remedy: RegExp) =>
-    it(`refuses ${title}`, () => {
+  /** Checks a configuration of the wrong shape, which a program without types may pass. */
+  const rejects = (title: string, given: unknown, message: string, remedy: RegExp) =>
+    it(`rejects ${title}`, () => {
       const { configuration, errors } = configurationFrom(given as ConfigurationRecords);
       assert.deepEqual(
         errors.map((error) => [error.source, error.record, error.message]),
@@ -215,16 +215,21 @@ describe('configurationFrom', () => {
     });
 
   const example = /^For example: \{ records: \[/;
-  refuse('nothing', null, 'the configuration must be a map, not nothing', example);
-  refuse('the list alone', [], 'the configuration must be a map, not a list', example);
-  refuse('a map without records', {}, 'records is missing', /^For example: records: \[/);
-  refuse('a mistyped name', { record: [] }, 'unknown key "record", did you mean "records"?', /^Write "records"/);
-  refuse('another list', { records: [], route: [] }, 'unknown key "route"', /keys are records, limits, users, demo/);
-  refuse('one record', { records: {} }, 'records must be a list, not a map', /^For example: records: \[/);
-  refuse('one domain', { records: [], limits: {} }, 'limits must be a list, not a map', /limits: \[/);
-  refuse('one user', { records: [], users: {} }, 'users must be a list, not a map', /users: \[/);
+  rejects('null', null, 'the configuration must be a map, not nothing', example);
+  rejects('a bare list', [], 'the configuration must be a map, not a list', example);
+  rejects('a map without records', {}, 'records is missing', /^For example: records: \[/);
+  rejects('a mistyped key', { record: [] }, 'unknown key "record", did you mean "records"?', /^Write "records"/);
+  rejects('an unknown key', { records: [], route: [] }, 'unknown key "route"', /keys are records, limits, users, demo/);
+  rejects(
+    'records that are not a list',
+    { records: {} },
+    'records must be a list, not a map',
+    /^For example: records: \[/,
+  );
+  rejects('limits that are not a list', { records: [], limits: {} }, 'limits must be a list, not a map', /limits: \[/);
+  rejects('users that are not a list', { records: [], users: {} }, 'users must be a list, not a map', /users: \[/);
 
-  it('counts the records from 1 in messages', () => {
+  it('numbers the records from 1 in messages', () => {
     const { errors } = configurationFrom({ records: [mapping('a'), { ...mapping('b'), prefix: 'b' }] });
     assert.equal(
       formatErrors(errors, '/'),
@@ -232,7 +237,7 @@ describe('configurationFrom', () => {
     );
   });
 
-  it('does not change or freeze what it is given', () => {
+  it('does not change or freeze its input', () => {
     const record = { ...mapping('a'), labels: { gateway: [{ user: [{ 'x-user': { header: 'X-User' } }] }] } };
     const before = structuredClone(record);
     configurationFrom({ records: [record], demo: { hotels: [{ id: 1 }] } });

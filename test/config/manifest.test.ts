@@ -1,4 +1,4 @@
-/** Service manifests and bare records in one directory: what is read from where. */
+/** Tests the extraction of records from Service manifests. */
 import assert from 'node:assert/strict';
 import { configurationFrom } from '#config';
 import { unfoldManifest } from '../../src/config/manifest.ts';
@@ -34,14 +34,14 @@ function check(title: string, annotation: string, expected: readonly (readonly [
 
 describe('a Service manifest', () => {
   check(
-    'gives each record of a literal block its line of the file',
+    'gives each record in a literal block its line in the file',
     '    gateway.local/config: |\n      ---\n      a: 1\n\n      ---\n      # two\n      b: 2\n',
     [
       [{ a: 1 }, 11],
       [{ b: 2 }, 15],
     ],
   );
-  check('counts blank lines at the head of a literal block', '    gateway.local/config: |+\n\n\n      a: 1\n', [
+  check('counts blank lines at the start of a literal block', '    gateway.local/config: |+\n\n\n      a: 1\n', [
     [{ a: 1 }, 12],
   ]);
   check('gives the line of the key for a folded block', '    gateway.local/config: >\n\n      {a: 1,\n      b: 2}\n', [
@@ -51,23 +51,23 @@ describe('a Service manifest', () => {
     [{ a: 1 }, 9],
     [{ b: 2 }, 9],
   ]);
-  check('may have no annotation', '', []);
-  check('may have an empty annotation', '    gateway.local/config: ""\n', []);
-  check('may have annotations of others', '    other.example/config: |\n      a: 1\n', []);
+  check('can have no annotation', '', []);
+  check('can have an empty annotation', '    gateway.local/config: ""\n', []);
+  check('can have other annotations', '    other.example/config: |\n      a: 1\n', []);
 
-  it('is read by the key of the gateway domain that is set', () => {
+  it('is read from the annotation of the configured gateway domain', () => {
     const text = manifest('    edge.example/config: |\n      a: 1\n');
     assert.deepEqual(unfold(text).records, []);
     assert.equal(unfold(text, 'edge.example').records.length, 1);
   });
 
-  it('may be without metadata.annotations, and beside bare records in the same file', () => {
+  it('can have no metadata.annotations, and can share a file with bare records', () => {
     const bare = 'apiVersion: v1\nkind: Service\nmetadata:\n  name: hotel\n---\nb: 2\n';
     const { records, errors } = unfold(bare);
     assert.deepEqual([records.map((record) => [record.value, record.lineAt([])]), errors], [[[{ b: 2 }, 6]], []]);
   });
 
-  it('is read from options as well', () => {
+  it('can be passed in options', () => {
     const mapping = {
       apiVersion: 'gateway/v1',
       kind: 'Mapping',

@@ -1,4 +1,4 @@
-/** Which modules a configuration asks for, and what is odd about it in the process that runs it. */
+/** Tests which modules a configuration starts, and the notices about a valid configuration. */
 import assert from 'node:assert/strict';
 import { chooseModules, configurationFrom, finish, type ModuleName, processNotices } from '#config';
 import { annRecord, authRecord, limitRecord, mappingRecord } from '../support/desks.ts';
@@ -13,19 +13,19 @@ function read(records: readonly object[], more: object = {}) {
 
 describe('chooseModules', () => {
   for (const [what, records, expected] of [
-    ['the gateway alone for services elsewhere', [mappingRecord('app', '/', 'http://hotel')], ['gateway']],
-    ['auth and limiter that records name', guarded, ['gateway', 'auth', 'ratelimit']],
-    ['services that mappings name', [mappingRecord('h', '/h', 'hotel')], ['gateway', 'hotel']],
-    ['nothing for a port', [mappingRecord('h', '/h', 'hotel:80')], ['gateway']],
-    ['nothing for an address in the settings', [mappingRecord('c', '/c', 'car')], ['gateway']],
-    ['nothing for a redirect', [mappingRecord('h', '/h', 'hotel', { host_redirect: true })], ['gateway']],
+    ['only the gateway for remote services', [mappingRecord('app', '/', 'http://hotel')], ['gateway']],
+    ['the auth service and limiter that records name', guarded, ['gateway', 'auth', 'ratelimit']],
+    ['the services that mappings name', [mappingRecord('h', '/h', 'hotel')], ['gateway', 'hotel']],
+    ['no module for a name with a port', [mappingRecord('h', '/h', 'hotel:80')], ['gateway']],
+    ['no module whose address is in the settings', [mappingRecord('c', '/c', 'car')], ['gateway']],
+    ['no module for a redirect', [mappingRecord('h', '/h', 'hotel', { host_redirect: true })], ['gateway']],
     ['no limiter for a mapping', [mappingRecord('r', '/r', 'ratelimit')], ['gateway']],
   ] as const)
-    it(`gives ${what}`, () => {
+    it(`chooses ${what}`, () => {
       assert.deepEqual(chooseModules({}, read(records), { car: '127.0.0.1:9' }), expected);
     });
 
-  it('gives all for the demo, and what `only` names in any case', () => {
+  it('chooses all modules for the demo, and always only those in `only`', () => {
     assert.equal(chooseModules({ demo: true }, read([]), {}).length, 6);
     assert.deepEqual(chooseModules({ only: ['auth'], demo: true }, read(guarded), {}), ['auth']);
   });
@@ -42,36 +42,36 @@ describe('processNotices', () => {
   }
 
   function check(what: string, found: () => readonly string[], ...expected: readonly RegExp[]): void {
-    it(`${expected.length === 0 ? 'says nothing' : 'speaks'} of ${what}`, () => {
+    it(`returns ${expected.length === 0 ? 'nothing' : 'a notice'} for ${what}`, () => {
       const notices = found();
       assert.equal(notices.length, expected.length, notices.join('\n'));
       for (const [index, pattern] of expected.entries()) assert.match(notices[index] ?? '', pattern);
     });
   }
 
-  check('a configuration that runs whole', () => noticesOf(guarded, all));
+  check('a configuration whose modules all run here', () => noticesOf(guarded, all));
   check(
     'an auth service without users',
     () => noticesOf(guarded, all, false, { users: [] }),
-    /^config\/users\.yaml:1 \| {2}\| the auth service of this process has no users.*frontdesk users add NAME$/,
+    /^config\/users\.yaml:1 \| {2}\| the auth service in this process has no users.*frontdesk users add NAME$/,
   );
   check(
-    'labels that no service counts, once',
+    'labels without a rate-limit service, only once',
     () => {
       const labels = { gateway: [{ by_address: ['remote_address'] }] };
       const labelled = (name: string) => mappingRecord(name, `/${name}`, 'http://a', { labels });
       return noticesOf([labelled('a'), labelled('b'), mappingRecord('c', '/c', 'http://a')], ['gateway']);
     },
-    /Mapping a \| labels are not counted, since there is no RateLimitService \| Write a RateLimitService/,
+    /Mapping a \| labels have no effect because there is no RateLimitService \| Add a RateLimitService/,
   );
-  check('missing users where auth is elsewhere', () =>
+  check('missing users when the auth service runs elsewhere', () =>
     noticesOf([mappingRecord('a', '/', 'http://a')], ['gateway'], true, { users: [] }),
   );
   check(
-    'an auth and a rate-limit service that do not run here',
+    'an auth service and a rate-limit service that do not run here',
     () => noticesOf(guarded, ['gateway'], true),
-    /^<options>:2 \| AuthService auth \| "auth" does not run in this process, so http:\/\/auth is asked .*SERVICE_ADDRESSES=auth=/,
-    /RateLimitService limits \| "ratelimit" does not run .* grpc:\/\/ratelimit is asked/,
+    /^<options>:2 \| AuthService auth \| "auth" does not run in this process, so http:\/\/auth is called .*SERVICE_ADDRESSES=auth=/,
+    /RateLimitService limits \| "ratelimit" does not run .* grpc:\/\/ratelimit is called/,
   );
   const labelled = (labels: object) => [
     mappingRecord('own', '/own', 'http://127.0.0.1:1', { labels }),
@@ -84,7 +84,7 @@ describe('processNotices', () => {
   const inner = { key: 'a', descriptors: [{ key: 'b', value: 'x*', ...minute }] };
   check('limits that labels reach', () => unreachable({ d: [{ g: [header('a'), header('b')] }] }, inner));
   check(
-    'limits that labels reach when a header is missing, and those beyond them',
+    'a limit that no labels reach, next to those that are reached when a header is missing',
     () =>
       unreachable({ d: [{ g: [header('a', { omit_if_not_present: true }), header('b')] }] }, inner, {
         key: 'b',
@@ -94,7 +94,7 @@ describe('processNotices', () => {
     /domain d \| no Mapping has labels that reach b › a \| Compare/,
   );
   check(
-    'a mistyped key, in the limits and in the labels',
+    'a mistyped key, for both the limits and the labels',
     () => unreachable({ d: [{ g: [header('user')] }] }, { key: 'usr', ...minute }),
     /Mapping own \| no limit of the domain "d" has the key "user", did you mean "usr"\?/,
     /domain d \| no Mapping has labels that reach usr/,
@@ -105,15 +105,15 @@ describe('processNotices', () => {
     /no Mapping has labels that reach generic_key \|/,
   );
   check(
-    'a host with a port, which the label of a host never has',
+    'a limit for a host with a port, which labels never contain',
     () => unreachable({ d: [{ g: [header(':authority')] }] }, { key: ':authority', value: 'a.example:81', ...minute }),
     /no Mapping has labels that reach :authority \|/,
   );
-  check('a host, in the spelling that its label has', () =>
+  check('a limit for a host in the spelling of the label', () =>
     unreachable({ d: [{ g: [header(':authority')] }] }, { key: ':authority', value: 'a.example', ...minute }),
   );
   check(
-    'a domain that the gateway does not ask for',
+    'a domain that the gateway does not use',
     () =>
       noticesOf(labelled({ dd: [{ g: [header('a')] }] }), ['gateway', 'ratelimit'], true, {
         limits: [{ domain: 'e', descriptors: [inner] }],
@@ -125,7 +125,7 @@ describe('processNotices', () => {
     noticesOf(labelled({}), ['ratelimit'], true, { limits: [{ domain: 'e', descriptors: [inner] }] }),
   );
   check('a module whose address is known', () => noticesOf([mappingRecord('c', '/c', 'car')], ['gateway']));
-  check('them in a process without the gateway', () => noticesOf(guarded, ['auth'], true));
+  check('services that do not run here, in a process without the gateway', () => noticesOf(guarded, ['auth'], true));
   check(
     'a gateway without mappings',
     () => noticesOf([], ['gateway']),
@@ -133,12 +133,12 @@ describe('processNotices', () => {
   );
   const own = [mappingRecord('shop', '/shop', 'api'), mappingRecord('more', '/more', 'api')];
   check(
-    "a service that has the name of one of the demo's, once",
+    'a service with the name of a demo service, only once',
     () => noticesOf(own, ['gateway', 'api']),
     /Mapping shop \| "api" is a service of the demo.*http:\/\/api .*--demo/,
   );
-  check('it where the demo was asked for', () => noticesOf(own, ['gateway', 'api'], true));
-  check('it where the configuration has demo data', () =>
+  check('a demo service when modules were selected by an option', () => noticesOf(own, ['gateway', 'api'], true));
+  check('a demo service when the configuration has demo data', () =>
     noticesOf(own, ['gateway', 'api'], false, { demo: { accounts: [] } }),
   );
 });

@@ -1,4 +1,4 @@
-/** What goes into force of a configuration that is broken in part. */
+/** Tests what a reload puts into force when a part of the configuration is broken. */
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import {
@@ -18,26 +18,28 @@ const directory = '/etc/frontdesk';
 const settings = { host: '127.0.0.1', allowDemoUsers: false };
 const nothing = configurationFrom({ records: [] }).configuration;
 
-/** A source in a file of `services/`. */
+/** Returns a source in a file of `services/`. */
 const inFile = (name: string) => ({ file: `${directory}/services/${name}`, line: 1 });
 
 function mapping(name: string, file: string, fields: Partial<Mapping> = {}): Mapping {
   return mappingOf({ name, prefix: `/${name}`, source: inFile(file), ...fields });
 }
 
-/** An error in a file or folder of the directory; without a record it is one of the whole file. */
+/** Returns an error in a file or folder of the directory. Without a record it concerns the whole file. */
 function errorAt(path: string, record?: string): ConfigurationError {
   const file = path === '' ? directory : `${directory}/${path}`;
   return { source: { file, line: 1 }, record, message: 'is broken', remedy: 'Mend it.' };
 }
 
-function refusing(errors: readonly ConfigurationError[]) {
+function returning(errors: readonly ConfigurationError[]) {
   return mapInParts(errors, (error) => error);
 }
 
 function keep(now: Partial<Configuration>, before: Partial<Configuration>, errors: readonly ConfigurationError[]) {
   const loaded = { configuration: { ...nothing, ...now }, errors, notices: [] };
-  return finish(keepLastGood(loaded, { ...nothing, ...before }, { directory, settings, refused: () => refusing([]) }));
+  return finish(
+    keepLastGood(loaded, { ...nothing, ...before }, { directory, settings, findUnservable: () => returning([]) }),
+  );
 }
 
 const namesOf = ({ configuration }: { readonly configuration: Configuration }) =>
@@ -55,22 +57,22 @@ describe('keepLastGood', () => {
   const check = (title: string, ...[now, errors, expected]: Case) =>
     it(title, () => assert.deepEqual(namesOf(keep({ mappings: now }, before, errors)), expected));
 
-  check('takes what is good, and drops what is gone', [newA], [], ['a/new']);
-  check('keeps a broken record as it was', [b], [errorAt(x, 'Mapping a')], ['a', 'b']);
-  check('keeps it when it is in another file now', [b], [errorAt(z, 'Mapping a')], ['a', 'b']);
-  check('leaves out a broken record that is new', [], [errorAt(z, 'Mapping new')], []);
-  check('keeps what may be the broken record under another name', [b], [errorAt(x, 'Mapping new')], ['a', 'b']);
-  check('drops what is gone beside a broken record of a known name', [b], [errorAt(x, 'Mapping b')], ['b']);
-  check('takes the good record of a name over the broken one', [newA], [errorAt(x, 'Mapping a')], ['a/new']);
+  check('takes valid records and drops deleted ones', [newA], [], ['a/new']);
+  check('keeps the previous version of a broken record', [b], [errorAt(x, 'Mapping a')], ['a', 'b']);
+  check('keeps it even if the record moved to another file', [b], [errorAt(z, 'Mapping a')], ['a', 'b']);
+  check('drops a new broken record', [], [errorAt(z, 'Mapping new')], []);
+  check('keeps a record that may be the broken one under another name', [b], [errorAt(x, 'Mapping new')], ['a', 'b']);
+  check('drops a deleted record if the broken one in its file has a known name', [b], [errorAt(x, 'Mapping b')], ['b']);
+  check('prefers the valid record of a name to a broken one', [newA], [errorAt(x, 'Mapping a')], ['a/new']);
   check('keeps all records of a broken file', [c], [errorAt(x)], ['a', 'b', 'c']);
   check('keeps all records of a broken manifest', [c], [errorAt(x, 'Service hotel')], ['a', 'b', 'c']);
   check('keeps all records of a folder that cannot be read', [], [errorAt('services')], ['a', 'b', 'c']);
   check('keeps all records of a directory that cannot be read', [], [errorAt('')], ['a', 'b', 'c']);
-  check('keeps none for a file of nearly the same name', [c], [errorAt('services/x.yml')], ['c']);
+  check('does not keep records because of a file with a similar name', [c], [errorAt('services/x.yml')], ['c']);
 
   const block = (name: string) => ({ ...mapping(name, 'x.yaml'), isGuard: true });
 
-  it('keeps what may be the broken record under another name for as long as its file has an error', () => {
+  it('keeps a record that may have been renamed for as long as its file has an error', () => {
     const reload = (inForce: Partial<Configuration>, ...errors: ConfigurationError[]) => {
       const blocked = errors.map(({ record = '' }) => block(record.replace('Mapping ', '')));
       return keep({ mappings: [b], blocked }, inForce, errors).configuration;
@@ -85,7 +87,7 @@ describe('keepLastGood', () => {
     assert.deepEqual(namesIn(reload(second, errorAt(y, 'Mapping new'))), ['b', 'new']);
   });
 
-  it('blocks the requests of a record that stays broken once, however often it is read', () => {
+  it('blocks the requests of a broken record only once after several reloads', () => {
     const at = (line: number) => ({ blocked: [{ ...block('old'), source: { ...a.source, line } }] });
     const once = keep(at(2), at(1), [errorAt(x, 'Mapping old')]).configuration;
     assert.deepEqual(once.blocked, at(2).blocked);
@@ -97,20 +99,20 @@ describe('keepLastGood', () => {
     );
   });
 
-  it('drops what is gone beside a record that was broken before', () => {
+  it('drops a deleted record if the broken one in its file was broken before', () => {
     const blocked = [block('old')];
     const good = keep({ mappings: [b], blocked }, { mappings: [a, b], blocked }, [errorAt(x, 'Mapping old')]);
     assert.deepEqual(namesOf(good), ['b']);
   });
 
-  it('gives a path that a good record has taken to that one, and reports the clash', () => {
+  it('routes a path to a new valid record instead of the broken one, and reports the conflict', () => {
     const good = keep({ mappings: [mapping('new', 'y.yaml', { prefix: '/a' })] }, before, [errorAt(x, 'Mapping a')]);
     assert.deepEqual(namesOf(good), ['new']);
     assert.deepEqual(new Set(good.errors.map(({ record }) => record)), new Set(['Mapping a']));
     assert.equal(good.errors.length, 2);
   });
 
-  it('keeps AuthServices and RateLimitServices that are gone while a broken record may be one of them', () => {
+  it('keeps deleted AuthServices and RateLimitServices while a broken record may be one of them', () => {
     const guards = {
       authServices: [authRecordOf({ source: a.source })],
       rateLimitServices: [limitRecordOf({ source: a.source })],
@@ -126,7 +128,7 @@ describe('keepLastGood', () => {
     assert.deepEqual(count(), [0, 0]);
   });
 
-  it('keeps a broken Version as it was, and drops one that is gone in spite of a broken AuthService', () => {
+  it('keeps the previous version of a broken Version, and drops a deleted one despite a broken AuthService', () => {
     const unset = { deprecatedAtMs: 0, endsAtMs: undefined, successor: undefined, info: undefined };
     const version: Version = { kind: 'Version', name: 'v1', prefix: '/v1', source: a.source, ...unset };
     const count = (...errors: ConfigurationError[]) =>
@@ -137,7 +139,7 @@ describe('keepLastGood', () => {
     assert.equal(count(), 0);
   });
 
-  it('replaces all limits or none, independent of the records', () => {
+  it('replaces all limits or none, independently of the records', () => {
     const limits = (domain: string) => ({ limits: [{ domain, descriptors: [], source: a.source }] });
     const domain = (...errors: ConfigurationError[]) =>
       keep(limits('new'), limits('old'), errors).configuration.limits[0]?.domain;
@@ -149,7 +151,7 @@ describe('keepLastGood', () => {
 
   const user = (name: string) => ({ name, passwordHash: 'x', roles: [] });
 
-  it('keeps a user whose line is broken, and no other who is gone', () => {
+  it('keeps a broken user and drops deleted ones', () => {
     const names = (...errors: ConfigurationError[]) =>
       keep({ users: [user('new')] }, { users: [user('ann'), user('bob')] }, errors).configuration.users.map(
         ({ name }) => name,
@@ -160,21 +162,21 @@ describe('keepLastGood', () => {
     assert.deepEqual(names(errorAt('users.yaml', 'User')), ['new']);
   });
 
-  it('leaves out records that this process cannot serve, and keeps those in force in their place', () => {
+  it('drops records that this process cannot serve, and keeps their previous versions', () => {
     const configuration = { ...nothing, mappings: [{ ...newA, source: a.source }, b], authServices: [authRecordOf()] };
-    const refused = ({ mappings }: Configuration) => {
+    const findUnservable = ({ mappings }: Configuration) => {
       const isNew = mappings.some(({ rewrite }) => rewrite === '/new');
-      return refusing(isNew ? [errorAt(x, 'Mapping a'), errorAt(x, 'AuthService auth')] : []);
+      return returning(isNew ? [errorAt(x, 'Mapping a'), errorAt(x, 'AuthService auth')] : []);
     };
-    const policy = { directory, settings, refused };
+    const policy = { directory, settings, findUnservable };
     const good = finish(keepLastGood({ configuration, errors: [], notices: [] }, { ...nothing, ...before }, policy));
     assert.deepEqual([namesOf(good), good.configuration.authServices, good.errors.length], [['a', 'b'], [], 2]);
   });
 
-  it('keeps the users in force where the new ones are demo users and the network could reach them', async () => {
+  it('keeps the users in force if the new ones are demo users and the server is open to the network', async () => {
     const shipped = await loadConfiguration(fileURLToPath(new URL('../../config', import.meta.url)));
     const users = (host: string) => {
-      const policy = { directory, settings: { host, allowDemoUsers: false }, refused: () => refusing([]) };
+      const policy = { directory, settings: { host, allowDemoUsers: false }, findUnservable: () => returning([]) };
       const good = finish(keepLastGood(shipped, { ...nothing, users: [user('ann')] }, policy));
       return [good.configuration.users.map(({ name }) => name), good.errors.map(({ source }) => source.file)];
     };

@@ -1,4 +1,4 @@
-/** Notices of guarded mappings whose path, in another spelling, reaches an open mapping to the same service. */
+/** Tests the notices about guarded mappings whose path, in another spelling, reaches an open mapping. */
 import assert from 'node:assert/strict';
 import { configurationFrom } from '#config';
 import { mappingRecord } from '../support/desks.ts';
@@ -21,19 +21,19 @@ describe('a guarded mapping', () => {
     ],
   ];
   for (const [what, records] of noticed)
-    it(`is named when another spelling reaches it, unless paths are strict: ${what}`, () => {
+    it(`gets a notice unless paths are strict: ${what}`, () => {
       const [notice = '', ...others] = noticesOf(records);
       assert.match(
         notice,
-        /^Mapping guarded its path in another spelling, such as "\/\S+" or "\/\S+;x", reaches Mapping open/,
+        /^Mapping guarded another spelling of its path, such as "\/\S+" or "\/\S+;x", reaches Mapping open/,
       );
       assert.deepEqual([others, noticesOf(records, true)], [[], []]);
     });
 
-  it('is named when an open one has its prefix in another case, with strict paths too', () => {
+  it('gets a notice when an open one has its prefix in another case, even with strict paths', () => {
     for (const strictPaths of [false, true])
       assert.deepEqual(noticesOf([guarded('/admin'), open('/Admin')], strictPaths), [
-        'Mapping guarded "/Admin" is the same path to a service that ignores case, and Mapping open opens it',
+        'Mapping guarded a service that ignores case treats "/Admin" as the same path, and Mapping open requires no credentials',
       ]);
   });
 
@@ -46,28 +46,31 @@ describe('a guarded mapping', () => {
     ['a path beside an open pattern', '/ADMIN', guarded('/admin'), open('/.*', pattern)],
     ['a path beside an open pattern of lower case', '/admin;x', guarded('/admin'), open('/[a-z;]*', pattern)],
   ] as const)
-    it(`is named when another spelling reaches it, unless paths are strict: ${what}`, () => {
+    it(`gets a notice unless paths are strict: ${what}`, () => {
       assert.deepEqual(noticesOf(records), [
-        `Mapping guarded its path in another spelling, such as "${spelling}", reaches Mapping open, which asks for no credentials`,
+        `Mapping guarded another spelling of its path, such as "${spelling}", reaches Mapping open, which requires no credentials`,
       ]);
       assert.deepEqual(noticesOf(records, true), []);
     });
 
   const quiet: readonly (readonly [string, readonly object[]])[] = [
-    ['the open one leads to another service', [guarded('/admin'), open('/', { service: 'other' })]],
+    ['the open one has another service', [guarded('/admin'), open('/', { service: 'other' })]],
     ['the open one has other conditions', [guarded('/admin'), open('/', { host: 'a.example' })]],
     ['the open one is exact', [guarded('/admin/x'), open('/admin', { prefix_exact: true })]],
     ['the open one is below it', [guarded('/'), open('/public')]],
-    ['its pattern takes any case', [guarded('(?i)/admin(/.*)?', pattern), open('/')]],
+    ['its pattern ignores case', [guarded('(?i)/admin(/.*)?', pattern), open('/')]],
     ['its pattern has no letters', [guarded('/[a-z]+/admin', pattern), open('/')]],
     ['its pattern has alternatives', [guarded('/a|/[b]', pattern), open('/')]],
-    ['the open one is a pattern of this spelling alone', [guarded('/admin'), open('/admin', pattern)]],
-    ['the open one leads elsewhere by a pattern', [guarded('/admin'), open('/.*', { ...pattern, service: 'other' })]],
+    ['the open one is a pattern that matches only this spelling', [guarded('/admin'), open('/admin', pattern)]],
+    [
+      'the open one is a pattern and has another service',
+      [guarded('/admin'), open('/.*', { ...pattern, service: 'other' })],
+    ],
     ['both are patterns', [guarded('/admin', pattern), open('/.*', pattern)]],
     ['both are open', [guarded('/admin', { bypass_auth: true }), open('/')]],
   ];
   for (const [what, records] of quiet)
-    it(`is not named when ${what}`, () => {
+    it(`gets no notice when ${what}`, () => {
       assert.deepEqual(noticesOf(records), []);
     });
 });

@@ -1,4 +1,4 @@
-/** Users and their password hashes, and the published users of the demo; the golden files have the wording of each refusal. */
+/** Tests users, their password hashes and the demo users. The golden files cover the wording of the errors. */
 import assert from 'node:assert/strict';
 import { scryptSync } from 'node:crypto';
 import { chmod, chown, readFile, stat } from 'node:fs/promises';
@@ -12,8 +12,8 @@ import {
   encodeUnpadded,
   exposedDemoUsers,
   loadConfiguration,
-  notWritten,
   type User,
+  writeError,
 } from '#config';
 import { anyCharacter } from '../support/any-character.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
@@ -25,18 +25,18 @@ const phc = `$scrypt$ln=14,r=8,p=1$${salt}$${hash}`;
 describe('users', () => {
   const writeFiles = temporaryFiles();
 
-  it('are read by name and hash', () => {
+  it('are read with name and hash', () => {
     const { configuration, errors } = configurationFrom({ records: [], users: [{ name: 'Zoe', password_hash: phc }] });
     assert.deepEqual([configuration.users, errors], [[{ name: 'Zoe', passwordHash: phc, roles: [] }], []]);
   });
 
-  it('are not added where no directory can be made', async function () {
+  it('are not added when the directory cannot be created', async function () {
     if (process.platform !== 'linux') this.skip();
     const added = addUserToFile('/proc/nowhere/deep', { name: 'ann', roles: [] }, async () => phc);
     await assert.rejects(added, /^Error: cannot write \/proc\/nowhere\/deep\/users.yaml \(ENOENT\)/);
   });
 
-  it('are added to a file that keeps its mode and its owner, who reads it, whoever adds them', async function () {
+  it('are added to a file that keeps its mode and owner, whoever adds them', async function () {
     if (process.getuid?.() !== 0) return this.skip();
     const directory = await writeFiles({ 'users.yaml': 'users: []\n' });
     const file = join(directory, 'users.yaml');
@@ -63,15 +63,15 @@ describe('users', () => {
   });
 
   for (const [what, code, expected] of [
-    ['the disk is full', 'ENOSPC', /\(ENOSPC\): make room on its disk$/],
-    ['the file system is read-only', 'EROFS', /\(EROFS\): its file system is read-only: mount it for writing, or /],
+    ['the disk is full', 'ENOSPC', /\(ENOSPC\): free some space on its disk$/],
+    ['the file system is read-only', 'EROFS', /\(EROFS\): its file system is read-only: remount it as writable, or /],
   ] as const)
-    it(`are not added where ${what}, which the message says`, async () => {
+    it(`are not added when ${what}, and the message gives the remedy`, async () => {
       const cause = Object.assign(new Error(what), { code });
-      assert.match(notWritten('users.yaml', cause, 'let this user write it').message, expected);
+      assert.match(writeError('users.yaml', cause, 'let this user write it').message, expected);
     });
 
-  it('that cannot be used do not lock the others out', () => {
+  it('that are invalid do not lock out the others', () => {
     const users = [{ name: 'a', password_hash: phc }, { name: 'b' }, 'c', { name: 'a', password_hash: phc }];
     const { configuration, errors } = configurationFrom({ records: [], users });
     assert.deepEqual(configuration.users, [{ name: 'a', passwordHash: phc, roles: [] }]);
@@ -80,7 +80,7 @@ describe('users', () => {
       [
         [2, 'User b', 'password_hash is missing'],
         [3, 'User', 'the document must be a map, not a string'],
-        [4, 'User a', 'another user has this name already'],
+        [4, 'User a', 'another user already has this name'],
       ],
     );
   });
@@ -88,7 +88,7 @@ describe('users', () => {
   const errorsOf = (user: object) => configurationFrom({ records: [], users: [{ name: 'a', ...user }] }).errors;
   const withCosts = (costs: string) => `$scrypt$${costs}$${salt}$${hash}`;
 
-  it('may have hashes of every cost that a password check can afford', () => {
+  it('can have hashes of any cost within the bounds', () => {
     for (const password_hash of [phc, withCosts('ln=20,r=8,p=16')]) assert.deepEqual(errorsOf({ password_hash }), []);
   });
 
@@ -100,18 +100,18 @@ describe('users', () => {
     'hunter2',
   ];
   for (const password_hash of [...costs.map(withCosts), ...others, 12345])
-    it(`cannot have the hash ${password_hash}, which no message repeats`, () => {
+    it(`cannot have the hash ${password_hash}, which the message does not quote`, () => {
       const [error] = errorsOf({ password_hash });
       assert.match(error?.message ?? '', /^password_hash /);
       assert.doesNotMatch(error?.message ?? '', /hunter2|12345/);
     });
 
-  it('cannot have a name that HTTP Basic or the header for services cannot carry', () => {
+  it('cannot have a name that HTTP Basic or the identity header cannot carry', () => {
     for (const name of ['', 'a:b', 'a\nb', 'a\0', '\u0085', 'j\u00fcrgen', ' ann', 'ann '])
       assert.equal(errorsOf({ name, password_hash: phc }).length, 1, JSON.stringify(name));
   });
 
-  it('are the same for the check of the files and for the auth service', () => {
+  it('are accepted by the auth service exactly if the configuration check accepts them', () => {
     const base64 = fc.uint8Array({ maxLength: 70 }).map(encodeUnpadded);
     const cost = fc.tuple(fc.nat(22), fc.nat(34), fc.nat(18)).map(([ln, r, p]) => `ln=${ln},r=${r},p=${p}`);
     const hashes = fc.tuple(cost, base64, base64).map(([costs, ...parts]) => `$scrypt$${costs}$${parts.join('$')}`);
@@ -134,7 +134,7 @@ describe('the demo users', () => {
     ({ users } = (await loadConfiguration(fileURLToPath(new URL('../../config', import.meta.url)))).configuration);
   });
 
-  it('have their names as passwords', () => {
+  it('use their names as passwords', () => {
     assert.deepEqual(
       users.map(({ name }) => name),
       ['demo', 'guest'],
@@ -146,16 +146,16 @@ describe('the demo users', () => {
     }
   });
 
-  it('are refused where the network could reach them, unless they are allowed', () => {
-    const refusedOn = (host: string, allowDemoUsers = false) => exposedDemoUsers({ host, allowDemoUsers }, users);
-    for (const host of ['127.0.0.1', 'localhost']) assert.deepEqual(refusedOn(host), []);
-    for (const host of ['0.0.0.0', '::', 'travel.example']) assert.deepEqual(refusedOn(host), ['demo', 'guest']);
-    assert.deepEqual(refusedOn('0.0.0.0', true), []);
+  it('are rejected on a server that is open to the network, unless they are allowed', () => {
+    const exposedOn = (host: string, allowDemoUsers = false) => exposedDemoUsers({ host, allowDemoUsers }, users);
+    for (const host of ['127.0.0.1', 'localhost']) assert.deepEqual(exposedOn(host), []);
+    for (const host of ['0.0.0.0', '::', 'travel.example']) assert.deepEqual(exposedOn(host), ['demo', 'guest']);
+    assert.deepEqual(exposedOn('0.0.0.0', true), []);
     const auth = { host: '127.0.0.1', authHost: '0.0.0.0', allowDemoUsers: false };
     assert.deepEqual(exposedDemoUsers(auth, users), ['demo', 'guest']);
   });
 
-  it('are known by their hashes, so that a real user may be named demo', () => {
+  it('are identified by their hashes, so that a real user can be named demo', () => {
     const own = [{ name: 'demo', passwordHash: '$scrypt$ln=14,r=8,p=1$AAAA$BBBB', roles: [] }];
     assert.deepEqual(exposedDemoUsers({ host: '0.0.0.0', allowDemoUsers: false }, own), []);
   });

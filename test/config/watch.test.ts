@@ -1,4 +1,4 @@
-/** A configuration directory that changes: what is reported of it, and what is not. */
+/** Tests which changes of a configuration directory are reported. */
 import assert from 'node:assert/strict';
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,11 +12,11 @@ describe('watchConfiguration', () => {
   const writeFiles = temporaryFiles();
   let watch: ConfigurationWatch | undefined;
   let reports: LoadedConfiguration[];
-  let heard: () => void;
+  let onReport: () => void;
 
   beforeEach(() => {
     reports = [];
-    heard = () => {};
+    onReport = () => {};
   });
 
   afterEach(() => watch?.close());
@@ -25,7 +25,7 @@ describe('watchConfiguration', () => {
   const other = limits(2).replace('domain: d', 'domain: e');
   const two = ({ configuration }: LoadedConfiguration) => configuration.limits.length === 2;
 
-  /** A directory whose one file, `a`, allows one request. */
+  /** Creates a directory with a single file, `a`, that allows one request. */
   const oneFile = () => writeFiles({ [a]: limits(1) });
 
   async function start(directory: string, initial?: LoadedConfiguration, threadFromBytes = 1e9): Promise<void> {
@@ -37,7 +37,7 @@ describe('watchConfiguration', () => {
       onError: (error) => assert.fail(String(error)),
       onChange(loaded) {
         reports.push(loaded);
-        heard();
+        onReport();
       },
     });
   }
@@ -48,13 +48,13 @@ describe('watchConfiguration', () => {
     return directory;
   }
 
-  /** Until the last report is as wanted; what is written in parts may be reported in parts. */
+  /** Waits until the last report meets the condition. Files that are written in parts may be reported in parts. */
   async function reported(wanted: (loaded: LoadedConfiguration) => boolean): Promise<LoadedConfiguration> {
     for (;;) {
       const last = reports.at(-1);
       if (last !== undefined && wanted(last)) return last;
       await new Promise<void>((resolve) => {
-        heard = resolve;
+        onReport = resolve;
       });
     }
   }
@@ -62,7 +62,7 @@ describe('watchConfiguration', () => {
   const says = (requests: number) => (loaded: LoadedConfiguration) =>
     loaded.errors.length === 0 && JSON.stringify(loaded).includes(`"requestsPerUnit":${requests},`);
 
-  it('reports a file that comes, one that is renamed over another, and one that goes', async () => {
+  it('reports a file that is created, renamed over another, or deleted', async () => {
     const directory = await writeFiles({ 'ratelimit/a.yaml': limits(1), 'new.txt': limits(3) });
     await start(directory);
     await writeFile(join(directory, b), other);
@@ -73,7 +73,7 @@ describe('watchConfiguration', () => {
     await reported(({ configuration }) => configuration.limits.length === 1);
   });
 
-  it('reports a folder that was not there before', async () => {
+  it('reports a new folder', async () => {
     const directory = await writeFiles({ 'services/none.yaml': '' });
     await start(directory);
     await mkdir(join(directory, 'ratelimit'));
@@ -81,19 +81,19 @@ describe('watchConfiguration', () => {
     await reported(says(2));
   });
 
-  it('reports changes in a folder that has gone and come again', async () => {
+  it('reports changes in a folder that was deleted and created again', async () => {
     const directory = await startWithOneFile();
     await rm(join(directory, 'ratelimit'), { recursive: true });
     await reported(({ errors }) => errors.length > 0);
     await mkdir(join(directory, 'ratelimit'));
-    // The first of them may be found by the reading that the folder itself brings.
+    // The first change may be found by the reading that the new folder triggers.
     for (const requests of [2, 3, 4, 5, 6, 7, 8, 9]) {
       await writeFile(join(directory, a), limits(requests));
       await reported(says(requests));
     }
   });
 
-  it('reports a ConfigMap that is replaced, in which only a link changes, every time', async () => {
+  it('reports every update of a ConfigMap, which only replaces a link', async () => {
     const directory = await writeFiles({
       'ratelimit/..1/a.yaml': limits(1),
       'ratelimit/..2/a.yaml': limits(2),
@@ -111,7 +111,7 @@ describe('watchConfiguration', () => {
     }
   });
 
-  it('reports what changed before it began to watch', async () => {
+  it('reports changes from before it started to watch', async () => {
     const directory = await oneFile();
     const initial = await loadConfiguration(directory);
     await writeFile(join(directory, a), limits(2));
@@ -119,7 +119,7 @@ describe('watchConfiguration', () => {
     assert.equal(reports.length, 1);
   });
 
-  it('does not report a file that is written again as it was', async () => {
+  it('does not report a file that is written again without changes', async () => {
     const directory = await startWithOneFile();
     await writeFile(join(directory, a), limits(1));
     await writeFile(join(directory, b), other);
@@ -128,10 +128,10 @@ describe('watchConfiguration', () => {
   });
 
   for (const [where, threadFromBytes] of [
-    ['here', 1e9],
+    ['on the event loop', 1e9],
     ['in a thread', 0],
   ] as const)
-    it(`reads only the files that have changed, ${where}: the others keep their objects`, async () => {
+    it(`reads only changed files, and keeps the objects of the others, ${where}`, async () => {
       const directory = await oneFile();
       const initial = await loadConfiguration(directory);
       await start(directory, initial, threadFromBytes);
@@ -141,7 +141,7 @@ describe('watchConfiguration', () => {
       assert.ok(Object.isFrozen(configuration.limits[1]?.descriptors[0]));
     });
 
-  it('receives a large file and many small ones from a thread whole and in order', async () => {
+  it('receives a large file and many small ones from a thread completely and in order', async () => {
     const directory = await writeFiles({});
     await start(directory, undefined, 0);
     const record = (name: string) =>
@@ -160,14 +160,14 @@ describe('watchConfiguration', () => {
     assert.ok(configuration.mappings.every((mapping) => Object.isFrozen(mapping.headers)));
   });
 
-  it('reads at once when it is asked to, without an event', async () => {
+  it('reads immediately on reload(), without an event', async () => {
     const directory = await startWithOneFile();
     await writeFile(join(directory, a), limits(2));
     await watch?.reload();
     assert.ok(reports.some(says(2)));
   });
 
-  it('ends a reading in a thread when it is closed', async () => {
+  it('stops a reading in a thread when it is closed', async () => {
     const directory = await oneFile();
     await start(directory, undefined, 0);
     await writeFile(join(directory, a), limits(2));
@@ -177,7 +177,7 @@ describe('watchConfiguration', () => {
     assert.deepEqual(reports, []);
   });
 
-  it('reports nothing once it is closed, and may be closed again', async () => {
+  it('reports nothing after it is closed, and can be closed again', async () => {
     const directory = await startWithOneFile();
     await watch?.close();
     await writeFile(join(directory, a), limits(2));

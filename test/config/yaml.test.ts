@@ -1,4 +1,4 @@
-/** YAML streams: every document that parses, and the line of each of its parts. */
+/** Tests the parsing of YAML streams: values, line numbers, limits and errors. */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { stringify } from 'yaml';
@@ -10,7 +10,7 @@ const read = (text: string) => readYaml(text, place, (document) => document);
 const numbered = (count: number, line: (index: number) => string) =>
   Array.from({ length: count }, (_, index) => line(index)).join('');
 
-/** Nine lists of nine: 387 million items. */
+/** Nine nested lists of nine aliases each, which expand to 387 million items. */
 const aliasBomb = () =>
   numbered(9, (index) => {
     const items = Array.from({ length: 9 }, () => (index === 0 ? 'x' : `*a${index - 1}`));
@@ -20,27 +20,27 @@ const aliasBomb = () =>
 describe('readYaml', () => {
   for (const [title, text, expected, faults] of [
     ['skips empty documents and comments', '# nothing\n---\n---\na: 1\n---\n# nothing\n', [{ a: 1 }], 0],
-    ['reads an empty text', '', [], 0],
-    ['keeps the documents around one that does not parse', 'a: 1\n---\nb: [1\n---\nc: 3\n', [{ a: 1 }, { c: 3 }], 1],
-    ['follows a few aliases', 'a: &x [1]\nb: *x\n', [{ a: [1], b: [1] }], 0],
-    ['names every key that appears twice, and refuses the document', 'a: 1\nb: 1\n"a": 2\nb: 3\n', [], 2],
+    ['accepts an empty text', '', [], 0],
+    ['reads the documents around one that does not parse', 'a: 1\n---\nb: [1\n---\nc: 3\n', [{ a: 1 }, { c: 3 }], 1],
+    ['resolves aliases', 'a: &x [1]\nb: *x\n', [{ a: [1], b: [1] }], 0],
+    ['reports every key that appears twice, and rejects the document', 'a: 1\nb: 1\n"a": 2\nb: 3\n', [], 2],
   ] as const)
     it(title, () => {
       const { results, errors } = read(text);
       assert.deepEqual([results.map(({ value }) => value), errors.length], [expected, faults]);
     });
 
-  it('reads Windows line ends and a byte order mark', () => {
+  it('accepts Windows line endings and a byte order mark', () => {
     const [document] = read('\uFEFFa: 1\r\nb: 2\r\n').results;
     assert.deepEqual(document?.value, { a: 1, b: 2 });
     assert.equal(document?.lineAt(['b']), 2);
   });
 
-  it('refuses tags that it does not know', () => {
+  it('rejects unknown tags', () => {
     assert.match(read('a: !secret x\n').errors[0]?.message ?? '', /Unresolved tag$/);
   });
 
-  it('refuses a document of too many levels with its line, and reads the one after it', () => {
+  it('rejects a document that is nested too deeply, with its line, and reads the next one', () => {
     const deep = (levels: number) => `${'['.repeat(levels)}1${']'.repeat(levels)}`;
     assert.equal(read(deep(64)).errors.length, 0);
     const block = deep(65).replaceAll('[', '- ').replaceAll(']', '');
@@ -54,7 +54,7 @@ describe('readYaml', () => {
   const bombs: readonly (readonly [string, string, number, RegExp])[] = [
     ['a thousand brackets', '['.repeat(1000), 1, /nested more than 64 levels/],
     ['four hundred question marks', '? '.repeat(400), 1, /nested more than 64 levels/],
-    ['aliases of aliases', aliasBomb(), 1, /aliases cannot be followed: Excessive alias count/],
+    ['aliases of aliases', aliasBomb(), 1, /aliases cannot be resolved: Excessive alias count/],
     [
       'a map of many keys',
       `a:\n${numbered(5000, (index) => `  k${index}: 1\n`)}`,
@@ -65,20 +65,20 @@ describe('readYaml', () => {
     ['a large document', `a: 1\n---\nb:\n${'- x\n'.repeat(600_000)}`, 2, /more than 2 million characters/],
   ];
   for (const [what, text, line, message] of bombs)
-    it(`refuses ${what} with its line`, () => {
+    it(`rejects ${what} with its line`, () => {
       const { errors } = read(text);
       assert.match(errors[0]?.message ?? '', message);
       assert.equal(errors[0]?.source.line, line);
       assert.ok(errors.length <= 103, `${errors.length} errors`);
     });
 
-  it('ends where a text has too many errors, and says so', () => {
+  it('stops and reports it when a text has too many errors', () => {
     const { errors } = read('a: [\n---\n'.repeat(1000));
     assert.ok(errors.length < 110, `${errors.length} errors`);
     assert.match(errors.at(-1)?.message ?? '', /more than 100 errors/);
   });
 
-  it('finds the line of each part, and for what is not there that of the deepest part that is', () => {
+  it('finds the line of each part, or of the deepest existing part on the path', () => {
     const text = '# head\na:\n  b:\n    - c: 1\n      d: 2\n    -\n      e: 3\nf: &x\n  g: 1\nh: *x\n';
     const lineAt = (path: string) => {
       const keys = path.split(' ').flatMap((key) => (key === '' ? [] : /\d/.test(key) ? Number(key) : key));
@@ -88,7 +88,7 @@ describe('readYaml', () => {
     assert.deepEqual(paths.map(lineAt), [2, 2, 3, 5, 7, 7, 2, 10]);
   });
 
-  it('shows no part of a text that is not YAML, which may be a secret', () => {
+  it('does not quote text that is not valid YAML, because it may contain a secret', () => {
     for (const text of ['a: |- s3cr3t', 'a: >s3cr3t\n x', 'a: [1]\n ] s3cr3t', 'a: !s3cr3t x']) {
       const { errors } = read(text);
       assert.ok(errors.length > 0, text);
@@ -96,12 +96,12 @@ describe('readYaml', () => {
     }
   });
 
-  it('never throws, whatever the text', () => {
+  it('never throws for any text', () => {
     const unit = fc.constantFrom(...'a: \n-[{}"\'|>&*!#?%\t', '<<: ');
     void fc.assert(fc.property(fc.string({ unit, maxLength: 40 }), (text) => void read(text)));
   });
 
-  it('reads what a YAML writer writes', () => {
+  it('reads back what a YAML library writes', () => {
     const value = fc.oneof(fc.string(), fc.integer(), fc.boolean());
     const map = fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), value, { noNullPrototype: true });
     void fc.assert(

@@ -4,8 +4,8 @@ import {
   type ConfigurationError,
   didYouMean,
   errorsOf,
-  nameOf,
   type PlacedFault,
+  typeName,
   valueAt,
 } from '../errors.ts';
 import { docsOf, type FieldDocs, type FieldTable } from '../fields/field.ts';
@@ -71,7 +71,7 @@ export type RecordResult =
 /** Reads one record. Each of its faults becomes a separate error with its own line. */
 export function readRecord(document: ConfigDocument): RecordResult {
   const { value } = document;
-  if (nameOf(value) !== 'a map') return refused(document, [notARecord(value)]);
+  if (typeName(value) !== 'a map') return refused(document, [notARecord(value)]);
   const name = valueAt(value, ['kind']);
   const kind = kindOf(name);
   if (kind === undefined) return refused(document, [unknownKind(name)]);
@@ -102,7 +102,7 @@ function refused(document: ConfigDocument, faults: readonly PlacedFault[]): Reco
 function notARecord(value: unknown): PlacedFault {
   return {
     path: [],
-    message: `this is ${nameOf(value)}, not a record`,
+    message: `this is ${typeName(value)}, not a record`,
     remedy: 'A record is a map with apiVersion, kind and name. Separate records with ---.',
   };
 }
@@ -113,6 +113,6 @@ function unknownKind(kind: unknown): PlacedFault {
   const message =
     typeof kind === 'string'
       ? `kind ${quote(kind)} is not supported${didYouMean(kind, kindNames)}`
-      : `kind must be a string, not ${nameOf(kind)}`;
+      : `kind must be a string, not ${typeName(kind)}`;
   return { path: ['kind'], message, remedy };
 }

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
-import { editDistance, nameOf, suggestion, systemCode } from '../errors.ts';
+import { editDistance, suggestion, systemCode, typeName } from '../errors.ts';
 import { quote, withoutSecrets } from '../quote.ts';
 import type { Setting } from './kinds.ts';
 import { type SettingName, settingTable, variableOf, variables } from './table.ts';
@@ -25,7 +25,10 @@ export type SettingsResult =
   | { readonly ok: true; readonly settings: Settings }
   | { readonly ok: false; readonly message: string };
 
-/** Reads environment variables. An empty one counts as unset; one with nearly the name of a setting is refused; others are ignored. */
+/**
+ * Reads environment variables. An empty one counts as unset; one with nearly the name of a setting is refused; others
+ * are ignored.
+ */
 export function parseSettings(env: Readonly<Record<string, string | undefined>>): SettingsResult {
   const values = new Map<string, unknown>();
   for (const [name, { fromText }] of Object.entries(settingTable)) {
@@ -36,7 +39,10 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
   return validate(values, show, nearMisses(env));
 }
 
-/** Takes the same settings as typed values. Refuses every key that is not a setting; `others` may have been meant by one. */
+/**
+ * Takes the same settings as typed values. Refuses every key that is not a setting; `others` may have been meant by
+ * one.
+ */
 export function settingsFrom(options: SettingOptions, others: readonly string[] = []): SettingsResult {
   const values = new Map<string, unknown>(Object.entries(options).filter(([, value]) => value !== undefined));
   const unknown = [...values.keys()]
@@ -136,7 +142,7 @@ function textOf(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value);
   } catch {
-    return nameOf(value);
+    return typeName(value);
   }
 }
 

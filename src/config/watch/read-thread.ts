@@ -1,4 +1,4 @@
-/** Entry of the thread that reads a large configuration directory: posts back the files that have changed, part by part. */
+/** The entry point of the thread that reads a large directory. It posts the changed files back in parts. */
 import { once } from 'node:events';
 import { parentPort, workerData } from 'node:worker_threads';
 import { readFiles } from '../load.ts';
@@ -9,7 +9,7 @@ if (parentPort !== null) {
   const { directory, known, ...options }: ReadRequest = workerData;
   for (const part of splitReading(await readFiles(directory, options, known))) {
     parentPort.postMessage(part);
-    // Parts that wait in the port would all be received in one turn.
+    // Waits for the receiver, which would otherwise handle all queued parts in one turn of the event loop.
     if (!part.isLast) await once(parentPort, 'message');
   }
 }

@@ -1,4 +1,4 @@
-/** What a thread has read, in parts that the event loop receives quickly: a message is copied in one go. */
+/** Splits the result of a reading into messages that the event loop can receive without being blocked for long. */
 import type { Reading } from '../load.ts';
 import type { FilePart } from '../model.ts';
 
@@ -6,10 +6,13 @@ export interface ReadingPart extends Reading {
   readonly isLast: boolean;
 }
 
-/** Records in a message. */
+/** The maximum number of records in a message. */
 const recordsMax = 500;
 
-/** The records of a large file are in several parts. The first part has all the rest. */
+/**
+ * Splits a reading into parts. Spreads the records of a large file over several parts. The first part has everything
+ * else.
+ */
 export function* splitReading({ changed, ...rest }: Reading): Generator<ReadingPart> {
   let waiting: FilePart[] = [];
   let count = 0;
@@ -37,7 +40,7 @@ function splitFile({ records, ...rest }: FilePart): readonly FilePart[] {
   return pieces;
 }
 
-/** Gets the parts in order, and gives the whole with the last one. */
+/** Returns a function that takes the parts in order and returns the whole reading with the last one. */
 export function createJoin(): (part: ReadingPart) => Reading | undefined {
   const changed = new Map<string, FilePart>();
   let head: Reading | undefined;

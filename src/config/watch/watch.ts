@@ -1,4 +1,4 @@
-/** Watches a configuration directory, reads the files that have changed, and reports what the directory says then. */
+/** Watches a configuration directory, reads changed files, and reports the new configuration. */
 import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { FSWatcher } from 'chokidar';
@@ -10,44 +10,44 @@ import { createJoin, type ReadingPart } from './reading-parts.ts';
 
 export interface WatchOptions extends LoadOptions {
   readonly directory: string;
-  /** What is known already: only a directory that differs from it is reported. */
+  /** The known configuration. Only a configuration that differs from it is reported. */
   readonly initial: LoadedConfiguration;
   /**
-   * Gets what the directory says now, errors included; the caller decides what to keep of it. `startedAtMs` is when its
-   * reading began, on the clock of `performance.now`. The next reading waits for it.
+   * Receives the new configuration, including its errors. The caller decides what to keep. `startedAtMs` is the time of
+   * `performance.now()` when the reading started. The next reading waits until this has settled.
    */
   readonly onChange: (loaded: LoadedConfiguration, startedAtMs: number) => void | Promise<void>;
-  /** For failures of the watching itself, such as too many watched files. */
+  /** Receives errors of the watching itself, such as too many watched files. */
   readonly onError: (error: unknown) => void;
-  /** How long nothing must change before the directory is read: files are written in parts. @default 100 */
+  /** How long to wait after the last change before reading, because files may be written in parts. @default 100 */
   readonly quietMs?: number;
-  /** From this many bytes of files on, the directory is read in a thread, off the event loop. @default 32 KiB */
+  /** The total file size from which the directory is read in a thread, off the event loop. @default 32 KiB */
   readonly threadFromBytes?: number;
 }
 
 export interface ConfigurationWatch {
-  /** Reads the directory now. Resolves when it has been read, and reported if it has changed. */
+  /** Reads the directory immediately. Resolves when it has been read, and reported if it has changed. */
   readonly reload: () => Promise<void>;
-  /** Reports nothing more. May be called again. */
+  /** Stops watching and reporting. Can be called more than once. */
   readonly close: () => Promise<void>;
 }
 
 /**
- * Resolves when every further change will be seen; a change between `initial` and then is reported as well. Kubernetes
- * replaces a ConfigMap by pointing a symbolic link (`..data`) elsewhere, which only the directory's own events show.
+ * Resolves when all further changes will be detected. Changes since `initial` was loaded are reported too. Kubernetes
+ * updates a ConfigMap by replacing a symbolic link (`..data`), for which only the directory emits events.
  */
 export async function watchConfiguration(options: WatchOptions): Promise<ConfigurationWatch> {
   const { directory, onError } = options;
   const reader = createReader(options);
-  // Loaded late: a process that watches nothing does not need it.
+  // Loaded on demand, because a process that does not watch a directory does not need it.
   const { watch } = await import('chokidar');
-  // The folders one by one and no deeper: the directory may be one with much else in it.
+  // Watches each folder without its subfolders, because the directory may contain many other files.
   const paths = [directory, join(directory, 'services'), join(directory, 'ratelimit')];
-  // Not persistent: it must not keep a process alive that has nothing else to do.
+  // Not persistent, so that the watcher does not keep the process alive.
   const watcher = watch(paths, { depth: 0, ignoreInitial: true, persistent: false });
-  // The raw events as well: of two changes in quick succession the others may omit the second.
+  // Listens to raw events too, because the others may omit the second of two changes in quick succession.
   watcher.on('raw', reader.touch).on('all', reader.touch).on('error', onError);
-  // When a folder goes and comes back, chokidar reports that and then no change in it, unless it is added again.
+  // When a folder is deleted and created again, chokidar does not report changes in it unless it is added again.
   watcher.on('addDir', (path) => void (paths.includes(path) && watcher.unwatch(path).add(path)));
   await ready(watcher);
   await reader.read(readHere);
@@ -60,7 +60,7 @@ export async function watchConfiguration(options: WatchOptions): Promise<Configu
   });
 }
 
-/** Resolves also when watching fails: that is reported, and must not prevent the start. */
+/** Resolves even if watching fails. The error is reported but must not prevent the start. */
 function ready(watcher: FSWatcher): Promise<void> {
   return new Promise((resolve) => {
     watcher.once('ready', resolve).once('error', () => resolve());
@@ -68,28 +68,28 @@ function ready(watcher: FSWatcher): Promise<void> {
 }
 
 const quietMsDefault = 100;
-/** Files that are written without a pause are read all the same after this many quiet times. */
-const quietTimesMax = 10;
-/** Less is read faster than a thread starts, which takes some 200 ms and 50 MB. */
+/** The directory is read after this many quiet periods even if changes do not pause. */
+const quietPeriodsMax = 10;
+/** Smaller directories are read faster than a thread starts, which takes about 200 ms and 50 MB. */
 const threadFromBytesDefault = 32_768;
 
 export interface ReadRequest extends LoadOptions {
   readonly directory: string;
-  /** Digests by file. */
+  /** The known digests by file. */
   readonly known: ReadonlyMap<string, string>;
 }
 
-/** Undefined when the watch was closed meanwhile. */
+/** Resolves to undefined if the watch was closed in the meantime. */
 type Read = (request: ReadRequest, closing: AbortSignal) => Promise<Reading | undefined>;
 
 interface Reader {
-  /** Something has changed. */
+  /** Schedules a reading because something has changed. */
   readonly touch: () => void;
   readonly read: (start?: Read) => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
-/** One reading at a time, so that an older one never overtakes a newer. */
+/** Runs one reading at a time, so that an older one never overtakes a newer one. */
 function createReader(options: WatchOptions): Reader {
   const { directory, gatewayDomain, onChange, onError, quietMs = quietMsDefault } = options;
   const { threadFromBytes = threadFromBytesDefault } = options;
@@ -127,7 +127,7 @@ function createReader(options: WatchOptions): Reader {
       if (closing.signal.aborted) return;
       const nowMs = performance.now();
       firstTouchMs ??= nowMs;
-      if (timer !== undefined && nowMs - firstTouchMs > quietTimesMax * quietMs) return;
+      if (timer !== undefined && nowMs - firstTouchMs > quietPeriodsMax * quietMs) return;
       clearTimeout(timer);
       timer = setTimeout(read, quietMs);
     },
@@ -139,7 +139,7 @@ function createReader(options: WatchOptions): Reader {
   };
 }
 
-/** Files with the same bytes say the same, so only the directory's own errors and notices can differ besides. */
+/** Compares digests, errors and notices. Files with the same bytes have the same contents. */
 function isSame(a: LoadedConfiguration, b: LoadedConfiguration): boolean {
   const keyOf = ({ files = [], errors, notices }: LoadedConfiguration) =>
     JSON.stringify([files.map(({ file, digest }) => [file, digest]), errors, notices]);
@@ -155,7 +155,7 @@ async function readHere({ directory, known, ...options }: ReadRequest, closing: 
   return closing.aborted ? undefined : reading;
 }
 
-/** The thread lives for one reading. */
+/** Starts a thread for a single reading. */
 async function readInThread(request: ReadRequest, closing: AbortSignal): Promise<Reading | undefined> {
   const worker = new Worker(new URL(`./read-thread${extname(import.meta.url)}`, import.meta.url), {
     workerData: request,
@@ -175,7 +175,7 @@ async function readInThread(request: ReadRequest, closing: AbortSignal): Promise
       worker.once('exit', () =>
         closing.aborted
           ? resolve(undefined)
-          : reject(new Error('the thread that reads the configuration gave no result')),
+          : reject(new Error('the thread that reads the configuration exited without a result')),
       );
     });
   } finally {

@@ -102,7 +102,7 @@ describe('a domain of limits', () => {
     assert.equal(configuration.limits.length, 1);
     assert.deepEqual(found, [
       '2 domain b: descriptors[0].key is missing',
-      '3 domain a: another domain has this name already',
+      '3 domain a: another domain already has this name',
       '4 undefined: the document must be a map, not a string',
     ]);
   });

@@ -1,4 +1,4 @@
-/** The certificate and key for HTTPS: both, neither, or a message that names the setting and the file. */
+/** Tests the loading of the certificate and key for HTTPS, and its error messages. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { loadTls } from '#config';
@@ -26,18 +26,18 @@ describe('loadTls', () => {
     assert.deepEqual(await loadTls({ tlsCert: file, tlsKey: join(directory, 'key.pem') }), { cert, key });
   });
 
-  it('returns nothing when neither is set, and names both settings when they cannot be used', async () => {
+  it('returns undefined when neither is set, and names both settings when the pair is invalid', async () => {
     assert.equal(await loadTls({ tlsCert: undefined, tlsKey: undefined }), undefined);
     const message = /^Error: TLS_CERT and TLS_KEY cannot be used \(.*\): name a certificate chain/;
     await assert.rejects(loadTls({ tlsCert, tlsKey }), message);
   });
 
-  it('names the setting of two that are exchanged', async () => {
+  it('names the setting when certificate and key are swapped', async () => {
     const message = /^Error: TLS_CERT=.*key\.pem has no CERTIFICATE: name the file that has one$/;
     await assert.rejects(loadTls({ tlsCert: tlsKey, tlsKey: tlsCert }), message);
   });
 
-  it('names the setting and the file that is missing or no PEM, and does not show its text', async () => {
+  it('names the setting and the file that is missing or not PEM, and does not show its contents', async () => {
     await assert.rejects(loadTls({ tlsCert, tlsKey: '/nowhere.pem' }), /cannot read TLS_KEY=\/nowhere\.pem \(ENOENT\)/);
     await assert.rejects(loadTls({ tlsCert: other, tlsKey }), ({ message }: Error) => {
       assert.match(message, /^TLS_CERT=.*other\.pem is not a PEM file/);
