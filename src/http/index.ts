@@ -81,7 +81,7 @@ export {
 } from './representations.ts';
 export {
   acceptRead,
-  answerOtherMethod,
+  handleOtherMethod,
   redirectTo,
   renderResponse,
   represent,
@@ -90,7 +90,7 @@ export {
   sendStoredResponse,
 } from './respond.ts';
 export { createClientErrorLog } from './server/client-error-log.ts';
-export { answerClientErrors } from './server/client-errors.ts';
+export { respondToClientErrors } from './server/client-errors.ts';
 export { type ConnectionCounts, type ConnectionLimit, createConnectionLimit } from './server/connection-limit.ts';
 export { type HttpServer, type HttpServerOptions, listenError, serveHttp } from './server/listen.ts';
 export { beforeHead } from './server/node-fixes.ts';

@@ -26,7 +26,7 @@ export function isolate(app: Koa | Middleware): (ctx: Context) => Promise<void> 
       (ctx as Routed).params = params;
       (ctx as Routed).matched = matched;
     }
-    if (isUnanswered(ctx)) throw problem('not-found');
+    if (hasNoResponse(ctx)) throw problem('not-found');
     if (ctx.respond !== false && !ctx.headerSent) writeJson(ctx);
   };
 }
@@ -74,6 +74,6 @@ interface Routed extends Context {
 async function fallThrough(): Promise<void> {}
 
 /** Koa starts every response as 404 without a body. A handler that responds changes at least one of the two. */
-function isUnanswered(ctx: Context): boolean {
+function hasNoResponse(ctx: Context): boolean {
   return ctx.res.statusCode === 404 && ctx.body == null && ctx.respond !== false && !ctx.headerSent;
 }

@@ -20,9 +20,9 @@ export function represent(ctx: Context, formatter: Formatter, value: unknown, op
   if (!res.hasHeader('Cache-Control')) res.setHeader('Cache-Control', 'private, no-cache');
   const { title, version } = options;
   // With a known version, a 304 does not need the body.
-  if (version !== undefined && answerNotModified(ctx, `"${version}-${formatter.tag}"`)) return;
+  if (version !== undefined && sendNotModified(ctx, `"${version}-${formatter.tag}"`)) return;
   const body = formatter.format(value, title);
-  if (version === undefined && answerNotModified(ctx, digestTag(body))) return;
+  if (version === undefined && sendNotModified(ctx, digestTag(body))) return;
   res.setHeader('Content-Type', formatter.contentType);
   if (formatter.headers !== undefined) ctx.set({ ...formatter.headers });
   ctx.body = body;
@@ -34,7 +34,7 @@ export function sendPageFile(ctx: Context, { contentType, body, version }: PageF
 }
 
 /** Sets the tag. Responds with 304 and returns true if the client already has that representation. */
-function answerNotModified(ctx: Context, tag: string): boolean {
+function sendNotModified(ctx: Context, tag: string): boolean {
   ctx.res.setHeader('ETag', tag);
   const ifNoneMatch = ctx.req.headers['if-none-match'];
   // For other methods, a failed If-None-Match would mean 412 and would have to be checked before the change is made
@@ -94,7 +94,7 @@ export function redirectTo(ctx: Context, location: string): void {
  * Handles the methods that the resource does not handle itself. Responds to OPTIONS with 204 and `Allow`, and throws
  * `method-not-allowed` for all others (RFC 9110 section 15.5.6). `allowed` includes OPTIONS.
  */
-export function answerOtherMethod(ctx: Context, allowed: readonly string[]): void {
+export function handleOtherMethod(ctx: Context, allowed: readonly string[]): void {
   const allow = allowed.join(', ');
   if (ctx.method !== 'OPTIONS') {
     throw problem('method-not-allowed', { detail: `This resource supports ${allow}.`, headers: { Allow: allow } });
@@ -114,6 +114,6 @@ const readMethods = Object.freeze(['GET', 'HEAD', 'OPTIONS']);
 export function acceptRead(ctx: Context, path: string): boolean {
   if (ctx.path !== path) throw problem('not-found');
   if (ctx.method === 'GET' || ctx.method === 'HEAD') return true;
-  answerOtherMethod(ctx, readMethods);
+  handleOtherMethod(ctx, readMethods);
   return false;
 }

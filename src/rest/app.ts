@@ -3,8 +3,8 @@ import { createRequire } from 'node:module';
 import type { Context, Middleware } from 'koa';
 import Koa from 'koa';
 import {
-  answerOtherMethod,
   createProblemResponses,
+  handleOtherMethod,
   type ProblemResponsesOptions,
   pathOf,
   problem,
@@ -100,7 +100,7 @@ function createFallback(routes: readonly Route[]): (ctx: Context, path: string) 
   return function handleUnmatched(ctx, path) {
     const allowed = methodsAt(path);
     const isCollection = !path.endsWith('/') && methodsAt(`${path}/`).length > 0;
-    if (allowed.length > 0) answerOtherMethod(ctx, allowed);
+    if (allowed.length > 0) handleOtherMethod(ctx, allowed);
     else if (isCollection) redirectToSlash(ctx);
     else throw problem('not-found');
   };

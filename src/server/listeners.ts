@@ -166,9 +166,9 @@ async function openAll(
     const other = portSettings.get(`${binding.host} ${port}`);
     if (other !== undefined)
       throw new Error(`${other} and ${binding.portSetting} are both ${port}: give one of them another port`);
-    const answerIdleTimeoutMs = settings.upstreamIdleTimeoutMs;
+    const responseIdleTimeoutMs = settings.upstreamIdleTimeoutMs;
     const server = await serveHttp({
-      ...{ ...settings, ...binding, port, handler, answerIdleTimeoutMs, connectionLimit, logger },
+      ...{ ...settings, ...binding, port, handler, responseIdleTimeoutMs, connectionLimit, logger },
       ...more,
     });
     if (name === 'gateway') parts.onGateway(server);

@@ -15,7 +15,7 @@ export interface RedisOfTests {
 }
 
 /** For tests that do not check outages. */
-export const unwatched = Object.freeze({ failed() {}, answered() {} });
+export const unwatched = Object.freeze({ failed() {}, succeeded() {} });
 
 /** A `describe` that is pending if redis-server is not installed. */
 export function describeWithRedis(title: string, body: (redis: RedisOfTests) => void): void {

@@ -99,7 +99,7 @@ export interface OutageLog {
    */
   readonly failed: (fields: object, message: string) => void;
   /** Call it for a request that succeeded. */
-  readonly answered: () => void;
+  readonly succeeded: () => void;
 }
 
 /** A success this long after the last failure ends an outage. With less, an intermittent fault would log every time. */
@@ -120,7 +120,7 @@ export function createOutageLog({ logger, ended, clock = () => performance.now()
       loggedMs = nowMs;
       logger.warn(failures === 1 ? fields : { ...fields, failures, forMs: Math.round(nowMs - beganMs) }, message);
     },
-    answered() {
+    succeeded() {
       if (failures === 0 || clock() - failedMs < recoveryMs) return;
       logger.info({ failures, forMs: Math.round(failedMs - beganMs) }, ended);
       failures = 0;
@@ -163,7 +163,7 @@ export interface OutageLogs {
    */
   readonly failed: (service: string | undefined, upstream: string, fields: object, message: string) => void;
   /** Call it when a request to `service` succeeded. */
-  readonly answered: (service: string | undefined) => void;
+  readonly succeeded: (service: string | undefined) => void;
   /** Drops the logs of all other services. */
   readonly keepOnly: (services: ReadonlySet<string>) => void;
 }
@@ -184,8 +184,8 @@ export function createOutageLogs(options: Omit<OutageLogOptions, 'ended'>): Outa
       byService.set(service, log);
       log.failed(fields, message);
     },
-    answered(service: string | undefined) {
-      if (byService.size > 0) byService.get(service)?.answered();
+    succeeded(service: string | undefined) {
+      if (byService.size > 0) byService.get(service)?.succeeded();
     },
     keepOnly(services: ReadonlySet<string>) {
       for (const service of byService.keys())

@@ -27,7 +27,7 @@ const problemOfCode: Readonly<Record<string, () => Problem>> = {
  * error. Pipelined requests before the faulty one get their responses first. `log` is called for each error. With a
  * `clientError` listener, closing the socket is up to us (nodejs/node#46584).
  */
-export function answerClientErrors(server: Server, refuse: Connections['refuse'], log?: LogClientError): void {
+export function respondToClientErrors(server: Server, refuse: Connections['refuse'], log?: LogClientError): void {
   const refused = new WeakSet<ClientSocket>();
   // Nothing can be written before the TLS handshake, and `end` would wait forever (fastify/fastify#3251).
   server.prependListener('tlsClientError', (_error: Error, socket: Duplex) => socket.destroy());

@@ -4,7 +4,7 @@ import { type AddressInfo, Server as NetServer } from 'node:net';
 import type { Logger } from '../log/log.ts';
 import { type Admission, limitAdmission } from './accept.ts';
 import { createClientErrorLog } from './client-error-log.ts';
-import { answerClientErrors, requireHost } from './client-errors.ts';
+import { requireHost, respondToClientErrors } from './client-errors.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 import { type Connections, createConnections } from './connections.ts';
 import { closeStalledResponses, sendContinueOnRead } from './node-fixes.ts';
@@ -31,7 +31,7 @@ export interface HttpServerOptions {
   /** The number of pipelined requests that may wait, over all connections. @default 10_000 */
   readonly waitingMax?: number | undefined;
   /** How long a client may stop reading its response before the connection is closed. 0 means no limit. */
-  readonly answerIdleTimeoutMs: number;
+  readonly responseIdleTimeoutMs: number;
   /** Undefined for plain HTTP. */
   readonly tls?: Certificate | undefined;
   /** May be shared by several servers. @default no limit */
@@ -64,9 +64,9 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   const serve = requireHost(server, connections.serve);
   server.on('request', serve).on(tls ? 'secureConnection' : 'connection', connections.add);
   const admission = limitAdmission(server, { limit, isTls: tls !== undefined });
-  answerClientErrors(server, connections.refuse, logger && createClientErrorLog(logger));
+  respondToClientErrors(server, connections.refuse, logger && createClientErrorLog(logger));
   sendContinueOnRead(server);
-  closeStalledResponses(server, options.answerIdleTimeoutMs);
+  closeStalledResponses(server, options.responseIdleTimeoutMs);
   limitBodyTime(server, options.requestTimeoutMs);
   lingerAfterEarlyResponses(server);
   await listening(server, options);

@@ -5,7 +5,7 @@ import { type Counters, type Hit, type HitResult, neededOf, type TakeOptions } f
 /** Tracks an outage of the counters' server. It logs only a few lines, however many requests are affected. */
 export interface Outage {
   readonly failed: (error: unknown) => void;
-  readonly answered: () => void;
+  readonly succeeded: () => void;
 }
 
 export interface FailurePolicyOptions {
@@ -33,7 +33,7 @@ export function withFailurePolicy(counters: Counters, { failOpen, outage, onErro
 
   function succeed(results: readonly HitResult[]): readonly HitResult[] {
     // A cached result does not prove that the counters can be reached again.
-    if (!results.some(({ fromCache }) => fromCache)) outage.answered();
+    if (!results.some(({ fromCache }) => fromCache)) outage.succeeded();
     return results;
   }
 

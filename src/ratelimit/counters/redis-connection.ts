@@ -128,7 +128,7 @@ async function loadClient({ url, outage, random }: RedisConnectionOptions): Prom
       hasFailed = true;
     });
     client.on('ready', () => {
-      if (hasFailed) setTimeout(() => client.isReady && outage.answered(), stableMs).unref();
+      if (hasFailed) setTimeout(() => client.isReady && outage.succeeded(), stableMs).unref();
       hasFailed = false;
     });
     // This rejects only when the client is closed before it has connected. All other errors are 'error' events.

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { mock } from 'node:test';
-import { answerClientErrors, createClientErrorLog } from '#http';
+import { createClientErrorLog, respondToClientErrors } from '#http';
 import { everything, type RawServer, withServer } from '../raw-exchange.ts';
 
 type Line = Readonly<Record<string, unknown>>;
@@ -17,7 +17,7 @@ async function logging(use: (raw: RawServer, lines: readonly Line[]) => Promise<
   const lines: Line[] = [];
   await withServer({ handler: sendX, options }, async (raw) => {
     const logger = { warn: (fields: object) => void lines.push({ ...fields }) };
-    answerClientErrors(raw.server, (_socket, end) => end(), createClientErrorLog(logger));
+    respondToClientErrors(raw.server, (_socket, end) => end(), createClientErrorLog(logger));
     await use(raw, lines);
   });
 }

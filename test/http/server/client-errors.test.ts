@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { RequestListener, ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
-import { answerClientErrors } from '#http';
+import { respondToClientErrors } from '#http';
 import { bodyOf, everything, type RawServer, withServer } from '../raw-exchange.ts';
 
 const sendX: RequestListener = (_request, response) => response.end('x');
@@ -12,7 +12,7 @@ type Setup = { readonly handler?: RequestListener; readonly options?: ServerOpti
 
 function serving({ handler = sendX, options = {} }: Setup, use: (raw: RawServer) => Promise<void>) {
   return withServer({ handler, options }, async (raw) => {
-    answerClientErrors(raw.server, (_socket, end) => end());
+    respondToClientErrors(raw.server, (_socket, end) => end());
     await use(raw);
   });
 }
@@ -27,7 +27,7 @@ function assertError(response: string, status: number, reason: string) {
   assert.match(response, /^Date: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT\r$/m);
 }
 
-describe('answerClientErrors', () => {
+describe('respondToClientErrors', () => {
   const post = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n';
   for (const [what, text] of Object.entries({
     'text that is not HTTP': 'GARBAGE\r\n\r\n',
@@ -120,7 +120,7 @@ describe('answerClientErrors', () => {
 
   it('closes a TLS connection that never starts the handshake', async () => {
     const server = createTlsServer({ handshakeTimeout: 20 });
-    answerClientErrors(server, () => {});
+    respondToClientErrors(server, () => {});
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
     socket.resume();

@@ -88,7 +88,7 @@ describe('closeStalledResponses', () => {
       const responding = new Promise<ServerResponse>((resolve) => {
         const handler: RequestListener = (_request, response) => resolve(response.end(large));
         const upgrades = createUpgrades(() => true);
-        void serving(handler, { answerIdleTimeoutMs: 300, upgrades }).then((port) => {
+        void serving(handler, { responseIdleTimeoutMs: 300, upgrades }).then((port) => {
           const socket = connect(port, '127.0.0.1', () => socket.write(request)).pause();
           servers.later(() => socket.destroy());
           socket.on('error', () => {});
@@ -105,7 +105,7 @@ describe('closeStalledResponses', () => {
 
   it('does not close the connection of a client that reads', async () => {
     const body = large.subarray(0, large.length / 4);
-    const port = await serving((_request, response) => response.end(body), { answerIdleTimeoutMs: 500 });
+    const port = await serving((_request, response) => response.end(body), { responseIdleTimeoutMs: 500 });
     let taken = 0;
     for await (const chunk of await responseOf(port)) taken += (chunk as Buffer).length;
     assert.equal(taken, body.length);
@@ -117,7 +117,7 @@ describe('closeStalledResponses', () => {
       response.writeHead(200).write('one');
       send = () => response.end('two');
     };
-    const response = await responseOf(await serving(stream, { answerIdleTimeoutMs: 100 }));
+    const response = await responseOf(await serving(stream, { responseIdleTimeoutMs: 100 }));
     await once(response, 'data');
     setTimeout(send, 250);
     const [rest] = await once(response, 'data');
@@ -125,7 +125,7 @@ describe('closeStalledResponses', () => {
   });
 
   it('leaves connections between requests to the keep-alive time-out', async () => {
-    const times = { answerIdleTimeoutMs: 60_000, keepAliveTimeoutMs: 20 };
+    const times = { responseIdleTimeoutMs: 60_000, keepAliveTimeoutMs: 20 };
     const port = await serving((_request, response) => response.end('x'), times);
     const agent = new Agent({ keepAlive: true });
     servers.later(() => agent.destroy());

@@ -14,7 +14,7 @@ describe('the failure policy', () => {
   const away = new Error('away');
   const outage = {
     failed: (error: unknown) => void reported.push(error),
-    answered: () => void reported.push('answered'),
+    succeeded: () => void reported.push('succeeded'),
   };
 
   beforeEach(() => {
@@ -59,7 +59,7 @@ describe('the failure policy', () => {
     isDown = false;
     for (const _ of [1, 2]) assert.deepEqual(await counters.take([hit()]), [counted]);
     assert.deepEqual(errors, [away, away, away]);
-    assert.deepEqual(reported, [away, away, away, 'answered', 'answered']);
+    assert.deepEqual(reported, [away, away, away, 'succeeded', 'succeeded']);
   });
 
   it('does not treat a cached result as the end of an outage', async () => {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { openRedisCounters } from '../../../src/ratelimit/counters/redis.ts';
 
 const [url = ''] = process.argv.slice(2);
-const outage = { failed() {}, answered() {} };
+const outage = { failed() {}, succeeded() {} };
 const counters = await openRedisCounters({ url, keyPrefix: 'two:', timeoutMs: 5_000, outage });
 
 // All processes start counting simultaneously.

@@ -10,5 +10,5 @@ export const httpLimits = Object.freeze({
   requestTimeoutMs: 30_000,
   keepAliveTimeoutMs: 72_000,
   pipelineMax: 8,
-  answerIdleTimeoutMs: 300_000,
+  responseIdleTimeoutMs: 300_000,
 });
