@@ -1,4 +1,4 @@
-/** Ten minutes of attacks at a modest rate, all at once, while a client that behaves well measures: nothing of it may fail. */
+/** Runs many attacks for ten minutes at a modest rate, while no request of a well-behaved client may fail. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -14,11 +14,11 @@ import { quantile, untilReady } from './measure.ts';
 import { startFrontdesk, startParts } from './servers.ts';
 
 export interface AttackFigures {
-  /** Of the client that behaves well: the 99th percentile in milliseconds. */
+  /** The 99th percentile of the well-behaved client's latency before the attacks, in milliseconds. */
   readonly calmMs: number;
   readonly attackedMs: number;
   readonly requests: number;
-  /** What came in place of a 200, and how often. */
+  /** Every outcome other than 200, with its count. */
   readonly failures: ReadonlyMap<string, number>;
   readonly attacks: number;
   /** Before the attacks, at their end, and after a rest. */
@@ -93,7 +93,7 @@ interface Measured {
   readonly failures: ReadonlyMap<string, number>;
 }
 
-/** One request after the other at a fixed pace, however long they take. */
+/** Starts requests at a fixed pace, however long they take. */
 async function measure(port: number, agent: Agent, forMs: number): Promise<Measured> {
   const durations: number[] = [];
   const failures = new Map<string, number>();
@@ -110,7 +110,7 @@ async function measure(port: number, agent: Agent, forMs: number): Promise<Measu
 function outcomeOf(port: number, path: string, headers: Record<string, string>, agent: Agent): Promise<string> {
   return new Promise((resolve) => {
     get({ port, path, headers, agent, host: '127.0.0.1' }, (response) => {
-      response.resume().once('close', () => resolve(response.complete ? String(response.statusCode) : 'broken off'));
+      response.resume().once('close', () => resolve(response.complete ? String(response.statusCode) : 'cut off'));
     }).on('error', (error) => resolve(String(error)));
   });
 }
@@ -127,7 +127,7 @@ async function every(ms: number, forMs: number, send: (turn: number) => Promise<
   return turn;
 }
 
-/** Returns how many were begun. */
+/** Returns the number of attacks. */
 async function runAttacks(target: Target, forMs: number): Promise<number> {
   const counts = await Promise.all(
     attacks.map(({ everyMs, run }) => every(everyMs, forMs, (turn) => run(target, turn))),
@@ -146,26 +146,26 @@ const guest = Object.entries(headersOf('guest', 'guest', '198.51.100.250')).map(
 const requestHead = (line: string, more = '') => `${line} HTTP/1.1\r\nHost: a\r\n${guest.join('')}${more}\r\n`;
 
 const attacks: readonly Attack[] = [
-  // Pipelined requests whose answers stay unread.
+  // Pipelined requests whose responses are never read.
   { everyMs: 1000, run: (at) => hold(at.port, requestHead('GET /v1/hotels').repeat(1000), 5000) },
-  // Connections on which nothing comes, half a line, or a body a byte at a time.
+  // Connections that send nothing, half a line, or a body byte by byte.
   { everyMs: 100, run: (at) => hold(at.port, '', 60_000) },
   { everyMs: 200, run: (at) => hold(at.port, 'GET / HT', 60_000) },
   { everyMs: 500, run: (at) => drip(at.port, requestHead('POST /proxied/2', 'Content-Length: 100000\r\n'), 30) },
-  // Guessed passwords, from many addresses.
+  // Password guesses from many addresses.
   {
     everyMs: 50,
     run: ({ port }, turn) =>
       ask(port, '/v1/hotels', headersOf(`user-${turn % 1000}`, `${turn}`, `198.51.100.${turn % 200}`)),
   },
-  // What takes long to read.
+  // Input that is expensive to parse.
   {
     everyMs: 200,
     run: (at) => hold(at.port, requestHead('GET /v1/hotels', `Accept: ${'a/b;q=0.1,'.repeat(600)}\r\n`), 500),
   },
   { everyMs: 200, run: (at) => hold(at.port, requestHead(`GET /v1/hotels/?q=${'a'.repeat(4000)}`), 500) },
   { everyMs: 200, run: (at) => hold(at.port, post('/v1/hotels/bookings/', '['.repeat(60_000)), 500) },
-  // What is to be read in two ways.
+  // Ambiguous requests.
   { everyMs: 200, run: (at) => hold(at.port, requestHead('GET /x/..%20/v1/hotels'), 500) },
   { everyMs: 200, run: (at) => hold(at.port, requestHead('GET /v1/hotels', 'Host: b\r\n'), 500) },
   { everyMs: 200, run: (at) => hold(at.port, requestHead('TRACE /v1/hotels'), 500) },
@@ -173,7 +173,7 @@ const attacks: readonly Attack[] = [
     everyMs: 200,
     run: (at) => hold(at.port, `${requestHead('POST /proxied/2', 'Transfer-Encoding: chunked\r\n')}zz\r\n`, 500),
   },
-  // A counter each.
+  // A new rate-limit counter for each request.
   {
     everyMs: 20,
     run: ({ port }) =>
@@ -182,10 +182,10 @@ const attacks: readonly Attack[] = [
         'x-gateway-test-allow': randomBytes(8).toString('hex'),
       }),
   },
-  // HTTP/2 without end: HEADERS that go on, and streams that are opened and reset.
+  // HTTP/2: endless CONTINUATION frames, and streams that are opened and reset.
   { everyMs: 500, run: (at) => hold(at.grpcPort, http2(continuations(200)), 2000) },
   { everyMs: 500, run: (at) => hold(at.grpcPort, http2(resets(500)), 2000) },
-  // A configuration that changes, and now and then is a bomb.
+  // Changes of the configuration, every other one with deeply nested YAML.
   {
     everyMs: 5000,
     async run({ configDir }, turn) {
@@ -200,7 +200,7 @@ function post(path: string, body: string): string {
   return requestHead(`POST ${path}`, `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`) + body;
 }
 
-/** Sends, reads nothing, and leaves after a while if the server has not ended it. */
+/** Sends bytes without reading the response, and disconnects after a while unless the server closes the connection. */
 async function hold(port: number, bytes: string | Buffer, forMs: number): Promise<void> {
   const socket = open(port).pause();
   socket.write(bytes);
@@ -226,10 +226,10 @@ async function ask(port: number, path: string, headers: Record<string, string>):
   await outcomeOf(port, path, headers, new Agent());
 }
 
-/** `:method: GET` of the static table (RFC 7541, appendix A). */
+/** `:method: GET` from the static table (RFC 7541, appendix A). */
 const method = Buffer.from([0x82]);
 
-/** `:method: GET` alone, whose block does not end: what follows has to go on with it. */
+/** Opens a header block with `:method: GET` that does not end, so the next frames have to continue it. */
 function http2(frames: readonly Buffer[]): Buffer {
   const begun = formatFrame(frameType.headers, 0, 1, method);
   const settings = formatFrame(frameType.settings, 0, 0, Buffer.alloc(0));

@@ -1,11 +1,14 @@
-/** Orders of rooms, each for another hotel or night, and the inventory that has room for all of them. */
+/** Orders of rooms, each for a different hotel or night, and an inventory that is large enough for all of them. */
 import { booking } from './booking.ts';
 
 const hotels = 1000;
 const nights = 365;
 const dayMs = 86_400_000;
 
-/** The body of an order by its number; all are equally long. Beyond a year of every hotel nothing is free any more. Neighbours differ in the night, so that a night has few bookings. */
+/**
+ * The body of an order. All bodies have the same length. Consecutive orders are for different nights, so that no night
+ * has many bookings. After a year of orders for every hotel, all rooms are booked.
+ */
 export function orderBody(number: number): string {
   const checkIn = Date.now() + (1 + (number % nights)) * dayMs;
   return JSON.stringify({
@@ -16,7 +19,7 @@ export function orderBody(number: number): string {
   });
 }
 
-/** A demo.yaml: hotels with a room each, the booking that is read, and as many others as a page has. */
+/** A demo.yaml with one room for each hotel, the booking to read, and enough bookings to fill a page. */
 export function writeInventory(): string {
   const ids = Array.from({ length: hotels }, (_, index) => hotelId(index));
   const name = 'Bench';

@@ -1,4 +1,4 @@
-/** The rows of bookings made and read, in SQLite and, where TEST_POSTGRES_URL names a server, in PostgreSQL. */
+/** The rows for creating and reading bookings in SQLite and, if TEST_POSTGRES_URL is set, in PostgreSQL. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createPostgresDatabase } from '../support/databases.ts';
@@ -22,7 +22,7 @@ const places: readonly Place[] = [
 ];
 
 const alone = ownServer('sqlite');
-/** Apart from the orders, which would make the count of all bookings grow. */
+/** A separate process, because orders would increase the number of bookings to count. */
 const startReads: Row['start'] = (...args) => startBookings(...args);
 
 export const bookingRows: readonly Row[] = [
@@ -60,14 +60,14 @@ function startBookings(
   const configDir = writeConfiguration(directory, 'in-process', parts);
   writeFileSync(join(configDir, 'demo.yaml'), writeInventory());
   const modules = ['--only', 'gateway,auth,ratelimit,hotel'];
-  // One user books everything, a night at a time.
+  // One user makes all bookings, one night at a time.
   const limits = { BOOKING_DAYS_MAX: '1', BOOKING_UNITS_MAX: '1000' };
   return startFrontdesk(directory, { PORT: String(port), LOG_LEVEL: 'error', ...limits, ...env }, modules, {
     configDir,
   });
 }
 
-/** In a separate database, which goes with the process. */
+/** Uses a new database, which is removed with the process. */
 function startOnPostgres(serverUrl: string): Row['start'] {
   return async (port, directory, parts) => {
     const { url, remove } = await createPostgresDatabase(serverUrl);

@@ -6,18 +6,18 @@ import { closeSync, openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 export interface ChildOptions {
-  /** What follows `node`: options, file and arguments. */
+  /** The arguments of `node`: options, file and arguments of the file. */
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Gets what the process writes to standard output. @default nowhere */
+  /** The file for standard output. @default discarded */
   readonly outputFile?: string;
 }
 
 export interface Usage {
-  /** User and system, since the process began. */
+  /** User and system time since the process started. */
   readonly cpuMicros: number;
   readonly rssBytes: number;
-  /** Of Node's heap, after a collection where the process has --expose-gc; undefined for another program. */
+  /** Node's used heap, after a garbage collection if the process has --expose-gc. Undefined for other programs. */
   readonly heapBytes?: number;
 }
 
@@ -29,7 +29,7 @@ export interface Child {
 
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Loaded into the process before its own code; it ends with us. */
+/** Is loaded before the program's own code: reports the usage on request, and ends the process with its parent. */
 const probe = `data:text/javascript,${encodeURIComponent(`
   process.on('message', (question) => {
     if (question !== 'usage') return;

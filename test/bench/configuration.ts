@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './child.ts';
 
-/** How a label is decided on, or a route to the upstream: alone, behind auth and with a label, or among so many others. */
+/** Where labels are decided, or how the upstream is reached: alone, with auth and a label, or among many mappings. */
 export type ConfigurationKind =
   | ('in-process' | 'grpc' | 'proxy' | 'proxy-auth')
   | ('proxy-among-10' | 'proxy-among-1000' | 'proxy-among-10000');
@@ -13,19 +13,19 @@ export interface Ports {
   readonly ratelimitPort: number;
 }
 
-/** Gives the directory, newly made inside another. */
+/** Creates the directory in `parent` and returns its path. */
 export function writeConfiguration(parent: string, kind: ConfigurationKind, ports: Ports): string {
   const directory = join(parent, 'config');
   for (const part of ['services', 'ratelimit']) mkdirSync(join(directory, part), { recursive: true });
   for (const file of ['users.yaml', 'demo.yaml']) copyFileSync(join(root, 'config', file), join(directory, file));
-  // JSON is YAML.
+  // JSON is also YAML.
   const records = recordsOf(kind, ports).map((record) => JSON.stringify({ apiVersion: 'gateway/v1', ...record }));
   writeFileSync(join(directory, 'services/bench.yaml'), records.join('\n---\n'));
   writeFileSync(join(directory, 'ratelimit/bench.yaml'), JSON.stringify(limits));
   return directory;
 }
 
-/** Counted, and never used up; a small integer to V8, as the limits of real files are. */
+/** Limits that count but are never exhausted. They are small integers in V8, like the limits in real files. */
 const limits = {
   domain: 'gateway',
   descriptors: [{ key: 'x-gateway-test-allow', rate_limit: { unit: 'hour', requests_per_unit: 1_000_000_000 } }],

@@ -1,4 +1,4 @@
-/** Envoy in front of the auth service, the limiter and the hotel module as processes: the chain that frontdesk has in one. */
+/** Envoy with the auth service, the limiter and the hotel module as separate processes: what frontdesk does in one. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ import { writeConfiguration } from './configuration.ts';
 import { usageOf } from './process-usage.ts';
 import { type Parts, startFrontdesk } from './servers.ts';
 
-/** Four processes, whose CPU time counts together. */
+/** Starts four processes and adds up their CPU time. */
 export async function startEnvoyChain(port: number, parent: string, parts: Parts): Promise<Child> {
   const [auth, limits, hotel] = [await freePort(), await freePort(), await freePort()];
   const own = (module: string, env: Readonly<Record<string, string>>) => {

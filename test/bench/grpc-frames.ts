@@ -1,4 +1,4 @@
-/** A call of the rate-limit service as bytes: HTTP/2 frames (RFC 9113) around gRPC around one message. */
+/** Encodes a call to the rate-limit service: one message in gRPC in HTTP/2 frames (RFC 9113). */
 
 export const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
 
@@ -26,7 +26,7 @@ export function formatFrame(type: number, flags: number, stream: number, payload
   return Buffer.concat([header, payload]);
 }
 
-/** Both frames of a call that asks about one descriptor for each of the keys. */
+/** The two frames of a call with one descriptor for each key. */
 export function formatCall(stream: number, keys: readonly number[]): Buffer {
   const message = requestMessage(keys);
   const prefix = Buffer.alloc(5);
@@ -37,19 +37,19 @@ export function formatCall(stream: number, keys: readonly number[]): Buffer {
   ]);
 }
 
-/** The call with its stream and its one key changed: less work than making another one. */
+/** Copies a call with another stream and key, which is faster than encoding a new one. */
 export function callFrom(template: Buffer, stream: number, key: number): Buffer {
   const call = Buffer.from(template);
   call.writeUInt32BE(stream, 5);
   call.writeUInt32BE(stream, frameHeaderBytes + headerBlock.length + 5);
-  // The value ends the message.
+  // The value is at the end of the message.
   call.write(labelValue(key), call.length - valueCharacters, 'latin1');
   return call;
 }
 
 const path = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
 
-/** HPACK (RFC 7541), without its table: POST, http and the rest spelled out. */
+/** HPACK (RFC 7541) without the dynamic table: POST and http by index, the rest as literals. */
 const headerBlock = Buffer.concat([
   Buffer.from([0x83, 0x86, 0x04]),
   sized(path),
@@ -80,7 +80,7 @@ function field(number: number, content: string | Buffer): Buffer {
   return Buffer.concat([Buffer.from([(number << 3) | 2]), sized(content)]);
 }
 
-/** Everything here is shorter than 127 bytes. */
+/** Prefixes a content of less than 127 bytes with its length. */
 function sized(content: string | Buffer): Buffer {
   return Buffer.concat([Buffer.from([content.length]), Buffer.from(content)]);
 }

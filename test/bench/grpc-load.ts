@@ -1,12 +1,12 @@
-/** The load on a rate-limit service, a separate process: 64 calls at once, on frames made beforehand. */
+/** Generates load on a rate-limit service from a separate process: 64 concurrent calls with prepared frames. */
 import { connect, type Socket } from 'node:net';
 import { callFrom, flag, formatCall, formatFrame, frameHeaderBytes, frameType, preface } from './grpc-frames.ts';
 
 export interface GrpcLoadOrder {
   readonly port: number;
-  /** So many counters take turns. */
+  /** The number of counters that calls use in turn. */
   readonly keys: number;
-  /** Asks about each key once, and measures nothing: `ended` is sent when all are there. */
+  /** Only creates the counters by calling once for each key, and sends `ended` when all exist. */
   readonly isFilling: boolean;
   readonly warmUpMs: number;
   readonly durationMs: number;
@@ -16,7 +16,7 @@ export type GrpcLoadReport = { readonly event: 'began' } | { readonly event: 'en
 
 const connections = 4;
 const callsAtOnce = 16;
-/** The most that the service takes in one request. */
+/** The most descriptors that the service accepts in one request. */
 const keysAtOnce = 64;
 
 function run({ port, keys, isFilling, warmUpMs, durationMs }: GrpcLoadOrder): void {
@@ -54,7 +54,7 @@ function report(report: GrpcLoadReport): void {
 
 type NextCall = (stream: number) => Buffer | undefined;
 
-/** Calls as soon as a call is answered, as long as there is a next one. */
+/** Sends the next call, if there is one, as soon as a response arrives. */
 function openConnection(port: number, nextCall: NextCall, onAnswer: () => void): Socket {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
   let stream = -1;
@@ -78,7 +78,7 @@ function openConnection(port: number, nextCall: NextCall, onAnswer: () => void):
 
 type Reply = (type: number, flags: number, payload: Buffer) => Buffer[];
 
-/** Answers all frames of a chunk with one write. */
+/** Replies to all frames of a chunk with one write. */
 function readFrames(socket: Socket, reply: Reply): void {
   let pending: Buffer = Buffer.alloc(0);
   socket.on('data', (chunk) => {
@@ -97,23 +97,24 @@ function readFrames(socket: Socket, reply: Reply): void {
   });
 }
 
-/** The answer's message starts with `overall_code: OK`, or it is no measurement. */
+/** Returns the frames to send in reply. Throws unless the response starts with `overall_code: OK`. */
 function replyTo(type: number, flags: number, payload: Buffer): Buffer[] {
   const isAcknowledged = (flags & flag.ack) !== 0;
   if (type === frameType.data) {
     if (payload.length === 0) return [];
-    if (payload.readUInt16BE(5) !== 0x0801) throw new Error(`unexpected answer: ${payload.toString('hex')}`);
+    if (payload.readUInt16BE(5) !== 0x0801) throw new Error(`unexpected response: ${payload.toString('hex')}`);
     return [windowOf(payload.length)];
   }
   if (type === frameType.settings && !isAcknowledged) {
     return [formatFrame(frameType.settings, flag.ack, 0, Buffer.alloc(0))];
   }
   if (type === frameType.ping && !isAcknowledged) return [formatFrame(frameType.ping, flag.ack, 0, payload)];
-  if (type === frameType.reset || type === frameType.goAway) throw new Error(`the service gave up (frame ${type})`);
+  if (type === frameType.reset || type === frameType.goAway)
+    throw new Error(`the service closed the stream (frame ${type})`);
   return [];
 }
 
-/** What was read, given back to the connection's window. */
+/** A WINDOW_UPDATE that returns the bytes read to the connection's window. */
 function windowOf(bytes: number): Buffer {
   const increment = Buffer.alloc(4);
   increment.writeUInt32BE(bytes);

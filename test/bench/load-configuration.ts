@@ -1,24 +1,24 @@
-/** What it costs to load ten and ten thousand Mappings and to make their gateway, beside the YAML library alone, each time in a new process. */
+/** Measures the cost of loading Mappings and building the gateway, next to the YAML library alone, in new processes. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { root } from './child.ts';
 
-/** CPU time in milliseconds, which is the same on a busy machine. */
+/** CPU time in milliseconds, which does not depend on other load on the machine. */
 export interface LoadFigures {
   readonly title: string;
   readonly mappings: number;
   readonly loadMs: number;
-  /** What the library needs to make plain values of the same files. */
+  /** The time that the YAML library alone takes to parse the same files. */
   readonly libraryMs: number;
-  /** Of the mappings that are loaded. */
+  /** The time to build the gateway from the loaded mappings. */
   readonly gatewayMs: number;
 }
 
 interface Layout {
   readonly title: string;
-  /** The text of one document of a file. */
+  /** The text of one YAML document. */
   readonly documentOf: (index: number) => string;
   readonly filesMax: number;
 }
@@ -65,7 +65,7 @@ function writeLayout(directory: string, { documentOf, filesMax }: Layout, mappin
 
 type Times = Pick<LoadFigures, 'loadMs' | 'libraryMs' | 'gatewayMs'>;
 
-/** As at a start: nothing is compiled yet. */
+/** Measures in new processes, in which V8 has not compiled any code yet, as at a start. */
 function measureOnce(directory: string, mappings: number): Times {
   const { loaded, loadMs = Number.NaN, gatewayMs = Number.NaN } = run(loadProgram, directory);
   if (loaded !== mappings) throw new Error(`${loaded} of ${mappings} mappings loaded`);

@@ -1,24 +1,24 @@
-/** The load, a separate process: as many requests as 64 keep-alive connections carry, one at a time on each. */
+/** Generates load from a separate process: 64 keep-alive connections, with one request at a time on each. */
 import { connect } from 'node:net';
 import { orderBody } from './booking-orders.ts';
 
 export interface LoadOrder {
   readonly port: number;
-  /** The whole request as text; of orders the head alone. */
+  /** The whole request as text; for orders, only the head. */
   readonly request: string;
-  /** Sends orders, counted from this one on. @default the same request each time */
+  /** The number of the first order to send. @default sends the same request each time */
   readonly ordersFrom?: number;
-  /** @default 200, or the 201 of an order */
+  /** @default 200, or 201 for an order */
   readonly status?: number;
-  /** Runs for so long before it sends `began`, for so long until `ended`, and then on until it is told to stop. */
+  /** The time until it sends `began`. After `durationMs` it sends `ended`, and then it continues until `stopOrder`. */
   readonly warmUpMs: number;
   readonly durationMs: number;
 }
 
-/** Ends the load once every request has its answer: a request cut off costs the server more than one answered. */
+/** Ends the load after its open requests: a request that is cut off costs the server more than a complete one. */
 export const stopOrder = 'stop';
 
-/** `ended`: the requests answered since `began`, and the milliseconds; `stopped`: all requests of the order. */
+/** `ended` has the responses and the milliseconds since `began`; `stopped` has the number of requests sent. */
 export type LoadReport =
   | { readonly event: 'began' }
   | { readonly event: 'ended'; readonly requests: number; readonly ms: number }
@@ -26,7 +26,7 @@ export type LoadReport =
 
 const connections = 64;
 
-/** Less than an HTTP client: it costs the machine little beside the server that is measured. Returns what stops it. */
+/** A minimal HTTP client that takes little CPU from the measured server. Returns a function that stops it. */
 function run({ port, request, ordersFrom, status, warmUpMs, durationMs }: LoadOrder): () => void {
   let [sent, answered, open] = [0, 0, connections];
   let isStopped = false;
@@ -60,7 +60,7 @@ function run({ port, request, ordersFrom, status, warmUpMs, durationMs }: LoadOr
   };
 }
 
-/** A server slower than its load would pay for waking it at every answer, and a faster one would not; wants a core. */
+/** Keeps this process busy, because otherwise a slow server would pay for waking it at every response. Takes a core. */
 function stayAwake(): () => void {
   let awake = true;
   const turn = () => {
@@ -77,9 +77,9 @@ function report(report: LoadReport): void {
 }
 
 interface Exchange {
-  /** Undefined: the connection is needed no more. */
+  /** Returns the next request, or undefined to close the connection. */
   readonly next: () => Buffer | undefined;
-  /** Of the answer that is measured; any other ends the benchmark. */
+  /** The expected status line. Any other ends the benchmark. */
   readonly statusLine: RegExp;
   readonly onAnswer: () => void;
   readonly onClose: () => void;
@@ -118,12 +118,12 @@ function openConnection(port: number, { next, statusLine, onAnswer, onClose }: E
   }
 }
 
-/** Of the whole answer, once its head is there. */
+/** The length of the whole response, or undefined until its head has arrived. */
 function answerLength(text: string, statusLine: RegExp): number | undefined {
   const headEnd = text.indexOf('\r\n\r\n');
   if (headEnd === -1) return undefined;
   const length = /\r\ncontent-length: (\d+)/i.exec(text)?.[1];
-  if (!statusLine.test(text) || length === undefined) throw new Error(`unexpected answer:\n${text}`);
+  if (!statusLine.test(text) || length === undefined) throw new Error(`unexpected response:\n${text}`);
   return headEnd + 4 + Number(length);
 }
 

@@ -1,4 +1,4 @@
-/** What a flood of guessed passwords does to others: the latency of a remembered user, and how long a newcomer signs in. */
+/** Measures how a flood of password guesses affects others: a user with cached credentials, and new users. */
 import { appendFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { join } from 'node:path';
@@ -10,20 +10,20 @@ import { quantile, untilReady } from './measure.ts';
 import { startFrontdesk } from './servers.ts';
 
 export interface LoginFigures {
-  /** Of a remembered user, the 99th percentile in milliseconds. */
+  /** The 99th percentile of the latency of a user with cached credentials, in milliseconds. */
   readonly calmMs: number;
   readonly floodedMs: number;
-  /** The slowest of the newcomers' first requests while the flood runs, in milliseconds. */
+  /** The slowest first request of a newcomer during the flood, in milliseconds. */
   readonly newcomerMs: number;
 }
 
 const phaseMs = 10_000;
 const requestEveryMs = 5;
 const guessEveryMs = 10;
-/** One alone would be refused unchecked after thirty guesses. */
+/** Guesses from a single address would be rejected without a check after thirty failures. */
 const guessingAddresses = 50;
 const newcomers = 20;
-/** Until each address has sent its first guess; a newcomer who comes among these may wait behind them. */
+/** The time until each address has sent its first guess. A newcomer in this time may have to wait behind them. */
 const floodAheadMs = 1000;
 const path = `/v1/hotels/bookings/${booking.id}`;
 
@@ -59,7 +59,7 @@ export async function measureLogins(directory: string): Promise<LoginFigures> {
   }
 }
 
-/** With the password of guest, the last user of the file. */
+/** Adds users with the password of guest, who is the last user in the file. */
 function addNewcomers(usersFile: string): void {
   const hash = '"$scrypt$ln=14,r=8,p=1$ktZlF6TAGqEfxclWGOdQjg$4044K1BHeU6f4lB2+tSE+GlSagAztuw9vBuZiQ4qcUo"';
   for (let index = 0; index < newcomers; index += 1)
@@ -71,7 +71,7 @@ function headersOf(address: string, user: string, password: string) {
   return { 'x-forwarded-for': address, authorization, accept: 'application/json' };
 }
 
-/** Begins one request after the other at a fixed pace, however long they take. */
+/** Starts requests at a fixed pace, however long they take. */
 async function every(ms: number, forMs: number, send: (turn: number) => Promise<number>): Promise<number[]> {
   const sent: Promise<number>[] = [];
   const startMs = performance.now();
@@ -82,7 +82,7 @@ async function every(ms: number, forMs: number, send: (turn: number) => Promise<
   return Promise.all(sent);
 }
 
-/** Infinite for a request that is refused because too many passwords are being checked. */
+/** Infinite if the request is rejected because too many passwords are being checked. */
 function durationOf(options: { port: number; agent: Agent; headers: Record<string, string> }): Promise<number> {
   const startMs = performance.now();
   return new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 /**
- * The benchmark: `npm run bench` measures everything, `npm run bench -- <name> …` some rows; `--json` prints data, and
- * `--mib=64` makes the bodies of `throughput` smaller.
+ * The benchmark: `npm run bench` measures everything, and `npm run bench -- <name> …` some rows. `--json` prints JSON,
+ * and `--mib=64` sets the size of the bodies of `throughput`.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -37,9 +37,9 @@ import { measureThroughput } from './throughput.ts';
 
 const requestNames = [...rows, ...missingRows].map(({ name }) => name);
 const names = [...requestNames, 'load', 'logins', 'messages', 'ratelimit', 'reload', 'startup', 'throughput'];
-/** They take a minute and twelve minutes, and run only by name. */
+/** These take a minute and twelve minutes, and run only if named. */
 const named = ['soak', 'attacks'];
-/** Measured with `ratelimit`, to compare requests with and without a label. */
+/** Rows that `ratelimit` also measures, to compare requests with and without a label. */
 const labelRows = ['chain', 'label', 'label-grpc'];
 
 const args = process.argv.slice(2);
@@ -47,7 +47,7 @@ const mebibytes = Number(args.find((arg) => arg.startsWith('--mib='))?.slice('--
 const chosen = args.filter((arg) => !/^--(?:json|mib=[1-9]\d*)$/.test(arg));
 const unknown = chosen.find((name) => ![...names, ...named].includes(name));
 
-/** Measured one after the other, after the requests. */
+/** Measurements that run alone, after the requests. */
 const alone: Readonly<Record<string, (directory: string) => Promise<TableRow[]>>> = {
   logins: async (directory) => loginRows(await measureLogins(directory)),
   throughput: async (directory) => throughputRows(await measureThroughput(directory, mebibytes)),
@@ -60,12 +60,12 @@ if (unknown === undefined) {
   const table = await measure(chosen.length === 0 ? names : chosen);
   process.stdout.write(args.includes('--json') ? formatJson(table) : formatTable(table));
 } else {
-  process.stderr.write(`bench: there is no row "${unknown}"; choose from ${[...names, ...named].join(', ')}\n`);
+  process.stderr.write(`bench: unknown row "${unknown}"; choose from ${[...names, ...named].join(', ')}\n`);
   process.exitCode = 1;
 }
 
 async function measure(chosen: readonly string[]): Promise<TableRow[]> {
-  // The servers under test are the published ones.
+  // The servers under test run from the published build.
   built('main.js');
   const directory = mkdtempSync(join(tmpdir(), 'frontdesk-bench-'));
   const table: TableRow[] = [];
@@ -77,11 +77,11 @@ async function measure(chosen: readonly string[]): Promise<TableRow[]> {
     };
     if (chosen.includes('load')) table.push(...loadRows(measureLoad(directory)));
     if (chosen.includes('reload')) table.push(...reloadRows(await measureReload(directory)));
-    // It idles while the others run.
+    // This process idles while the other measurements run.
     const idle = started && { ...started, ...(await startIdle(directory)) };
     const withRateLimit = chosen.includes('ratelimit');
     const asked = requestNames.filter((name) => chosen.includes(name) || (withRateLimit && labelRows.includes(name)));
-    // With their peers: only ratios travel between machines.
+    // Includes the peers of the rows, because only ratios carry over to other machines.
     const requests = rows.filter(({ name }) => asked.length > 0 && withPeers(asked).includes(name));
     if (requests.length > 0) table.push(...requestRows(await measureRows(requests, directory)));
     table.push(...missingTableRows(missingRows.filter(({ name }) => asked.includes(name))));

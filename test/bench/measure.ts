@@ -1,5 +1,4 @@
-/** Measures what a request costs: the rows take turns under load, and the least disturbed rounds of each count. */
-
+/** Measures the cost of a request: the rows take turns under load, and the least disturbed rounds of each count. */
 import { on } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { get } from 'node:http';
@@ -17,12 +16,12 @@ export interface Figures {
   readonly requestsPerSecond: number;
 }
 
-/** Many short rounds, so that other work on the machine disturbs all rows alike. */
+/** There are many short rounds, so that other work on the machine disturbs all rows equally. */
 const rounds = 25;
 const durationMs = 160;
-/** Long enough for all connections to be open, also those to an upstream. */
+/** Enough time to open all connections, including those to an upstream. */
 const warmUpMs = 100;
-/** Before the first round, so that V8 has compiled hot code: in rounds, since connections that end undo a part of it. */
+/** Warms up V8 before the first round, in rounds, because closing connections undoes part of the optimisation. */
 const firstWarmUp = { requests: 30_000, roundMs: 500, roundsMax: 30 };
 
 export async function measureRows(rows: readonly Row[], directory: string): Promise<Figures[]> {
@@ -49,11 +48,11 @@ interface Server {
   readonly port: number;
   readonly request: string;
   readonly status: number | undefined;
-  /** How many orders it has got; undefined where it gets none. */
+  /** The number of orders so far; undefined if the row sends none. */
   orders: number | undefined;
 }
 
-/** Rows that start alike share a process, so that only the request differs. */
+/** Rows with the same start share a process, so that only their requests differ. */
 async function startRows(rows: readonly Row[], parent: string, parts: Parts): Promise<Server[]> {
   const started = new Map<Row['start'], Promise<Started>>();
   const start = async ({ name, start }: Row): Promise<Started> => {
@@ -95,11 +94,11 @@ function framingOf({ bodyBytes, json, orders }: Row): Readonly<Record<string, st
 
 const authorization = `Basic ${Buffer.from('demo:demo').toString('base64')}`;
 
-/** Until the server answers 200; gives up after two minutes, since many start at once. */
+/** Resolves when the server responds with 200. Rejects after two minutes, because many servers start together. */
 export async function untilReady(port: number, path: string, headers: Readonly<Record<string, string>>): Promise<void> {
   const giveUpAtMs = performance.now() + 120_000;
   while ((await statusOf(port, path, headers)) !== 200) {
-    if (performance.now() > giveUpAtMs) throw new Error(`nothing answers at 127.0.0.1:${port}${path}`);
+    if (performance.now() > giveUpAtMs) throw new Error(`no 200 from 127.0.0.1:${port}${path}`);
     await sleep(5);
   }
 }
@@ -154,7 +153,7 @@ function leastDisturbed(samples: readonly Sample[]): Sample {
   };
 }
 
-/** `share`: of the values that lie below it. */
+/** @param share the share of the values below the result */
 export function quantile(values: readonly number[], share: number): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? Number.NaN;
 }

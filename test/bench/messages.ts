@@ -1,4 +1,4 @@
-/** Small messages on connections that stay open, through a proxy: server-sent events, and WebSocket frames there and back. */
+/** Measures small messages on open connections through a proxy: server-sent events and echoed WebSocket frames. */
 import { mkdirSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ export interface MessageFigures {
   readonly proxy: string;
   readonly title: string;
   readonly cpuMicrosPerMessage: number;
-  /** From the upstream to the client, or of frames from the client to the upstream and back. */
+  /** The delay from the upstream to the client; for frames, from the client to the upstream and back. */
   readonly delayMicros: number;
 }
 
@@ -35,7 +35,7 @@ interface Kind {
 }
 
 interface Line {
-  /** Called every 10 ms; the upstream sends events by itself. */
+  /** Is called every 10 ms. Does nothing for events, which the upstream sends on its own. */
   readonly send: () => void;
   readonly close: () => void;
 }
@@ -45,14 +45,14 @@ const kinds: readonly Kind[] = [
   { name: 'a WebSocket frame, there and back', open: openWebSocket },
 ];
 
-/** A fifth of a core for all lines together. They are due at the same moment, so the delay is that of a short queue. */
+/** All lines together use a fifth of a core. They send at the same moment, so the delay includes a short queue. */
 const lines = 64;
 const everyMs = 10;
 const rounds = 9;
 const roundMs = 1000;
 const headers = { 'x-gateway-test-allow': 'bench', authorization: `Basic ${btoa('demo:demo')}` };
 
-/** The proxies take turns, so that other work on the machine disturbs all alike. nginx is set up for neither kind. */
+/** The proxies take turns, so that other work on the machine disturbs all equally. Leaves out nginx. */
 export async function measureMessages(parent: string): Promise<MessageFigures[]> {
   const parts = await startParts(parent);
   const started: Started[] = [];
@@ -112,7 +112,7 @@ async function measureRound({ open }: Kind, { port, child }: Started): Promise<S
   const pace = setInterval(() => {
     for (const { send } of opened) send();
   }, everyMs);
-  // Opening the lines has cost something, too.
+  // Waits, because opening the lines also uses CPU time.
   await sleep(roundMs / 5);
   const before = await child.usage();
   delays = [];
@@ -129,8 +129,8 @@ async function openEvents(port: number, onDelay: (micros: number) => void): Prom
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     asked.once('response', resolve).once('error', reject).end();
   });
-  if (answer.statusCode !== 200) throw new Error(`the stream of events was answered with ${answer.statusCode}`);
-  // Closing it breaks off the response.
+  if (answer.statusCode !== 200) throw new Error(`the event stream has status ${answer.statusCode}`);
+  // Closing the stream cuts off the response, which is an error.
   answer.on('error', () => {});
   answer.on(
     'data',

@@ -1,4 +1,4 @@
-/** nginx in front of the same upstream, asking frontdesk's auth service about each request. */
+/** nginx in front of the same upstream, with frontdesk's auth service. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import type { Child } from './child.ts';
 import { usageOf } from './process-usage.ts';
 import type { Parts } from './servers.ts';
 
-/** One process, as the other proxies have one. */
+/** Runs nginx as one process, like the other proxies. */
 export function startNginx(port: number, directory: string, parts: Parts): Child {
   const configFile = join(directory, 'nginx.conf');
   writeFileSync(configFile, nginx.configure(recipeOf(port, parts), directory));

@@ -1,4 +1,4 @@
-/** Bodies of any size, made of one piece of memory. */
+/** Streams bodies of any size from one block of memory. */
 
 export const megabyte = 1024 * 1024;
 

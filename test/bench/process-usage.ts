@@ -1,8 +1,8 @@
-/** What a process of another program has used, from /proc. */
+/** Reads the CPU time and memory of another program's process from /proc. */
 import { readFileSync } from 'node:fs';
 import type { Usage } from './child.ts';
 
-/** Fields 14, 15 and 24 of proc(5)'s stat, after the name, which may hold anything but ends with the last bracket. */
+/** Reads fields 14, 15 and 24 of proc(5)'s stat. The name before them ends with the last bracket. */
 export function usageOf(pid: number): Usage {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -10,5 +10,5 @@ export function usageOf(pid: number): Usage {
   return { cpuMicros: ((user ?? 0) + (system ?? 0)) * microsPerTick, rssBytes: (pages ?? 0) * 4096 };
 }
 
-/** USER_HZ is 100 wherever Linux runs. */
+/** USER_HZ is 100 on all Linux systems. */
 const microsPerTick = 10_000;

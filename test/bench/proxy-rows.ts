@@ -1,4 +1,4 @@
-/** The rows of proxied requests: small and large, there and back, beside what others use for it. */
+/** The rows for proxied requests, small and large, and for the same requests through other proxies. */
 import { isInstalled } from '../support/programs/installed.ts';
 import type { ConfigurationKind } from './configuration.ts';
 import { startNginx } from './nginx.ts';
@@ -32,7 +32,7 @@ export const proxies: readonly MeasuredProxy[] = [
   ...(isInstalled('nginx') ? [{ name: 'nginx', title: 'nginx, auth_request', start: startNginx }] : []),
 ];
 
-/** What the number of other mappings changes of a request. */
+/** Rows that show how the number of other mappings affects a request. */
 const crowds: readonly [number, ConfigurationKind][] = [
   [10, 'proxy-among-10'],
   [10_000, 'proxy-among-10000'],

@@ -1,4 +1,4 @@
-/** A Redis to count in for the length of a benchmark, if there is one, and nothing left of it afterwards. */
+/** Finds an empty Redis database for the benchmark, and empties it again afterwards. */
 import { createClient } from 'redis';
 
 export interface BenchRedis {
@@ -6,19 +6,20 @@ export interface BenchRedis {
   readonly clear: () => Promise<void>;
 }
 
-/** TEST_REDIS_URL, or the last database of the one on this machine; undefined when it does not answer or holds anything. */
+/** TEST_REDIS_URL, or the last database of the local Redis. Undefined if it does not respond or is not empty. */
 export async function findRedis(): Promise<BenchRedis | undefined> {
   const url = process.env['TEST_REDIS_URL'] ?? 'redis://127.0.0.1:6379/15';
   const client = createClient({ url, socket: { reconnectStrategy: false, connectTimeout: 500 } });
   client.on('error', () => {});
   try {
     await client.connect();
-    const held = await client.dbSize();
-    if (held > 0) process.stderr.write(`bench: left out Redis: ${new URL(url).pathname || url} holds ${held} keys\n`);
+    const keys = await client.dbSize();
+    if (keys > 0)
+      process.stderr.write(`bench: skipping Redis: database ${new URL(url).pathname || url} has ${keys} keys\n`);
     await client.close();
-    return held > 0 ? undefined : { url, clear: () => clear(url) };
+    return keys > 0 ? undefined : { url, clear: () => clear(url) };
   } catch {
-    process.stderr.write('bench: left out Redis: none answers; name one with TEST_REDIS_URL\n');
+    process.stderr.write('bench: skipping Redis: no server responds; set TEST_REDIS_URL\n');
     return undefined;
   }
 }

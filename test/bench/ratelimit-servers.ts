@@ -1,5 +1,4 @@
-/** The rate-limit services under test: each row of their table, and how it is started. */
-
+/** The rows of rate-limit services, and how each of them is started. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../support/programs/free-port.ts';
@@ -9,17 +8,17 @@ import { startFrontdesk } from './servers.ts';
 
 export interface RateLimitRow {
   readonly title: string;
-  /** So many counters are alive; undefined: the server counts nothing. */
+  /** The number of live counters; undefined if the server does not count. */
   readonly keys: number | undefined;
-  /** Starts it; `directory` is the row's own. */
+  /** Starts the server. Each row has its own `directory`. */
   readonly start: (port: number, directory: string) => Child;
 }
 
 const keyCounts = [1, 10, 1_000_000];
-/** The counters of a row have room: none is let go of. */
+/** Enough for all counters of a row, so that none is evicted. */
 const keysMax = 2_000_000;
 
-/** The empty server first: what the others are measured against. */
+/** The first row is the empty server, with which the others are compared. */
 export function rateLimitRows(redisUrl: string | undefined): readonly RateLimitRow[] {
   return [
     { title: 'grpc-js, an empty handler', keys: undefined, start: startEmpty },

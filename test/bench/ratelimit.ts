@@ -1,4 +1,4 @@
-/** Measures what a rate-limit decision costs: services take turns under load beside an empty one. */
+/** Measures the cost of a rate-limit decision: services take turns under load with an empty one. */
 import { on } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -17,9 +17,9 @@ export interface RateLimitFigures {
   readonly rssBytes: number;
 }
 
-/** The same server differs by a fifth from one start to the next: its best tenth counts. */
+/** The number of starts. A server varies by a fifth between starts, so only its best tenth of the samples counts. */
 const lives = 3;
-/** Many short rounds, so that other work on the machine disturbs all rows alike. */
+/** There are many short rounds, so that other work on the machine disturbs all rows equally. */
 const rounds = 24;
 const durationMs = 80;
 const warmUpMs = 20;
@@ -40,7 +40,7 @@ export async function measureRateLimit(directory: string): Promise<RateLimitFigu
   return rows.map((row, index) => ({ row, ...leastDisturbed(samples[index] ?? []) }));
 }
 
-/** Adds to the samples of each row. */
+/** Starts all services once, and adds to the samples of each row. */
 async function measureLife(rows: readonly RateLimitRow[], directory: string, samples: Sample[][]): Promise<void> {
   const load = startChild({ args: [join(root, 'test/bench/grpc-load.ts')], env: {} });
   const servers: RateLimitServer[] = [];
@@ -65,7 +65,7 @@ async function warmUp(server: RateLimitServer, load: Child): Promise<void> {
   await measure(server, load, firstWarmUpMs, 1);
 }
 
-/** Gives up after half a minute. */
+/** Resolves when the port accepts connections. Rejects after half a minute. */
 async function untilListening(port: number): Promise<void> {
   const giveUpAtMs = performance.now() + 30_000;
   while (!(await isListening(port))) {
@@ -104,7 +104,7 @@ async function measure(
   };
 }
 
-/** What the load reports once it has its order. */
+/** Sends the load its order and returns its reports. */
 function ordered(load: Child, order: GrpcLoadOrder): AsyncIterableIterator<unknown> {
   const reports = on(load.process, 'message');
   load.process.send(order);

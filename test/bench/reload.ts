@@ -1,4 +1,4 @@
-/** How long a reload of ten thousand mappings keeps the process from all else: a timer that fires each millisecond is late. */
+/** Measures how long a reload of ten thousand mappings blocks the process, by the delay of a timer. */
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,19 +9,19 @@ import { writeConfiguration } from './configuration.ts';
 import { median, untilReady } from './measure.ts';
 import { startFrontdesk } from './servers.ts';
 
-/** Medians of the longest in each round, in milliseconds. */
+/** The median over all rounds of the longest delay in a round, in milliseconds. */
 export interface ReloadFigures {
   readonly delayMs: number;
-  /** What the thread itself worked in that time, regardless of what else the machine did. */
+  /** The CPU time of the thread in that delay, which does not depend on other work on the machine. */
   readonly cpuMs: number;
-  /** The longest collection of garbage, which is part of both. */
+  /** The longest garbage collection, which is part of both. */
   readonly collectedMs: number;
 }
 
 const mappings = 10_000;
 const rounds = 7;
 const headers = { authorization: `Basic ${Buffer.from('demo:demo').toString('base64')}` };
-/** For what comes after the new configuration is in force: the old one is released. */
+/** Time to release the old configuration after the new one is in force. */
 const restMs = 500;
 
 export async function measureReload(parent: string): Promise<ReloadFigures> {
@@ -53,14 +53,14 @@ export async function measureReload(parent: string): Promise<ReloadFigures> {
   return { delayMs: medianOf('delayMs'), cpuMs: medianOf('cpuMs'), collectedMs: medianOf('collectedMs') };
 }
 
-/** Since it was last asked. */
+/** The longest delay since the previous call. */
 async function longestDelay(child: Child): Promise<ReloadFigures> {
   child.process.send('timer-delay');
   const [figures] = await once(child.process, 'message');
   return figures as ReloadFigures;
 }
 
-/** Each of them other than in the round before. */
+/** Records that all differ from those of the previous round. */
 function recordsOf(round: number, port: number): string {
   const others = Array.from({ length: mappings - 1 }, (_, index) => ({
     name: `other-${index}`,

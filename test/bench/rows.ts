@@ -1,4 +1,4 @@
-/** The rows of the table, in its order. */
+/** The rows of requests, in the order of the table. */
 import { isInstalled } from '../support/programs/installed.ts';
 import { booking } from './booking.ts';
 import { bookingRows } from './booking-rows.ts';
@@ -9,17 +9,17 @@ import { frontdeskOf, ownServer, type Row } from './servers.ts';
 const bookingPath = `/v1/hotels/bookings/${booking.id}`;
 const label = { 'x-gateway-test-allow': 'bench' };
 
-/** 15 KiB in a hundred headers, which with the others are nearly HEADER_BYTES_MAX. */
+/** 15 KiB in a hundred headers. Together with the others they almost reach HEADER_BYTES_MAX. */
 const fullHeaders = Object.fromEntries(
   Array.from({ length: 100 }, (_, index) => [`x-full-${String(index).padStart(3, '0')}`, 'x'.repeat(140)]),
 );
 
-/** The most keys and bytes that a body may have; no field of a booking, so that it is refused only when it has been read. */
+/** A body with the most keys and bytes allowed. No key is a field of a booking, so it is rejected after parsing. */
 const fullBody = JSON.stringify(
   Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`full-${index}`, 'x'.repeat(48)])),
 ).padEnd(64 * 1024);
 
-/** With the log off and on. */
+/** Starts with the log off and on. */
 const starts = {
   'in-process': [frontdeskOf('in-process', 'error'), frontdeskOf('in-process', 'info')],
   grpc: [frontdeskOf('grpc', 'error'), frontdeskOf('grpc', 'info')],
@@ -33,7 +33,7 @@ const envoyRow: Row = {
   start: startEnvoyChain,
 };
 
-/** What is not measured here, and why. */
+/** The rows that cannot be measured on this machine, and why. */
 export const missingRows = [
   { name: envoyRow.name, title: envoyRow.title, program: 'envoy' },
   { name: 'nginx-1k', title: 'nginx, auth_request', program: 'nginx' },

@@ -1,35 +1,35 @@
-/** The servers under test: how each is started. */
+/** Starts the servers under test. */
 import { join } from 'node:path';
 import { freePort } from '../support/programs/free-port.ts';
 import { type Child, root, startChild } from './child.ts';
 import { type ConfigurationKind, writeConfiguration } from './configuration.ts';
 
 export interface Row {
-  /** For the command line. */
+  /** The name on the command line. */
   readonly name: string;
   readonly title: string;
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** With one the request is a POST. @default none */
+  /** Makes the request a POST with a body of this size. @default none */
   readonly bodyBytes?: number;
-  /** With one the request is a POST of it. @default none */
+  /** Makes the request a POST with this body. @default none */
   readonly json?: string;
-  /** @default 200, or the 201 of an order */
+  /** @default 200, or 201 for an order */
   readonly status?: number;
-  /** With these the request is a POST of an order, another one each time. @default false */
+  /** Makes each request a POST of a different order. @default false */
   readonly orders?: boolean;
-  /** Starts it; `directory` is the row's own. */
+  /** Starts the server. Each row has its own `directory`. */
   readonly start: (port: number, directory: string, parts: Parts) => Child | Promise<Child>;
 }
 
-/** What runs beside the servers under test. */
+/** The ports of the processes that the servers under test use. */
 export interface Parts {
   readonly upstreamPort: number;
   readonly authPort: number;
   readonly ratelimitPort: number;
 }
 
-/** frontdesk with the records of a kind; the log goes off with `error`. */
+/** frontdesk with one kind of configuration; the log level `error` turns the access log off. */
 export function frontdeskOf(
   kind: ConfigurationKind,
   logLevel: string,
@@ -55,7 +55,7 @@ export function ownServer(name: string): Row['start'] {
     });
 }
 
-/** The built command line, as `npm start` runs it, with its own database and output. */
+/** Runs the built command line like `npm start`, with a separate database and output. */
 export function startFrontdesk(
   directory: string,
   env: Readonly<Record<string, string>>,
@@ -77,7 +77,7 @@ export function startFrontdesk(
   });
 }
 
-/** The processes that the rows need. */
+/** Starts the processes that the rows need. */
 export async function startParts(directory: string): Promise<Parts & { readonly stop: () => Promise<void> }> {
   const [upstreamPort, ratelimitPort, authPort] = [await freePort(), await freePort(), await freePort()];
   const parts = { upstreamPort, ratelimitPort, authPort };

@@ -10,11 +10,11 @@ import { startFrontdesk, startParts } from './servers.ts';
 
 export interface SoakFigures {
   readonly requests: number;
-  /** What came in place of a 200, and how often. */
+  /** Every outcome other than 200, with its count. */
   readonly failures: ReadonlyMap<string, number>;
   readonly swaps: number;
   readonly generations: number;
-  /** At the first swap and at the end. */
+  /** Memory at the first configuration change and at the end. */
   readonly rssBytes: readonly [number, number];
 }
 
@@ -27,7 +27,7 @@ const headers = {
   accept: 'application/json',
 };
 
-/** Half of the requests go to a service of the process, half across HTTP; all are authenticated and counted. */
+/** Half of the requests go to an in-process service and half to an HTTP service. All are authenticated and counted. */
 export async function soak(directory: string): Promise<SoakFigures> {
   const parts = await startParts(directory);
   const port = await freePort();
@@ -72,7 +72,7 @@ export async function soak(directory: string): Promise<SoakFigures> {
   }
 }
 
-/** The same two routes, each time to be had otherwise: another name, another time-out, another rewrite of no effect. */
+/** The same two routes, each time with a different name and time-out, and with a different rewrite without effect. */
 function swapped(swap: number, upstreamPort: number): string {
   const timing = { timeout_ms: 3000 + swap };
   const records = [

@@ -1,6 +1,6 @@
-/** Messages of one size that say when they were sent, as server-sent events and as frames of WebSocket. */
+/** Messages of a fixed size that contain their time of sending, as server-sent events and as WebSocket frames. */
 
-/** Digits of the machine's monotonic clock in nanoseconds, which its processes share. */
+/** The digits of the monotonic clock in nanoseconds, which all processes of the machine share. */
 const stampBytes = 20;
 
 export function stamp(): string {
@@ -22,7 +22,7 @@ export function stampOfEvent(event: Buffer): string {
   return event.toString('latin1', eventStart.length, eventStart.length + stampBytes);
 }
 
-/** Final and binary, with a short length (RFC 6455 section 5.2). */
+/** A final binary frame with a short length (RFC 6455 section 5.2). */
 const frameStart = [0x82, stampBytes];
 const maskBytes = 4;
 export const frameBytes = frameStart.length + stampBytes;
@@ -32,7 +32,7 @@ export function formatFrame(stamped: string): Buffer {
   return Buffer.concat([Buffer.from(frameStart), Buffer.from(stamped, 'latin1')]);
 }
 
-/** As clients send it; a mask of zeros changes nothing. */
+/** A masked frame, as clients must send; a mask of zeros leaves the payload unchanged. */
 export function formatMaskedFrame(stamped: string): Buffer {
   const start = Buffer.from([0x82, 0x80 | stampBytes, 0, 0, 0, 0]);
   return Buffer.concat([start, Buffer.from(stamped, 'latin1')]);
@@ -42,14 +42,14 @@ export function stampOfFrame(frame: Buffer): string {
   return frame.toString('latin1', frameStart.length);
 }
 
-/** A proxy may mask it again. */
+/** Unmasks the frame, because a proxy may have masked it again. */
 export function stampOfMaskedFrame(frame: Buffer): string {
   const mask = frame.subarray(frameStart.length, frameStart.length + maskBytes);
   const payload = frame.subarray(frameStart.length + maskBytes);
   return Buffer.from(payload.map((byte, index) => byte ^ (mask[index % maskBytes] ?? 0))).toString('latin1');
 }
 
-/** Cuts what comes into messages of that many bytes. */
+/** Splits incoming chunks into messages of a fixed size. */
 export function createCutter(bytes: number, onMessage: (message: Buffer) => void): (chunk: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0);
   return (chunk) => {

@@ -1,4 +1,4 @@
-/** How soon `frontdesk serve --demo` answers, and what it holds while nothing happens and for each mapping; beside bare Koa. */
+/** Measures the start-up time and the memory of `frontdesk serve --demo` next to bare Koa. */
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { startFrontdesk } from './servers.ts';
 export interface StartUpFigures {
   readonly readyMs: Pair;
   readonly idleRssBytes: Pair;
-  /** By the number of mappings. */
+  /** Bytes for each mapping, by the number of mappings. */
   readonly mappingBytes: ReadonlyMap<number, number>;
 }
 
@@ -30,7 +30,7 @@ interface Started {
 
 const starts = 5;
 
-/** From the start of the process to its first 200, each time with a database to be made; in milliseconds. */
+/** Milliseconds from the start of the process to its first 200. Each start creates a new database. */
 export async function measureReady(parent: string): Promise<Pair> {
   return { frontdesk: await readyMsOf(startDemo, parent), koa: await readyMsOf(startKoa, parent) };
 }
@@ -45,7 +45,7 @@ async function readyMsOf(start: Start, parent: string): Promise<number> {
   return median(samples);
 }
 
-/** What the heap has more for each mapping than with ten of them, after a collection; in bytes. */
+/** The growth of the heap for each mapping beyond ten, in bytes after a garbage collection. */
 export async function measureMappings(parent: string): Promise<ReadonlyMap<number, number>> {
   const few = await heapBytesOf('proxy-among-10', parent);
   const perMapping = async (kind: ConfigurationKind, count: number) =>
@@ -68,15 +68,15 @@ async function heapBytesOf(kind: ConfigurationKind, parent: string): Promise<num
   }
 }
 
-/** V8 gives back what a start has left behind when nothing has happened for some fifteen seconds. */
+/** V8 releases the memory of the start after about fifteen idle seconds. */
 const idleMs = 25_000;
 
 export interface Idle {
-  /** Waits until the process has been idle for long enough. */
+  /** Waits until the processes have been idle for long enough. */
   readonly rssBytes: () => Promise<Pair>;
 }
 
-/** Runs beside the other measurements, since it costs them nothing. */
+/** Runs during the other measurements, because idle processes do not affect them. */
 export async function startIdle(parent: string): Promise<Idle> {
   const frontdesk = await startDemo(join(parent, 'idle'));
   const koa = await startKoa();
@@ -100,7 +100,7 @@ async function startDemo(directory: string): Promise<Started> {
   return await untilStarted(port, '/gateway/v0/check_ready', () => startFrontdesk(directory, { PORT: String(port) }));
 }
 
-/** Not a file of TypeScript, whose types would have to be removed at the start. */
+/** JavaScript, because removing types at the start would take time. */
 const koaProgram = `
   import Koa from 'koa';
   const app = new Koa();

@@ -1,4 +1,4 @@
-/** The figures as one table: each beside a peer, with the ratio and the aim. */
+/** Formats the figures as one table, each with its peer, the ratio to it, and the aim. */
 import type { AttackFigures } from './attacks.ts';
 import type { LoadFigures } from './load-configuration.ts';
 import type { LoginFigures } from './logins.ts';
@@ -13,9 +13,9 @@ import type { ThroughputFigures } from './throughput.ts';
 export interface TableRow {
   readonly name: string;
   readonly what: string;
-  /** Undefined: it was not measured. */
+  /** Undefined if it was not measured. */
   readonly figure: number | undefined;
-  /** Why it was not. */
+  /** The reason why it was not measured. */
   readonly missing?: string;
   readonly unit: string;
   /** The row that it is compared with. */
@@ -25,7 +25,7 @@ export interface TableRow {
   readonly aim?: Aim;
 }
 
-/** All that it has must hold. `more`: than the peer's figure, in the row's unit. */
+/** All given conditions must hold. `moreMax` bounds the difference from the peer's figure, in the row's unit. */
 export interface Aim {
   readonly ratioMax?: number;
   readonly ratioMin?: number;
@@ -35,7 +35,7 @@ export interface Aim {
 
 const requestUnit = 'CPU us/request';
 
-/** Peers and aims of requests by row; the others have bare Koa as peer and no aim. */
+/** Peers and aims of requests, by row. The default is bare Koa as peer and no aim. */
 const requestAims: Readonly<Record<string, { readonly peer?: string; readonly aim?: Aim }>> = {
   chain: { aim: { ratioMax: 1.8 } },
   'chain-log': { aim: { ratioMax: 2.3 } },
@@ -56,10 +56,10 @@ const requestAims: Readonly<Record<string, { readonly peer?: string; readonly ai
   ),
 };
 
-/** A row, and the one that it costs more than. */
+/** Two rows whose difference is measured. */
 type Difference = readonly [more: string, less: string];
 
-/** What a row costs more than the one without a call, beside the same difference of others. */
+/** The extra cost of a call: a row with it minus a row without it, compared with the same difference of a peer. */
 const calls: readonly {
   readonly name: string;
   readonly what: string;
@@ -76,7 +76,7 @@ const calls: readonly {
   },
 ];
 
-/** With the rows that these are compared with. */
+/** Adds the rows with which these rows are compared. */
 export function withPeers(names: readonly string[]): readonly string[] {
   const peers = names.flatMap((name) => requestAims[name]?.peer ?? []);
   const ofCalls = calls.filter(({ name }) => names.includes(name)).flatMap(({ of, peer }) => [...of, ...peer]);
@@ -138,7 +138,7 @@ export function loadRows(figures: readonly LoadFigures[]): TableRow[] {
 }
 
 export function loginRows({ calmMs, floodedMs, newcomerMs }: LoginFigures): TableRow[] {
-  const calm = 'a remembered user, 99th percentile';
+  const calm = 'a user with cached credentials, 99th percentile';
   return [
     { name: 'logins', what: calm, figure: calmMs, unit: 'ms' },
     {
@@ -215,8 +215,8 @@ export function reloadRows({ delayMs, cpuMs, collectedMs }: ReloadFigures): Tabl
   const delay = '10000 mappings reloaded, the longest delay of a timer';
   return [
     { name: 'reload', what: delay, figure: delayMs, unit: 'ms', aim: { figureMax: 50 } },
-    { name: 'reload', what: '… the longest work of its thread in one go', figure: cpuMs, unit: 'CPU ms' },
-    { name: 'reload', what: '… the longest collection of garbage', figure: collectedMs, unit: 'ms' },
+    { name: 'reload', what: '… CPU time of its thread in that delay', figure: cpuMs, unit: 'CPU ms' },
+    { name: 'reload', what: '… the longest garbage collection', figure: collectedMs, unit: 'ms' },
   ];
 }
 
@@ -234,7 +234,7 @@ export function soakRows({ requests, failures, swaps, generations, rssBytes }: S
 
 export function attackRows(figures: AttackFigures): TableRow[] {
   const { calmMs, attackedMs, requests, failures, attacks, rssBytes } = figures;
-  const calm = 'a client that behaves well, 99th percentile';
+  const calm = 'a well-behaved client, 99th percentile';
   const memory = ['before the attacks', 'at their end', 'after a rest'];
   return [
     { name: 'attacks', what: calm, figure: calmMs, unit: 'ms' },
@@ -251,7 +251,7 @@ export function attackRows(figures: AttackFigures): TableRow[] {
   ];
 }
 
-/** One row for each kind of failure, or one that there was none. */
+/** One row for each kind of failure, or one row with zero failures. */
 function failureRows(name: string, failures: ReadonlyMap<string, number>): TableRow[] {
   const failed = failures.size === 0 ? [['failed', 0] as const] : [...failures];
   return failed.map(([what, count]) => ({
@@ -263,11 +263,11 @@ function failureRows(name: string, failures: ReadonlyMap<string, number>): Table
   }));
 }
 
-/** Whether the aim is met; undefined without one, and for a row that was not measured. */
+/** Whether the aim is met. Undefined if there is no aim, or the row was not measured. */
 export function isMet({ figure, ratio, aim }: TableRow): boolean | undefined {
   if (aim === undefined || figure === undefined) return undefined;
   const { ratioMax, ratioMin, figureMax, moreMax } = aim;
-  // As the table shows it.
+  // Compares the rounded ratio, as the table shows it.
   const shown = ratio === undefined ? Number.NaN : Number(ratio.toFixed(2));
   return (
     (ratioMax === undefined || shown <= ratioMax) &&

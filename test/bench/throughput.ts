@@ -1,4 +1,4 @@
-/** One large body at a time through a proxy, down and up, of which no process keeps more than a piece. */
+/** Sends large bodies through a proxy, one at a time in each direction. No process holds more than a part of one. */
 import { mkdirSync } from 'node:fs';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
@@ -17,14 +17,14 @@ export interface ThroughputFigures {
   readonly proxy: string;
   readonly cpuMs: number;
   readonly megabytesPerSecond: number;
-  /** The most that was seen. */
+  /** The highest value seen. */
   readonly rssBytes: number;
 }
 
 type Direction = 'GET' | 'POST';
 
 const headers = { 'x-gateway-test-allow': 'bench', authorization: `Basic ${btoa('demo:demo')}` };
-/** fastify keeps a whole body of text. */
+/** Fastify would buffer a text body. */
 const binary = { 'content-type': 'application/octet-stream' };
 const lookEveryMs = 100;
 
@@ -59,7 +59,7 @@ interface Transfer {
 
 async function measure({ name, title }: MeasuredProxy, child: Child, transfer: Transfer): Promise<ThroughputFigures> {
   const { direction, mebibytes } = transfer;
-  // For V8 to compile what is hot.
+  // Warms up V8.
   await send({ ...transfer, mebibytes: Math.min(mebibytes, 64) });
   const before = await child.usage();
   const startedAtMs = performance.now();

@@ -1,4 +1,4 @@
-/** A grpc-js server whose handler does nothing: what the rate-limit service is measured against. */
+/** A grpc-js server with an empty handler, as the peer of the rate-limit service. */
 import { join } from 'node:path';
 import { Server, ServerCredentials, type ServiceDefinition } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';

@@ -1,10 +1,10 @@
-/** Bare Koa that makes a call of the rate-limit service for each request, with node:http2 and nothing around it. */
+/** Bare Koa that calls the rate-limit service for each request, with plain node:http2. */
 import { type ClientHttp2Session, connect } from 'node:http2';
 import Koa from 'koa';
 import { booking } from '../booking.ts';
 import { requestMessage } from '../grpc-frames.ts';
 
-/** Opened for the first request: the service may start later than this. */
+/** Opened at the first request, because the service may start after this process. */
 let session: ClientHttp2Session | undefined;
 
 function openSession(): ClientHttp2Session {
@@ -31,7 +31,7 @@ function call(): Promise<void> {
 }
 
 const app = new Koa();
-// It says nothing of the requests that come before the service listens.
+// Suppresses errors of requests that arrive before the service listens.
 app.silent = true;
 app.use(async (ctx) => {
   await call();

@@ -1,4 +1,4 @@
-/** Bare Koa with an answer of the same size: what every ratio is measured against. */
+/** Bare Koa with a response of the same size, as the peer of most rows. */
 import Koa from 'koa';
 import { booking } from '../booking.ts';
 

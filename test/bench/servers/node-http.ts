@@ -1,4 +1,4 @@
-/** Bare node:http with a fixed answer: the floor, and the upstream of the proxies. */
+/** Bare node:http with a fixed response, as the lower bound of all rows. */
 import { createServer } from 'node:http';
 import { booking } from '../booking.ts';
 

@@ -1,4 +1,4 @@
-/** OpenTelemetry as a process in production has it, but for the sending: spans are made, batched and dropped. */
+/** Sets up OpenTelemetry as in production, but does not send: spans are created, batched and dropped. */
 import { context, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';

@@ -1,4 +1,4 @@
-/** Bare Koa and SQLite alone: a POST writes a booking and its night, durable; a GET reads a page of twenty. */
+/** Bare Koa and SQLite: a POST durably writes a booking and its night, and a GET reads a page of twenty. */
 import { randomUUID } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import Koa from 'koa';

@@ -1,4 +1,4 @@
-/** How long timers of a process are late: answers with the longest delay since the last question, and what of it garbage was collected. */
+/** Preloaded into a process: reports its longest timer delay and garbage collection since the previous report. */
 import { PerformanceObserver } from 'node:perf_hooks';
 import { isMainThread } from 'node:worker_threads';
 

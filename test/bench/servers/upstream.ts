@@ -1,4 +1,4 @@
-/** The service behind the proxies: `/<n>` gives n bytes and reads what is sent, `/events` sends events, WebSockets get their frames back. */
+/** The service behind the proxies: `/<n>` sends n bytes, `/events` sends events, and WebSockets echo frames. */
 import { createHash } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
@@ -19,7 +19,7 @@ const server = createServer((request, response) => {
   request.resume().once('end', () => send(response, request.url ?? ''));
 });
 
-/** What is larger than a megabyte is not kept. */
+/** Streams bodies of more than a megabyte, and caches smaller ones. */
 function send(response: ServerResponse, url: string): void {
   if (url === '/events') {
     sendEvents(response);
@@ -39,7 +39,7 @@ function sendEvents(response: ServerResponse): void {
   response.once('close', () => clearInterval(timer));
 }
 
-/** RFC 6455 section 1.3. */
+/** The GUID for `Sec-WebSocket-Accept` (RFC 6455 section 1.3). */
 const handshakeId = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
 server.on('upgrade', ({ headers }, socket) => {
