@@ -26,7 +26,7 @@ export type Verdict =
 
 export interface Authenticator {
   /**
-   * CheckQueue the value of an Authorization header. For cached credentials it synchronously returns the same frozen
+   * Checks the value of an Authorization header. For cached credentials it synchronously returns the same frozen
    * verdict each time and never throttles. Others cost one scrypt computation. Without `sender`, logins are throttled
    * by user only. Rejects only if scrypt itself fails.
    */
@@ -56,7 +56,7 @@ export interface AuthenticatorOptions {
   readonly waitingMax?: number;
   /** The counts to increment. @default new counts */
   readonly counts?: LoginCounts;
-  /** CheckQueue a password against a hash. @default scrypt */
+  /** Checks a password against a hash. @default scrypt */
   readonly verify?: (password: string, hash: PasswordHash) => Promise<boolean>;
 }
 

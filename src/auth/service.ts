@@ -67,7 +67,7 @@ export interface AuthServiceOptions {
 
 export interface AuthService {
   /**
-   * CheckQueue requests for a gateway in this process. Denies with 401 for invalid or missing credentials, 429 for too many
+   * Checks requests for a gateway in this process. Denies with 401 for invalid or missing credentials, 429 for too many
    * failed logins, and 503 for too many concurrent checks, all without a body.
    */
   readonly check: AuthCheck;

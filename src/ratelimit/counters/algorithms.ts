@@ -145,9 +145,10 @@ export function windowNumberAt(nowMs: number, windowSeconds: number): number {
 
 /**
  * Returns the window to count in, given that hits were last counted in `last`.
- * If the clock steps back into the previous window, counting stays in `last`; otherwise crossing the border twice would
- * grant every client its limit twice. A clock that steps back further must have been wrong before, so it is followed;
- * otherwise exhausted limits would stay exhausted until it catches up.
+ *
+ * If the clock steps back into the previous window, counting stays in `last`. Crossing the border twice would otherwise
+ * grant every client its limit twice. A clock that steps back further must have been wrong before, so it is followed.
+ * Exhausted limits would otherwise stay exhausted until the clock catches up.
  */
 export function windowNumberAfter(last: number, nowMs: number, windowSeconds: number): number {
   const number = windowNumberAt(nowMs, windowSeconds);

@@ -20,8 +20,8 @@ export interface FailurePolicyOptions {
 }
 
 /**
- * Wraps counters so that they apply the policy when they cannot be reached. Results made up this way are marked as
- * `isUncounted`, because the remainder is unknown.
+ * Wraps counters with the policy. The results of requests that pass uncounted have `isUncounted`, because their
+ * remainder is unknown.
  */
 export function withFailurePolicy(counters: Counters, { failOpen, outage, onError }: FailurePolicyOptions): Counters {
   function fail(error: unknown, hits: readonly Hit[]): readonly HitResult[] {

@@ -1,4 +1,4 @@
-/** Counters in Redis, shared between processes. Decisions of one turn of the event loop share script calls. */
+/** Counters in Redis, shared between processes. Decisions in the same turn of the event loop share script calls. */
 import { wholeSeconds } from './algorithms.ts';
 import type { Counters, Hit, HitResult, TakeOptions } from './counters.ts';
 import type { Outage } from './failure-policy.ts';

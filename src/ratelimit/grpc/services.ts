@@ -94,13 +94,14 @@ function shouldRateLimit(
   };
 }
 
-/** A limiter of the embedding program may return this. The library would respond with an error and not log it. */
+/** Logged for a custom limiter. On its own, the library would respond with an error without logging it. */
 const noDecision = 'the limiter returned no decision: its result has no statuses';
 
 /** Reveals only errors in the request to the client. */
 function statusOf(error: unknown, status: Status, logger: Pick<Logger, 'error'>): Partial<ServiceError> {
   if (error instanceof InvalidRequest) return { code: status.INVALID_ARGUMENT, details: error.message };
-  if (error instanceof CountersUnavailable) return { code: status.UNAVAILABLE, details: 'hits cannot be counted now' };
+  if (error instanceof CountersUnavailable)
+    return { code: status.UNAVAILABLE, details: 'hits cannot be counted at the moment' };
   logger.error({ err: error }, 'the rate-limit service could not decide');
   return { code: status.INTERNAL, details: 'the rate-limit service could not decide' };
 }

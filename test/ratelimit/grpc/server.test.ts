@@ -96,7 +96,7 @@ describe('the rate-limit server', () => {
 
   it('responds with UNAVAILABLE while hits cannot be counted, and leaves logging to the counters', async () => {
     shouldRateLimit = () => Promise.reject(new CountersUnavailable('away'));
-    await checkRefused(rateLimit, onlyDomain, 14, 'hits cannot be counted now');
+    await checkRefused(rateLimit, onlyDomain, 14, 'hits cannot be counted at the moment');
     assert.deepEqual(logged, []);
   });
 
