@@ -18,8 +18,8 @@ export interface BodyWatcher {
 
 export interface RequestBody {
   /**
-   * Calls `done` once, as soon as there is enough to send: the whole body or its first 64 KiB. Less is enough if the
-   * body pauses while the upstream is not crowded. Call it once, before `open`.
+   * Calls `done` once, as soon as there is enough to send: the whole body or its first 64 KiB. After 200 ms less is
+   * enough, unless the upstream is crowded. Call it once, before `open`.
    */
   readonly buffer: (done: () => void) => void;
   /** Returns the body for one attempt, in a form that undici accepts. */

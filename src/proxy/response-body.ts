@@ -22,11 +22,11 @@ export interface ResponseBody {
   /** Streams the body, and restarts `idle` with every chunk. Destroying the stream ends the attempt. */
   readonly stream: (idle: IdleTimer) => Readable;
   /**
-   * Collects the body. Rejects if it breaks off, exceeds `bytesMax` or is not complete within `timeoutMs` (0 means no
+   * Collects the body. Rejects if it is cut off, exceeds `bytesMax` or is not complete within `timeoutMs` (0 means no
    * limit).
    */
   readonly read: (limits: { readonly bytesMax: number; readonly timeoutMs: number }) => Promise<Buffer>;
-  /** Reads and drops the whole body. Rejects if it breaks off or is not complete within `timeoutMs`. */
+  /** Reads and drops the whole body. Rejects if it is cut off or not complete within `timeoutMs`. */
   readonly drain: (timeoutMs: number) => Promise<void>;
   /** Drops the body, but closes the connection instead if it exceeds 64 KiB or pauses for a second. */
   readonly discard: () => void;
@@ -34,7 +34,7 @@ export interface ResponseBody {
   readonly isWaiting: () => boolean;
   /** Alternating names and values. Empty until the stream has ended. */
   readonly trailers: () => readonly Buffer[];
-  /** Returns the error if the body broke off before it was consumed. */
+  /** Returns the error if the body was cut off before it was consumed. */
   readonly failure: () => Error | undefined;
 }
 

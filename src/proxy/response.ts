@@ -20,8 +20,8 @@ export interface ResponseOptions {
 }
 
 /**
- * Koa sends a complete body in one write and any other as a stream. If the upstream breaks off, the stream closes the
- * client's connection. Throws a Problem if the response cannot be sent.
+ * Koa sends a complete body in one write and any other as a stream. If the stream is cut off, Koa closes the client's
+ * connection. Throws a Problem if the response cannot be sent.
  */
 export function sendResponse(ctx: Context, response: UpstreamResponse, options: ResponseOptions): void {
   const { head, body } = response;

@@ -25,7 +25,7 @@ export interface ShadowOptions {
 
 /**
  * Sends a copy of the request in the background. Skips it if too many copies are in flight, the path cannot be
- * rewritten, or the body is too large, breaks off or is never read. Call it after the rate limits and before anything
+ * rewritten, or the body is too large, is cut off or is never read. Call it after the rate limits and before anything
  * reads the body or changes the path. Never throws.
  */
 export type CopyRequest = (ctx: Context) => void;
@@ -88,11 +88,11 @@ export function createShadow(options: ShadowOptions): CopyRequest {
 }
 
 function uncopyableBody(): RangeError {
-  return new RangeError(`the body exceeds ${bodyBytesMax} bytes, broke off, had already been read, or was never read`);
+  return new RangeError(`the body exceeds ${bodyBytesMax} bytes, was cut off, was already read, or was never read`);
 }
 
 /**
- * Calls `done` with the whole body after it has been read, or with undefined if it is too large, breaks off or is not
+ * Calls `done` with the whole body after it has been read, or with undefined if it is too large, is cut off or is not
  * read. This neither starts nor slows the reading: a `data` listener added through EventEmitter does not make Node's
  * stream flow. The bytes are copied into one buffer, because a client that sends single bytes would otherwise make us
  * keep an object for each.

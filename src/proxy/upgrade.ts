@@ -65,13 +65,13 @@ function requireProtocol(expected: string, switched: string | undefined): void {
 }
 
 /**
- * Either side may end its half of the connection and still receive the rest. Both connections are closed when one
- * breaks off, or after `idleTimeoutMs` without traffic in either direction.
+ * Either side may end its half of the connection and still receive the rest. Both connections are closed when one is
+ * cut off, or after `idleTimeoutMs` without traffic in either direction.
  */
 function joinConnections(one: Duplex, other: Duplex, idleTimeoutMs: number): void {
-  const idle = createIdleTimer(idleTimeoutMs, breakOff);
+  const idle = createIdleTimer(idleTimeoutMs, destroyBoth);
 
-  function breakOff(): void {
+  function destroyBoth(): void {
     one.destroy();
     other.destroy();
   }
@@ -79,9 +79,9 @@ function joinConnections(one: Duplex, other: Duplex, idleTimeoutMs: number): voi
   function pipe(from: Duplex, to: Duplex): void {
     // Otherwise undici's socket would end as soon as the other side does, and bytes in flight would be lost.
     from.allowHalfOpen = true;
-    from.on('data', idle.touch).on('error', breakOff);
+    from.on('data', idle.touch).on('error', destroyBoth);
     from.once('close', () => {
-      if (!from.readableEnded || !from.writableFinished) breakOff();
+      if (!from.readableEnded || !from.writableFinished) destroyBoth();
       if (to.closed) idle.stop();
     });
     from.pipe(to);

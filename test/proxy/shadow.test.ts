@@ -143,7 +143,7 @@ describe('a shadow', () => {
     assert.equal(receiver.reached.length, 0);
   });
 
-  it('receives no request whose body breaks off', async () => {
+  it('receives no request whose body is cut off', async () => {
     const receiver = await startReceiver();
     const begun = createSignal();
     const respond = async (ctx: Context) => {

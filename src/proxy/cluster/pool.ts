@@ -33,7 +33,7 @@ export function createPool(options: ConnectionOptions, connectionsMax: number): 
     if (connection.request === undefined) return;
     connection.request = undefined;
     if (queue.size > 0) startNext(connection);
-    else connections.putBack(connection);
+    else connections.release(connection);
   }
 
   function startNext(connection: Connection): void {
@@ -47,7 +47,7 @@ export function createPool(options: ConnectionOptions, connectionsMax: number): 
   }
 
   function run(request: PooledRequest): void {
-    const connection = connections.take(request.isFresh);
+    const connection = connections.acquire(request.isFresh);
     if (connection === undefined) queue.add(request);
     else start(connection, request);
   }
@@ -84,7 +84,7 @@ function createConnections(options: ConnectionOptions, connectionsMax: number, o
     connector ??= createConnector(options);
     const connection = openConnection(options, connector, listener);
     // A destroyed client rejects the request, which then fails like any other.
-    if (isDestroyed) breakOff(connection);
+    if (isDestroyed) destroyClient(connection);
     all.add(connection);
     return connection;
   }
@@ -115,7 +115,7 @@ function createConnections(options: ConnectionOptions, connectionsMax: number, o
     });
   }
 
-  function breakOff(connection: Connection): void {
+  function destroyClient(connection: Connection): void {
     connection.isBroken = true;
     void connection.client.destroy();
   }
@@ -126,9 +126,9 @@ function createConnections(options: ConnectionOptions, connectionsMax: number, o
 
   return {
     /** Returns the last used idle connection or a new one. Undefined if all are busy. */
-    take: (isFresh: boolean) => (isFresh ? openFresh() : (idle.pop() ?? open())),
+    acquire: (isFresh: boolean) => (isFresh ? openFresh() : (idle.pop() ?? open())),
     /** Keeps the connection for later requests, or closes it if it has no socket. */
-    putBack(connection: Connection) {
+    release(connection: Connection) {
       if (connection.isConnected && closed === undefined) idle.push(connection);
       else drop(connection);
     },
@@ -144,7 +144,7 @@ function createConnections(options: ConnectionOptions, connectionsMax: number, o
     destroy() {
       isDestroyed = true;
       for (const connection of all) {
-        breakOff(connection);
+        destroyClient(connection);
         drop(connection);
       }
     },
