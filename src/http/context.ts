@@ -55,8 +55,7 @@ export function createRequestContext(addresses: Addresses = createAddresses()): 
     if (ctx.req.socket.destroyed) return undefined;
     closeWithConnection(ctx.req, ctx.res);
     const opened = openContext(ctx, addresses, traceIds);
-    // Most stages listen for the end of the response, and a stream adds six listeners. Beyond ten, Node warns of a
-    // leak.
+    // Most stages listen for the end of the response, and a stream does six times. Node warns of a leak beyond ten.
     ctx.res.setMaxListeners(0);
     ctx.res.setHeader('X-Request-Id', opened.requestId);
     if (!ctx.res.hasHeader(nosniff)) {
@@ -136,7 +135,7 @@ function validId(id: string | readonly string[] | undefined): string | undefined
 /**
  * The prefix that host applications stripped from the path: the original path minus the current one. koa-mount's
  * `mountPath` has only the innermost prefix, and a connect-style host keeps the original in `req.originalUrl`. Compares
- * sanitised paths: with a base path of `/`, a link to `//evil.example` would lead to another host.
+ * sanitised paths, because a base path of `/` before `/evil.example` would form a link to another host.
  */
 function mountPath(ctx: Context): string {
   const original = (ctx.req as IncomingMessage & { originalUrl?: string }).originalUrl ?? ctx.originalUrl;

@@ -82,7 +82,7 @@ export function createProblemResponses(options: ProblemResponsesOptions = {}): M
 function makeReadable(thrown: unknown): unknown {
   if (Object(thrown) !== thrown) return thrown;
   try {
-    // A problem is safe to read. Skipping it saves its stack trace, the most expensive part of a flood of rejections.
+    // A problem is always safe to read, and reading its stack would dominate the cost of a flood of rejections.
     if (thrown instanceof Problem) return thrown;
     if (!(thrown instanceof Error)) return new Error(`the thrown value is not an Error: ${inspect(thrown)}`);
     readProperties(thrown);
@@ -126,9 +126,7 @@ function notesOn(ctx: Context, found: Problem): ProblemNotes {
   return { title: problemTitle(found.slug), meaning, remedy, requestId: requestContext(ctx).requestId };
 }
 
-/**
- * False if another party chose the status, such as an auth service that prefers 404: the table's text would not fit.
- */
+/** False if another party chose the status, such as an auth service that prefers 404: the table would not fit. */
 function hasTableStatus({ slug, status }: Problem): boolean {
   return status === problems[slug].status;
 }

@@ -26,9 +26,7 @@ export interface ProblemOptions {
   readonly status?: number;
 }
 
-/**
- * The error body. `code` is the HTTP status, `message` is `<status>: <reason phrase>`. Members of `extension` follow.
- */
+/** `code` is the HTTP status, `message` is `<status>: <reason phrase>`. The members of `extension` follow. */
 export interface ErrorBody {
   readonly code: number;
   readonly message: string;

@@ -6,7 +6,7 @@ export interface TraceParent {
   readonly traceId: string;
   /** 16 hexadecimal digits in lower case, not all zero: the sender's span. */
   readonly spanId: string;
-  /** 1: sampled, 2: the trace id is random. */
+  /** Bit flags: 1 means that the trace is sampled, 2 that its id is random. */
   readonly flags: number;
 }
 

@@ -1,10 +1,7 @@
 /** Renders values as HTML: lists of objects as tables, objects as name-value lists, and the JSON one click away. */
 import { html, htmlDocument, type Markup } from './html.ts';
 
-/**
- * Renders a resource, or a page of a collection with links to its items and to other pages. `hasDocs` links to the
- * docs.
- */
+/** Renders a resource, or a page of a collection with links to its items and other pages. `hasDocs` adds a link. */
 export function resourcePage(value: unknown, title: string, hasDocs = false): string {
   const path = isPage(value) ? pathOf(value) : './';
   return htmlDocument({

@@ -43,9 +43,7 @@ export function createAccessLog(logger: Logger, format: AccessLogFormat = 'json'
   };
 }
 
-/**
- * Uses one literal for all lines, because JSON.stringify is slower with varying shapes. Undefined fields are omitted.
- */
+/** Uses one literal for all lines, because JSON.stringify is slower with varying shapes. Omits undefined fields. */
 function createJsonWriter(logger: Logger) {
   const info = logger.infoPlain ?? logger.info.bind(logger);
   return function writeJson({ ctx, context, connection, startedAtMs, client, path }: StartedRequest): void {
@@ -73,9 +71,7 @@ function createJsonWriter(logger: Logger) {
   };
 }
 
-/**
- * Apache's `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-agent}i"` (mod_log_config), with queries left out of URLs.
- */
+/** Apache's `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-agent}i"` (mod_log_config), without the queries of URLs. */
 function createCombinedWriter(logger: Logger) {
   const formatTime = createTimeFormat();
   const writeLine = logger.writeLine ?? ((line: string) => logger.info({}, line));

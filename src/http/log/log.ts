@@ -16,15 +16,11 @@ export interface Logger {
   readonly isLevelEnabled?: (level: string) => boolean;
   /** A faster `info` for plain strings, numbers and booleans, used by the access log. Without it, `info` is used. */
   readonly infoPlain?: LogLine;
-  /**
-   * Writes a line verbatim instead of as JSON, for the access log. Without it, the line is logged as a message at info.
-   */
+  /** Writes a line as it is instead of as JSON, for the access log. Without it, `info` logs the line as a message. */
   readonly writeLine?: (line: string) => void;
 }
 
-/**
- * The logger of the command line. Separate from `Logger`, whose names TypeScript would take for custom levels of pino.
- */
+/** The logger of the command line. Separate from `Logger`, whose names TypeScript would take for levels of pino. */
 export interface CountingLogger extends Logger {
   /** The number of lines that could not be written. Without it, none are lost. */
   readonly droppedLines?: () => number;
@@ -60,9 +56,7 @@ export function logRequest(
   if (logger.isLevelEnabled?.(level) !== false) logger[level]({ ...requestLogFields(ctx), ...fields }, message);
 }
 
-/**
- * The status of a closed response, or 499 if the client disconnected before the operating system had taken all of it.
- */
+/** The status of a closed response, or 499 if the client disconnected before the system had taken all of it. */
 export function finalStatus(res: ServerResponse): number {
   const sent = sentStatusOf(res);
   if (sent !== undefined) return sent;
@@ -94,9 +88,7 @@ export interface OutageLogOptions {
 }
 
 export interface OutageLog {
-  /**
-   * Call it for a request that failed. `fields` and `message` go into the first line and, with counts, into later ones.
-   */
+  /** Call it for a failed request. `fields` and `message` go into the first line and, with counts, into later ones. */
   readonly failed: (fields: object, message: string) => void;
   /** Call it for a request that succeeded. */
   readonly succeeded: () => void;
@@ -157,10 +149,7 @@ export function createOutageRegistry(options: Omit<OutageLogOptions, 'ended'>): 
  * depend on, such as the database.
  */
 export interface OutageLogs {
-  /**
-   * Call it when a request to `service` failed because of `upstream`. `service` is undefined for the server's own
-   * pages.
-   */
+  /** Call it when a request to `service` (undefined for the server's own pages) failed because of `upstream`. */
   readonly failed: (service: string | undefined, upstream: string, fields: object, message: string) => void;
   /** Call it when a request to `service` succeeded. */
   readonly succeeded: (service: string | undefined) => void;

@@ -17,10 +17,7 @@ export interface Connections {
   /** Adds a connection when it is ready for HTTP, so after a TLS handshake. */
   readonly add: (socket: Socket) => void;
   readonly all: () => Iterable<Connection>;
-  /**
-   * Accepts no further requests. Calls `end` after the responses before the faulty request, unless the connection
-   * closes.
-   */
+  /** Accepts no further requests. Calls `end` after the responses to earlier requests, unless the connection closes. */
   readonly refuse: (socket: Duplex, end: () => void) => void;
   /** Starts shutdown: from now on, the last response of each connection carries `Connection: close`. */
   readonly drain: () => void;

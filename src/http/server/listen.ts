@@ -146,8 +146,8 @@ async function closeServer(
   const finished = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   drain();
   const startedAtMs = performance.now();
-  // If this process was busy, data that arrived meanwhile may be unread. It is read after the previous sweep at the
-  // latest, so idle times are measured up to that one.
+  // Idle times are measured up to the previous sweep, because after a busy period a sweep may run before data that has
+  // arrived meanwhile is read.
   let lastSweepMs = startedAtMs;
   const isOver = (sinceMs: number) => lastSweepMs - Math.max(sinceMs, startedAtMs) >= idleGraceMs;
   const sweep = setInterval(() => {

@@ -24,9 +24,7 @@ export interface ClientSocket extends Duplex {
   readonly bytesRead?: number;
 }
 
-/**
- * `status` is the status that the client receives. Undefined if its connection is closed in the middle of a response.
- */
+/** `status` is the status that the client receives. Undefined if its connection is closed in mid-response. */
 export type LogClientError = (error: ClientError, socket: ClientSocket, status: number | undefined) => void;
 
 /** True for a complete request line with a method that Node's parser does not know or does not accept in HTTP. */

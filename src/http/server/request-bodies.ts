@@ -15,9 +15,7 @@ export function disableBodyTimeout(req: IncomingMessage): void {
   (req as Carrier)[noTimeoutKey] = true;
 }
 
-/**
- * Limits the time for a body and emits `clientError` like Node's own `requestTimeout`, which no request can opt out of.
- */
+/** Limits the time for a body like Node's `requestTimeout`, but lets requests opt out. Emits the same `clientError`. */
 export function limitBodyTime(server: Server, timeoutMs: number): void {
   function onLate(req: IncomingMessage): void {
     if (req.complete || (req as Carrier)[noTimeoutKey] === true) return;

@@ -24,13 +24,9 @@ export interface Upgrade {
 export type UpgradeListener = (req: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
 export interface Upgrades {
-  /**
-   * True if the server should treat the request as an upgrade, otherwise as an ordinary request that may have a body.
-   */
+  /** True if the server should treat the request as an upgrade. Otherwise it is an ordinary request with its body. */
   readonly shouldUpgrade: (req: IncomingMessage) => boolean;
-  /**
-   * Passes requests to `handler`. If no stage accepts the upgrade, the response is ordinary and closes the connection.
-   */
+  /** Passes requests to `handler`. If no stage accepts the upgrade, an ordinary response closes the connection. */
   readonly listener: (handler: RequestListener) => UpgradeListener;
   /** Closes open connections after the deadline, and responds to later requests with `not-ready`. */
   readonly close: (deadlineMs: number) => Promise<void>;
@@ -47,9 +43,7 @@ export function upgradeOf(req: IncomingMessage): Upgrade | undefined {
   return (req as Carrier)[upgradeKey];
 }
 
-/**
- * `isAllowed` says whether any route accepts the protocol, in lower case. `max` limits concurrent upgraded connections.
- */
+/** `isAllowed` returns true if a route accepts the protocol (in lower case). `max` limits upgraded connections. */
 export function createUpgrades(isAllowed: (protocol: string) => boolean, max = Number.POSITIVE_INFINITY): Upgrades {
   const open = new Set<Socket>();
   let closed = false;

@@ -4,9 +4,7 @@ import type { Context, Middleware, Next } from 'koa';
 import { problem } from '../problem.ts';
 import { authorityOf } from './paths.ts';
 
-/**
- * Rejects a host that two servers could interpret differently (RFC 9112 section 3.2). Run it before the host is used.
- */
+/** Rejects hosts that two servers could interpret differently (RFC 9112 section 3.2). Run it before using the host. */
 export function createHostCheck(): Middleware {
   return function hostCheck({ req }: Context, next: Next) {
     const { url = '/', rawHeaders } = req;
