@@ -26,287 +26,280 @@ const demo: DemoRows = {
   hotels: [{ id: hotelId, name: 'Astoria', city: 'Bern' }],
 };
 
-export interface StorageKind {
-  readonly name: string;
-  /** True if every `openDatabase` of the URL sees the same rows. */
-  readonly shared: boolean;
-}
-
-export function describeStorage({ name, shared }: StorageKind, createPlace: () => Promise<ScratchDatabase>): void {
+/** `isShared` means that every `openDatabase` of the URL sees the same rows. */
+export function storageContract(create: () => Promise<ScratchDatabase>, { isShared = true } = {}): void {
   const itShared = (title: string, test: () => Promise<void>) => {
-    if (shared) it(title, test);
+    if (isShared) it(title, test);
   };
 
-  describe(`storage: ${name}`, () => {
-    let place: ScratchDatabase;
-    let database: Database;
+  let place: ScratchDatabase;
+  let database: Database;
 
-    beforeEach(async () => {
-      place = await createPlace();
-      database = await openDatabase({ url: place.url });
-    });
+  beforeEach(async () => {
+    place = await create();
+    database = await openDatabase({ url: place.url });
+  });
 
-    afterEach(async () => {
+  afterEach(async () => {
+    await database.close();
+    await place.remove();
+  });
+
+  describe('openDatabase', () => {
+    itShared('creates the tables once and keeps their rows', async () => {
+      await loadDemo(database, demo, { nowMs });
       await database.close();
-      await place.remove();
+      database = await openDatabase({ url: place.url });
+      assert.equal(await countRows(database, 'hotels'), 1);
     });
 
-    describe('openDatabase', () => {
-      itShared('creates the tables once and keeps their rows', async () => {
-        await loadDemo(database, demo, { nowMs });
-        await database.close();
-        database = await openDatabase({ url: place.url });
-        assert.equal(await countRows(database, 'hotels'), 1);
-      });
+    itShared('lets two processes open an empty database at the same time', async () => {
+      const fresh = await create();
+      const opened = await Promise.all([openDatabase({ url: fresh.url }), openDatabase({ url: fresh.url })]);
+      const loaded = await Promise.all(opened.map((each) => loadDemo(each, demo, { nowMs })));
+      assert.deepEqual(loaded.toSorted(), [false, true]);
+      await Promise.all(opened.map((each) => each.close()));
+      await fresh.remove();
+    });
 
-      itShared('lets two processes open an empty database at the same time', async () => {
-        const fresh = await createPlace();
-        const opened = await Promise.all([openDatabase({ url: fresh.url }), openDatabase({ url: fresh.url })]);
-        const loaded = await Promise.all(opened.map((each) => loadDemo(each, demo, { nowMs })));
-        assert.deepEqual(loaded.toSorted(), [false, true]);
-        await Promise.all(opened.map((each) => each.close()));
-        await fresh.remove();
-      });
-
-      itShared('rejects tables that a newer version of frontdesk has changed, and says so', async () => {
-        await sql`insert into kysely_migration (name, timestamp) values ('9999-later', '2099-01-01')`.execute(
-          database.kysely,
+    itShared('rejects tables that a newer version of frontdesk has changed, and says so', async () => {
+      await sql`insert into kysely_migration (name, timestamp) values ('9999-later', '2099-01-01')`.execute(
+        database.kysely,
+      );
+      await assert.rejects(openDatabase({ url: place.url }), (error) => {
+        assert.ok(error instanceof StorageSetupError);
+        assert.match(
+          error.message,
+          /^cannot use .*: a newer version of frontdesk .*\(9999-later\)\. Start that version/,
         );
-        await assert.rejects(openDatabase({ url: place.url }), (error) => {
-          assert.ok(error instanceof StorageSetupError);
-          assert.match(
-            error.message,
-            /^cannot use .*: a newer version of frontdesk .*\(9999-later\)\. Start that version/,
-          );
-          assert.doesNotMatch(error.message, /DATABASE_URL/);
-          return true;
-        });
-      });
-
-      it('returns a database that is ready until it is closed, and that can be closed twice', async () => {
-        assert.equal(await database.findFault(), undefined);
-        await database.close();
-        await database.close();
-        assert.equal(typeof (await database.findFault()), 'string');
+        assert.doesNotMatch(error.message, /DATABASE_URL/);
+        return true;
       });
     });
 
-    describe('loadDemo', () => {
-      it('inserts the rows once, in the order of their references, and fills in missing columns', async () => {
-        assert.equal(await loadDemo(database, demo, { nowMs }), true);
-        const booking = await database.kysely.selectFrom('hotel_bookings').selectAll().executeTakeFirstOrThrow();
-        assert.deepEqual(
-          { ...booking },
-          {
-            id: bookingId,
-            hotel_id: hotelId,
-            user: 'demo',
-            status: 'confirmed',
-            version: 1,
-            created_at: '2026-01-02T03:04:05.000Z',
-            reference: 'AC07E900',
-            room_type: 'standard',
-            guests: 1,
-            starts_at: '2026-01-02',
-            ends_at: '2026-01-03',
-            price: 0,
-            currency: 'EUR',
-            policy: '[]',
-            expires_at: null,
-            refund: null,
-          },
-        );
-        assert.equal(await loadDemo(database, demo, { nowMs }), false);
-        assert.equal(await countRows(database, 'messages'), 1);
-      });
+    it('returns a database that is ready until it is closed, and that can be closed twice', async () => {
+      assert.equal(await database.findFault(), undefined);
+      await database.close();
+      await database.close();
+      assert.equal(typeof (await database.findFault()), 'string');
+    });
+  });
 
-      it('changes nothing if any table has a row', async () => {
-        await database.kysely.insertInto('accounts').values({ id: 'a', name: 'A' }).execute();
-        assert.equal(await loadDemo(database, demo, { nowMs }), false);
-        assert.equal(await countRows(database, 'hotels'), 0);
-      });
-
-      it('lets new messages get ids that were never used', async () => {
-        await loadDemo(database, demo, { nowMs });
-        const values = { account_id: 'demo', subject: 's', body: 'b', created_at: 'now' };
-        const inserted = database.kysely.insertInto('messages').values(values).returning('id');
-        assert.equal((await inserted.executeTakeFirst())?.id, 6);
-        await database.kysely.deleteFrom('messages').where('id', '=', 6).execute();
-        assert.equal((await inserted.executeTakeFirst())?.id, 7);
-      });
+  describe('loadDemo', () => {
+    it('inserts the rows once, in the order of their references, and fills in missing columns', async () => {
+      assert.equal(await loadDemo(database, demo, { nowMs }), true);
+      const booking = await database.kysely.selectFrom('hotel_bookings').selectAll().executeTakeFirstOrThrow();
+      assert.deepEqual(
+        { ...booking },
+        {
+          id: bookingId,
+          hotel_id: hotelId,
+          user: 'demo',
+          status: 'confirmed',
+          version: 1,
+          created_at: '2026-01-02T03:04:05.000Z',
+          reference: 'AC07E900',
+          room_type: 'standard',
+          guests: 1,
+          starts_at: '2026-01-02',
+          ends_at: '2026-01-03',
+          price: 0,
+          currency: 'EUR',
+          policy: '[]',
+          expires_at: null,
+          refund: null,
+        },
+      );
+      assert.equal(await loadDemo(database, demo, { nowMs }), false);
+      assert.equal(await countRows(database, 'messages'), 1);
     });
 
-    describe('prepareFirst', () => {
-      it('finds the row for its parameters, which are never interpreted as SQL, with several prepared reads', async () => {
-        await loadDemo(database, demo, { nowMs });
-        const { kysely } = database;
-        const bookings = kysely.selectFrom('hotel_bookings').select(['id', 'status']).where('id', '=', '');
-        const booking = database.prepareFirst(bookings.where('user', '=', ''));
-        const message = database.prepareFirst(kysely.selectFrom('messages').select('subject').where('id', '=', 0));
-        assert.deepEqual({ ...(await booking(bookingId, 'demo')) }, { id: bookingId, status: 'confirmed' });
-        assert.deepEqual({ ...(await message(5)) }, { subject: 'Hello' });
-        assert.equal(await booking(bookingId, 'guest'), undefined);
-        assert.equal(await booking("' or ''='", 'demo'), undefined);
-        assert.deepEqual({ ...(await booking(bookingId, 'demo')) }, { id: bookingId, status: 'confirmed' });
-      });
-
-      itShared('does not see uncommitted changes of another request', async () => {
-        const find = database.prepareFirst(database.kysely.selectFrom('accounts').select('name').where('id', '=', ''));
-        await database.kysely.transaction().execute(async (transaction) => {
-          await transaction.insertInto('accounts').values({ id: 'a', name: 'A' }).execute();
-          assert.equal(await find('a'), undefined);
-        });
-        assert.deepEqual({ ...(await find('a')) }, { name: 'A' });
-      });
+    it('changes nothing if any table has a row', async () => {
+      await database.kysely.insertInto('accounts').values({ id: 'a', name: 'A' }).execute();
+      assert.equal(await loadDemo(database, demo, { nowMs }), false);
+      assert.equal(await countRows(database, 'hotels'), 0);
     });
 
-    describe('createPageReader', () => {
-      it('returns the same rows and total as filtering and sorting the rows in memory', async () => {
-        await fc.assert(
-          fc.asyncProperty(fc.array(car, { maxLength: 30 }), list, async (drawn, query) => {
-            const cars = drawn.map((row, index) => ({ ...row, id: String(index).padStart(3, '0') }));
-            await sql`delete from cars`.execute(database.kysely);
-            if (cars.length > 0) await database.kysely.insertInto('cars').values(cars).execute();
-            const columns = database.kysely.selectFrom('cars').select(['id', 'model', 'class', 'city']);
-            const { items, total } = await selectPage(database, columns, query);
-            assert.deepEqual({ items: items.map((row) => ({ ...row })), total }, modelPage(cars, query));
-          }),
-          { numRuns: 60 },
-        );
-      });
+    it('lets new messages get ids that were never used', async () => {
+      await loadDemo(database, demo, { nowMs });
+      const values = { account_id: 'demo', subject: 's', body: 'b', created_at: 'now' };
+      const inserted = database.kysely.insertInto('messages').values(values).returning('id');
+      assert.equal((await inserted.executeTakeFirst())?.id, 6);
+      await database.kysely.deleteFrom('messages').where('id', '=', 6).execute();
+      assert.equal((await inserted.executeTakeFirst())?.id, 7);
+    });
+  });
 
-      it('stays within the rows of the query, and returns the correct total past their end', async () => {
-        await insertAccounts(database);
-        const accounts = database.kysely.selectFrom('accounts').selectAll();
-        const check = async (id: string, offset: number, total: number) => {
-          const page = await selectPage(database, accounts.where('id', '<', id), { ...everything, offset });
-          assert.deepEqual(page, { items: [], total });
-        };
-        for (const offset of [2, 2 ** 31, Number.MAX_SAFE_INTEGER]) {
-          await check('c', offset, 2);
-          await check('a', offset, 0);
-        }
-        const { items } = await selectPage(database, accounts.where('id', '!=', 'a'), { ...everything, limit: 1 });
-        assert.deepEqual({ ...items[0] }, { id: 'b', name: 'B' });
-        assert.equal(items.length, 1);
-      });
-
-      it('filters, searches and sorts by computed columns of a subquery', async () => {
-        await insertAccounts(database);
-        const computed = database.kysely
-          .selectFrom((from) =>
-            from
-              .selectFrom('accounts')
-              .select(['id', sql<string>`id || '!' || name`.as('title')])
-              .as('a'),
-          )
-          .selectAll();
-        const { items } = await selectPage(database, computed, {
-          ...everything,
-          filters: [{ column: 'title', value: 'b!B' }],
-          search: { text: 'B!', columns: ['title'] },
-          sort: [{ column: 'title', descending: true }],
-        });
-        assert.deepEqual(
-          items.map((row) => ({ ...row })),
-          [{ id: 'b', title: 'b!B' }],
-        );
-      });
-
-      it('finds non-ASCII letters regardless of case', async () => {
-        await database.kysely.insertInto('accounts').values({ id: 'a', name: 'ZÜRICH Straße' }).execute();
-        const accounts = database.kysely.selectFrom('accounts').selectAll();
-        for (const text of ['zürich', 'ZÜRICH', 'STRAßE']) {
-          const search = { text, columns: ['name'] as const };
-          const { total } = await selectPage(database, accounts, { ...everything, search });
-          assert.equal(total, 1, text);
-        }
-      });
+  describe('prepareFirst', () => {
+    it('finds the row for its parameters, which are never interpreted as SQL, with several prepared reads', async () => {
+      await loadDemo(database, demo, { nowMs });
+      const { kysely } = database;
+      const bookings = kysely.selectFrom('hotel_bookings').select(['id', 'status']).where('id', '=', '');
+      const booking = database.prepareFirst(bookings.where('user', '=', ''));
+      const message = database.prepareFirst(kysely.selectFrom('messages').select('subject').where('id', '=', 0));
+      assert.deepEqual({ ...(await booking(bookingId, 'demo')) }, { id: bookingId, status: 'confirmed' });
+      assert.deepEqual({ ...(await message(5)) }, { subject: 'Hello' });
+      assert.equal(await booking(bookingId, 'guest'), undefined);
+      assert.equal(await booking("' or ''='", 'demo'), undefined);
+      assert.deepEqual({ ...(await booking(bookingId, 'demo')) }, { id: bookingId, status: 'confirmed' });
     });
 
-    describe('constraints', () => {
-      const rejects = async (insertion: { execute(): Promise<unknown> }) =>
-        assert.rejects(insertion.execute(), (error) => !(error instanceof StorageUnavailable));
-      const booking = {
-        id: bookingId,
-        hotel_id: hotelId,
-        user: 'demo',
-        status: 'confirmed' as const,
-        created_at: 'now',
-        reference: '01234567',
-        room_type: 'double',
-        guests: 1,
-        starts_at: '2030-01-01',
-        ends_at: '2030-01-02',
-        price: 100,
-        currency: 'EUR',
-        policy: '[]',
+    itShared('does not see uncommitted changes of another request', async () => {
+      const find = database.prepareFirst(database.kysely.selectFrom('accounts').select('name').where('id', '=', ''));
+      await database.kysely.transaction().execute(async (transaction) => {
+        await transaction.insertInto('accounts').values({ id: 'a', name: 'A' }).execute();
+        assert.equal(await find('a'), undefined);
+      });
+      assert.deepEqual({ ...(await find('a')) }, { name: 'A' });
+    });
+  });
+
+  describe('createPageReader', () => {
+    it('returns the same rows and total as filtering and sorting the rows in memory', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(car, { maxLength: 30 }), list, async (drawn, query) => {
+          const cars = drawn.map((row, index) => ({ ...row, id: String(index).padStart(3, '0') }));
+          await sql`delete from cars`.execute(database.kysely);
+          if (cars.length > 0) await database.kysely.insertInto('cars').values(cars).execute();
+          const columns = database.kysely.selectFrom('cars').select(['id', 'model', 'class', 'city']);
+          const { items, total } = await selectPage(database, columns, query);
+          assert.deepEqual({ items: items.map((row) => ({ ...row })), total }, modelPage(cars, query));
+        }),
+        { numRuns: 60 },
+      );
+    });
+
+    it('stays within the rows of the query, and returns the correct total past their end', async () => {
+      await insertAccounts(database);
+      const accounts = database.kysely.selectFrom('accounts').selectAll();
+      const check = async (id: string, offset: number, total: number) => {
+        const page = await selectPage(database, accounts.where('id', '<', id), { ...everything, offset });
+        assert.deepEqual(page, { items: [], total });
       };
+      for (const offset of [2, 2 ** 31, Number.MAX_SAFE_INTEGER]) {
+        await check('c', offset, 2);
+        await check('a', offset, 0);
+      }
+      const { items } = await selectPage(database, accounts.where('id', '!=', 'a'), { ...everything, limit: 1 });
+      assert.deepEqual({ ...items[0] }, { id: 'b', name: 'B' });
+      assert.equal(items.length, 1);
+    });
 
-      beforeEach(async () => {
-        await database.kysely.insertInto('hotels').values({ id: hotelId, name: 'A', city: 'B' }).execute();
+    it('filters, searches and sorts by computed columns of a subquery', async () => {
+      await insertAccounts(database);
+      const computed = database.kysely
+        .selectFrom((from) =>
+          from
+            .selectFrom('accounts')
+            .select(['id', sql<string>`id || '!' || name`.as('title')])
+            .as('a'),
+        )
+        .selectAll();
+      const { items } = await selectPage(database, computed, {
+        ...everything,
+        filters: [{ column: 'title', value: 'b!B' }],
+        search: { text: 'B!', columns: ['title'] },
+        sort: [{ column: 'title', descending: true }],
       });
+      assert.deepEqual(
+        items.map((row) => ({ ...row })),
+        [{ id: 'b', title: 'b!B' }],
+      );
+    });
 
-      it('reject a duplicate booking or reference, and a version below 1', async () => {
-        const insertion = database.kysely.insertInto('hotel_bookings').values(booking);
-        await insertion.execute();
-        await rejects(insertion);
-        await rejects(database.kysely.insertInto('hotel_bookings').values({ ...booking, id: hotelId }));
-        await rejects(database.kysely.updateTable('hotel_bookings').set({ version: 0 }));
-      });
-
-      for (const broken of [
-        { hotel_id: bookingId },
-        { status: 'lost' as 'pending' },
-        { ends_at: '2030-01-01' },
-        { status: 'cancelled' as const },
-        { refund: 1 },
-        { status: 'cancelled' as const, refund: 101 },
-        { expires_at: '2030-01-01T00:00:00.000Z' },
-        { price: -1 },
-        { currency: 'eur' },
-        { guests: 0 },
-      ]) {
-        it(`reject a booking with ${JSON.stringify(broken)}`, () =>
-          rejects(database.kysely.insertInto('hotel_bookings').values({ ...booking, ...broken })));
+    it('finds non-ASCII letters regardless of case', async () => {
+      await database.kysely.insertInto('accounts').values({ id: 'a', name: 'ZÜRICH Straße' }).execute();
+      const accounts = database.kysely.selectFrom('accounts').selectAll();
+      for (const text of ['zürich', 'ZÜRICH', 'STRAßE']) {
+        const search = { text, columns: ['name'] as const };
+        const { total } = await selectPage(database, accounts, { ...everything, search });
+        assert.equal(total, 1, text);
       }
     });
+  });
 
-    describe('transactions', () => {
-      it('write nothing if they fail', async () => {
-        const failing = database.kysely.transaction().execute(async (transaction) => {
-          await transaction.insertInto('accounts').values({ id: 'a', name: 'A' }).execute();
-          throw new Error('on purpose');
+  describe('constraints', () => {
+    const rejects = async (insertion: { execute(): Promise<unknown> }) =>
+      assert.rejects(insertion.execute(), (error) => !(error instanceof StorageUnavailable));
+    const booking = {
+      id: bookingId,
+      hotel_id: hotelId,
+      user: 'demo',
+      status: 'confirmed' as const,
+      created_at: 'now',
+      reference: '01234567',
+      room_type: 'double',
+      guests: 1,
+      starts_at: '2030-01-01',
+      ends_at: '2030-01-02',
+      price: 100,
+      currency: 'EUR',
+      policy: '[]',
+    };
+
+    beforeEach(async () => {
+      await database.kysely.insertInto('hotels').values({ id: hotelId, name: 'A', city: 'B' }).execute();
+    });
+
+    it('reject a duplicate booking or reference, and a version below 1', async () => {
+      const insertion = database.kysely.insertInto('hotel_bookings').values(booking);
+      await insertion.execute();
+      await rejects(insertion);
+      await rejects(database.kysely.insertInto('hotel_bookings').values({ ...booking, id: hotelId }));
+      await rejects(database.kysely.updateTable('hotel_bookings').set({ version: 0 }));
+    });
+
+    for (const broken of [
+      { hotel_id: bookingId },
+      { status: 'lost' as 'pending' },
+      { ends_at: '2030-01-01' },
+      { status: 'cancelled' as const },
+      { refund: 1 },
+      { status: 'cancelled' as const, refund: 101 },
+      { expires_at: '2030-01-01T00:00:00.000Z' },
+      { price: -1 },
+      { currency: 'eur' },
+      { guests: 0 },
+    ]) {
+      it(`reject a booking with ${JSON.stringify(broken)}`, () =>
+        rejects(database.kysely.insertInto('hotel_bookings').values({ ...booking, ...broken })));
+    }
+  });
+
+  describe('transactions', () => {
+    it('write nothing if they fail', async () => {
+      const failing = database.kysely.transaction().execute(async (transaction) => {
+        await transaction.insertInto('accounts').values({ id: 'a', name: 'A' }).execute();
+        throw new Error('on purpose');
+      });
+      await assert.rejects(failing, /on purpose/);
+      assert.equal(await countRows(database, 'accounts'), 0);
+    });
+
+    itShared('of two processes wait for each other and lose no update', async () => {
+      await insertAccounts(database);
+      const other = await openDatabase({ url: place.url });
+      const readName = ({ dialect, kysely }: Database, within = kysely) => {
+        const query = within.selectFrom('accounts').select('name').where('id', '=', 'a');
+        return (dialect === 'postgres' ? query.forUpdate() : query).executeTakeFirstOrThrow();
+      };
+      const append = (to: Database) =>
+        to.kysely.transaction().execute(async (transaction) => {
+          const { name } = await readName(to, transaction);
+          const update = transaction.updateTable('accounts').set({ name: `${name}x` });
+          await update.where('id', '=', 'a').execute();
         });
-        await assert.rejects(failing, /on purpose/);
-        assert.equal(await countRows(database, 'accounts'), 0);
-      });
-
-      itShared('of two processes wait for each other and lose no update', async () => {
-        await insertAccounts(database);
-        const other = await openDatabase({ url: place.url });
-        const readName = ({ dialect, kysely }: Database, within = kysely) => {
-          const query = within.selectFrom('accounts').select('name').where('id', '=', 'a');
-          return (dialect === 'postgres' ? query.forUpdate() : query).executeTakeFirstOrThrow();
-        };
-        const append = (to: Database) =>
-          to.kysely.transaction().execute(async (transaction) => {
-            const { name } = await readName(to, transaction);
-            const update = transaction.updateTable('accounts').set({ name: `${name}x` });
-            await update.where('id', '=', 'a').execute();
-          });
-        await Promise.all([database, other, database, other, database, other].map(append));
-        assert.equal((await readName(other)).name, 'Axxxxxx');
-        await other.close();
-      });
+      await Promise.all([database, other, database, other, database, other].map(append));
+      assert.equal((await readName(other)).name, 'Axxxxxx');
+      await other.close();
     });
+  });
 
-    it('throws StorageUnavailable after it is closed', async () => {
-      const find = database.prepareFirst(database.kysely.selectFrom('accounts').select('name').where('id', '=', ''));
-      await database.close();
-      await assert.rejects(async () => find('a'), StorageUnavailable);
-      await assert.rejects(database.kysely.selectFrom('accounts').selectAll().execute(), StorageUnavailable);
-    });
+  it('throws StorageUnavailable after it is closed', async () => {
+    const find = database.prepareFirst(database.kysely.selectFrom('accounts').select('name').where('id', '=', ''));
+    await database.close();
+    await assert.rejects(async () => find('a'), StorageUnavailable);
+    await assert.rejects(database.kysely.selectFrom('accounts').selectAll().execute(), StorageUnavailable);
   });
 }
 

@@ -29,7 +29,7 @@ export function describeOnDatabases(title: string, tests: (create: () => Promise
   const server = process.env['TEST_POSTGRES_URL'];
   describe(`${title}: SQLite`, () => tests(createSqliteFile));
   describe(`${title}: PostgreSQL`, () => {
-    if (server === undefined) it('needs TEST_POSTGRES_URL: a server whose user may create databases');
+    if (server === undefined) it('needs TEST_POSTGRES_URL: a server (15 or newer) whose user may create databases');
     else tests(() => createPostgresDatabase(server));
   });
 }
