@@ -75,7 +75,7 @@ function messageRoutes(database: Database, list: MessageList): readonly Route[] 
       docs: {
         operationId: 'getMessage',
         summary: 'Read a message',
-        description: 'A message is identified by its `id`, a number.',
+        description: 'The `id` of a message is a number.',
       },
       path: '/messages/:id',
       title: 'Message',
@@ -102,7 +102,7 @@ function accountRoutes(database: Database, view: View<AccountRow>, messageList: 
       docs: {
         operationId: 'listAccounts',
         summary: 'List accounts',
-        description: 'The messages of an account have a list of their own.',
+        description: 'The messages of each account are a separate list.',
       },
       path: '/accounts/',
       title: 'Accounts',
@@ -150,7 +150,7 @@ function infoOf({ version }: VersionViews): ApiInfo {
     title: `Messages and accounts, version ${version}`,
     version,
     description:
-      'Needs no credentials. All versions contain the same messages and accounts, but show different fields of them.',
+      'Needs no credentials. All versions contain the same messages and accounts, but show different fields.',
     groups: {
       '': 'The entry point.',
       messages: 'Every message belongs to an account. `content` is its subject in version 1 and its text in version 2.',

@@ -68,7 +68,7 @@ function searchArgument<Row extends object>({ list }: View<Row>, searchable: rea
   const where = names.map((name) => `\`${name}\``).join(', ');
   return argument(
     z.string().min(1).max(searchTextLengthMax).optional(),
-    `Only items that contain this text, in either case, in any of: ${where}.`,
+    `Only items that contain this text in any of ${where}. Case is ignored.`,
   );
 }
 

@@ -150,7 +150,7 @@ export interface Update<Row extends object, Input> {
 export interface UpdateDefinition<Row extends object, Input> extends WriteDefinition<Row, Input> {
   /** The path of the item, such as `/bookings/:id`. */
   readonly path: string;
-  /** Must be the same as in the item's GET route. An integer, so that a tag cannot begin with another row's version. */
+  /** Must be the same as in the item's GET route. An integer, so that no tag begins with a different version. */
   readonly version: (row: Row) => number;
   /**
    * Finds the item before the body and the precondition are read. Returns undefined if there is no such item or the

@@ -26,7 +26,7 @@ export async function migrate<Any>(
   if (error !== undefined) throw newerSchemaError(error) ?? error;
 }
 
-/** Recognizes tables that were changed by a newer version of this program, for which Kysely has only a message. */
+/** Recognizes tables that a newer version of this program has changed. Kysely reports them only in a message. */
 function newerSchemaError(error: unknown): StorageSetupError | undefined {
   const [, name] = /^corrupted migrations: previously executed migration (\S+) is missing/.exec(messageOf(error)) ?? [];
   if (name === undefined) return undefined;

@@ -57,7 +57,7 @@ const last: Fields<BookingRow> = {
     schema: z.iso
       .datetime()
       .optional()
-      .describe('When a pending booking expires unless it is confirmed. Only pending bookings have it.'),
+      .describe('The time at which a pending booking expires unless it is confirmed. Only pending bookings have it.'),
     show: ({ expires_at }) => expires_at ?? undefined,
   },
   cancellation_policy: {

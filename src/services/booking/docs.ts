@@ -17,11 +17,12 @@ export function apiInfo(
     version: '1',
     description: [
       `${capitalised(plural)}, their availability, and your bookings.`,
-      `A booking is for up to ${daysMax} whole ${dayName}s, from \`${from}\` to \`${to}\`. Its status is \`pending\`, then`,
-      `\`confirmed\`, then \`cancelled\`. Only the user who made a booking can see it; other users get 404.`,
-      `A user may have ${holdsMax} pending bookings at a time, and up to ${unitsMax} ${unitNoun}s on one ${dayName}.`,
+      `A booking is for up to ${daysMax} ${dayName}s, from \`${from}\` to \`${to}\`. It is created as \`confirmed\` or,`,
+      'with `hold`, as `pending`, and it can be `cancelled`.',
+      `Only the user who made a booking can see it; other users get 404.`,
+      `A user may have up to ${holdsMax} pending bookings at a time, and up to ${unitsMax} ${unitNoun}s on one ${dayName}.`,
     ].join(' '),
-    groups: { '': 'What can be booked.', bookings: 'What you have booked.' },
+    groups: { '': `The ${plural} that can be booked.`, bookings: 'Your bookings.' },
     signedIn: true,
     problems: { 'storage-unavailable': {}, 'too-many-requests': {} },
   };
@@ -40,7 +41,7 @@ export function titlesOf({ name, plural }: BookingKind) {
 
 export function inventoryDocs({ name, plural, stay: { fields } }: BookingKind): Record<'list' | 'get', OperationDocs> {
   const [from, to] = fields;
-  const availability = `With \`${from}\` and \`${to}\`, the response includes what is available for the stay, and its price.`;
+  const availability = `With \`${from}\` and \`${to}\`, the response includes the availability and the price of the stay.`;
   return {
     list: {
       operationId: `list${capitalised(plural)}`,
@@ -58,7 +59,7 @@ export function bookingDocs(kind: BookingKind): Record<'list' | 'create' | 'get'
     list: {
       operationId: `list${one}s`,
       summary: `List your ${name} bookings`,
-      description: 'Bookings of every status are listed. Filter by `status` to select some.',
+      description: 'Lists bookings of every status. Filter by `status` to narrow the list.',
     },
     create: {
       operationId: `create${one}`,

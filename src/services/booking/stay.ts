@@ -1,8 +1,8 @@
-/** Stays: parses and validates their start and end, and computes the days that they take. */
+/** Stays: parses and validates their start and end, and computes the days that they occupy. */
 import { z } from 'zod';
 import type { BookingKind } from './kind.ts';
 
-/** A period of time, and the days that it takes: `firstDay` up to but excluding `endDay`, in UTC days since 1970. */
+/** A period, and the days that it occupies: `firstDay` up to but excluding `endDay`, in UTC days since 1970. */
 export interface Stay {
   readonly fromMs: number;
   readonly toMs: number;
@@ -88,7 +88,7 @@ export function stayEndSchemas({ stay: { parse, format, examples } }: BookingKin
   return [end.meta({ format, examples: [from] }), end.meta({ format, examples: [to] })] as const;
 }
 
-/** A stay takes every UTC calendar day that it touches. Its end is exclusive. */
+/** A stay occupies every UTC calendar day that it touches. Its end is exclusive. */
 export function stayOf(fromMs: number, toMs: number): Stay {
   return { fromMs, toMs, firstDay: Math.floor(fromMs / dayMs), endDay: Math.ceil(toMs / dayMs) };
 }
