@@ -6,8 +6,8 @@ import request from 'supertest';
 import { desksOf } from '../support/desks.ts';
 import { isInstalled } from '../support/programs/installed.ts';
 import { testServers } from '../support/serve.ts';
+import { documentPrefixes } from './written-documents.ts';
 
-const prefixes = ['/v1', '/v2', '/v1/hotels', '/v1/cars'];
 const run = promisify(execFile);
 
 describe('documentation pages', () => {
@@ -23,7 +23,7 @@ describe('documentation pages', () => {
   const pageOf = (prefix: string) =>
     request(gatewayUrl).get(`${prefix}/docs/`).set('Accept', 'text/html').auth('demo', 'demo').expect(200);
 
-  for (const prefix of prefixes) {
+  for (const prefix of documentPrefixes) {
     it(`of ${prefix} have a section and a link for each operation, and headings in order`, async () => {
       const { body } = await request(gatewayUrl).get(`${prefix}/openapi.json`).auth('demo', 'demo');
       const { text } = await pageOf(prefix);
@@ -68,7 +68,7 @@ describe('documentation pages', () => {
   }
 
   it('redirect to the path with a trailing slash', async () => {
-    for (const prefix of prefixes) {
+    for (const prefix of documentPrefixes) {
       const { headers } = await request(gatewayUrl).get(`${prefix}/docs`).auth('demo', 'demo').expect(308);
       assert.equal(headers['location'], `${prefix}/docs/`);
     }

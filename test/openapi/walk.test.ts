@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { desksOf } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { type DocumentedApi, type Operation, type Parameter, readApi, type Variation } from './documented-api.ts';
-
-const prefixes = ['/v1', '/v2', '/v1/hotels', '/v1/cars'];
+import { documentPrefixes } from './written-documents.ts';
 
 /** A demo car that exists only once. This test books it. */
 const lastCar = '47378190-96da-4dac-b2ff-5d2a386ecbe0';
@@ -33,11 +32,11 @@ describe('every documented operation', () => {
   before(async () => {
     const { app } = await openDesk({ publicUrl: 'http://desk.test' });
     const { origin } = await servers.http(app.callback());
-    const read = prefixes.map(async (prefix) => [prefix, await readApi(origin, prefix)] as const);
+    const read = documentPrefixes.map(async (prefix) => [prefix, await readApi(origin, prefix)] as const);
     apis = new Map(await Promise.all(read));
   });
 
-  for (const prefix of prefixes) {
+  for (const prefix of documentPrefixes) {
     describe(`of ${prefix}`, () => {
       /** Visits the operations that pass the filter. Fails if there are none. */
       async function each(
