@@ -1,36 +1,36 @@
-/** What the diagnostics say, as types named like their JSON: the contract between the reader of the state and the page. */
+/** The JSON of the diagnostics as types: the contract between the snapshot, the events and the page. */
 
 /**
- * A list has at most `rows_max` rows; the member that ends with `_total` says how many there are. Before that bound,
- * `?filter=` selects the routes whose name, prefix, service or target contains it, in any case, with their clusters and
- * services, and other clusters and services that contain it; `?offset=` skips the first of the selected routes. Both
- * apply to no other list.
+ * A list has at most `rows_max` rows, and a member ending with `_total` contains the full number. Two query parameters
+ * apply before that bound. `filter` selects the routes whose name, prefix, service or target contains it (ignoring
+ * case), their clusters and services, and other clusters and services that contain it. `offset` skips the first of the
+ * selected routes. Other lists are not affected.
  */
 export interface Diagnostics {
   readonly version: string;
   readonly uptime_seconds: number;
-  /** When this was read, in RFC 3339. */
+  /** The time of this snapshot, in RFC 3339. */
   readonly at: string;
   readonly configuration: ConfigurationRow;
   readonly errors: readonly ErrorRow[];
   readonly errors_total: number;
-  /** What is valid, but perhaps not what was meant. */
+  /** Findings that are valid, but may not be intended. */
   readonly notices: readonly ErrorRow[];
   readonly notices_total: number;
-  /** As in the query. */
+  /** The query parameters. */
   readonly filter: string;
   readonly offset: number;
   readonly rows_max: number;
-  /** In the order in which they are tried. */
+  /** In matching order. */
   readonly routes: readonly RouteRow[];
   /** The number of all routes, and of those that the filter selects. */
   readonly routes_total: number;
   readonly routes_matching: number;
-  /** Requests that matched no route. */
+  /** The traffic that matched no route. */
   readonly unmatched: TrafficRow;
-  /** Their methods and paths, the latest first; twenty at most. */
+  /** Methods and paths that matched no route, latest first, at most 20. */
   readonly unmatched_requests: readonly UnmatchedRow[];
-  /** Services across HTTP, auth services among them. */
+  /** Remote HTTP services, including auth services. */
   readonly clusters: readonly ClusterRow[];
   readonly clusters_total: number;
   readonly services: readonly ServiceRow[];
@@ -38,34 +38,34 @@ export interface Diagnostics {
   readonly versions: readonly VersionRow[];
   readonly limits: readonly LimitRow[];
   readonly limits_total: number;
-  /** Requests answered with 500 or more, newest first; a hundred at most. */
+  /** Requests with a response status of 500 or more, newest first, at most 100. */
   readonly failures: readonly FailureRow[];
   /** Undefined without an auth service. */
   readonly auth: AuthRow | undefined;
   readonly ratelimit: RateLimitRow | undefined;
 }
 
-/** Answers of auth services since the start. `error`: no answer. */
+/** Counts the responses of auth services since the start. `error` counts calls without a response. */
 export interface AuthRow {
   readonly allowed: number;
   readonly denied: number;
   readonly error: number;
-  /** RFC 3339; undefined if there was none. */
+  /** RFC 3339. Undefined if there was no error. */
   readonly last_error_at: string | undefined;
 }
 
-/** Answers of the rate-limit service since the start. `error`: no answer. */
+/** Counts the decisions of the rate-limit service since the start. `error` counts calls without a response. */
 export interface RateLimitRow {
   readonly ok: number;
   readonly over: number;
   readonly error: number;
-  /** RFC 3339; undefined if there was none. */
+  /** RFC 3339. Undefined if there was no error. */
   readonly last_error_at: string | undefined;
 }
 
-/** The configuration in force: replicas with the same files have the same hash. */
+/** The configuration in force. Replicas with the same files have the same hash. */
 export interface ConfigurationRow {
-  /** 1 at the start of the process, and one more for each change that came into force. */
+  /** 1 at the start of the process, incremented by each change that came into force. */
   readonly generation: number;
   readonly hash: string;
   /** RFC 3339. */
@@ -75,7 +75,7 @@ export interface ConfigurationRow {
 export interface RouteRow {
   readonly name: string;
   readonly prefix: string;
-  /** The conditions beside the prefix, and the share of requests that it gets: `POST`, `host api.*`, `20 %`. */
+  /** The other conditions of the route and its share of the requests: `POST`, `host api.*`, `20 %`. */
   readonly conditions: readonly string[];
   readonly rewrite: string;
   readonly service: string;
@@ -83,22 +83,25 @@ export interface RouteRow {
   readonly authenticated: boolean;
   readonly labels: readonly string[];
   readonly timeout_ms: number | undefined;
-  /** `file:line`; undefined for the server's own routes. */
+  /** `file:line`. Undefined for internal routes. */
   readonly source: string | undefined;
-  /** True for routes that the server brings itself. */
+  /** True for routes that the server defines itself. */
   readonly internal: boolean;
-  /** The `name` of its cluster; undefined for a service in this process and for a redirect. */
+  /** The `name` of its cluster. Undefined for a service in this process and for a redirect. */
   readonly cluster: string | undefined;
   /**
-   * By the requests of the last five minutes that were answered with less than 500: ok from 90 %, degraded from 70 %,
-   * failing below; unknown without a request. Always failing when no address of its cluster is usable.
+   * Depends on the share of responses below 500 in the last five minutes: ok from 90 %, degraded from 70 %, failing
+   * below that, unknown without requests. Always failing when no address of the cluster is usable.
    */
   readonly health: 'ok' | 'degraded' | 'failing' | 'unknown';
   readonly traffic: TrafficRow;
 }
 
 export interface ClusterRow {
-  /** The service. If a service has several clusters, with different settings, the second ends with ` #2`, and so on. */
+  /**
+   * The name of the service. If it has several clusters with different settings, ` #2` is appended to the second, and
+   * so on.
+   */
   readonly name: string;
   readonly service: string;
   readonly addresses: readonly {
@@ -106,27 +109,27 @@ export interface ClusterRow {
     readonly health: 'unknown' | 'healthy' | 'unhealthy' | 'ejected';
     readonly active_requests: number;
   }[];
-  /** False: it has had no request yet, and its health is not checked. */
+  /** False before the first request. Until then the health of the addresses is not checked. */
   readonly used: boolean;
-  /** Open: one more request, or one more upgrade, would be refused now. `overflows` counts the refused ones. */
+  /** Open when another request or upgrade would be rejected now. `overflows` counts the rejected ones. */
   readonly circuit: 'closed' | 'open';
   readonly active_requests: number;
-  /** Connections that have switched protocols, and requests that ask for it. */
+  /** Connections that have switched protocols, and requests to do so. */
   readonly active_upgrades: number;
   readonly overflows: number;
-  /** The mappings that lead there, a hundred at most; none for an auth service. */
+  /** The mappings that use the cluster, at most 100. Empty for an auth service. */
   readonly mappings: readonly string[];
   readonly mappings_total: number;
 }
 
-/** A service that a record names, and where it leads. */
+/** A service that a record names, and the target that it resolves to. */
 export interface ServiceRow {
   readonly role: string;
   readonly service: string;
   readonly target: string;
 }
 
-/** A part of the API that is deprecated or ends; times in RFC 3339. */
+/** A part of the API that is deprecated or has a sunset date. Times are in RFC 3339. */
 export interface VersionRow {
   readonly name: string;
   readonly prefix: string;
@@ -139,23 +142,23 @@ export interface VersionRow {
 
 export interface LimitRow {
   readonly domain: string;
-  /** The descriptor's entries, outermost first: `key`, or `key=…` for one value of the key. */
+  /** The descriptor's entries, outermost first: `key`, or `key=…` if the entry has a value. */
   readonly descriptor: string;
   /** `10 per minute` or `unlimited`. */
   readonly limit: string;
   readonly source: string;
-  /** Since the start; 0 where this process does not count. */
+  /** Since the start. 0 if the limit is not counted in this process. */
   readonly hits: number;
   readonly over: number;
-  /** How much of it its fullest counter has used, from 0 to 1; undefined: not counted in this process. */
+  /** The used share of the fullest counter, from 0 to 1. Undefined if the limit is not counted in this process. */
   readonly fullness: number | undefined;
 }
 
 export interface UnmatchedRow {
-  /** Of the last request, in RFC 3339. */
+  /** The time of the last request, in RFC 3339. */
   readonly at: string;
   readonly method: string;
-  /** Without its query. */
+  /** Without the query. */
   readonly path: string;
   readonly requests: number;
 }
@@ -165,12 +168,12 @@ export interface FailureRow {
   readonly at: string;
   readonly request_id: string;
   readonly method: string;
-  /** Without its query. */
+  /** Without the query. */
   readonly path: string;
-  /** Undefined: it matched no route. */
+  /** Undefined if no route matched. */
   readonly mapping: string | undefined;
   readonly status: number;
-  /** Undefined: the service itself gave this status. */
+  /** Undefined if the status came from the service itself. */
   readonly problem: string | undefined;
   readonly reason: string | undefined;
 }
@@ -183,24 +186,24 @@ export interface ErrorRow {
   readonly remedy: string;
 }
 
-/** The requests of a route, or those that matched none; since the start, except `recent`. */
+/** The requests of a route, or those that matched no route. All numbers except `recent` are since the start. */
 export interface TrafficRow {
   readonly requests: number;
-  /** Not ended yet. */
+  /** Unfinished requests. */
   readonly in_flight: number;
-  /** Answered with 500 or more. */
+  /** Responses with status 500 or more. */
   readonly errors: number;
   readonly refused_by_auth: number;
   readonly refused_by_limit: number;
-  /** The client left, or the response broke off. */
+  /** The client disconnected, or the response was cut off. */
   readonly abandoned: number;
   /** Undefined for a service in this process. */
   readonly upstream: UpstreamRow | undefined;
-  /** Undefined without a request in the last five minutes. */
+  /** Undefined when there was no request in the last five minutes. */
   readonly recent: RecentRow | undefined;
 }
 
-/** Retries, and failures by the problem that the client got. */
+/** Counts retries, and failures by the problem that was sent to the client. */
 export interface UpstreamRow {
   readonly retries: number;
   readonly unavailable: number;
@@ -209,15 +212,15 @@ export interface UpstreamRow {
   readonly overloaded: number;
 }
 
-/** Of the last five minutes. */
+/** The traffic of the last five minutes. */
 export interface RecentRow {
   readonly slot_seconds: number;
-  /** Per slot, oldest first; the last slot is not over yet. */
+  /** Counts per slot, oldest first. The last slot is still being filled. */
   readonly requests: readonly number[];
   readonly errors: readonly number[];
-  /** Over the last minute. */
+  /** The average of the last minute. */
   readonly requests_per_second: number;
-  /** From 0 to 1. This and the following members are over all five minutes. */
+  /** From 0 to 1. This and the following members cover all five minutes. */
   readonly error_share: number;
   readonly refused_by_auth: number;
   readonly refused_by_limit: number;

@@ -1,4 +1,4 @@
-/** `/gateway/v0/diag/`: the diagnostics as JSON, YAML or a page, with the style and script of the page. */
+/** The endpoint `/gateway/v0/diag/`: serves the diagnostics as JSON, YAML or HTML, and the files of the page. */
 
 import type { InternalRoute } from '#gateway';
 import {
@@ -14,10 +14,10 @@ import { createDiagnosticsFormatters } from './page/page.ts';
 import { parseFilter } from './snapshot/filter.ts';
 import { type DiagnosticsParts, readDiagnostics } from './snapshot/snapshot.ts';
 
-/** The first part of the paths of the gateway's own endpoints. */
+/** The common prefix of the gateway's internal endpoints. */
 export const root = '/gateway/v0';
 
-/** `/gateway/v0/diag/`, behind the auth service, and below it the files of its page, which shows the `explainForm`. */
+/** Requires an administrator. The page contains the `explainForm`. */
 export function createDiagnostics(parts: DiagnosticsParts, explainForm: Markup): InternalRoute {
   const representations = createRepresentations(createDiagnosticsFormatters(explainForm));
   const files = readPageFiles(new URL('./browser/', import.meta.url), fileNames);
@@ -40,7 +40,7 @@ export function createDiagnostics(parts: DiagnosticsParts, explainForm: Markup):
   };
 }
 
-/** Of the page. */
+/** The static files of the page. */
 export const fileNames = [
   ...['diagnostics.css', 'explain.css'],
   ...['diagnostics.js', 'connection.js', 'display.js', 'parts.js', 'figures.js', 'format.js', 'verdict.js'],

@@ -1,4 +1,4 @@
-/** `/gateway/v0/diag/events`: the diagnostics as server-sent events, bounded in number, life and share of the process's time. */
+/** The endpoint `/gateway/v0/diag/events`: the diagnostics as server-sent events, with bounded streams and CPU time. */
 
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
@@ -10,13 +10,16 @@ import { type DiagnosticsParts, readDiagnostics } from './snapshot/snapshot.ts';
 
 export interface DiagnosticsEvents {
   readonly endpoint: InternalRoute;
-  /** Ends the streams at once, so that a stop does not wait for them. */
+  /** Ends the streams immediately, so that a stop does not wait for them. */
   readonly close: () => void;
 }
 
 const contentType = 'text/event-stream';
 
-/** Each event is the JSON of the diagnostics under the same query. Headers ask proxies not to buffer it. */
+/**
+ * Each event contains the diagnostics as JSON, with the filter of the query. Response headers keep proxies from
+ * buffering.
+ */
 export function createDiagnosticsEvents(
   parts: DiagnosticsParts,
   options: Omit<EventStreamsOptions, 'read' | 'generation'> = {},
@@ -43,7 +46,7 @@ export function createDiagnosticsEvents(
         ctx.set('Content-Type', contentType);
         ctx.status = 200;
         if (ctx.method === 'HEAD') return;
-        // Koa would wait for the whole body, and report it as an error when the client leaves.
+        // Koa would wait for the end of the body, and would report an error when the client disconnects.
         ctx.respond = false;
         const opened = streams.open(filter, ctx.res, clientOf(ctx));
         if (opened !== 'open') throw refusal(opened);
@@ -53,7 +56,7 @@ export function createDiagnosticsEvents(
   };
 }
 
-/** The user that the auth service named, otherwise the address; the first word keeps the two apart. */
+/** Identifies the client by its user name, or without one by its address. The first word keeps the two apart. */
 function clientOf(ctx: Context): string {
   const { user, addresses } = requestContext(ctx);
   return user === undefined ? `address ${addresses.client(ctx.req)}` : `user ${user}`;
@@ -61,38 +64,38 @@ function clientOf(ctx: Context): string {
 
 const reasons: Readonly<Record<RefusalReason, string>> = {
   all: 'All event streams are in use, or the server is stopping.',
-  client: 'This user, or this address if there is no user, has as many event streams as are allowed.',
+  client: 'This user, or this address if there is no user, has reached the maximum number of event streams.',
 };
 
 function refusal(reason: RefusalReason): Problem {
-  const detail = `${reasons[reason]} The diagnostics can still be read without events.`;
+  const detail = `${reasons[reason]} The diagnostics are still available without events.`;
   return problem('not-ready', { detail, headers: { 'Retry-After': '60' } });
 }
 
 export interface EventStreamsOptions {
-  /** The data of an event, as one line of text. */
+  /** Returns the data of an event as one line of text. */
   readonly read: (filter: RowFilter) => string;
-  /** When it changes, streams end with the next event, so that clients must authenticate again. */
+  /** When the returned number changes, streams end after the next event, so that clients must authenticate again. */
   readonly generation: () => number;
-  /** Between two events, in milliseconds; longer where readings take long. @default 2_000 */
+  /** The time between two events, in milliseconds. Longer when readings are slow. @default 2_000 */
   readonly intervalMs?: number;
   /** How long a stream lasts before the client must authenticate again, in milliseconds. @default 900_000 */
   readonly lifeMs?: number;
-  /** Open at the same time. @default 16 */
+  /** The maximum number of open streams. @default 16 */
   readonly streamsMax?: number;
-  /** Open at the same time for one client. @default 4 */
+  /** The maximum number of open streams for one client. @default 4 */
   readonly streamsPerClientMax?: number;
-  /** Milliseconds from any fixed point. @default performance.now */
+  /** Returns milliseconds from any fixed point. @default performance.now */
   readonly clock?: () => number;
 }
 
 export interface EventStreams {
   /**
-   * Sends the first event at once, so the headers must be set. `client` identifies the subscriber. Returns why the stream
-   * is refused: all streams are in use (or closed), or all streams of this client.
+   * Sends the first event immediately, so the headers must be set. `client` identifies the subscriber. Returns the
+   * reason when the stream is refused: all streams are in use (or closed), or all streams of this client.
    */
   readonly open: (filter: RowFilter, res: ServerResponse, client: string) => 'open' | RefusalReason;
-  /** Ends all streams at once, and refuses new ones. */
+  /** Ends all streams immediately, and refuses new ones. */
   readonly close: () => void;
 }
 
@@ -104,7 +107,7 @@ interface Subscriber {
   readonly client: string;
   readonly generation: number;
   readonly openedAtMs: number;
-  /** The last event has been sent. A slow reader misses rounds, so that never more than one event waits for it. */
+  /** True when the last event has been sent. A slow reader misses events, so that at most one is buffered for it. */
   isReady: boolean;
 }
 
@@ -128,18 +131,18 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
   }
 
   function subscribe(filter: RowFilter, res: ServerResponse, client: string): Subscriber {
-    const [openedAtMs, met] = [clock(), generation()];
-    const subscriber: Subscriber = { filter, res, client, generation: met, openedAtMs, isReady: true };
+    const openedAtMs = clock();
+    const subscriber: Subscriber = { filter, res, client, generation: generation(), openedAtMs, isReady: true };
     subscribers.add(subscriber);
     res.on('drain', () => {
       subscriber.isReady = true;
     });
-    res.once('close', () => leave(subscriber));
+    res.once('close', () => unsubscribe(subscriber));
     if (timer === undefined) later(sendRound, intervalMs);
     return subscriber;
   }
 
-  function leave(subscriber: Subscriber): void {
+  function unsubscribe(subscriber: Subscriber): void {
     subscribers.delete(subscriber);
     if (subscribers.size > 0) return;
     clearTimeout(timer);
@@ -150,7 +153,9 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
     if (subscribers.size > 0) timer = setTimeout(next, delayMs).unref();
   }
 
-  /** Pauses between two readings for requests: each stream may have another filter, and so need another reading. */
+  /**
+   * Sends an event to all subscribers. Each filter needs a separate reading, with a pause for other work in between.
+   */
   function sendRound(): void {
     const startedAtMs = clock();
     const groups = groupsOf(subscribers).values();
@@ -162,7 +167,7 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
     next();
   }
 
-  /** Sends one reading to all subscribers with the same filter. Returns how many milliseconds it took. */
+  /** Sends one reading to subscribers with the same filter. Returns how many milliseconds it took. */
   function sendAll(group: readonly Subscriber[]): number {
     const startedAtMs = clock();
     let event: Buffer | undefined;
@@ -176,15 +181,16 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
 
   function sendOrEnd(subscriber: Subscriber, read: (subscriber: Subscriber) => Buffer): void {
     const { res, isReady } = subscriber;
-    const isLast = isOver(subscriber);
-    // A stream that has ended and is still open does not read its last event.
+    const isLast = hasExpired(subscriber);
+    // Destroys an ended stream whose client has not read the last event, and does not wait for a slow reader at the
+    // end.
     if (res.writableEnded || (isLast && !isReady)) res.destroy();
     else if (isReady) send(subscriber, read);
     if (isLast) res.end();
   }
 
-  function isOver({ openedAtMs, generation: met }: Subscriber): boolean {
-    return clock() - openedAtMs >= lifeMs || met !== generation();
+  function hasExpired(subscriber: Subscriber): boolean {
+    return clock() - subscriber.openedAtMs >= lifeMs || subscriber.generation !== generation();
   }
 
   return Object.freeze({
@@ -202,10 +208,13 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
   });
 }
 
-/** How much longer than a reading the pause after it is: readings take a quarter of the process's time at most. */
+/**
+ * The length of the pause after a reading, as a multiple of the reading: readings use at most a quarter of the CPU
+ * time.
+ */
 const pausesPerReading = 3;
 
-/** Subscribers by filter: those with the same filter share a reading. */
+/** Groups the subscribers by filter, because those with the same filter share a reading. */
 function groupsOf(subscribers: Iterable<Subscriber>): readonly (readonly Subscriber[])[] {
   const groups = new Map<string, Subscriber[]>();
   for (const subscriber of subscribers) {
@@ -219,7 +228,7 @@ function send(subscriber: Subscriber, read: (subscriber: Subscriber) => Buffer):
   try {
     write(subscriber, read(subscriber));
   } catch {
-    // A request without the stream gets the error as its answer, and logs it.
+    // Not logged here: the page then polls, and that request logs the error and responds with it.
     subscriber.res.destroy();
   }
 }
@@ -228,7 +237,7 @@ function write(subscriber: Subscriber, event: Buffer): void {
   subscriber.isReady = subscriber.res.write(event);
 }
 
-/** Does not wait for a client that has not read its last event. */
+/** Disconnects a client that has not read its last event, instead of waiting for it. */
 function end({ res, isReady }: Subscriber): void {
   if (isReady) res.end();
   else res.destroy();

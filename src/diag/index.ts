@@ -1,4 +1,4 @@
-/** The gateway's state, for people and for monitoring: diagnostics, their events, and a page for each problem. */
+/** Shows the state of the gateway: diagnostics, their events, the landing page, and problem pages. */
 export type { Diagnostics } from './diagnostics.ts';
 export { createDiagnostics } from './endpoint.ts';
 export { createDiagnosticsEvents } from './events.ts';

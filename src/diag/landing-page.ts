@@ -1,28 +1,28 @@
-/** The page at `/` of a server: what it is, where it leads, and its other pages. */
+/** Renders the page at `/`, which lists the routes and the other pages of the server. */
 import { html, htmlDocument, type Markup } from '#http';
 
 export interface LandingRoute {
   readonly prefix: string;
-  /** Whether a browser can open the prefix: it is no pattern, and takes GET. */
+  /** Whether a browser can open the prefix: it is not a pattern, and GET is allowed. */
   readonly isLink: boolean;
-  /** Whether the description of its API is below it, at `docs/`. */
+  /** Whether the service has API documentation at `docs/` below the prefix. */
   readonly hasDocs: boolean;
   readonly needsCredentials: boolean;
 }
 
 export interface Landing {
-  /** Those that the caller may see. */
+  /** The routes that the user may see. */
   readonly routes: readonly LandingRoute[];
-  /** Whether there are more for those who sign in. */
+  /** Whether signing in shows more routes. */
   readonly canSignIn: boolean;
-  /** Whether administrators have pages here. */
+  /** Whether there are pages for administrators. */
   readonly hasDiagnostics: boolean;
 }
 
-/** All links are relative, so that they hold behind a proxy that takes a prefix off. */
+/** All links are relative, so that they work behind a proxy that strips a prefix. */
 export function landingPage({ routes, canSignIn, hasDiagnostics }: Landing): string {
   const main = html`<p class="lead">This gateway forwards each request to the service that handles its path.</p>
-${routes.length > 0 ? routeTable(routes) : html`<p>There is no route that needs no credentials.</p>`}
+${routes.length > 0 ? routeTable(routes) : html`<p>All routes need credentials.</p>`}
 ${canSignIn && html`<p><a href="?sign-in">Sign in</a> to see the routes that need credentials.</p>`}
 <h2>About this server</h2>
 <ul class="bare">

@@ -1,4 +1,4 @@
-/** What each problem means and what to do about it: the pages that `info_url` of an error names. */
+/** The pages that the `info_url` of an error links to: they say what a problem means and what to do about it. */
 import type { InternalRoute } from '#gateway';
 import {
   acceptRead,
@@ -24,10 +24,12 @@ import { root } from './endpoint.ts';
 
 const prefix = `${root}/problems`;
 
-/** The path of the list of all problems; the page of each is below it, under the problem's name. */
+/**
+ * The path of the list of all problems. The page of a problem is below it, such as `/gateway/v0/problems/not-found`.
+ */
 export const problemPagesPath = `${prefix}/`;
 
-/** `/gateway/v0/problems/` and, for example, `/gateway/v0/problems/not-found`. Open to everybody, the same for every request. */
+/** The pages need no credentials, and are the same for every request. */
 export function createProblemPages(): InternalRoute {
   const representations = createRepresentations(problemPageFormatters.map(cached));
   const pages = Object.entries(problems).map(([slug, kind]) => pageOf(slug as ProblemSlug, kind));
@@ -56,7 +58,7 @@ function pageOf(slug: ProblemSlug, { status, meaning, remedy }: ProblemKind): Pr
   return { problem: slug, title: problemTitle(slug), status, meaning, remedy };
 }
 
-/** These pages need no credentials, so each is formatted only once, however often it is requested. */
+/** Formats each page only once: the pages are public, so clients could cause a lot of work. */
 function cached(formatter: Formatter): Formatter {
   const texts = new WeakMap<object, string>();
   return {
@@ -71,7 +73,7 @@ function cached(formatter: Formatter): Formatter {
 }
 
 interface ProblemPage {
-  /** Its name, in its path and in the log: `not-found`. */
+  /** The name that appears in its path and in the log, such as `not-found`. */
   readonly problem: string;
   readonly title: string;
   readonly status: number;
@@ -80,11 +82,11 @@ interface ProblemPage {
 }
 
 interface ProblemIndex {
-  /** In the order of status. */
+  /** Ordered by status. */
   readonly problems: readonly ProblemPage[];
 }
 
-/** For a `ProblemPage` and the `ProblemIndex`. */
+/** Formatters for a `ProblemPage` and for the `ProblemIndex`. */
 const problemPageFormatters: readonly Formatter[] = withHtmlPage((value, title) => {
   const shown = value as ProblemPage | ProblemIndex;
   return htmlDocument({
@@ -105,7 +107,7 @@ function listOf({ problems }: ProblemIndex): Markup {
     ({ problem, title, status, meaning }) =>
       html`<tr><th scope="row"><a href="${problem}">${title}</a></th><td data-label="Status">${status}</td><td>${phraseMarkup(meaning)}</td></tr>\n`,
   );
-  return html`<p class="lead">What each error of this server means. Its page says what to do about it.</p>
+  return html`<p class="lead">The errors of this server and what they mean. The page of each error says what to do about it.</p>
 <table>
 <thead><tr><th scope="col">Problem</th><th scope="col">Status</th><th scope="col">Meaning</th></tr></thead>
 <tbody>

@@ -1,4 +1,4 @@
-/** Debian's Chromium, driven by a test: one process for a describe, and a new context for each visit. */
+/** Runs tests in Debian's Chromium: one process for each describe, and a new context for each visit. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ import { findProgram } from '../support/programs/installed.ts';
 import { type TestServers, testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 
-/** Without windows Chromium needs a quarter of the time. */
+/** The headless shell needs a quarter of the time of the full Chromium. */
 const programs = ['chromium-headless-shell', 'chromium'];
 const executablePath = programs.map(findProgram).find((program) => program !== undefined);
 const args = [
@@ -17,13 +17,13 @@ const args = [
 ];
 
 export interface InBrowser {
-  /** Closed after the describe. */
+  /** Servers that are closed after the describe. */
   readonly servers: TestServers;
   readonly writeFiles: ReturnType<typeof temporaryFiles>;
   readonly visit: VisitPage;
 }
 
-/** A `describe` whose tests have half a minute each, and are pending where there is no Chromium. */
+/** A `describe` with a time-out of half a minute for each test. Its tests are pending if there is no Chromium. */
 export function describeInBrowser(title: string, define: (this: Suite, parts: InBrowser) => void): void {
   describe(title, function () {
     if (executablePath === undefined) {
@@ -44,25 +44,25 @@ export interface Visit {
 }
 
 export interface VisitOptions extends BrowserContextOptions {
-  /** What is to be so before the page comes. */
+  /** Runs before the page is loaded. */
   readonly prepare?: (page: Page, context: BrowserContext) => Promise<void>;
-  /** A fault that this visit is about. */
+  /** Matches the faults that this visit is expected to cause. */
   readonly expected?: RegExp;
 }
 
-/** As the demo user, unless the options say otherwise. */
+/** Visits a page as the demo user, unless the options say otherwise. */
 export type VisitPage = (url: string, options?: VisitOptions) => Promise<Visit>;
 
 /**
- * Each visit ends with its test, which fails if the console or the page complained, or if
- * anything was asked of another host.
+ * Each visit ends with its test, which fails if the page or the console reported an error, or if the page sent a
+ * request to another host.
  */
 function browserVisits(executablePath: string): VisitPage {
   let browser: Browser;
   let visits: { readonly context: BrowserContext; readonly faults: readonly string[] }[] = [];
 
   before(async () => {
-    // Late: it takes half a second, also of a run without a browser.
+    // Imported late: loading takes half a second, which a run without a browser should not need.
     const { chromium } = await import('playwright-core');
     browser = await chromium.launch({ executablePath, args });
   });
@@ -100,10 +100,10 @@ function browserVisits(executablePath: string): VisitPage {
 const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
-/** What axe-core finds, as a line for each element. The context must bypass the page's policy. */
+/** Returns the violations that axe-core finds, one line for each element. The context must bypass the page's policy. */
 export async function accessFaults(page: Page): Promise<readonly string[]> {
   await page.evaluate(axe);
-  // Whatever else it has found is large, and stays in the page.
+  // The full result is large, so it is reduced in the page.
   const options = JSON.stringify({ runOnly: rules, resultTypes: ['violations'] });
   const violations = (await page.evaluate(`axe.run(document, ${options}).then(({ violations }) => violations)`)) as {
     readonly id: string;

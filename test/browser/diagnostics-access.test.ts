@@ -1,4 +1,4 @@
-/** Accessibility of the diagnostics page in a browser: keyboard, small windows, dark colours, and the rules of axe-core. */
+/** The accessibility of the diagnostics page in a browser: keyboard, small windows, dark colours, and axe-core. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { demo, isLive, mappingText, openWatchedDesk, reads, type WatchedDesk } f
 describeInBrowser('accessibility of the diagnostics page', ({ servers, writeFiles, visit }) => {
   let desk: WatchedDesk;
 
-  /** The page shows one of everything: an error, a notice, a failure, conditions, a long path. */
+  /** Makes the page show everything: an error, a notice, a failure, conditions, a long path. */
   before(async () => {
     const long = `/${'a-long-way/'.repeat(12)}end`;
     const records = `---\n${mappingText('long', long, 'http://a-host-with-a-long-name.example.com:8080')}method: POST\nhost: api.example.com\n`;
@@ -56,7 +56,7 @@ describeInBrowser('accessibility of the diagnostics page', ({ servers, writeFile
     assert.equal(await page.evaluate('document.activeElement.id'), 'main');
   });
 
-  it('does not scroll sideways in windows of 320 pixels and more', async () => {
+  it('does not scroll sideways in windows of at least 320 pixels', async () => {
     const { page } = await visit(desk.diagnostics);
     await isLive(page);
     await page.evaluate('for (const details of document.querySelectorAll("details")) details.open = true');
@@ -71,12 +71,12 @@ describeInBrowser('accessibility of the diagnostics page', ({ servers, writeFile
     await check();
   });
 
-  // Colours do not depend on the width, nor the layout on the colours.
+  // Two combinations are enough: colours do not depend on the width, nor the layout on the colours.
   for (const [colorScheme, window] of [
     ['light', {}],
     ['dark', { viewport: { width: 390, height: 844 } }],
   ] as const) {
-    it(`has no fault that axe-core finds, ${colorScheme} on a ${colorScheme === 'dark' ? 'phone' : 'desktop'}`, async () => {
+    it(`passes the checks of axe-core, ${colorScheme} on a ${colorScheme === 'dark' ? 'phone' : 'desktop'}`, async () => {
       const { page } = await visit(desk.diagnostics, { colorScheme, bypassCSP: true, ...window });
       await isLive(page);
       await reads(page, '#verdict', /^1 configuration error; 1 route failing: away$/);

@@ -1,4 +1,4 @@
-/** The diagnostics page in a browser: live figures, errors as they come and go, and how it works without a stream. */
+/** The diagnostics page in a browser: live figures and errors, polling, and use without a script. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
 
   const connection = (page: Page) => page.locator('#connection').textContent();
 
-  /** Gone when the page is loaded again. */
+  /** Sets a mark that a reload of the page would remove. */
   const mark = (page: Page) => page.evaluate('globalThis.isTheSamePage = true');
   const isTheSame = (page: Page) => page.evaluate('globalThis.isTheSamePage === true');
 
@@ -30,7 +30,7 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     await isLive(page);
   });
 
-  it('updates the figures of a route, refused requests included', async () => {
+  it('updates the figures of a route, including refused requests', async () => {
     const { page } = await visit(desk.diagnostics);
     await isLive(page);
     await mark(page);
@@ -64,7 +64,7 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     await isLive(page);
   });
 
-  it('shows a request that failed and why, and that its route is failing', async () => {
+  it('shows a failed request with the reason, and that its route is failing', async () => {
     const { page } = await visit(desk.diagnostics);
     await isLive(page);
     await mark(page);
@@ -75,7 +75,7 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     assert.ok(await isTheSame(page));
   });
 
-  it('shows requests without a route, and leads to their explanation', async () => {
+  it('shows requests without a route, and links to their explanation', async () => {
     const { page } = await visit(desk.diagnostics);
     await isLive(page);
     await mark(page);
@@ -99,7 +99,7 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     await isLive(page);
   });
 
-  it('filters while the user types, and stops when asked to', async () => {
+  it('filters while the user types, and can be paused', async () => {
     const { page } = await visit(desk.diagnostics);
     await isLive(page);
     await page.getByLabel('Filter routes').fill('CARS');
@@ -111,7 +111,7 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     await isLive(page);
   });
 
-  it('polls when there is no stream, shows when no answer comes, and recovers', async () => {
+  it('polls when there is no stream, shows when the connection is lost, and recovers', async () => {
     const { page, context } = await visit(desk.diagnostics, {
       async prepare(page, context) {
         await page.clock.install();
@@ -119,23 +119,23 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
       },
       expected: /ERR_FAILED/,
     });
-    await reads(page, '#connection', /^Live, by polling/);
+    await reads(page, '#connection', /^Live \(polling\)/);
     await context.route('**/diag/', (route) => route.abort());
-    /** What it waits for is due; time goes on from there. */
+    /** Advances the clock beyond the next timer. */
     const passes = async (expected: RegExp) => {
       await page.clock.fastForward(31_000);
       await reads(page, '#connection', expected);
     };
-    await passes(/^Connection lost, trying again$/);
+    await passes(/^Connection lost, retrying$/);
     assert.match(await page.title(), /^Connection lost/);
     await context.unroute('**/diag/');
-    await passes(/^Live, by polling/);
+    await passes(/^Live \(polling\)/);
     await context.unroute('**/diag/events');
     await passes(/^Live$/);
     await eventually(async () => assert.doesNotMatch(await page.title(), /^Connection lost/));
   });
 
-  it('polls as well when the address has a name and a password in it', async () => {
+  it('can poll when its URL contains a name and a password', async () => {
     const opened = new URL(desk.diagnostics);
     Object.assign(opened, { username: 'demo', password: 'demo' });
     const { page } = await visit(opened.href, {
@@ -144,10 +144,10 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
       },
       expected: /ERR_FAILED/,
     });
-    await reads(page, '#connection', /^Live, by polling/);
+    await reads(page, '#connection', /^Live \(polling\)/);
   });
 
-  it('asks to reload the page when the server sends data that it does not know', async () => {
+  it('asks the user to reload when the server sends data in an unknown format', async () => {
     const { page, context } = await visit(desk.diagnostics, { expected: /TypeError/ });
     await isLive(page);
     const strange = { status: 200, contentType: 'text/event-stream', body: 'event: diagnostics\ndata: {}\n\n' };
@@ -160,7 +160,7 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     await isLive(page);
   });
 
-  it('works below the path of a host application', async () => {
+  it('works below the path of another app', async () => {
     const host = new Koa().use(mount('/travel', desk.middleware));
     const { origin } = await servers.http(host.callback());
     const { page } = await visit(`${origin}/travel/gateway/v0/diag`);
@@ -173,7 +173,7 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     await isLive(page);
   });
 
-  it('works without script: figures, filter and explanation', async () => {
+  it('works without JavaScript: figures, filter and explanation', async () => {
     const { page } = await visit(desk.diagnostics, { javaScriptEnabled: false });
     await desk.send('/v1/cars/');
     assert.equal(await connection(page), 'Not live');

@@ -1,9 +1,9 @@
-/** The page of an API in a browser: Swagger UI from this server alone, its operations, and a request that is tried. */
+/** The API documentation in a browser: Swagger UI served by this server, its operations, and requests sent from it. */
 import assert from 'node:assert/strict';
 import { accessFaults, describeInBrowser } from './browser.ts';
 import { openWatchedDesk, reads, type WatchedDesk } from './watched-desk.ts';
 
-/** Swagger UI has its own `main` inside ours, and no option for another element. */
+/** Swagger UI renders a `main` inside ours, and has no option for another element. */
 const faultsOfSwaggerUi = ['landmark-main-is-top-level', 'landmark-no-duplicate-main', 'landmark-unique'];
 
 describeInBrowser('the page of an API', function ({ servers, writeFiles, visit }) {
@@ -16,7 +16,7 @@ describeInBrowser('the page of an API', function ({ servers, writeFiles, visit }
 
   const docs = (prefix: string) => new URL(`${prefix}/docs/`, desk.diagnostics).href;
 
-  it('leads to each operation, and sends its examples when nothing is written', async () => {
+  it('can try out each operation, and sends the examples by default', async () => {
     const { page } = await visit(docs('/v1/hotels'));
     for (const [name, operation, status] of [
       ['List hotels', 'listHotels', /^200/],
@@ -33,7 +33,7 @@ describeInBrowser('the page of an API', function ({ servers, writeFiles, visit }
       await page.locator(id).getByRole('button', { name: 'Execute' }).click();
       await reads(page, `${id} .live-responses-table tbody .response-col_status`, status);
       await reads(page, `${id} .live-responses-table`, /"(?:city|hotel_id)"/);
-      // Closed again, it is not drawn with those that follow.
+      // Collapsed again, so that it is not rendered together with the following ones.
       await page.locator(id).locator('.opblock-summary-control').click();
     }
   });
@@ -42,7 +42,7 @@ describeInBrowser('the page of an API', function ({ servers, writeFiles, visit }
     ['light', false, 1400],
     ['dark', true, 390],
   ] as const)
-    it(`is ${colorScheme} for who prefers that, without a fault that axe-core finds`, async () => {
+    it(`is ${colorScheme} if the user prefers that, and passes the checks of axe-core`, async () => {
       const viewport = { width, height: 900 };
       const { page } = await visit(docs('/v1/hotels'), { colorScheme, viewport, bypassCSP: true });
       await page.locator('.opblock-summary-control').nth(1).click();
@@ -57,7 +57,7 @@ describeInBrowser('the page of an API', function ({ servers, writeFiles, visit }
       assert.equal(channel > 127, isDark);
     });
 
-  it('lists the operations with an example each where there is no script', async () => {
+  it('lists the operations with examples when JavaScript is off', async () => {
     const { page } = await visit(docs('/v1'), { javaScriptEnabled: false });
     await page
       .getByRole('navigation', { name: 'Operations' })

@@ -1,4 +1,6 @@
-/** The names of a browser that playwright's types speak of. Tests run in Node: they know a page by its locators alone. */
+/**
+ * Declares the DOM types that playwright's types refer to. Tests run in Node, without the DOM library of TypeScript.
+ */
 type Node = object;
 type HTMLElement = object;
 type SVGElement = object;

@@ -1,4 +1,4 @@
-/** Pictures of the pages, kept in test/examples. `UPDATE_PICTURE=1` takes them again, that of the README after five minutes of traffic. */
+/** Takes screenshots of the pages. `UPDATE_PICTURE=1` renews those in test/examples, after five minutes of traffic. */
 import assert from 'node:assert/strict';
 import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { demo, isLive, mappingText, openWatchedDesk, type WatchedDesk } from './
 const isForReadme = process.env.UPDATE_PICTURE === '1';
 const trafficMs = isForReadme ? 310_000 : 0;
 
-/** Each page in a wide window and on a phone. */
+/** The pages, each in a wide window and on a phone. */
 const pages = [
   ['landing', '/'],
   ['collection', '/v1/hotels/'],
@@ -33,7 +33,7 @@ describeInBrowser('the pictures of the pages', function ({ servers, writeFiles, 
     await desk.send('/v1/hotels/', 3);
   });
 
-  it('show a busy desk, small enough for a README', async () => {
+  it('show a busy server, in a file that is small enough for a README', async () => {
     const directory = isForReadme ? await shortDirectory() : await writeFiles();
     servers.later(() => rm(directory, { recursive: true, force: true }));
     const flights = await servers.http((_, res) => setTimeout(() => res.end('{}'), 20 + Math.random() * 60));
@@ -56,7 +56,7 @@ describeInBrowser('the pictures of the pages', function ({ servers, writeFiles, 
   });
 
   for (const [width, colorScheme] of windows)
-    it(`show each ${colorScheme} at ${width} pixels, without scrolling sideways and without a fault of access`, async () => {
+    it(`show each page in ${colorScheme} colours at ${width} pixels, without scrolling sideways, passing axe-core`, async () => {
       const look = { viewport: { width, height: 900 }, colorScheme, bypassCSP: true };
       const { page } = await visit(new URL('/', desk.diagnostics).href, { ...look, expected: /status of 400/ });
       const directory = isForReadme ? 'test/examples/pages' : await writeFiles();
@@ -73,7 +73,7 @@ describeInBrowser('the pictures of the pages', function ({ servers, writeFiles, 
     });
 });
 
-/** A directory below the checkout is shown by a short path. */
+/** A directory in the checkout, which the page shows as a short path. */
 async function shortDirectory(): Promise<string> {
   await mkdir('data/config', { recursive: true });
   return 'data/config';
@@ -84,7 +84,7 @@ const paths = [
   ...['/v1/messages/1', '/v2/messages/1', '/v2/accounts/demo', '/v1/trains'],
 ];
 
-/** Traffic that rises and falls, with a failed login now and then. */
+/** Sends traffic that rises and falls, with an occasional failed login. */
 async function keepBusy({ send }: WatchedDesk): Promise<void> {
   const untilMs = performance.now() + trafficMs;
   for (let turn = 0; turn === 0 || performance.now() < untilMs; turn += 1) {

@@ -1,4 +1,6 @@
-/** Our pages in a browser: each holds a policy without inline scripts, eval and frames, and fits windows and colours. */
+/**
+ * Our pages in a browser: each obeys a policy without inline scripts, eval and frames, and fits windows and colours.
+ */
 import assert from 'node:assert/strict';
 import { describeInBrowser } from './browser.ts';
 import { openWatchedDesk, type WatchedDesk } from './watched-desk.ts';
@@ -20,10 +22,10 @@ describeInBrowser('the policy of our pages', function ({ servers, writeFiles, vi
     desk = await openWatchedDesk(servers, await writeFiles());
   });
 
-  it('is held by each of them, which fits a wide window and a phone', async () => {
+  it('is obeyed by each page, which fits a wide window and a phone', async () => {
     const { page } = await visit(desk.diagnostics, {
       expected: /^error: Failed to load resource: .* 40[04]/,
-      // A violation is an event, and a fault on the console, which fails the visit.
+      // A violation emits an event and logs an error to the console, which fails the visit.
       async prepare(opened) {
         await opened.addInitScript(
           'addEventListener("securitypolicyviolation", (event) => console.error(event.blockedURI))',
@@ -51,7 +53,7 @@ describeInBrowser('the policy of our pages', function ({ servers, writeFiles, vi
     }
   });
 
-  it('refuses an inline script, so that a page with one would be seen', async () => {
+  it('blocks an inline script, so that this test would detect one', async () => {
     const { page } = await visit(desk.diagnostics, { expected: /Content Security Policy/ });
     const violated = await page.evaluate(`new Promise((resolve) => {
       addEventListener('securitypolicyviolation', ({ effectiveDirective }) => resolve(effectiveDirective));

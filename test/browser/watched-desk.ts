@@ -1,4 +1,4 @@
-/** A desk with a copy of the demo's configuration and a mapping to a service that refuses connections. */
+/** Starts a server with a copy of the demo's configuration and a mapping to a service that refuses connections. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,16 +11,16 @@ import { eventually } from '../support/waiting.ts';
 export interface WatchedDesk {
   readonly config: string;
   readonly middleware: Frontdesk['middleware'];
-  /** The address of the page. */
+  /** The URL of the diagnostics page. */
   readonly diagnostics: string;
-  /** Requests of the demo user, one after the other, unless `headers` say otherwise. */
+  /** Sends requests one after the other, as the demo user unless `headers` say otherwise. */
   readonly send: (path: string, count?: number, headers?: Record<string, string>) => Promise<void>;
 }
 
-/** As the demo user. */
+/** The credentials of the demo user. */
 export const demo = Object.freeze({ authorization: `Basic ${btoa('demo:demo')}` });
 
-/** Further `records` are YAML. */
+/** `records` are additional records in YAML. */
 export async function openWatchedDesk(servers: TestServers, config: string, records = ''): Promise<WatchedDesk> {
   const { origin: away } = await servers.refusing();
   await copyConfigTo(config);
@@ -57,7 +57,7 @@ export async function figureOf(row: Locator, name: string): Promise<string> {
 
 const pauseMs = 50;
 
-/** Waits until the text of what `selector` finds matches. */
+/** Waits until the text of the selected element matches. */
 export async function reads(page: Page, selector: string, expected: RegExp): Promise<void> {
   const check = async () => assert.match((await page.locator(selector).textContent()) ?? '', expected);
   await eventually(check, pauseMs);

@@ -1,4 +1,4 @@
-/** The state of a gateway with one route, one error and one limit, from which diagnostics are read. */
+/** Fake gateway state for reading diagnostics, with one route, one error and one limit. */
 import { createTraffic, type RouteSnapshot } from '#gateway';
 import { labelled, mappingOf } from '../support/edge.ts';
 import { domain, limit, node, unlimited } from '../support/limits.ts';

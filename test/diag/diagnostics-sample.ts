@@ -1,4 +1,4 @@
-/** Diagnostics with a value in every field, and empty ones. */
+/** Sample diagnostics: with a value in every field, and empty ones. */
 import type { Diagnostics } from '#diag';
 
 type RouteRow = Diagnostics['routes'][number];

@@ -1,4 +1,4 @@
-/** `/gateway/v0/diag/`: the endpoint alone, and the diagnostics of a desk. */
+/** `/gateway/v0/diag/`: the endpoint on its own, and the diagnostics of a server. */
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import Koa from 'koa';
@@ -20,7 +20,7 @@ describe('createDiagnostics', () => {
   const koa = new Koa().use(createProblemResponses({ logger: silentLogger })).use(endpoint.run);
   const app = koa.callback();
 
-  it('answers in JSON, in YAML and as a page, and refuses other media types', async () => {
+  it('responds with JSON, YAML or HTML, and rejects other media types', async () => {
     const read = (accept: string, type: string) =>
       request(app).get(path).set('Accept', accept).expect(200).expect('Content-Type', type);
     const { body } = await read('*/*', 'application/json');
@@ -32,13 +32,13 @@ describe('createDiagnostics', () => {
     await request(app).get(path).set('Accept', 'image/png').expect(406);
   });
 
-  it('redirects to its slash, with query and mount path', async () => {
+  it('redirects to the path with a slash, keeping query and mount path', async () => {
     await request(app).get('/gateway/v0/diag?x=1').expect(308).expect('Location', '/gateway/v0/diag/?x=1');
     const host = new Koa().use(mount('/travel', koa)).callback();
     await request(host).get('/travel/gateway/v0/diag').expect('Location', '/travel/gateway/v0/diag/');
   });
 
-  it('is only read, and has nothing below it', async () => {
+  it('is read-only, and responds with 404 below its path', async () => {
     const methods = 'GET, HEAD, OPTIONS';
     await request(app).post(path).expect(405).expect('Allow', methods);
     await request(app).options(path).expect(204).expect('Allow', methods);
@@ -47,7 +47,7 @@ describe('createDiagnostics', () => {
   });
 });
 
-describe('the diagnostics of a desk', () => {
+describe('the diagnostics of a server', () => {
   const open = desksOf(testServers(after));
   let desk: Frontdesk;
 
@@ -57,7 +57,7 @@ describe('the diagnostics of a desk', () => {
 
   const read = (accept = 'application/json') => callAsDemo(desk, path).set('Accept', accept).expect(200);
 
-  it('list the routes in the order in which they are tried, with the file of each record', async () => {
+  it('list the routes in matching order, with the file of each record', async () => {
     const { body } = await read();
     assert.deepEqual(
       body.routes.map(({ prefix, source = '-' }: { prefix: string; source?: string }) => [
@@ -80,19 +80,19 @@ describe('the diagnostics of a desk', () => {
     );
   });
 
-  it('name files by absolute paths when the directory of the configuration is one', async () => {
+  it('show absolute file names when the configuration directory is absolute', async () => {
     const { body } = await callAsDemo(await open({ config: resolve('config') }), path).expect(200);
     const places = [...body.routes, ...body.limits].flatMap(({ source }) => source ?? []);
     assert.ok(places.length > 2);
     for (const place of places) assert.ok(place.startsWith(`${resolve('config')}/`), place);
   });
 
-  it('are never stored, and have no tag', async () => {
+  it('cannot be cached, and have no ETag', async () => {
     const { headers } = await read();
     assert.deepEqual([headers['cache-control'], headers.etag, headers.vary], ['no-store', undefined, 'Accept']);
   });
 
-  it('select rows by the query, and name each bad argument', async () => {
+  it('are filtered by the query, and each bad argument is reported', async () => {
     const { body } = await callAsDemo(desk, `${path}?filter=HOTEL`).expect(200);
     const names = body.routes.map(({ name }: { name: string }) => name);
     assert.deepEqual([names, body.routes_total, body.routes_matching], [['hotel'], 11, 1]);
@@ -104,7 +104,7 @@ describe('the diagnostics of a desk', () => {
     await callAsDemo(desk, `${path}?filter=${'x'.repeat(2100)}`).expect(400);
   });
 
-  it('serve the files of the page behind the same credentials, with a tag', async () => {
+  it('include the files of the page, which need the same credentials and have an ETag', async () => {
     const script = `${path}diagnostics.js`;
     await call(desk, script).expect(401);
     const { headers } = await callAsDemo(desk, script)

@@ -1,4 +1,4 @@
-/** `/gateway/v0/diag/events`: its streams with a reading of the test, the endpoint alone, and the events of a desk. */
+/** `/gateway/v0/diag/events`: the streams with fake data, the endpoint on its own, and the events of a server. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { mock } from 'node:test';
@@ -25,7 +25,7 @@ describe('createEventStreams', () => {
   const servers = testServers();
   afterEach(() => mock.restoreAll());
 
-  /** A stream's path is its filter; each reading returns its number and the filter. */
+  /** The path of a stream is its filter. Each reading returns a running number and the filter. */
   async function setUp(options: Partial<EventStreamsOptions> = {}) {
     const filters: string[] = [];
     const state = { generation: 1, streams: 0 };
@@ -52,14 +52,14 @@ describe('createEventStreams', () => {
     return { ...served, filters, state, streams, open, allGone };
   }
 
-  it('sends an event at once and one each round, with growing ids', async () => {
+  it('sends an event immediately and one in each round, with increasing ids', async () => {
     const { open } = await setUp();
     const stream = await open('x');
     for (const id of ['1', '2', '3'])
       assert.deepEqual(await nextOf(stream), { id, event: 'diagnostics', retry: '5', data: `${id} x` });
   });
 
-  it('reads once a round for all streams with the same filter', async () => {
+  it('reads once per round for all streams with the same filter', async () => {
     const { open } = await setUp();
     const streams = [await open('a'), await open('a'), await open('b')] as const;
     const seen = streams.map(() => new Map<string, string>());
@@ -73,7 +73,7 @@ describe('createEventStreams', () => {
     assert.ok([...(seen[2]?.entries() ?? [])].every(([id, data]) => data.endsWith(' b') && !seen[0]?.has(id)));
   });
 
-  it('reads nothing and has no timer without subscribers', async () => {
+  it('does not read and has no timer without subscribers', async () => {
     const [set, clear] = [mock.method(globalThis, 'setTimeout'), mock.method(globalThis, 'clearTimeout')];
     const { open, filters, allGone } = await setUp({ intervalMs: 3_600_000 });
     const timers = () => set.mock.calls.filter(({ arguments: [, delayMs] }) => delayMs === 3_600_000);
@@ -100,7 +100,7 @@ describe('createEventStreams', () => {
     });
     const streams = [await open('a'), await open('b'), await open('c')];
     const set = mock.method(globalThis, 'setTimeout');
-    // Until here, a stream may have been opened in the same turn as a round.
+    // Before this point, a stream may have been opened in the same turn as a round.
     log.splice(0);
     for (let round = 0; round < 3; round += 1) for (const stream of streams) await nextOf(stream);
     const isReading = (entry: string | undefined) => entry !== undefined && entry !== 'pause';
@@ -109,7 +109,7 @@ describe('createEventStreams', () => {
     assert.ok(set.mock.calls.filter(({ arguments: [, delayMs] }) => delayMs === 21).length > 3);
   });
 
-  it('ends a stream that has lasted long enough, after a whole event', async () => {
+  it('ends a stream after its maximum duration, after a complete event', async () => {
     const { open, allGone } = await setUp({ lifeMs: 20 });
     const { next } = await open();
     let events = 0;
@@ -118,7 +118,7 @@ describe('createEventStreams', () => {
     await allGone();
   });
 
-  it('ends streams with the first event of another configuration', async () => {
+  it('ends streams after the first event of a new configuration', async () => {
     const { open, state } = await setUp({ read: () => `generation ${state.generation}` });
     const { next } = await open();
     await next();
@@ -128,7 +128,7 @@ describe('createEventStreams', () => {
     assert.deepEqual(sent.slice(sent.indexOf('generation 2')), ['generation 2']);
   });
 
-  it('ends all streams at once when it closes, and opens none after that', async () => {
+  it('ends all streams immediately when closed, and then opens no more', async () => {
     const { open, streams } = await setUp({ intervalMs: 60_000 });
     const { next } = await open();
     await next();
@@ -137,7 +137,7 @@ describe('createEventStreams', () => {
     assert.equal((await open()).status, 503);
   });
 
-  it('skips rounds for a slow reader, and disconnects it at the end of its time', async () => {
+  it('skips rounds for a slow reader, and disconnects it after the maximum duration', async () => {
     const filters: string[] = [];
     const { port, state, open, allGone } = await setUp({
       read({ filter }) {
@@ -157,7 +157,7 @@ describe('createEventStreams', () => {
     await allGone();
   });
 
-  it('disconnects a stream whose reading fails, and no other', async () => {
+  it('disconnects only the stream whose reading fails', async () => {
     let isBroken = false;
     const { open } = await setUp({
       read({ filter }) {
@@ -192,7 +192,7 @@ describe('createDiagnosticsEvents', () => {
     return { origin, open: (query = '', headers = {}) => readEvents(origin + path + query, headers) };
   }
 
-  it('sends the diagnostics with headers that forbid storing and buffering', async () => {
+  it('sends the diagnostics with headers against caching and buffering', async () => {
     const stream = await (await setUp()).open();
     const sent = ['content-type', 'cache-control', 'x-accel-buffering'].map((name) => stream.headers[name]);
     assert.deepEqual(sent, ['text/event-stream', 'no-store, no-transform', 'no']);
@@ -200,7 +200,7 @@ describe('createDiagnosticsEvents', () => {
     assert.deepEqual([version, routes.length], ['1.2.3', 1]);
   });
 
-  it('takes the query of the page, and names each bad argument, a long one by its first characters', async () => {
+  it('accepts the query of the page, and reports each bad argument, truncating long ones', async () => {
     const { origin, open } = await setUp();
     const { data = '' } = await nextOf(await open('?filter=nowhere&offset=3'));
     const { filter, offset, routes, routes_total } = JSON.parse(data);
@@ -217,14 +217,14 @@ describe('createDiagnosticsEvents', () => {
     await check(`${long}${encodeURIComponent('😀😀')}=1`, `${long}😀…`);
   });
 
-  it('is only read, has one path and one representation', async () => {
+  it('is read-only, and has one path and one representation', async () => {
     const { origin } = await setUp();
     await request(origin).post(path).expect(405).expect('Allow', 'GET, HEAD, OPTIONS');
     await request(origin).get(`${path}/x`).expect(404);
     await request(origin).get(path).set('Accept', 'application/json').expect(406);
   });
 
-  it('refuses a stream too many until another one is left; a HEAD opens none', async () => {
+  it('refuses streams beyond the maximum until one is closed; HEAD opens none', async () => {
     const { origin, open } = await setUp({ streamsMax: 1 });
     await request(origin).head(path).expect(200).expect('Content-Type', 'text/event-stream');
     const first = await open();
@@ -234,7 +234,7 @@ describe('createDiagnosticsEvents', () => {
     await eventually(async () => assert.equal((await open()).status, 200));
   });
 
-  it('limits the streams of a user, and those of an address where no user is known', async () => {
+  it('limits the streams of a user, or of an address when the user is unknown', async () => {
     const { origin, open } = await setUp({ streamsPerClientMax: 2 });
     const check = async (address: string, user: string, expected: number) => {
       const { status } = await open('', { 'x-forwarded-for': address, ...(user && { 'x-user': user }) });
@@ -250,11 +250,14 @@ describe('createDiagnosticsEvents', () => {
     await check('10.0.0.2', '', 200);
     await check('10.0.0.2', '10.0.0.1', 200);
     const { body } = await request(origin).get(path).set('X-User', 'ann').expect(503).expect('Retry-After', '60');
-    assert.match(body.detail, /^This user, or this address if there is no user, has as many event streams/);
+    assert.match(
+      body.detail,
+      /^This user, or this address if there is no user, has reached the maximum number of event streams/,
+    );
   });
 });
 
-describe('the events of a desk', () => {
+describe('the events of a server', () => {
   const servers = testServers();
   const openDesk = desksOf(servers);
 
@@ -264,7 +267,7 @@ describe('the events of a desk', () => {
     return { desk, open: (query = '', user = 'demo') => readEvents(url + path + query, basic(user)), url };
   }
 
-  it('show how figures change, on a stream that no time-out for other requests ends', async () => {
+  it('show how figures change, on a stream that is exempt from request time-outs', async () => {
     const timeouts = ['headerTimeoutMs', 'requestTimeoutMs', 'keepAliveTimeoutMs', 'upstreamIdleTimeoutMs'];
     const { open, url } = await listen(Object.fromEntries(timeouts.map((name) => [name, 500])));
     const stream = await open('?filter=check_alive');
@@ -274,7 +277,7 @@ describe('the events of a desk', () => {
     assert.equal(await requests(), 3);
   });
 
-  it('need credentials, are four at once for a user, and are not counted as traffic', async () => {
+  it('need credentials, are limited to four streams per user, and are not counted as traffic', async () => {
     const { desk, open } = await listen({ adminUsers: ['guest'] });
     await call(desk, path).expect(401);
     const [first] = [await open(), await open(), await open(), await open()];
@@ -289,14 +292,14 @@ describe('the events of a desk', () => {
     await check();
   });
 
-  it('end when the desk closes, which does not wait for its subscribers', async () => {
+  it('end when the server closes, which does not wait for subscribers', async () => {
     const { desk, open } = await listen({ shutdownTimeoutMs: 3_600_000 });
     const { next } = await open();
     await next();
     await Promise.all([desk.close(), next().then((event) => assert.equal(event, undefined))]);
   });
 
-  it('pass through a host app that mounts the desk under a path', async () => {
+  it('work in an app that mounts the server under a path', async () => {
     const desk = await openDesk();
     const { origin } = await servers.http(new Koa().use(mount('/travel', desk.middleware)).callback());
     const { next } = await readEvents(`${origin}/travel${path}`, basic('demo'));

@@ -1,4 +1,4 @@
-/** The pages about problems, and the `info_url` of a desk's errors, which names them. */
+/** The problem pages, and the `info_url` of errors, which links to them. */
 import assert from 'node:assert/strict';
 import Koa from 'koa';
 import mount from 'koa-mount';
@@ -20,7 +20,7 @@ describe('createProblemPages', () => {
     ...{ status, meaning, remedy },
   }));
 
-  it('shows each problem of the table, and lists all in its order', async () => {
+  it('serves a page for each problem, and a list of all in the order of the table', async () => {
     for (const shown of all)
       await request(app)
         .get(problemPagesPath + shown.problem)
@@ -28,7 +28,7 @@ describe('createProblemPages', () => {
     await request(app).get(problemPagesPath).expect(200, { problems: all });
   });
 
-  it('shows title, status, meaning and remedy in HTML, with one style and no script', async () => {
+  it('renders title, status, meaning and remedy as HTML, with one style and no script', async () => {
     const { text, headers } = await request(app).get(page).set('Accept', 'text/html').expect(200);
     for (const part of [
       '<title>Sold out</title>',
@@ -42,7 +42,7 @@ describe('createProblemPages', () => {
     assert.doesNotMatch(text.replace('http://www.w3.org/2000/svg', ''), /<script|style=|https?:\/\//);
   });
 
-  it('links the list and the pages of problems, also below a mount path', async () => {
+  it('links the list and the pages to each other, also below a mount path', async () => {
     const check = async (path: string, link: RegExp, expected: string) => {
       const { text } = await request(host).get(path).set('Accept', 'text/html').expect(200);
       const [, href = ''] = link.exec(text) ?? [];
@@ -53,7 +53,7 @@ describe('createProblemPages', () => {
     await check(`${list}sold-out`, /<a href="([^"]*)">All problems</, list);
   });
 
-  it('is the same for every request in each representation, with a tag', async () => {
+  it('responds the same to every request, with an ETag for each representation', async () => {
     const tags = new Set<string | undefined>();
     for (const accept of ['application/json', 'application/yaml', 'text/html'])
       for (const path of [page, problemPagesPath]) {
@@ -76,12 +76,12 @@ describe('createProblemPages', () => {
     assert.equal(tags.size, 6);
   });
 
-  it('redirects to the slash of the list, with query and mount path', async () => {
+  it('redirects to the list with a slash, keeping query and mount path', async () => {
     await request(app).get('/gateway/v0/problems?x').expect(308).expect('Location', '/gateway/v0/problems/?x');
     await request(host).get('/travel/gateway/v0/problems').expect('Location', '/travel/gateway/v0/problems/');
   });
 
-  it('is 404 under any other name, for every method', async () => {
+  it('responds with 404 to any other name and method', async () => {
     for (const name of ['nothing', 'not-found/', 'Not-Found', 'constructor', '__proto__', 'not-found/x'])
       for (const method of ['get', 'post'] as const)
         await request(app)
@@ -89,7 +89,7 @@ describe('createProblemPages', () => {
           .expect(404);
   });
 
-  it('is only read', async () => {
+  it('is read-only', async () => {
     const methods = 'GET, HEAD, OPTIONS';
     for (const path of [page, problemPagesPath]) {
       await request(app).put(path).expect(405).expect('Allow', methods);
@@ -99,11 +99,11 @@ describe('createProblemPages', () => {
   });
 });
 
-describe('info_url of a desk', () => {
+describe('info_url', () => {
   const servers = testServers();
   const open = desksOf(servers);
 
-  /** `expected` follows the URL of the desk's problem pages, `base`. */
+  /** `expected` is relative to `base`, the URL of the problem pages. */
   const checks = async (options: FrontdeskOptions, base: string, headers: Readonly<Record<string, string>> = {}) => {
     const opened = await open(options);
     return async (path: string, expected: string, more: Readonly<Record<string, string>> = {}) => {
@@ -112,7 +112,7 @@ describe('info_url of a desk', () => {
     };
   };
 
-  it('is at the root of the desk for errors of every layer', async () => {
+  it('is relative to the root of the server for errors of every layer', async () => {
     const check = await checks({}, 'http://desk.test');
     await check('/nowhere', 'not-found');
     await check('/v1/hotels', 'unauthorized');
@@ -121,19 +121,19 @@ describe('info_url of a desk', () => {
     await check('/v1/hotels/bookings/?limit=x', 'bad-argument', { authorization: `Basic ${btoa('demo:demo')}` });
   });
 
-  it('leads to a page in a process without a gateway too', async () => {
+  it('links to a page in a process without a gateway too', async () => {
     const services = await open({ only: ['hotel', 'car'] });
     const { body } = await call(services, '/hotel/bookings/').expect(401);
     const { body: page } = await call(services, new URL(body.info_url).pathname).expect(200);
     assert.equal(page.problem, 'unauthorized');
   });
 
-  it('begins with PUBLIC_URL where that is set', async () => {
+  it('starts with PUBLIC_URL if that is set', async () => {
     const publicUrl = 'https://api.example.com/shop';
     await (await checks({ publicUrl }, publicUrl))('/v1/messages/0', 'not-found');
   });
 
-  it('has the prefix that a trusted proxy removed, and ignores that of other clients', async () => {
+  it('includes the prefix that a trusted proxy stripped, and ignores that of other clients', async () => {
     const headers = { 'X-Forwarded-Prefix': '/travel', 'X-Forwarded-Host': 'api.example.com' };
     const trusting = await checks({ trustedProxies: ['127.0.0.1', '::1'] }, 'http://api.example.com/travel', headers);
     const ignoring = await checks({}, 'http://desk.test', headers);
@@ -141,7 +141,7 @@ describe('info_url of a desk', () => {
       for (const path of ['/nowhere', '/v1/messages/0']) await check(path, 'not-found');
   });
 
-  it('has the path under which a host mounts the desk', async () => {
+  it('includes the path under which an app mounts the server', async () => {
     const host = new Koa().use(mount('/travel', (await open({})).middleware)).callback();
     for (const path of ['/travel/nowhere', '/travel/v1/messages/0', '/travel/v1/hotels', '/travel/v1/..%2fx']) {
       const { body } = await request(host).get(path).set('Host', 'desk.test');
@@ -150,7 +150,7 @@ describe('info_url of a desk', () => {
     }
   });
 
-  it('is left out of an error with a status that a service of the host chose', async () => {
+  it("is omitted from an error whose status was chosen by a program's own service", async () => {
     const own = await open({
       config: { records: [mappingRecord('own', '/own', 'own')] },
       services: { own: (ctx) => ctx.throw(409, 'Taken.') },
@@ -160,7 +160,7 @@ describe('info_url of a desk', () => {
     assert.deepEqual(JSON.parse(text), { type: 'about:blank', title: 'Conflict', status: 409, ...body });
   });
 
-  it('is left out of a 404 of an auth service', async () => {
+  it('is omitted from a 404 of an auth service', async () => {
     const guard = await servers.http((_request, response) => void response.writeHead(404).end());
     const guarded = await open({
       config: { records: [{ ...authRecord, auth_service: guard.origin }, mappingRecord('own', '/own', 'own')] },

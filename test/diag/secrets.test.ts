@@ -1,4 +1,4 @@
-/** Secrets of a configuration and of failed requests, which the diagnostics show in no representation. */
+/** No representation of the diagnostics shows the secrets of a configuration or of failed requests. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { replaceFile, temporaryFiles } from '../support/temporary-files.ts';
 import { readEvents } from '../support/wire/event-reader.ts';
 
 const path = '/gateway/v0/diag/';
-/** Part of each secret, and of nothing else. */
+/** A text that only the secrets contain. */
 const mark = 'hunter2';
 const basic = `Basic ${Buffer.from('demo:demo').toString('base64')}`;
 
@@ -28,7 +28,7 @@ const good = [
   mappingRecord('away', '/away', 'http://127.0.0.1:1'),
 ];
 
-/** Each is refused for another reason. */
+/** Each record is rejected for a different reason. */
 const broken = [
   mappingRecord('url', '/url', `http://ann:${mark}-7@127.0.0.1:1`),
   mappingRecord('slash', '/slash', `http://ann:p/${mark}-8@127.0.0.1:1`),
@@ -98,7 +98,7 @@ describe('the diagnostics of a configuration full of secrets', () => {
   };
 
   for (const [form, read] of Object.entries(forms)) {
-    it(`show none of them: ${form}`, async () => {
+    it(`do not show them: ${form}`, async () => {
       const text = await read();
       for (const shown of ['keyed', 'gold', 'api_key', 'generic_key', 'url-only-user']) {
         assert.ok(text.includes(shown), `${shown} is not there`);
@@ -109,7 +109,7 @@ describe('the diagnostics of a configuration full of secrets', () => {
     });
   }
 
-  it('find nothing by a filter that is part of a secret', async () => {
+  it('cannot be filtered by a part of a secret', async () => {
     const { body } = await callAsDemo(desk, `${path}?filter=${mark}`).expect(200);
     assert.deepEqual([body.routes, body.services, body.clusters], [[], [], []]);
   });

@@ -61,7 +61,7 @@ describe('options of createFrontdesk', () => {
     [
       'a database that cannot be',
       { databaseUrl: 'sqlite:/dev/null/x.db' },
-      /file \/dev\/null\/x\.db.* Let databaseUrl name/,
+      /file \/dev\/null\/x\.db.* Set databaseUrl to/,
     ],
     ['demo data that cannot be', { demo: true, config: { records: [], demo: { hotels: [{}] } } }, /hotels, row 1, id/],
   ];

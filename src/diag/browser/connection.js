@@ -1,4 +1,4 @@
-/** How the page gets new data: by events, otherwise by polling, and not while it is hidden. */
+/** Fetches new data for the page by server-sent events, or else by polling. Stops while the page is hidden. */
 
 /** @typedef {import('../diagnostics.ts').Diagnostics} Diagnostics */
 /** How the diagnostics arrive. @typedef {'live' | 'polling'} Transport */
@@ -7,11 +7,11 @@
 const pollMs = 3_000;
 const renewMs = 250;
 const retryMsMax = 30_000;
-/** The server sends every two seconds; a stream without an event for this long hangs. */
+/** A stream without an event for this long has stalled: the server sends one every two seconds. */
 const eventMsMax = 10_000;
 
 /**
- * `query`: that of the page, so that the same rows come.
+ * `query` is the query of the page, so that the data contains the same rows.
  * @param {{
  *   query: string,
  *   onInterruption: (interruption: Interruption) => void,
@@ -24,10 +24,10 @@ export function openConnection({ query, onInterruption, onDiagnostics }) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   let isPaused = false;
-  /** Polls since the stream was last tried, and failed polls in a row. */
+  /** Successful polls since the last event, and consecutive failed polls. */
   let polls = 0;
   let failures = 0;
-  /** A response to an earlier turn than this comes too late, such as after a pause. */
+  /** Incremented by each stop, so that a late response, for example after a pause, can be ignored. */
   let turn = 0;
 
   function stop() {
@@ -57,7 +57,7 @@ export function openConnection({ query, onInterruption, onDiagnostics }) {
     });
     current.addEventListener('error', () => {
       current.close();
-      // The server ends streams from time to time, so that clients authenticate again.
+      // The server regularly ends streams, so that clients authenticate again.
       if (hasEvents) later(listen, renewMs);
       else later(poll, 0);
     });
@@ -103,23 +103,26 @@ export function openConnection({ query, onInterruption, onDiagnostics }) {
 }
 
 /**
- * By an absolute URL: browsers refuse a relative one on a page whose URL has a user and a password.
+ * Uses an absolute URL, because browsers reject a relative one if the page's URL contains a user and a password.
  * @param {string} query
  * @returns {Promise<Diagnostics | undefined>}
  */
 async function fetchDiagnostics(query) {
   try {
-    const answer = await fetch(new URL(`./${query}`, location.href), {
+    const response = await fetch(new URL(`./${query}`, location.href), {
       headers: { Accept: 'application/json' },
       cache: 'no-store',
     });
-    return answer.ok ? await answer.json() : undefined;
+    return response.ok ? await response.json() : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** The stream is tried again after 1, 2, 4 and more polls: all streams may be in use for long. @param {number} count */
+/**
+ * Tries the stream again after 1, 2, 4, 8 … polls, because streams may be unavailable for long.
+ * @param {number} count
+ */
 function isPowerOfTwo(count) {
   return (count & (count - 1)) === 0;
 }

@@ -1,4 +1,4 @@
-/** The page's script: starts, pauses, and filters rows while the user types. */
+/** The script of the page: starts and pauses the updates, and filters the routes while the user types. */
 import { openConnection } from './connection.js';
 import { setText, showConnection, showDiagnostics } from './display.js';
 import { structuresOf } from './figures.js';
@@ -19,7 +19,8 @@ const connection = openConnection({
       if (await renewParts(structures)) filterRows();
       showDiagnostics(diagnostics, structures);
     } catch (error) {
-      // A server of another version sends other data: what the page shows is old, and must not look live.
+      // Probably another version of the server, which sends different data. The page is outdated and must not look
+      // live.
       showConnection('outdated');
       throw error;
     }
@@ -54,7 +55,7 @@ function filterRows() {
   if (status) setText(status, `${countText(shown)} of ${countOf(routes.length, 'route')} shown`);
 }
 
-/** The texts that describe a route, without its figures. @param {HTMLTableRowElement} row */
+/** The searchable text of a route, without its figures. @param {HTMLTableRowElement} row */
 function textOf(row) {
   return [...row.querySelectorAll('th, .target, .minor, [data-figure="health"]')]
     .map(({ textContent }) => textContent)

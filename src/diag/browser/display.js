@@ -1,4 +1,4 @@
-/** Writes figures into the cells and rows of the page, and touches nothing that has not changed. */
+/** Writes figures into the cells and rows of the page, and only where they have changed. */
 import { figuresOf } from './figures.js';
 import { agoText, timeText } from './format.js';
 import { verdictOf } from './verdict.js';
@@ -8,7 +8,7 @@ import { verdictOf } from './verdict.js';
 const title = document.querySelector('h1')?.textContent ?? '';
 
 /**
- * A part that was rendered for other rows keeps its figures.
+ * Does not update a part of the page that was rendered for different rows.
  * @param {Diagnostics} diagnostics
  * @param {Readonly<Record<string, string>>} structures of these diagnostics, by part
  */
@@ -26,13 +26,16 @@ export function showDiagnostics(diagnostics, structures) {
 
 const words = {
   live: 'Live',
-  polling: 'Live, by polling',
+  polling: 'Live (polling)',
   paused: 'Paused',
-  lost: 'Connection lost, trying again',
+  lost: 'Connection lost, retrying',
   outdated: 'The server has changed: reload this page',
 };
 
-/** Screen readers announce its changes; the time beside it stays silent. @param {keyof typeof words} state */
+/**
+ * Screen readers announce changes of this element, but not of the time next to it.
+ * @param {keyof typeof words} state
+ */
 export function showConnection(state) {
   const element = document.getElementById('connection');
   if (element === null || element.dataset.state === state) return;
@@ -42,7 +45,7 @@ export function showConnection(state) {
   if (state === 'lost' || state === 'outdated') document.title = `${words[state]} – ${title}`;
 }
 
-/** `2 min ago` in place of the time of day, which stays in the title. @param {number} nowMs by the server's clock */
+/** Shows times as `2 min ago`, with the exact time in the tooltip. @param {number} nowMs on the server's clock */
 function showTimes(nowMs) {
   for (const element of document.querySelectorAll('main time')) {
     if (!(element instanceof HTMLTimeElement)) continue;
@@ -89,7 +92,11 @@ function fillRow(row, figures) {
   }
 }
 
-/** Writes only changes, so that a selection or a screen reader keeps its place. @param {Node} element @param {string} text */
+/**
+ * Writes only changes, so that selections and screen readers keep their place.
+ * @param {Node} element
+ * @param {string} text
+ */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
@@ -106,7 +113,7 @@ function fillCell(cell, { text, state, href }) {
   else setAttribute(cell, name, text);
 }
 
-/** The attribute that has the figure of a cell that is not text. @param {Element} cell */
+/** The attribute that contains the figure, or undefined if the figure is the text of the cell. @param {Element} cell */
 function attributeOf(cell) {
   if (cell instanceof SVGPolygonElement) return 'points';
   if (cell instanceof SVGRectElement) return 'width';
@@ -138,13 +145,13 @@ function showFailures(failures) {
 }
 
 /**
- * Rows that stay are not removed and inserted again, so that they keep focus and selection.
+ * Does not remove and reinsert rows that stay, so that they keep focus and selection.
  * @param {HTMLElement} body
  * @param {readonly Element[]} rows
  */
 function arrange(body, rows) {
-  const staying = new Set(rows);
-  for (const row of [...body.children]) if (!staying.has(row)) row.remove();
+  const kept = new Set(rows);
+  for (const row of [...body.children]) if (!kept.has(row)) row.remove();
   for (const [index, row] of rows.entries()) {
     if (body.children[index] !== row) body.insertBefore(row, body.children[index] ?? null);
   }

@@ -1,6 +1,6 @@
-/** The figures of each cell, and a digest of what else the markup of a part depends on; shared with the server. */
+/** Computes the figures of each cell, and a digest of everything else in a part of the page. Shared with the server. */
 import { areaPoints, countText, durationText, mostOf, rateText, shareText, spanText, visibleRows } from './format.js';
-import { isUnwell } from './verdict.js';
+import { isUnhealthy } from './verdict.js';
 
 /** @typedef {import('../diagnostics.ts').Diagnostics} Diagnostics */
 /** @typedef {import('../diagnostics.ts').RecentRow} RecentRow */
@@ -11,7 +11,7 @@ import { isUnwell } from './verdict.js';
 /** @typedef {import('../diagnostics.ts').UnmatchedRow} UnmatchedRow */
 
 /**
- * The rows of each part of the page, in the page's order.
+ * The figures of each row, by part of the page and in the order of the page.
  * @param {Diagnostics} diagnostics
  * @returns {Readonly<Record<'facts' | 'routes' | 'clusters' | 'limits' | 'unmatched' | 'failures', readonly Figures[]>>}
  */
@@ -29,7 +29,7 @@ export function figuresOf(diagnostics) {
 }
 
 /**
- * Those of records, and those that the server brings, as the page shows them.
+ * Separates the visible routes of records from the internal ones.
  * @param {readonly RouteRow[]} routes
  */
 export function groupedRoutes(routes) {
@@ -79,7 +79,7 @@ export function routeFigures({ health, traffic }) {
 export function clusterFigures({ circuit, active_requests, active_upgrades, overflows, addresses }) {
   /** @type {[string, Figure][]} */
   const each = addresses.flatMap(({ health, active_requests: active }, index) => [
-    [`health_${index}`, { text: health, state: isUnwell(health) ? 'ill' : health === 'healthy' ? 'well' : 'none' }],
+    [`health_${index}`, { text: health, state: isUnhealthy(health) ? 'ill' : health === 'healthy' ? 'well' : 'none' }],
     [`active_${index}`, countFigure(active)],
   ]);
   return {
@@ -125,7 +125,7 @@ export function failureFigures({ at, request_id, method, path, mapping, status, 
     path: { text: path },
     mapping: { text: mapping ?? 'no route' },
     problem: { text: problem ?? '', href: problem === undefined ? '' : `../problems/${encodeURIComponent(problem)}` },
-    reason: { text: reason ?? (problem === undefined ? 'the service itself answered this' : '') },
+    reason: { text: reason ?? (problem === undefined ? 'the service itself responded with this status' : '') },
     request_id: { text: request_id },
   };
 }
@@ -143,7 +143,7 @@ function slotSums(recents, name) {
 /** @typedef {import('../diagnostics.ts').TrafficRow} TrafficRow */
 
 /**
- * `state`: well, watch or ill; none for what needs no attention. `href`: of a link, empty for none.
+ * `state` is well, watch, ill, or none for an insignificant figure. An empty `href` removes the link.
  * @typedef {{ readonly text: string, readonly state?: string, readonly href?: string }} Figure
  */
 /** @typedef {Readonly<Record<string, Figure>>} Figures */
@@ -176,7 +176,7 @@ export function trafficFigures({ recent, upstream, ...total }) {
 }
 
 /**
- * The text says what the sparkline shows.
+ * Includes a text that describes the sparkline.
  * @param {readonly number[]} requests
  * @param {readonly number[]} errors
  * @param {number} slotSeconds
@@ -186,8 +186,8 @@ export function sparklineFigures(requests, errors, slotSeconds) {
   const most = mostOf(requests);
   const peak = rateText(Math.max(0, ...requests.slice(0, -1)) / slotSeconds);
   const failed = countText(sumOf(errors));
-  const whole = countText(sumOf(requests));
-  const text = `${whole} requests in five minutes, at most ${peak} a second; ${failed} of them failed`;
+  const total = countText(sumOf(requests));
+  const text = `${total} requests in five minutes, at most ${peak} a second; ${failed} of them failed`;
   return {
     sparkline: { text: requests.length === 0 ? 'no requests in five minutes' : text },
     requests_area: { text: areaPoints(requests, most) },
@@ -213,7 +213,7 @@ function durationFigure(milliseconds) {
 
 /**
  * @param {number | undefined} count
- * @param {string} [state] of more than none
+ * @param {string} [state] of a count above 0
  * @returns {Figure}
  */
 export function countFigure(count, state = 'well') {
@@ -228,7 +228,7 @@ export function sumOf(numbers) {
 /** @typedef {Readonly<Record<'facts' | 'errors' | 'routes' | 'versions' | 'clusters' | 'limits' | 'unmatched', string>>} Structures */
 
 /**
- * A short digest for each part.
+ * A short digest of the content of each part, without its figures.
  * @param {Diagnostics} diagnostics
  * @returns {Structures}
  */
@@ -242,7 +242,12 @@ export function structuresOf(diagnostics) {
     errors: digestOf([visibleRows(errors), errors_total, visibleRows(notices), notices_total]),
     routes: digestOf([visibleRows(routes).map(withoutFigures), routes_total, routes_matching]),
     versions: digestOf(diagnostics.versions),
-    clusters: digestOf([visibleRows(clusters).map(addressed), clusters_total, visibleRows(services), services_total]),
+    clusters: digestOf([
+      visibleRows(clusters).map(withoutClusterFigures),
+      clusters_total,
+      visibleRows(services),
+      services_total,
+    ]),
     limits: digestOf([visibleRows(limits).map(({ hits, over, fullness, ...limit }) => limit), limits_total]),
     unmatched: digestOf(unmatched_requests.map(({ method, path }) => [method, path])),
   };
@@ -254,12 +259,12 @@ function withoutFigures({ health, traffic, ...route }) {
 }
 
 /** @param {Diagnostics['clusters'][number]} cluster */
-function addressed({ name, used, addresses, mappings }) {
+function withoutClusterFigures({ name, used, addresses, mappings }) {
   return [name, used, addresses.map(({ origin }) => origin), mappings];
 }
 
 /**
- * FNV-1a over UTF-16 units: enough to notice a change.
+ * FNV-1a over UTF-16 code units, which is good enough to detect changes.
  * @param {unknown} value
  */
 function digestOf(value) {

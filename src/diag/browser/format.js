@@ -1,4 +1,4 @@
-/** Numbers, spans, times and sparklines as text; shared with the server. */
+/** Formats numbers, durations, times and sparklines as text. Shared with the server. */
 
 /** @param {number} perSecond */
 export function rateText(perSecond) {
@@ -6,7 +6,7 @@ export function rateText(perSecond) {
   return perSecond < 10 ? String(Math.round(perSecond * 10) / 10) : countText(perSecond);
 }
 
-/** Never 0 % for more than 0, nor 100 % for less than 1.
+/** Shows 0 % and 100 % only for exactly 0 and 1.
  * @param {number} share from 0 to 1 */
 export function shareText(share) {
   if (share > 0 && share < 0.001) return '<0.1 %';
@@ -34,7 +34,7 @@ export function countOf(count, noun, plural = `${noun}s`) {
   return `${countText(count)} ${count === 1 ? noun : plural}`;
 }
 
-/** The two largest units: `3 h 12 min`.
+/** Formats a time span with its two largest units: `3 h 12 min`.
  * @param {number} seconds */
 export function spanText(seconds) {
   const whole = Math.floor(seconds);
@@ -69,22 +69,22 @@ function pair(large, largeUnit, small, smallUnit) {
 export const sparklineWidth = 240;
 export const sparklineHeight = 56;
 
-/** The least count that reaches the top, so that a single request does not look like a flood: one request a second. */
+/** The chart's scale is at least one request a second, so that a single request does not look like a flood. */
 const fullAtLeast = 5;
 
 /**
- * The points of a polygon on the base line. The last slot is not over yet, and left out.
+ * The points of a polygon on the base line. Omits the last slot, which is still being filled.
  * @param {readonly number[]} counts oldest first
- * @param {number} most what reaches the top
+ * @param {number} most the count at the top of the chart
  */
 export function areaPoints(counts, most) {
-  const whole = counts.slice(0, -1);
-  if (whole.length < 2 || whole.every((count) => count === 0)) return '';
-  const step = sparklineWidth / (whole.length - 1);
-  const heights = whole.map((count) => Math.round(heightOf(count, most)));
+  const complete = counts.slice(0, -1);
+  if (complete.length < 2 || complete.every((count) => count === 0)) return '';
+  const step = sparklineWidth / (complete.length - 1);
+  const heights = complete.map((count) => Math.round(heightOf(count, most)));
   const tops = heights.flatMap((height, index) => {
-    const isOnTheWay = height === heights[index - 1] && height === heights[index + 1];
-    return isOnTheWay ? [] : [`${Math.round(index * step)},${height}`];
+    const isRedundant = height === heights[index - 1] && height === heights[index + 1];
+    return isRedundant ? [] : [`${Math.round(index * step)},${height}`];
   });
   return `0,${sparklineHeight} ${tops.join(' ')} ${sparklineWidth},${sparklineHeight}`;
 }
@@ -95,7 +95,7 @@ export function mostOf(counts) {
 }
 
 /**
- * Leaves two units free for the width of the line.
+ * Leaves two units at the top for the width of the line.
  * @param {number} count
  * @param {number} most
  */
@@ -103,7 +103,7 @@ function heightOf(count, most) {
   return sparklineHeight - (count / most) * (sparklineHeight - 2);
 }
 
-/** The most rows of a kind on the page; more would take long to render. */
+/** The maximum number of rows in each table of the page. More would take long to render. */
 export const rowsShownMax = 200;
 
 /**

@@ -1,11 +1,11 @@
-/** Replaces parts of the page whose rows have changed, by those of the page as the server renders it now. */
+/** Replaces the parts of the page whose rows have changed by freshly rendered ones from the server. */
 
-/** The structures requested last: a part that the server renders differently is not requested again and again. */
+/** The structures requested last. Avoids an endless loop of requests if the server renders a different structure. */
 const requested = new Map();
 
 /**
- * Returns whether a part was replaced.
- * @param {Readonly<Record<string, string>>} structures as they are now, by part
+ * Resolves to whether the parts were replaced.
+ * @param {Readonly<Record<string, string>>} structures the current structures, by part
  */
 export async function renewParts(structures) {
   const changed = [...document.querySelectorAll('[data-part]')].filter((part) => isChanged(part, structures));
@@ -28,24 +28,24 @@ function isChanged(part, structures) {
 
 async function fetchPage() {
   try {
-    const answer = await fetch(location.href, { headers: { Accept: 'text/html' }, cache: 'no-store' });
-    return answer.ok ? new DOMParser().parseFromString(await answer.text(), 'text/html') : undefined;
+    const response = await fetch(location.href, { headers: { Accept: 'text/html' }, cache: 'no-store' });
+    return response.ok ? new DOMParser().parseFromString(await response.text(), 'text/html') : undefined;
   } catch {
     return undefined;
   }
 }
 
 /**
- * Keeps open what was open, and the focus.
+ * Keeps the focus, and which details are open.
  * @param {Element} old
- * @param {Element | null} made
+ * @param {Element | null} rendered
  */
-function replace(old, made) {
-  if (made === null) return;
+function replace(old, rendered) {
+  if (rendered === null) return;
   const open = [...old.querySelectorAll('details[open]')].map(({ id }) => id);
   const wasClosed = [...old.querySelectorAll('details:not([open])')].map(({ id }) => id);
   const focused = old.contains(document.activeElement) ? document.activeElement : null;
-  const next = document.importNode(made, true);
+  const next = document.importNode(rendered, true);
   old.replaceWith(next);
   for (const details of next.querySelectorAll('details')) {
     if (open.includes(details.id)) details.open = true;
@@ -61,8 +61,8 @@ function replace(old, made) {
 function restoreFocus(part, focused) {
   const details = focused?.closest('details');
   if (!details) return;
-  const again = [...part.querySelectorAll('details')].find(({ id }) => id === details.id);
-  again?.querySelector('summary')?.focus({ preventScroll: true });
+  const replacement = [...part.querySelectorAll('details')].find(({ id }) => id === details.id);
+  replacement?.querySelector('summary')?.focus({ preventScroll: true });
 }
 
 /** @param {Element} part */

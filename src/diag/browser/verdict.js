@@ -1,16 +1,16 @@
-/** Whether all is well, in one line, the worst first; shared with the server. */
+/** Summarises the health of the gateway in one line, with the worst faults first. Shared with the server. */
 import { countOf } from './format.js';
 
 /** @typedef {import('../diagnostics.ts').Diagnostics} Diagnostics */
 
 /**
- * `ill`: needs action now. `watch`: still works.
+ * `ill` needs immediate action. `watch` still works.
  * @param {Diagnostics} diagnostics
  * @returns {{ state: 'well' | 'watch' | 'ill', text: string }}
  */
 export function verdictOf({ at, errors_total, routes, routes_total, clusters, auth, ratelimit }) {
   const routesIn = (/** @type {string} */ health) => routes.filter((route) => route.health === health).map(nameOf);
-  const unwell = clusters.flatMap(({ addresses }) => addresses).filter(({ health }) => isUnwell(health));
+  const unhealthy = clusters.flatMap(({ addresses }) => addresses).filter(({ health }) => isUnhealthy(health));
   const open = clusters.filter(({ circuit }) => circuit === 'open').map(nameOf);
   const ill = [
     ...(errors_total === 0 ? [] : [countOf(errors_total, 'configuration error')]),
@@ -20,13 +20,13 @@ export function verdictOf({ at, errors_total, routes, routes_total, clusters, au
   const watch = [
     ...describe(routesIn('degraded'), 'route', 'routes', 'degraded'),
     ...describe(
-      unwell.map(({ origin }) => origin),
+      unhealthy.map(({ origin }) => origin),
       'address',
       'addresses',
-      'unwell',
+      'unhealthy',
     ),
-    ...(hadNoAnswer(auth, at) ? ['auth gave no answer within five minutes'] : []),
-    ...(hadNoAnswer(ratelimit, at) ? ['the rate-limit service gave no answer within five minutes'] : []),
+    ...(failedRecently(auth, at) ? ['failed auth calls in the last five minutes'] : []),
+    ...(failedRecently(ratelimit, at) ? ['failed rate-limit calls in the last five minutes'] : []),
   ];
   const among = routes.length < routes_total ? `, of the ${countOf(routes.length, 'route')} listed here` : '';
   const text = [...ill, ...watch].join('; ') || 'All is well';
@@ -34,20 +34,20 @@ export function verdictOf({ at, errors_total, routes, routes_total, clusters, au
 }
 
 /** @param {string} health of an address */
-export function isUnwell(health) {
+export function isUnhealthy(health) {
   return health === 'unhealthy' || health === 'ejected';
 }
 
-const noAnswerMs = 300_000;
+const recentMs = 300_000;
 
 /**
- * A mapping may pass requests without an answer of the service, or refuse them with a status below 500: routes do not show it.
+ * The routes do not show such failures if requests are forwarded anyway, or are rejected with a status below 500.
  * @param {{ readonly last_error_at: string | undefined } | undefined} service
  * @param {string} at
  */
-function hadNoAnswer(service, at) {
+function failedRecently(service, at) {
   const last = service?.last_error_at;
-  return last !== undefined && Date.parse(at) - Date.parse(last) < noAnswerMs;
+  return last !== undefined && Date.parse(at) - Date.parse(last) < recentMs;
 }
 
 const namesMax = 3;

@@ -1,42 +1,42 @@
-/** Cells that the server fills and the page's script keeps up to date. */
+/** Renders the elements of the page that its script keeps up to date. */
 import { html, type Markup } from '#http';
 import type { Figure, Figures } from '../browser/figures.js';
 import { sparklineHeight, sparklineWidth, timeText } from '../browser/format.js';
 
-/** A text that the script keeps up to date. */
+/** Renders a text that the script keeps up to date. */
 export function live(name: string, figures: Figures): Markup {
   const { text, state } = figureOf(name, figures);
   return html`<span data-figure="${name}"${stateOf(state)}>${text}</span>`;
 }
 
-/** A cell of numbers. `label`: the heading of its column, for narrow screens, where there are no columns. */
+/** Renders a numeric table cell. `label` is the column heading, which is shown in the cell on narrow screens. */
 export function liveCell(label: string, name: string, figures: Figures): Markup {
   const { text, state } = figureOf(name, figures);
   return html`<td class="number" data-label="${label}" data-figure="${name}"${stateOf(state)}>${text}</td>`;
 }
 
-/** Requests and errors over the last minutes. */
+/** Renders the requests and errors of the last minutes as a chart. */
 export function sparkline(figures: Figures): Markup {
   const { sparkline: summary, requests_area: requests, errors_area: errors } = figures;
   return html`<svg class="sparkline" viewBox="0 0 ${sparklineWidth} ${sparklineHeight}" preserveAspectRatio="none" role="img" data-figure="sparkline" aria-label="${summary?.text}"><polygon class="requests" data-figure="requests_area" points="${requests?.text}"/><polygon class="errors" data-figure="errors_area" points="${errors?.text}"/></svg>`;
 }
 
-/** `at`: RFC 3339, in UTC. */
+/** Renders a time. `at` is in RFC 3339 and UTC. */
 export function time(at: string, figure?: string): Markup {
   return html`<time datetime="${at}"${figure !== undefined && html` data-figure="${figure}"`}>${at && timeText(at)}</time>`;
 }
 
-/** A path that may break after each slash. */
+/** Renders a path so that lines can break after each slash. */
 export function breakable(path: string): Markup {
   return html`${path.split(/(?<=\/)/).map((step, index) => html`${index > 0 && html`<wbr>`}${step}`)}`;
 }
 
-/** A part that the script fetches again when `structure` has changed. */
+/** Renders a part of the page that the script fetches again when `structure` has changed. */
 export function part(name: string, structure: string, content: Markup): Markup {
   return html`<div data-part="${name}" data-structure="${structure}">${content}</div>`;
 }
 
-/** Says how many there are when not all are listed. */
+/** Renders a note when not all items are listed. */
 export function unlisted(listed: number, total: number, what: string): Markup {
   if (listed >= total) return html``;
   return html`<p class="hint">${listed.toLocaleString('en')} of ${total.toLocaleString('en')} ${what} are listed here.</p>`;

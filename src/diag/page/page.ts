@@ -1,4 +1,4 @@
-/** The page for people: verdict, facts, errors, failed requests, and all sections in order. It is complete without its script, which only keeps it up to date. */
+/** Renders the diagnostics page and its general sections. The page works without its script, which only updates it. */
 import { type Formatter, html, htmlDocument, type Markup, pageHeaders, withHtmlPage } from '#http';
 import {
   type Figures,
@@ -15,7 +15,7 @@ import { breakable, figureOf, live, part, sparkline, time, unlisted } from './ce
 import { routesSection } from './routes.ts';
 import { limitsSection, targetsSection } from './services.ts';
 
-/** For `Diagnostics`. `explainForm`: the form of the page that explains a request. */
+/** Creates the formatters for `Diagnostics`. The page contains the `explainForm`. */
 export function createDiagnosticsFormatters(explainForm: Markup): readonly Formatter[] {
   return withHtmlPage(
     (value, title) => page(value as Diagnostics, title, explainForm),
@@ -35,7 +35,7 @@ function page(diagnostics: Diagnostics, title: string, explainForm: Markup): str
       healthSection(diagnostics, structures),
       html`<section aria-labelledby="explain">
 <h2 id="explain">Explain a request</h2>
-<p class="hint">Shows how the gateway would handle it, without sending it.</p>
+<p class="hint">Shows how the gateway would handle a request, without sending it.</p>
 ${explainForm}
 </section>`,
       routesSection(diagnostics, structures),
@@ -59,7 +59,7 @@ const places = [
   ['failures', 'Failures'],
 ] as const;
 
-/** Without the script the page shows one moment, and says which. */
+/** Without the script the page is not live, so the header shows the time of the snapshot. */
 function pageHeader({ at }: Diagnostics): Markup {
   return html`<nav aria-label="On this page">${places.map(([id, name]) => html`<a href="#${id}">${name}</a>`)}</nav>
 <div class="connection"><p id="connection" role="status" data-state="still">Not live</p>
@@ -116,15 +116,15 @@ function factsList(diagnostics: Diagnostics): Markup {
 <div class="wide"><dt>${which}</dt><dd><span class="large">${live('rate', figures)}</span> requests/s, ${live('errors', figures)} errors, ${live('in_flight', figures)} in flight ${sparkline(figures)}</dd></div>
 <div><dt>Configuration</dt><dd><span class="large">generation ${configuration.generation}</span> <code>${configuration.hash}</code><br>applied ${time(configuration.applied_at)}</dd></div>
 <div><dt>Version</dt><dd><span class="large">${version}</span><br>up for ${live('uptime', figures)}</dd></div>
-${auth !== undefined && html`<div><dt>Auth answers</dt><dd>${live('auth_allowed', figures)} allowed<br>${live('auth_denied', figures)} denied<br>${live('auth_error', figures)} without an answer</dd></div>`}
-${ratelimit !== undefined && html`<div><dt>Rate-limit answers</dt><dd>${live('limit_ok', figures)} within<br>${live('limit_over', figures)} over<br>${live('limit_error', figures)} without an answer</dd></div>`}
+${auth !== undefined && html`<div><dt>Auth decisions</dt><dd>${live('auth_allowed', figures)} allowed<br>${live('auth_denied', figures)} denied<br>${live('auth_error', figures)} failed</dd></div>`}
+${ratelimit !== undefined && html`<div><dt>Rate-limit decisions</dt><dd>${live('limit_ok', figures)} within<br>${live('limit_over', figures)} over<br>${live('limit_error', figures)} failed</dd></div>`}
 </dl>`;
 }
 
 function unmatchedTable({ unmatched_requests: rows }: Diagnostics): Markup {
   if (rows.length === 0) return html`<p class="hint">None since the start.</p>`;
   return html`<table>
-<caption>Answered with 404 by the gateway itself, latest first; the link explains why no route matched</caption>
+<caption>The gateway responded with 404, latest first. Each link explains why no route matched.</caption>
 <thead><tr><th scope="col">Last</th><th scope="col">Request</th><th scope="col" class="number">Requests</th></tr></thead>
 <tbody>
 ${rows.map(unmatchedTableRow)}</tbody>
@@ -142,13 +142,13 @@ function unmatchedTableRow(row: UnmatchedRow): Markup {
 `;
 }
 
-/** The script creates new rows from the template. */
+/** The script clones the template for new rows. */
 export function failuresSection({ failures }: Diagnostics): Markup {
   return html`<section aria-labelledby="failures">
-<h2 id="failures">Requests that failed</h2>
+<h2 id="failures">Failed requests</h2>
 <p id="no-failures" class="hint"${failures.length > 0 && html` hidden`}>None since the start.</p>
 <table id="failure-table"${failures.length === 0 && html` hidden`}>
-<caption>Answered with 500 or more, newest first</caption>
+<caption>Responses with status 500 or more, newest first</caption>
 <thead><tr><th scope="col">When</th><th scope="col">Status</th><th scope="col">Request</th><th scope="col">Mapping</th><th scope="col">Why</th><th scope="col">Request id</th></tr></thead>
 <tbody id="failure-rows">
 ${failures.map((failure) => failureRow(failureFigures(failure)))}</tbody>

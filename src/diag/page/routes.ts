@@ -1,4 +1,4 @@
-/** The table of routes, a page at a time, and the versions on their way out. */
+/** Renders the routes, with links to further pages of them, and the deprecated API versions. */
 import { html, type Markup } from '#http';
 import { type Figures, groupedRoutes, routeFigures, type Structures, trafficFigures } from '../browser/figures.js';
 import { countOf, countText, rowsShownMax, timeText, visibleRows } from '../browser/format.js';
@@ -24,7 +24,7 @@ ${filter !== '' && html`<a href="./">Show all</a>`}
 </form>`;
 }
 
-/** Links to the other pages, if there are more routes than one page shows. */
+/** Links to the previous and the next page if not all routes fit on this one. */
 function pageLinks({ filter, offset, routes, routes_matching: matching }: Diagnostics): Markup {
   const count = visibleRows(routes).length;
   if (count >= matching) return html``;
@@ -38,26 +38,28 @@ ${offset + count < matching && html`<a rel="next" href="${at(offset + count)}">N
 
 const columns = ['Req/s', 'Errors', 'p50', 'p99', 'Refused by auth', 'Refused by limit'];
 
-/** Those of records first; the server's own are folded, unless the filter may be about them. */
+/**
+ * Lists the routes of records first. The internal routes are collapsed unless there is a filter, which may select them.
+ */
 function routeTables({ routes, unmatched, filter }: Diagnostics): Markup {
   const figures = trafficFigures(unmatched);
   const { configured, builtIn } = groupedRoutes(routes);
   const rowOf = (route: RouteRow) => routeRow(route, routes.indexOf(route));
-  const none = html`<tr data-row class="built-in"><th scope="row">No route</th><td class="to">${details('none', html`answered with 404`, totals(figures))}</td>${figureCells(figures)}</tr>`;
+  const none = html`<tr data-row class="built-in"><th scope="row">No route</th><td class="to">${details('none', html`404 response`, totals(figures))}</td>${figureCells(figures)}</tr>`;
   const caption =
-    'Listed in the order in which they are tried. Figures cover the last five minutes, requests per second the last minute.';
+    'In matching order. The figures cover the last five minutes, the requests per second the last minute.';
   return html`${routeTable(caption, html`${configured.map(rowOf)}${none}`)}
 ${
   builtIn.length > 0 &&
   html`<details id="built-in"${filter !== '' && html` open`}><summary>${countOf(builtIn.length, 'built-in route')}</summary>
-${routeTable('Routes of the server itself. They are tried among the others, longer prefixes first.', html`${builtIn.map(rowOf)}`)}</details>`
+${routeTable('Routes of the server itself, matched together with the others, longer prefixes first.', html`${builtIn.map(rowOf)}`)}</details>`
 }`;
 }
 
 function routeTable(caption: string, rows: Markup): Markup {
   return html`<table class="routes">
 <caption>${caption}</caption>
-<thead><tr><th scope="col">Route</th><th scope="col">Leads to</th><th scope="col">Traffic</th>${columns.map((title) => html`<th scope="col" class="number">${title}</th>`)}</tr></thead>
+<thead><tr><th scope="col">Route</th><th scope="col">Target</th><th scope="col">Traffic</th>${columns.map((title) => html`<th scope="col" class="number">${title}</th>`)}</tr></thead>
 <tbody>
 ${rows}</tbody>
 </table>`;
@@ -73,7 +75,7 @@ ${figureCells(figures)}</tr>
 `;
 }
 
-/** The cells from the sparkline on. */
+/** The cells for the sparkline and the numbers. */
 function figureCells(figures: Figures): Markup {
   return html`<td class="picture" data-label="Five minutes">${sparkline(figures)}</td>${[
     liveCell('Req/s', 'rate', figures),
@@ -85,7 +87,7 @@ function figureCells(figures: Figures): Markup {
   ]}`;
 }
 
-/** Details to open. `key` identifies them after an update; `terms` are those of a description list. */
+/** Collapsed details. `key` identifies them after an update. `terms` is the content of a description list. */
 function details(key: string, summary: Markup, terms: Markup): Markup {
   return html`<details id="more-${key.replaceAll(/\s/g, '-')}"><summary>${summary}</summary><dl>${terms}</dl></details>`;
 }
@@ -125,10 +127,10 @@ function explainTerm(prefix: string): Markup {
 function totals(figures: Figures): Markup {
   return html`${term('Since the start', html`${live('total', figures)} requests`)}${[
     term('In flight', live('in_flight', figures)),
-    term('Answered with 5xx', live('total_errors', figures)),
+    term('5xx responses', live('total_errors', figures)),
     term('Refused by auth', live('total_auth', figures)),
     term('Refused by limit', live('total_limit', figures)),
-    term('Client left', live('abandoned', figures)),
+    term('Client disconnected', live('abandoned', figures)),
   ]}`;
 }
 
@@ -152,8 +154,8 @@ function versionsPart({ versions }: Diagnostics, { versions: structure }: Struct
 
 function versionTable(versions: readonly VersionRow[]): Markup {
   return html`<table>
-<caption>API versions that are deprecated or will end</caption>
-<thead><tr><th scope="col">Version</th><th scope="col">Deprecated from</th><th scope="col">Answers 410 from</th><th scope="col">Successor</th></tr></thead>
+<caption>API versions that are deprecated or have a sunset date</caption>
+<thead><tr><th scope="col">Version</th><th scope="col">Deprecated from</th><th scope="col">Sunset (410)</th><th scope="col">Successor</th></tr></thead>
 <tbody>
 ${visibleRows(versions).map(versionRow)}</tbody>
 </table>`;
@@ -163,7 +165,7 @@ function versionRow({ name, prefix, deprecation, sunset, successor, source }: Ve
   return html`<tr data-row>
 <th scope="row"><code>${prefix}</code><span class="minor">${name} <span class="place">${breakable(source)}</span></span></th>
 <td data-label="Deprecated from">${deprecation === undefined ? '–' : timeText(deprecation)}</td>
-<td data-label="Answers 410 from">${sunset === undefined ? '–' : timeText(sunset)}</td>
+<td data-label="Sunset (410)">${sunset === undefined ? '–' : timeText(sunset)}</td>
 <td data-label="Successor">${successor === undefined ? '–' : html`<code>${breakable(successor)}</code>`}</td></tr>
 `;
 }

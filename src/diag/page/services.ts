@@ -1,4 +1,4 @@
-/** The tables of services across HTTP, of services that records name, and of limits. */
+/** Renders the tables of remote services, of services that records name, and of limits. */
 import { html, type Markup } from '#http';
 import { clusterFigures, limitFigures, type Structures } from '../browser/figures.js';
 import { countOf, countText, visibleRows } from '../browser/format.js';
@@ -13,9 +13,9 @@ ${part('clusters', structures.clusters, html`${clusterTable(diagnostics)}${servi
 }
 
 function clusterTable({ clusters, clusters_total: total }: Diagnostics): Markup {
-  if (total === 0) return html`<p class="hint">All services run within this server.</p>`;
+  if (total === 0) return html`<p class="hint">All services run in this server.</p>`;
   return html`<table>
-<caption>Services across HTTP</caption>
+<caption>Remote HTTP services</caption>
 <thead><tr><th scope="col">Cluster</th><th scope="col">Addresses</th><th scope="col">Circuit</th><th scope="col" class="number">In flight</th><th scope="col" class="number">Upgrades</th><th scope="col" class="number">Refused by circuit</th><th scope="col">Mappings</th></tr></thead>
 <tbody>
 ${visibleRows(clusters).map(clusterRow)}</tbody>
@@ -40,7 +40,7 @@ function serviceTable({ services, services_total: total }: Diagnostics): Markup 
   return html`<details id="services"${total <= servicesOpenMax && html` open`}>
 <summary>${countOf(total, 'service')} that records name</summary>
 <table>
-<thead><tr><th scope="col">Role</th><th scope="col">Service</th><th scope="col">Leads to</th></tr></thead>
+<thead><tr><th scope="col">Role</th><th scope="col">Service</th><th scope="col">Target</th></tr></thead>
 <tbody>
 ${visibleRows(services).map(serviceRow)}</tbody>
 </table>
@@ -51,7 +51,7 @@ ${unlisted(visibleRows(services).length, total, 'services')}
 const servicesOpenMax = 10;
 
 function serviceRow({ role, service, target }: ServiceRow): Markup {
-  return html`<tr><th scope="row">${role}</th><td data-label="Service"><code>${service}</code></td><td data-label="Leads to">${target}</td></tr>
+  return html`<tr><th scope="row">${role}</th><td data-label="Service"><code>${service}</code></td><td data-label="Target">${target}</td></tr>
 `;
 }
 
@@ -65,7 +65,7 @@ ${part('limits', structures.limits, limitTable(diagnostics))}
 function limitTable({ limits, limits_total: total }: Diagnostics): Markup {
   if (total === 0) return html`<p class="hint">No limits are configured here.</p>`;
   return html`<table>
-<caption>How far the fullest counter of each limit is used up, and the hits since the start</caption>
+<caption>The fullness is that of the fullest counter of each limit. Hits are counted since the start.</caption>
 <thead><tr><th scope="col">Descriptor</th><th scope="col">Limit</th><th scope="col">Fullness</th><th scope="col" class="number">Hits</th><th scope="col" class="number">Over</th></tr></thead>
 <tbody>
 ${visibleRows(limits).map(limitRow)}</tbody>
@@ -84,7 +84,7 @@ ${liveCell('Hits', 'hits', figures)}${liveCell('Over', 'over', figures)}</tr>
 `;
 }
 
-/** Hidden from screen readers: the text beside it says the same. */
+/** Hidden from screen readers, because the text next to it says the same. */
 function bar(figures: ReturnType<typeof limitFigures>): Markup {
   const { text, state } = figureOf('bar', figures);
   return html`<svg class="bar-of-100" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect class="ground" width="100" height="10"/><rect data-figure="bar"${stateOf(state)} width="${text}" height="10"/></svg>`;

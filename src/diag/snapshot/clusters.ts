@@ -1,17 +1,17 @@
-/** Services across HTTP as rows, with the routes that lead there. */
+/** Reads remote services as rows, with the routes that use them. */
 import type { RouteSnapshot } from '#gateway';
 import type { ClusterRow } from '../diagnostics.ts';
 
 export type Cluster = NonNullable<RouteSnapshot['transport']['cluster']>;
 
 export interface KnownCluster {
-  /** The service; a second cluster of the same service ends with ` #2`. */
+  /** The name of the service. ` #2` is appended for its second cluster, and so on. */
   readonly name: string;
   readonly service: string;
   readonly mappings: readonly string[];
 }
 
-/** In the order in which routes lead to them; then `others` that no route leads to, such as auth services. */
+/** Names the clusters in the order of the routes that use them, followed by `others` such as auth services. */
 export function nameClusters(
   routes: readonly RouteSnapshot[],
   others: readonly Cluster[],
@@ -57,7 +57,7 @@ export function clusterRow(cluster: Cluster, { name, service, mappings }: KnownC
   };
 }
 
-/** True if no address should get a request. */
+/** Whether all addresses are unhealthy or ejected. */
 export function isUnusable(cluster: Cluster): boolean {
   const { addresses } = cluster.snapshot();
   return addresses.every(({ health }) => health === 'unhealthy' || health === 'ejected');

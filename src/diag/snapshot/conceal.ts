@@ -1,14 +1,14 @@
-/** Texts with URLs, with the credentials in them concealed. */
+/** Conceals the credentials of URLs in texts. */
 
 /**
- * Removes user and password from URLs, percent-encoded ones too: `postgres://…@host`. An unencoded password may contain
- * any character, and a truncated text may end within one, so this removes rather too much than too little.
+ * Replaces user and password in URLs, including percent-encoded URLs: `postgres://…@host`. An unencoded password may
+ * contain any character, and a truncated text may end within a password, so it is better to remove too much.
  */
 export function conceal(text: string): string {
   return mayHoldUserinfo(text) ? text.replace(userinfo, '$1$2…@') : text;
 }
 
-/** A cheap test first: most texts cannot match `userinfo`. */
+/** A cheap test that avoids the regular expression for most texts. */
 function mayHoldUserinfo(text: string): boolean {
   return text.includes('@') || text.includes('%40') || text.endsWith('…');
 }

@@ -1,10 +1,10 @@
-/** `?filter=` and `?offset=`: read from the query, and applied to routes, clusters and services. */
+/** Parses the query parameters `filter` and `offset`, and filters routes, clusters and services. */
 import type { GatewaySnapshot, RouteSnapshot } from '#gateway';
 import { type Fault, longQueryFault, problem, queryFault } from '#http';
 import type { Cluster, KnownCluster } from './clusters.ts';
 
 export interface RowFilter {
-  /** What a row must contain, in any case; empty: every row. */
+  /** The text that a row must contain, ignoring case. Empty to select all rows. */
   readonly filter: string;
   /** How many of the selected routes are skipped. */
   readonly offset: number;
@@ -16,7 +16,7 @@ const names: readonly string[] = ['filter', 'offset'];
 const searchLengthMax = 2048;
 const filterLengthMax = 200;
 
-/** `search`: with or without its question mark. Throws `bad-argument`. */
+/** Parses a query, with or without its question mark. Throws `bad-argument`. */
 export function parseFilter(search: string): RowFilter {
   if (search.length > searchLengthMax) throw problem('bad-argument', { errors: [longQueryFault(searchLengthMax)] });
   const given = new URLSearchParams(search);
@@ -48,7 +48,9 @@ interface AllRows {
   readonly services: GatewaySnapshot['services'];
 }
 
-/** The routes that contain the text, with their clusters and services, and others that contain it themselves. */
+/**
+ * Selects routes that contain the text, their clusters and services, and other clusters and services that contain it.
+ */
 export function selectRows(filter: string, { routes, clusters, services }: AllRows): SelectedRows {
   if (filter === '') return { routes, clusters: [...clusters], services };
   const contains = createTextTest(filter.toLowerCase());
@@ -67,8 +69,8 @@ export function selectRows(filter: string, { routes, clusters, services }: AllRo
   };
 }
 
-function createTextTest(wanted: string): (...texts: readonly string[]) => boolean {
-  return (...texts) => texts.some((text) => text.toLowerCase().includes(wanted));
+function createTextTest(needle: string): (...texts: readonly string[]) => boolean {
+  return (...texts) => texts.some((text) => text.toLowerCase().includes(needle));
 }
 
 function originsOf(cluster: Cluster): readonly string[] {

@@ -1,9 +1,9 @@
-/** Limits as rows, outermost descriptor first, with how often they were hit and how full they are. */
+/** Reads limits as rows, outermost descriptor first, with their hits and fullness. */
 import { type Limit, type LimitDescriptor, type LimitDomain, redactedEntry } from '#config';
 import type { UsageOf } from '#ratelimit';
 import type { LimitRow } from '../diagnostics.ts';
 
-/** The first `rowsMax` rows. */
+/** Returns the first `rowsMax` rows. */
 export function limitRows(domains: readonly LimitDomain[], rowsMax: number, usageOf: UsageOf): LimitRow[] {
   const rows: LimitRow[] = [];
   for (const { domain, descriptors } of domains) {
@@ -25,12 +25,12 @@ function countBelow(descriptors: readonly LimitDescriptor[]): number {
 
 interface Place {
   readonly domain: string;
-  /** The entries of the descriptors above, ending with a separator; `shown` is the same without values. */
+  /** The entries of the parent descriptors, ending with a separator. `shown` is the same without secret values. */
   readonly path: string;
   readonly shown: string;
 }
 
-/** A generator, since of 10,000 limits only the first are read. */
+/** A generator, so that only the first of many limits are read. */
 function* rowsOf(above: Place, descriptors: readonly LimitDescriptor[], usageOf: UsageOf): Generator<LimitRow> {
   const { domain } = above;
   for (const { key, value, limits, descriptors: below, source } of descriptors) {
@@ -60,7 +60,7 @@ function entryText(key: string, value: string | undefined): string {
 function limitText({ unit, unitMultiplier, requestsPerUnit, unlimited, algorithm, shadowMode }: Limit): string {
   if (unlimited) return 'unlimited';
   const window = unitMultiplier === 1 ? unit : `${unitMultiplier} ${unit}s`;
-  const how = [algorithm === 'fixed_window' ? '' : algorithm.replace('_', ' '), shadowMode ? 'shadow' : ''];
-  const said = how.filter(Boolean).join(', ');
-  return `${requestsPerUnit} per ${window}${said && ` (${said})`}`;
+  const options = [algorithm === 'fixed_window' ? '' : algorithm.replace('_', ' '), shadowMode ? 'shadow' : ''];
+  const note = options.filter(Boolean).join(', ');
+  return `${requestsPerUnit} per ${window}${note && ` (${note})`}`;
 }

@@ -1,4 +1,4 @@
-/** Routes as rows in the order in which they are tried, with what came of their requests. */
+/** Reads routes, their traffic and failed requests as rows. */
 import type { FailedRequest, Figures, RecentTraffic, RouteSnapshot, RouteTraffic, UnmatchedRequests } from '#gateway';
 import type { FailureRow, RecentRow, RouteRow, TrafficRow, UnmatchedRow } from '../diagnostics.ts';
 import { type Cluster, isUnusable, type KnownCluster } from './clusters.ts';
@@ -33,7 +33,7 @@ export function routeRow(route: RouteSnapshot, { clusters, trafficOf, time }: Ro
   };
 }
 
-/** As in Ambassador: by the share of responses below 500. */
+/** Uses the thresholds of Ambassador for the share of responses below 500. */
 function healthOf({ recent }: TrafficRow, cluster: Cluster | undefined): RouteRow['health'] {
   if (cluster !== undefined && isUnusable(cluster)) return 'failing';
   if (recent === undefined) return 'unknown';
@@ -43,13 +43,13 @@ function healthOf({ recent }: TrafficRow, cluster: Cluster | undefined): RouteRo
 }
 
 export interface TrafficTime {
-  /** By the clock of `RouteTraffic`. */
+  /** The current time on the clock of `RouteTraffic`. */
   readonly nowMs: number;
-  /** Since the process started to serve. */
+  /** The time since the process began to serve. */
   readonly uptimeMs: number;
 }
 
-/** `traffic` is undefined where nothing is counted. */
+/** `traffic` is undefined when nothing is counted. */
 export function trafficRow(traffic: RouteTraffic | undefined, isRemote: boolean, time: TrafficTime): TrafficRow {
   const totals = traffic?.totals;
   return {
@@ -82,7 +82,7 @@ function recentRow({ slotMs, slots, p50Ms, p99Ms }: RecentTraffic, time: Traffic
 
 const minuteMs = 60_000;
 
-/** Only a part of the last slot has passed, and a new process has not run for a minute yet. */
+/** Allows for the last slot, of which only a part has passed, and for a process that has not run for a minute yet. */
 function rateOf(slots: RecentTraffic['slots'], slotMs: number, { nowMs, uptimeMs }: TrafficTime): number {
   const count = minuteMs / slotMs;
   const passedMs = (count - 1) * slotMs + (nowMs % slotMs);
@@ -93,7 +93,7 @@ function sumOf(slots: readonly Readonly<Figures>[], name: keyof Figures): number
   return slots.reduce((sum, slot) => sum + slot[name], 0);
 }
 
-/** Three decimals are enough for people, and keep events short. */
+/** Three decimals are precise enough, and keep events short. */
 function rounded(value: number): number {
   return Math.round(value * 1000) / 1000;
 }

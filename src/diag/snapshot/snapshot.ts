@@ -1,4 +1,4 @@
-/** Reads the whole state of the gateway as data, and changes nothing. */
+/** Reads the state of the gateway as data, without changing it. */
 import type { ConfigurationError, LimitDomain, Version } from '#config';
 import type { GatewaySnapshot, Traffic } from '#gateway';
 import type { UsageOf } from '#ratelimit';
@@ -10,26 +10,26 @@ import { failureRow, routeRow, trafficRow, unmatchedRow } from './routes.ts';
 
 export interface DiagnosticsParts {
   readonly version: string;
-  /** Milliseconds since the process began to serve. */
+  /** Returns milliseconds since the process began to serve. */
   readonly uptimeMs: () => number;
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   readonly clock: () => number;
   readonly gateway: () => GatewaySnapshot;
-  /** All clusters, those of auth services as well. */
+  /** Returns all clusters, including those of auth services. */
   readonly clusters: () => readonly Cluster[];
   readonly traffic: Pick<Traffic, 'of' | 'unmatched' | 'unmatchedRequests' | 'failures' | 'nowMs'>;
   readonly limits: () => readonly LimitDomain[];
-  /** How often each limit was hit, and how full it is. */
+  /** Returns a function that looks up the hits and the fullness of a limit. */
   readonly usages: () => UsageOf;
   readonly configuration: {
     readonly current: () => { readonly number: number; readonly hash: () => string; readonly appliedAtMs: number };
-    /** Why the files as they are now are not fully in force. */
+    /** The errors in the current files, which keep some records from being in force. */
     readonly errors: () => readonly ConfigurationError[];
     readonly notices: () => readonly ConfigurationError[];
   };
 }
 
-/** A page of all of 10,000 routes would take seconds to render, and to send each time. */
+/** With all of 10,000 routes, rendering the page or sending an event would take seconds. */
 export const rowsMax = 1_000;
 
 export function readDiagnostics(parts: DiagnosticsParts, rowFilter: RowFilter = noFilter): Diagnostics {

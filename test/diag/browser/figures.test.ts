@@ -1,4 +1,4 @@
-/** The figures of all routes together, and which parts of the page must be fetched again. */
+/** The total figures of all routes, and the digests that show which parts of the page must be fetched again. */
 import assert from 'node:assert/strict';
 import { structuresOf, summaryFigures } from '../../../src/diag/browser/figures.js';
 import { busyRoute, busyTraffic, emptyDiagnostics, ownRoute, restingTraffic, sample } from '../diagnostics-sample.ts';
@@ -9,7 +9,7 @@ describe('summaryFigures', () => {
     return [rate?.text, errors?.text, in_flight?.text, sparkline?.text];
   };
 
-  it('adds up all routes and the requests that matched none', () => {
+  it('adds up all routes and the unmatched requests', () => {
     const second = { ...busyRoute, name: 'car' };
     const expected = '99 requests in five minutes, at most 12 a second; 15 of them failed';
     assert.deepEqual(textsOf({ routes: [busyRoute, second, ownRoute], unmatched: busyTraffic }), [
@@ -17,7 +17,7 @@ describe('summaryFigures', () => {
     ]);
   });
 
-  it('counts routes of the same name once, since they share their traffic', () => {
+  it('counts routes with the same name once, because they share their traffic', () => {
     assert.deepEqual(textsOf({ routes: [busyRoute, busyRoute] }), textsOf({ routes: [busyRoute] }));
   });
 
@@ -29,7 +29,7 @@ describe('summaryFigures', () => {
 describe('structuresOf', () => {
   const unanswered = { error: 1, last_error_at: '2026-12-31T23:59:59.000Z' };
   const before = structuresOf(sample);
-  /** `expected`: the parts that changed. */
+  /** `expected` lists the parts that changed. */
   const check = (more: Partial<typeof sample>, expected: readonly string[]) => {
     const now = structuresOf({ ...sample, ...more });
     const changed = Object.entries(now).filter(
@@ -41,7 +41,7 @@ describe('structuresOf', () => {
     );
   };
 
-  it('stays the same while only figures change', () => {
+  it('does not change when only figures change', () => {
     const [cluster] = sample.clusters;
     const [limit] = sample.limits;
     const [missed] = sample.unmatched_requests;
@@ -77,7 +77,7 @@ describe('structuresOf', () => {
     check({ unmatched_requests: [] }, ['unmatched']);
   });
 
-  it('exists for empty diagnostics too', () => {
+  it('also works for empty diagnostics', () => {
     assert.equal(Object.keys(structuresOf(emptyDiagnostics)).length, 7);
   });
 });

@@ -1,4 +1,4 @@
-/** Figures as text, and the outline of a sparkline. */
+/** The text of figures, and the outline of a sparkline. */
 import assert from 'node:assert/strict';
 import {
   agoText,
@@ -20,11 +20,11 @@ function check<T>(text: (value: T) => string, ...cases: readonly (readonly [valu
 }
 
 describe('the texts of figures', () => {
-  it('show a small rate with a decimal, and none as 0 unless it is', () => {
+  it('show a small rate with one decimal, and 0 only for exactly 0', () => {
     check(rateText, [0, '0'], [0.016, '<0.1'], [0.14, '0.1'], [9.96, '10'], [12.4, '12'], [12_345.6, '12,346']);
   });
 
-  it('show a share in per cent, as 0 or 100 only when it is', () => {
+  it('show a share in per cent, and 0 % and 100 % only for exactly 0 and 1', () => {
     check(
       shareText,
       [0, '0 %'],
@@ -36,7 +36,7 @@ describe('the texts of figures', () => {
     );
   });
 
-  it('show a duration, or a dash for none', () => {
+  it('show a duration, or a dash if there is none', () => {
     check(durationText, [undefined, '–'], [0.43, '0.4 ms'], [12.6, '13 ms'], [999, '999 ms'], [2_550, '2.6 s']);
   });
 
@@ -66,27 +66,27 @@ describe('the texts of figures', () => {
 });
 
 describe('areaPoints', () => {
-  it('begins and ends on the base line', () => {
+  it('starts and ends on the base line', () => {
     const points = areaPoints([1, 5, 3, 9], 5).split(' ');
     assert.deepEqual([points[0], points.at(-1)], [`0,${sparklineHeight}`, `${sparklineWidth},${sparklineHeight}`]);
     assert.deepEqual(points.slice(1, -1), ['0,45', '120,2', '240,24']);
   });
 
-  it('leaves out the slot that is still being filled', () => {
+  it('omits the slot that is still being filled', () => {
     assert.equal(areaPoints([1, 2, 0], 5), areaPoints([1, 2, 5], 5));
   });
 
-  it('joins equal slots to one line', () => {
+  it('draws equal slots as one line', () => {
     assert.equal(areaPoints([0, 0, 0, 5, 5, 5, 0], 5), '0,56 0,56 96,56 144,2 240,2 240,56');
   });
 
-  it('is empty without requests, and for too few slots to draw', () => {
+  it('is empty without requests, and when there are too few slots', () => {
     for (const counts of [[], [3], [3, 3], [0, 0, 0, 9]]) assert.equal(areaPoints(counts, 5), '');
   });
 });
 
 describe('mostOf', () => {
-  it('is at least five, and leaves out the last slot', () => {
+  it('is at least five, and ignores the last slot', () => {
     assert.deepEqual([mostOf([]), mostOf([1, 0, 0]), mostOf([3, 40, 90])], [5, 5, 40]);
   });
 });

@@ -1,4 +1,4 @@
-/** The verdict of the diagnostics, the worst fault first. */
+/** The verdict of the diagnostics, with the worst faults first. */
 import assert from 'node:assert/strict';
 import { verdictOf } from '../../../src/diag/browser/verdict.js';
 import { busyRoute, emptyDiagnostics, ownRoute, sample } from '../diagnostics-sample.ts';
@@ -20,7 +20,7 @@ describe('verdictOf', () => {
     check({ routes: [ownRoute], routes_total: 1 }, ['well', 'All is well']);
   });
 
-  it('counts errors that are not listed too', () => {
+  it('also counts errors that are not listed', () => {
     check({ errors_total: 1_200 }, ['ill', '1,200 configuration errors']);
   });
 
@@ -36,21 +36,24 @@ describe('verdictOf', () => {
   it('names open circuits and unusable addresses', () => {
     const [cluster] = sample.clusters;
     assert.ok(cluster);
-    check({ clusters: [cluster] }, ['ill', '1 circuit open: http://hotel #2; 1 address unwell: http://10.0.0.2:9002']);
-    check({ clusters: [{ ...cluster, circuit: 'closed' }] }, ['watch', '1 address unwell: http://10.0.0.2:9002']);
+    check({ clusters: [cluster] }, [
+      'ill',
+      '1 circuit open: http://hotel #2; 1 address unhealthy: http://10.0.0.2:9002',
+    ]);
+    check({ clusters: [{ ...cluster, circuit: 'closed' }] }, ['watch', '1 address unhealthy: http://10.0.0.2:9002']);
   });
 
-  it('reports for five minutes that a service gave no answer', () => {
+  it('reports failed calls to auth and rate-limit services for five minutes', () => {
     const checkLast = (last_error_at: string, expected: [state: string, text: string]) =>
       check({ auth: { ...sample.auth, last_error_at }, ratelimit: { ...sample.ratelimit, last_error_at } }, expected);
     checkLast('2026-01-02T02:59:06.000Z', [
       'watch',
-      'auth gave no answer within five minutes; the rate-limit service gave no answer within five minutes',
+      'failed auth calls in the last five minutes; failed rate-limit calls in the last five minutes',
     ]);
     checkLast('2026-01-02T02:59:05.000Z', ['well', 'All is well']);
   });
 
-  it('says when it is about a part of the routes', () => {
+  it('says how many routes it covers when not all are listed', () => {
     check({ ...routesOf('ok'), routes_total: 9_000 }, ['well', 'All is well, of the 1 route listed here']);
   });
 });

@@ -1,4 +1,4 @@
-/** The diagnostics as a page: every field is on it, all text is escaped, and it loads only files of this server. */
+/** The diagnostics page: it shows every field, escapes all text, and loads only files of this server. */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import type { Diagnostics } from '#diag';
@@ -11,7 +11,7 @@ const formatters = createDiagnosticsFormatters(html`<form></form>`);
 const formatter = formatters.find(({ type }) => type === 'text/html') ?? assert.fail();
 const pageOf = (diagnostics: Diagnostics) => formatter.format(diagnostics, 'frontdesk diagnostics');
 
-/** The text that a reader sees. */
+/** Extracts the text that a reader sees. */
 const textOf = (markup: string) =>
   markup
     .replaceAll('<wbr>', '')
@@ -25,7 +25,7 @@ const assertIncludes = (text: string, parts: readonly string[]) => {
 
 const matchesOf = (markup: string, pattern: RegExp) => [...markup.matchAll(pattern)].map(([, found = '']) => found);
 
-/** Members that the page shows in other words, in a picture or not at all. */
+/** Members that the page shows in other words, as a picture or not at all. */
 const reworded = new Set([
   ...[
     'at',
@@ -42,7 +42,7 @@ const reworded = new Set([
   ...['mappings_total', 'fullness', 'deprecation', 'sunset', 'failures'],
 ]);
 
-/** All other strings and numbers, at any depth. */
+/** Collects all other strings and numbers, at any depth. */
 function leavesOf(value: unknown): (string | number)[] {
   if (typeof value === 'string' || typeof value === 'number') return [value];
   return Object.entries(value ?? {}).flatMap(([name, member]) => (reworded.has(name) ? [] : leavesOf(member)));
@@ -52,7 +52,7 @@ describe('the diagnostics page', () => {
   const page = pageOf(sample);
   const text = textOf(page);
 
-  it('begins with the verdict and the errors, then has its sections in order', () => {
+  it('starts with the verdict and the errors, followed by the sections in order', () => {
     assert.deepEqual(matchesOf(page, /<h2[^>]*>(.*?)<\/h2>/g), [
       'Health',
       'Explain a request',
@@ -60,7 +60,7 @@ describe('the diagnostics page', () => {
       'Services',
       'Limits',
       'Requests without a route',
-      'Requests that failed',
+      'Failed requests',
     ]);
     const [verdict, errors, facts] = ['id="verdict"', 'id="errors"', 'class="facts"'].map((part) => page.indexOf(part));
     assert.ok(Number(verdict) > 0 && Number(verdict) < Number(errors) && Number(errors) < Number(facts));
@@ -80,16 +80,17 @@ describe('the diagnostics page', () => {
     ]);
   });
 
-  it('says in words and by its shape whether all is well', () => {
+  it('shows the verdict in words and by its style', () => {
     const check = (diagnostics: Diagnostics, ...expected: readonly [state: string, text: string]) =>
       assert.deepEqual(/id="verdict"[^>]* data-state="(\w+)">(.*?)</.exec(pageOf(diagnostics))?.slice(1), expected);
     check(emptyDiagnostics, 'well', 'All is well');
-    const faults = '1 circuit open: http://hotel #2; 1 route degraded: hotel; 1 address unwell: http://10.0.0.2:9002';
+    const faults =
+      '1 circuit open: http://hotel #2; 1 route degraded: hotel; 1 address unhealthy: http://10.0.0.2:9002';
     check(sample, 'ill', `1 configuration error; ${faults}`);
     assert.match(page, /<title>1 configuration error; /);
   });
 
-  it('lists errors, and links them to routes, failures to their problem, and a route and a path without one to an explanation unless it is a regex', () => {
+  it('links errors to routes, failures to problems, and paths other than patterns to explanations', () => {
     assertIncludes(page, [
       '<a href="../explain?method=GET&#38;url=%2Fv1%2Fhotel%2F1">',
       '<h3 id="errors">1 configuration error</h3>',
@@ -101,7 +102,7 @@ describe('the diagnostics page', () => {
     assert.doesNotMatch(pageOf({ ...sample, routes: [pattern], unmatched_requests: [] }), /explain\?method/);
   });
 
-  it('has the routes of records first, and folds those that are built in', () => {
+  it('lists the routes of records first, and collapses the built-in ones', () => {
     assert.match(
       page,
       /<tr data-row id="route-0">.*<details id="built-in">.*<tr data-row id="route-1" class="built-in">/s,
@@ -118,18 +119,18 @@ describe('the diagnostics page', () => {
       assert.ok(labels.includes(label), label);
   });
 
-  it('is complete when there is nothing to show', () => {
+  it('is complete when there is no data to show', () => {
     const empty = textOf(pageOf(emptyDiagnostics));
     assertIncludes(empty, [
-      ...['All is well', '0 of 0 routes', 'All services run within this server.', 'No limits are configured here.'],
+      ...['All is well', '0 of 0 routes', 'All services run in this server.', 'No limits are configured here.'],
       ...['None since the start.', 'No route'],
     ]);
-    assert.doesNotMatch(empty, /undefined|NaN|Auth answers|Rate-limit answers|configuration error/);
+    assert.doesNotMatch(empty, /undefined|NaN|Auth decisions|Rate-limit decisions|configuration error/);
     const builtIn = textOf(pageOf({ ...sample, routes: [ownRoute], unmatched: restingTraffic }));
     assert.doesNotMatch(builtIn, /undefined|Time-out|Cluster http|Retries/);
   });
 
-  it('shows two hundred routes, and links to those before and after', () => {
+  it('shows two hundred routes, and links to the previous and next ones', () => {
     const routes = Array.from({ length: 1_000 }, (_, index) => ({ ...busyRoute, name: `route-${index}` }));
     const some = { ...sample, routes, routes_total: 9_000, routes_matching: 7_000, offset: 1_000, filter: 'a&b' };
     const markup = pageOf(some);
@@ -140,13 +141,13 @@ describe('the diagnostics page', () => {
     assert.match(markup, /name="filter" type="search" value="a&#38;b"/);
   });
 
-  it('says how many routes its verdict is about, and how many errors are listed', () => {
+  it('says how many routes the verdict covers, and how many errors are listed', () => {
     const many = textOf(pageOf({ ...sample, routes_total: 9_000, errors_total: 1_200 }));
     assert.match(many, /1,200 configuration errors.* of the 2 routes listed here/);
     assert.match(many, /1 of 1,200 errors are listed here/);
   });
 
-  it('escapes all text of the configuration, of services and of clients', () => {
+  it('escapes all text from the configuration, services and clients', () => {
     const hostile = '"><script>alert(1)</script>\'&<b>';
     const poisoned = JSON.parse(JSON.stringify(sample), (key, value) =>
       typeof value === 'string' && !/^(?:health|circuit|at|applied_at)$/.test(key) ? hostile : value,
@@ -161,7 +162,7 @@ describe('the diagnostics page', () => {
     assert.match(named, /<details id="more-half-\ud800\/a-b">/);
   });
 
-  it('has nothing inline but the one style, and links only to itself, to the desk and to files that the server has', () => {
+  it('has one inline style and no inline script, and links only to existing files and relative URLs', () => {
     const links = matchesOf(page, /(?:href|src|action)="([^"]*)"/g);
     for (const target of links) assert.match(target, /^(?:[#?.]|data:image\/svg\+xml,|[a-z]+\.(?:css|js)$)/);
     assert.doesNotMatch(page, /\sstyle=|\son\w+=|<style.*<style|<script(?! type="module" src="diagnostics\.js")/);
@@ -169,11 +170,11 @@ describe('the diagnostics page', () => {
       assert.ok(!/^[a-z]+\.(?:css|js)$/.test(target) || fileNames.some((name) => name === target), target);
   });
 
-  it('has a policy that allows scripts of this server alone', () => {
+  it('has a policy that allows only scripts from this server', () => {
     assert.deepEqual(formatter.headers, pageHeaders({ ownFiles: true }));
   });
 
-  it('uses each id once, and has the target of each of its links', () => {
+  it('uses each id once, and contains the target of each internal link', () => {
     const ids = new Set(matchesOf(page, /\sid="([^"]*)"/g));
     assert.equal(ids.size, matchesOf(page, /\sid="/g).length);
     for (const id of matchesOf(page, /href="#([^"]*)"/g)) assert.ok(ids.has(id), id);
@@ -183,7 +184,7 @@ describe('the diagnostics page', () => {
 describe('the files of the page', () => {
   const directory = new URL('../../../src/diag/browser/', import.meta.url);
 
-  it('are those of the folder, each with its type, and none that loads or writes markup', () => {
+  it('are all files of the folder with their types, and none loads other hosts or writes markup', () => {
     const files = readdirSync(directory);
     assert.deepEqual(fileNames.toSorted(), files.filter((name) => !name.endsWith('.json')).toSorted());
     for (const [name, { contentType, body }] of readPageFiles(directory, fileNames)) {
@@ -192,7 +193,7 @@ describe('the files of the page', () => {
     }
   });
 
-  it('has every module that another one imports', () => {
+  it('include every imported module', () => {
     const files = readPageFiles(directory, fileNames);
     for (const { body } of files.values())
       for (const name of matchesOf(body, /^import .* from '\.\/(.*)';$/gm)) assert.ok(files.has(name), name);

@@ -1,4 +1,4 @@
-/** The clusters in the diagnostics, with the routes that lead to them. */
+/** The clusters in the diagnostics, and the routes that use them. */
 import assert from 'node:assert/strict';
 import type { RouteSnapshot } from '#gateway';
 import { createClusters } from '#proxy';
@@ -18,7 +18,7 @@ describe('the clusters in the diagnostics', () => {
     transport: { ...hotelRoute.transport, cluster },
   });
 
-  /** One cluster that two routes share, one for the same service with other settings, and one that no route leads to. */
+  /** A cluster that two routes share, one for the same service with other settings, and one that no route uses. */
   function setUp() {
     const clusters = createClusters();
     const shared = clusters.acquire(specOf(origins)).cluster;
@@ -34,7 +34,7 @@ describe('the clusters in the diagnostics', () => {
 
   const address = (origin: string, active_requests = 0) => ({ origin, health: 'unknown', active_requests });
 
-  it('are listed once each, with the names of their routes, which name them too', () => {
+  it('are listed once each, with the names of their routes, and routes name their cluster', () => {
     const { read } = setUp();
     const { clusters, clusters_total, routes } = read();
     const rest = { used: false, circuit: 'closed', active_requests: 0, active_upgrades: 0, overflows: 0 };
@@ -58,7 +58,7 @@ describe('the clusters in the diagnostics', () => {
     );
   });
 
-  it('keep their names, and disappear when they are released', () => {
+  it('keep their names, and disappear when released', () => {
     const { clusters, auth, read } = setUp();
     const names = () => read().clusters.map(({ name }) => name);
     const withAuth = names();
@@ -70,7 +70,7 @@ describe('the clusters in the diagnostics', () => {
     assert.deepEqual(names(), ['hotel', 'hotel #2']);
   });
 
-  it('show active requests, and an open circuit when one more would be refused', () => {
+  it('show active requests, and an open circuit when another request would be rejected', () => {
     const { strict, read } = setUp();
     const attempt = strict.attempt();
     const { active_requests, addresses, circuit, used } = read().clusters[1] ?? assert.fail();
@@ -80,7 +80,7 @@ describe('the clusters in the diagnostics', () => {
     assert.equal(read().clusters[1]?.circuit, 'closed');
   });
 
-  it('are listed with the routes that a filter selects, and when the filter names them', () => {
+  it('are selected by a filter that selects their routes or matches their names', () => {
     const { read } = setUp();
     const named = (filter: string) => read(filter).clusters.map(({ name }) => name);
     assert.deepEqual(named('a'), ['hotel', 'auth:3000']);
@@ -89,7 +89,7 @@ describe('the clusters in the diagnostics', () => {
     assert.deepEqual(named('nowhere'), []);
   });
 
-  it('make a route fail when none of their addresses is usable', () => {
+  it('make a route failing when none of their addresses is usable', () => {
     const check = (health: readonly ('healthy' | 'unhealthy' | 'ejected' | 'unknown')[], expected: string) => {
       const addresses = health.map((one) => ({
         origin: 'http://10.0.0.1',

@@ -1,4 +1,4 @@
-/** What is taken out of texts that others wrote. */
+/** Concealing credentials in texts. */
 import assert from 'node:assert/strict';
 import { conceal } from '../../../src/diag/snapshot/conceal.ts';
 

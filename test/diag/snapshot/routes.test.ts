@@ -25,7 +25,7 @@ describe('the traffic in the diagnostics', () => {
     };
   }
 
-  it('is counted since the start, and for the last five minutes in slots', () => {
+  it('is counted since the start, and in slots for the last five minutes', () => {
     const { send, at, route } = setUp();
     send(6, 200);
     send(1, 403, 'auth');
@@ -48,7 +48,7 @@ describe('the traffic in the diagnostics', () => {
     assert.deepEqual([requests.length, requests.at(-1), requests.at(-13), errors.at(-13)], [60, 10, 10, 1]);
     assert.deepEqual(figures, {
       slot_seconds: 5,
-      // Over eleven full slots and half of the last one.
+      // The average of eleven full slots and half of the last one.
       requests_per_second: 0.174,
       error_share: 0.05,
       refused_by_auth: 1,
@@ -58,7 +58,7 @@ describe('the traffic in the diagnostics', () => {
     });
   });
 
-  it('measures rates from the start of the process, and has none without requests', () => {
+  it('has rates that are measured from the start of a new process, and none without requests', () => {
     const { send, at, route } = setUp();
     assert.equal(route().traffic.recent, undefined);
     send(10);
@@ -83,7 +83,7 @@ describe('the traffic in the diagnostics', () => {
     check(1, 1, 'failing');
   });
 
-  it('lists failed requests without credentials in their texts', () => {
+  it('shows failed requests without the credentials in their texts', () => {
     const failure: FailedRequest = {
       atMs: Date.UTC(2026, 0, 2),
       requestId: 'r1',

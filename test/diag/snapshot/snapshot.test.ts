@@ -1,4 +1,4 @@
-/** The state of the gateway as data: every field, the bounds of lists, and the filter. */
+/** The snapshot of the gateway: every field, the bounds of lists, and the filter. */
 import assert from 'node:assert/strict';
 import { readDiagnostics, rowsMax } from '../../../src/diag/snapshot/snapshot.ts';
 import { domain, limit, node, unlimited } from '../../support/limits.ts';
@@ -9,7 +9,7 @@ describe('readDiagnostics', () => {
   const place = { source: 'limits.yaml:1' };
   const unasked = { hits: 0, over: 0, fullness: undefined };
 
-  it('reads every field, and changes nothing', () => {
+  it('reads every field without side effects', () => {
     const before = JSON.stringify(readDiagnostics(parts));
     assert.deepEqual(JSON.parse(before), JSON.parse(JSON.stringify(readDiagnostics(parts))));
     assert.deepEqual(readDiagnostics(parts), {
@@ -85,7 +85,7 @@ describe('readDiagnostics', () => {
     });
   });
 
-  it('leaves out what does not exist: the source of a built-in route, and counts without a service', () => {
+  it('omits the source of a built-in route, and the counts of services that do not exist', () => {
     const own = { ...hotelRoute, source: undefined, transport: { ...hotelRoute.transport, timeouts: undefined } };
     const none = { auth: undefined, ratelimit: undefined };
     const gateway = () => ({ routes: [own], services: [], versions: [], ...none, lastUnanswered: none });
@@ -94,7 +94,7 @@ describe('readDiagnostics', () => {
     assert.ok(!('auth' in read) && !('ratelimit' in read));
   });
 
-  it('names the algorithm of a limit and its shadow mode when they are not the default', () => {
+  it("shows a limit's algorithm and shadow mode unless they are the default", () => {
     const check = (more: Parameters<typeof limit>[2], expected: string) => {
       const limits = () => [domain('gateway', node('user', limit(10, 'minute', more)))];
       assert.equal(readDiagnostics({ ...parts, limits }).limits[0]?.limit, expected);
@@ -112,14 +112,14 @@ describe('readDiagnostics', () => {
     assert.deepEqual([other?.hits, other?.over, other?.fullness], [0, 0, undefined]);
   });
 
-  it('lists the first thousand routes in their order, and counts all', () => {
+  it('lists the first thousand routes in order, and counts all of them', () => {
     const read = readDiagnostics({ ...parts, gateway: () => ({ ...parts.gateway(), ...manyRoutes(10_000) }) });
     assert.deepEqual([read.routes.length, read.routes_total, read.services.length], [rowsMax, 10_000, rowsMax]);
     assert.deepEqual([read.routes[0]?.name, read.routes.at(-1)?.name], ['m0', 'm999']);
     assert.ok(JSON.stringify(read).length < 1024 * 1024);
   });
 
-  it('reads the first thousand limits, and counts all', () => {
+  it('lists the first thousand limits, and counts all of them', () => {
     const descriptors = Array.from({ length: 5_000 }, (_, index) =>
       node(`user=u${index}`, [limit(5), limit(50, 'hour')]),
     );
@@ -134,7 +134,7 @@ describe('readDiagnostics', () => {
     assert.ok(asked <= rowsMax + 1);
   });
 
-  it('filters routes by name, prefix, service and target in any case, before the bound', () => {
+  it('filters routes by name, prefix, service and target before the bound, ignoring case', () => {
     const gateway = () => ({ ...parts.gateway(), ...manyRoutes(10_000) });
     const read = (filter: string, offset = 0) => readDiagnostics({ ...parts, gateway }, { filter, offset });
     for (const filter of ['M9999', '/P9999', 's9999', '10.0.0.9999']) {
@@ -147,7 +147,7 @@ describe('readDiagnostics', () => {
     assert.deepEqual(read('nowhere').routes, []);
   });
 
-  it('hides the values of descriptors but for generic_key, and counts by them', () => {
+  it('hides the values of descriptors except generic_key, but looks up their usage by value', () => {
     const asked: string[] = [];
     const usages = () => (_: string, path: string) => void asked.push(path);
     const below = { ...node('token=pw-3', [limit(10)]), descriptors: [node('generic_key=gold', [unlimited])] };
@@ -160,7 +160,7 @@ describe('readDiagnostics', () => {
   });
 });
 
-/** Mappings `m0`, `m1` and so on, each with its service. */
+/** Creates mappings `m0`, `m1` and so on, each with a different service. */
 function manyRoutes(count: number) {
   const numbers = Array.from({ length: count }, (_, index) => `${index}`);
   return {
