@@ -52,7 +52,7 @@ const rounds = 9;
 const roundMs = 1000;
 const headers = { 'x-gateway-test-allow': 'bench', authorization: `Basic ${btoa('demo:demo')}` };
 
-/** The proxies take turns, so that other work on the machine disturbs all equally. nginx is not configured for either kind. */
+/** The proxies take turns, so that other work disturbs all equally. nginx is not configured for either kind. */
 export async function measureMessages(parent: string): Promise<MessageFigures[]> {
   const parts = await startParts(parent);
   const started: Started[] = [];

@@ -1,4 +1,4 @@
-/** The recipe "Run it as a service": what a supervisor starts, with its environment. */
+/** The recipe "Run it as a service": starts the commands of its systemd unit and its Kubernetes pod. */
 import assert from 'node:assert/strict';
 import request from 'supertest';
 import { parse } from 'yaml';
