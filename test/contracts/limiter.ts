@@ -45,7 +45,7 @@ export function limiterContract(
   supports: ProtocolFeatures,
   open: (limiter: Limiter) => Promise<OpenLimiter>,
 ): void {
-  describe(`limiter ${name}`, () => {
+  describe(`limiter (${name})`, () => {
     const time = { nowMs: 0 };
     let limiter: Limiter;
     let opened: OpenLimiter;

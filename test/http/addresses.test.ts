@@ -123,9 +123,9 @@ describe('createAddresses', () => {
       ['an address with trailing zeros', '2001:db8:1::', undefined, '2001:db8:1::/64', false],
       ['an IPv6 address that ends with an IPv4 address', '64:ff9b::192.0.2.1', undefined, '64:ff9b::/64', false],
       ['an address with a zone', 'fe80::1%eth0', undefined, 'fe80::/64', false],
-      ['no address', '', undefined, '', false],
+      ['an unknown address', '', undefined, '', false],
     ] as const)
-      it(`returns the network of ${what}`, () => {
+      it(`returns the network of ${what} and whether it is shared`, () => {
         assert.deepEqual(senderOf(peer, forwardedFor), { network, isShared });
       });
   });

@@ -28,7 +28,7 @@ describe('a list of entity tags', () => {
   for (const list of ['"b"', '"A"', '"aa"', 'w/"a"', '"a,b"', '"*"', 'a', '"a', '"a" "b"', '"a", b', '"a", *', '', ','])
     check(list, false);
 
-  it('is required for a change', () => {
+  it('must be sent with a change', () => {
     assert.throws(() => preconditionOf(contextOf(undefined)), { slug: 'precondition-required', status: 428 });
   });
 

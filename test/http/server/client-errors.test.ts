@@ -37,16 +37,16 @@ describe('respondToClientErrors', () => {
     'two lengths that differ': `${post}Content-Length: 2\r\n\r\nab`,
     'a length in addition to a transfer encoding': `${post}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
   }))
-    it(`responds with a 400 error body to ${what} and closes`, () =>
+    it(`sends a 400 error body for ${what} and closes the connection`, () =>
       serving({}, async ({ send }) => assertError(await send(text), 400, 'Bad Request')));
 
   for (const method of ['FETCH', 'GETX', 'get', 'DESCRIBE', 'CONNECT'])
-    it(`responds with a 501 error body to the method ${method} and closes`, () =>
+    it(`sends a 501 error body for the method ${method} and closes the connection`, () =>
       serving({}, async ({ send }) =>
         assertError(await send(`${method} / HTTP/1.1\r\nHost: a\r\n\r\n`), 501, 'Not Implemented'),
       ));
 
-  it('responds with a 431 error body to headers that are too large and closes', () =>
+  it('sends a 431 error body for headers that are too large and closes the connection', () =>
     serving({ options: { maxHeaderSize: 1024 } }, async ({ send }) => {
       const text = `GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(2000)}\r\n\r\n`;
       assertError(await send(text), 431, 'Request Header Fields Too Large');
@@ -58,7 +58,7 @@ describe('respondToClientErrors', () => {
     head: 'GET / HTTP/1.1\r\nHost: a\r\n',
     body: 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na',
   }))
-    it(`responds with a 408 error body if the ${what} does not arrive in time and closes`, () =>
+    it(`sends a 408 error body if the ${what} does not arrive in time and closes the connection`, () =>
       serving({ options: hasty, handler: () => {} }, async ({ send }) =>
         assertError(await send(text), 408, 'Request Timeout'),
       ));

@@ -81,7 +81,7 @@ function timerOf(port: number, peerPort: number): string | undefined {
   return new RegExp(`${from} ${to} \\w+ \\S+ (\\w+):`).exec(readFileSync(connectionTable, 'utf8'))?.[1];
 }
 
-describe('close', () => {
+describe('the close function of serveHttp', () => {
   /**
    * Starts a request that stays open until `finish` is called. `agent` decides whether the connection is kept alive.
    */

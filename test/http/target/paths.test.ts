@@ -17,8 +17,9 @@ function pathOfParts(maxLength: number, parts: readonly string[]) {
 
 /** The keys are the expected results. `same` means the path itself, `rejected` means undefined. */
 function checkAll(rows: Readonly<Record<string, readonly string[]>>): void {
+  const titles: Readonly<Record<string, string>> = { same: 'does not change', rejected: 'rejects' };
   for (const [expected, paths] of Object.entries(rows))
-    it(`returns ${expected} for ${JSON.stringify(paths.map((path) => path.slice(0, 40)))}`, () => {
+    it(`${titles[expected] ?? `returns ${expected} for`} ${JSON.stringify(paths.map((path) => path.slice(0, 40)))}`, () => {
       for (const path of paths) {
         const plain = expected === 'same' ? path : expected === 'rejected' ? undefined : expected;
         assert.equal(sanitisePath(path), plain, path);
