@@ -34,7 +34,8 @@ export function isCredential(name: string): boolean {
   return credentialHeaders.includes(name.toLowerCase());
 }
 
-function partsOf(pairs: readonly string[]): readonly HeaderPart[] {
+/** Groups alternating names and values. */
+export function partsOf(pairs: readonly string[]): readonly HeaderPart[] {
   return pairs.flatMap((name, index) => (index % 2 === 0 ? [{ name, value: pairs[index + 1] ?? '' }] : []));
 }
 

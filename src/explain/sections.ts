@@ -9,11 +9,11 @@ export interface Section {
 
 /** Omits empty sections. */
 export function explanationSections(explanation: Explanation): readonly Section[] {
-  const { auth, rate_limit: limit, target, mapping } = explanation;
+  const { auth, rate_limit: limit, target } = explanation;
   const sections: Section[] = [
     { heading: 'Request', rows: requestRows(explanation) },
     { heading: 'Version', rows: versionRows(explanation) },
-    { heading: 'Mapping', rows: mapping === undefined ? [] : mappingRows(explanation) },
+    { heading: 'Mapping', rows: mappingRows(explanation) },
     { heading: 'Candidates, in the order in which they are tried', rows: candidateRows(explanation) },
     { heading: 'CORS', rows: corsRows(explanation) },
     { heading: 'Authentication', rows: auth === undefined ? [] : authRows(auth, explanation.request.user) },

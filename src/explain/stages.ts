@@ -14,7 +14,7 @@ import { maskAddress } from '#http';
 import { createRetryRules, isIdempotent } from '#proxy';
 import type { Descriptor, Rule } from '#ratelimit';
 import type { RequestAttributes } from '#routing';
-import { type Conceal, isCredential, type Named } from './conceal.ts';
+import { type Conceal, isCredential, type Named, partsOf } from './conceal.ts';
 import type { AcrossPart, AuthPart, LimitPart, RateLimitPart, TargetPart } from './explanation.ts';
 
 export interface ClientHeaders {
@@ -188,21 +188,24 @@ export function explainTarget(
 }
 
 function headerParts(sent: readonly string[], { pairs, conceal }: ClientHeaders, set: readonly Named[]) {
-  const asSent = new Set(linesOf(pairs));
+  const fromClient = new Set(linesOf(pairs));
   const lines = linesOf(sent);
-  const arriving = new Set(sent.filter((_, index) => index % 2 === 0));
-  const names = [...new Set(pairs.filter((_, index) => index % 2 === 0))];
+  const forwardedNames = new Set(namesOf(sent));
   return {
     headers: conceal(sent, set).map((header, index) => ({
       ...header,
-      by: asSent.has(lines[index] ?? '') ? ('client' as const) : ('gateway' as const),
+      by: fromClient.has(lines[index] ?? '') ? ('client' as const) : ('gateway' as const),
     })),
-    headers_removed: names.filter((name) => !arriving.has(name)),
+    headers_removed: [...new Set(namesOf(pairs))].filter((name) => !forwardedNames.has(name)),
   };
 }
 
 function linesOf(pairs: readonly string[]): readonly string[] {
-  return pairs.flatMap((name, index) => (index % 2 === 0 ? [`${name}: ${pairs[index + 1]}`] : []));
+  return partsOf(pairs).map(({ name, value }) => `${name}: ${value}`);
+}
+
+function namesOf(pairs: readonly string[]): readonly string[] {
+  return partsOf(pairs).map(({ name }) => name);
 }
 
 function responseHeaders({ add, remove }: HeaderRules, conceal: Conceal): TargetPart['response_headers'] {

@@ -6,6 +6,7 @@ import type { Match, RequestAttributes, Table } from '#routing';
 import type { CheckAmbiguity } from './check-ambiguity.ts';
 import type { CheckReferences } from './check-references.ts';
 import type { Identity } from './identity.ts';
+import type { DescriptorsOf } from './limits/descriptors.ts';
 import type { AskLimiter } from './limits/stage.ts';
 import type { Route } from './route.ts';
 import type { InFlightRequest, Traffic } from './traffic/traffic.ts';
@@ -21,7 +22,7 @@ export interface HandleParts {
   readonly traffic: Traffic;
   /** Undefined without Version records. */
   readonly versionOf: VersionOf | undefined;
-  /** Undefined unless paths are strict. */
+  /** Undefined unless paths are strict and routes differ in their authentication. */
   readonly checkAmbiguity: CheckAmbiguity | undefined;
   readonly checkReferences: CheckReferences;
 }
@@ -58,18 +59,18 @@ export function createHandle(parts: HandleParts): Middleware {
     checkAmbiguity?.(attributes, route);
   }
 
-  function limitByAddress({ request, attributes, route }: RoutedRequest) {
-    const { beforeAuth } = route.descriptors;
-    if (beforeAuth === undefined) return undefined;
-    request.stage = 'limit';
-    return askLimiter?.(request, beforeAuth(attributes));
+  function limitByAddress(routed: RoutedRequest) {
+    return limitBy(routed.route.descriptors.beforeAuth, routed);
   }
 
-  function limitOthers({ request, attributes, route }: RoutedRequest) {
-    const { afterAuth } = route.descriptors;
-    if (afterAuth === undefined) return undefined;
+  function limitOthers(routed: RoutedRequest) {
+    return limitBy(routed.route.descriptors.afterAuth, routed);
+  }
+
+  function limitBy(descriptorsOf: DescriptorsOf | undefined, { request, attributes }: RoutedRequest) {
+    if (descriptorsOf === undefined) return undefined;
     request.stage = 'limit';
-    return askLimiter?.(request, afterAuth(attributes));
+    return askLimiter?.(request, descriptorsOf(attributes));
   }
 
   function rejectForeignReferences({ request, attributes, route }: RoutedRequest): void {
