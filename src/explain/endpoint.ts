@@ -100,7 +100,7 @@ function formatPage({ search, explanation }: Page, title: string): string {
   return htmlDocument({
     title,
     stylesheets: ['diag/explain.css'],
-    header: html`<nav aria-label="Elsewhere"><a href="diag/">Diagnostics</a></nav>`,
+    header: html`<nav aria-label="Related pages"><a href="diag/">Diagnostics</a></nav>`,
     main: html`<p class="hint">Shows how the gateway would handle a request, without sending it.</p>
 ${explainForm('explain', new URLSearchParams(search))}${explanation !== undefined && formatAnswer(explanation)}`,
   });

@@ -102,13 +102,13 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings = default
     const auth = explainAuth(parts, ctx, attributes, route, client.conceal);
     if (user !== undefined) identifyAs(ctx, route, user);
     if (route.transport.location !== undefined) return { auth, ...redirected(ctx, route) };
-    const asked = { auth, rate_limit: explainLimit(parts, attributes, route) };
+    const checks = { auth, rate_limit: explainLimit(parts, attributes, route) };
     if (route.auth?.record.removeAuthorization === true) delete ctx.req.headers.authorization;
     try {
       const target = explainTarget(parts, ctx, attributes, route, client);
-      return { ...asked, target, outcome: { kind: 'forwarded' } };
+      return { ...checks, target, outcome: { kind: 'forwarded' } };
     } catch (thrown) {
-      return { ...asked, outcome: refused('forwarding', thrown) };
+      return { ...checks, outcome: refused('forwarding', thrown) };
     }
   }
 

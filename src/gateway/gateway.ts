@@ -50,11 +50,11 @@ export interface GatewayOptions {
   readonly strictPaths?: boolean;
   /** Names of users who may access the internal routes for administrators. @default [] */
   readonly adminUsers?: readonly string[] | undefined;
-  /** Lower-case names of headers that no client may send, besides those of the auth services. @default [] */
+  /** Lower-case names of headers that clients must not send, in addition to those of the auth services. @default [] */
   readonly identityHeaders?: readonly string[];
   /** Time-out for an upstream's response headers, in milliseconds, for mappings that do not set it. @default 60_000 */
   readonly timeoutMs?: number;
-  /** @default 3000 */
+  /** Time-out for connecting to an upstream, in milliseconds, for mappings that do not set it. @default 3000 */
   readonly connectTimeoutMs?: number;
   /** The longest pause in a body, in milliseconds; 0 means no limit. @default 60_000 */
   readonly idleTimeoutMs?: number;
@@ -126,11 +126,11 @@ export interface GatewayParts {
   readonly table: Table<Route>;
   readonly preflightRoute: PreflightRoute;
   readonly identity: Identity;
-  /** Lower-case names of headers that no client may send. */
+  /** Lower-case names of headers that clients must not send. */
   readonly identityHeaders: readonly string[];
   /** Undefined without Version records. */
   readonly versionOf: VersionOf | undefined;
-  /** Undefined unless paths are strict. */
+  /** Undefined unless `strictPaths` is set and routes differ in their authentication. */
   readonly checkAmbiguity: CheckAmbiguity | undefined;
   readonly checkReferences: CheckReferences;
   readonly authServices: readonly ConfiguredAuthService[];

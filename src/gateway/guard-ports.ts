@@ -16,9 +16,9 @@ export function guardAuthPort(
     );
   return function check(request) {
     try {
-      const answer = port(request);
-      if (!(answer instanceof Promise)) return requireAuthDecision(answer);
-      return withTimeout(answer, timeoutMs).then(requireAuthDecision).catch(errorDecision);
+      const result = port(request);
+      if (!(result instanceof Promise)) return requireAuthDecision(result);
+      return withTimeout(result, timeoutMs).then(requireAuthDecision).catch(errorDecision);
     } catch (thrown) {
       return errorDecision(thrown);
     }
@@ -32,22 +32,22 @@ export function guardLimiter(limiter: Limiter, { timeoutMs }: Pick<RateLimitServ
   return Object.freeze({
     ...(limiter.explain && { explain: limiter.explain.bind(limiter) }),
     shouldRateLimit(request) {
-      const answer = limiter.shouldRateLimit(request);
-      if (!(answer instanceof Promise)) return requireDecision(answer);
-      return withTimeout(answer, timeoutMs).then(requireDecision);
+      const result = limiter.shouldRateLimit(request);
+      if (!(result instanceof Promise)) return requireDecision(result);
+      return withTimeout(result, timeoutMs).then(requireDecision);
     },
   } satisfies Limiter);
 }
 
 /** Rejects when the promise does not settle in time. */
-async function withTimeout<T>(answer: Promise<T>, timeoutMs: number): Promise<T> {
+async function withTimeout<T>(result: Promise<T>, timeoutMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     // Waits for one more turn of the event loop, so that a response that arrived while the process was busy counts.
     const end = () => setImmediate(reject, new Error(`it did not respond within ${timeoutMs} ms`));
     timer = setTimeout(end, timeoutMs);
   });
-  return Promise.race([answer, late]).finally(() => clearTimeout(timer));
+  return Promise.race([result, late]).finally(() => clearTimeout(timer));
 }
 
 function errorDecision(thrown: unknown): AuthDecision {
@@ -57,12 +57,12 @@ function errorDecision(thrown: unknown): AuthDecision {
 /**
  * Also checks the headers: a request whose user header is missing or malformed would reach the service without a user.
  */
-function requireAuthDecision(answer: AuthDecision): AuthDecision {
-  const { outcome, headers, status }: Record<string, unknown> = Object(answer);
+function requireAuthDecision(result: AuthDecision): AuthDecision {
+  const { outcome, headers, status }: Record<string, unknown> = Object(result);
   const isAllowed = outcome === 'allow' && isMap(headers) && Object.values(headers).every(isFieldValue);
   const isDenied = outcome === 'deny' && isMap(headers) && Number.isInteger(status);
-  if (isAllowed || isDenied || outcome === 'error') return answer;
-  throw new Error(`it returned ${shapeOf(answer)}, which is not a valid decision`);
+  if (isAllowed || isDenied || outcome === 'error') return result;
+  throw new Error(`it returned ${shapeOf(result)}, which is not a valid decision`);
 }
 
 function isFieldValue(value: unknown): boolean {
@@ -75,11 +75,11 @@ function isFieldValue(value: unknown): boolean {
   }
 }
 
-function requireDecision(answer: Decision): Decision {
-  const { overallCode, statuses }: Partial<Decision> = Object(answer);
+function requireDecision(result: Decision): Decision {
+  const { overallCode, statuses }: Partial<Decision> = Object(result);
   const isCode = overallCode === 'OK' || overallCode === 'OVER_LIMIT';
-  if (isCode && Array.isArray(statuses) && statuses.every(isStatus)) return answer;
-  throw new TypeError(`the limiter returned ${shapeOf(answer)}, which is not a valid decision`);
+  if (isCode && Array.isArray(statuses) && statuses.every(isStatus)) return result;
+  throw new TypeError(`the limiter returned ${shapeOf(result)}, which is not a valid decision`);
 }
 
 function isStatus(status: unknown): boolean {

@@ -6,7 +6,7 @@ export interface Identity extends IdentityNames {
   /** Removes the identity headers that a client sent, from every representation of the headers that Node offers. */
   readonly strip: (request: RequestHeaders) => void;
   /** Copies the identity headers from an auth service's response. */
-  readonly set: (headers: IncomingHttpHeaders, answered: Readonly<Record<string, string>>) => void;
+  readonly set: (headers: IncomingHttpHeaders, values: Readonly<Record<string, string>>) => void;
   /** Returns the user for the log: the value of the first identity header. */
   readonly userOf: (headers: IncomingHttpHeaders) => string | undefined;
 }
@@ -26,9 +26,9 @@ export function createIdentity(names: readonly string[], reserved: readonly stri
     strip(request: RequestHeaders) {
       for (const name of stripped) if (request.headers[name] !== undefined) removeHeader(request, name);
     },
-    set(headers: IncomingHttpHeaders, answered: Readonly<Record<string, string>>) {
+    set(headers: IncomingHttpHeaders, values: Readonly<Record<string, string>>) {
       for (const name of names) {
-        const value = answered[name];
+        const value = values[name];
         if (value !== undefined) headers[name] = value;
       }
     },

@@ -93,18 +93,18 @@ function originsOf(
   listenerOf: ResolverOptions['listenerOf'],
   addresses: ResolverOptions['addresses'],
 ): () => readonly string[] {
-  let elsewhere: readonly string[] | undefined;
+  let configured: readonly string[] | undefined;
   let listener: string | undefined;
-  let here: readonly string[] = [];
+  let listening: readonly string[] = [];
   return () => {
-    const now = listenerOf(reference.host);
-    if (now === undefined) {
-      elsewhere ??= originsAt(reference, addresses);
-      return elsewhere;
+    const address = listenerOf(reference.host);
+    if (address === undefined) {
+      configured ??= originsAt(reference, addresses);
+      return configured;
     }
-    if (now !== listener) here = [originAt(reference, now)];
-    listener = now;
-    return here;
+    if (address !== listener) listening = [originAt(reference, address)];
+    listener = address;
+    return listening;
   };
 }
 

@@ -124,7 +124,7 @@ function namedCondition(
   return {
     part,
     holds: (view) => holds(read(view)),
-    reason: (view) => `${subject} ${read(view) === undefined ? 'is missing' : 'has another value'}`,
+    reason: (view) => `${subject} ${read(view) === undefined ? 'is missing' : 'has a different value'}`,
   };
 }
 

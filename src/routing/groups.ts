@@ -52,12 +52,12 @@ export function firstOf<R extends Rule>(
 ): Group<R> | undefined {
   for (const group of groups) {
     if (group.rank >= limit) return undefined;
-    if ((isWhole || group.prefixMatch !== 'exact') && takes(group, view)) return group;
+    if ((isWhole || group.prefixMatch !== 'exact') && meetsConditions(group, view)) return group;
   }
   return undefined;
 }
 
-function takes({ conditions }: Group<Rule>, view: RequestView): boolean {
+function meetsConditions({ conditions }: Group<Rule>, view: RequestView): boolean {
   for (const condition of conditions) if (!condition.holds(view)) return false;
   return true;
 }

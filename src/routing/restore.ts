@@ -24,10 +24,10 @@ export function restoreLocation(location: string, restoration: PathRestoration):
   const { upstreamOrigin } = restoration;
   const readable = encodeBytes(location);
   if (!/^(?:https?:)?\/\//i.test(location) || !URL.canParse(readable, upstreamOrigin)) return location;
-  const there = new URL(readable, upstreamOrigin);
-  const path = () => restoredPath(there.pathname + there.search + there.hash, restoration);
-  if (isPublic(location, there, restoration)) return there.origin + path();
-  return ownOrigins(restoration).includes(there.origin) ? path() : location;
+  const target = new URL(readable, upstreamOrigin);
+  const path = () => restoredPath(target.pathname + target.search + target.hash, restoration);
+  if (isPublic(location, target, restoration)) return target.origin + path();
+  return ownOrigins(restoration).includes(target.origin) ? path() : location;
 }
 
 /** Percent-encodes bytes above 0x7F: each character is one byte of the header, but URL would encode it as two. */
@@ -39,10 +39,10 @@ function encodeBytes(location: string): string {
  * True for the public origin, and for a redirect from http to https on the public host. There a path alone would send
  * the client back to http, and the service would redirect it again in an endless loop.
  */
-function isPublic(location: string, there: URL, { publicScheme, publicHost }: PathRestoration): boolean {
+function isPublic(location: string, target: URL, { publicScheme, publicHost }: PathRestoration): boolean {
   if (location.startsWith('//')) return false;
-  const scheme = there.protocol.slice(0, -1);
-  return (scheme === publicScheme || scheme === 'https') && there.origin === originOf(scheme, publicHost);
+  const scheme = target.protocol.slice(0, -1);
+  return (scheme === publicScheme || scheme === 'https') && target.origin === originOf(scheme, publicHost);
 }
 
 /** Services build URLs from the `Host` or `X-Forwarded-Host` they receive, with their own scheme or the client's. */

@@ -40,7 +40,7 @@ export interface RequestAttributes {
   readonly search: string;
   /** The public host in lower case, without port and trailing dot. `''` if unknown. */
   readonly host: string;
-  /** Without the identity headers that the client sent. */
+  /** The request headers, without any identity headers that the client sent. */
   readonly headers: IncomingHttpHeaders;
   /** The client's IP address, as trusted proxies report it. */
   readonly client: string;

@@ -97,7 +97,7 @@ function* createTree<R extends Rule>(groups: readonly Group<R>[]): Work<Search<R
   const root: Node<R> = { children: undefined, entry: undefined };
   yield* forEachInParts(groups, (group) => addGroup(nodeOf(root, group.prefix), group));
   yield* forEachInParts(nodesBelow(root), ({ node, parent }) => {
-    node.entry = linked(node.entry, parent.entry);
+    node.entry = linkToAbove(node.entry, parent.entry);
   });
   return (view, path, limit) => search(deepest(root, path), view, path, limit);
 }
@@ -139,7 +139,7 @@ function* nodesBelow<R extends Rule>(root: Node<R>): Generator<{ readonly node: 
   }
 }
 
-function linked<R extends Rule>(
+function linkToAbove<R extends Rule>(
   entry: PrefixEntry<R> | undefined,
   above: PrefixEntry<R> | undefined,
 ): PrefixEntry<R> | undefined {

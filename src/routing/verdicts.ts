@@ -138,7 +138,7 @@ function timesText({ service, timeoutMs, idleTimeoutMs }: Mapping, times: Servic
   if (times.isLocal(service)) return '';
   const { upstreamTimeoutMs, upstreamIdleTimeoutMs } = times;
   const text = (ms: number) => (ms === 0 ? 'none' : `${ms} ms`);
-  return `  time-out ${text(timeoutMs ?? upstreamTimeoutMs)}, pauses ${text(idleTimeoutMs ?? upstreamIdleTimeoutMs)}`;
+  return `  time-out ${text(timeoutMs ?? upstreamTimeoutMs)}, idle time-out ${text(idleTimeoutMs ?? upstreamIdleTimeoutMs)}`;
 }
 
 function redirectTarget({ host, status }: Redirect): string {
@@ -157,7 +157,7 @@ function conditionsWith(textOf: (match: ValueMatch) => string, rule: Rule): read
   const { prefixMatch, caseSensitive, method, host, headers, queryParameters, precedence, weight, shadow } = rule;
   return [
     ...(prefixMatch === 'segments' ? [] : [prefixMatch]),
-    ...(caseSensitive ? [] : ['in any case']),
+    ...(caseSensitive ? [] : ['case-insensitive']),
     ...(method === undefined ? [] : [named({ name: '', match: method }, '', valueTextOf).trimStart()]),
     ...(host === undefined ? [] : [hostOf(host)]),
     ...headers.map((one) => named(one, ': ', textOf)),

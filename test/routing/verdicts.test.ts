@@ -36,24 +36,29 @@ describe('explaining why a rule does not match', () => {
   check({ host: { kind: 'prefix', value: 'a.' } }, { host: 'b' }, 'host', 'the host is b, not a.*');
   check({ host: regex('a|b') }, { host: '' }, 'host', 'the host is unknown, which does not match a|b');
   check({ headers: one('x-a', present) }, {}, 'header', 'the header x-a is missing');
-  check({ headers: one('x-a', exact('1')) }, { headers: { 'x-a': '2' } }, 'header', 'the header x-a has another value');
+  check(
+    { headers: one('x-a', exact('1')) },
+    { headers: { 'x-a': '2' } },
+    'header',
+    'the header x-a has a different value',
+  );
   check(
     { headers: one('x-api-key', exact('sesame')) },
     { headers: { 'x-api-key': 'guess' } },
     'header',
-    'the header x-api-key has another value',
+    'the header x-api-key has a different value',
   );
   check(
     { queryParameters: one('q', exact('1')) },
     { search: '?q=2&q=1' },
     'query',
-    'the query parameter q has another value',
+    'the query parameter q has a different value',
   );
   check(
     { queryParameters: one('q', regex('[0-9]')) },
     { search: '?q=a+b' },
     'query',
-    'the query parameter q has another value',
+    'the query parameter q has a different value',
   );
 });
 
@@ -205,9 +210,9 @@ describe('the list of mappings', () => {
       times,
     );
     assert.deepEqual(lines, [
-      '/v1/hotels  POST  ->  booking:8080  time-out 60000 ms, pauses 30000 ms  (Mapping book, services/hotel.yaml:9)',
+      '/v1/hotels  POST  ->  booking:8080  time-out 60000 ms, idle time-out 30000 ms  (Mapping book, services/hotel.yaml:9)',
       '/v1/hotels        ->  hotel  (Mapping hotel, services/hotel.yaml:9)',
-      '/long             ->  http://far  time-out none, pauses 9 ms  (Mapping long, services/hotel.yaml:9)',
+      '/long             ->  http://far  time-out none, idle time-out 9 ms  (Mapping long, services/hotel.yaml:9)',
       '/old              ->  redirect (308)  (Mapping old, services/hotel.yaml:9)',
       '/                 ->  hotel  (Mapping all, services/hotel.yaml:9)',
     ]);
@@ -259,7 +264,7 @@ describe('the list of mappings', () => {
   check({});
   check({ prefixMatch: 'exact' }, 'exact');
   check({ prefixMatch: 'regex', prefix: '/v\\d+/.*' }, 'regex');
-  check({ caseSensitive: false }, 'in any case');
+  check({ caseSensitive: false }, 'case-insensitive');
   check({ method: regex('GET|HEAD') }, '~ GET|HEAD');
   check({ host: exact('api.example') }, 'host api.example');
   check({ host: { kind: 'suffix', value: '.example' } }, 'host *.example');

@@ -58,7 +58,7 @@ export interface Traffic {
   readonly failures: () => readonly FailedRequest[];
   /** Latest first, at most twenty. The least recent one is evicted together with its count. */
   readonly unmatchedRequests: () => readonly UnmatchedRequests[];
-  /** The clock of `RouteTraffic.recent`. */
+  /** Returns the current time for `RouteTraffic.recent`. */
   readonly nowMs: () => number;
 }
 
