@@ -15,7 +15,7 @@ const styles = '[...document.querySelectorAll("link[rel=stylesheet]")].map(({ sh
 
 describeInBrowser('the Django admin behind the gateway', function ({ servers, visit }) {
   if (python === undefined) {
-    it('is tested if TEST_PYTHON has Django');
+    it('needs TEST_PYTHON with Django');
     return;
   }
 

@@ -18,7 +18,7 @@ const hookSeconds = 5;
 
 describe('git behind the gateway', function () {
   if (!isInstalled('git')) {
-    it('is tested if git is on the PATH');
+    it('needs git on the PATH');
     return;
   }
 

@@ -31,7 +31,7 @@ const requests: readonly (readonly [what: string, path: string, headers: Record<
 
 describe('a static site behind the gateway', () => {
   if (!isInstalled('caddy')) {
-    it('is tested if caddy is on the PATH');
+    it('needs caddy on the PATH');
     return;
   }
 

@@ -10,7 +10,7 @@ import { python, recipeRecord, startFront, startPython } from './front.ts';
 
 describe('WebDAV behind the gateway', function () {
   if (python === undefined || !isInstalled('litmus')) {
-    it('is tested if TEST_PYTHON has wsgidav and litmus is on the PATH');
+    it('needs TEST_PYTHON with wsgidav, and litmus on the PATH');
     return;
   }
 

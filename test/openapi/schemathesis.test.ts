@@ -77,9 +77,9 @@ interface Failure {
   readonly request: string;
 }
 
-describe('OpenAPI documents, for Schemathesis', function () {
+describe('the APIs, tested by Schemathesis', function () {
   this.timeout(120_000);
-  if (!isInstalled('schemathesis')) return void it('are tested where schemathesis is on the PATH');
+  if (!isInstalled('schemathesis')) return void it('needs schemathesis on the PATH');
   const openDesk = desksOf(testServers(after));
   const writeFiles = temporaryFiles();
   let cwd: string;

@@ -179,7 +179,7 @@ const server = process.env['TEST_POSTGRES_URL'];
 
 describe('createPageReader on PostgreSQL', () => {
   if (server === undefined) {
-    it('is tested if TEST_POSTGRES_URL is set');
+    it('needs TEST_POSTGRES_URL');
     return;
   }
   // A temporary table belongs to one connection, and is dropped with it.
