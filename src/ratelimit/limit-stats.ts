@@ -73,7 +73,10 @@ export interface LimitStatsOptions {
 }
 
 /** Keeps one set of sums per configured limit, plus up to `detailsMax` for combinations of request values. */
-export function createLimitStats({ detailsMax = 1_000, clock = now }: LimitStatsOptions = {}): LimitStats {
+export function createLimitStats({
+  detailsMax = 1_000,
+  clock = () => performance.now(),
+}: LimitStatsOptions = {}): LimitStats {
   const entries = new Map<string, Entry>();
   // A reload creates new rules. Entries are found by their labels, so a limit that is still configured keeps its sums.
   const byRule = new WeakMap<Rule, Entry>();
@@ -146,10 +149,6 @@ interface Entry extends LimitStat {
 interface Peak {
   share: number;
   untilMs: number;
-}
-
-function now(): number {
-  return performance.now();
 }
 
 /** Values from requests can be as long as a header block, which is too long for a label. */
