@@ -83,8 +83,8 @@ describe('the auth service in this process', () => {
   });
 
   it('rejects an invalid authenticator or invalid users at creation', () => {
-    const make = () => createAuthService({ authenticator: {} as Authenticator });
-    assert.throws(make, /^TypeError: the authenticator has no function `authenticate`/);
+    const create = () => createAuthService({ authenticator: {} as Authenticator });
+    assert.throws(create, /^TypeError: the authenticator has no function `authenticate`/);
     const records = [] as unknown as AuthenticatorOptions['users'];
     assert.throws(() => createAuthenticator({ users: records }), /^TypeError: the users have no function `isAdmin`/);
   });
@@ -116,8 +116,8 @@ describe('the auth service over HTTP', () => {
   it('responds to a gateway that prefers minimal responses like the service in its process', async () => {
     const check = async (authenticator: Authenticator, status: number, header: string, value: string) => {
       const { http } = await setUp({ authenticator });
-      const asked = http.get('/').set('Prefer', 'return=minimal');
-      const { headers } = await asked.expect(status, '').expect(header, value);
+      const call = http.get('/').set('Prefer', 'return=minimal');
+      const { headers } = await call.expect(status, '').expect(header, value);
       assert.equal(headers['content-type'], undefined);
     };
     await check({ authenticate: () => ({ kind: 'missing' }) }, 401, 'WWW-Authenticate', challenge);

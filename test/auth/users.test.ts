@@ -70,12 +70,12 @@ describe('the dummy hash of an unknown name', () => {
   });
 
   it('is random, so that no known password matches it', () => {
-    const asked: number[] = [];
+    const requestedSizes: number[] = [];
     const users = createUsers([{ name: 'demo', passwordHash }], (bytes) => {
-      asked.push(bytes);
+      requestedSizes.push(bytes);
       return Buffer.alloc(bytes, 9);
     });
-    assert.deepEqual(asked, [16, 32, 16]);
+    assert.deepEqual(requestedSizes, [16, 32, 16]);
     assert.deepEqual(users.dummyHash('x').hash, Buffer.alloc(32, 9));
     assert.notDeepEqual(createUsers([]).dummyHash('x'), createUsers([]).dummyHash('x'));
   });

@@ -87,11 +87,11 @@ describe('rules', () => {
       );
     const entries = fc.array(fc.record({ key: keys, value: values }), { maxLength: 4 });
     fc.assert(
-      fc.property(level(3), entries, (tree, asked) => {
-        const found = compileRules([domain('d', ...tree)]).match('d', asked);
+      fc.property(level(3), entries, (tree, query) => {
+        const found = compileRules([domain('d', ...tree)]).match('d', query);
         assert.deepEqual(
           found.map(({ rule }) => rule.currentLimit.requestsPerUnit),
-          search(tree, asked).map(({ requestsPerUnit }) => requestsPerUnit),
+          search(tree, query).map(({ requestsPerUnit }) => requestsPerUnit),
         );
       }),
     );
@@ -128,9 +128,9 @@ describe('counter keys of rules', () => {
     const tree = (depth: number): LimitDescriptor[] =>
       depth === 0 ? [] : keys.map((key) => node(key, limit(1), ...tree(depth - 1)));
     const anything = compileRules([domain('d', ...tree(3)), domain('d:', ...tree(3))]);
-    const asked = fc.tuple(fc.constantFrom('d', 'd:'), entries);
+    const queries = fc.tuple(fc.constantFrom('d', 'd:'), entries);
     fc.assert(
-      fc.property(asked, asked, ([domainA, a], [domainB, b]) => {
+      fc.property(queries, queries, ([domainA, a], [domainB, b]) => {
         const same = domainA === domainB && JSON.stringify(a) === JSON.stringify(b);
         assert.equal(keyOf(anything, a, domainA) === keyOf(anything, b, domainB), same);
       }),

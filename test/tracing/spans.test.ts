@@ -73,7 +73,7 @@ describe('spans', () => {
       res.statusCode = Number(/\d{3}$/.exec(url)?.[0] ?? 200);
       res.end('ok');
     });
-    const asked = await startUpstream(servers, (res, { headers }) => {
+    const authUpstream = await startUpstream(servers, (res, { headers }) => {
       res.statusCode = headers.authorization === undefined ? 401 : 200;
       res.end();
     });
@@ -83,7 +83,7 @@ describe('spans', () => {
       services: { here: inside },
       config: {
         records: [
-          { ...authRecord, auth_service: bare(asked) },
+          { ...authRecord, auth_service: bare(authUpstream) },
           mappingRecord('far', '/far', bare(upstream), { bypass_auth: true }),
           mappingRecord('closed', '/closed', bare(await servers.refusing()), { bypass_auth: true }),
           mappingRecord('garbled', '/garbled', bare(await garbling()), { bypass_auth: true }),
@@ -95,7 +95,7 @@ describe('spans', () => {
     });
     const { gateway } = await desk.listen();
     assert.ok(gateway !== undefined);
-    return { upstream, asked, desk, ...gateway };
+    return { upstream, authUpstream, desk, ...gateway };
   }
 
   /** Responds with something that is not HTTP. */
@@ -225,10 +225,10 @@ describe('spans', () => {
     });
 
     it('are passed to the auth service as the parent', async () => {
-      const { url, asked } = await setUp();
+      const { url, authUpstream } = await setUp();
       await request(url).get('/guarded').auth('ann', 'secret').set({ traceparent }).expect(200);
       const { spanId } = (await ended()).spanContext();
-      assert.deepEqual(receivedBy(asked.only()), [traceId, spanId, '01']);
+      assert.deepEqual(receivedBy(authUpstream.only()), [traceId, spanId, '01']);
     });
 
     it('are also created by the listener of the auth service', async () => {
@@ -374,17 +374,17 @@ describe('spans', () => {
     };
     subscribe('undici:request:create', instrumentation);
     servers.later(() => unsubscribe('undici:request:create', instrumentation));
-    const { url, upstream, asked } = await setUp();
+    const { url, upstream, authUpstream } = await setUp();
     await Promise.all([1, 2, 3].map(() => request(url).get('/guarded').auth('ann', 'secret').expect(200)));
     assert.equal(seen.length, 6);
-    for (const { names } of [...upstream.reached, ...asked.reached])
+    for (const { names } of [...upstream.reached, ...authUpstream.reached])
       assert.equal(names.filter((name) => name === 'traceparent').length, 1);
     assert.ok(exporter.getFinishedSpans().every(({ name }) => name !== 'outgoing'));
   });
 
   it('use no propagator', async () => {
     instrument();
-    const refuse = () => assert.fail('asked');
+    const refuse = () => assert.fail('called');
     propagation.setGlobalPropagator({ inject: refuse, extract: refuse, fields: () => [] });
     servers.later(() => propagation.disable());
     const { url } = await setUp();

@@ -66,13 +66,13 @@ for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'] as co
         fc.property(sequences, (sequence) => {
           const { counters, time, hit } = setUp(algorithm);
           let admitted: readonly Admitted[] = [];
-          for (const { passMs, hits: asked, countDenied } of sequence) {
+          for (const { passMs, hits: generated, countDenied } of sequence) {
             time.nowMs += passMs;
             // Shadow mode belongs to the limit rather than the hit, so it is part of the key.
-            const made = asked.map((one) => hit({ ...one, key: `${one.key}${one.shadow}` }));
-            const expected = model(algorithm, admitted, made, time.nowMs, countDenied);
+            const batch = generated.map((one) => hit({ ...one, key: `${one.key}${one.shadow}` }));
+            const expected = model(algorithm, admitted, batch, time.nowMs, countDenied);
             admitted = expected.admitted;
-            const results = counters.take(made, { countDenied });
+            const results = counters.take(batch, { countDenied });
             assert.deepEqual(
               results.map(({ over, remaining }) => ({ over, remaining })),
               expected.results,
@@ -182,9 +182,9 @@ function model(
     const fits = room(tried, hit);
     const over = Math.max(1, hit.hits) > fits;
     const spent = over && !hit.shadow && !countDenied ? 0 : Math.min(hit.hits, fits);
-    const made = Array.from({ length: spent }, () => ({ key: hit.key, atMs: nowMs }));
-    tried = [...tried, ...made];
-    if (hit.shadow) kept = [...kept, ...made];
+    const added = Array.from({ length: spent }, () => ({ key: hit.key, atMs: nowMs }));
+    tried = [...tried, ...added];
+    if (hit.shadow) kept = [...kept, ...added];
     return over;
   });
   const denied = !countDenied && hits.some((hit, index) => overs[index] && !hit.shadow);

@@ -31,11 +31,11 @@ describeWithRedis('decisions that share a script call', (redis) => {
     await assertEach(fc.nat(2_000_000), async (turns, kinds) => {
       nowMs = startMs;
       const memory = createMemoryCounters({ clock });
-      for (const { pauseMs, decisions: decided } of turns) {
+      for (const { pauseMs, decisions: decisionsOfTurn } of turns) {
         nowMs += pauseMs;
-        const asked = decided.map(callOf(kinds, 'windows'));
-        const expected = asked.map((call) => memory.take(...call));
-        assert.deepEqual(await Promise.all(asked.map((call) => redis.take(...call))), expected);
+        const calls = decisionsOfTurn.map(callOf(kinds, 'windows'));
+        const expected = calls.map((call) => memory.take(...call));
+        assert.deepEqual(await Promise.all(calls.map((call) => redis.take(...call))), expected);
       }
     });
   });
@@ -44,12 +44,12 @@ describeWithRedis('decisions that share a script call', (redis) => {
     const [together, alone] = [await open(0), await open(0)];
     await assertEach(fc.integer({ min: -1_000_000, max: 2_000_000 }), async (turns, kinds) => {
       nowMs = startMs;
-      for (const { pauseMs, decisions: decided } of turns) {
+      for (const { pauseMs, decisions: decisionsOfTurn } of turns) {
         nowMs += pauseMs;
-        const asked = decided.map(callOf(kinds, 'all'));
+        const calls = decisionsOfTurn.map(callOf(kinds, 'all'));
         const expected: (readonly HitResult[])[] = [];
-        for (const call of asked) expected.push(await alone.take(...call));
-        assert.deepEqual(await Promise.all(asked.map((call) => together.take(...call))), expected);
+        for (const call of calls) expected.push(await alone.take(...call));
+        assert.deepEqual(await Promise.all(calls.map((call) => together.take(...call))), expected);
       }
     });
   });
@@ -59,16 +59,16 @@ describeWithRedis('decisions that share a script call', (redis) => {
     let cached = 0;
     await assertEach(fc.constant(0), async (turns, kinds) => {
       const memory = createMemoryCounters({ clock });
-      for (const { decisions: decided } of turns) {
-        const asked = decided.map(callOf(kinds, 'windows'));
-        const expected = asked.map((call) => memory.take(...call));
-        const counted = await Promise.all(asked.map((call) => redis.take(...call)));
+      for (const { decisions: decisionsOfTurn } of turns) {
+        const calls = decisionsOfTurn.map(callOf(kinds, 'windows'));
+        const expected = calls.map((call) => memory.take(...call));
+        const counted = await Promise.all(calls.map((call) => redis.take(...call)));
         const isCached = counted.map((counts) => counts.some(({ fromCache }) => fromCache));
         cached += isCached.filter(Boolean).length;
         // The remainders of a cached denial may be older than decisions of the same turn.
         const comparable = (counts: readonly HitResult[], index: number) =>
-          isCached[index] && asked.length > 1
-            ? isDenied(asked[index]?.[0] ?? [], counts)
+          isCached[index] && calls.length > 1
+            ? isDenied(calls[index]?.[0] ?? [], counts)
             : counts.map(({ over, remaining, resetSeconds }) => ({ over, remaining, resetSeconds }));
         assert.deepEqual(counted.map(comparable), expected.map(comparable));
       }

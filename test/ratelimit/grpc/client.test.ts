@@ -257,15 +257,15 @@ describe('the rate-limit client', () => {
   });
 
   it('tries the next address when one is down or cannot count, with a separate back-off for each', async () => {
-    const [refusing, away, counting] = [
+    const [refusing, unavailable, counting] = [
       await servers.refusing(),
       await serve((stream) => refuse(stream, '14')),
       await serve((stream) => respond(stream)),
     ];
     const at = ({ port }: { port: number }) => ({ host: '127.0.0.1', port });
-    const client = connectTo(0, { target: () => [refusing, away, counting].map(at) });
+    const client = connectTo(0, { target: () => [refusing, unavailable, counting].map(at) });
     for (const _ of [1, 2]) assert.equal((await client.shouldRateLimit(request)).overallCode, 'OK');
-    const alone = connectTo(0, { target: () => [refusing, away].map(at) });
+    const alone = connectTo(0, { target: () => [refusing, unavailable].map(at) });
     await checkFailure(alone, /^it responded with gRPC status 14/);
   });
 
