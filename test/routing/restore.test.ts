@@ -26,7 +26,7 @@ function forAnyRewrite(check: (path: string, inner: string, restoration: PathRes
       const rule = { prefix, rewrite: to };
       const { matchedPrefix, replacement } = rewritePrefixes(rule);
       const path = joinPrefix(prefix, tail);
-      const inner = createRewrite(rule)(path) ?? assert.fail('the path is refused');
+      const inner = createRewrite(rule)(path) ?? assert.fail('the path is rejected');
       const publicPrefix = base + matchedPrefix;
       // A service may send the public path itself, so these two cannot be distinguished.
       fc.pre(publicPrefix === '' || !`${inner}/`.startsWith(`${publicPrefix}/`));

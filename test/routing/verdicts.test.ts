@@ -20,7 +20,7 @@ function verdictsOf(rules: readonly Rule[], request: Partial<RequestAttributes> 
 
 describe('explaining why a rule does not match', () => {
   function check(fields: Partial<Rule>, request: Partial<RequestAttributes>, by: string, reason: string) {
-    it(`gives the reason: ${reason}`, () => {
+    it(`reports: ${reason}`, () => {
       const [verdict] = tableOf([ruleOf(fields)]).explain(attributesOf(request));
       assert.deepEqual([verdict?.outcome, verdict?.by, verdict?.reason], ['lost', by, reason]);
     });
@@ -69,7 +69,7 @@ describe('explaining why a matching rule loses', () => {
     reason: string,
     request: Partial<RequestAttributes> = {},
   ) {
-    it(`gives the reason: ${reason}`, () =>
+    it(`reports: ${reason}`, () =>
       assert.deepEqual(verdictsOf([ruleOf({ ...loser, name: 'l' }), ruleOf({ ...winner, name: 'w' })], request), [
         'w matched: it is the first match',
         `l lost: ${reason}`,

@@ -152,7 +152,7 @@ function createAuthenticate(
     }
     if (decision.outcome === 'deny') {
       counts.denied += 1;
-      return refuse(ctx, decision);
+      return deny(ctx, decision);
     }
     counts.error += 1;
     onUnanswered();
@@ -194,7 +194,7 @@ function setIdentity(ctx: Context, identity: Identity, headers: Readonly<Record<
 }
 
 /** Sends a denial that has a body unchanged. A denial without a body becomes a Problem with its status. */
-function refuse(ctx: Context, decision: Extract<AuthDecision, { outcome: 'deny' }>): false {
+function deny(ctx: Context, decision: Extract<AuthDecision, { outcome: 'deny' }>): false {
   const { status, headers, body } = decision;
   const { slug = slugOfStatus[status] ?? 'access-denied' } = decision;
   if (body === undefined) throw problem(slug, { status, headers });

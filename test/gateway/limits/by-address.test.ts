@@ -100,8 +100,8 @@ describe('a limit by address', () => {
     assert.equal(headers.get('ratelimit-policy'), '"from";q=3;w=60, "user";q=2;w=60');
     assert.match(headers.get('ratelimit') ?? '', /^"from";r=1;t=\d+, "user";r=1;t=\d+$/);
     await get('ann');
-    const refused = await get('ann');
-    assert.deepEqual([refused.status, policyOf(refused)], [429, '"from";q=3;w=60']);
+    const rejected = await get('ann');
+    assert.deepEqual([rejected.status, policyOf(rejected)], [429, '"from";q=3;w=60']);
   });
 
   for (const [what, answers, expected] of [
