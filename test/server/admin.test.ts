@@ -1,4 +1,4 @@
-/** The admin port: what it shows without credentials, and what it does not. */
+/** The admin port, which serves metrics and probes without credentials, and nothing else. */
 import assert from 'node:assert/strict';
 import type { Context } from 'koa';
 import request from 'supertest';
@@ -31,7 +31,7 @@ describe('the admin port', () => {
     await ask.get('/livez').expect(200, { status: 'alive' });
     await ask.get('/readyz').expect(200, { status: 'ready' });
     await ask.post('/metrics').expect(405).expect('Allow', 'GET, HEAD, OPTIONS');
-    // Nothing else: neither services nor pages that show more.
+    // Neither services nor pages that reveal more.
     for (const path of ['/', '/gateway/v0/diag/', '/gateway/v0/explain', '/v1/messages/1', '/v1/hotels', '/metrics/']) {
       const { body } = await ask.get(path).auth('demo', 'demo').expect(404);
       assert.deepEqual(body, { code: 404, message: '404: Not Found' }, path);
@@ -39,7 +39,7 @@ describe('the admin port', () => {
     await ask.get('/gateway/v0/metrics/../diag/').expect(400);
   });
 
-  it('is there where no gateway is, and shows the counts of the limits', async () => {
+  it('also works without a gateway, and shows the counts of the limits', async () => {
     const limits = [{ domain: 'd', descriptors: [{ key: 'k', rate_limit: { unit: 'year', requests_per_unit: 1 } }] }];
     const { desk, ask } = await adminOf({ only: ['ratelimit'], config: { records: [], limits }, ratelimitHttpPort: 0 });
     const { ratelimitHttp, gateway } = await desk.listen();
@@ -53,14 +53,14 @@ describe('the admin port', () => {
     const series = await scrape(desk);
     assert.equal(series['frontdesk_ratelimit_hits_total d k 1/31536000s'], 2);
     assert.equal(series['frontdesk_ratelimit_over_limit_total d k 1/31536000s'], 1);
-    // What the service's own port shows of limits is the same.
+    // The HTTP port of the rate-limit service shows the same counts.
     const { text } = await request(ratelimitHttp?.url ?? '').get('/metrics');
     const ofLimits = (all: object) => Object.entries(all).filter(([key]) => / d k /.test(key));
     assert.deepEqual(ofLimits(series), ofLimits(seriesOf(text)));
     await ask.get('/gateway/v0/check_ready').expect(200);
   });
 
-  it('writes no access log, and counts no request', async () => {
+  it('does not log or count its requests', async () => {
     const lines: string[] = [];
     const line = (_fields: object, message = '') => void lines.push(message);
     const { desk, ask } = await adminOf({ logger: { info: line, warn: line, error: line } });
@@ -71,13 +71,13 @@ describe('the admin port', () => {
     for (const mapping of ['metrics', '']) assert.equal(series[`frontdesk_requests_total ${mapping} 2xx`], 0);
   });
 
-  it('is no service that a record could mean', async () => {
+  it('cannot be used as a service by a record', async () => {
     const { desk } = await adminOf({ config: { records: [mappingRecord('a', '/a', 'http://admin')] } });
     await desk.listen();
     await call(desk, '/a/metrics').expect(503);
   });
 
-  it('stays to the end of a stop, and says meanwhile that the process is not ready', async () => {
+  it('is served until the end of a stop, and reports that the process is not ready', async () => {
     const arrived = createSignal();
     const held = createSignal();
     const slow = async (ctx: Context) => {

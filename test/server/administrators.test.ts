@@ -1,4 +1,4 @@
-/** Who may see the state of the gateway: administrators alone, by a role or by a setting. */
+/** Access to the state of the gateway: only for administrators, who have a role or are named by a setting. */
 import assert from 'node:assert/strict';
 import { createFrontdesk, type FrontdeskOptions } from '../../src/index.ts';
 import { annRecord, authRecord, call, demoRecord, desksOf } from '../support/desks.ts';
@@ -13,7 +13,7 @@ describe('diagnostics, explanations and metrics', () => {
   const servers = testServers();
   const open = desksOf(servers);
 
-  it('are for administrators alone: 401 without credentials, 403 for other users, with the reason', async () => {
+  it('are only for administrators: 401 without credentials, 403 with the reason for other users', async () => {
     const desk = await open({ config: { records: [authRecord], users: [annRecord, demoRecord] } });
     for (const path of pages) {
       await call(desk, path).expect(401);
@@ -23,7 +23,7 @@ describe('diagnostics, explanations and metrics', () => {
     }
   });
 
-  it('are for users that ADMIN_USERS names, too', async () => {
+  it('are also for users in ADMIN_USERS', async () => {
     const config = { records: [authRecord], users: [annRecord] };
     const desk = await open({ config, adminUsers: ['ann'] });
     await call(desk, '/gateway/v0/diag/').auth('ann', 'secret').expect(200);
@@ -37,7 +37,7 @@ describe('diagnostics, explanations and metrics', () => {
     return open({ config: { records: [record], users: [demoRecord] }, ...options });
   };
 
-  it('know no role where another auth service names the user, only ADMIN_USERS', async () => {
+  it('ignore roles when another auth service identifies the user, and only use ADMIN_USERS', async () => {
     const statusOf = async (name: string, options?: FrontdeskOptions) =>
       (await call(await elsewhere(options), '/gateway/v0/diag/').set('X-Name', name)).status;
     assert.equal(await statusOf('demo'), 403);
@@ -45,12 +45,12 @@ describe('diagnostics, explanations and metrics', () => {
     assert.equal(await statusOf('demo', { adminUsers: ['demo'] }), 200);
   });
 
-  it('are not served where no AuthService is the default, though there is but one', async () => {
+  it('are not served without a default AuthService, even if there is only one', async () => {
     const desk = await open({ config: { records: [{ ...authRecord, default: false }], users: [demoRecord] } });
     for (const path of pages) await call(desk, path).auth('demo', 'demo').expect(404);
   });
 
-  it('refuse a name that no user can have', async () => {
+  it('reject a name in ADMIN_USERS that no user can have', async () => {
     await assert.rejects(createFrontdesk({ adminUsers: ['jürgen'] }), /adminUsers=.*expected a list of names of users/);
   });
 });

@@ -1,4 +1,4 @@
-/** What clients of a hotel service know: what they ordered under which key, and what they were answered. */
+/** Records what clients of a hotel service know: the keys and orders that they sent, and the responses. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,11 +14,11 @@ import {
 } from './hotel-client.ts';
 
 export interface BookingStore {
-  /** One order of something under a new key, and at times its cancellation. False: the connection broke before an answer. */
+  /** Sends a random order with a new key, sometimes followed by a cancellation. False when the connection breaks. */
   readonly order: (server: Server, user: string) => Promise<boolean>;
-  /** Sends the orders since the last time again, with the same keys, answered or not; then the cancellations. */
+  /** Sends all orders since the last retry again, with the same keys, and then the cancellations. */
   readonly retry: (server: Server) => Promise<void>;
-  /** Acknowledged bookings by user, as they are by now. */
+  /** Returns the current state of acknowledged bookings, by user. */
   readonly bookings: () => ReadonlyMap<string, readonly HotelBooking[]>;
   readonly nights: () => readonly Night[];
 }
@@ -26,7 +26,7 @@ export interface BookingStore {
 export interface Night {
   readonly checkIn: string;
   readonly checkOut: string;
-  /** By `<hotel id> <room type>`; what is sold out is not in it. */
+  /** The number of rooms left, by `<hotel id> <room type>`. Sold-out types are omitted. */
   readonly left: ReadonlyMap<string, number>;
 }
 
@@ -34,16 +34,16 @@ interface Entry {
   readonly user: string;
   readonly key: string;
   readonly order: Order;
-  /** As it was made, which is what a retry must be answered. */
-  made?: HotelBooking;
-  /** As it is by now. */
+  /** The booking in the first response, which a retry must return again. */
+  original?: HotelBooking;
+  /** The current state of the booking. */
   booking?: HotelBooking;
   isRefused?: boolean;
-  /** Whether the client wants to have it. */
+  /** False if the client cancels the booking. */
   readonly isKept: boolean;
 }
 
-/** Few enough that some of them are sold out. */
+/** Few enough that some nights are sold out. */
 const nightCount = 30;
 
 export function createBookingStore(roomTypes: readonly RoomType[]): BookingStore {
@@ -62,7 +62,7 @@ export function createBookingStore(roomTypes: readonly RoomType[]): BookingStore
       return (await cancelUnkept(server, entry).catch(broken)) !== undefined;
     },
     async retry(server) {
-      // A refusal is not kept: sent again, it would be an order like any other.
+      // Refusals are not stored under their key, so sending one again would be a new order.
       const open = unsettled.splice(0).filter(({ isRefused }) => isRefused !== true);
       await Promise.all(open.map((entry) => settle(server, entry)));
     },
@@ -80,7 +80,7 @@ function broken(): undefined {
   return undefined;
 }
 
-/** As often as it is asked, since the first one may not have arrived. */
+/** Can be repeated, because the first cancellation may not have arrived. */
 async function cancelUnkept(server: Server, entry: Entry): Promise<boolean> {
   const { booking, user, isKept } = entry;
   if (booking === undefined || isKept) return false;
@@ -91,7 +91,7 @@ async function cancelUnkept(server: Server, entry: Entry): Promise<boolean> {
   return true;
 }
 
-/** A key whose first request is still being given up by the database gets the advice to come back. */
+/** Retries as long as the server asks for it, because the first request with the key may still be in progress. */
 async function answerOf(server: Server, { order, user, key }: Entry): Promise<Answer> {
   for (;;) {
     const answer = await postOrder(server, order, user, key);
@@ -101,15 +101,15 @@ async function answerOf(server: Server, { order, user, key }: Entry): Promise<An
   }
 }
 
-/** A replay must be what was answered before. */
+/** Checks that the response to a replay is the same as before. */
 function record(entry: Entry, { status, body, headers }: Answer): void {
   assert.ok(status === 201 || status === 409, `${status}: ${JSON.stringify(body)}`);
-  if (entry.made !== undefined) {
+  if (entry.original !== undefined) {
     assert.equal(headers.get('idempotent-replayed'), 'true');
-    assert.deepEqual(body, entry.made);
+    assert.deepEqual(body, entry.original);
   } else if (status === 201) {
-    entry.made = body as HotelBooking;
-    entry.booking = entry.made;
+    entry.original = body as HotelBooking;
+    entry.booking = entry.original;
   } else {
     entry.isRefused = true;
   }

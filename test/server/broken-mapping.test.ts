@@ -1,4 +1,4 @@
-/** A broken Mapping at the start: its requests are blocked or nothing starts, so that none of them passes unchecked. */
+/** A Mapping that is broken at the start: its requests are blocked or nothing starts, so that none passes unchecked. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Context } from 'koa';
@@ -18,7 +18,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const open = mappingRecord('all', '/', 'own', { bypass_auth: true });
 const guarded = (name: string, prefix: string, more: Fields) => mappingRecord(name, prefix, 'own', more);
 
-/** JSON is YAML, and each document one line. */
+/** JSON is YAML, and keeps each document on one line. */
 const yaml = (records: readonly object[]) => records.map((record) => JSON.stringify(record)).join('\n---\n');
 
 const echo = (ctx: Context) => {
@@ -42,7 +42,7 @@ describe('a Mapping that is broken at the start', () => {
     ['a regex with another field broken', [guarded('a', '/a(/.*)?', { prefix_regex: true, ...soon })]],
     ['a regex whose AuthService is missing', [guarded('a', '/a(/.*)?', { prefix_regex: true, auth_service: 'no' })]],
     [
-      'a method with a precedence, beside an open mapping of a lower one',
+      'a method and a precedence above that of an open mapping',
       [guarded('a', '/a', { method: 'GET', precedence: 10, ...soon }), mappingRecord('b', '/', 'own', first)],
     ],
     ['a host', [guarded('a', '/a', { host: '127.0.0.1', ...soon }), mappingRecord('b', '/a', 'own', first)]],
@@ -52,7 +52,7 @@ describe('a Mapping that is broken at the start', () => {
     ],
   ];
   for (const [what, records] of blocking)
-    it(`answers 503 to all its requests: ${what}`, async () => {
+    it(`gets 503 for all its requests: ${what}`, async () => {
       const desk = await start(open, ...records);
       await call(desk, '/a').expect(503);
       await call(desk, '/open').expect(200);
@@ -61,19 +61,19 @@ describe('a Mapping that is broken at the start', () => {
       assert.deepEqual([outcome.status, outcome.problem, target], [503, 'misconfigured', undefined]);
     });
 
-  it('prevents the start where a file that may hold it cannot be read', async () => {
+  it('prevents the start if a file that may contain it cannot be parsed', async () => {
     for (const bomb of ['['.repeat(1000), '? '.repeat(400), 'a: [']) {
       const config = await writeFiles({ 'services/a.yaml': yaml([open]), 'services/x.yaml': `a: 1\n---\n${bomb}` });
       await assert.rejects(openDesk({ config, services, only: ['gateway'] }), /services\/x\.yaml:3 {2}this is /);
     }
   });
 
-  it('leaves requests alone that do not match it', async () => {
+  it('does not affect requests that do not match it', async () => {
     const desk = await start(open, guarded('a', '/a', { method: 'POST', headers: { 'X-Plan': 'gold' }, ...soon }));
     await call(desk, '/a').expect(200);
   });
 
-  it('leaves the requests of a canary to the good mapping of the same match', async () => {
+  it('is left out if it is a canary, and the good mapping with the same match gets all requests', async () => {
     const desk = await start(open, guarded('a', '/a', {}), guarded('b', '/a', { weight: 'ten' }));
     await call(desk, '/a').expect(401);
   });
@@ -84,16 +84,16 @@ describe('a Mapping that is broken at the start', () => {
     ['a regex that matches no path', 'admin/.*', { prefix_regex: true }],
     ['the precedence', '/a', { precedence: 'high' }],
     ['a mistyped condition', '/a', { mehtod: 'GET' }],
-    ['a key that is near to none', '/a', { zone: 'x' }],
-    ['a header that no request keeps', '/a', { headers: { 'X-Travel-User': 'ann' } }],
+    ['a key that resembles no known key', '/a', { zone: 'x' }],
+    ['a header that is stripped from requests', '/a', { headers: { 'X-Travel-User': 'ann' } }],
   ];
   for (const [what, prefix, more] of refusing)
-    it(`prevents the start where its requests cannot be told from others: ${what}`, async () => {
+    it(`prevents the start if its match is broken, unless it bypasses auth: ${what}`, async () => {
       await assert.rejects(start(open, guarded('a', prefix, more)), /services\/x\.yaml:\d+ {2}Mapping a: /);
       await start(open, guarded('a', prefix, { ...more, bypass_auth: true }));
     });
 
-  /** How a request fares on each route: undefined where the configuration does not start. */
+  /** Returns a function that says how a request is handled, or undefined if the configuration does not start. */
   async function gatewayOf(records: readonly object[]) {
     const config = await writeFiles({ 'services/x.yaml': yaml([authRecord, ...records]) });
     const setup = await resolveOptions({ config, services, only: ['gateway', 'auth'] }).catch(() => undefined);
@@ -120,7 +120,7 @@ describe('a Mapping that is broken at the start', () => {
     };
   }
 
-  it('opens no request that the whole set would have authenticated', async () => {
+  it('never opens requests that would be authenticated if it were not broken', async () => {
     let compared = 0;
     await fc.assert(
       fc.asyncProperty(recordSet, fc.nat(), breakage, async (records, position, broken) => {

@@ -1,15 +1,15 @@
-/** kill -9 in the middle of a stream of bookings: what was acknowledged is there, nothing is there twice, nothing is half. */
+/** kill -9 during a stream of bookings: acknowledged bookings are there, and no booking is duplicated or incomplete. */
 import assert from 'node:assert/strict';
 import { describeOnDatabases, type ScratchDatabase } from '../support/databases.ts';
 import type { Server } from '../support/programs/frontdesk-process.ts';
 import { type BookingStore, createBookingStore } from './booking-store.ts';
 import { leftInNight, listBookings, listRoomTypes, startHotels } from './hotel-client.ts';
 
-/** A server is killed so many times; TEST_CRASH_ROUNDS asks for more. */
+/** How often a server is killed. TEST_CRASH_ROUNDS sets a larger number. */
 const rounds = Number(process.env['TEST_CRASH_ROUNDS'] ?? 1);
 const clients = 8;
 
-describeOnDatabases('kill -9 in the middle of a stream of bookings', (create) => {
+describeOnDatabases('kill -9 during a stream of bookings', (create) => {
   let database: ScratchDatabase;
   let server: Server;
   let store: BookingStore;
@@ -25,10 +25,10 @@ describeOnDatabases('kill -9 in the middle of a stream of bookings', (create) =>
     await database.remove();
   });
 
-  it(`loses, doubles and halves nothing, ${rounds} times`, async function () {
+  it(`does not lose, duplicate or corrupt bookings, ${rounds} times`, async function () {
     this.timeout(rounds * 20_000);
     for (let round = 0; round < rounds; round += 1) {
-      await killInTheMiddle(server, store, 20 + Math.floor(Math.random() * 150));
+      await killWhileBooking(server, store, 20 + Math.floor(Math.random() * 150));
       server = await startHotels(database.url);
       await store.retry(server);
       await checkBookings(server, store);
@@ -37,8 +37,8 @@ describeOnDatabases('kill -9 in the middle of a stream of bookings', (create) =>
   });
 });
 
-/** Several clients order without a pause; after so many answers the server is killed in the middle of its work. */
-async function killInTheMiddle(server: Server, store: BookingStore, answersMax: number): Promise<void> {
+/** Several clients order without a pause. After `answersMax` responses the server is killed while it is working. */
+async function killWhileBooking(server: Server, store: BookingStore, answersMax: number): Promise<void> {
   let answers = 0;
   async function orderUntilItBreaks(user: string): Promise<void> {
     while (await store.order(server, user)) {
@@ -50,7 +50,7 @@ async function killInTheMiddle(server: Server, store: BookingStore, answersMax: 
   assert.equal((await server.ended).code, null);
 }
 
-/** Each user's list holds what was acknowledged, as it was, and nothing else. */
+/** Each user's list contains exactly the acknowledged bookings, unchanged. */
 async function checkBookings(server: Server, store: BookingStore): Promise<void> {
   const references = new Set<string>();
   for (const [user, acknowledged] of store.bookings()) {
@@ -63,7 +63,7 @@ async function checkBookings(server: Server, store: BookingStore): Promise<void>
   assert.equal(references.size, all.length);
 }
 
-/** What is left in each night is what there is, less what is booked: no night without a booking and no booking without. */
+/** In each night, the rooms left are all rooms minus the booked ones, so nights and bookings are consistent. */
 async function checkNights(server: Server, store: BookingStore): Promise<void> {
   for (const { checkIn, checkOut, left } of store.nights()) {
     assert.deepEqual(await leftInNight(server, checkIn, checkOut), left, checkIn);

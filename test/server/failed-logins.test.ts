@@ -1,4 +1,4 @@
-/** A flood of guessed passwords: what the guesser gets, and what everybody else gets meanwhile. */
+/** A flood of guessed passwords: how it is throttled, and how other users are unaffected. */
 import assert from 'node:assert/strict';
 import request from 'supertest';
 import type { Frontdesk } from '../../src/index.ts';
@@ -8,7 +8,7 @@ import { testServers } from '../support/serve.ts';
 describe('a flood of guessed passwords', () => {
   const open = desksOf(testServers());
 
-  /** Behind loopback as a proxy that is trusted, so that a test may send from any address. */
+  /** Trusts loopback as a proxy, so that a test can send requests from any address. */
   const openDesk = (trustedProxies: readonly string[] = ['127.0.0.1', '::ffff:127.0.0.1']) =>
     open({
       config: { records: [mappingRecord('app', '/', 'app'), authRecord], users: [annRecord, demoRecord] },
@@ -32,7 +32,7 @@ describe('a flood of guessed passwords', () => {
     return statuses;
   }
 
-  it('gets 429 and how long to wait after a few guesses; others sign in, and who is remembered passes', async () => {
+  it('gets 429 with Retry-After after a few guesses, while other and remembered logins succeed', async () => {
     const desk = await openDesk();
     const [guesser, other] = [from(desk, '203.0.113.7'), from(desk, '198.51.100.9')];
     await guesser('ann', 'secret').expect(200);
@@ -45,7 +45,7 @@ describe('a flood of guessed passwords', () => {
     await guesser('ann', 'secret').expect(200);
   });
 
-  it('of many names is stopped at its address, which in IPv6 is a /64', async () => {
+  it('with many names is throttled by address, or by /64 in IPv6', async () => {
     const desk = await openDesk();
     const address = (host: number) => from(desk, `2001:db8:0:1::${host.toString(16)}`);
     const statuses = await Promise.all(
@@ -60,7 +60,7 @@ describe('a flood of guessed passwords', () => {
     ['loopback', []],
     ['loopback, with other proxies trusted', ['10.0.0.0/8']],
   ] as const)
-    it(`from ${what} is stopped for the name that it guesses for, not for others`, async () => {
+    it(`from ${what} is throttled only for the guessed name`, async () => {
       const desk = await openDesk(trustedProxies);
       const login = from(desk, '203.0.113.7');
       assert.ok(!(await flood(login, (guess) => `user-${guess}`, 40)).includes(429));
@@ -68,7 +68,7 @@ describe('a flood of guessed passwords', () => {
       await login('ann', 'secret').expect(200);
     });
 
-  it('gets 401 and Retry-After from the listener of the auth service, for proxies that know no other refusal', async () => {
+  it('gets 401 with Retry-After from the auth listener, because some proxies expect 401 for a refusal', async () => {
     const desk = await openDesk();
     const { auth } = await desk.listen();
     const login = (password: string) =>

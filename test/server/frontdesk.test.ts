@@ -1,4 +1,4 @@
-/** A desk made of options, as a program makes it that embeds or runs one. */
+/** Creating a server from options, as an embedding program does. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
@@ -21,12 +21,12 @@ describe('createFrontdesk', () => {
   const open = desksOf(servers);
   const writeFiles = temporaryFiles();
 
-  it('loads demo data only when it is asked to', async () => {
+  it('loads demo data only if told to', async () => {
     const { body } = await call(await open({ demo: false, only: ['api'] }), '/v1/messages/').expect(200);
     assert.equal(body.total, 0);
   });
 
-  it('serves without the demo what the records name, and logs what is odd about them', async () => {
+  it('serves what the records name without the demo, and logs notices about them', async () => {
     const lines: LogLine[] = [];
     const logger = recordingLogger(lines);
     const config = { records: [mappingRecord('rooms', '/rooms', 'hotel'), authRecord] };
@@ -40,7 +40,7 @@ describe('createFrontdesk', () => {
     assert.match(warning?.message ?? '', /has no users.*"hotel" is a service of the demo/s);
   });
 
-  it('asks for a password in the realm of the record, else of the demo, else of an API', async () => {
+  it('uses the realm of the record, or else that of the demo or of an API', async () => {
     const config = (realm?: string) => ({ records: [mappingRecord('rooms', '/', 'hotel'), { ...authRecord, realm }] });
     for (const [demo, named, realm] of [
       [false, undefined, 'api'],
@@ -55,7 +55,7 @@ describe('createFrontdesk', () => {
     }
   });
 
-  it('takes records, limits, users and demo rows as objects', async () => {
+  it('accepts records, limits, users and demo data as objects', async () => {
     const byUser = { user: [{ user: { header: 'X-Travel-User', omit_if_not_present: true } }] };
     const desk = await open({
       clock: () => 0,
@@ -80,17 +80,17 @@ describe('createFrontdesk', () => {
     await call(desk, '/rooms').auth('ann', 'secret').expect(429);
   });
 
-  it('closes what is open when a later part cannot be made', async () => {
+  it('closes everything that is open when a later part fails', async () => {
     const directory = await writeFiles();
     const services = { unusable: { middleware: ['no function'] } as unknown as Koa };
     const databaseUrl = `sqlite:${directory}/data.db`;
     await assert.rejects(open({ databaseUrl, services, config: { records: [] } }), /composed of functions/);
-    // SQLite removes data.db-wal with its last connection.
+    // SQLite removes data.db-wal when the last connection is closed.
     assert.deepEqual(await readdir(directory), ['data.db']);
   });
 
   for (const within of [undefined, Number.POSITIVE_INFINITY])
-    it(`waits for a booking in the server of a host when it closes within ${within}, and closes its database afterwards`, async () => {
+    it(`waits for a booking in another app when closing within ${within}, then closes the database`, async () => {
       const desk = await open();
       const begun = createSignal();
       const host = new Koa().use((_ctx, next) => {
@@ -121,7 +121,7 @@ describe('createFrontdesk', () => {
       await closed;
     });
 
-  it('waits no longer than shutdownTimeoutMs for a service of the host when it closes', async () => {
+  it("waits at most shutdownTimeoutMs for a program's own service when closing", async () => {
     const { hang, reached } = createHangingHandler();
     const config = { records: [mappingRecord('hang', '/', 'hang')] };
     const desk = await open({ config, services: { hang }, demo: false, shutdownTimeoutMs: 50 });
@@ -134,7 +134,7 @@ describe('createFrontdesk', () => {
     asking.destroy();
   });
 
-  it('answers 503 in the app of a host when it is closed, and the app and other desks go on', async () => {
+  it('responds with 503 in another app when closed, without affecting the app or other servers', async () => {
     const config = { records: [mappingRecord('tickets', '/tickets', 'tickets')] };
     const tickets: Middleware = (ctx) => {
       ctx.body = 'sold';
@@ -152,14 +152,14 @@ describe('createFrontdesk', () => {
     await request(origin).get('/').expect(200, 'sold');
   });
 
-  it('writes no line a request when the level of the logger is off', async () => {
+  it('does not log requests when the level info is off', async () => {
     const log: LogLine[] = [];
     const desk = await open({ logger: { ...recordingLogger(log), isLevelEnabled: () => false } });
     await call(desk, '/v1/messages/1').expect(200);
     assert.deepEqual(log, []);
   });
 
-  it('takes the time of limits and demo data from its clock', async () => {
+  it('uses the clock option for limits and demo data', async () => {
     let now = Date.UTC(2030, 0, 1);
     const desk = await open({ clock: () => now });
     const ask = () => callAsDemo(desk, '/v1/hotels').set('x-gateway-test-allow', 'me');
@@ -173,7 +173,7 @@ describe('createFrontdesk', () => {
     assert.equal(body.created_at, '2030-01-01T00:00:00.000Z');
   });
 
-  it('writes its public URL into every answer, and its path into links and redirects', async () => {
+  it('uses its public URL in every response, and its path in links and redirects', async () => {
     const desk = await open({ publicUrl: 'https://travel.example/api' });
     const { body } = await call(desk, '/v1/messages/1');
     assert.equal(body.url, 'https://travel.example/api/v1/messages/1');
@@ -219,7 +219,7 @@ describe('services of an embedding program', () => {
     });
   });
 
-  it('get requests behind auth, with the path as the mapping rewrites it', async () => {
+  it('receive requests behind auth, with the path as the mapping rewrites it', async () => {
     await call(desk, '/v1/echo/x').expect(401);
     const seen = (path: string, query: string) => ({ path, query, user: 'ann', state: {} });
     await call(desk, '/v1/echo/x/y?a=1').auth('ann', 'secret').expect(200, seen('/x/y', '?a=1'));
@@ -227,7 +227,7 @@ describe('services of an embedding program', () => {
     await call(desk, '/v1/whole/x').auth('ann', 'secret').expect(200, seen('/v1/whole/x', ''));
   });
 
-  it('are reached on the paths where a host mounts the desk, except on ambiguous ones', async () => {
+  it('can be reached below the path where an app mounts the server, except on ambiguous paths', async () => {
     const host = new Koa().use(mount('/travel', desk.middleware)).callback();
     await request(host).get('/travel/v1/open/x/').expect(200);
     const paths = [
@@ -239,7 +239,7 @@ describe('services of an embedding program', () => {
     for (const path of paths) await request(host).get(path).expect(400);
   });
 
-  it('run their middleware on the context of the host app, whose keys and additions count', async () => {
+  it('run their middleware on the context of the outer app, with its keys and extensions', async () => {
     const service = new Koa({ keys: ['of the service'] }).use((ctx) => {
       ctx.cookies.set('a', 'b', { signed: true });
       ctx.body = ctx['shared'];
@@ -253,7 +253,7 @@ describe('services of an embedding program', () => {
     assert.match(String(answer.headers['set-cookie']), /a\.sig=/);
   });
 
-  it('see neither a user that the client names nor the state of the host', async () => {
+  it('do not see a user name from the client or the state of the outer app', async () => {
     const host = new Koa().use((ctx, next) => {
       ctx.state['secret'] = 'of the host';
       return next();
@@ -265,13 +265,13 @@ describe('services of an embedding program', () => {
     assert.doesNotMatch(body.raw, /travel|ann/i);
   });
 
-  it('that throw are answered with 500 without the cause, which the log has', async () => {
+  it('lead to a 500 if they throw, with the cause only in the log', async () => {
     await call(desk, '/v1/broken').auth('ann', 'secret').expect(bareProblem('internal'));
     const [failure] = log.filter(({ level }) => level === 'error');
     assert.match(String(failure?.fields['err']), /the secret inside/);
   });
 
-  it('that do not answer are answered with 404 beside any mounted app', async () => {
+  it('lead to a 404 if they do not respond', async () => {
     await call(desk, '/v1/silent').auth('ann', 'secret').expect(bareProblem('not-found'));
     const host = new Koa().use(desk.middleware).use((ctx) => {
       ctx.body = 'the host';

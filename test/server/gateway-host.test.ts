@@ -1,4 +1,4 @@
-/** One gateway after another in one process. */
+/** Replacing the gateway of a running process. */
 import assert from 'node:assert/strict';
 import type { Context } from 'koa';
 import { createGatewayHost, type OpenGateway } from '../../src/server/gateway-host.ts';
@@ -6,7 +6,7 @@ import { createSignal } from '../support/waiting.ts';
 
 const ctx = {} as Context;
 
-/** A host with a gateway named first, and gateways that write down what happens to them. */
+/** Creates a host with a gateway named `first`. The gateways record what happens to them. */
 function setUp() {
   const events: string[] = [];
   const go = createSignal();
@@ -25,7 +25,7 @@ function setUp() {
 }
 
 describe('createGatewayHost', () => {
-  it('closes a gateway that is replaced when its last request has ended, and gives new requests to the next', async () => {
+  it('sends new requests to the next gateway, and closes the previous one after its last request', async () => {
     const { host, events, go, replace } = setUp();
     const requests = [host.middleware(ctx), host.middleware(ctx)];
     replace('second');
@@ -37,13 +37,13 @@ describe('createGatewayHost', () => {
     assert.deepEqual(events.slice(3).sort(), ['first ends', 'first ends', 'first is closed', 'second ends']);
   });
 
-  it('closes one without requests at once', () => {
+  it('immediately closes a replaced gateway without requests', () => {
     const { events, replace } = setUp();
     replace('second');
     assert.deepEqual(events, ['first is closed']);
   });
 
-  it('closes all of them once, when the requests that had begun have ended', async () => {
+  it('closes all gateways once, when their requests have finished', async () => {
     const { host, events, go, replace } = setUp();
     const requests = [host.middleware(ctx)];
     replace('second');
@@ -55,7 +55,7 @@ describe('createGatewayHost', () => {
     assert.deepEqual(events.slice(2).sort(), ended);
   });
 
-  it('closes it at the deadline, although requests end afterwards', async () => {
+  it('closes the gateway at the deadline, even if requests finish later', async () => {
     const { host, events, go } = setUp();
     const request = host.middleware(ctx);
     await host.close(1);
@@ -64,7 +64,7 @@ describe('createGatewayHost', () => {
     assert.deepEqual(events, ['first begins', 'first is closed', 'first ends']);
   });
 
-  it('answers 503 to requests that begin while it closes, and afterwards', async () => {
+  it('rejects requests with 503 while it closes, and afterwards', async () => {
     const { host, events, go } = setUp();
     const request = host.middleware(ctx);
     const closed = host.close(60_000);
@@ -76,7 +76,7 @@ describe('createGatewayHost', () => {
     assert.deepEqual(events, ['first begins', 'first ends', 'first is closed']);
   });
 
-  it('says so where there is no gateway yet', async () => {
+  it('throws when there is no gateway yet', async () => {
     await assert.rejects(createGatewayHost().middleware(ctx), /no gateway is open yet/);
   });
 });

@@ -1,4 +1,4 @@
-/** A client of `frontdesk serve --only hotel`, which believes the header that says who is calling. */
+/** A client of `frontdesk serve --only hotel`, which trusts the header that names the user. */
 import assert from 'node:assert/strict';
 import { type Server, startServer } from '../support/programs/frontdesk-process.ts';
 
@@ -33,7 +33,7 @@ interface HotelItem {
   readonly availability?: readonly { readonly room_type: string; readonly rooms_left: number }[];
 }
 
-/** Only the hotel service, with the demo data, quiet; a booking's URL stays what it was when the next one runs. Few users book all. */
+/** Starts only the hotel service, with the demo data, a stable public URL, little logging and high limits for users. */
 export function startHotels(databaseUrl: string): Promise<Server> {
   const env = {
     DATABASE_URL: databaseUrl,
@@ -44,12 +44,12 @@ export function startHotels(databaseUrl: string): Promise<Server> {
   return startServer(['--only', 'hotel'], { env });
 }
 
-/** An ISO date, so many days from today in UTC. */
+/** The ISO date that many days from today in UTC. */
 export function dateIn(days: number): string {
   return new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
 }
 
-/** Rejects when the connection breaks before the whole answer is there. */
+/** Rejects when the connection breaks before the response is complete. */
 export async function postOrder(server: Server, order: Order, user: string, key?: string): Promise<Answer> {
   const headers = {
     'content-type': 'application/json',
@@ -60,7 +60,7 @@ export async function postOrder(server: Server, order: Order, user: string, key?
   return answerOf(await fetch(url, { method: 'POST', headers, body: JSON.stringify(order) }));
 }
 
-/** Whatever the booking is by now. */
+/** Cancels the booking in any version. */
 export async function cancelBooking(server: Server, { id }: HotelBooking, user: string): Promise<Answer> {
   const headers = { 'content-type': 'application/json', 'x-travel-user': user, 'if-match': '*' };
   const url = `${server.gatewayUrl}/bookings/${id}`;
@@ -78,7 +78,7 @@ export async function listRoomTypes(server: Server): Promise<readonly RoomType[]
   );
 }
 
-/** What is left in one night, by `<hotel id> <room type>`; what is not there is sold out. */
+/** Returns the number of rooms left, by `<hotel id> <room type>`. Sold-out types are omitted. */
 export async function leftInNight(server: Server, checkIn: string, checkOut: string): Promise<Map<string, number>> {
   const path = `/?limit=100&check_in=${checkIn}&check_out=${checkOut}`;
   const items = await listAll<HotelItem>(server, path, 'anyone');
@@ -92,7 +92,7 @@ export function listBookings(server: Server, user: string): Promise<readonly Hot
   return listAll<HotelBooking>(server, '/bookings/?limit=100', user);
 }
 
-/** Every page of a list. */
+/** Reads all pages of a list. */
 async function listAll<Item>(server: Server, path: string, user: string): Promise<readonly Item[]> {
   const items: Item[] = [];
   for (let next: string | undefined = path; next !== undefined; ) {

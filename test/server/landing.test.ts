@@ -1,4 +1,4 @@
-/** The page at `/`: for browsers alone, where no mapping takes it, and with the routes that the caller may see. */
+/** The page at `/`: shown only to browsers and if no mapping matches, with the routes that the user may see. */
 import assert from 'node:assert/strict';
 import request from 'supertest';
 import { authRecord, desksOf, mappingRecord } from '../support/desks.ts';
@@ -18,7 +18,7 @@ describe('the page at /', () => {
   const pathsOf = (text: string) =>
     Array.from(text.matchAll(/<th scope="row">.*?<code>(.*?)<\/code>/g), ([, path]) => path);
 
-  it('lists only open routes to a caller without credentials, and offers to sign in', async () => {
+  it('lists only open routes without credentials, and offers to sign in', async () => {
     const { text } = await get().expect(200, /<h1>API gateway<\/h1>/);
     assert.deepEqual(pathsOf(text), ['/v1', '/v2']);
     assert.ok(!text.includes('/v1/hotels'));
@@ -26,7 +26,7 @@ describe('the page at /', () => {
       assert.ok(text.includes(`href="${link}"`), link);
   });
 
-  it('lists those behind the auth service to its users, and refuses others', async () => {
+  it('also lists routes behind the auth service to signed-in users, and rejects wrong credentials', async () => {
     const { text, headers } = await get().auth('demo', 'demo').expect(200);
     assert.deepEqual(pathsOf(text).toSorted(), ['/v1', '/v1/cars', '/v1/hotels', '/v2']);
     assert.ok(text.includes('href="./v1/hotels/docs/"') && !text.includes('?sign-in'));
@@ -38,13 +38,13 @@ describe('the page at /', () => {
       .expect('WWW-Authenticate', /^Basic /);
   });
 
-  it('is the 404 of every unknown path for all but browsers', async () => {
+  it('is a 404 for clients other than browsers', async () => {
     for (const accept of ['*/*', 'application/json', 'application/yaml']) await get(accept).expect(404);
     await request(url).post('/').set('Accept', browser).expect(404);
     await get(browser, '/nowhere').expect(404);
   });
 
-  it('gives way to a mapping', async () => {
+  it('is not shown if a mapping matches', async () => {
     const { origin } = await servers.http((_, res) => res.end('the service'));
     const records = [mappingRecord('app', '/', origin)];
     const desk = await openDesk({ config: { records }, demo: false });
@@ -52,12 +52,12 @@ describe('the page at /', () => {
     await get(browser, '/', gateway?.url).expect(200, 'the service');
   });
 
-  it('is not there in a host app', async () => {
+  it('is not shown in another app', async () => {
     const desk = await openDesk();
     await request(desk.app.callback()).get('/').set('Accept', browser).expect(404);
   });
 
-  it('stays closed while the auth service gives no answer, with failure_mode_allow too', async () => {
+  it('does not list closed routes if the auth service does not respond, even with failure_mode_allow', async () => {
     const { origin } = await servers.refusing();
     const auth = { ...authRecord, auth_service: origin, failure_mode_allow: true };
     const records = [mappingRecord('guarded', '/guarded', 'http://127.0.0.1:9'), auth];
@@ -69,7 +69,7 @@ describe('the page at /', () => {
     }
   });
 
-  it('does not offer to sign in where no route asks for it', async () => {
+  it('does not offer to sign in if no route needs credentials', async () => {
     const records = [mappingRecord('open', '/a&b', 'http://127.0.0.1:9', { bypass_auth: true }), authRecord];
     const desk = await openDesk({ config: { records }, demo: false });
     const { text } = await get(browser, '/', (await desk.listen()).gateway?.url).expect(200);

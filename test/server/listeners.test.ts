@@ -1,4 +1,4 @@
-/** A desk's listeners as its users find them: where they are, when they cannot be, and how they go. */
+/** The listeners of a server: their addresses, errors when opening them, and how they close. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
@@ -29,7 +29,7 @@ describe('listeners', () => {
   describe('listen', () => {
     const writeFiles = temporaryFiles();
 
-    it('answers on each listener, says where, and gives the same when it is called again', async () => {
+    it('opens each listener, returns the addresses, and returns the same when called again', async () => {
       const desk = await open({ ratelimitHttpPort: 0 });
       const [listeners, again] = await Promise.all([desk.listen(), desk.listen()]);
       assert.deepEqual(again, listeners);
@@ -49,7 +49,7 @@ describe('listeners', () => {
       ['localhost', 'localhost'],
     ] as const;
     for (const [host, inUrl] of hosts) {
-      it(`gives URLs that clients can use when it listens on ${host}`, async function () {
+      it(`returns URLs that clients can use when listening on ${host}`, async function () {
         if (host.includes(':') && !hasIpv6()) this.skip();
         const { gateway, auth, ratelimit } = await (await open({ host, allowDemoUsers: true })).listen();
         assert.equal(gateway?.url, `http://${inUrl}:${gateway?.port}`);
@@ -60,7 +60,7 @@ describe('listeners', () => {
       });
     }
 
-    it('speaks HTTPS with a certificate and its key, and says so in every URL', async function () {
+    it('serves HTTPS with a certificate and its key, and uses https in every URL', async function () {
       const directory = await writeFiles();
       const certificate = await makeCertificate(directory, 'IP:127.0.0.1');
       if (certificate === undefined) return this.skip();
@@ -74,7 +74,7 @@ describe('listeners', () => {
       assert.equal(JSON.parse(text).url, `${gateway?.url}/v1/messages/1`);
     });
 
-    it('shows new connections the certificate that a reload finds, and the one before when that is no use', async function () {
+    it('uses a reloaded certificate for new connections, unless it is unusable', async function () {
       const directory = await writeFiles();
       const first = await makeCertificate(directory, 'IP:127.0.0.1');
       if (first === undefined) return this.skip();
@@ -103,7 +103,7 @@ describe('listeners', () => {
     });
 
     for (const option of ['port', 'authPort', 'ratelimitPort', 'ratelimitHttpPort', 'adminPort'] as const) {
-      it(`names ${option} when that port is taken, and then nothing listens`, async () => {
+      it(`names ${option} if that port is taken, and opens no listener`, async () => {
         const { port } = await servers.tcp(() => {});
         const free = { ratelimitHttpPort: 0, adminPort: 0 };
         const desk = await open({ ...free, [option]: port });
@@ -117,14 +117,14 @@ describe('listeners', () => {
       });
     }
 
-    it('names both options when two of them have one port', async () => {
+    it('names both options if they have the same port', async () => {
       const port = await freePort();
       const desk = await open({ port, authPort: port });
       const message = `authPort and port are both ${port}: give one of them another port`;
       await assert.rejects(desk.listen(), { message });
     });
 
-    it('can be called again after it has failed', async () => {
+    it('can be called again after a failure', async () => {
       const desk = await open();
       const listened = mock.method(Server.prototype, 'listen', throwing('not yet'), { times: 1 });
       await assert.rejects(desk.listen(), /not yet/);
@@ -133,7 +133,7 @@ describe('listeners', () => {
       assert.equal(await refuses(gateway?.port ?? 0), false);
     });
 
-    it('says which option is at fault when the address is not of this machine', async () => {
+    it('names the option if the address does not belong to this machine', async () => {
       const desk = await open({ host: '192.0.2.1', allowDemoUsers: true });
       await assert.rejects(desk.listen(), /192\.0\.2\.1:0 \(EADDRNOTAVAIL\).* host$/);
       const authOnly = await open({ host: '192.0.2.1', allowDemoUsers: true, only: ['auth'] });
@@ -144,7 +144,7 @@ describe('listeners', () => {
     });
   });
 
-  it('each have an address of their own where the settings say so, and a warning where passwords are in plain text', async () => {
+  it('can have separate addresses, and warn when passwords are sent unencrypted', async () => {
     const log: LogLine[] = [];
     const hosts = { authHost: '127.0.0.2', ratelimitHost: '127.0.0.3', adminHost: '127.0.0.4' };
     const desk = await open({ ...hosts, ratelimitHttpPort: 0, adminPort: 0, logger: recordingLogger(log) });
@@ -162,7 +162,7 @@ describe('listeners', () => {
     const warned = () => log.filter(({ level, fields }) => level === 'warn' && 'listener' in fields);
     assert.deepEqual(warned(), []);
 
-    // With the published passwords.
+    // This configuration has the published passwords.
     const config = './config';
     const exposed = await open({ config, authHost: '0.0.0.0', allowDemoUsers: true, logger: recordingLogger(log) });
     await exposed.listen();
@@ -176,7 +176,7 @@ describe('listeners', () => {
     await assert.rejects(absent.listen(), /192\.0\.2\.1:0 \(EADDRNOTAVAIL\).* ratelimitHost$/);
   });
 
-  it('share a number of connections; the admin port has none, and shows how many were refused', async () => {
+  it('share a connection limit, except the admin port, which shows how many were refused', async () => {
     const desk = await open({ connectionsMax: 3, adminPort: 0 });
     const { gateway, auth, ratelimit, admin } = await desk.listen();
     const silent = [gateway, auth, ratelimit].map((one) => connect(one?.port ?? 0, '127.0.0.1').on('error', () => {}));
@@ -202,7 +202,7 @@ describe('listeners', () => {
   });
 
   describe('close', () => {
-    it('waits for what runs on every call; until then gRPC health and the services behind the gateway answer', async () => {
+    it('waits for requests in flight; until then gRPC health and the services of the gateway respond', async () => {
       const held = createSignal();
       const arrived = createSignal();
       const ended: string[] = [];
@@ -233,7 +233,7 @@ describe('listeners', () => {
       client.close();
     });
 
-    it('takes as long as what runs, with connections open that are idle, silent or in constant use', async () => {
+    it('takes as long as the requests in flight, despite idle, silent and busy connections', async () => {
       const [held, arrived] = [createSignal(), createSignal()];
       const slow = async (ctx: Context) => {
         arrived.give();
@@ -241,7 +241,7 @@ describe('listeners', () => {
         ctx.body = 'slow';
       };
       const config = { records: [mappingRecord('slow', '/slow', 'slow')] };
-      // Longer than mocha waits.
+      // Longer than the time-out of the test.
       const desk = await open({ config, services: { slow }, shutdownTimeoutMs: 60_000, ratelimitHttpPort: 0 });
       const listeners = Object.values(await desk.listen()).filter((one) => one !== undefined);
       const urlOf = (index: number) => listeners[index]?.url.replace('grpc:', 'http:') ?? '';
@@ -260,14 +260,14 @@ describe('listeners', () => {
       held.give();
       assert.equal(await answered, 'slow');
       await Promise.all([closed, channel.goneAway]);
-      // Each connection was closed by an answer that said so, and the next one was refused.
+      // Each connection was closed by a response with `Connection: close`, and the next one was refused.
       for (const pool of pools) assert.deepEqual(await pool.ended, { code: 'ECONNREFUSED', isReused: false });
       await Promise.all(silent.map((socket) => socket.closed || closeOf(socket.resume())));
       channel.close();
       agent.destroy();
     });
 
-    it('takes no longer than SHUTDOWN_TIMEOUT_MS, however many requests hang on however many listeners', async () => {
+    it('takes at most SHUTDOWN_TIMEOUT_MS, even if requests hang on several listeners', async () => {
       const { hang, reached } = createHangingHandler();
       const config = { records: [mappingRecord('hang', '/hang', 'hang')] };
       const desk = await open({ config, services: { hang }, shutdownTimeoutMs: 2000, ratelimitHttpPort: 0 });
@@ -288,13 +288,13 @@ describe('listeners', () => {
       const cut = [hangingSocket, jsonSocket].map(closeOf);
       await Promise.race(cut);
       assert.ok(performance.now() - startedAtMs > 1900);
-      // Each would have the time for itself: the second would be cut off as much later.
+      // If each listener had its own deadline, the second one would be cut off later.
       const later = setTimeout(() => assert.fail('the second listener has a separate time'), 1000);
       await Promise.all([...cut, closed]);
       clearTimeout(later);
     });
 
-    it('breaks off at the deadline what a server of the host has brought', async () => {
+    it('cuts off requests from another app at the deadline', async () => {
       const asked: string[] = [];
       const service = await servers.http(({ url = '' }, res) => {
         asked.push(url);
@@ -314,7 +314,7 @@ describe('listeners', () => {
       assert.deepEqual(asked, ['/events', '/never']);
     });
 
-    it('is for good, also while it listens: 503 to requests, and listen refuses', async () => {
+    it('is final, even while listeners are being opened: 503 for requests, and listen rejects', async () => {
       const desk = await open();
       const opening = desk.listen();
       await desk.close();
@@ -324,7 +324,7 @@ describe('listeners', () => {
       await assert.rejects(desk.listen(), /^Error: this frontdesk is closed/);
     });
 
-    it('closes everything else when one part cannot be closed, and rejects with its error', async () => {
+    it('closes everything else if closing one part fails, and rejects with its error', async () => {
       const desk = await createFrontdesk({
         ...{ port: 0, authPort: 0, ratelimitPort: 0 },
         databaseUrl: 'sqlite::memory:',
@@ -343,7 +343,7 @@ describe('listeners', () => {
   });
 });
 
-/** A gRPC channel that has been used, and a bare connection of HTTP/2. */
+/** Opens a gRPC channel and uses it, and opens an HTTP/2 connection without requests. */
 async function openChannel(url: string) {
   const client = createReflectionClient(url.replace('http:', 'grpc:'));
   for (let count = 0; count < 20; count += 1) await client.checkHealth('');
@@ -359,7 +359,7 @@ async function openChannel(url: string) {
   };
 }
 
-/** Asks one time after the other, four at once, on connections that are kept. */
+/** Sends requests continuously, four at a time, on keep-alive connections. */
 function askUntilRefused(url: string, agent: Agent) {
   let answers = 0;
   async function ask(): Promise<{ code: string | undefined; isReused: boolean }> {
@@ -385,7 +385,7 @@ function throwing(message: string): () => never {
   };
 }
 
-/** True when nothing listens there. */
+/** Resolves to whether connections to the port are refused. */
 function refuses(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');
@@ -397,7 +397,7 @@ function refuses(port: number): Promise<boolean> {
   });
 }
 
-/** Resolves as soon as it holds: each try is an exchange with the system, not a pause. */
+/** Repeats the check until it succeeds. Needs no pause, because each check does I/O. */
 async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds()));
 }

@@ -1,4 +1,4 @@
-/** Records and the modules that they name: each role takes only what can play it. */
+/** The services that records refer to: in this process or on the network, with the right role. */
 import assert from 'node:assert/strict';
 import type { Context } from 'koa';
 import { createFrontdesk } from '../../src/index.ts';
@@ -20,7 +20,7 @@ describe('service references', () => {
       { ...authRecord, auth_service: 'hotel' },
       /:1 {2}AuthService auth: "hotel".* as an auth service/,
     ],
-    ['a service of one’s own as auth service', { ...authRecord, auth_service: 'own' }, /"own".* as an auth service/],
+    ['a service of the program as auth service', { ...authRecord, auth_service: 'own' }, /"own".* as an auth service/],
     [
       'a shadow of hotels',
       [mappingRecord('main', '/x', 'own'), mappingRecord('x', '/x', 'hotel', { shadow: true })],
@@ -35,7 +35,7 @@ describe('service references', () => {
   ];
 
   for (const [what, record, message] of misnamed) {
-    it(`are refused where they name what cannot do it: ${what}`, async () => {
+    it(`are rejected if the service is unsuitable: ${what}`, async () => {
       const own = () => {};
       const config = { records: [record].flat() };
       await assert.rejects(
@@ -45,7 +45,7 @@ describe('service references', () => {
     });
   }
 
-  it('lead to the network when the module does not run here, or when they have a port', async () => {
+  it('mean a network host if the module does not run here, or if they have a port', async () => {
     const { port } = await servers.http((_request, response) => void response.end('elsewhere'));
     const address = `127.0.0.1:${port}`;
     for (const [service, options] of [
@@ -57,14 +57,14 @@ describe('service references', () => {
     }
   });
 
-  it('let no client name itself where no auth service is configured, and show it no diagnostics', async () => {
+  it('need no auth service, but then there are no diagnostics and identity headers are ignored', async () => {
     const desk = await open({ config: { records: [mappingRecord('hotel', '/hotels', 'hotel')] } });
     await call(desk, '/hotels').expect(200);
     await call(desk, '/hotels/bookings/').set('X-Travel-User', 'demo').expect(401);
     await call(desk, '/gateway/v0/diag/').expect(404);
   });
 
-  it('ask the rate-limit service at the addresses that the settings give for it, the next when one is down', async () => {
+  it('use the addresses of the rate-limit service in the settings, and the next one if one is down', async () => {
     const away = await servers.refusing();
     const apart = await open({ only: ['ratelimit'], config: { records: [], limits: [oneADay] } });
     const { ratelimit } = await apart.listen();
@@ -80,12 +80,12 @@ describe('service references', () => {
   });
 });
 
-describe('a gateway that does not listen, being embedded', () => {
+describe('an embedded gateway that does not listen', () => {
   const servers = testServers();
   const open = desksOf(servers);
 
   for (const service of ['grpc://ratelimit', 'ratelimit:8081', 'ratelimit']) {
-    it(`asks the limiter of its own process when the record says ${service}`, async () => {
+    it(`calls the limiter of its own process if the record says ${service}`, async () => {
       const records = [labelledRecord, { ...limitRecord, service, failure_mode_deny: true }];
       const desk = await open({ config: { records, limits: [oneADay] }, services: { own } });
       await call(desk, '/own').set('X-Name', 'ann').expect(200).expect('RateLimit-Policy', '"name";q=1;w=86400');
@@ -94,7 +94,7 @@ describe('a gateway that does not listen, being embedded', () => {
     });
   }
 
-  it('does not take another host’s limiter for its own', async () => {
+  it('does not mistake the limiter on another host for its own', async () => {
     const service = `127.0.0.1:${(await servers.refusing()).port}`;
     const records = [labelledRecord, { ...limitRecord, service, failure_mode_deny: true }];
     const desk = await open({ config: { records, limits: [oneADay] }, services: { own } });
@@ -109,12 +109,12 @@ describe('a process without a gateway', () => {
     ctx.body = `${ctx.path}${ctx.search}`;
   };
 
-  it('serves a service of the program at its root when it is the only one, beside the auth service and the limiter', async () => {
+  it("serves the program's service at the root if there is only one besides auth and the limiter", async () => {
     const desk = await open({ config, only: ['auth', 'ratelimit'], services: { seen } });
     await call(desk, '/x/y?a=1').expect(200, '/x/y?a=1');
   });
 
-  it('serves several each under its name, without the records and without diagnostics', async () => {
+  it('serves several services under their names, without records and diagnostics', async () => {
     const desk = await open({ config, only: ['hotel'], services: { seen, own } });
     await call(desk, '/seen').expect(200, '/');
     await call(desk, '/seen/x?a=1').expect(200, '/x?a=1');
@@ -124,7 +124,7 @@ describe('a process without a gateway', () => {
     for (const path of absent) await call(desk, path).expect(404);
   });
 
-  it('answers 503 to all once it is closed', async () => {
+  it('responds with 503 to all requests when closed', async () => {
     const desk = await open({ config, only: ['hotel'] });
     await desk.close();
     for (const path of ['/gateway/v0/check_ready', '/gateway/v0/check_alive', '/'])

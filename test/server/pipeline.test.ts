@@ -1,4 +1,4 @@
-/** The order of the middleware on each listener, and CORS for the whole server beside CORS of one mapping. */
+/** The order of the middleware on each listener, and how CORS of the whole server combines with that of a mapping. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import request from 'supertest';
@@ -12,7 +12,7 @@ import { createSignal } from '../support/waiting.ts';
 
 const sourceOf = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 
-/** Each step or stage, and what README's diagram calls it; undefined: it is not in there. */
+/** Each step or stage, and its name in the README's diagram. Undefined if it is not in the diagram. */
 const inDiagram: Readonly<Record<string, string | undefined>> = {
   'request context': 'request id',
   tracing: 'trace',
@@ -51,7 +51,7 @@ describe('the order of the middleware', () => {
     return stepsOf(createSteps(setup, parts), listener).map(([name]) => name);
   }
 
-  it('is that of the diagram in README.md, and so are the stages of the gateway', async () => {
+  it('is that of the diagram in README.md, including the stages of the gateway', async () => {
     const steps = await namesOn('standalone');
     const [, list = ''] = /const stages: .* = \[([^\]]*)\]/.exec(sourceOf('src/gateway/handle.ts')) ?? [];
     const stages = list.match(/\w+/g) ?? [];
@@ -65,7 +65,7 @@ describe('the order of the middleware', () => {
     );
   });
 
-  it('has no CORS on the auth service, whose answer depends on the credentials alone', async () => {
+  it('has no CORS on the auth listener, whose response depends only on the credentials', async () => {
     assert.deepEqual(await namesOn('auth'), ['request context', 'tracing', 'access log', 'auth service']);
   });
 
@@ -77,17 +77,17 @@ describe('the order of the middleware', () => {
       assert.deepEqual(await namesOn('auth', options), ['request context', 'tracing', 'auth service']);
     });
 
-  it('has neither pages nor an access log on the admin port', async () => {
+  it('has no pages and no access log on the admin port', async () => {
     const expected = ['request context', 'problems without pages', 'host', 'safe path', 'metrics and probes'];
     assert.deepEqual(await namesOn('admin'), expected);
   });
 });
 
-describe('a response that passes all stages as a stream', () => {
+describe('a streamed response', () => {
   const servers = testServers();
   const open = desksOf(servers);
 
-  it('causes no warning of Node, which counts who listens for its end', async () => {
+  it('does not cause a warning about too many event listeners', async () => {
     const warnings: Error[] = [];
     const warn = (warning: Error) => void warnings.push(warning);
     const auth = await servers.http((_req, res) => void res.end());
@@ -147,20 +147,20 @@ describe('CORS_ORIGINS, and a mapping with its own origins', () => {
     return [answer.status, allowed, credentials];
   };
 
-  it('answers preflights, which carry no credentials, by the rule of the mapping where there is one', async () => {
+  it('apply the rule of the mapping, if there is one, to preflights, which carry no credentials', async () => {
     assert.deepEqual(await ask('/strict', here, 'options'), [204, here, 'true']);
     assert.deepEqual(await ask('/strict', everywhere, 'options'), [204, undefined, undefined]);
     assert.deepEqual(await ask('/plain', everywhere, 'options'), [204, everywhere, undefined]);
   });
 
-  it('lets scripts read a refusal by the same rule', async () => {
+  it('apply the same rule to a 401 response', async () => {
     assert.deepEqual(await ask('/strict', here, 'get'), [401, here, 'true']);
     assert.deepEqual(await ask('/strict', everywhere, 'get'), [401, undefined, undefined]);
     assert.deepEqual(await ask('/plain', everywhere, 'get'), [401, everywhere, undefined]);
     assert.deepEqual(await ask('/plain', here, 'get'), [401, undefined, undefined]);
   });
 
-  it('lets scripts read the headers that services of frontdesk answer with', async () => {
+  it("expose the response headers of frontdesk's services to scripts", async () => {
     const { headers } = await request((await opening).app.callback())
       .get('/plain')
       .set('Origin', everywhere);

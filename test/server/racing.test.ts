@@ -1,4 +1,4 @@
-/** Many who want the last room at the same moment, at two servers that share a database: one of them gets it. */
+/** Many clients book the last room simultaneously, at two servers that share a database: one of them gets it. */
 import assert from 'node:assert/strict';
 import { describeOnDatabases, type ScratchDatabase } from '../support/databases.ts';
 import { type Server, startServers } from '../support/programs/frontdesk-process.ts';
@@ -12,7 +12,7 @@ describeOnDatabases('64 clients who race for the last room', (create) => {
 
   before(async () => {
     database = await create();
-    // Both at once, on an empty database: one of them makes the tables.
+    // Both start simultaneously with an empty database, and one of them creates the tables.
     servers = await startServers([startHotels(database.url), startHotels(database.url)]);
   });
 
@@ -21,14 +21,14 @@ describeOnDatabases('64 clients who race for the last room', (create) => {
     await database.remove();
   });
 
-  /** Half of them at each server. */
+  /** Assigns half of the clients to each server. */
   function serverOf(client: number): Server {
     const server = servers[client % servers.length];
     if (server === undefined) throw new Error('no server is running');
     return server;
   }
 
-  it('find the services alone where --only names them', () => {
+  it('find only the service that --only names', () => {
     for (const { stdout, authUrl, ratelimitUrl } of servers) {
       assert.match(stdout(), /^ {2}hotel +http/m);
       assert.doesNotMatch(stdout(), /gateway/);
@@ -36,7 +36,7 @@ describeOnDatabases('64 clients who race for the last room', (create) => {
     }
   });
 
-  it('are answered 201 once and 409 with alternatives 63 times', async () => {
+  it('get one 201, and 409 with alternatives 63 times', async () => {
     const [least] = (await listRoomTypes(serverOf(0))).toSorted((a, b) => a.rooms - b.rooms);
     if (least === undefined) throw new Error('there are no rooms');
     const { rooms, ...room } = least;

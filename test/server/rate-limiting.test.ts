@@ -1,4 +1,4 @@
-/** The rate-limit service of a desk: its files while they change, its counters wherever they are, its face over HTTP. */
+/** The rate-limit service of a server: reloading limits, counters in memory and in Redis, and its HTTP interface. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
@@ -15,7 +15,7 @@ import { createReflectionClient } from '../support/wire/reflection-client.ts';
 const limits = (requests: number | string) =>
   `domain: d\ndescriptors:\n  - key: k\n    rate_limit: { unit: year, requests_per_unit: ${requests} }\n`;
 
-/** `none` lets one a year pass, `k` ten. */
+/** Allows one hit a year for `none`, and ten for `k`. */
 const twoLimits = {
   domain: 'd',
   descriptors: [
@@ -24,7 +24,7 @@ const twoLimits = {
   ],
 };
 
-describe('the rate-limit service of a desk', () => {
+describe('the rate-limit service', () => {
   const servers = testServers();
   const openDesk = desksOf(servers);
   const writeFiles = temporaryFiles();
@@ -37,7 +37,7 @@ describe('the rate-limit service of a desk', () => {
     return (await desk.listen()).ratelimitHttp?.url ?? '';
   }
 
-  it('decides by a file that has changed, without a restart, and goes on counting where it was', async () => {
+  it('applies a changed file without a restart, and keeps its counts', async () => {
     const config = await writeFiles({ 'ratelimit/d.yaml': limits(1) });
     const url = await urlOf(await open({ config }));
     await ask(url, 'v').expect(200);
@@ -49,7 +49,7 @@ describe('the rate-limit service of a desk', () => {
     assert.match((await request(url).get('/rlconfig')).text, /^d\.k: unit=YEAR requests_per_unit=2, /);
   });
 
-  it('keeps the last good limits when a file breaks, and says so until it is mended', async () => {
+  it('keeps the last good limits while a file is broken, and reports the error until it is fixed', async () => {
     const config = await writeFiles({
       'ratelimit/d.yaml': limits(1),
       'services/auth.yaml': JSON.stringify(authRecord),
@@ -80,7 +80,7 @@ describe('the rate-limit service of a desk', () => {
     }
   });
 
-  it('counts a denied request nowhere, unless ratelimitCountDenied asks for it', async () => {
+  it('does not count a denied request, unless ratelimitCountDenied is set', async () => {
     const config = { records: [], limits: [twoLimits] };
     for (const [ratelimitCountDenied, status] of [
       [false, 200],
@@ -88,12 +88,12 @@ describe('the rate-limit service of a desk', () => {
     ] as const) {
       const url = await urlOf(await open({ config, ratelimitCountDenied }));
       for (const expected of [200, 429, 429]) await askAll(url, ['none', 'k']).expect(expected);
-      // Eight of ten are taken by now if what was denied counted.
+      // If denied requests were counted, eight of ten hits have been used.
       await askAll(url, ['k']).expect(status);
     }
   });
 
-  it('sends headers for the client when ratelimitResponseHeaders asks for it', async () => {
+  it('sends headers for the client if ratelimitResponseHeaders is set', async () => {
     const config = { records: [], limits: [twoLimits] };
     for (const ratelimitResponseHeaders of [false, true]) {
       const url = await urlOf(await open({ config, ratelimitResponseHeaders }));
@@ -102,7 +102,7 @@ describe('the rate-limit service of a desk', () => {
     }
   });
 
-  it('logs at debug which request of either port meets no limit', async () => {
+  it('logs requests without a limit on both ports at level debug', async () => {
     const lines: string[] = [];
     const debug = (fields: object, message?: string) => void lines.push(`${message} ${JSON.stringify(fields)}`);
     const logger = { info() {}, warn() {}, error() {}, debug };
@@ -132,7 +132,7 @@ describe('the rate-limit service of a desk', () => {
       [true, 200, 'SERVING'],
       [false, 500, 'NOT_SERVING'],
     ] as const)
-      it(`answers ${status} while Redis is away, counts the failures, and its health is ${health}`, async () => {
+      it(`responds with ${status} while Redis is down, counts the failures, and reports ${health}`, async () => {
         const desk = await open({ config, redisUrl, ratelimitFailOpen, adminPort: 0 });
         const { ratelimit, ratelimitHttp, admin } = await desk.listen();
         const url = ratelimitHttp?.url ?? '';
@@ -147,20 +147,20 @@ describe('the rate-limit service of a desk', () => {
 
     const whole = ['ratelimit', 'gateway', 'auth'] as const;
     for (const [name, only, denies, ratelimitFailOpen, status] of [
-      ['is not, where the service runs alone', ['ratelimit'], false, false, 503],
-      ['is, where the service answers all the same', ['ratelimit'], false, true, 200],
-      ['is not, where the gateway refuses what got no answer', whole, true, false, 503],
-      ['is, where the gateway lets it pass', whole, false, false, 200],
-      ['is, where the gateway would refuse and the service answers', whole, true, true, 200],
+      ['is not ready if the service runs alone', ['ratelimit'], false, false, 503],
+      ['is ready if the service fails open', ['ratelimit'], false, true, 200],
+      ['is not ready if the gateway fails closed', whole, true, false, 503],
+      ['is ready if the gateway fails open', whole, false, false, 200],
+      ['is ready if the gateway fails closed and the service fails open', whole, true, true, 200],
     ] as const)
-      it(`says while Redis is away whether the process is ready, which it ${name}`, async () => {
+      it(`${name} while Redis is down`, async () => {
         const records = [authRecord, { ...limitRecord, failure_mode_deny: denies }];
         const desk = await open({ config: { ...config, records }, only, redisUrl, ratelimitFailOpen });
         await call(desk, '/gateway/v0/check_ready').expect(status);
         await call(desk, '/gateway/v0/check_alive').expect(200);
       });
 
-    it('shows clients no limit while Redis is away, but one that lets nothing pass', async () => {
+    it('shows clients no limits while Redis is down, except one that allows no requests', async () => {
       const closed = { key: 'closed', rate_limit: { unit: 'year', requests_per_unit: 0 } };
       const mapping = (name: string) => ({
         ...mappingRecord(name, `/${name}`, 'own'),
@@ -192,7 +192,7 @@ describe('the rate-limit service of a desk', () => {
       [true, 200, 'hits cannot be counted in Redis: requests pass uncounted'],
       [false, 500, 'hits cannot be counted in Redis: requests are not decided'],
     ] as const)
-      it(`logs one line, without the password, however many requests meet the outage: ${message}`, async () => {
+      it(`logs one line for an outage, without the password: ${message}`, async () => {
         const lines: (readonly [string | undefined, object])[] = [];
         const write = (fields: object, said?: string) => void lines.push([said, fields]);
         const logger = { info() {}, warn: write, error: write };
@@ -207,10 +207,10 @@ describe('the rate-limit service of a desk', () => {
         assert.doesNotMatch(JSON.stringify(lines), /hush/);
       });
 
-    it('counts together with another desk', async function () {
+    it('shares its counters with another server', async function () {
       const sharedUrl = process.env['TEST_REDIS_URL'];
       if (sharedUrl === undefined) this.skip();
-      // Its key must not stay in that Redis for a year.
+      // By the hour, so that the keys do not stay in that Redis for a year.
       const hourly = { records: [], limits: [JSON.parse(JSON.stringify(twoLimits).replaceAll('year', 'hour'))] };
       const openShared = () => open({ config: hourly, redisUrl: sharedUrl }).then(urlOf);
       const urls = [await openShared(), await openShared()];
@@ -229,7 +229,7 @@ function ask(url: string, value: string): Test {
     .send({ domain: 'd', descriptors: [{ entries }] });
 }
 
-/** Four hits of `k`, one of others. */
+/** Sends four hits for `k`, and one for other keys. */
 function askAll(url: string, keys: readonly string[]): Test {
   const descriptors = keys.map((key) => ({ entries: [{ key, value: 'v' }], hitsAddend: key === 'k' ? '4' : '1' }));
   return request(url).post('/json').send({ domain: 'd', descriptors });

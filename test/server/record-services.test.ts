@@ -1,4 +1,4 @@
-/** The start says which auth and rate-limit services across the network do not answer, and what becomes of requests. */
+/** At the start, unreachable auth and rate-limit services are logged. */
 import assert from 'node:assert/strict';
 import { authRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { type LogLine, recordingLogger } from '../support/edge.ts';
@@ -22,7 +22,7 @@ describe('a gateway whose auth or rate-limit service', () => {
     return warnings();
   }
 
-  it('accepts no connection says so at the start, and what becomes of requests', async () => {
+  it('refuses connections logs this at the start, and what happens to requests', async () => {
     const { port } = await servers.refusing();
     const address = `127.0.0.1:${port}`;
     const warnings = await warningsOf({ auth_service: address }, { service: `grpc://${address}` }, 2);
@@ -32,7 +32,7 @@ describe('a gateway whose auth or rate-limit service', () => {
     ]);
   });
 
-  it('accepts connections says nothing of it', async () => {
+  it('accepts connections does not log it', async () => {
     const { port } = await servers.tcp(() => {});
     const refusing = `127.0.0.1:${(await servers.refusing()).port}`;
     const warnings = await warningsOf({ auth_service: `127.0.0.1:${port}` }, { service: `grpc://${refusing}` }, 1);

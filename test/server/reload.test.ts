@@ -1,4 +1,4 @@
-/** A configuration directory that changes under a running desk: what is taken over, what stays, and what is logged. */
+/** A configuration directory that changes at run time: what comes into force, what stays, and what is logged. */
 import assert from 'node:assert/strict';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,13 +14,13 @@ import { createLogWatcher, createSignal } from '../support/waiting.ts';
 const own = (name: string, prefix: string, more: object = {}) =>
   mappingRecord(name, prefix, 'own', { bypass_auth: true, ...more });
 
-/** JSON is YAML, and each document one line. */
+/** JSON is YAML, and keeps each document on one line. */
 const yaml = (...records: readonly object[]) => records.map((record) => JSON.stringify(record)).join('\n---\n');
 
 const guarded = yaml(mappingRecord('a', '/a', 'own'));
 const usersFile = (...users: readonly object[]) => yaml({ users });
 
-describe('a configuration directory that changes under a running desk', () => {
+describe('a configuration directory that changes while the server runs', () => {
   const servers = testServers();
   const openDesk = desksOf(servers);
   const writeFiles = temporaryFiles();
@@ -40,7 +40,7 @@ describe('a configuration directory that changes under a running desk', () => {
     return { config, desk, log, write };
   }
 
-  it('is taken over: a route that comes, one that changes, one that goes', async () => {
+  it('can add, change and remove routes', async () => {
     const { config, desk, log, write } = await setUp({ 'services/a.yaml': yaml(own('a', '/a')) });
     await write('services/b.yaml', yaml(own('b', '/b')));
     await log.waitFor(taken);
@@ -54,7 +54,7 @@ describe('a configuration directory that changes under a running desk', () => {
     await call(desk, '/a/x').expect(200, '/x');
   });
 
-  it('is in force as soon as reload() resolves, with the next number and another hash', async () => {
+  it('is in force when reload() resolves, with the next generation and a new hash', async () => {
     const files = { 'services/a.yaml': yaml(own('a', '/a')) };
     const [{ desk, write }, other] = [await setUp(files), await setUp(files)];
     const configurationOf = async (of: typeof desk) => (await callAsDemo(of, '/gateway/v0/diag/')).body.configuration;
@@ -69,7 +69,7 @@ describe('a configuration directory that changes under a running desk', () => {
     assert.ok(after.applied_at >= before.applied_at);
   });
 
-  it('leaves a request that is under way where it is', async () => {
+  it('does not affect requests in flight', async () => {
     const reached = createSignal();
     const go = createSignal();
     const slow = async (ctx: Context) => {
@@ -89,7 +89,7 @@ describe('a configuration directory that changes under a running desk', () => {
     await call(desk, '/slow').expect(200, '/new');
   });
 
-  it('has a bad record left as it was, and takes the good ones beside it', async () => {
+  it('keeps the last version of a bad record, and applies the good ones', async () => {
     const { config, desk, log, write } = await setUp({ 'services/x.yaml': yaml(own('a', '/a'), own('b', '/b')) });
     await write('services/x.yaml', yaml(own('a', 'no-slash'), own('b', '/b', { rewrite: '/new' }), own('c', '/c')));
     await log.waitFor(kept);
@@ -104,7 +104,7 @@ describe('a configuration directory that changes under a running desk', () => {
     await call(desk, '/c/x').expect(404);
   });
 
-  it('says what is wrong with the first hundred of many records, and how many more there are', async () => {
+  it('reports the first hundred errors, and how many more there are', async () => {
     const { log, write } = await setUp({});
     const broken = Array.from({ length: 103 }, (_, index) => ({ ...own(`a${index}`, '/a'), prefix: 'a' }));
     await write('services/a.yaml', yaml(...broken.slice(0, 60)));
@@ -112,7 +112,7 @@ describe('a configuration directory that changes under a running desk', () => {
     await log.waitFor(/stays in force:\n(?:\S+:\d+ .*\n .*\n){100}and 3 more: frontdesk check lists all of them$/);
   });
 
-  it('has a file that cannot be read left as it was', async () => {
+  it('keeps the last version of a file that cannot be read', async () => {
     const { desk, log, write } = await setUp({ 'services/x.yaml': yaml(own('a', '/a'), own('b', '/b')) });
     await write('services/x.yaml', '{ this: is: no: YAML');
     await log.waitFor(kept);
@@ -125,13 +125,13 @@ describe('a configuration directory that changes under a running desk', () => {
   const brokenAuth: readonly (readonly [string, object, string | RegExp])[] = [
     ['has a wrong field', { ...authRecord, timeout_ms: 'soon' }, kept],
     [
-      'names what is no auth service',
+      'names an unsuitable service',
       { ...authRecord, auth_service: 'own' },
       /"own" in this process cannot be used as an auth service/,
     ],
   ];
   for (const [what, record, message] of brokenAuth) {
-    it(`opens nothing when the record of the auth service ${what}`, async () => {
+    it(`does not open routes if the record of the auth service ${what}`, async () => {
       const { desk, log, write } = await setUp({ 'services/a.yaml': guarded });
       await write('services/auth.yaml', yaml(record));
       await log.waitFor(message);
@@ -140,7 +140,7 @@ describe('a configuration directory that changes under a running desk', () => {
     });
   }
 
-  it('opens nothing when the auth service moves to another file under another name, and breaks on the way', async () => {
+  it('does not open routes if a broken AuthService moves to another file under another name', async () => {
     const { config, desk, log, write } = await setUp({ 'services/a.yaml': guarded });
     await write('services/users.yaml', yaml({ ...authRecord, name: 'users', timeout_ms: 'soon' }));
     await log.waitFor(kept);
@@ -152,7 +152,7 @@ describe('a configuration directory that changes under a running desk', () => {
     await callAsDemo(desk, '/a').expect(200);
   });
 
-  it('says so when it names no auth service any more, for then everything is open', async () => {
+  it('logs a warning when the last AuthService is removed, because all mappings are open then', async () => {
     const { config, desk, log } = await setUp({ 'services/a.yaml': guarded });
     await call(desk, '/a').expect(401);
     await rm(join(config, 'services/auth.yaml'));
@@ -160,7 +160,7 @@ describe('a configuration directory that changes under a running desk', () => {
     await call(desk, '/a').expect(200);
   });
 
-  it('lets old users out, also one who was let in a moment ago, although the line of another one is broken', async () => {
+  it('locks out removed users, even with a remembered login, and even if another user is broken', async () => {
     const { desk, log, write } = await setUp({ 'services/a.yaml': guarded, 'users.yaml': usersFile(demoRecord) });
     await callAsDemo(desk, '/a').expect(200);
     await write('users.yaml', usersFile(annRecord));
@@ -175,7 +175,7 @@ describe('a configuration directory that changes under a running desk', () => {
     await callAsDemo(desk, '/a').expect(401);
   });
 
-  it('gives no demo user to a server that is open to the network', async () => {
+  it('cannot add demo users to a server that is open to the network', async () => {
     const files = { 'services/a.yaml': guarded, 'users.yaml': usersFile(annRecord) };
     const { desk, log, write } = await setUp(files, { host: '0.0.0.0' });
     await write('users.yaml', await readFile('config/users.yaml', 'utf8'));
@@ -184,7 +184,7 @@ describe('a configuration directory that changes under a running desk', () => {
     await call(desk, '/a').auth('ann', 'secret').expect(200);
   });
 
-  it('is made ready in several turns, and is in force only after the last of them', async () => {
+  it('is prepared in several turns of the event loop, and in force only after the last one', async () => {
     const config = await writeFiles({ 'services/x.yaml': yaml(own('a', '/a')) });
     const live = createLiveConfiguration(await resolveOptions({ config, services: { own: echo } }));
     servers.later(live.close);
@@ -204,7 +204,7 @@ describe('a configuration directory that changes under a running desk', () => {
     assert.equal(live.current().number, 2);
   });
 
-  it('is told of, and not in force, when one part of the desk cannot be made of it', async () => {
+  it('is reported and not in force if one part of the server cannot use it', async () => {
     const config = await writeFiles({ 'services/x.yaml': yaml(own('a', '/a')) });
     const log = createLogWatcher();
     const live = createLiveConfiguration(await resolveOptions({ config, logger: log.logger, services: { own: echo } }));
@@ -226,14 +226,14 @@ describe('a configuration directory that changes under a running desk', () => {
   describe('at the start', () => {
     const bad = yaml(own('a', 'no-slash'), own('b', '/b'));
 
-    it('does without a mapping that is broken, and says so', async () => {
+    it('leaves out a broken mapping, and reports it', async () => {
       const { desk, log } = await setUp({ 'services/x.yaml': bad });
       await log.waitFor(/Mapping a: prefix "no-slash" does not start with "\/"/);
       await call(desk, '/b').expect(200);
       assert.equal((await callAsDemo(desk, '/gateway/v0/diag/')).body.errors.length, 1);
     });
 
-    it('lets nothing that is meant for it fall through to a broader one', async () => {
+    it('does not let requests for a broken mapping fall through to a broader one', async () => {
       const records = [
         own('all', '/'),
         mappingRecord('guarded', '/guarded', 'own', { timeout_ms: 'soon' }),
@@ -248,7 +248,7 @@ describe('a configuration directory that changes under a running desk', () => {
       await call(desk, '/stray').expect(200);
     });
 
-    it('keeps the place of a broken mapping as it asked for it, and none of a shadow', async () => {
+    it('keeps the place of a broken mapping in the matching order, but not of a shadow', async () => {
       const broken = { timeout_ms: 'soon' };
       const { desk } = await setUp({
         'services/x.yaml': yaml(
@@ -265,12 +265,12 @@ describe('a configuration directory that changes under a running desk', () => {
       for (const path of ['/FIRST', '/beta', '/copy', '/lonely']) await call(desk, path).expect(200);
     });
 
-    it('does not begin without the record of an auth service that is broken', async () => {
+    it('does not start with a broken AuthService', async () => {
       const broken = { 'services/auth.yaml': yaml({ ...authRecord, timeout_ms: 'soon' }) };
       await assert.rejects(setUp(broken), /the configuration has an error:\n.*auth\.yaml:1 {2}AuthService auth/);
     });
 
-    it('takes every error of a program for one', async () => {
+    it('rejects any error in the records that a program provides', async () => {
       const config = { records: [own('a', 'no-slash')] };
       await assert.rejects(openDesk({ config, services: { own: echo } }), /Mapping a: prefix "no-slash"/);
     });

@@ -1,4 +1,4 @@
-/** What clients see while the database file is full, read-only, deleted or replaced; and that it passes by itself. */
+/** What clients see while the database file is full, read-only, deleted or replaced, and how the server recovers. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, renameSync, statSync, symlinkSync, unlinkSync } from 'node:fs';
@@ -21,13 +21,13 @@ describe('a full disk', () => {
   const writeFiles = temporaryFiles();
   const openDesk = desksOf(servers);
 
-  /** As many pages as the database has, and so many more. */
+  /** Limits the database to its current number of pages, plus `more`. */
   async function allow(database: Database, more: number): Promise<void> {
     const { rows } = await sql<{ page_count: number }>`pragma page_count`.execute(database.kysely);
     await sql`pragma max_page_count = ${sql.lit((rows[0]?.page_count ?? 0) + more)}`.execute(database.kysely);
   }
 
-  it('is 503 with Retry-After, stores no part of a booking, and ends when there is room again', async () => {
+  it('causes 503 with Retry-After and no partial bookings, until there is space again', async () => {
     const database = await openDatabase({ url: `sqlite:${join(await writeFiles(), 'full.db')}` });
     servers.later(database.close);
     const { kysely } = database;
@@ -36,7 +36,7 @@ describe('a full disk', () => {
     await kysely.insertInto('room_types').values(room).execute();
     const options = { database, representations: createRepresentations(), logger: silentLogger };
     const app = createHotelService({ ...options, toProblem: storageProblem }).callback();
-    // Later nights each time, with a key, so that all tables grow.
+    // Always later nights, and with a key, so that all tables grow.
     const book = (number: number) =>
       request(app)
         .post('/bookings/')
@@ -72,8 +72,8 @@ describe('a full disk', () => {
     assert.deepEqual(await stored(), [made + 1, 80 * (made + 1), made + 1]);
   });
 
-  it('makes the server not ready as soon as a booking has failed, with the reason, until there is room again', async function () {
-    // A limit on the size of files stands for the disk.
+  it('makes the server not ready after a failed booking, until there is space again', async function () {
+    // A limit on the file size simulates a full disk.
     const limitFiles = (bytes: number | 'unlimited') =>
       execFileSync('prlimit', ['--pid', String(process.pid), `--fsize=${bytes}:`]);
     if (process.platform !== 'linux') return this.skip();
@@ -125,7 +125,7 @@ describe('a database file', () => {
       (file: string) => renameSync(`${file}.away`, `${file}-wal`),
       /-wal, was deleted/,
     ],
-    // A link to itself, since a directory without permissions does not keep the superuser out.
+    // A link to itself, because root can access a directory without permissions.
     'cannot be reached': [
       (file: string) => {
         renameSync(dirname(file), `${dirname(file)}.away`);
@@ -148,7 +148,7 @@ describe('a database file', () => {
   } as const;
 
   for (const [what, [breakIt, mendIt, reason]] of Object.entries(faults)) {
-    it(`that ${what} makes the server not ready, with the reason, and takes no booking until it is mended`, async () => {
+    it(`that ${what} makes the server not ready, with the reason, and prevents bookings until fixed`, async () => {
       const directory = await writeFiles();
       const file = join(directory, 'desk.db');
       const desk = await openDesk({ databaseUrl: `sqlite:${file}` });

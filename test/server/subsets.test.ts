@@ -1,4 +1,4 @@
-/** Subsets of the modules run with the demo's records: those in the process answer, requests for the others fail as documented. */
+/** Subsets of the modules with the demo's records: requests for other modules fail as documented. */
 import assert from 'node:assert/strict';
 import { type ModuleName, moduleNames } from '#config';
 import { connectRateLimit } from '#ratelimit';
@@ -9,7 +9,7 @@ import { testServers } from '../support/serve.ts';
 
 const demo = { authorization: `Basic ${btoa('demo:demo')}` };
 
-/** Every module alone, pairs that share a listener or ask one another, and behind gateway and auth all others but one. */
+/** Every module alone, pairs that share a listener or call each other, and gateway and auth with all others but one. */
 const subsets: readonly (readonly ModuleName[])[] = [
   ...moduleNames.map((name) => [name]),
   ...([
@@ -25,7 +25,7 @@ describe('createFrontdesk with some of the modules', () => {
   const open = desksOf(servers);
 
   async function listen(only: readonly ModuleName[]): Promise<Listeners> {
-    // Where the others would be nothing listens.
+    // The addresses of the other modules refuse connections.
     const away = `127.0.0.1:${(await servers.refusing()).port}`;
     const serviceAddresses = { hotel: away, car: away, auth: away, ratelimit: away };
     const desk = await open({ only, serviceAddresses });
@@ -45,7 +45,7 @@ describe('createFrontdesk with some of the modules', () => {
     });
   }
 
-  it('leads what is named by the records and not in the process to the host of that name', async () => {
+  it('looks for modules that are not in the process at the host of the same name', async () => {
     const desk = await open({ only: ['gateway', 'auth'] });
     const { gateway } = await desk.listen();
     const answer = await fetch(`${gateway?.url}/gateway/v0/diag/`, { headers: demo });
@@ -56,7 +56,7 @@ describe('createFrontdesk with some of the modules', () => {
   });
 });
 
-/** The other two have listeners of their own. */
+/** The other two modules have separate listeners. */
 function servesHttp(name: ModuleName): boolean {
   return name !== 'auth' && name !== 'ratelimit';
 }
@@ -86,7 +86,7 @@ async function checkHttp(url: string, only: readonly ModuleName[]): Promise<void
   else await checkPlainServices(url, only);
 }
 
-/** The auth service is asked first: without it every answer is 503, even when another service is away. */
+/** The auth service is called first, so without it every response is 503. */
 async function checkGateway(url: string, only: readonly ModuleName[]): Promise<void> {
   for (const [name, booking] of Object.entries(bookings)) {
     const path = `${url}/v1/${name}s/bookings/${booking}`;
@@ -94,13 +94,13 @@ async function checkGateway(url: string, only: readonly ModuleName[]): Promise<v
     await assertStatus(path, only.includes('auth') ? 401 : 503);
     const answer = await assertStatus(path, isThere && only.includes('auth') ? 200 : 503, demo);
     assert.equal(answer.headers.has('retry-after'), answer.status === 503);
-    // Requests for cars carry no labels. Without a limiter the others pass uncounted.
+    // Requests for cars have no labels. Without a limiter, requests for hotels pass uncounted.
     const wantsTotal = name === 'hotel' && only.includes('auth') && only.includes('ratelimit');
     assert.equal(answer.headers.has('ratelimit'), wantsTotal);
   }
 }
 
-/** One service is at the root, two are under their names; they believe their caller's header. */
+/** A single service is at the root, two are under their names. They trust the header that names the user. */
 async function checkPlainServices(url: string, only: readonly ModuleName[]): Promise<void> {
   const there = Object.entries(bookings).filter(([name]) => only.includes(name as ModuleName));
   for (const [name, booking] of there) {
@@ -112,7 +112,7 @@ async function checkPlainServices(url: string, only: readonly ModuleName[]): Pro
 
 const bookings = { hotel: hotelBooking, car: carBooking };
 
-/** The answer, whose body is read; what is not found or refused has the error body. */
+/** Returns the response, whose body has been read. Responses from 400 on must have the error body. */
 async function assertStatus(url: string, status: number, headers: Record<string, string> = {}): Promise<Response> {
   const answer = await fetch(url, { headers });
   const body = (await answer.json()) as { code?: number };

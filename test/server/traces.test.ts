@@ -1,4 +1,4 @@
-/** A trace on its way through a desk without OpenTelemetry: what the services behind it receive, and what the log contains. */
+/** Traces without OpenTelemetry: the trace context that services receive, and the trace ids in the log. */
 import assert from 'node:assert/strict';
 import type { IncomingHttpHeaders } from 'node:http';
 import request from 'supertest';
@@ -19,13 +19,13 @@ describe('the trace of a request', () => {
   const bare = ({ origin }: Served) => origin.slice('http://'.length);
 
   interface Setup {
-    /** Fields of the mapping and of the record of the auth service. */
+    /** Additional fields of the mapping and of the AuthService. */
     readonly mapping?: object;
     readonly auth?: object;
     readonly records?: readonly object[];
   }
 
-  /** A service with a shadow, behind an auth service across HTTP. */
+  /** Starts a gateway with a service, its shadow and a remote auth service. */
   async function setUp({ mapping = {}, auth = {}, records = [] }: Setup = {}) {
     const upstream = await startUpstream(servers);
     const asked = await startUpstream(servers, (res) => res.setHeader('X-Travel-User', 'ann').end());
@@ -49,7 +49,7 @@ describe('the trace of a request', () => {
     return { upstream, asked, shadow, log, desk, ...gateway };
   }
 
-  /** The only traceparent that a service received, whose parent is a span of the gateway. */
+  /** Parses the only traceparent that a service received, which must name a span of the gateway. */
   function traceOf({ headers, names }: { headers: IncomingHttpHeaders; names: readonly string[] }) {
     assert.equal(names.filter((name) => name === 'traceparent').length, 1);
     const [, id, span, flags] = /^00-([\da-f]{32})-([\da-f]{16})-(\d\d)$/.exec(String(headers['traceparent'])) ?? [];
@@ -62,8 +62,8 @@ describe('the trace of a request', () => {
     return upstream.only();
   }
 
-  it('continues in the service, its shadow and the auth service, as a child of the gateway', async () => {
-    // The auth service gets the header once, although its record lists it.
+  it('continues in the service, its shadow and the auth service, with the gateway as parent', async () => {
+    // The auth service receives the header only once, although its record also lists it.
     const auth = { allowed_request_headers: ['traceparent', 'tracestate'] };
     const { upstream, asked, shadow, port } = await setUp({ auth });
     const lines = [`traceparent: ${traceparent}`, 'tracestate: rojo=1', 'tracestate: congo=2'];
@@ -78,7 +78,7 @@ describe('the trace of a request', () => {
     }
   });
 
-  it('begins here when the request has none, and another one with each request', async () => {
+  it('starts in the gateway if the request has none, with a new id for each request', async () => {
     const { upstream, asked, url } = await setUp();
     for (let sent = 0; sent < 3; sent += 1) await request(url).get('/rooms').expect(200);
     const seen = upstream.reached.map(traceOf);
@@ -92,7 +92,7 @@ describe('the trace of a request', () => {
     ['capitals', [`traceparent: ${traceparent.toUpperCase()}`]],
     ['a tracestate alone', []],
   ] as const) {
-    it(`begins here, without the tracestate of the client, for ${what}`, async () => {
+    it(`starts in the gateway, without the client's tracestate, for ${what}`, async () => {
       const { upstream, port } = await setUp({ mapping: { bypass_auth: true } });
       await sendRaw(port, rawRequest('GET /rooms', [...lines, 'tracestate: a=1']));
       const seen = traceOf(upstream.only());
@@ -101,13 +101,13 @@ describe('the trace of a request', () => {
     });
   }
 
-  it('is not sent to the service when the mapping removes the headers', async () => {
+  it('is not sent to the service if the mapping removes the headers', async () => {
     const { upstream, url } = await setUp({ mapping: { remove_request_headers: ['traceparent', 'tracestate'] } });
     await request(url).get('/rooms').set({ traceparent, tracestate: 'a=1' }).expect(200);
     assert.doesNotMatch(upstream.only().names.join(), /trace/);
   });
 
-  it('is no part of the key under which a decision of the auth service is cached', async () => {
+  it('is not part of the cache key for decisions of the auth service', async () => {
     const { asked, upstream, url } = await setUp({ auth: { cache_ms: 60_000 } });
     for (let sent = 0; sent < 3; sent += 1) await request(url).get('/rooms').expect(200);
     assert.deepEqual([upstream.reached.length, asked.reached.length], [3, 1]);
@@ -116,7 +116,7 @@ describe('the trace of a request', () => {
   describe('is in the log', () => {
     const labels = { gateway: [{ all: [{ generic_key: { key: 'all', value: 'yes' } }] }] };
 
-    /** Whose service refuses connections, what is asked, and the lines about that request. */
+    /** The service that refuses connections, the request, and the log lines about it. */
     const failures = [
       ['a service', () => ({}), '/closed', 503, /^info request,warn /],
       [
@@ -152,7 +152,7 @@ describe('the trace of a request', () => {
       });
     }
 
-    it('also when it began here', async () => {
+    it('even if it started in the gateway', async () => {
       const { log, url, upstream } = await setUp({ mapping: { bypass_auth: true } });
       await request(url).get('/rooms').expect(200);
       assert.equal(log.at(-1)?.fields['traceId'], traceOf(upstream.only()).traceId);

@@ -1,4 +1,4 @@
-/** A WebSocket through the whole desk: on its own listener, inside a host app, across a change of the files, and at the end. */
+/** A WebSocket through the whole server: on its own listener, in another app, during a reload, and during a stop. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -17,12 +17,12 @@ import { type Asked, startSwitchingUpstream } from '../support/wire/switching-up
 
 const credentials = { authorization: `Basic ${btoa('ann:secret')}` };
 
-describe('a desk with allow_upgrade', () => {
+describe('a server with allow_upgrade', () => {
   const servers = testServers();
   const open = desksOf(servers);
   const writeFiles = temporaryFiles();
 
-  /** Behind it a service that sends back each text that a WebSocket brings. */
+  /** Starts a server for a service that echoes each WebSocket message. */
   async function openDesk(mapping: object = {}, options: FrontdeskOptions = {}) {
     const echo = await startSwitchingUpstream(servers, echoFrames);
     const chat = mappingRecord('chat', '/v1/chat', echo.origin, { allow_upgrade: ['websocket'], ...mapping });
@@ -43,7 +43,7 @@ describe('a desk with allow_upgrade', () => {
     return client;
   }
 
-  it('carries a WebSocket for whom the auth service knows, and refuses the others in words', async () => {
+  it('opens a WebSocket for authenticated users, and rejects others with an error body', async () => {
     const { desk, echo } = await openDesk();
     const { gateway } = await desk.listen();
     const port = gateway?.port ?? 0;
@@ -57,7 +57,7 @@ describe('a desk with allow_upgrade', () => {
     assert.equal(echo.asked.length, 1);
   });
 
-  it('carries it through a host app, below whose path the desk is mounted', async () => {
+  it('opens a WebSocket through another app that mounts the server under a path', async () => {
     const { desk, echo } = await openDesk();
     const app = new Koa().use(mount('/travel', desk.middleware));
     const server = createServer(app.callback()).on('upgrade', desk.upgradesThrough(app.callback()));
@@ -70,7 +70,7 @@ describe('a desk with allow_upgrade', () => {
     server.close();
   });
 
-  it('offers none to its own services: they see an ordinary request', async () => {
+  it('does not offer upgrades to services of its process, which see an ordinary request', async () => {
     const own = new Koa().use((ctx) => {
       ctx.body = `own ${ctx.get('Sec-WebSocket-Version')}`;
     });
@@ -81,7 +81,7 @@ describe('a desk with allow_upgrade', () => {
     assert.match(answer, /^HTTP\/1\.1 200 [\s\S]*own 13$/);
   });
 
-  it('takes over from its files what is allowed, and leaves be what has switched', async () => {
+  it('reloads which upgrades are allowed, without affecting open connections', async () => {
     const { origin } = await startSwitchingUpstream(servers, echoFrames);
     const [allowed, forbidden] = [{ allow_upgrade: ['websocket'] }, {}].map((fields) =>
       JSON.stringify(mappingRecord('chat', '/v1/chat', origin, fields)),
@@ -107,7 +107,7 @@ describe('a desk with allow_upgrade', () => {
     await once(client, 'close');
   });
 
-  it('ends its connections at the deadline when it is closed, and no sooner', async () => {
+  it('ends upgraded connections at the deadline when closed, and not before', async () => {
     const { desk, echo } = await openDesk({}, { shutdownTimeoutMs: 60 });
     const { gateway } = await desk.listen();
     const client = await checkWebSocket(`ws://127.0.0.1:${gateway?.port}/v1/chat`);
@@ -120,7 +120,7 @@ describe('a desk with allow_upgrade', () => {
   });
 });
 
-/** RFC 6455 as far as a test needs it: short texts, one frame each, and the client's close sent back. */
+/** The part of RFC 6455 that the test needs: echoes short texts of one frame each, and the client's close frame. */
 function echoFrames(socket: Socket, { headers }: Asked): void {
   const key = `${headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`;
   const accept = createHash('sha1').update(key).digest('base64');
