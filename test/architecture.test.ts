@@ -32,13 +32,13 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 const compositionRoot = 'server';
 
 /** Libraries that must be loaded on demand with `import()`, so that a process starts fast. */
-const lateLibraries = [
+const onDemandLibraries = [
   ...['@grpc/grpc-js', '@grpc/proto-loader', '@grpc/reflection', 'grpc-health-check'],
   ...['undici', 'redis', 'pg', 'chokidar', 'prom-client'],
   ...['node:tls', 'node:https', 'node:http2'],
 ];
 /** Our own files that must be loaded on demand. They may import such libraries. */
-const lateOwn = [
+const onDemandFiles = [
   ...['server/index.ts', 'server/storage.ts', 'storage/sqlite.ts'],
   ...['cli/explain.ts', 'cli/init.ts', 'cli/split.ts', 'cli/users.ts'],
   'ratelimit/grpc/channel.ts',
@@ -76,7 +76,7 @@ const moduleNames = new Set(files.map(moduleOf));
 describe('architecture', () => {
   it('has a row in the table of imports for every module', () => {
     const isKnown = (name: string) => name in mayImport || name === compositionRoot || name.endsWith('.ts');
-    complain(
+    failIfAny(
       [...moduleNames].filter((name) => !isKnown(name)),
       (name) =>
         `src/${name} has no row in mayImport (test/architecture.test.ts): add one that says what it may import.`,
@@ -84,7 +84,7 @@ describe('architecture', () => {
   });
 
   it('lets a module import only what the table allows', () => {
-    complain(
+    failIfAny(
       allImports().filter(
         ({ file, from, typeOnly }) => from.startsWith('#') && !isAllowed(file, from.slice(1), typeOnly),
       ),
@@ -94,35 +94,35 @@ describe('architecture', () => {
   });
 
   it('keeps relative imports inside the module', () => {
-    complain(
+    failIfAny(
       allImports().filter(
         ({ file, from }) =>
-          from.startsWith('.') && !isLoose(file) && moduleOf(resolveImport(file, from)) !== moduleOf(file),
+          from.startsWith('.') && !isTopLevel(file) && moduleOf(resolveImport(file, from)) !== moduleOf(file),
       ),
       ({ file, from }) => `src/${file} imports ${from} of another module: import that module by its name with #.`,
     );
   });
 
   it('has no import cycles, not even of types', () => {
-    complain(
-      findCircles(),
-      (circle) =>
-        `These files of src form an import cycle: ${circle.join(', ')}. Move the shared code into another file.`,
+    failIfAny(
+      findCycles(),
+      (cycle) =>
+        `These files of src form an import cycle: ${cycle.join(', ')}. Move the shared code into another file.`,
     );
   });
 
   it('loads libraries on demand if not every process needs them', () => {
     const isLate = (file: string, from: string) =>
-      (lateLibraries.includes(from) && !lateOwn.includes(file)) ||
-      (lateOwn.includes(resolveImport(file, from)) && !mayLoadServerEarly.includes(file));
-    complain(
+      (onDemandLibraries.includes(from) && !onDemandFiles.includes(file)) ||
+      (onDemandFiles.includes(resolveImport(file, from)) && !mayLoadServerEarly.includes(file));
+    failIfAny(
       allImports().filter(({ file, from, late, typeOnly }) => !late && !typeOnly && isLate(file, from)),
       ({ file, from }) => `src/${file} loads ${from} at the start: use \`await import('${from}')\` where it is needed.`,
     );
   });
 
   it('imports only types from node:http', () => {
-    complain(
+    failIfAny(
       allImports().filter(
         ({ file, from, typeOnly }) => from === 'node:http' && !typeOnly && file !== 'http/server/node-http.ts',
       ),
@@ -131,28 +131,28 @@ describe('architecture', () => {
   });
 
   it('opens every file with one sentence', () => {
-    complain(
+    failIfAny(
       files.filter((file) => !/^(?:#!.*\n)?\/\*\* ?\S/.test(textOf(file))),
       (file) => `src/${file} does not begin with /** … */: describe in one sentence what it is for.`,
     );
   });
 
   it(`keeps files within ${linesOfFileMax} lines`, () => {
-    complain(
+    failIfAny(
       files.filter((file) => textOf(file).split('\n').length > linesOfFileMax + 1),
       (file) => `src/${file} has more than ${linesOfFileMax} lines: split it by subject.`,
     );
   });
 
   it(`keeps folders within ${filesInFolderMax} files`, () => {
-    complain(
+    failIfAny(
       [...countBy(files, dirname)].filter(([, count]) => count > filesInFolderMax),
       ([name, count]) => `src/${name} has ${count} files: make sub-folders, or join files that are one subject.`,
     );
   });
 
   it(`keeps functions within ${linesOfFunctionMax} lines, not counting functions inside them`, () => {
-    complain(files.flatMap(longFunctions), (place) => `${place}: split the function.`);
+    failIfAny(files.flatMap(longFunctions), (place) => `${place}: split the function.`);
   });
 
   it('uses the process and the file system only where the tables allow it', () => {
@@ -160,18 +160,18 @@ describe('architecture', () => {
     const uses = (pattern: RegExp) => files.filter((file) => pattern.test(code(file)));
     const usersBeside = (allowed: readonly string[], pattern: RegExp) =>
       uses(pattern).filter((file) => ![file, moduleOf(file)].some((name) => allowed.includes(name)));
-    complain(
+    failIfAny(
       usersBeside(mayReadProcess, /(?<![\w.'/-])process\.|from 'node:process'/),
       (file) => `src/${file} uses process: take what it needs as a parameter from main.ts.`,
     );
-    complain(
+    failIfAny(
       usersBeside(mayReadFiles, /from 'node:fs(?:\/promises)?'/),
       (file) => `src/${file} uses node:fs: let #config read the file and pass in its content.`,
     );
   });
 
   it('has no catch-all folders', () => {
-    complain(
+    failIfAny(
       files.filter((file) => /(?:^|\/)(?:utils?|common|helpers?|types|interfaces|middlewares?)\//.test(file)),
       (file) =>
         `src/${file} is in a catch-all folder: move it next to the code that uses it, or name the folder by its subject.`,
@@ -186,14 +186,14 @@ describe('architecture', () => {
       for (const next of ownImports(file)) visit(next);
     };
     for (const root of ['index.ts', 'main.ts', ...threadEntries]) visit(root);
-    complain(
+    failIfAny(
       files.filter((file) => !seen.has(file)),
       (file) => `src/${file} is imported by no file: delete it.`,
     );
   });
 
   it('has no default exports and no module-level state', () => {
-    complain(
+    failIfAny(
       files.filter((file) => /^export default|^(?:export )?let /m.test(textOf(file))),
       (file) =>
         `src/${file} has a default export or a \`let\` outside of functions: export by name, keep state in a createX().`,
@@ -209,7 +209,7 @@ interface FileImport {
   readonly late: boolean;
 }
 
-function complain<Fault>(faults: readonly Fault[], sentence: (fault: Fault) => string): void {
+function failIfAny<Fault>(faults: readonly Fault[], sentence: (fault: Fault) => string): void {
   if (faults.length === 0) return;
   const error = new Error(`\n${faults.map(sentence).join('\n')}`);
   error.stack = error.message;
@@ -218,19 +218,19 @@ function complain<Fault>(faults: readonly Fault[], sentence: (fault: Fault) => s
 
 /** The nearest folder with an index.ts. A file directly in src is its own module. */
 function moduleOf(file: string): string {
-  if (isLoose(file)) return file;
+  if (isTopLevel(file)) return file;
   let folder = dirname(file);
   while (folder.includes('/') && !files.includes(`${folder}/index.ts`)) folder = dirname(folder);
   return folder;
 }
 
-function isLoose(file: string): boolean {
+function isTopLevel(file: string): boolean {
   return !file.includes('/');
 }
 
 function isAllowed(file: string, name: string, typeOnly: boolean): boolean {
   const allowed = mayImport[moduleOf(file)];
-  if (allowed === undefined) return isLoose(file) || name !== 'cli';
+  if (allowed === undefined) return isTopLevel(file) || name !== 'cli';
   return allowed.includes(name) || (typeOnly && allowed.includes(`type:${name}`));
 }
 
@@ -266,8 +266,8 @@ function parseImports(file: string): FileImport[] {
 }
 
 /** Finds the strongly connected groups of files (Tarjan, "Depth-first search and linear graph algorithms"). */
-function findCircles(): string[][] {
-  const circles: string[][] = [];
+function findCycles(): string[][] {
+  const cycles: string[][] = [];
   const order = new Map<string, number>();
   const stack: string[] = [];
   /** Returns the number of the earliest file on the stack that this file imports, directly or not. */
@@ -281,13 +281,13 @@ function findCircles(): string[][] {
     });
     const earliest = Math.min(own, ...reached);
     if (earliest === own) {
-      const circle = stack.splice(stack.indexOf(file));
-      if (circle.length > 1) circles.push(circle);
+      const cycle = stack.splice(stack.indexOf(file));
+      if (cycle.length > 1) cycles.push(cycle);
     }
     return earliest;
   };
   for (const file of files) if (!order.has(file)) visit(file);
-  return circles;
+  return cycles;
 }
 
 function countBy(names: readonly string[], keyOf: (name: string) => string): Map<string, number> {

@@ -174,19 +174,24 @@ export function throughputRows(figures: readonly ThroughputFigures[]): TableRow[
 export function messageRows(figures: readonly MessageFigures[]): TableRow[] {
   return figures.flatMap(({ kind, proxy, title, cpuMicrosPerMessage, delayMicros }) => {
     const peer = figures.find((one) => one.kind === kind && one.proxy === 'http-proxy');
-    const beside = { name: 'messages', peer: peer?.title ?? '' };
+    const compared = { name: 'messages', peer: peer?.title ?? '' };
     const aim = proxy === 'http-proxy' ? {} : { aim: { ratioMax: 1 } };
     const cpuRatio = cpuMicrosPerMessage / (peer?.cpuMicrosPerMessage ?? Number.NaN);
     const delayRatio = delayMicros / (peer?.delayMicros ?? Number.NaN);
     return [
-      { ...beside, what: `${kind}: ${title}`, figure: cpuMicrosPerMessage, unit: 'CPU us', ratio: cpuRatio, ...aim },
-      { ...beside, what: '… delay', figure: delayMicros, unit: 'us', ratio: delayRatio, ...aim },
+      { ...compared, what: `${kind}: ${title}`, figure: cpuMicrosPerMessage, unit: 'CPU us', ratio: cpuRatio, ...aim },
+      { ...compared, what: '… delay', figure: delayMicros, unit: 'us', ratio: delayRatio, ...aim },
     ];
   });
 }
 
 export function startUpRows({ readyMs, idleRssBytes, mappingBytes }: StartUpFigures): TableRow[] {
-  const besideKoa = (what: string, unit: string, { frontdesk, koa }: StartUpFigures['readyMs'], aimMax: number) => [
+  const comparedWithKoa = (
+    what: string,
+    unit: string,
+    { frontdesk, koa }: StartUpFigures['readyMs'],
+    aimMax: number,
+  ) => [
     { name: 'startup', what: `bare Koa, ${what}`, figure: koa, unit },
     ...[
       {
@@ -202,8 +207,8 @@ export function startUpRows({ readyMs, idleRssBytes, mappingBytes }: StartUpFigu
   ];
   const megabytes = { frontdesk: idleRssBytes.frontdesk / 1e6, koa: idleRssBytes.koa / 1e6 };
   return [
-    ...besideKoa('ready after the start of the process', 'ms', readyMs, 700),
-    ...besideKoa('memory when idle', 'MB', megabytes, 90),
+    ...comparedWithKoa('ready after the start of the process', 'ms', readyMs, 700),
+    ...comparedWithKoa('memory when idle', 'MB', megabytes, 90),
     ...[...mappingBytes].map(([count, bytes]) => ({
       ...{ name: 'startup', what: `memory for each of ${count} mappings`, figure: bytes / 1e3, unit: 'kB' },
       aim: { figureMax: 6 },

@@ -7,7 +7,7 @@ const giveUpMs = 30_000;
 
 /**
  * Repeats `check` until it does not throw, and returns its result. After half a minute it rejects with the last error.
- * Use a longer `pauseMs` if the check itself slows down what it waits for.
+ * Use a longer `pauseMs` if the check itself slows down the awaited event.
  */
 export async function eventually<T>(check: () => T | Promise<T>, pauseMs = 5): Promise<T> {
   const giveUpAtMs = performance.now() + giveUpMs;
