@@ -193,13 +193,13 @@ describe('frontdesk', () => {
     [
       'settings written as YAML',
       'serve',
-      /^frontdesk: config.settings\.env:2 is no setting: write NAME=value, such as PORT=9000\n$/,
+      /^frontdesk: config.settings\.env:2 is not a setting: write NAME=value, such as PORT=9000\n$/,
       { 'config/settings.env': '# mine\nPORT: 9000\n' },
     ],
     [
       'CONFIG_DIR in settings.env',
       'check',
-      /^frontdesk: A setting cannot be used:\n {2}config.settings\.env:1 CONFIG_DIR says where this file is: set it in the env/,
+      /^frontdesk: A setting cannot be used:\n {2}config.settings\.env:1 CONFIG_DIR determines where this file is: set it in the env/,
       { 'config/settings.env': 'CONFIG_DIR=./other\n' },
     ],
     [

@@ -1,4 +1,4 @@
-/** Wrong values in every place where a person or a program writes some: no message is in the words of zod. */
+/** Tests that no message about a wrong value is zod's own, wherever a person or program can pass one. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
@@ -11,16 +11,16 @@ import { type DocumentedApi, type Operation, readApi, type Variation } from '../
 import { authRecord, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 
-/** What zod says where a schema and its caller say nothing. */
-const zodText = 'zod speaks';
+/** The text of zod's own messages during these tests. */
+const zodText = 'message of zod';
 
 const strings = ['', 'x', 'x'.repeat(5000), '\0', '2030-02-30', '2030-13-01T25:00:00Z', 'http://'];
 const numbers = [-1, 1.5, 1e12, Number.NaN, Number.POSITIVE_INFINITY, 5n];
 const containers = [[], {}, [null], [5], ['x', 'x'], { x: 1 }, { '': null }];
-/** One value of each type. */
+/** One value of each other type. */
 const others = [null, true, 'x', -1, new Date(0), [null], { x: 1 }];
 
-/** Many values of the type that belongs there, and one of each other type. */
+/** For each expected type, many values of this type and one of each other type. */
 const wrongValues: Readonly<Record<string, readonly unknown[]>> = {
   string: [...strings, ...others, 1.5],
   number: [...numbers, ...others, ''],
@@ -30,20 +30,23 @@ const wrongValues: Readonly<Record<string, readonly unknown[]>> = {
 
 type Path = readonly PropertyKey[];
 
-/** Each value with one part of it, at any depth, replaced by each wrong value, left out, or with a key too many. */
+/**
+ * Yields copies of a value with one part, at any depth, replaced by a wrong value, removed, or extended by an unknown
+ * key.
+ */
 function* wrongVersions(value: unknown, path: Path = []): Generator<readonly [what: string, version: unknown]> {
   const at = path.join('.');
   for (const wrong of new Set(wrongValues[typeof value])) yield [`${at} is ${shown(wrong)}`, wrong];
   if (typeof value !== 'object' || value === null) return;
-  if (!Array.isArray(value)) yield [`${at} has a key too many`, { ...value, nonsense: 1 }];
+  if (!Array.isArray(value)) yield [`${at} has an unknown key`, { ...value, nonsense: 1 }];
   for (const [key, inner] of Object.entries(value)) {
     const { [key]: _, ...rest } = value as Readonly<Record<string, unknown>>;
-    yield [`${at} is without ${key}`, rest];
+    yield [`${at} lacks ${key}`, rest];
     for (const [what, version] of wrongVersions(inner, [...path, key])) yield [what, replaced(value, key, version)];
   }
 }
 
-/** Each field of a map with each wrong value, beside `required` alone: a whole record takes long to read. */
+/** Yields a map with `required` and one field with a wrong value. Using all fields in each map would take too long. */
 function* wrongFields(fields: object, required: object): Generator<readonly [what: string, version: unknown]> {
   for (const [field, value] of Object.entries(fields))
     for (const [what, version] of wrongVersions(value, [field])) yield [what, { ...required, [field]: version }];
@@ -62,7 +65,7 @@ function shown(value: unknown): string {
   return json(value).slice(0, 60);
 }
 
-/** One of everything: each field of each kind of record, as the tables in config/README.md list them. */
+/** Records of each kind with all fields that config/README.md lists. */
 const records: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   Mapping: {
     ...mappingRecord('shop', '/shop', 'shop'),
@@ -177,7 +180,7 @@ const domain = {
 type Versions = Iterable<readonly [what: string, version: unknown]>;
 type Read = (version: unknown) => string | Promise<string>;
 
-/** Each place where values are given; `read` returns what the user reads of a wrong one. */
+/** The places where values are passed. `read` returns the message that a user gets for a wrong value. */
 const places: readonly (readonly [where: string, versions: Versions, read: Read])[] = [
   ...Object.entries(records).map(([kind, record]) => {
     const versions = wrongFields(record, requiredOf(record));
@@ -218,7 +221,7 @@ function messageOf(result: ReturnType<typeof settingsFrom>): string {
 }
 
 async function messageOfOptions(options: unknown): Promise<string> {
-  // Nothing but the options is read: the configuration is not there.
+  // Reads only the options, because the configuration does not exist.
   const given = { config: '/nowhere', ...(options as object) };
   return createFrontdesk((typeof options === 'object' ? given : options) as FrontdeskOptions).then(
     () => '',
@@ -244,7 +247,7 @@ function messageOfRequest(version: unknown): string {
   }
 }
 
-describe('a wrong value is described in our words', () => {
+describe('a message about a wrong value is never that of zod', () => {
   const servers = testServers(after);
   const openDesk = desksOf(servers);
   const { localeError } = z.config();
@@ -259,13 +262,13 @@ describe('a wrong value is described in our words', () => {
 
   after(() => void z.config({ localeError }));
 
-  it('where zod speaks itself, this test notices', () => {
+  it('and this test would notice it', () => {
     const { error } = z.string().safeParse(5);
     assert.deepEqual(oddLines(`the port: ${error?.issues[0]?.message}`), [`the port: ${zodText}`]);
   });
 
   for (const [kind, record] of Object.entries(records).filter(([name]) => name !== 'Service'))
-    it(`and every field of a ${kind} is tried`, () => {
+    it(`and the test covers every field of ${kind} records`, () => {
       const names = listFields(kind as Parameters<typeof listFields>[0]).map(({ name }) => name);
       assert.deepEqual(
         names.filter((name) => !(name in record)),
@@ -302,7 +305,7 @@ describe('a wrong value is described in our words', () => {
         () => '',
         (error: Error) => error.message,
       );
-      assert.ok(message.split('\n').length > versions.length / 2, `${table} is read no further`);
+      assert.ok(message.split('\n').length > versions.length / 2, `${table}: rows were not checked`);
       odd.push(...oddLines(message));
     }
     assert.deepEqual(odd, []);
@@ -328,14 +331,14 @@ function wrongRequests({ bodyOf }: DocumentedApi, operation: Operation): readonl
   const bodies = body ? Array.from(wrongVersions(body.example), ([, one]) => ({ body: json(one), headers })) : [];
   const names = operation.parameters.filter((one) => one.in === 'query').map(({ name }) => name);
   const alone = names.map((name) => ({ query: { [name]: 'x'.repeat(3000) } }));
-  // One answer names every argument that is wrong.
+  // One response names all invalid arguments.
   const together = ['x', '2030-02-30', '-1', '1.5'].map((text) => ({
     query: Object.fromEntries(names.map((name) => [name, text])),
   }));
   return [...bodies, ...alone, ...together];
 }
 
-/** Lines in the words of zod, that contradict themselves, or have a part that is missing. */
+/** Returns lines that contain zod's text, contradict themselves, or have a missing part. */
 function oddLines(text: string): readonly string[] {
   const odd = new RegExp(`${zodText}|\\bundefined\\b|\\[object |must be (an? .+), not \\1$`);
   return text.split('\n').filter((line) => odd.test(line));

@@ -1,10 +1,10 @@
-/** Readers for Ambassador's fields that mean nearly the same as ours, each with a notice of what it drops. */
+/** Translates Ambassador's fields whose meaning differs from ours, with a notice of what is lost. */
 import type { Fault } from '../errors.ts';
 import type { AmbassadorReader, Fields } from '../fields/field.ts';
 import { credentialHeaders, unknownCommand } from '../fields/headers.ts';
 
-/** A field that is not supported. No notice while its value turns it off. */
-export function ignored(why: string, remedy = 'Remove it, if it is no longer needed.'): AmbassadorReader {
+/** Drops a field that is not supported, with a notice unless its value turns it off anyway. */
+export function ignored(why: string, remedy = 'Remove it if you do not need it.'): AmbassadorReader {
   return (value) => ({
     fields: {},
     notice: [false, '', 'default'].some((off) => value === off)
@@ -13,10 +13,10 @@ export function ignored(why: string, remedy = 'Remove it, if it is no longer nee
   });
 }
 
-/** A field that is not needed here. */
+/** Drops a field that is not needed here, without a notice. */
 export const silent: AmbassadorReader = () => ({ fields: {} });
 
-/** With `tls` the service is called over TLS, which an address with https says here. */
+/** Converts `tls` to an https address of the service. */
 export function secured(name: string): AmbassadorReader {
   return (value, { tls: context }) => {
     const isSecure = context === true || (typeof context === 'string' && context !== '');
@@ -25,19 +25,19 @@ export function secured(name: string): AmbassadorReader {
   };
 }
 
-/** `true` is short for `meaning` in a longer field, which wins where both are written. */
+/** Translates `true` to `meaning` in the field `name`, unless the record also sets that field. */
 export function shorthand(name: string, meaning: unknown): AmbassadorReader {
   return (value, all) => ({ fields: value === true && all[name] === undefined ? { [name]: meaning } : {} });
 }
 
-/** A field that has no meaning beside `host_redirect`. */
+/** Drops a field that has no meaning with `host_redirect`. */
 export function withoutRedirect(read: AmbassadorReader): AmbassadorReader {
   return (value, all) => (all['host_redirect'] === true ? { fields: {} } : read(value, all));
 }
 
-/** A `host` with a `*` is our `hostname`, unless it is a regular expression. */
+/** Translates a `host` that contains a `*` to our `hostname`, unless it is a regular expression. */
 export const hostOrHostname: AmbassadorReader = (value, { hostname, host_regex: isRegex }) => {
-  if (hostname !== undefined) return dropped('has no effect beside hostname', 'Remove it.');
+  if (hostname !== undefined) return dropped('has no effect with hostname', 'Remove it.');
   const isGlob = isRegex !== true && typeof value === 'string' && value.includes('*');
   return { fields: isGlob ? { hostname: value } : { host: value } };
 };
@@ -46,35 +46,35 @@ export const tls: AmbassadorReader = (value) =>
   value === false || value === ''
     ? { fields: {} }
     : dropped(
-        'is read as https: certificates are checked, and none is shown',
+        'is read as https: the certificate of the service is verified, and no client certificate is sent',
         'Set NODE_EXTRA_CA_CERTS for a private certificate authority.',
       );
 
-/** Ambassador reads these fields only where `host_redirect` is true. */
+/** Drops a field unless `host_redirect` is true, like Ambassador. */
 export function onlyWithHostRedirect(name: string): AmbassadorReader {
   return (value, { host_redirect: redirects }) =>
     redirects === true
       ? { fields: { [name]: value } }
-      : dropped('has no effect without host_redirect: true', 'Set it, or remove this.');
+      : dropped('has no effect without host_redirect: true', 'Set host_redirect, or remove this field.');
 }
 
 export const exactPrefix: AmbassadorReader = (value, { prefix_exact: isExact }) => {
   if (isExact !== true || typeof value !== 'string' || value.length < 2 || !value.endsWith('/')) {
     return { fields: { prefix: value } };
   }
-  const remedy = 'Use prefix_regex where the slash makes a difference.';
+  const remedy = 'Use prefix_regex if the slash matters.';
   return {
     fields: { prefix: value.slice(0, -1) },
-    notice: { message: 'is matched without the slash at its end', remedy },
+    notice: { message: 'is matched without its trailing slash', remedy },
   };
 };
 
 export const rewrite: AmbassadorReader = (value, { regex_rewrite: regex, prefix_regex: isRegex }) => {
   const winner = regex === undefined ? isRegex === true && value !== '' && 'prefix_regex' : 'regex_rewrite';
-  return winner === false ? { fields: { rewrite: value } } : dropped(`has no effect beside ${winner}`, 'Remove it.');
+  return winner === false ? { fields: { rewrite: value } } : dropped(`has no effect with ${winner}`, 'Remove it.');
 };
 
-/** In Ambassador a missing header never gives an entry, whatever `omit_if_not_present` says. */
+/** Sets `omit_if_not_present`, because Ambassador always omits the entry of a missing header. */
 export const labels: AmbassadorReader = (value) => ({
   fields: { labels: isMap(value) ? mapValues(value, withOmission) : value },
 });
@@ -91,14 +91,14 @@ export const circuitBreakers: AmbassadorReader = (value) => {
   const kept = list.filter((one) => !isMap(one) || one['priority'] !== 'high');
   const fields = kept.length === 0 ? {} : { circuit_breakers: kept };
   if (kept.length === list.length) return { fields };
-  const message = 'of priority high are not supported: the requests of all mappings have one priority';
-  return { fields, notice: { message, remedy: 'Remove the entry of priority high.' } };
+  const message = 'with priority high are not supported: all requests have the same priority';
+  return { fields, notice: { message, remedy: 'Remove the entry with priority high.' } };
 };
 
-/** Ambassador 0.x named a record here. */
+/** Drops the text of Ambassador 0.x, which refers to a record. */
 export const outlierDetection: AmbassadorReader = (value, all) =>
   typeof value === 'string'
-    ? ignored('it names a record of Ambassador 0.x')(value, all)
+    ? ignored('it refers to a record of Ambassador 0.x')(value, all)
     : { fields: { outlier_detection: value } };
 
 export const loadBalancer: AmbassadorReader = (value) => {
@@ -107,8 +107,8 @@ export const loadBalancer: AmbassadorReader = (value) => {
     return { fields: { load_balancer: isMap(value) ? { policy } : value } };
   }
   return dropped(
-    `of policy ${policy} is not supported, so it is round_robin`,
-    'Keep sessions where every address of the service finds them.',
+    `with policy ${policy} is not supported, so round_robin is used`,
+    'Store sessions where all instances of the service can read them.',
   );
 };
 
@@ -118,8 +118,11 @@ export const healthChecks: AmbassadorReader = (value) => {
   const fields = kept === undefined ? {} : { health_checks: withoutHeaders(kept) };
   const isWhole =
     list.length === 1 && kept !== undefined && JSON.stringify(fields.health_checks) === JSON.stringify(kept);
-  const message = 'are read as one check over HTTP, without added or removed headers';
-  return { fields, notice: isWhole ? undefined : { message, remedy: 'Give the service a path for its health check.' } };
+  const message = 'are read as a single HTTP check, without added or removed headers';
+  return {
+    fields,
+    notice: isWhole ? undefined : { message, remedy: 'Provide a path for health checks in the service.' },
+  };
 };
 
 function withoutHeaders(check: unknown): unknown {
@@ -128,34 +131,36 @@ function withoutHeaders(check: unknown): unknown {
   return Object.fromEntries(kept.map(([name, value]) => [name, withoutHeaders(value)]));
 }
 
-/** Added headers without those that hold a command of Envoy's which is not filled in. */
+/** Drops added headers that contain unsupported Envoy variables. */
 export function knownCommands(name: string): AmbassadorReader {
   return (value) => {
     if (!isMap(value)) return { fields: { [name]: value } };
     const isKnown = (given: unknown) => unknownCommand(String(isMap(given) ? given['value'] : given)) === undefined;
     const [known, unknown] = partition(Object.entries(value), ([, given]) => isKnown(given));
-    const message = `leave out ${unknown.map(([header]) => header).join(', ')}: Envoy's %…% are not filled in`;
+    const message = `are read without ${unknown.map(([header]) => header).join(', ')}, because these %…% variables of Envoy are not supported`;
     const notice = { message, remedy: 'Read X-Forwarded-For, X-Forwarded-Proto or X-Request-Id in the service.' };
     return { fields: { [name]: Object.fromEntries(known) }, notice: unknown.length === 0 ? undefined : notice };
   };
 }
 
-/** In Ambassador the service gets what the auth service answers under these names; here it gets what the client sent. */
+/**
+ * Drops credential headers. Ambassador replaces them with those of the auth service; here services get the client's.
+ */
 export const identityHeaders: AmbassadorReader = (value) => {
   const isKept = (name: unknown) => !credentialHeaders.includes(String(name).toLowerCase());
   if (!Array.isArray(value) || value.every(isKept)) return { fields: { allowed_authorization_headers: value } };
-  const message = `leave out ${credentialHeaders.join(', ')}: a service gets what the client sent`;
+  const message = `are read without ${credentialHeaders.join(', ')}: services get the client's values`;
   return {
     fields: { allowed_authorization_headers: value.filter(isKept) },
-    notice: { message, remedy: 'Have the auth service answer under another name.' },
+    notice: { message, remedy: 'Let the auth service respond with a header of another name.' },
   };
 };
 
-/** What `allowed_authorization_headers` was before 0.50. */
+/** Translates the name of `allowed_authorization_headers` before Ambassador 0.50. */
 export const allowedHeaders: AmbassadorReader = (value, all) =>
   all['allowed_authorization_headers'] === undefined
     ? identityHeaders(value, all)
-    : dropped('has no effect beside allowed_authorization_headers', 'Remove it.');
+    : dropped('has no effect with allowed_authorization_headers', 'Remove it.');
 
 function dropped(message: string, remedy: string): { readonly fields: Fields; readonly notice: Fault } {
   return { fields: {}, notice: { message, remedy } };
@@ -169,6 +174,6 @@ export function isMap(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function mapValues(map: Fields, become: (value: unknown) => unknown): Fields {
-  return Object.fromEntries(Object.entries(map).map(([name, value]) => [name, become(value)]));
+function mapValues(map: Fields, convert: (value: unknown) => unknown): Fields {
+  return Object.fromEntries(Object.entries(map).map(([name, value]) => [name, convert(value)]));
 }

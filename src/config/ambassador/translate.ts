@@ -1,4 +1,4 @@
-/** Ambassador's records become ours, from annotations and from resources; kinds and fields that are not supported give a notice each. */
+/** Translates Ambassador's records to ours, with a notice for each kind and field that is not supported. */
 import { type ConfigDocument, type ConfigurationError, errorsOf, type PlacedFault } from '../errors.ts';
 import type { AmbassadorReader, Fields, FieldTable } from '../fields/field.ts';
 import { authServiceFields } from '../records/auth-service.ts';
@@ -11,13 +11,11 @@ import { allowedHeaders, ignored, isMap, shorthand, silent, tls, withoutRedirect
 export interface Translated {
   readonly records: readonly ConfigDocument[];
   readonly notices: readonly ConfigurationError[];
-  /** The first record that was translated. */
+  /** The first record that was translated, if there is one. */
   readonly first: ConfigDocument | undefined;
 }
 
-/**
- * Records of ours stay as they are. Only with GATEWAY_DOMAIN=getambassador.io are Ambassador's files read as they are.
- */
+/** Translates Ambassador's records if GATEWAY_DOMAIN is getambassador.io. Returns all other records unchanged. */
 export function translateRecords(documents: readonly ConfigDocument[], gatewayDomain: string): Translated {
   if (gatewayDomain !== 'getambassador.io') return { records: documents, notices: [], first: undefined };
   const parts = documents.map((document) => ({ document, ...translate(document) }));
@@ -28,14 +26,14 @@ export function translateRecords(documents: readonly ConfigDocument[], gatewayDo
   };
 }
 
-/** The one notice of a configuration with translated records. */
+/** Returns the general notice about a configuration with translated records. */
 export function differencesFrom(document: ConfigDocument): readonly ConfigurationError[] {
   return noticesOf(document, [
     {
       path: [],
       message:
-        'is read as Ambassador reads it, but for six things, among them: a prefix matches whole path segments, and a label whose header is missing is left out alone',
-      remedy: 'config/README.md explains each. This notice is given once for all records.',
+        'is read like in Ambassador, with six differences: for example, a prefix matches whole path segments, and a missing header omits only its own label',
+      remedy: 'config/README.md explains each difference. This notice appears once for all records.',
     },
   ]);
 }
@@ -48,33 +46,33 @@ function translate(document: ConfigDocument): Result {
   const known = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
   if (!isAmbassadors(apiVersion)) {
     const mayBeOurs = known !== undefined || apiVersion.startsWith('gateway/');
-    return mayBeOurs ? untouched(document) : skipped(document, kind, ofNoRoute);
+    return mayBeOurs ? untouched(document) : skipped(document, kind, definesNoRoute);
   }
-  return known === undefined ? unsupported(document, kind) : ofKind(document, record, kind, known);
+  return known === undefined ? translateUnsupported(document, kind) : translateKind(document, record, kind, known);
 }
 
-function unsupported(document: ConfigDocument, kind: string): Result {
+function translateUnsupported(document: ConfigDocument, kind: string): Result {
   const remedy = Object.hasOwn(otherKinds, kind) ? otherKinds[kind] : undefined;
   return remedy === undefined ? untouched(document) : skipped(document, kind, remedy);
 }
 
-function ofKind(document: ConfigDocument, record: Fields, kind: string, known: Kind): Result {
+function translateKind(document: ConfigDocument, record: Fields, kind: string, known: Kind): Result {
   const { fields, placeOf } = fieldsOf(record);
   const ids: readonly unknown[] = [fields['ambassador_id'] ?? 'default'].flat();
   if (!ids.includes('default'))
-    return skipped(document, `${kind} of ambassador_id ${ids.join(', ')}`, ofAnotherGateway);
+    return skipped(document, `${kind} with ambassador_id ${ids.join(', ')}`, forAnotherGateway);
   return translated(document, withDefaults(fields, known), { kind, placeOf, known });
 }
 
-/** In Ambassador an empty value is the same as none. */
+/** Adds Ambassador's defaults, and treats empty values as missing like Ambassador. */
 function withDefaults(fields: Fields, { defaultsFor }: Kind): Fields {
   const given = Object.entries(fields).filter(([, value]) => value !== null);
   return { ...defaultsFor(fields), ...Object.fromEntries(given) };
 }
 
-/** For Deployments and the like, which often share a file with records. */
-const ofNoRoute = 'Nothing to do: it defines no route.';
-const ofAnotherGateway = 'It is for another gateway; remove ambassador_id where it is for this one.';
+/** The remedy for Deployments and other resources, which often share a file with records. */
+const definesNoRoute = 'Nothing to do: it defines no route.';
+const forAnotherGateway = 'It is for another gateway. Remove ambassador_id if it is for this one.';
 
 function untouched(document: ConfigDocument): Result {
   return { records: [document], notices: [] };
@@ -89,7 +87,7 @@ function skipped(document: ConfigDocument, what: string, remedy: string): Result
 
 interface Placed {
   readonly fields: Fields;
-  /** The path of a field of the record in the document. */
+  /** Returns the path in the document of a field of the record. */
   readonly placeOf: (name: string) => readonly string[];
 }
 
@@ -98,7 +96,7 @@ interface Origin extends Pick<Placed, 'placeOf'> {
   readonly known: Kind;
 }
 
-/** A resource has its fields under `spec` and its name under `metadata`; in an annotation all are side by side. */
+/** Returns the fields of a record. A resource has them under `spec` and `metadata`, an annotation at the top level. */
 function fieldsOf(record: Fields): Placed {
   const { apiVersion, kind, generation, metadata, spec, status, ...flat } = record;
   const { name, namespace } = asMap(metadata) ?? {};
@@ -137,7 +135,7 @@ const unusedByRedirect: AmbassadorReader = () => ({
   notice: { message: 'has no effect on a redirect', remedy: 'Remove it.' },
 });
 
-/** The path in the document for a path in the translated record. */
+/** Converts a path in the translated record to a path in the document. */
 function placed(
   [first, ...rest]: readonly PropertyKey[],
   origins: ReadonlyMap<PropertyKey, string>,
@@ -152,7 +150,7 @@ function noticesOf(document: ConfigDocument, notices: readonly PlacedFault[]): r
   return errorsOf(document, notices, nameOf(document.value));
 }
 
-/** `Mapping hotel`, as errors name it. */
+/** Returns the name that errors show, such as `Mapping hotel`. */
 function nameOf(value: unknown): string | undefined {
   const record = asMap(value);
   if (record === undefined) return undefined;
@@ -163,7 +161,7 @@ function asMap(value: unknown): Fields | undefined {
   return isMap(value) ? value : undefined;
 }
 
-/** Leaves an unknown release as it is, to be refused: its fields may have another meaning. */
+/** Converts known versions to ours. Keeps unknown ones, which are then rejected because their fields may differ. */
 function ourVersion(version: unknown): unknown {
   return typeof version === 'string' && apiVersions.test(version) ? 'gateway/v1' : version;
 }
@@ -171,17 +169,17 @@ function ourVersion(version: unknown): unknown {
 const apiVersions = /^(?:ambassador\/v[0-2]|(?:x\.)?getambassador\.io\/v(?:[0-2]|3alpha1))$/;
 
 interface Kind {
-  /** Ambassador's fields of the same names. */
+  /** Our fields, most of which have the same names in Ambassador. */
   readonly rows: FieldTable;
-  /** Ambassador's fields that we do not have. */
+  /** The fields that only Ambassador has. */
   readonly others: Readonly<Record<string, AmbassadorReader>>;
-  /** Ambassador's defaults that differ from ours, for a record with these fields. */
+  /** Returns Ambassador's defaults that differ from ours, for a record with these fields. */
   readonly defaultsFor: (fields: Fields) => Fields;
 }
 
 const everywhere = {
   add_linkerd_headers: ignored('headers of Linkerd are not added'),
-  // Records for another instance are left out as a whole.
+  // Records for other instances have already been skipped.
   ambassador_id: silent,
   stats_name: ignored('metrics have fixed names here'),
   tls,
@@ -196,23 +194,23 @@ export const kinds: Readonly<Record<string, Kind>> = {
       auth_context_extensions: ignored('it is for auth services that speak gRPC'),
       auto_host_rewrite: withoutRedirect(shorthand('host_rewrite', serviceHost)),
       bypass_error_response_overrides: silent,
-      circuit_breaker: ignored('it names a record of Ambassador 0.x', 'Write circuit_breakers.'),
+      circuit_breaker: ignored('it refers to a record of Ambassador 0.x', 'Write circuit_breakers.'),
       cluster_idle_timeout_ms: (value) => ({ fields: { idle_connection_ms: value } }),
       cluster_max_connection_lifetime_ms: ignored('connections to services have no maximum lifetime'),
       cluster_tag: ignored('metrics have fixed names here'),
-      dns_type: ignored('names are looked up as the system does it'),
+      dns_type: ignored('names are resolved by the system'),
       docs: ignored('there is no developer portal'),
       enable_ipv4: silent,
       enable_ipv6: silent,
       envoy_override: ignored('there is no Envoy here'),
-      error_response_overrides: ignored('errors have one form here', "README's table of problems shows it."),
+      error_response_overrides: ignored('errors have a fixed format here', 'See the table of problems in README.'),
       grpc: ignored('services are called over HTTP/1.1', 'Give the service a port for HTTP/1.1.'),
       keepalive: ignored('TCP keep-alive is left to the system'),
-      modules: ignored('a Mapping has all such settings'),
-      priority: ignored('the requests of all mappings have one priority'),
-      rate_limits: ignored('it is of Ambassador 0.x', 'Write labels.'),
+      modules: ignored('its settings are fields of the Mapping here'),
+      priority: ignored('all requests have the same priority'),
+      rate_limits: ignored('it is a field of Ambassador 0.x', 'Write labels.'),
       resolver: ignored(
-        'services are found by SERVICE_ADDRESSES and by name',
+        'services are resolved by SERVICE_ADDRESSES and by name',
         'List its addresses in SERVICE_ADDRESSES.',
       ),
       respect_dns_ttl: silent,
@@ -226,7 +224,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
       ...everywhere,
       allowed_headers: allowedHeaders,
       allow_request_body: shorthand('include_body', { max_bytes: 4096, allow_partial: true }),
-      circuit_breakers: ignored('an auth service has none'),
+      circuit_breakers: ignored('auth services have no circuit breakers'),
       protocol_version: silent,
     },
   },
@@ -235,19 +233,19 @@ export const kinds: Readonly<Record<string, Kind>> = {
     defaultsFor: () => ({ domain: 'ambassador' }),
     others: {
       ...everywhere,
-      grpc: ignored('a denied gRPC request is answered like any other'),
+      grpc: ignored('denied gRPC requests get the same response as others'),
       protocol_version: silent,
-      tls: ignored('the rate-limit service is called in clear text', 'Put both on one machine or one network.'),
+      tls: ignored('the rate-limit service is called without encryption', 'Run both on the same machine or network.'),
     },
   },
 };
 
-const resolver = 'Services are found by SERVICE_ADDRESSES and by name.';
+const resolver = 'Services are resolved by SERVICE_ADDRESSES and by name.';
 const listener = 'Set HOST and PORT, TLS_CERT and TLS_KEY.';
-const guard = 'It guards nothing here: write an AuthService.';
-const log = 'The log goes to the standard output.';
+const guard = 'It has no effect here: write an AuthService instead.';
+const log = 'Logs are written to standard output.';
 
-/** Ambassador's other kinds, and what to use here instead. */
+/** Ambassador's other kinds, with their replacements here. */
 const otherKinds: Readonly<Record<string, string>> = {
   BufferService: 'Write max_request_bytes in each Mapping, or set BODY_BYTES_MAX.',
   CircuitBreaker: 'Write circuit_breakers in each Mapping.',
@@ -255,16 +253,15 @@ const otherKinds: Readonly<Record<string, string>> = {
   DevPortal: 'There is no developer portal.',
   Filter: guard,
   FilterPolicy: guard,
-  Host: `${listener} Write hostname in each Mapping that is for one host.`,
+  Host: `${listener} Write hostname in each Mapping that applies to one host.`,
   KubernetesEndpointResolver: resolver,
   KubernetesServiceResolver: resolver,
   Listener: listener,
   LogService: log,
-  Module:
-    'Most of it are settings here, which config/README.md lists; what is said of all mappings belongs in each Mapping.',
+  Module: 'Most of its options are settings here, which config/README.md lists. Others must be set in each Mapping.',
   OutlierDetection: 'Write outlier_detection in each Mapping.',
   RateLimit: 'Limits are in ratelimit/, in the format of envoyproxy/ratelimit.',
-  TCPMapping: 'Only HTTP is routed.',
+  TCPMapping: 'Only HTTP is supported.',
   TLSContext: listener,
   TracingService: log,
 };

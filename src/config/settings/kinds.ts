@@ -1,21 +1,21 @@
-/** Kinds of settings (port, flag, list, …): how text is read, what is accepted, and how errors describe it. */
+/** Kinds of settings, such as ports, flags and lists: how text is parsed, and what values are valid. */
 import * as z from 'zod';
 import { isHostAndPort } from '../fields/addresses.ts';
 import { delayMsMax } from '../fields/values.ts';
 
-/** One setting. `fromText` leaves text that it cannot read as it is, so that the one schema refuses it. */
+/** One setting. `fromText` returns text that it cannot parse unchanged, so that the schema rejects it. */
 export interface Setting<T> {
   readonly schema: z.ZodType<T>;
   readonly default: T;
   readonly fromText: (text: string) => unknown;
-  /** Ends the sentence "expected …" about text. */
+  /** Completes the message "expected …" for text. */
   readonly expects: string;
-  /** The same about a value that a program hands in. */
+  /** Completes the message "expected …" for a value that a program passes. */
   readonly expectsValue: string;
   readonly description: string;
 }
 
-/** Makes the settings of one kind, each with a default (undefined: unset) and a description. */
+/** Returns a function that defines settings of one kind. A default of undefined leaves the setting unset. */
 function kind<T>(schema: z.ZodType<T>, fromText: Setting<T>['fromText'], expects: string, expectsValue = expects) {
   function setting(defaultValue: T, description: string): Setting<T>;
   function setting(defaultValue: undefined, description: string): Setting<T | undefined>;
@@ -41,7 +41,7 @@ function numberKind(min: number, max: number, unit = '') {
 export const port = numberKind(0, 65535);
 export const count = numberKind(1, 10_000_000);
 export const bytes = numberKind(1, delayMsMax, 'of bytes ');
-/** The price of a booking so long still fits into 32 bits. */
+/** The maximum keeps the price of a booking within 32 bits. */
 export const days = numberKind(1, 200);
 export const delayMs = numberKind(0, delayMsMax, 'of milliseconds ');
 export const timeoutMs = numberKind(1, delayMsMax, 'of milliseconds ');
@@ -51,10 +51,10 @@ export const flag = kind(z.boolean(), flagFromText, 'true or false');
 /** A comma-separated list in text, an array in options. */
 export function listKind(accepts: (item: string) => boolean, items: string) {
   const schema = z.array(z.string().refine(accepts));
-  return kind<readonly string[]>(schema, itemsFromText, `${items}, with commas between them`, `a list of ${items}`);
+  return kind<readonly string[]>(schema, itemsFromText, `${items}, separated by commas`, `a list of ${items}`);
 }
 
-/** The address of each name: `host:port`, or several for replicas. */
+/** Maps each name to its address, `host:port`, or to the addresses of its replicas. */
 export type AddressBook = Readonly<Record<string, string | readonly string[]>>;
 
 const address = z.string().refine(isHostAndPort);
@@ -63,19 +63,19 @@ const addresses = z
   .min(1)
   .refine((several) => new Set(several).size === several.length);
 
-/** `name=host:port,…` in text, where a name may come several times; a plain object in options. */
+/** `name=host:port,…` in text, where a name can be repeated. A plain object in options. */
 export const addressBook = kind<AddressBook>(
   z.record(z.string().regex(/^[\w-]+$/), z.union([address, addresses])),
   addressesFromText,
-  'name=host:port, with commas between several, each address of a name once',
-  "a map such as { hotel: '10.0.0.1:9001' }, of each name to its host:port, or to a list of several, each once",
+  'name=host:port, separated by commas, without repeating an address of a name',
+  "a map such as { hotel: '10.0.0.1:9001' }, from each name to its host:port or a list of several without repetition",
 );
 
 function same(text: string): string {
   return text;
 }
 
-/** Strict: `Number` would take '', ' 8080', '0x1F90' and '8e3' for ports. */
+/** Stricter than `Number`, which would accept '', ' 8080', '0x1F90' and '8e3' as ports. */
 function numberFromText(text: string): unknown {
   return /^\d+$/.test(text) ? Number(text) : text;
 }
@@ -89,7 +89,7 @@ function itemsFromText(text: string): readonly string[] {
   return text.split(',').map((item) => item.trim());
 }
 
-/** A name with one address keeps it plain. Without a prototype: `__proto__` is a name like any other. */
+/** Parses addresses into an object without a prototype, so that `__proto__` is a name like any other. */
 function addressesFromText(text: string): unknown {
   const book: Record<string, string | string[]> = Object.create(null);
   for (const item of itemsFromText(text)) {

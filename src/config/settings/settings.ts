@@ -1,4 +1,4 @@
-/** Settings from environment variables, from the file settings.env or from options, and what is wrong with them. */
+/** Reads and validates settings from environment variables, from the file settings.env or from options. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
@@ -8,26 +8,26 @@ import type { Setting } from './kinds.ts';
 import { type SettingName, settingTable, variableOf, variables } from './table.ts';
 
 /**
- * Every setting with its value; `Ms` and `Bytes` in a name are its unit. Over `keyof` itself, since editors then show the
- * comment of the table's entry.
+ * Every setting with its value. `Ms` and `Bytes` in a name are its unit. The type iterates over `keyof` directly, so
+ * that editors show the comments of the table's entries.
  */
 export type Settings = {
   readonly [Name in keyof typeof settingTable]: (typeof settingTable)[Name] extends Setting<infer T> ? T : never;
 };
 
-/** Any of the settings; one that is left out or undefined takes its default. */
+/** Any of the settings. Those that are missing or undefined get their defaults. */
 export type SettingOptions = {
   readonly [Name in keyof typeof settingTable]?: Settings[Name] | undefined;
 };
 
-/** `message` names every setting that cannot be used, its value (secrets masked) and the remedy, a line each. */
+/** `message` has a line for every invalid setting, with its value (secrets are masked) and the remedy. */
 export type SettingsResult =
   | { readonly ok: true; readonly settings: Settings }
   | { readonly ok: false; readonly message: string };
 
 /**
- * Reads environment variables. An empty one counts as unset; one with nearly the name of a setting is refused; others
- * are ignored.
+ * Reads environment variables. Treats empty ones as unset, rejects those that look like a mistyped setting, and ignores
+ * others.
  */
 export function parseSettings(env: Readonly<Record<string, string | undefined>>): SettingsResult {
   const values = new Map<string, unknown>();
@@ -39,10 +39,7 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
   return validate(values, show, nearMisses(env));
 }
 
-/**
- * Takes the same settings as typed values. Refuses every key that is not a setting; `others` may have been meant by
- * one.
- */
+/** Validates settings given as typed values. Rejects unknown keys, for which it also suggests names from `others`. */
 export function settingsFrom(options: SettingOptions, others: readonly string[] = []): SettingsResult {
   const values = new Map<string, unknown>(Object.entries(options).filter(([, value]) => value !== undefined));
   const unknown = [...values.keys()]
@@ -51,7 +48,7 @@ export function settingsFrom(options: SettingOptions, others: readonly string[] 
   return validate(values, (name) => ({ name, value: values.get(name), expects: 'expectsValue' }), unknown);
 }
 
-/** Throws an Error whose message names every option that cannot be used. */
+/** Like `settingsFrom`, but throws an Error that lists every invalid option. */
 export function requireSettings(options: SettingOptions, others?: readonly string[]): Settings {
   const result = settingsFrom(options, others);
   if (!result.ok) throw new Error(result.message);
@@ -61,7 +58,7 @@ export function requireSettings(options: SettingOptions, others?: readonly strin
 interface Shown {
   readonly name: string;
   readonly value: unknown;
-  /** A program hands in lists and maps; the environment has text. */
+  /** A program passes lists and maps, whereas the environment contains text. */
   readonly expects: 'expects' | 'expectsValue';
 }
 
@@ -77,7 +74,7 @@ function validate(values: ReadonlyMap<string, unknown>, show: Show, unknown: rea
     else errors.push(faultOf(show(name), setting));
   }
   if (errors.length > 0) return { ok: false, message: messageOf(errors) };
-  // The loop has set every name of the table, which it cannot prove to the compiler.
+  // The loop has set every name of the table, but the compiler cannot verify that.
   const whole = settings as unknown as Settings;
   const conflicts = contradictions(whole, (name) => show(name).name);
   return conflicts.length > 0
@@ -85,7 +82,7 @@ function validate(values: ReadonlyMap<string, unknown>, show: Show, unknown: rea
     : { ok: true, settings: Object.freeze(whole) };
 }
 
-/** Settings that are valid alone but not together. */
+/** Returns errors for settings that are valid individually but not in combination. */
 function contradictions(settings: Settings, nameOf: (name: SettingName) => string): string[] {
   const errors: string[] = [];
   if ((settings.tlsCert === undefined) !== (settings.tlsKey === undefined)) {
@@ -93,18 +90,19 @@ function contradictions(settings: Settings, nameOf: (name: SettingName) => strin
       settings.tlsCert === undefined ? (['tlsKey', 'tlsCert'] as const) : (['tlsCert', 'tlsKey'] as const);
     errors.push(`${nameOf(set)} is set and ${nameOf(unset)} is not: set both for HTTPS, or neither`);
   }
-  // Node refuses to create a server whose headers may take longer than the whole request.
+  // Node rejects a server whose header time-out is longer than its request time-out.
   if (settings.headerTimeoutMs > settings.requestTimeoutMs) {
     errors.push(
-      `${nameOf('headerTimeoutMs')}=${settings.headerTimeoutMs} is longer than ${nameOf('requestTimeoutMs')}=${settings.requestTimeoutMs}: a request takes at least as long as its headers, so lower the first or raise the second`,
+      `${nameOf('headerTimeoutMs')}=${settings.headerTimeoutMs} is longer than ${nameOf('requestTimeoutMs')}=${settings.requestTimeoutMs}, which includes the headers: lower the first or raise the second`,
     );
   }
   return errors;
 }
 
 /**
- * Variables that look like a mistyped setting. The environment is full of foreign names, so this is careful: no short
- * names, one slip (two in ten letters or more), and only while the setting that it resembles is unset.
+ * Returns errors for variables that look like mistyped settings. It is cautious because the environment is full of
+ * other names: it skips short names, allows one mistake (two in ten letters or more), and requires that the similar
+ * setting is unset.
  */
 function nearMisses(env: Readonly<Record<string, string | undefined>>): string[] {
   const all = allVariables();
@@ -127,7 +125,7 @@ function isNear(name: string, variable: string): boolean {
   return Math.abs(name.length - variable.length) <= slack && editDistance(name, variable) <= slack;
 }
 
-/** Without its value: the value of a wrong name may be the secret of another program. */
+/** Omits the value, which may be the secret of another program. */
 function unknownName(name: string, meant: string | undefined): string {
   return `${name} is not a setting${meant === undefined ? ': remove it' : `: did you mean ${meant}?`}`;
 }
@@ -137,7 +135,7 @@ function faultOf({ name, value, expects }: Shown, setting: Setting<unknown>): st
   return `${name}=${shown}: expected ${setting[expects]}`;
 }
 
-/** A program may hand in what JSON cannot hold. */
+/** Formats a value for messages. A program may pass values that JSON cannot represent. */
 function textOf(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value);
@@ -155,19 +153,20 @@ function frozen(value: unknown): unknown {
   return typeof value === 'object' ? Object.freeze(value) : value;
 }
 
-/** The file of settings beside the records. */
+/** The file with settings in the configuration directory. */
 export const settingsFile = 'settings.env';
 
 /**
- * Settings that belong to the records, as lines `NAME=value`; none where there is no file. Throws an Error fit for a
- * terminal when it cannot be read, and when it has anything else: unlike the environment it is for settings alone.
+ * Reads the settings in a configuration directory, which are lines of the form `NAME=value`. Returns none if there is
+ * no file. Throws an Error for the terminal if the file cannot be read, or contains anything else: unlike the
+ * environment, it is for settings only.
  */
 export function readSettingsFile(directory: string): Readonly<Record<string, string | undefined>> {
   const file = join(directory, settingsFile);
   const text = textOfFile(file);
   const names = namesByLine(text);
   const fault = names.indexOf(undefined) + 1;
-  if (fault !== 0) throw new Error(`${file}:${fault} is no setting: write NAME=value, such as PORT=9000`);
+  if (fault !== 0) throw new Error(`${file}:${fault} is not a setting: write NAME=value, such as PORT=9000`);
   const errors = names.flatMap((name = '', index) => {
     const found = fileNameFault(name);
     return found === undefined ? [] : [`${file}:${index + 1} ${found}`];
@@ -177,26 +176,26 @@ export function readSettingsFile(directory: string): Readonly<Record<string, str
 }
 
 function fileNameFault(name: string): string | undefined {
-  // It would lead to the records of another directory, with the settings of this one.
-  if (name === 'CONFIG_DIR') return 'CONFIG_DIR says where this file is: set it in the environment';
+  // It would load the records of another directory with the settings of this one.
+  if (name === 'CONFIG_DIR') return 'CONFIG_DIR determines where this file is: set it in the environment';
   const all = allVariables();
   return name === '' || all.includes(name) ? undefined : unknownName(name, suggestion(name, all));
 }
 
 function textOfFile(file: string): string {
   try {
-    // With its byte order mark the first name would be another one.
+    // Removes a byte order mark, which would become part of the first name.
     return readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
   } catch (cause) {
     const code = systemCode(cause);
     if (code === 'ENOENT' || code === 'ENOTDIR') return '';
-    throw new Error(`${file} cannot be read (${code}): let this user read it, or remove it`, { cause });
+    throw new Error(`${file} cannot be read (${code}): give this user permission to read it, or remove it`, { cause });
   }
 }
 
 /**
- * The name that each line sets: `''` for a comment, an empty line and a further line of a quoted value, undefined for a line
- * that Node cannot read, and ignores.
+ * Returns the name that each line sets: `''` for comments, empty lines and continuation lines of quoted values, and
+ * undefined for lines that Node's parser cannot read and would ignore.
  */
 function namesByLine(text: string): readonly (string | undefined)[] {
   const unquoted = text.replace(/=\s*(["'`]).*?\1/gs, (value) => `=${value.replace(/[^\n]/g, '')}`);

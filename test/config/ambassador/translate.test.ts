@@ -1,4 +1,4 @@
-/** Files that teams bring from Ambassador and Emissary: what they become here, and what is reported of the rest. */
+/** Tests the translation of files for Ambassador and Emissary, and the notices about unsupported parts. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,7 @@ function textOf(name: string): string {
   return readFileSync(`${fixtures}/${name}`, 'utf8');
 }
 
-/** The fields of a record that differ from the defaults. */
+/** Returns the fields of a record that differ from the defaults. */
 function fieldsOf(record: object | undefined): object {
   const defaults: Readonly<Record<string, unknown>> = { source: '', kind: '', ...mappingDefaults };
   const entries = Object.entries(record ?? {}).filter(
@@ -35,12 +35,12 @@ describe("Ambassador's own files", () => {
 
   for (const file of readdirSync(fixtures).filter((name) => name.endsWith('.yaml'))) {
     const name = file.replace('.yaml', '');
-    it(`${name}: each field that is not supported is reported with its line`, async () => {
+    it(`get notices with line numbers for all unsupported fields: ${name}`, async () => {
       assert.equal((await load(name)).report, textOf(`${name}.notices.txt`));
     });
   }
 
-  it('are read from annotations of every release', async () => {
+  it('are read from annotations of all releases', async () => {
     const { configuration, byName } = await load('annotations-v1');
     const allow = 'x-ambassador-test-allow';
     const header = { kind: 'header', name: allow, header: allow, omitIfNotPresent: true, default: '' };
@@ -71,7 +71,7 @@ describe("Ambassador's own files", () => {
     assert.equal(configuration.rateLimitServices[0]?.domain, 'ambassador');
   });
 
-  it('are read as resources, named after their namespace', async () => {
+  it('are read from resources, whose names include the namespace', async () => {
     const { configuration } = await load('resources-v2');
     const [on, search, ...others] = configuration.mappings;
     assert.deepEqual(others, []);
@@ -84,7 +84,7 @@ describe("Ambassador's own files", () => {
     assert.deepEqual(search.cors?.origins, ['http://foo.example', 'http://bar.example']);
   });
 
-  it('may share a prefix by weight, and redirect', async () => {
+  it('can share a prefix by weight, and redirect', async () => {
     const { byName } = await load('resources-v3alpha1');
     assert.deepEqual([byName.get('quote-canary')?.weight, byName.get('quote-stable')?.weight], [10, undefined]);
     const moved = byName.get('moved');
@@ -98,14 +98,14 @@ describe("Ambassador's own files", () => {
 
   const ours = { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'hotel', prefix: '/v1/hotels', service: 'hotel' };
 
-  it('may have a regular expression with a * as host', () => {
+  it('can use a regular expression with a * as host', () => {
     const mapping = { ...ours, apiVersion: 'ambassador/v1', host: '[a-z]*\\.example\\.com', host_regex: true };
     const { configuration, errors } = configurationFrom({ records: [mapping] }, { gatewayDomain });
     assert.deepEqual(errors, []);
     assert.deepEqual(configuration.mappings[0]?.host, { kind: 'regex', pattern: '[a-z]*\\.example\\.com' });
   });
 
-  it('may have the headers of an AuthService under their name of ambassador/v0', () => {
+  it('can use the ambassador/v0 name for the headers of an AuthService', () => {
     const auth = { apiVersion: 'ambassador/v0', kind: 'AuthService', name: 'auth', auth_service: 'example-auth:3000' };
     const named = (more: object) => {
       const records = [{ ...auth, allowed_headers: ['X-Qotm-Session'], ...more }];
@@ -117,7 +117,7 @@ describe("Ambassador's own files", () => {
     assert.deepEqual(named({ allowed_authorization_headers: ['X-User'] }), ['x-user']);
   });
 
-  it('may be of kinds that are not supported, with a notice of what to write', () => {
+  it('get a notice with a remedy for unsupported kinds', () => {
     for (const kind of ['BufferService', 'CircuitBreaker', 'OutlierDetection', 'TracingService']) {
       const record = { apiVersion: 'ambassador/v1', kind, name: 'x', max_connections: 5 };
       const { errors, notices } = configurationFrom({ records: [record, ours] }, { gatewayDomain });
@@ -125,18 +125,18 @@ describe("Ambassador's own files", () => {
     }
   });
 
-  it('may be beside records of ours, which get no notice', () => {
+  it('can be mixed with our records, which get no notice', () => {
     const { configuration, errors, notices } = configurationFrom({ records: [ours] }, { gatewayDomain });
     assert.deepEqual([configuration.mappings.length, errors, notices], [1, [], []]);
   });
 
-  it('are refused without their GATEWAY_DOMAIN, which the error names', () => {
+  it('are rejected without their GATEWAY_DOMAIN, which the error mentions', () => {
     const [error, ...others] = configurationFrom({ records: [{ ...ours, apiVersion: 'ambassador/v1' }] }).errors;
     assert.deepEqual(others, []);
     assert.match(error?.remedy ?? '', /GATEWAY_DOMAIN=getambassador\.io/);
   });
 
-  it('pass on what is no record at all', () => {
+  it('leave documents unchanged that are not records', () => {
     const kind = 'constructor';
     const values = [undefined, 7, [], {}, { apiVersion: 1 }, { apiVersion: 'ambassador/v1', kind }];
     const place = { file: 'a.yaml', lineOf: () => 1 };
@@ -146,7 +146,7 @@ describe("Ambassador's own files", () => {
   });
 });
 
-describe('every field of the releases up to v3alpha1 is known', () => {
+describe('translateRecords knows every field of the releases up to v3alpha1', () => {
   function check(kind: string, fields: string): void {
     it(kind, () => {
       const { rows = {}, others = {} } = kinds[kind] ?? {};

@@ -1,4 +1,4 @@
-/** Settings from the environment and from options: the same values, the same rules, one message for all that is wrong. */
+/** Tests settings from the environment and from options: values, validation and error messages. */
 import assert from 'node:assert/strict';
 import { listSettings, parseSettings, type SettingOptions, type SettingsResult, settingsFrom } from '#config';
 
@@ -8,11 +8,11 @@ function settingsOf(result: SettingsResult) {
 }
 
 function messageOf(result: SettingsResult): string {
-  assert.ok(!result.ok, 'expected a refusal');
+  assert.ok(!result.ok, 'expected an error');
   return result.message;
 }
 
-/** What is wrong with an environment, without the line above it. */
+/** Returns the errors of an environment, without the first line of the message. */
 function faultsOf(env: Readonly<Record<string, string>>): readonly string[] {
   const [, ...faults] = messageOf(parseSettings(env)).split('\n');
   return faults.map((line) => line.trim());
@@ -66,11 +66,11 @@ describe('parseSettings', () => {
     ['GATEWAY_DOMAIN', 'gateway.local/config', 'a b'],
   ] as const)
     for (const text of texts)
-      it(`refuses ${variable}=${JSON.stringify(text)}`, () => {
+      it(`rejects ${variable}=${JSON.stringify(text)}`, () => {
         assert.match(messageOf(parseSettings({ [variable]: text })), new RegExp(`^  ${variable}=.*: expected `, 'm'));
       });
 
-  it('lists every bad setting in one message, with its value and what is expected', () => {
+  it('lists all invalid settings in one message, with their values and what is expected', () => {
     assert.equal(
       messageOf(parseSettings({ PORT: '80a', LOG_LEVEL: 'loud' })),
       [
@@ -88,7 +88,7 @@ describe('parseSettings', () => {
     ['postgres:/db?password=s3cret&ssl=1', /^DATABASE_URL=/],
     ['mysql://db/travel?user=a&PASSWORD=s3cret', /^DATABASE_URL=/],
   ] as const)
-    it(`shows no password of ${url}`, () => {
+    it(`shows no password in ${url}`, () => {
       const [fault = '', ...others] = faultsOf({ DATABASE_URL: url });
       assert.deepEqual(others, []);
       assert.match(fault, shown);
@@ -105,7 +105,7 @@ describe('parseSettings', () => {
     assert.equal(settingsOf(parseSettings({ TLS_CERT: 'cert.pem', TLS_KEY: 'key.pem' })).tlsKey, 'key.pem');
   });
 
-  it('refuses headers that may take longer than the request, with which Node would not start', () => {
+  it('rejects a header time-out longer than the request time-out, which Node does not accept', () => {
     const [fault = ''] = faultsOf({ REQUEST_TIMEOUT_MS: '5000' });
     assert.match(fault, /^HEADER_TIMEOUT_MS=10000 is longer than REQUEST_TIMEOUT_MS=5000/);
   });
@@ -120,15 +120,15 @@ describe('parseSettings', () => {
     ['BODY_BYTE_MAX', 'BODY_BYTES_MAX'],
     ['KEEPALIVE_TIMEOUT_MS', 'KEEP_ALIVE_TIMEOUT_MS'],
   ] as const)
-    it(`refuses ${name}, which is nearly ${meant}, without its value`, () => {
+    it(`rejects ${name} and suggests ${meant}, without showing the value`, () => {
       assert.deepEqual(faultsOf({ [name]: 's3cret' }), [`${name} is not a setting: did you mean ${meant}?`]);
     });
 
-  it('ignores a name that is nearly a setting where that setting is there too', () => {
+  it('ignores a name that is similar to a setting if that setting is set too', () => {
     assert.ok(parseSettings({ DATABASE_URI: 'x', DATABASE_URL: 'sqlite::memory:' }).ok);
   });
 
-  it('ignores what other programs put into an environment', () => {
+  it('ignores the variables of other programs', () => {
     const foreign = `PATH HOME USER SHELL LANG PWD LOGNAME HOSTNAME HOSTS PORTS REPORT EXPORT TZ NODE_ENV NPM_CONFIG_DIR DEBUG LOG LOGS
       LOG_FILE REDIS_PORT REDIS_HOST DATABASE_HOST DATABASE_NAME DB_URL AUTH_HOST AUTH_TOKEN AUTH_URL PUBLIC_KEY PUBLIC_DIR CONFIG
       CONFIG_FILE CONFIG_HOME XDG_CONFIG_DIRS SSL_CERT SSL_KEY TLS_CA TLS_CERT_FILE HTTP_PROXY TRUST_PROXY HOTEL_PORT PGPORT`;
@@ -137,13 +137,13 @@ describe('parseSettings', () => {
 });
 
 describe('settingsFrom', () => {
-  it('takes typed values by their camelCase names, and the defaults of the rest', () => {
+  it('accepts typed values by their camelCase names, and uses defaults for the rest', () => {
     const given = { port: 0, databaseUrl: 'sqlite::memory:', corsOrigins: ['*'] };
     const defaults = settingsOf(parseSettings({}));
     assert.deepEqual(settingsOf(settingsFrom({ ...given, host: undefined })), { ...defaults, ...given });
   });
 
-  it('refuses text in place of numbers, lists and maps, which is for the environment, and says what it takes', () => {
+  it('rejects text for numbers, lists and maps, and describes the expected values', () => {
     const options = JSON.parse(
       '{ "port": "8080", "logLevel": "loud", "trustedProxies": "10.0.0.1", "serviceAddresses": "hotel=a:1" }',
     );
@@ -154,19 +154,19 @@ describe('settingsFrom', () => {
         '  port="8080": expected a whole number from 0 to 65535',
         '  logLevel="loud": expected one of trace, debug, info, warn, error, fatal, silent',
         '  trustedProxies="10.0.0.1": expected a list of addresses or networks such as 10.0.0.0/8',
-        `  serviceAddresses="hotel=a:1": expected a map such as { hotel: '10.0.0.1:9001' }, of each name to its host:port, or to a list of several, each once`,
+        `  serviceAddresses="hotel=a:1": expected a map such as { hotel: '10.0.0.1:9001' }, from each name to its host:port or a list of several without repetition`,
       ].join('\n'),
     );
   });
 
-  it('says to the environment how text has lists and maps', () => {
+  it('describes the format of lists and maps in environment variables', () => {
     assert.deepEqual(faultsOf({ TRUSTED_PROXIES: 'x', SERVICE_ADDRESSES: 'hotel' }), [
-      'TRUSTED_PROXIES="x": expected addresses or networks such as 10.0.0.0/8, with commas between them',
-      'SERVICE_ADDRESSES="hotel": expected name=host:port, with commas between several, each address of a name once',
+      'TRUSTED_PROXIES="x": expected addresses or networks such as 10.0.0.0/8, separated by commas',
+      'SERVICE_ADDRESSES="hotel": expected name=host:port, separated by commas, without repeating an address of a name',
     ]);
   });
 
-  it('lets the compiler refuse text in place of lists and maps', () => {
+  it('has types that reject text for lists and maps', () => {
     // @ts-expect-error
     const list: SettingOptions = { trustedProxies: '10.0.0.1' };
     // @ts-expect-error
@@ -174,7 +174,7 @@ describe('settingsFrom', () => {
     for (const options of [list, map]) assert.ok(!settingsFrom(options).ok);
   });
 
-  it('refuses names that are not settings, and suggests the one that was meant', () => {
+  it('rejects unknown names, and suggests similar settings', () => {
     const message = messageOf(settingsFrom(JSON.parse('{ "prot": 1, "colour": "red", "constructor": 1 }')));
     assert.match(message, /prot is not a setting: did you mean port\?/);
     assert.match(message, /colour is not a setting: remove it/);
@@ -188,11 +188,11 @@ describe('listSettings', () => {
       variable: 'HOST',
       default: '127.0.0.1',
       expects: 'a host name or an IP address, without brackets or port',
-      description: 'Address of every listener that has none of its own.',
+      description: 'Default address of all listeners.',
     });
   });
 
-  it('shows defaults that read back as the defaults', () => {
+  it('shows defaults in a form that parses to the same values', () => {
     const env = Object.fromEntries(listSettings().map((row) => [row.variable, row.default]));
     assert.deepEqual(parseSettings(env), parseSettings({}));
   });

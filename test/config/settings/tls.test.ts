@@ -28,12 +28,12 @@ describe('loadTls', () => {
 
   it('returns undefined when neither is set, and names both settings when the pair is invalid', async () => {
     assert.equal(await loadTls({ tlsCert: undefined, tlsKey: undefined }), undefined);
-    const message = /^Error: TLS_CERT and TLS_KEY cannot be used \(.*\): name a certificate chain/;
+    const message = /^Error: TLS_CERT and TLS_KEY cannot be used \(.*\): use a certificate chain/;
     await assert.rejects(loadTls({ tlsCert, tlsKey }), message);
   });
 
   it('names the setting when certificate and key are swapped', async () => {
-    const message = /^Error: TLS_CERT=.*key\.pem has no CERTIFICATE: name the file that has one$/;
+    const message = /^Error: TLS_CERT=.*key\.pem contains no CERTIFICATE: use the file that contains it$/;
     await assert.rejects(loadTls({ tlsCert: tlsKey, tlsKey: tlsCert }), message);
   });
 
