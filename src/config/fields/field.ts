@@ -170,13 +170,10 @@ export function reportFault({ value, issues }: CheckPayload, path: PropertyKey[]
 
 /**
  * A map with these keys and no others. The message of an unknown key's issue is the list of known keys, from which
- * errors.ts builds the final message, because zod passes on nothing but the message. The list omits the keys in
- * `refused`, which the shape contains only to explain why they are not supported.
+ * errors.ts builds the final message, because zod passes on nothing but the message.
  */
-export function strict<Shape extends z.core.$ZodLooseShape>(shape: Shape, refused: readonly string[] = []) {
-  const known = Object.keys(shape)
-    .filter((key) => !refused.includes(key))
-    .join(' ');
+export function strict<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
+  const known = Object.keys(shape).join(' ');
   return z.strictObject(shape, {
     error: (issue) => (issue.code === 'unrecognized_keys' ? known : undefined),
   });
