@@ -60,7 +60,7 @@ function noticeBesidePatterns(mapping: Mapping, { patterns }: OpenMappings): Con
 
 interface OpenMappings {
   readonly byPath: ReadonlyMap<string, readonly Mapping[]>;
-  /** By service. */
+  /** The open patterns by service. */
   readonly patterns: ReadonlyMap<string, readonly OpenPattern[]>;
 }
 

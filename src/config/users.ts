@@ -119,7 +119,10 @@ function hashFault(hash: string): Fault | undefined {
   };
 }
 
-/** The hashes in config/users.yaml. They identify demo users, because a real user may also be named demo. */
+/**
+ * The hashes in config/users.yaml. They identify demo users instead of the names, because a real user may be named
+ * demo.
+ */
 const publishedHashes: ReadonlySet<string> = new Set([
   '$scrypt$ln=14,r=8,p=1$7Z3v2oSxdriup1g+drgkTg$r2LV2SXPavtSQ4QpOiNJjQQvDbScHxn1abZc8fZZ+4I',
   '$scrypt$ln=14,r=8,p=1$ktZlF6TAGqEfxclWGOdQjg$4044K1BHeU6f4lB2+tSE+GlSagAztuw9vBuZiQ4qcUo',

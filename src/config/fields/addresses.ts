@@ -1,4 +1,4 @@
-/** Host names, IP addresses, networks, `host:port`, and service references such as `hotel` or `https://hotel.example:8443`. */
+/** Host names, IP addresses, networks, `host:port`, and service references such as `https://hotel.example:8443`. */
 import { isIP } from 'node:net';
 
 /** Accepts a host name, or an IP address without brackets. Rejects dotted numbers that are not IPv4 addresses. */

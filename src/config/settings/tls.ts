@@ -8,8 +8,8 @@ export interface Tls {
 }
 
 /**
- * The certificate and key for HTTPS. Undefined without TLS_CERT and TLS_KEY. Rejects with a message that names the
- * setting and the file, or both settings.
+ * Returns the certificate and key for HTTPS, or undefined without TLS_CERT and TLS_KEY. Rejects with an error that
+ * names the setting and the file, or both settings if they do not match.
  */
 export async function loadTls({ tlsCert, tlsKey }: Pick<Settings, 'tlsCert' | 'tlsKey'>): Promise<Tls | undefined> {
   if (tlsCert === undefined || tlsKey === undefined) return undefined;
