@@ -4,7 +4,7 @@ import type { z } from 'zod';
 type Issue = z.core.$ZodRawIssue;
 
 /**
- * Returns a predicate to follow the name of the value: `must be a whole number`. Pass it to `safeParse` as `error`: zod
+ * Returns a phrase that follows the name of the value: `must be a whole number`. Pass it to `safeParse` as `error`: zod
  * uses it wherever the schema has no message.
  */
 export function describeIssue(issue: Issue): string {

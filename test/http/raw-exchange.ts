@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 export interface RawServer {
   readonly server: Server;
   readonly open: () => Socket;
-  /** Sends the text and returns everything that the server sends until it closes the connection. */
+  /** Sends the text and returns readToEnd that the server sends until it closes the connection. */
   readonly send: (text: string) => Promise<string>;
 }
 
@@ -22,7 +22,7 @@ export async function withServer(
   const send = (text: string) => {
     const socket = open();
     socket.write(text);
-    return everything(socket);
+    return readToEnd(socket);
   };
   try {
     await use({ server, open, send });
@@ -32,8 +32,8 @@ export async function withServer(
   }
 }
 
-/** Collects everything that the socket receives until it closes. */
-export function everything(socket: Socket): Promise<string> {
+/** Collects readToEnd that the socket receives until it closes. */
+export function readToEnd(socket: Socket): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = '';
     socket.setEncoding('utf8');

@@ -10,7 +10,7 @@ import { createAccessLog, createAddresses, createRequestContext, type Logger, re
 import { temporaryFiles } from '../../support/temporary-files.ts';
 import { createSignal } from '../../support/waiting.ts';
 import { makeCertificate } from '../../support/wire/certificate.ts';
-import { everything, withServer } from '../raw-exchange.ts';
+import { readToEnd, withServer } from '../raw-exchange.ts';
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const ids = { 'X-Request-Id': 'one', traceparent: `00-${traceId}-b7ad6b7169203331-00` };
@@ -103,7 +103,7 @@ describe('createAccessLog', () => {
     let received = '';
     await withServer({ handler: appOf(createAccessLog(logger), sendX) }, async ({ open }) => {
       const socket = open();
-      const responses = everything(socket);
+      const responses = readToEnd(socket);
       for (const [index, text] of requests.entries()) {
         socket.write(text);
         while (lines.length <= index) await new Promise(setImmediate);
@@ -162,7 +162,7 @@ describe('createAccessLog', () => {
       const { port } = server.address() as AddressInfo;
       const socket = connectTls({ port, host: '127.0.0.1', ca: cert, maxVersion: 'TLSv1.2' });
       socket.write(head('/', 'Connection: close'));
-      await everything(socket);
+      await readToEnd(socket);
       await firstLine;
       assert.equal(lines[0]?.['tls'], 'TLSv1.2');
     } finally {

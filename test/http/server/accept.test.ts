@@ -15,7 +15,7 @@ import { temporaryFiles } from '../../support/temporary-files.ts';
 import { closeOf, eventually } from '../../support/waiting.ts';
 import { type Certificate, makeCertificate } from '../../support/wire/certificate.ts';
 import { httpLimits } from '../../support/wire/http-limits.ts';
-import { bodyOf, everything } from '../raw-exchange.ts';
+import { bodyOf, readToEnd } from '../raw-exchange.ts';
 
 async function serving(options: Partial<HttpServerOptions>, use: (port: number) => Promise<void>): Promise<void> {
   const server = await serveHttp({ ...httpLimits, handler: (_request, response) => response.end('x'), ...options });
@@ -38,7 +38,7 @@ describe('connections', () => {
       await eventually(() => assert.equal(connectionLimit.counts().open, 5));
       const rejected = connect(port, '127.0.0.1');
       rejected.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-      const response = await everything(rejected);
+      const response = await readToEnd(rejected);
       assert.match(response, /^HTTP\/1\.1 503 Service Unavailable\r\n[\s\S]*\r\nRetry-After: 1\r\n/);
       assert.deepEqual(JSON.parse(bodyOf(response)), { code: 503, message: '503: Service Unavailable' });
       assert.equal(connectionLimit.counts().refused, 1);
@@ -97,7 +97,7 @@ describe('connections', () => {
       assert.match(String(await once(first, 'data')), /^HTTP\/1\.1 101/);
       const second = connect(port, '127.0.0.1');
       second.write(text);
-      assert.match(await everything(second), /^HTTP\/1\.1 503/);
+      assert.match(await readToEnd(second), /^HTTP\/1\.1 503/);
       await upgrades.close(0);
     });
   });

@@ -4,7 +4,7 @@ import type { RequestListener } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { mock } from 'node:test';
 import { createClientErrorLog, respondToClientErrors } from '#http';
-import { everything, type RawServer, withServer } from '../raw-exchange.ts';
+import { type RawServer, readToEnd, withServer } from '../raw-exchange.ts';
 
 type Line = Readonly<Record<string, unknown>>;
 
@@ -80,7 +80,7 @@ describe('createClientErrorLog', () => {
     logging(
       async ({ open }, lines) => {
         const socket = open();
-        const response = everything(socket);
+        const response = readToEnd(socket);
         await once(socket, 'connect');
         assert.match(await response, /^HTTP\/1\.1 408 /);
         assert.deepEqual(lines, []);
@@ -91,7 +91,7 @@ describe('createClientErrorLog', () => {
   it('logs nothing and sends no second response if a client skips the rest of a body after its response', () =>
     logging(async ({ open }, lines) => {
       const socket = open();
-      const responses = everything(socket);
+      const responses = readToEnd(socket);
       socket.write('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab');
       await once(socket, 'data');
       socket.end();

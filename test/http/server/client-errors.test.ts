@@ -4,7 +4,7 @@ import type { RequestListener, ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
 import { respondToClientErrors } from '#http';
-import { bodyOf, everything, type RawServer, withServer } from '../raw-exchange.ts';
+import { bodyOf, type RawServer, readToEnd, withServer } from '../raw-exchange.ts';
 
 const sendX: RequestListener = (_request, response) => response.end('x');
 
@@ -71,7 +71,7 @@ describe('respondToClientErrors', () => {
     };
     await serving({ options: hasty, handler }, async ({ open }) => {
       const socket = open();
-      const response = everything(socket).catch(() => '');
+      const response = readToEnd(socket).catch(() => '');
       socket.write('POST / HTTP/1.1\r\nHost: a\r\n');
       await once(socket, 'data');
       socket.write('Content-Length: 0\r\n\r\n');
@@ -94,7 +94,7 @@ describe('respondToClientErrors', () => {
   it('responds to well-formed requests on a connection before the malformed one', async () => {
     await serving({}, async ({ open }) => {
       const socket = open();
-      const responses = everything(socket);
+      const responses = readToEnd(socket);
       socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
       await once(socket, 'data');
       socket.write('GARBAGE\r\n\r\n');
@@ -110,7 +110,7 @@ describe('respondToClientErrors', () => {
     };
     await serving({ handler }, async ({ open }) => {
       const socket = open();
-      const response = everything(socket).catch(() => 'reset');
+      const response = readToEnd(socket).catch(() => 'reset');
       socket.write('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n');
       await once(socket, 'data');
       socket.write('not a chunk\r\n');

@@ -8,7 +8,7 @@ import { temporaryFiles } from '../../support/temporary-files.ts';
 import { createSignal, eventually } from '../../support/waiting.ts';
 import { makeCertificate } from '../../support/wire/certificate.ts';
 import { httpLimits } from '../../support/wire/http-limits.ts';
-import { everything } from '../raw-exchange.ts';
+import { readToEnd } from '../raw-exchange.ts';
 
 const page = 'x'.repeat(24 * 1024);
 const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: a\r\n${more}\r\n`;
@@ -64,13 +64,13 @@ describe('pipelined requests', () => {
         for (const socket of sockets) socket.write(many(1000));
         await eventually(() => assert.ok(sockets.some(({ destroyed }) => destroyed)));
         const last = connect(port, '127.0.0.1');
-        const response = everything(last);
+        const response = readToEnd(last);
         last.write(get('/', 'Connection: close\r\n'));
         assert.match(await response, /\r\n\r\nok$/);
         for (const socket of sockets) socket.destroy();
         await eventually(() => assert.equal(counts.open, 0));
         const late = connect(port, '127.0.0.1');
-        const responses = everything(late);
+        const responses = readToEnd(late);
         late.write(get('/').repeat(19) + get('/', 'Connection: close\r\n'));
         assert.equal((await responses).match(/\r\n\r\nok/g)?.length, 20);
       },
@@ -114,7 +114,7 @@ describe('pipelined requests', () => {
     const handler: RequestListener = ({ url }, response) => void setImmediate(() => response.end(`${url} ${page}`));
     await serving({ handler, pipelineMax: 3 }, async (port, counts) => {
       const socket = connect(port, '127.0.0.1');
-      const responses = everything(socket);
+      const responses = readToEnd(socket);
       socket.write(many(500, 'Connection: close\r\n'));
       const paths = (await responses).match(/\/\d+ (?=x)/g);
       assert.deepEqual(
@@ -131,7 +131,7 @@ describe('pipelined requests', () => {
     await serving({ handler, waitingMax: 100 }, async (port) => {
       for (let round = 0; round < 11; round += 1) {
         const socket = connect(port, '127.0.0.1');
-        const responses = everything(socket);
+        const responses = readToEnd(socket);
         socket.write(many(100, 'Connection: close\r\n'));
         assert.equal((await responses).match(/\r\n\r\nok/g)?.length, 100);
       }
@@ -143,7 +143,7 @@ describe('pipelined requests', () => {
     if (tls === undefined) return this.skip();
     await serving({ tls }, async (port, counts) => {
       const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
-      const responses = everything(socket);
+      const responses = readToEnd(socket);
       socket.write(many(500, 'Connection: close\r\n'));
       assert.equal((await responses).match(/HTTP\/1\.1 200/g)?.length, 500);
       assert.equal(counts.most, 8);
@@ -159,7 +159,7 @@ describe('pipelined requests', () => {
       `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n${more}\r\n${'x'.repeat(length)}`;
     await serving({ handler, pipelineMax: 1 }, async (port) => {
       const socket: Socket = connect(port, '127.0.0.1');
-      const responses = everything(socket);
+      const responses = readToEnd(socket);
       socket.write(post('/1', 300_000) + post('/2', 0) + post('/3', 20_000));
       socket.write(post('/4', 500_000) + post('/5', 10, 'Connection: close\r\n'));
       assert.deepEqual((await responses).match(/^\/.*$/gm), ['/1 300000', '/2 0', '/3 20000', '/4 500000', '/5 10']);
@@ -182,7 +182,7 @@ describe('pipelined requests', () => {
       const handler: RequestListener = ({ method }, response) => void (method === 'GET' && held.push(response));
       await serving({ handler, logger: { warn: rejected.give }, ...options }, async (port) => {
         const socket = connect(port, '127.0.0.1');
-        const responses = everything(socket);
+        const responses = readToEnd(socket);
         const sent = many(2) + text;
         socket.write(sent);
         await eventually(() => assert.equal(held.length, 2));
@@ -202,7 +202,7 @@ describe('pipelined requests', () => {
     const rejected = createSignal();
     await serving({ handler, logger: { warn: rejected.give }, ...tooLate }, async (port, { seen }) => {
       const socket = connect(port, '127.0.0.1');
-      const responses = everything(socket);
+      const responses = readToEnd(socket);
       socket.write(`${many(1)}GET /late HTTP/1.1\r\n`);
       await rejected.given;
       socket.write('Host: a\r\n\r\n');
@@ -214,7 +214,7 @@ describe('pipelined requests', () => {
   it('are closed with their connection when CONNECT follows', async () => {
     await serving({ handler: () => {} }, async (port, { seen }) => {
       const socket = connect(port, '127.0.0.1');
-      const responses = everything(socket);
+      const responses = readToEnd(socket);
       socket.write(`${many(2)}CONNECT b:443 HTTP/1.1\r\nHost: b:443\r\n\r\n`);
       assert.equal(await responses, '');
       assert.deepEqual(seen, ['/0', '/1']);
@@ -239,7 +239,7 @@ describe('pipelined requests', () => {
       },
     });
     const socket = connect(server.port, '127.0.0.1');
-    const response = everything(socket);
+    const response = readToEnd(socket);
     socket.write(`${get('/', 'Connection: upgrade\r\nUpgrade: echo\r\n')}${early}`);
     assert.ok((await response).endsWith(`\r\n\r\n${early}`));
     await server.close(0);

@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { type HttpServer, type HttpServerOptions, listenError, serveHttp } from '#http';
 import { eventually } from '../../support/waiting.ts';
 import { httpLimits } from '../../support/wire/http-limits.ts';
-import { bodyOf, everything } from '../raw-exchange.ts';
+import { bodyOf, readToEnd } from '../raw-exchange.ts';
 
 /** Longer than mocha's time-out, so a test that passes did not wait for it. */
 const neverMs = 60_000;
@@ -51,7 +51,7 @@ describe('serveHttp', () => {
       await serving(options, async ({ port }) => {
         const socket = connect(port, '127.0.0.1');
         socket.write(text);
-        response = await everything(socket);
+        response = await readToEnd(socket);
       });
       return (JSON.parse(bodyOf(response)) as { code: number }).code;
     };
@@ -120,7 +120,7 @@ describe('the close function of serveHttp', () => {
     };
     const server = await serveHttp({ ...httpLimits, handler });
     const socket = connect(server.port, '127.0.0.1');
-    const responses = everything(socket);
+    const responses = readToEnd(socket);
     socket.write('GET /1 HTTP/1.1\r\nHost: a\r\n\r\n');
     const [finishFirst] = (await once(started, '/1')) as [() => void];
     const closed = server.close(neverMs);
@@ -138,7 +138,7 @@ describe('the close function of serveHttp', () => {
     const socket = connect(server.port, '127.0.0.1');
     socket.write('GET /1 HTTP/1.1\r\nHost: a\r\n\r\n');
     await once(socket, 'data');
-    const response = everything(socket);
+    const response = readToEnd(socket);
     const closed = server.close(neverMs);
     socket.write('GET /2 HTTP/1.1\r\nHost: a\r\n\r\n');
     // Blocks the event loop for longer than the grace period of idle connections.

@@ -9,7 +9,7 @@ import { testServers } from '../../support/serve.ts';
 import { createSignal } from '../../support/waiting.ts';
 import { httpLimits } from '../../support/wire/http-limits.ts';
 import { upgradeRequest } from '../../support/wire/peer.ts';
-import { everything } from '../raw-exchange.ts';
+import { readToEnd } from '../raw-exchange.ts';
 
 const expectRequest = 'POST / HTTP/1.1\r\nHost: desk.test\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n';
 const continueResponse = 'HTTP/1.1 100 Continue\r\n\r\n';
@@ -45,14 +45,14 @@ describe('sendContinueOnRead', () => {
       await once(socket, 'readable');
       assert.equal(String(socket.read()), continueResponse);
       socket.write('hello');
-      assert.match(await everything(socket), /^HTTP\/1\.1 200 OK\r\n.*\r\n\r\nhello$/s);
+      assert.match(await readToEnd(socket), /^HTTP\/1\.1 200 OK\r\n.*\r\n\r\nhello$/s);
     });
   });
 
   it('sends no 100 Continue if the body is not read, and closes the connection', async () => {
     const reject: RequestListener = (_request, response) => response.writeHead(401).end();
     await withClient(reject, async (socket) => {
-      const response = await everything(socket);
+      const response = await readToEnd(socket);
       assert.match(response, /^HTTP\/1\.1 401 Unauthorized\r\n[\s\S]*\r\nConnection: close\r\n/);
       assert.ok(!response.includes('100 Continue'));
     });
@@ -63,7 +63,7 @@ describe('sendContinueOnRead', () => {
     const socket = connect(server.port, '127.0.0.1');
     socket.write(expectRequest.replace('100-continue', 'a-miracle'));
     socket.write('hello');
-    assert.match(await everything(socket), /^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nhello$/);
+    assert.match(await readToEnd(socket), /^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nhello$/);
     await server.close(0);
   });
 });
