@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 export interface RawServer {
   readonly server: Server;
   readonly open: () => Socket;
-  /** Sends the text and returns readToEnd that the server sends until it closes the connection. */
+  /** Sends the text and returns everything that the server sends until it closes the connection. */
   readonly send: (text: string) => Promise<string>;
 }
 
@@ -32,7 +32,7 @@ export async function withServer(
   }
 }
 
-/** Collects readToEnd that the socket receives until it closes. */
+/** Collects everything that the socket receives until it closes. */
 export function readToEnd(socket: Socket): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = '';
