@@ -32,7 +32,10 @@ describe('the package', () => {
       Object.keys(texts).map(variableOf),
       listSettings().map(({ variable }) => variable),
     );
-    assert.match(texts['drainMs'], /^How long a stop goes on .+ Takes a whole number of milliseconds .+ @default 0$/);
+    assert.match(
+      texts['drainMs'],
+      /^How long a shutdown keeps serving .+ Takes a whole number of milliseconds .+ @default 0$/,
+    );
     assert.match(texts['trustedProxies'], / Takes a list of addresses .+ @default \[\]$/);
     assert.doesNotMatch(texts['tlsCert'], /@default/);
   });

@@ -59,18 +59,15 @@ export function* keepLastGood(
   inForce: Configuration,
   { directory, settings, findUnservable }: ReloadPolicy,
 ): Work<LoadedConfiguration> {
-  const good = yield* keepBroken(directory, withoutExposedUsers(loaded, inForce, directory, settings), inForce);
+  const good = yield* fillGaps(directory, withoutExposedUsers(loaded, inForce, directory, settings), inForce);
   const errors = yield* findUnservable(good.configuration);
   if (errors.length === 0) return good;
   const configuration = yield* withoutRecords(good.configuration, errors);
-  return yield* keepBroken(directory, { ...good, configuration, errors: [...good.errors, ...errors] }, inForce);
+  return yield* fillGaps(directory, { ...good, configuration, errors: [...good.errors, ...errors] }, inForce);
 }
 
-function* keepBroken(
-  directory: string,
-  loaded: LoadedConfiguration,
-  inForce: Configuration,
-): Work<LoadedConfiguration> {
+/** Replaces what is missing because of an error with what is in force. */
+function* fillGaps(directory: string, loaded: LoadedConfiguration, inForce: Configuration): Work<LoadedConfiguration> {
   const { configuration, errors, notices } = loaded;
   const { demo } = inForce;
   if (errors.length === 0)
@@ -79,12 +76,13 @@ function* keepBroken(
   const { isMissing, mayBeRenamed } = yield* missingIn(configuration, inForce, errors, errorsIn('services'));
   const missing = yield* flatMapInParts(recordsOf(inForce), (record) => (isMissing(record) ? [record] : []));
   const { kept, errors: clashes, blocked } = yield* keepCompatible([...recordsOf(configuration), ...missing]);
-  const served = new Set(yield* mapInParts(kept, fullName));
+  const keptNames = new Set(yield* mapInParts(kept, fullName));
   const stillBlocked = inForce.blocked.filter((match) => isMissing(mappingOf(match)));
   const gone = [...missing, ...stillBlocked.map(mappingOf)].filter(mayBeRenamed).map(fullName);
-  const taken = yield* takenMatches(inForce, kept);
+  const servedMatches = yield* matchesThatStay(inForce, kept);
   const allBlocked = withoutRepetitions([...configuration.blocked, ...blocked, ...stillBlocked]);
-  const mayServe = (match: BlockedMatch) => served.has(fullName(mappingOf(match))) || taken.has(matchKey(match));
+  const mayServe = (match: BlockedMatch) =>
+    keptNames.has(fullName(mappingOf(match))) || servedMatches.has(matchKey(match));
   return Object.freeze({
     configuration: Object.freeze({
       ...configuration,
@@ -113,7 +111,7 @@ function withoutRepetitions(blocked: readonly BlockedMatch[]): readonly BlockedM
 }
 
 /** Returns the matches of mappings that stay in force. A new broken record does not block them. */
-function* takenMatches(inForce: Configuration, kept: readonly GatewayRecord[]): Work<ReadonlySet<string>> {
+function* matchesThatStay(inForce: Configuration, kept: readonly GatewayRecord[]): Work<ReadonlySet<string>> {
   const stay = yield* keysOf(kept.filter((record) => record.kind === 'Mapping'));
   const blocked = yield* keysOf(inForce.blocked);
   const before = yield* keysOf(inForce.mappings);
