@@ -100,7 +100,7 @@ function addConfigurationTools(program: Command): void {
 
   const checking = program
     .command('check')
-    .description('check a configuration: list its errors, or else its routes in matching order and its versions')
+    .description('check a configuration: print its errors, or its routes in matching order and its versions')
     .showHelpAfterError(examples('frontdesk check', 'frontdesk check ./config'))
     .argument('[directory]', 'the configuration directory (default: CONFIG_DIR)');
   withModules(checking).action(check);
