@@ -21,7 +21,7 @@ export function createIdentity(names: readonly string[], reserved: readonly stri
   const [userHeader] = names;
   const known = new Set([...names, ...reserved]);
   const stripped = [...known];
-  const spelt = new Set(stripped.map((name) => name.replaceAll('_', '-')));
+  const dashed = new Set(stripped.map((name) => name.replaceAll('_', '-')));
   return Object.freeze({
     strip(request: RequestHeaders) {
       for (const name of stripped) if (request.headers[name] !== undefined) removeHeader(request, name);
@@ -37,7 +37,7 @@ export function createIdentity(names: readonly string[], reserved: readonly stri
       return typeof user === 'string' ? user : undefined;
     },
     has: (name: string) => known.has(name),
-    isReadAs: (name: string) => spelt.has(name),
+    isAlias: (name: string) => dashed.has(name),
   });
 }
 

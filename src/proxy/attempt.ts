@@ -74,7 +74,7 @@ export interface AttemptListener {
  */
 export type FailureStage = 'unsent' | 'keep-alive-race' | 'sent' | 'responding';
 
-/** Ends an attempt that waits for a connection, a response or the rest of a body. Does nothing after its end. */
+/** Aborts an attempt that waits for a connection, a response or the rest of a body. Does nothing once it has ended. */
 export type Abandon = (reason: () => Error) => void;
 
 /** Starts the attempt, reports its outcome and releases its slot at the end. `isFresh` forces a new connection. */

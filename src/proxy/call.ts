@@ -22,7 +22,7 @@ export interface UpstreamRequest {
   readonly method: string;
   /** Includes the query. */
   readonly path: string;
-  /** Alternating lower-case names and values. Without a `host`, that of the address is sent. */
+  /** Alternating lower-case names and values. If they lack a `host`, the host of the address is sent. */
   readonly headers: readonly string[];
   readonly body: RequestBody | undefined;
   /** Asks the service to switch to this protocol. */
@@ -42,12 +42,12 @@ export interface CallOptions {
   readonly timeoutMs: number;
   /**
    * Which requests may be sent again:
-   * - `idempotent`: those with an idempotent method. They are retried as the retry policy says, once after a keep-alive
-   *   race, and once at another address when the connection breaks before a response.
+   * - `idempotent`: requests with an idempotent method, as the retry policy says, once after a keep-alive race, and once
+   *   at another address when the connection breaks before a response.
    * - `failover`: all requests, once, at another address or after a keep-alive race.
    *
-   * In both modes, a request of which nothing was written is tried at every other address. Only the retries of the
-   * policy count towards the cluster's `max_retries`.
+   * In both modes, a request that failed before any of it was written is tried at every other address. Only the retries
+   * of the policy count towards the cluster's `max_retries`.
    */
   readonly repeat: 'idempotent' | 'failover' | 'never';
   readonly retries?: Retries;
@@ -298,8 +298,8 @@ function retryLater(call: Call, pauseMsMin: number, reason: unknown): boolean {
 }
 
 /**
- * Ignored while the request body is still arriving: only its idle time-out applies then, even when it is the service
- * that reads slowly. The deadline starts again at the end of the body.
+ * Does nothing while the request body is still arriving: until then only the idle time-out of the body applies, even if
+ * it is the service that reads slowly. The deadline starts again at the end of the body.
  */
 function onDeadline(call: Call): void {
   const { request, options } = call;

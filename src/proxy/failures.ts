@@ -165,12 +165,12 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
   ],
 ];
 
-/** The failures by error code. A code that ends in `_` stands for its whole family. */
+/** The failures by error code. A code that ends in `_` matches every code with that prefix. */
 export const failures: Readonly<Record<string, Failure>> = Object.fromEntries(
   classes.flatMap(([failure, ...codes]) => codes.map((code) => [code, failure])),
 );
 
-/** Prefixes that match any code: those of the HTTP parser, OpenSSL and Node's TLS. */
+/** The codes that are prefixes: those of the HTTP parser, OpenSSL and Node's TLS. */
 const families = ['HPE_', 'ERR_SSL_', 'ERR_TLS_'] as const;
 
 const unknown: Failure = { slug: 'upstream-failed', retry: 'reset' };

@@ -105,7 +105,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
     }
   }
 
-  /** Returns undefined when the call failed because the client disconnected: that is no fault of the upstream. */
+  /** Returns undefined when the call failed because the client disconnected, which is not the upstream's fault. */
   async function call(
     ctx: Context,
     request: UpstreamRequest,
@@ -138,7 +138,7 @@ function now(): number {
   return performance.now();
 }
 
-/** Otherwise, the rest of the request body would be parsed as the next request. */
+/** Closes the connection after the response if the request is incomplete: the rest would be parsed as a request. */
 function closeUnlessComplete({ req, res }: Context): void {
   if (!req.complete && !res.headersSent) res.setHeader('Connection', 'close');
 }

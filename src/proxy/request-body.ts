@@ -6,7 +6,7 @@ import { bodyFromHost, bodyTooLarge, createByteQueue, hasBody, isBodyUnread, typ
 import { createIdleTimer } from './idle-timer.ts';
 
 export interface BodyWatcher {
-  /** Called when all of the body has arrived. */
+  /** Called when the whole body has arrived. */
   readonly onEnd: () => void;
   /** Called when the body pauses for too long. `isClientIdle` is true if the client caused it, not the upstream. */
   readonly onIdle: (isClientIdle: boolean) => void;
@@ -152,11 +152,11 @@ function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
     pace.stop();
   }
 
-  /** Reads the queue only on demand: until then, another attempt can still use what it contains. */
+  /** Reads the queue only on demand: until then, another attempt can still use its contents. */
   function openStream(): Readable {
     isOpen = true;
     const stream: Readable = new Readable({
-      // Anything more stays in the queue.
+      // Makes the stream read one batch at a time. The rest stays in the queue.
       highWaterMark: 1,
       read() {
         reader ??= stream;

@@ -28,8 +28,8 @@ import { isEndToEnd, nominatedBy } from './hop-by-hop.ts';
 export interface IdentityNames {
   /** True for the name of such a header, in lower case. */
   readonly has: (name: string) => boolean;
-  /** True if CGI or WSGI would confuse the name with such a header. `name` must have `-` in place of each `_`. */
-  readonly isReadAs: (name: string) => boolean;
+  /** True if CGI or WSGI would confuse a name with that of such a header. Pass the name with `_` replaced by `-`. */
+  readonly isAlias: (name: string) => boolean;
 }
 
 export interface RequestHeadOptions {
@@ -143,7 +143,7 @@ function clientHeaders(headers: IncomingHttpHeaders, identity: IdentityNames): s
 /** CGI and WSGI do not distinguish `_` from `-`, so a blocked name is blocked in both spellings. */
 function isForwarded(name: string, nominated: ReadonlySet<string>, identity: IdentityNames): boolean {
   const dashed = name.includes('_') ? name.replaceAll('_', '-') : name;
-  if (identity.isReadAs(dashed) || (dashed !== name && nominated.has(name))) return false;
+  if (identity.isAlias(dashed) || (dashed !== name && nominated.has(name))) return false;
   return isEndToEnd(dashed, nominated) && !blockedHeaders.has(dashed) && !dashed.startsWith('x-forwarded-');
 }
 

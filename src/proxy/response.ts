@@ -15,7 +15,7 @@ export interface ResponseOptions {
   readonly restoration: PathRestoration;
   /** How long a body may pause, in milliseconds. 0 means no limit. */
   readonly idleTimeoutMs: number;
-  /** The same for a server-sent event stream, which may be silent for hours. */
+  /** The same limit for a server-sent event stream, which may pause for hours. */
   readonly eventsIdleTimeoutMs: number;
 }
 
@@ -109,8 +109,8 @@ export function copyResponseHeaders(
     copyAll(res, ours, rawHeaders, restoration);
     const requestId = firstValue(rawHeaders, 'x-request-id');
     if (requestId !== undefined) res.setHeader('X-Request-Id', requestId);
-    const types = firstValue(rawHeaders, 'x-content-type-options');
-    if (removeOwnNosniff(res) && types !== undefined) res.setHeader('X-Content-Type-Options', types);
+    const typeOptions = firstValue(rawHeaders, 'x-content-type-options');
+    if (removeOwnNosniff(res) && typeOptions !== undefined) res.setHeader('X-Content-Type-Options', typeOptions);
   } catch (cause) {
     // The copied headers do not belong to the error response that is sent instead.
     for (const name of res.getHeaderNames()) if (!ours.includes(name)) res.removeHeader(name);

@@ -1,4 +1,4 @@
-/** Decides which failures are retried, and after what pause. */
+/** Decides which failures to retry, and how long to wait before each retry. */
 import type { RetryPolicy } from '#config';
 import { failureOf } from './failures.ts';
 
@@ -28,15 +28,16 @@ export function createRetryRules(policy: RetryPolicy | undefined): RetryRules {
   const codes = new Set(on.has('retriable-status-codes') ? policy?.statusCodes : []);
   if (on.has('gateway-error')) for (const status of [502, 503, 504]) codes.add(status);
   if (on.has('retriable-4xx')) codes.add(409);
-  const isBroad = on.has('5xx') || on.has('gateway-error') || on.has('reset');
+  // Each of these conditions covers any failure before a response.
+  const coversNoResponse = on.has('5xx') || on.has('gateway-error') || on.has('reset');
   return Object.freeze({
     retriesMax: policy?.numRetries ?? 0,
     perTryTimeoutMs: policy?.perTryTimeoutMs,
     isRetriableStatus: (status: number) => codes.has(status) || (status >= 500 && on.has('5xx')),
     isRetriableFailure(cause: unknown) {
       const { retry } = failureOf(cause);
-      if (retry === 'connect') return isBroad || on.has('connect-failure');
-      return isBroad && (retry === 'reset' || retry === 'timeout');
+      if (retry === 'connect') return coversNoResponse || on.has('connect-failure');
+      return coversNoResponse && (retry === 'reset' || retry === 'timeout');
     },
   });
 }

@@ -30,7 +30,7 @@ interface BreakerCounts {
   overflows: number;
 }
 
-/** Retries may be a fifth of the active requests but at least three, up to `maxRetries`. */
+/** Up to a fifth of the active requests may be retries, or three if that is more, but never more than `maxRetries`. */
 const retryShare = 0.2;
 const retriesMin = 3;
 

@@ -22,8 +22,8 @@ export interface PooledRequest {
   readonly isFresh: boolean;
   readonly withoutTracing: WithoutTracing | undefined;
   connection: Connection | undefined;
-  /** The number of the socket that was open when the request was sent. 0 if there was none. */
-  foundSocket: number;
+  /** The value of `socketsOpened` when the request was sent, or 0 if no socket was open then. */
+  openSocket: number;
 }
 
 /**
@@ -37,7 +37,7 @@ export interface Connection {
   /** The `serverName` of the connector. */
   readonly serverName: string | undefined;
   /** The number of sockets that the client has opened so far. */
-  sockets: number;
+  socketsOpened: number;
   isConnected: boolean;
   /**
    * The last socket could not be opened, and the client must not be used again: after a certificate for the wrong name,
@@ -78,13 +78,13 @@ export function openConnection(
   const connection: Connection = {
     client,
     serverName,
-    sockets: 0,
+    socketsOpened: 0,
     isConnected: false,
     isBroken: false,
     request: undefined,
   };
   client.on('connect', () => {
-    connection.sockets += 1;
+    connection.socketsOpened += 1;
     connection.isConnected = true;
   });
   client.on('disconnect', () => {
@@ -105,7 +105,7 @@ export function createPooledRequest(
   isFresh: boolean,
   withoutTracing?: WithoutTracing,
 ): PooledRequest {
-  return { options, handler, isFresh, withoutTracing, connection: undefined, foundSocket: 0 };
+  return { options, handler, isFresh, withoutTracing, connection: undefined, openSocket: 0 };
 }
 
 /**
@@ -115,7 +115,7 @@ export function createPooledRequest(
  */
 export function send(connection: Connection, request: PooledRequest, onFree: () => void): void {
   request.connection = connection;
-  request.foundSocket = connection.isConnected ? connection.sockets : 0;
+  request.openSocket = connection.isConnected ? connection.socketsOpened : 0;
   connection.request = request;
   const { withoutTracing, handler } = request;
   const options = withServerName(request.options, connection.serverName);
@@ -125,8 +125,8 @@ export function send(connection: Connection, request: PooledRequest, onFree: () 
 }
 
 /** True if the request reused an open socket. Only correct until the connection opens its next socket. */
-export function usedOpenSocket({ connection, foundSocket }: PooledRequest): boolean {
-  return connection !== undefined && foundSocket !== 0 && connection.sockets === foundSocket;
+export function usedOpenSocket({ connection, openSocket }: PooledRequest): boolean {
+  return connection !== undefined && openSocket !== 0 && connection.socketsOpened === openSocket;
 }
 
 /** Adds the `servername` option, which undici's types lack. */
@@ -146,7 +146,7 @@ export interface Connector {
   readonly serverName: string | undefined;
 }
 
-/** Does not offer HTTP/2: undici then provides no raw headers, and resends requests by itself. */
+/** Does not offer HTTP/2: over HTTP/2, undici provides no raw headers and resends requests on its own. */
 export function createConnector({ origin, serverName, connectTimeoutMs }: ConnectionOptions): Connector {
   const { protocol, hostname } = new URL(origin);
   const connect = loadUndici().buildConnector({ timeout: connectTimeoutMs, allowH2: false });

@@ -9,7 +9,7 @@ import { createPool, type Pool } from './pool.ts';
 export interface EndpointOptions {
   /** The service reference, as diagnostics and logs show it. */
   readonly service: string;
-  /** Returns the origin of each address. Called for each request, because a port may be known late. Never empty. */
+  /** Returns the origin of each address. Called for each request, because a port may become known late. Never empty. */
   readonly origins: () => readonly string[];
   /** The name that all HTTPS certificates must be valid for. Undefined for the host of each address. */
   readonly serverName?: string | undefined;
@@ -48,7 +48,7 @@ export interface Endpoints {
   readonly destroy: () => void;
 }
 
-/** Keeps the state of an address across changes. With a health check, the origins are also read at its interval. */
+/** Keeps the state of an address when the list changes. A health check also refreshes the list at its interval. */
 export function createEndpoints(options: EndpointOptions, parts: EndpointParts): Endpoints {
   const removed = new Set<Endpoint>();
   let origins: readonly string[] = [];

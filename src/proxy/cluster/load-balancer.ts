@@ -23,7 +23,7 @@ export type Pick<C extends Candidate> = (
  * Ranks untried addresses above tried ones, so that a request survives a rolling restart, and then by availability.
  * Among the best, picks the one that has waited longest or, with `least_request`, the least busy one. With round robin,
  * two addresses that stay available therefore alternate, even while other addresses come and go. If no address is
- * available, all are used: a request that may fail is better than one that must.
+ * available, all are used: a request that may fail is better than one that certainly fails.
  */
 export function createLoadBalancer<C extends Candidate>(policy: Mapping['loadBalancer']): Pick<C> {
   const isBefore = policy === 'least_request' ? isLessBusy : hasWaitedLonger;

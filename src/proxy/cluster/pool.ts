@@ -1,4 +1,4 @@
-/** A connection pool for one address: bounded, last used first, with a queue for when all connections are busy. */
+/** A bounded connection pool for one address. Reuses the last used connection, and queues requests if all are busy. */
 import {
   type Connection,
   type ConnectionListener,
@@ -125,7 +125,7 @@ function createConnections(options: ConnectionOptions, connectionsMax: number, o
   }
 
   return {
-    /** Returns the last used idle connection or a new one. Undefined if all are busy. */
+    /** Returns the last used idle connection or a new one. Undefined if all connections are busy. */
     acquire: (isFresh: boolean) => (isFresh ? openFresh() : (idle.pop() ?? open())),
     /** Keeps the connection for later requests, or closes it if it has no socket. */
     release(connection: Connection) {
