@@ -39,12 +39,12 @@ describe('a guarded mapping', () => {
 
   const pattern = { prefix_regex: true };
   for (const [what, spelling, ...records] of [
-    ['a pattern beside an open path', '/ADMIN', guarded('/admin(/.*)?', pattern), open('/')],
+    ['a pattern and an open path', '/ADMIN', guarded('/admin(/.*)?', pattern), open('/')],
     ['a pattern within a segment', '/ADMI', guarded('/admi[n]', pattern), open('/')],
     ['a pattern with a number', '/app/USERS/', guarded('^/app/users/[0-9]+', pattern), open('/app')],
-    ['a pattern beside its own path', '/Admin/', guarded('/admin/.*', pattern), open('/Admin')],
-    ['a path beside an open pattern', '/ADMIN', guarded('/admin'), open('/.*', pattern)],
-    ['a path beside an open pattern of lower case', '/admin;x', guarded('/admin'), open('/[a-z;]*', pattern)],
+    ['a pattern and its own path', '/Admin/', guarded('/admin/.*', pattern), open('/Admin')],
+    ['a path and an open pattern', '/ADMIN', guarded('/admin'), open('/.*', pattern)],
+    ['a path and an open pattern in lower case', '/admin;x', guarded('/admin'), open('/[a-z;]*', pattern)],
   ] as const)
     it(`gets a notice unless paths are strict: ${what}`, () => {
       assert.deepEqual(noticesOf(records), [

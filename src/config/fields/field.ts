@@ -24,7 +24,7 @@ export interface Field<Value> {
   readonly ambassador?: AmbassadorReader;
 }
 
-/** Translates one field of an Ambassador record; `all` holds the record's other fields too. */
+/** Translates one field of an Ambassador record; `all` contains all fields of the record. */
 export type AmbassadorReader = (value: unknown, all: Fields) => Translation;
 
 export type Fields = Readonly<Record<string, unknown>>;

@@ -25,7 +25,7 @@ export function wholeNumber(min: number, max: number) {
 }
 
 /** Returns a check that rejects empty lists and maps. */
-export function refuseEmpty(remedy: string) {
+export function rejectEmpty(remedy: string) {
   return (payload: z.core.ParsePayload<object>): void => {
     if (Object.keys(payload.value).length === 0) reportFault(payload, [], { message: 'is empty', remedy });
   };

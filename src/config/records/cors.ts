@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { Fault } from '../errors.ts';
 import { field, type Given, mapOf, optional, type Rule, text, type ValuesOf } from '../fields/field.ts';
 import { headerName, joinedList } from '../fields/headers.ts';
-import { commaList, either, flag, methodFault, refuseEmpty, wholeNumber } from '../fields/values.ts';
+import { commaList, either, flag, methodFault, rejectEmpty, wholeNumber } from '../fields/values.ts';
 import { mayHoldSecret, quote } from '../quote.ts';
 
 const seconds = wholeNumber(0, 31_536_000);
@@ -26,7 +26,7 @@ function headerList(name: string, docs: string) {
 const fields = {
   origins: field({
     name: 'origins',
-    schema: commaList(text(originFault)).check(refuseEmpty('Name an origin: origins: [https://app.example.com]')),
+    schema: commaList(text(originFault)).check(rejectEmpty('Name an origin: origins: [https://app.example.com]')),
     type: 'list',
     docs: 'Origins such as `https://app.example`, or `*` alone.',
     example: '[https://app.example.com]',

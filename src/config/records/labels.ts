@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { lengthFault, reportFault, strict, text } from '../fields/field.ts';
 import { headerNameFault } from '../fields/headers.ts';
-import { either, label, refuseEmpty, wholeNumber } from '../fields/values.ts';
+import { either, label, rejectEmpty, wholeNumber } from '../fields/values.ts';
 import { requestBounds } from '../limits/request-bounds.ts';
 import { quote } from '../quote.ts';
 
@@ -58,8 +58,8 @@ const remedy = 'Name a label: write "- x-allow:" and below it, indented, "header
 
 /** The long form: `- x-allow:` with its fields below. */
 const headerLabels = z
-  .preprocess(refuseOutdented, z.record(key(), headerFields))
-  .check(refuseEmpty(remedy))
+  .preprocess(rejectOutdented, z.record(key(), headerFields))
+  .check(rejectEmpty(remedy))
   .transform((definition) => Object.entries(definition).map(([name, fields]) => headerLabel(name, fields)));
 
 const requestHeaders = strict({
@@ -130,15 +130,15 @@ const definition = either<readonly Label[]>((value) => {
 
 const group = z
   .array(definition)
-  .check(refuseEmpty('List at least one label, or remove the group.'))
+  .check(rejectEmpty('List at least one label, or remove the group.'))
   .transform((definitions) => definitions.flat())
-  .check(refuseMore('labels', requestBounds.entries));
+  .check(rejectTooMany('labels', requestBounds.entries));
 
 /** A list of maps, each with one or more groups by name. */
 const groups = z
   .array(z.record(label(), group))
   .transform((entries) => entries.flatMap(groupsOf))
-  .check(refuseMore('groups', requestBounds.descriptors));
+  .check(rejectTooMany('groups', requestBounds.descriptors));
 
 /** The groups of labels by domain. */
 export const labels = z.record(label(), groups) satisfies z.ZodType<Readonly<Record<string, readonly LabelGroup[]>>>;
@@ -150,7 +150,7 @@ function groupsOf(entry: Readonly<Record<string, readonly Label[]>>): readonly L
 /**
  * Rejects lists that are too long: a rate-limit service would reject the request, which would then bypass all limits.
  */
-function refuseMore(what: string, max: number) {
+function rejectTooMany(what: string, max: number) {
   return (payload: z.core.ParsePayload<readonly unknown[]>): void => {
     const message = `has ${payload.value.length} ${what}, and at most ${max} are allowed`;
     if (payload.value.length > max) reportFault(payload, [], { message, remedy: `Remove some of the ${what}.` });
@@ -189,7 +189,7 @@ function headerLabel(name: string, fields: z.infer<typeof headerFields>): Label 
  * Rejects a mistake found in Ambassador's own documentation: `header:` at the same indentation as the label's name,
  * which makes it a separate label.
  */
-function refuseOutdented(value: unknown, context: z.core.$RefinementCtx): unknown {
+function rejectOutdented(value: unknown, context: z.core.$RefinementCtx): unknown {
   if (typeof value !== 'object' || value === null || !('header' in value)) return value;
   const name = Object.entries(value).find(([, fields]) => fields === null)?.[0];
   if (name === undefined) return value;

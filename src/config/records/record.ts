@@ -71,12 +71,12 @@ export type RecordResult =
 /** Reads one record. Each of its faults becomes a separate error with its own line. */
 export function readRecord(document: ConfigDocument): RecordResult {
   const { value } = document;
-  if (typeName(value) !== 'a map') return refused(document, [notARecord(value)]);
+  if (typeName(value) !== 'a map') return rejected(document, [notARecord(value)]);
   const name = valueAt(value, ['kind']);
   const kind = kindOf(name);
-  if (kind === undefined) return refused(document, [unknownKind(name)]);
+  if (kind === undefined) return rejected(document, [unknownKind(name)]);
   const result = kind.read(value, { file: document.file, line: document.lineAt([]) });
-  return result.ok ? result : refused(document, result.faults);
+  return result.ok ? result : rejected(document, result.faults);
 }
 
 function kindOf(name: unknown): Kind | undefined {
@@ -90,7 +90,7 @@ function recordName(value: unknown): string | undefined {
   return parts.filter((part) => typeof part === 'string' && part !== '' && !mayHoldSecret(part)).join(' ') || undefined;
 }
 
-function refused(document: ConfigDocument, faults: readonly PlacedFault[]): RecordResult {
+function rejected(document: ConfigDocument, faults: readonly PlacedFault[]): RecordResult {
   const { value, file } = document;
   const errors = errorsOf(document, faults, recordName(value));
   const fields = Object(value) as Readonly<Record<string, unknown>>;

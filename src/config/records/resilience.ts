@@ -13,7 +13,7 @@ import {
   text,
   type ValuesOf,
 } from '../fields/field.ts';
-import { commaList, duration, listOfOne, milliseconds, refuseEmpty, wholeNumber } from '../fields/values.ts';
+import { commaList, duration, listOfOne, milliseconds, rejectEmpty, wholeNumber } from '../fields/values.ts';
 import { quote } from '../quote.ts';
 import { hostFault } from './match.ts';
 
@@ -72,7 +72,7 @@ export interface RetryPolicy {
 const retryFields = {
   retryOn: field({
     name: 'retry_on',
-    schema: commaList(z.enum(conditions)).check(refuseEmpty('Name a condition: retry_on: connect-failure')),
+    schema: commaList(z.enum(conditions)).check(rejectEmpty('Name a condition: retry_on: connect-failure')),
     type: 'list',
     docs: 'The conditions under which to retry.',
     example: 'connect-failure',
