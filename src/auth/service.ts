@@ -48,7 +48,7 @@ export type AuthDecision =
   | { readonly outcome: 'error'; readonly reason: string };
 
 /**
- * Asks an auth service, in this process or across HTTP. Returns the decision synchronously when no I/O is needed. Never
+ * Asks an auth service, in this process or over HTTP. Returns the decision synchronously when no I/O is needed. Never
  * throws.
  */
 export type AuthCheck = (request: AuthRequest) => AuthDecision | Promise<AuthDecision>;

@@ -182,7 +182,7 @@ export interface TargetPart {
   readonly across: AcrossPart | undefined;
 }
 
-/** Settings for a service across HTTP. */
+/** Settings for a service over HTTP. */
 export interface AcrossPart {
   readonly timeout_ms: EffectivePart;
   readonly connect_timeout_ms: EffectivePart;

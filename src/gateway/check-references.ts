@@ -9,7 +9,7 @@ import type { Route } from './route.ts';
 /** Throws `bad-path`, `bad-request` or `destination-elsewhere`. `route` is the route that the request matched. */
 export type CheckReferences = (ctx: Context, attributes: RequestAttributes, route: Route) => void;
 
-/** Bounds the work, because each reference is matched like a request. One change involves far fewer locks. */
+/** Bounds the work, because each reference is matched like a request. Clients refer to far fewer resources. */
 const referencesMax = 32;
 
 export function createCheckReferences({ match }: Table<Route>, checkAmbiguity?: CheckAmbiguity): CheckReferences {

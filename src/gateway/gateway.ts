@@ -36,7 +36,7 @@ export interface GatewayOptions {
    */
   readonly authServices?: readonly ConfiguredAuthService[];
   readonly rateLimitService?: RateLimitService | undefined;
-  /** The limiter, in this process or across gRPC. Required with `rateLimitService`. */
+  /** The limiter, in this process or over gRPC. Required with `rateLimitService`. */
   readonly limiter?: Limiter | undefined;
   readonly resolve: Resolve;
   /** The isolated apps of the services in this process, by name. */
@@ -58,7 +58,7 @@ export interface GatewayOptions {
   readonly connectTimeoutMs?: number;
   /** The longest pause in a body, in milliseconds; 0 means no limit. @default 60_000 */
   readonly idleTimeoutMs?: number;
-  /** The largest request body for a service across HTTP, for mappings that do not set it. @default no limit */
+  /** The largest request body for a service over HTTP, for mappings that do not set it. @default no limit */
   readonly bodyBytesMax?: number | undefined;
   /** Shared with earlier and later gateways; the caller closes it. @default one that this gateway closes */
   readonly clusters?: ClusterRegistry | undefined;
@@ -175,7 +175,7 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   const { clusters = createClusters({ logger }), bodyBytesMax, strictPaths = false } = options;
   const releases: (() => void)[] = [];
   const releaseAll = () => forEachInParts(releases.splice(0), (release) => release());
-  // Releases everything acquired so far if creation fails. After `move`, that is up to `close`.
+  // Releases everything acquired so far if creation fails. After `move`, `close` is responsible for that.
   using acquired = new DisposableStack();
   acquired.defer(() => finish(releaseAll()));
   const identityHeaders = [...new Set(strippedNames(options))];

@@ -1,4 +1,4 @@
-/** Wraps auth services and limiters passed in by a program, so that a late or malformed result counts as a failure. */
+/** Wraps the embedding program's auth services and limiters, so that late or malformed results count as failures. */
 import { inspect } from 'node:util';
 import type { AuthCheck, AuthDecision } from '#auth';
 import type { AuthService, RateLimitService } from '#config';

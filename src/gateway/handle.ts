@@ -46,9 +46,9 @@ export function createHandle(parts: HandleParts): Middleware {
   const stages: readonly Stage[] = [
     rejectEndedVersion,
     rejectAmbiguousPath,
-    limitByAddress,
+    limitBeforeAuth,
     authenticate,
-    limitOthers,
+    limitAfterAuth,
     rejectForeignReferences,
     removeAuthorization,
     copyToShadow,
@@ -59,11 +59,11 @@ export function createHandle(parts: HandleParts): Middleware {
     checkAmbiguity?.(attributes, route);
   }
 
-  function limitByAddress(routed: RoutedRequest) {
+  function limitBeforeAuth(routed: RoutedRequest) {
     return limitBy(routed.route.descriptors.beforeAuth, routed);
   }
 
-  function limitOthers(routed: RoutedRequest) {
+  function limitAfterAuth(routed: RoutedRequest) {
     return limitBy(routed.route.descriptors.afterAuth, routed);
   }
 

@@ -1,4 +1,4 @@
-/** Transports, which deliver requests: to an app in this process, to a service across HTTP, or as a redirect. */
+/** Transports, which deliver requests: to an app in this process, to a service over HTTP, or as a redirect. */
 import type { Context } from 'koa';
 import type { HeaderRules, Mapping, Redirect } from '#config';
 import { hasBody, type Logger, pathOf, problem, publicBase, requestContext, searchOf } from '#http';
@@ -29,7 +29,7 @@ export interface Transport {
   readonly describe: () => string;
   /** Returns the `Location` of a redirect. Throws a Problem like `preview`. Undefined for other transports. */
   readonly location: ((ctx: Context) => string) | undefined;
-  /** `origins`, `cluster` and `timeouts` are undefined except for a service across HTTP. */
+  /** `origins`, `cluster` and `timeouts` are undefined except for a service over HTTP. */
   readonly origins: (() => readonly string[]) | undefined;
   readonly cluster: Cluster | undefined;
   readonly timeouts: Timeouts | undefined;
@@ -57,19 +57,19 @@ export interface TransportParts extends Timeouts {
   readonly appOf: (name: string) => Handler;
   readonly acquireCluster: (spec: ClusterSpec) => Cluster;
   readonly identity: Identity;
-  /** The largest request body for a service across HTTP, if the mapping does not set it. Undefined for no limit. */
+  /** The largest request body for a service over HTTP, if the mapping does not set it. Undefined for no limit. */
   readonly bodyBytesMax: number | undefined;
   readonly logger: Logger;
 }
 
-/** `counts`: counts calls across HTTP. Throws TypeError for a service that does not exist. */
+/** Counts calls over HTTP in `counts`. Throws TypeError for a service that does not exist. */
 export function createTransport(mapping: Mapping, counts: UpstreamCounts, parts: TransportParts): Transport {
   if (mapping.redirect !== undefined) return createRedirect(mapping, mapping.redirect);
   const target = parts.resolve(mapping.service);
   if (target.kind === 'remote') return overHttp(mapping, target, counts, parts);
   if (mapping.shadow)
     throw new TypeError(
-      `Mapping ${mapping.name} is a shadow, which must be across HTTP, but "${target.name}" runs in this process`,
+      `Mapping ${mapping.name} is a shadow, so it needs a service over HTTP, but "${target.name}" runs in this process`,
     );
   return inProcess(mapping, parts.appOf(target.name));
 }
@@ -214,7 +214,7 @@ function ownHost({ origins }: RemoteTarget): string {
   return origin.slice(origin.indexOf('//') + 2);
 }
 
-/** The gateway itself sends redirects, without authentication and limits. */
+/** The gateway itself sends redirects, without authentication or rate limits. */
 function createRedirect(mapping: Mapping, redirect: Redirect): Transport {
   const { status } = redirect;
   const redirection = createRedirection(redirect, mapping);

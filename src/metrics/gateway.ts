@@ -45,7 +45,7 @@ export function createRouteFamilies({ all, durationBoundsMs }: RouteParts): read
     ),
     family(
       ['counter', 'frontdesk_upstream_failures_total', 'class'],
-      'Requests that got no response from a service across HTTP: `unavailable`, `failed`, `timeout` or `overloaded`, as in the problem types.',
+      'Requests that got no response from a service over HTTP: `unavailable`, `failed`, `timeout` or `overloaded`, as in the problem types.',
       failuresOf,
     ),
     family(

@@ -42,8 +42,8 @@ export interface CallOptions {
   readonly timeoutMs: number;
   /**
    * Which requests may be sent again:
-   * - `idempotent`: requests with an idempotent method, as the retry policy says, once after a keep-alive race, and once
-   *   at another address when the connection breaks before a response.
+   * - `idempotent`: requests with an idempotent method: as the retry policy says, once after a keep-alive race, and
+   *   once at another address when the connection breaks before a response.
    * - `failover`: all requests, once, at another address or after a keep-alive race.
    *
    * In both modes, a request that failed before any of it was written is tried at every other address. Only the retries

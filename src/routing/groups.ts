@@ -5,9 +5,9 @@ import type { RankedRule } from './order.ts';
 import type { Rule } from './rule.ts';
 
 export interface Group<R extends Rule> {
-  /** The index of the group in the order of trial. */
+  /** The index of the group in the order in which groups are tried (the matching order). */
   readonly rank: number;
-  /** In the order of trial. */
+  /** In matching order. */
   readonly routes: readonly R[];
   /** Any one of the routes: all of them match the same requests. */
   readonly rule: R;
@@ -26,7 +26,7 @@ export interface Group<R extends Rule> {
   readonly pick: ((random: () => number) => Match<R>) | undefined;
 }
 
-/** Expects `ranked` in the order of trial, in which the members of a group are adjacent. */
+/** Expects `ranked` in matching order, in which the members of a group are adjacent. */
 export function* groupRules<R extends Rule>(ranked: readonly RankedRule<R>[]): Work<readonly Group<R>[]> {
   const groups: Group<R>[] = [];
   let routes: R[] = [];
@@ -100,7 +100,7 @@ export interface WeightedRoutes<R> {
   readonly shadowWeight: number;
 }
 
-/** `routes`: the routes of one group, in the order of trial. */
+/** `routes`: the routes of one group, in matching order. */
 export function weightedRoutesOf<R extends Rule>(routes: readonly R[]): WeightedRoutes<R> {
   const shadow = routes.find((route) => route.shadow);
   return {

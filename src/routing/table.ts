@@ -79,7 +79,7 @@ interface Node<R extends Rule> {
   entry: PrefixEntry<R> | undefined;
 }
 
-/** The groups of one prefix, in the order of trial. */
+/** The groups of one prefix, in matching order. */
 interface PrefixEntry<R extends Rule> {
   readonly prefixLength: number;
   /** Groups with an exact host, so that a request is compared only with the groups of its host. */
@@ -92,7 +92,7 @@ interface PrefixEntry<R extends Rule> {
   bestRank: number;
 }
 
-/** Expects groups with literal prefixes in the order of trial, either all case-sensitive or all case-insensitive. */
+/** Expects groups with literal prefixes in matching order, either all case-sensitive or all case-insensitive. */
 function* createTree<R extends Rule>(groups: readonly Group<R>[]): Work<Search<R>> {
   const root: Node<R> = { children: undefined, entry: undefined };
   yield* forEachInParts(groups, (group) => addGroup(nodeOf(root, group.prefix), group));
@@ -113,7 +113,7 @@ function nodeOf<R extends Rule>(root: Node<R>, prefix: string): Node<R> {
   return node;
 }
 
-/** Groups arrive in the order of trial, so the first group of an entry has the best rank. */
+/** Groups arrive in matching order, so the first group of an entry has the best rank. */
 function addGroup<R extends Rule>(node: Node<R>, group: Group<R>): void {
   const { host, prefix, rank } = group;
   node.entry ??= { prefixLength: prefix.length, byHost: undefined, others: [], above: undefined, bestRank: rank };

@@ -24,13 +24,13 @@ export interface RouteVerdict<R> {
   readonly route: R;
   /** `shadow`: receives copies. Several routes are `matched` when a group shares its requests by weight. */
   readonly outcome: 'matched' | 'shadow' | 'lost';
-  /** The deciding criterion: a part of the request, the order of trial, or the weights of the group. */
+  /** The deciding criterion: a part of the request, the matching order, or the weights of the group. */
   readonly by: Part | 'order' | 'weight';
   /** A clause without a capital letter or a full stop: `the method is POST, not GET`. */
   readonly reason: string;
 }
 
-/** Expects `groups` in the order of trial. Tests every condition, including those that the table's tree covers. */
+/** Expects `groups` in matching order. Tests every condition, including those that the table's tree covers. */
 export function explainGroups<R extends Rule>(
   groups: readonly Group<R>[],
   view: RequestView,
@@ -70,7 +70,7 @@ type Verdict = Omit<RouteVerdict<never>, 'route'>;
 function weightVerdict<R extends Rule>({ weight }: WeightedRoute<R>, { routes }: WeightedRoutes<R>): Verdict {
   const isWeighted = routes.some((one) => one.route.weight !== undefined);
   const outcome = weight > 0 ? 'matched' : 'lost';
-  if (isWeighted && routes.length > 1) return { outcome, by: 'weight', reason: `weight ${inWords(weight)} of 100` };
+  if (isWeighted && routes.length > 1) return { outcome, by: 'weight', reason: `weight ${rounded(weight)} of 100` };
   if (outcome === 'matched') return { outcome, by: 'order', reason: 'it is the first match' };
   return {
     outcome,
@@ -82,15 +82,15 @@ function weightVerdict<R extends Rule>({ weight }: WeightedRoute<R>, { routes }:
 function shadowVerdict<R extends Rule>(route: R, { shadow, shadowWeight }: WeightedRoutes<R>): Verdict {
   if (route !== shadow)
     return { outcome: 'lost', by: 'weight', reason: `${shadow?.name} is already the shadow of this match` };
-  return { outcome: 'shadow', by: 'weight', reason: `it receives copies of ${inWords(shadowWeight)} of 100 requests` };
+  return { outcome: 'shadow', by: 'weight', reason: `it receives copies of ${rounded(shadowWeight)} of 100 requests` };
 }
 
 /** Rounds to two decimals: `33.33` for a third. */
-function inWords(percent: number): string {
-  return String(Math.round(percent * 100) / 100);
+function rounded(percentage: number): string {
+  return String(Math.round(percentage * 100) / 100);
 }
 
-/** Default time-outs of services across HTTP, for mappings that do not set them. In milliseconds; 0 means no limit. */
+/** Default time-outs of services over HTTP, for mappings that do not set them. In milliseconds; 0 means no limit. */
 export interface ServiceTimes {
   readonly upstreamTimeoutMs: number;
   readonly upstreamIdleTimeoutMs: number;
@@ -99,7 +99,7 @@ export interface ServiceTimes {
 }
 
 /**
- * Returns one line for each mapping, in the order of trial: conditions, share of the requests, target and time-outs.
+ * Returns one line for each mapping, in matching order: conditions, share of the requests, target and time-outs.
  * Includes the values of header and query conditions, so show it only to the owner of the files.
  */
 export function listRoutes(mappings: readonly Mapping[], times: ServiceTimes): readonly string[] {
@@ -163,7 +163,7 @@ function conditionsWith(textOf: (match: ValueMatch) => string, rule: Rule): read
     ...headers.map((one) => named(one, ': ', textOf)),
     ...queryParameters.map((one) => `?${named(one, '=', textOf)}`),
     ...(precedence === 0 ? [] : [`precedence ${precedence}`]),
-    ...(weight === undefined ? [] : [`${inWords(weight)} %`]),
+    ...(weight === undefined ? [] : [`${rounded(weight)} %`]),
     ...(shadow ? ['shadow'] : []),
   ];
 }

@@ -41,7 +41,7 @@ describe('the header rules of a mapping', () => {
     );
   }
 
-  it('apply to the request and the response of a service across HTTP', async () => {
+  it('apply to the request and the response of a service over HTTP', async () => {
     const seen: unknown[] = [];
     const upstream = await startUpstream(servers, (res, { headers }) => {
       seen.push(headers['x-added'], headers['x-list'], headers['x-removed']);

@@ -226,7 +226,7 @@ describe('a Version', () => {
     for (const name of ['Deprecation', 'Sunset', 'Link']) assert.ok(exposed.includes(name), name);
   });
 
-  it('appends its links to those of a list and of a service across HTTP', async () => {
+  it('appends its links to those of a list and of a service over HTTP', async () => {
     time.now = sunset - 1;
     const list = await ask('/v1/messages/?limit=1').expect(200);
     assert.match(list.headers['link'] ?? '', /^<\/v1\/messages\/[^>]*>; rel="self", .*rel="successor-version"/);

@@ -124,7 +124,7 @@ describe('the metrics of a desk', () => {
     assert.deepEqual(among(series, 'frontdesk_build_info'), { [packageVersion()]: 1 });
   });
 
-  it('count the failures of services across HTTP by reason, and retries', async () => {
+  it('count the failures of services over HTTP by reason, and retries', async () => {
     const away = await servers.refusing();
     const failing = await startUpstream(servers, (res) => res.writeHead(500).end());
     const rude = await startUpstream(servers, (res) => res.destroy());

@@ -58,7 +58,7 @@ describe('the routing table', () => {
     for (const fields of faulty) assert.throws(() => tableOf([ruleOf(fields)]), TypeError);
   });
 
-  it('agrees with a linear scan in the order of trial', () => {
+  it('agrees with a linear scan in matching order', () => {
     fc.assert(
       fc.property(ruleList, anyAttributes, (list, request) => {
         const table = tableOf(list);
@@ -70,7 +70,7 @@ describe('the routing table', () => {
   });
 });
 
-describe('the order of trial', () => {
+describe('the matching order', () => {
   it('is by name among mappings with the same match', () => {
     const named = ['a', 'b', 'c'].map((name) => ruleOf({ name, weight: 30 }));
     assert.deepEqual(tableOf(named.toReversed()).routes, named);

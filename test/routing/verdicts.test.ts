@@ -11,7 +11,7 @@ const regex = (pattern: string) => ({ kind: 'regex' as const, pattern });
 const present = { kind: 'present' as const };
 const one = (name: string, match: Rule['headers'][number]['match']) => [{ name, match }];
 
-/** Returns `name outcome: reason` for each route, in the order of trial. */
+/** Returns `name outcome: reason` for each route, in matching order. */
 function verdictsOf(rules: readonly Rule[], request: Partial<RequestAttributes> = {}): string[] {
   return tableOf(rules)
     .explain(attributesOf(request))
@@ -152,7 +152,7 @@ describe('explaining how mappings with the same match share requests', () => {
 });
 
 describe('an explanation', () => {
-  it('has a verdict for each route in the order of trial, and the first `matched` is the route of the request', () => {
+  it('has a verdict for each route in matching order, and the first `matched` is the route of the request', () => {
     fc.assert(
       fc.property(ruleList, anyAttributes, (rules, request) => {
         const table = tableOf(rules);
@@ -197,7 +197,7 @@ describe('the list of mappings', () => {
     isLocal: (name: string) => name === 'hotel',
   };
 
-  it('shows conditions, target, time-outs and source of each mapping, in the order of trial', () => {
+  it('shows conditions, target, time-outs and source of each mapping, in matching order', () => {
     const source = { file: 'services/hotel.yaml', line: 9 };
     const lines = listRoutes(
       [

@@ -51,8 +51,8 @@ async function peekBody(req: IncomingMessage, res: ServerResponse, bytesMax: num
 }
 
 /**
- * Drains the rest after the response: Node discards a body that nobody has read, but not one that was read in part,
- * which would block the next request on the connection.
+ * Also discards the rest of the body after the response. Node does this only for a body that has not been read at all,
+ * and the unread rest would block the next request on the connection.
  */
 function putBack(req: IncomingMessage, res: ServerResponse, bytes: Buffer): void {
   if (bytes.length > 0) req.unshift(bytes);

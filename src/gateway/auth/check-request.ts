@@ -1,4 +1,4 @@
-/** Builds the check request for an auth service, in this process or across HTTP. */
+/** Builds the check request for an auth service, in this process or over HTTP. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from 'koa';
 import type { AuthDecision, AuthRequest } from '#auth';
@@ -18,7 +18,7 @@ export type Ask = (
   body: AuthBody | undefined,
 ) => AuthDecision | Promise<AuthDecision>;
 
-/** An auth service, in this process or across HTTP. */
+/** An auth service, in this process or over HTTP. */
 export interface AuthClient {
   readonly ask: Ask;
   /** Returns the request that `ask` would send. Pure. */

@@ -1,4 +1,4 @@
-/** An auth service across HTTP, called with the request's own path like Envoy's ext_authz filter does. */
+/** An auth service over HTTP, called with the request's own path like Envoy's ext_authz filter does. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from 'koa';
 import type { AuthDecision } from '#auth';
@@ -25,8 +25,8 @@ export interface AuthOverHttpOptions {
   readonly path: string;
 }
 
-/** Headers of a denial that reach the client in addition to those that the record lists. */
-const refusalHeaders = ['Location', 'Proxy-Authenticate', 'Retry-After', 'Set-Cookie', 'WWW-Authenticate'];
+/** Headers of a denial that are sent to the client in addition to those that the record lists. */
+const denialHeaders = ['Location', 'Proxy-Authenticate', 'Retry-After', 'Set-Cookie', 'WWW-Authenticate'];
 
 /**
  * Requests denials without a body, so that the gateway can write its own error body, wherever the auth service runs.
@@ -37,7 +37,7 @@ export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOption
   const { timeoutMs, cacheMs, includeBody, allowedAuthorizationHeaders } = record;
   const checkRequestOf = createCheckRequest(record);
   const callOptions: CallOptions = { timeoutMs, repeat: 'failover' };
-  const passed = [...refusalHeaders, ...allowedAuthorizationHeaders];
+  const sentToClient = [...denialHeaders, ...allowedAuthorizationHeaders];
   // A decision that may depend on the body is not cached, because the gateway may know only the beginning of the body.
   const cache = cacheMs > 0 && includeBody === undefined ? createAuthCache({ ttlMs: cacheMs }) : undefined;
 
@@ -55,13 +55,13 @@ export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOption
     const deadlineMs = performance.now() + timeoutMs;
     const sent = body === undefined || body.bytes.length === 0 ? undefined : wholeBody(body.bytes);
     try {
-      const request = { ...onTheWire(check, path, body), body: sent, client: ctx.res };
+      const request = { ...completed(check, path, body), body: sent, client: ctx.res };
       const response = await callUpstream(cluster, request, callOptions);
       const decision = decisionOf(
         response.head,
         await bodyOf(response, deadlineMs),
         allowedAuthorizationHeaders,
-        passed,
+        sentToClient,
       );
       if (decision.outcome === 'allow' && mayBeCached(response.head.headers)) cache?.remember(check, decision);
       return decision;
@@ -76,7 +76,7 @@ export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOption
       return cache?.recall(check) ?? call(ctx, check, body);
     },
     preview: (ctx: Context, attributes: RequestAttributes) =>
-      onTheWire(checkRequestFor(ctx, attributes), path, includeBody && announcedBody(ctx, includeBody.maxBytes)),
+      completed(checkRequestFor(ctx, attributes), path, includeBody && announcedBody(ctx, includeBody.maxBytes)),
   });
 }
 
@@ -90,8 +90,8 @@ function originalRequest(ctx: Context, { method, path, search }: RequestAttribut
   return host === undefined ? original : [...original, 'host', host];
 }
 
-/** `path`: the base path of the service. */
-function onTheWire(check: CheckRequest, path: string, body: Pick<AuthBody, 'isWhole'> | undefined): CheckRequest {
+/** Completes a check request for the wire. `path`: the base path of the service. */
+function completed(check: CheckRequest, path: string, body: Pick<AuthBody, 'isWhole'> | undefined): CheckRequest {
   const { method, headers } = check;
   return {
     method,
@@ -107,7 +107,7 @@ function announcedBody({ req }: Context, maxBytes: number): Pick<AuthBody, 'isWh
 
 const bodyBytesMax = 64 * 1024;
 
-/** Returns undefined for a body that is too large, incomplete or late. The status alone then is the decision. */
+/** Returns undefined for a body that is too large, incomplete or late. Then the status alone decides. */
 async function bodyOf({ body }: UpstreamResponse, deadlineMs: number): Promise<Buffer | undefined> {
   try {
     return await body.read({ bytesMax: bodyBytesMax, timeoutMs: Math.max(1, deadlineMs - performance.now()) });
@@ -129,18 +129,18 @@ function decisionOf(
   { status, headers }: UpstreamResponse['head'],
   body: Buffer | undefined,
   allowed: readonly string[],
-  passed: readonly string[],
+  sentToClient: readonly string[],
 ): AuthDecision {
   if (status === 200) return { outcome: 'allow', headers: joined(headers, allowed) };
   if (status >= 500) return { outcome: 'error', reason: `the auth service responded with ${status}` };
   const denial = {
     outcome: 'deny',
     status,
-    headers: pick(headers, passed),
+    headers: pick(headers, sentToClient),
     ...(isThrottled(status, headers) && throttled),
   } as const;
   if (body === undefined || (body.length === 0 && status >= 400)) return denial;
-  return { ...denial, headers: pick(headers, [...passed, 'Content-Encoding', 'Content-Type']), body };
+  return { ...denial, headers: pick(headers, [...sentToClient, 'Content-Encoding', 'Content-Type']), body };
 }
 
 function pick(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string | string[]> {

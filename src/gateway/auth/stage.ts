@@ -14,7 +14,7 @@ import { createAuthOverHttp } from './over-http.ts';
 /** An AuthService record, and the service itself if it runs in this process. */
 export interface ConfiguredAuthService {
   readonly record: AuthService;
-  /** Undefined when the service is called across HTTP. */
+  /** Undefined when the service is called over HTTP. */
   readonly port?: AuthCheck | undefined;
 }
 

@@ -134,9 +134,9 @@ function readAttribute(
 }
 
 /**
- * Returns the maximum length of each value when there are so many labels that a rate-limit service must accept in one
- * request. If it rejected the request as too large, the client would pass every limit. A character takes up to 3 bytes
- * of UTF-8, and the remaining quarter of the request is for the keys.
+ * Returns the maximum length of a value, given the number of labels that share a request to the rate-limit service. If
+ * the service rejected the request as too large, the client would pass every limit. A character takes up to 3 bytes of
+ * UTF-8, and the remaining quarter of the request is for the keys.
  */
 function valueLengthMax(labels: number): number {
   return Math.min(requestBounds.value, Math.floor(requestBytesMax / 4 / labels));

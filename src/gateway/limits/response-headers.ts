@@ -40,7 +40,7 @@ function ietfHeaders({ statuses, descriptors }: Limited): ReturnType<HeadersOf> 
 
 /**
  * Matches the headers that Envoy writes with `enable_x_ratelimit_headers: DRAFT_VERSION_03`: the limit with the
- * smallest remaining quota, the first one of equals, followed by the list of all limits. If the service does not report
+ * smallest remaining quota, or the first of several, followed by the list of all limits. If the service does not report
  * when the window ends, Envoy writes 0, but this writes the whole window. Source:
  * source/extensions/filters/http/ratelimit/ratelimit_headers.cc of envoyproxy/envoy.
  */

@@ -26,7 +26,7 @@ export interface LimitStageOptions {
   readonly outage: OutageLog;
 }
 
-/** The result may be called twice for one request. The response headers then list the limits of both decisions. */
+/** The returned function may be called twice for a request. The response headers then list the limits of both calls. */
 export function createLimitStage(options: LimitStageOptions): AskLimiter {
   const { record, limiter, counts, onUnanswered, outage } = options;
   const { domain } = record;

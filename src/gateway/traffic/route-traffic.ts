@@ -51,7 +51,7 @@ export interface RouteTraffic {
   inFlight: number;
   /** Undefined until the first request has ended, so that an idle route does not take 10 KB of memory. */
   totals: Totals | undefined;
-  /** Counts of the calls to a service across HTTP. */
+  /** Counts of the calls to a service over HTTP. */
   readonly upstream: UpstreamCounts;
   readonly recent: (nowMs: number) => RecentTraffic;
   readonly count: (outcome: Outcome, nowMs: number) => void;

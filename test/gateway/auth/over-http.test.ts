@@ -1,4 +1,4 @@
-/** An auth service across HTTP: the request that it receives, and the effects of its response. */
+/** An auth service over HTTP: the request that it receives, and the effects of its response. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -15,7 +15,7 @@ type Answer = (res: ServerResponse) => void;
 
 const allow: Answer = (res) => res.writeHead(200, { 'X-Travel-User': 'demo' }).end();
 
-describe('an auth service across HTTP', () => {
+describe('an auth service over HTTP', () => {
   const servers = testServers();
 
   async function behind(service: Served, record: Partial<AuthService> = {}, more: EdgeOptions = {}) {
