@@ -60,6 +60,7 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
   let opened = new AsyncDisposableStack();
   let opening: Promise<Listeners> | undefined;
   let isClosed = false;
+  let renewal = Promise.resolve();
 
   async function release(): Promise<void> {
     const closers = opened;
@@ -69,6 +70,7 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
   }
 
   async function openOrRelease(): Promise<Listeners> {
+    if (tls !== undefined) warnAboutDates(setup, tls);
     try {
       return await openAll(setup, { ...parts, tls, upgrades, onGateway }, opened);
     } catch (error) {
@@ -82,20 +84,27 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
     gateway = server;
   }
 
+  async function renewCertificate(): Promise<void> {
+    await opening?.catch(() => {});
+    try {
+      const found = await loadTls(setup.settings);
+      if (found === undefined || isDeepStrictEqual(found, tls)) return;
+      tls = found;
+      gateway?.renew(found);
+      const { validTo } = new X509Certificate(found.cert);
+      setup.logger.info({ validTo }, 'certificate reloaded');
+      warnAboutDates(setup, found);
+    } catch (err) {
+      setup.logger.error({ err }, 'the certificate cannot be reloaded, so the current one stays in use');
+    }
+  }
+
   return Object.freeze({
     upgradesThrough: upgrades.listener,
-    async renewCertificate() {
-      await opening?.catch(() => {});
-      try {
-        const found = await loadTls(setup.settings);
-        if (found === undefined || isDeepStrictEqual(found, tls)) return;
-        tls = found;
-        gateway?.renew(found);
-        const { validTo } = new X509Certificate(found.cert);
-        setup.logger.info({ validTo }, 'certificate reloaded');
-      } catch (err) {
-        setup.logger.error({ err }, 'the certificate cannot be reloaded, so the current one stays in use');
-      }
+    renewCertificate() {
+      // One at a time: if two overlapped, the one that read the older files could finish last.
+      renewal = renewal.then(renewCertificate);
+      return renewal;
     },
     async open() {
       if (isClosed) throw new Error('this frontdesk is closed: create another one with createFrontdesk');
@@ -192,6 +201,19 @@ async function openAll(
   // Runs before any listener closes: gRPC health reports NOT_SERVING while requests in flight finish.
   opened.defer(() => limits?.reportStopping());
   return { ratelimit, ratelimitHttp, auth, gateway, admin };
+}
+
+/** Warns about a certificate that clients reject because of its dates. */
+function warnAboutDates({ logger, clock }: Setup, { cert }: Tls): void {
+  const { validFrom, validTo, validFromDate, validToDate } = new X509Certificate(cert);
+  const nowMs = clock();
+  if (nowMs > validToDate.getTime())
+    logger.warn({ validTo }, 'the certificate has expired, so clients reject it: renew it, then reload with SIGHUP');
+  else if (nowMs < validFromDate.getTime())
+    logger.warn(
+      { validFrom },
+      'the certificate is not valid yet, so clients reject it: check the clock of this machine',
+    );
 }
 
 /** Other machines could read passwords or forge decisions on an unencrypted port that they can reach. */

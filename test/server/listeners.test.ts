@@ -22,6 +22,8 @@ import { closeOf, createHangingHandler, createSignal, eventually } from '../supp
 import { makeCertificate } from '../support/wire/certificate.ts';
 import { createReflectionClient } from '../support/wire/reflection-client.ts';
 
+const dayMs = 86_400_000;
+
 describe('listeners', () => {
   const servers = testServers();
   const open = desksOf(servers);
@@ -73,6 +75,26 @@ describe('listeners', () => {
       for await (const chunk of answer ?? []) text += chunk;
       assert.equal(JSON.parse(text).url, `${gateway?.url}/v1/messages/1`);
     });
+
+    for (const [fault, offsetMs] of [
+      ['has expired', 3 * dayMs],
+      ['is not valid yet', -dayMs],
+    ] as const) {
+      it(`warns about a certificate that ${fault}`, async function () {
+        const directory = await writeFiles();
+        const certificate = await makeCertificate(directory, 'IP:127.0.0.1');
+        if (certificate === undefined) return this.skip();
+        const log: LogLine[] = [];
+        const tls = { tlsCert: certificate.file, tlsKey: join(directory, 'key.pem') };
+        const desk = await open({ ...tls, clock: () => Date.now() + offsetMs, logger: recordingLogger(log) });
+        await desk.listen();
+        const warnings = log.filter(({ level, message }) => level === 'warn' && message?.includes('certificate'));
+        assert.deepEqual(
+          warnings.map(({ message }) => message?.includes(fault)),
+          [true],
+        );
+      });
+    }
 
     it('uses a reloaded certificate for new connections, unless it is unusable', async function () {
       const directory = await writeFiles();
