@@ -1,7 +1,7 @@
 /** Compares availability with a simple model that counts the bookings of each night. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { hasRoom, prepareUnits } from '../../src/services/booking/availability.ts';
+import { hasMatchingOffer, prepareUnits } from '../../src/services/booking/availability.ts';
 import { withAvailability } from '../../src/services/booking/inventory.ts';
 import { type Stay, timeText } from '../../src/services/booking/stay.ts';
 import { hotelKind } from '../../src/services/hotel/hotel.ts';
@@ -105,7 +105,7 @@ async function compare({ database, time }: World, model: Model, hotelId: string,
     shown?.available?.map(({ offer, units }) => [offer.name, units]),
     expected,
   );
-  const free = hasRoom(hotelKind, 1, { ...stay, now: timeText(time.nowMs) });
+  const free = hasMatchingOffer(hotelKind, 1, { ...stay, now: timeText(time.nowMs) });
   const listed = await kysely.selectFrom('hotels').select('id').where('id', '=', hotelId).where(free).execute();
   assert.equal(listed.length, expected.length > 0 ? 1 : 0);
 }

@@ -34,19 +34,19 @@ export function prepareUnits({ tables, offer: { columns } }: BookingKind) {
     insertUnits: createStatement<readonly TakenUnitRow[]>(
       (slot, rows) => {
         const names = unitColumns.map((column) => sql.ref(column));
-        const valuesOf = (row: number) => unitColumns.map((column) => slot((others) => others[row]?.[column]));
+        const valuesOf = (row: number) => unitColumns.map((column) => slot((units) => units[row]?.[column]));
         const tuples = rows.map((_, row) => sql`(${sql.join(valuesOf(row))})`);
         return sql`insert into ${days} (${sql.join(names)}) values ${sql.join(tuples)}`;
       },
       ({ length }) => length,
     ),
-    cancelLapsed: createStatement<{ readonly id: string; readonly now: string }>(
+    cancelExpired: createStatement<{ readonly id: string; readonly now: string }>(
       (slot) => sql`update ${sql.table(tables.bookings)}
         set status = 'cancelled', version = version + 1, expires_at = null, refund = 0
         where id = ${slot(({ id }) => id)} and status = 'pending' and expires_at <= ${slot(({ now }) => now)}`,
     ),
     deleteUnits: createStatement<string>((slot) => sql`delete from ${days} where booking_id = ${slot((id) => id)}`),
-    /** Makes the units of a held booking permanent, for when it is confirmed. */
+    /** Makes the units of a pending booking permanent. Runs when the booking is confirmed. */
     confirmUnits: createStatement<string>(
       (slot) => sql`update ${days} set held_until = null where booking_id = ${slot((id) => id)}`,
     ),
@@ -98,16 +98,16 @@ export async function readTakenUnits(
 
 /** Returns how many units of the offer can be booked for the whole stay. */
 export function unitsLeft({ id, units }: Offer, { firstDay, endDay }: Stay, taken: TakenUnits): number {
-  let most = 0;
-  for (let day = firstDay; day < endDay; day += 1) most = Math.max(most, taken.get(id)?.get(day) ?? 0);
-  return Math.max(0, units - most);
+  let mostTaken = 0;
+  for (let day = firstDay; day < endDay; day += 1) mostTaken = Math.max(mostTaken, taken.get(id)?.get(day) ?? 0);
+  return Math.max(0, units - mostTaken);
 }
 
 /**
  * Builds an SQL condition for hotels or cars that have an offer for the number of guests. With a stay, the offer must
  * also be free on every day of it.
  */
-export function hasRoom(
+export function hasMatchingOffer(
   { tables, offer: { columns } }: BookingKind,
   guests: number,
   stay?: Days & { readonly now: string },
@@ -206,11 +206,11 @@ async function unitsInUse(
 ): Promise<ReadonlySet<string>> {
   const read = async () => (await statements.readUnits(kysely, freeStay)).rows;
   let rows = await read();
-  const lapsed = rows.filter(({ held_until }) => held_until !== null && held_until <= now);
-  for (const id of new Set(lapsed.map(({ booking_id }) => booking_id))) {
-    await releaseLapsed(kysely, statements, id, now);
+  const expired = rows.filter(({ held_until }) => held_until !== null && held_until <= now);
+  for (const id of new Set(expired.map(({ booking_id }) => booking_id))) {
+    await releaseExpired(kysely, statements, id, now);
   }
-  if (lapsed.length > 0) rows = await read();
+  if (expired.length > 0) rows = await read();
   return new Set(rows.map(({ day, unit }) => `${day} ${unit}`));
 }
 
@@ -218,12 +218,12 @@ async function unitsInUse(
  * Cancels a booking whose hold has expired and frees its units, unless it was confirmed in the meantime. Writes the
  * booking before its days, like all code that writes both: a different order could deadlock.
  */
-async function releaseLapsed(
+async function releaseExpired(
   kysely: Kysely<Tables>,
-  { cancelLapsed, deleteUnits }: UnitStatements,
+  { cancelExpired, deleteUnits }: UnitStatements,
   id: string,
   now: string,
 ): Promise<void> {
-  const { numAffectedRows } = await cancelLapsed(kysely, { id, now });
+  const { numAffectedRows } = await cancelExpired(kysely, { id, now });
   if (numAffectedRows !== 0n) await deleteUnits(kysely, id);
 }

@@ -41,9 +41,9 @@ export function bookingRoutes<Row extends BookingRow, Body extends object>(
   const titles = titlesOf(kind);
 
   function find(ctx: Context) {
-    const owner = ownerOf(ctx);
+    const user = requireUser(ctx);
     const id = parseId(ctx['params'].id);
-    return id === undefined ? undefined : store.readOwned(owner, id);
+    return id === undefined ? undefined : store.readOwned(user, id);
   }
 
   return [
@@ -53,7 +53,7 @@ export function bookingRoutes<Row extends BookingRow, Body extends object>(
       title: titles.bookings,
       view,
       parser: createListParser(view, list),
-      find: (ctx, query) => store.readPage(ownerOf(ctx), query),
+      find: (ctx, query) => store.readPage(requireUser(ctx), query),
     }),
     createItem<Row, Body>({
       docs: docs.create,
@@ -62,9 +62,9 @@ export function bookingRoutes<Row extends BookingRow, Body extends object>(
       view,
       version,
       schema,
-      guard: ownerOf,
+      guard: requireUser,
       create(ctx, { input, identity, responseFor }) {
-        const user = ownerOf(ctx);
+        const user = requireUser(ctx);
         const request = { ...requestOf(input), user, stay: stayIn(kind, daysMax, input) };
         const scope = [kind.name, user, ctx.method, requestContext(ctx).basePath + ctx.path];
         return store.create(request, identity && { scope, ...identity }, responseFor);
@@ -78,7 +78,7 @@ export function bookingRoutes<Row extends BookingRow, Body extends object>(
       view,
       version,
       schema: changeSchema,
-      guard: ownerOf,
+      guard: requireUser,
       find,
       update: (ctx, { input, requireCurrent }) =>
         store.change(parseId(ctx['params'].id) ?? '', input.status, requireCurrent),
@@ -96,7 +96,7 @@ function stayIn(kind: BookingKind, daysMax: number, body: object): BookingReques
 /**
  * Returns the user that the gateway authenticated. Throws `unauthorized` if the request did not come through a gateway.
  */
-export function ownerOf(ctx: Context): string {
+function requireUser(ctx: Context): string {
   const user = ctx.req.headers[userHeader];
   if (typeof user === 'string' && user !== '') return user;
   throw problem('unauthorized', {

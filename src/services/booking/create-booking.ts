@@ -100,7 +100,7 @@ async function chooseOffer(
   now: string,
 ): Promise<FreeStay> {
   const { stay, nowMs } = request;
-  // Not checked when the body is parsed, because a repeated request gets its stored response however late it is.
+  // Not checked when the body is parsed: a repeated request gets its stored response even if the stay has begun since.
   if (stay && stay.fromMs < kind.stay.earliestMs(nowMs)) {
     throw badBody({ pointer: `/${kind.stay.fields[0]}`, detail: inThePast });
   }

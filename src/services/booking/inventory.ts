@@ -5,7 +5,14 @@ import { problem, queryFault } from '#http';
 import { createListParser, type ListOptions, type ListQuery, type View } from '#query';
 import { collection, item, type Route } from '#rest';
 import { type CarRow, createPageReader, type HotelRow, type Page, type Slot, type Tables } from '#storage';
-import { hasRoom, loadOffers, prepareUnits, readTakenUnits, type UnitStatements, unitsLeft } from './availability.ts';
+import {
+  hasMatchingOffer,
+  loadOffers,
+  prepareUnits,
+  readTakenUnits,
+  type UnitStatements,
+  unitsLeft,
+} from './availability.ts';
 import { inventoryDocs, titlesOf } from './docs.ts';
 import { type BookingKind, type Offer, parseId } from './kind.ts';
 import { defaultLimits } from './limits.ts';
@@ -17,7 +24,7 @@ export interface Resource {
   readonly id: string;
 }
 
-/** What views of a hotel or car need in addition to its row. */
+/** The data that the view of a hotel or car needs in addition to its row. */
 export interface WithAvailability {
   readonly offers: readonly Offer[];
   /** The offers that are free for the stay and large enough. Undefined when the client gave no stay. */
@@ -51,21 +58,21 @@ export function inventoryRoutes<Row extends Resource>(
   const docs = inventoryDocs(kind);
   const titles = titlesOf(kind);
   const readAll = createPageReader(database, () => all);
-  const readLarge = createPageReader(database, (slot: Slot<number>) => {
+  const readLargeEnough = createPageReader(database, (slot: Slot<number>) => {
     const guests = slot((count) => count);
-    return all.where(hasRoom(kind, guests));
+    return all.where(hasMatchingOffer(kind, guests));
   });
   const readFree = createPageReader(database, (slot: Slot<FreeSearch>) => {
     const days = { firstDay: slot(({ firstDay }) => firstDay), endDay: slot(({ endDay }) => endDay) };
     const guests = slot((search) => search.guests);
-    return all.where(hasRoom(kind, guests, { ...days, now: slot(({ now }) => now) }));
+    return all.where(hasMatchingOffer(kind, guests, { ...days, now: slot(({ now }) => now) }));
   });
   const readFirst = database.prepareFirst<Row>(all.where('id', '=', ''));
   const units = prepareUnits(kind);
 
   function readPage({ stay, guests }: StayQuery, nowMs: number, query: ListQuery<Row>): Promise<Page<Row>> {
     if (stay !== undefined) return readFree({ ...stay, guests: guests ?? 1, now: timeText(nowMs) }, query);
-    return guests === undefined ? readAll(undefined, query) : readLarge(guests, query);
+    return guests === undefined ? readAll(undefined, query) : readLargeEnough(guests, query);
   }
 
   return [
@@ -131,11 +138,11 @@ const guestsPattern = /^(?:[1-9]|1\d|20)$/;
 function createStayArguments(kind: BookingKind, daysMax: number, hasGuests: boolean) {
   const shape = stayArgumentShape(kind, hasGuests);
   return z.object(shape).transform((given, ctx): StayQuery => {
-    const refuse = (field: string, message: string) => ctx.addIssue({ code: 'custom', path: [field], message });
+    const addFault = (field: string, message: string) => ctx.addIssue({ code: 'custom', path: [field], message });
     const parsed = parseStay(kind, daysMax, given);
-    for (const { field, detail } of parsed.ok ? [] : parsed.faults) refuse(field, detail);
+    for (const { field, detail } of parsed.ok ? [] : parsed.faults) addFault(field, detail);
     const { guests } = given;
-    if (guests !== undefined && !guestsPattern.test(guests)) refuse('guests', 'must be a whole number from 1 to 20');
+    if (guests !== undefined && !guestsPattern.test(guests)) addFault('guests', 'must be a whole number from 1 to 20');
     return { stay: parsed.ok ? parsed.stay : undefined, guests: guests === undefined ? undefined : Number(guests) };
   });
 }

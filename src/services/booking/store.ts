@@ -68,7 +68,7 @@ export function createBookingStore<Row extends BookingRow>(options: BookingStore
     return ownedAt(at, user);
   });
   const readOwned = database.prepareFirst<Row>(ownedAt('', '').where(sql.ref('id'), '=', ''));
-  const now = createTimeText(clock);
+  const now = createTextClock(clock);
 
   return Object.freeze({
     async create<Response>(
@@ -105,8 +105,8 @@ interface Owned {
   readonly user: string;
 }
 
-/** Returns the current time as text. Caches the last one, because many requests arrive in the same millisecond. */
-function createTimeText(clock: () => number): () => string {
+/** Creates a clock that returns text. It caches the last one, because many requests arrive in the same millisecond. */
+function createTextClock(clock: () => number): () => string {
   let [ms, text] = [Number.NaN, ''];
   return function now() {
     const current = clock();
@@ -127,12 +127,12 @@ function bookingsAt<Row extends BookingRow>(kysely: Kysely<Tables>, kind: Bookin
   const columns = fixedColumns(kind).map((column) => sql.ref(column));
   const rows = sql<Row>`(
     select ${sql.join(columns)},
-      case when lapsed = 1 then 'cancelled' else status end as status,
-      version + lapsed as version,
-      case when lapsed = 0 then expires_at end as expires_at,
-      case when lapsed = 1 then 0 else refund end as refund
+      case when expired = 1 then 'cancelled' else status end as status,
+      version + expired as version,
+      case when expired = 0 then expires_at end as expires_at,
+      case when expired = 1 then 0 else refund end as refund
     from (
-      select *, case when status = 'pending' and expires_at <= ${now} then 1 else 0 end as lapsed
+      select *, case when status = 'pending' and expires_at <= ${now} then 1 else 0 end as expired
       from ${sql.table(kind.tables.bookings)}
     ) as written
   )`;
@@ -166,7 +166,7 @@ async function changeStatus<Row extends BookingRow>(
   if (status === 'cancelled' && before.status === 'cancelled') return before;
   requireCurrent(before);
   if (!nextStatuses[before.status].includes(status)) throw forbiddenTransition(before.status, status);
-  await write(transaction, kind, before, status, nowMs);
+  await writeStatus(transaction, kind, before, status, nowMs);
   return find();
 }
 
@@ -175,7 +175,7 @@ async function lock(transaction: Kysely<Tables>, { tables }: BookingKind, id: st
 }
 
 /** Writes the booking before its days, like all code that writes both: a different order could deadlock. */
-async function write(
+async function writeStatus(
   transaction: Kysely<Tables>,
   kind: PreparedKind,
   { id, status: from, policy }: BookingRow,

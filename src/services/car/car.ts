@@ -38,7 +38,7 @@ export function createCarService(options: BookingServiceOptions): Koa {
   );
 }
 
-/** Each car is its own only offer, for one guest: the renter. */
+/** A car has exactly one offer: itself, for one guest (the renter). */
 export const carKind: BookingKind = Object.freeze({
   name: 'car',
   plural: 'cars',
