@@ -28,7 +28,7 @@ export function createRouteFamilies({ all, durationBoundsMs }: RouteParts): read
     family(
       ['counter', 'frontdesk_requests_total', 'code'],
       'Completed requests by status class (`1xx` to `5xx`), or `499` if the client disconnected before it had received the response. `mapping` is empty if no mapping matched.',
-      endingsOf,
+      completionsOf,
     ),
     family(['gauge', 'frontdesk_requests_in_flight'], 'Requests in progress.', ({ name: mapping, inFlight }) => [
       { labels: { mapping }, value: inFlight },
@@ -63,7 +63,7 @@ function hadRequest({ totals, inFlight }: RouteTraffic): boolean {
 const statusClasses: readonly StatusClass[] = [1, 2, 3, 4, 5];
 const failureClasses = ['unavailable', 'failed', 'timeout', 'overloaded'] as const;
 
-function endingsOf({ name: mapping, totals }: RouteTraffic): readonly Sample[] {
+function completionsOf({ name: mapping, totals }: RouteTraffic): readonly Sample[] {
   return [
     ...statusClasses.map((first) => ({ labels: { mapping, code: `${first}xx` }, value: totals?.byClass[first] ?? 0 })),
     { labels: { mapping, code: '499' }, value: totals?.abandoned ?? 0 },
@@ -204,8 +204,8 @@ export function createDecisionFamilies(
 const unusedMax = 1_000;
 
 /**
- * Returns all of up to a thousand, so that counters start at 0 and even the first error is an increase. If there are
- * more, returns only those that have been used.
+ * Returns all if there are at most a thousand: counters then start at 0, and even the first error is an increase. If
+ * there are more, returns only those that have been used.
  */
 function onlyUsed<T>(all: readonly T[], isUsed: (one: T) => boolean): readonly T[] {
   return all.length <= unusedMax ? all : all.filter(isUsed);

@@ -14,17 +14,17 @@ export interface ConfigurationState {
 
 export function createConfigurationFamilies(configuration: ConfigurationState): readonly Family[] {
   const { current, errors, notices, reloads } = configuration;
-  const own = (name: string, help: string, value: () => number) =>
+  const configurationGauge = (name: string, help: string, value: () => number) =>
     gauge(`frontdesk_configuration_${name}`, help, value);
   return [
-    own('generation', 'Number of the current configuration, starting at 1.', () => current().number),
-    own(
+    configurationGauge('generation', 'Number of the current configuration, starting at 1.', () => current().number),
+    configurationGauge(
       'applied_timestamp_seconds',
       'When the current configuration was applied, since the epoch.',
       () => current().appliedAtMs / 1000,
     ),
-    own('errors', 'Errors in the configuration files as they are now.', () => errors().length),
-    own('notices', 'Notices about the configuration files as they are now.', () => notices().length),
+    configurationGauge('errors', 'Errors in the configuration files as they are now.', () => errors().length),
+    configurationGauge('notices', 'Notices about the configuration files as they are now.', () => notices().length),
     {
       name: 'frontdesk_configuration_reloads_total',
       type: 'counter',
@@ -32,10 +32,12 @@ export function createConfigurationFamilies(configuration: ConfigurationState): 
       help: 'Reloads of changed files: `success`, or `error` if any part of them is broken.',
       samples: () => samplesBy('result', { success: reloads().succeeded, error: reloads().failed }),
     },
-    own('last_reload_success', '0 while any part of the files is broken and its last good version stays in use.', () =>
-      errors().length === 0 ? 1 : 0,
+    configurationGauge(
+      'last_reload_success',
+      '0 while any part of the files is broken and its last good version stays in use.',
+      () => (errors().length === 0 ? 1 : 0),
     ),
-    own(
+    configurationGauge(
       'last_reload_duration_seconds',
       'How long the last reload took to read, check and apply the files. 0 before the first reload.',
       () => reloads().lastDurationMs / 1000,

@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import { describeIssue, type Fault, longQueryFault, problem, queryFault, quote } from '#http';
 
-/** The value of a text, or what is wrong with the text. */
+/** The result of parsing a text: its value, or what is wrong with it. */
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly detail: string };
 
 // Query strings beyond these limits are rejected as a whole.

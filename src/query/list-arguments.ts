@@ -182,7 +182,7 @@ function readOffset(value: string, draft: { offset: number }): string | undefine
   return undefined;
 }
 
-/** Reduces a larger limit to the maximum. The response reports the limit in force. */
+/** Reduces a limit above the maximum to the maximum. The response reports the reduced limit. */
 function readLimit(value: string, draft: { limit: number }): string | undefined {
   const limit = parseWholeNumber(value);
   if (limit === undefined || limit === 0) return `must be a whole number from 1 to ${limitMax}`;

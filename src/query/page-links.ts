@@ -28,7 +28,7 @@ export interface PageLinks {
   readonly last?: string;
 }
 
-/** Beyond the end, `prev` is the last page. The last page of an empty collection is at offset 0. */
+/** On a page beyond the end, `prev` links to the last page. The last page of an empty collection is at offset 0. */
 export function offsetLinks({ offset, limit, total, hasMore, path, search }: OffsetPage): PageLinks {
   const others = otherArguments(search);
   const link = (to: number) => `${path}?${others}offset=${to}&limit=${limit}`;
@@ -60,11 +60,11 @@ export interface CursorPage {
 export function cursorLinks({ limit, next, path, search }: CursorPage): PageLinks {
   const others = otherArguments(search);
   const link = (cursor: string) => `${path}?${others}after=${encodeURIComponent(cursor)}&limit=${limit}`;
-  const own = splitSearch(search)
+  const current = splitSearch(search)
     .map(parseArgument)
     .find((argument) => argument?.name === 'after');
   return {
-    self: link(own?.value ?? cursorStart),
+    self: link(current?.value ?? cursorStart),
     first: link(cursorStart),
     ...(next === undefined ? {} : { next: link(next) }),
   };

@@ -175,7 +175,7 @@ interface LooseField<Row extends object> {
   readonly fromPublic?: (text: string, baseUrl: string) => Scalar | undefined;
 }
 
-/** Rejects digits, which JavaScript would put before all other members of an object, and `__proto__`. */
+/** Rejects names such as `1`, which JavaScript would put before all other members of an object, and `__proto__`. */
 function checkName(name: string): void {
   if (!/^[a-z][a-z0-9_]*$/.test(name)) throw new TypeError(`a view's field cannot be named ${JSON.stringify(name)}`);
 }
@@ -236,7 +236,7 @@ const scalarTypes: ReadonlyMap<unknown, ScalarType> = new Map([
   ['boolean', { name: 'true or false', fromText: parseBoolean }],
 ]);
 
-/** Takes the type from JSON Schema, which has one even for refinements, enums, literals and nullable types. */
+/** Determines the type by JSON Schema, which has one even for refinements, enums, literals and nullable types. */
 function scalarTypeOf(schema: z.ZodType<Scalar>): ScalarType {
   const json = z.toJSONSchema(schema);
   const types = (json.anyOf ?? [json]).flatMap(({ type }) => type);

@@ -61,8 +61,8 @@ function createRouters(entries: readonly Entry[]): RouterOf {
 }
 
 /**
- * Creates a router for the routes that can match paths with this first segment. Undefined stands for all segments that
- * do not occur in any route.
+ * Creates a router for the routes that can match paths with this first segment. Undefined means any segment that does
+ * not occur in a route.
  */
 function createRouter(entries: readonly Entry[], segment: string | undefined): Middleware {
   // Paths are case-sensitive, and `strict` distinguishes `/x` from `/x/`.
@@ -81,8 +81,8 @@ function firstSegment(path: string): string {
 }
 
 /**
- * Redirects a collection without its slash before routing, because `/bookings` would match `/:id`. A single middleware
- * does both, because every request passes through it.
+ * Creates the middleware that redirects or routes a request. Collections without their slash are redirected first,
+ * because `/bookings` would match `/:id`.
  */
 function createDispatch(routerOf: RouterOf, routes: readonly Route[]): Middleware {
   const collections = routes.filter(({ path }) => path.endsWith('/') && !path.includes(':'));

@@ -81,7 +81,7 @@ export function index({ docs, path, title, entries }: IndexDefinition): Route {
   const urlAt = (name: string): Field<IndexDefinition['entries']> => ({
     column: name,
     schema: z.url(),
-    toPublic: (below, baseUrl) => `${baseUrl}${below}`,
+    toPublic: (collectionPath, baseUrl) => `${baseUrl}${collectionPath}`,
   });
   const view = createView<IndexDefinition['entries']>({
     key: names[0] ?? '',

@@ -150,7 +150,7 @@ export interface Update<Row extends object, Input> {
 export interface UpdateDefinition<Row extends object, Input> extends WriteDefinition<Row, Input> {
   /** The path of the item, such as `/bookings/:id`. */
   readonly path: string;
-  /** Must be the same as in the item's GET route. An integer, so that no tag begins with a different version. */
+  /** Must be the same as in the item's GET route. Must be an integer: the tag begins with it, up to the first dash. */
   readonly version: (row: Row) => number;
   /**
    * Finds the item before the body and the precondition are read. Returns undefined if there is no such item or the
@@ -208,8 +208,8 @@ function updateHeaders(): z.ZodObject {
 }
 
 /**
- * The tag differs between representations and selections of fields, but always begins with the version. A client that
- * has read any of them has seen that version of the row.
+ * Compares only the version at the start of the tag. The rest depends on the representation and the selected fields,
+ * but a client that has read any of them has seen that version of the row.
  */
 function isTagOf(opaque: string, version: number): boolean {
   return opaque.startsWith(`${version}-`);

@@ -54,7 +54,7 @@ function checkTable(
 ): readonly DemoRow[] {
   const ids = new Set<unknown>();
   const known = reference && new Set(checked.get(reference.table)?.map(({ id }) => id));
-  const good: DemoRow[] = [];
+  const valid: DemoRow[] = [];
   for (const [index, row] of rows.entries()) {
     const fault = (column: string, detail: string) => faults.push(`${name}, row ${index + 1}, ${column}: ${detail}`);
     const { success, data, error } = columns.safeParse(row, { error: describeIssue });
@@ -65,9 +65,9 @@ function checkTable(
       fault(reference.column, `there is no ${data[reference.column]} in ${reference.table}`);
     }
     ids.add(data['id']);
-    good.push(data);
+    valid.push(data);
   }
-  return good;
+  return valid;
 }
 
 function columnOf(issue: { readonly code?: string; readonly path: readonly PropertyKey[] }): string {
@@ -112,7 +112,7 @@ type DemoRow = Readonly<Record<string, string | number>>;
 function createDemoTables(createdAt: string): ReadonlyMap<keyof Tables, DemoTable> {
   const text = z.string().min(1);
   const id = z.uuid().toLowerCase();
-  const written = timeSchema.default(createdAt);
+  const createdAtSchema = timeSchema.default(createdAt);
   const offer = {
     units: z.int32().min(0).default(1),
     price: z.int32().min(0).max(10_000_000).default(5_000),
@@ -120,13 +120,13 @@ function createDemoTables(createdAt: string): ReadonlyMap<keyof Tables, DemoTabl
   };
   const roomType = { id, hotel_id: id, name: text, guests: z.int32().min(1).default(2), ...offer };
   const car = { id, model: text, class: text, city: text, pickup_place: text.optional(), ...offer };
-  const message = { id: z.int32().min(1), account_id: text, subject: text, body: text, created_at: written };
+  const message = { id: z.int32().min(1), account_id: text, subject: text, body: text, created_at: createdAtSchema };
   const booking = {
     id,
     user: text,
     status: z.enum(['pending', 'confirmed', 'cancelled']),
     version: z.int32().min(1).default(1),
-    created_at: written,
+    created_at: createdAtSchema,
     price: z.int32().min(0).default(0),
     currency,
   };
@@ -156,19 +156,19 @@ const currency = z
   .regex(/^[A-Z]{3}$/, 'must be three capital letters, such as EUR')
   .default('EUR');
 
-/** A demo booking is for the day on which it was created. It takes no unit and refunds nothing. */
+/** A demo booking is for the day on which it was created. It occupies no unit and refunds nothing. */
 function bookingTable(
   columns: Readonly<Record<string, z.ZodType<string | number>>>,
   time: string,
   reference: NonNullable<DemoTable['reference']>,
 ): DemoTable {
   const row = z.strictObject(columns).transform((booking): DemoRow => {
-    const madeAt = String(booking['created_at']);
-    const nextDay = new Date(Date.parse(madeAt) + dayMs).toISOString();
+    const createdAt = String(booking['created_at']);
+    const nextDay = new Date(Date.parse(createdAt) + dayMs).toISOString();
     return {
       ...booking,
       reference: referenceOf(String(booking['id'])),
-      starts_at: madeAt.slice(0, 10) + time,
+      starts_at: createdAt.slice(0, 10) + time,
       ends_at: nextDay.slice(0, 10) + time,
       policy: '[]',
       ...(booking['status'] === 'cancelled' && { refund: 0 }),

@@ -16,7 +16,10 @@ interface PendingWork {
 
 type Settle = () => void;
 
-/** Runs work. If it throws, throws its error when none of its writes are left in the transaction, else GroupFailed. */
+/**
+ * Runs work in the transaction of its group. If the work throws, rethrows its error, provided that none of its writes
+ * remain in the transaction. Otherwise throws GroupFailed.
+ */
 type RunWork = <T>(
   transaction: Transaction<Tables>,
   work: (transaction: Transaction<Tables>) => Promise<T>,

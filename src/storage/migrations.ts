@@ -269,7 +269,8 @@ interface Days {
 
 /**
  * Creates the table of the units that are taken on each day. Its constraints make overbooking impossible: the primary
- * key lets a unit be taken only once a day, and the check allows only the units that exist. `units` follows the offer.
+ * key lets a unit be taken only once a day, and the check allows only the units that exist. The foreign key keeps `units`
+ * equal to the number of units of the offer.
  */
 async function createDays(
   kysely: Kysely<unknown>,

@@ -42,7 +42,7 @@ export interface BookingRow {
   /** The owner, from the header `X-Travel-User`. */
   readonly user: string;
   readonly status: BookingStatus;
-  /** Starts at 1 and increases with every change. ETags are made from it. */
+  /** Starts at 1 and increases with every change. ETags are derived from it. */
   readonly version: number;
   /** RFC 3339 in UTC, like all times. */
   readonly created_at: string;
@@ -78,7 +78,7 @@ export interface TakenUnitRow {
   readonly offer_id: string;
   /** Days since 1970-01-01, UTC. */
   readonly day: number;
-  /** From 1 to `units`. It does not stand for a particular room or car. */
+  /** From 1 to `units`. It does not identify a particular room or car. */
   readonly unit: number;
   /** The number of units that the offer has. A check constraint limits `unit` to it. */
   readonly units: number;

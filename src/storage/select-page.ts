@@ -8,7 +8,7 @@ export interface Page<Row> {
   readonly items: readonly Row[];
   /** The number of rows on all pages. Undefined if the query does not want a total. */
   readonly total: number | undefined;
-  /** Whether more rows follow. Present only if `total` does not tell: with `after`, or without a total. */
+  /** Whether more rows follow. Present only with `after` or without a total. Otherwise it follows from `total`. */
   readonly hasMore?: boolean;
 }
 
@@ -46,14 +46,14 @@ export function createPageReader<DB, TB extends keyof DB, Row extends object, Va
   }, pageShape);
   const readCount = createStatement<Request, Count>(
     (slot, request) => countOf(matching(slot, withSlots(slot, request.list))),
-    rowsShape,
+    countShape,
   );
 
   return async function readPage(values, list) {
     const { limit, after, wantsTotal = true } = list;
     // Without a total, read one extra row to find out whether there are more.
-    const extra = after === undefined && wantsTotal ? 0 : 1;
-    const { rows: found } = await readRows(kysely, { values, list: { ...list, limit: limit + extra } });
+    const extraRows = after === undefined && wantsTotal ? 0 : 1;
+    const { rows: found } = await readRows(kysely, { values, list: { ...list, limit: limit + extraRows } });
     const items = found.slice(0, limit);
     const count = async () => {
       const { rows } = await readCount(kysely, { values, list });
@@ -61,7 +61,7 @@ export function createPageReader<DB, TB extends keyof DB, Row extends object, Va
       return Number(rows[0]?.total);
     };
     const total = wantsTotal ? (totalFrom(items.length, list) ?? (await count())) : undefined;
-    return extra === 0 ? { items, total } : { items, total, hasMore: found.length > limit };
+    return extraRows === 0 ? { items, total } : { items, total, hasMore: found.length > limit };
   };
 }
 
@@ -70,33 +70,34 @@ interface PageRequest<Values, Row extends object> {
   readonly list: ListQuery<Row>;
 }
 
-/** Distinguishes null, for which the SQL is different. */
-function rowsShape<Row extends object>({ list: { filters, search } }: PageRequest<unknown, Row>): string {
+/** Includes whether each filter's value is null, because nulls need different SQL. */
+function countShape<Row extends object>({ list: { filters, search } }: PageRequest<unknown, Row>): string {
   return JSON.stringify([filters.map(({ column, value }) => [column, value === null]), search?.columns]);
 }
 
 function pageShape<Row extends object>(request: PageRequest<unknown, Row>): string {
   const { sort, after } = request.list;
-  return JSON.stringify([rowsShape(request), sort, after?.map((value) => value === null)]);
+  return JSON.stringify([countShape(request), sort, after?.map((value) => value === null)]);
 }
 
+/** Replaces the values of a list query with slots, except for nulls. */
 function withSlots<Values, Row extends object>(
   slot: Slot<PageRequest<Values, Row>>,
   list: ListQuery<Row>,
 ): ListQuery<Row> {
   const { filters, search, after } = list;
-  const slotUnlessNull = (value: Scalar, read: (other: ListQuery<Row>) => Scalar | undefined) =>
-    value === null ? value : (slot((other) => read(other.list)) as Scalar);
+  const slotUnlessNull = (value: Scalar, read: (each: ListQuery<Row>) => Scalar | undefined) =>
+    value === null ? value : (slot((request) => read(request.list)) as Scalar);
   return {
     ...list,
     filters: filters.map((filter, index) => ({
       ...filter,
-      value: slotUnlessNull(filter.value, (other) => other.filters[index]?.value),
+      value: slotUnlessNull(filter.value, (each) => each.filters[index]?.value),
     })),
-    search: search && { ...search, text: slot((other) => patternOf(other.list.search?.text ?? '')) },
-    limit: slot((other) => other.list.limit),
-    offset: slot((other) => other.list.offset),
-    ...(after && { after: after.map((value, index) => slotUnlessNull(value, (other) => other.after?.[index])) }),
+    search: search && { ...search, text: slot((request) => patternOf(request.list.search?.text ?? '')) },
+    limit: slot((request) => request.list.limit),
+    offset: slot((request) => request.list.offset),
+    ...(after && { after: after.map((value, index) => slotUnlessNull(value, (each) => each.after?.[index])) }),
   };
 }
 

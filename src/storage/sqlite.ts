@@ -268,7 +268,7 @@ function createDiskCheck(): DiskCheck {
   };
 }
 
-/** Reads the schema version, which SQLite always takes from the file. */
+/** Reads the schema version, which SQLite always reads from the file. */
 function canRead(reader: DatabaseSync): boolean {
   try {
     return reader.prepare('pragma schema_version').get() !== undefined;

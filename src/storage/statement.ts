@@ -2,7 +2,7 @@
 import type { CompiledQuery, Kysely, QueryResult } from 'kysely';
 import { createLruCache } from './lru-cache.ts';
 
-/** Creates a placeholder for a value in a query. On each run, `read` takes the value from the input. */
+/** Creates a placeholder for a value in a query. On each run, `read` gets the value from the input. */
 export type Slot<Input> = <Value>(read: (input: Input) => Value) => Value;
 
 /** Runs the statement on a database or in a transaction. */
@@ -19,8 +19,8 @@ interface Query<Row> {
 const compiledMax = 64;
 
 /**
- * `build` creates the query for an input, with a slot for each value. It is called once per shape. Inputs must have the
- * same shape only if their queries differ in nothing but the values of the slots.
+ * Creates a statement. `build` returns the query for an input, with a slot for each value. It is called once per shape,
+ * so inputs with the same shape must have the same query apart from the values of its slots.
  */
 export function createStatement<Input, Row = unknown>(
   build: (slot: Slot<Input>, input: Input) => Query<Row>,

@@ -21,10 +21,10 @@ export function createServerSpans(api: Api, tracer: Tracer): Middleware {
   return function serverSpan(ctx: Context, next: Next) {
     const request = requestContext(ctx);
     const outer = context.active();
-    const isInside = hasSpan(api, outer);
-    const parent = isInside ? outer : withRemoteParent(api, outer, ctx);
+    const isNested = hasSpan(api, outer);
+    const parent = isNested ? outer : withRemoteParent(api, outer, ctx);
     // Inside a span of the host app, a second SERVER span would count the request twice.
-    const kind = isInside ? SpanKind.INTERNAL : SpanKind.SERVER;
+    const kind = isNested ? SpanKind.INTERNAL : SpanKind.SERVER;
     const span = tracer.startSpan(spanNameOf(ctx.method), { kind, attributes: attributesOf(ctx, request) }, parent);
     if (!isNewSpan(api, span, parent)) return next();
     const spanContext = trace.setSpan(parent, span);
@@ -71,7 +71,7 @@ function attributesOf(ctx: Context, { addresses, basePath }: RequestContext): At
   };
 }
 
-/** Takes `basePath` from the start of the request, because it differs if the client disconnects inside a service. */
+/** `basePath` is that of the start of the request. It has changed if the client disconnects inside a service. */
 function endSpan(span: Span, ctx: Context, { route, problem }: RequestContext, basePath: string, error: number): void {
   if (route !== undefined) {
     span.setAttribute('http.route', basePath + route);
@@ -125,8 +125,8 @@ function errorTypeOf(cause: unknown): string {
 
 function addressOf(origin: string): Readonly<Record<string, string | number>> {
   const { protocol, hostname, port } = new URL(origin);
-  const usual = protocol === 'https:' ? 443 : 80;
-  return { 'server.address': hostname, 'server.port': port === '' ? usual : Number(port) };
+  const defaultPort = protocol === 'https:' ? 443 : 80;
+  return { 'server.address': hostname, 'server.port': port === '' ? defaultPort : Number(port) };
 }
 
 /** The methods known to OpenTelemetry. Others are replaced, so that clients cannot make up span names. */

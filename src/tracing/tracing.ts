@@ -26,7 +26,7 @@ export async function loadTracing({ version, logger, load = loadApi }: TracingOp
   try {
     api = await load();
   } catch (cause) {
-    if (!isAbsence(cause)) logger.warn({ err: cause }, 'OpenTelemetry cannot be loaded, so there are no spans');
+    if (!isPackageMissing(cause)) logger.warn({ err: cause }, 'OpenTelemetry cannot be loaded, so there are no spans');
     return undefined;
   }
   if (!hasProvider(api)) return undefined;
@@ -39,7 +39,7 @@ function loadApi(): Promise<Api> {
 }
 
 /** Reports whether the package itself is missing, rather than one of its dependencies. */
-function isAbsence(cause: unknown): boolean {
+function isPackageMissing(cause: unknown): boolean {
   const { code, message } = Object(cause) as { code?: unknown; message?: unknown };
   return code === 'ERR_MODULE_NOT_FOUND' && String(message).includes("package '@opentelemetry/api'");
 }

@@ -1,4 +1,4 @@
-/** Renders the OpenAPI document as an HTML page with curl commands, which a script replaces by Swagger UI. */
+/** Renders the OpenAPI document as an HTML page with curl commands, which a script replaces with Swagger UI. */
 import { html, htmlDocument, type Markup, pageHeaders, phraseMarkup, proseMarkup } from '#http';
 import type { OpenApiDocument } from './document.ts';
 

@@ -71,7 +71,7 @@ interface Documents {
   readonly page: Representations;
 }
 
-/** Stands for the server's URL in texts that are rendered once. It is chosen so that YAML quotes it like JSON does. */
+/** A placeholder for the server's URL in texts that are rendered once. YAML quotes it the same way as JSON. */
 const placeholder = ': server :';
 
 /** Loads the generator on demand, because most processes never serve a document. */
@@ -79,14 +79,14 @@ async function createDocuments(options: Omit<DocumentOptions, 'server'>): Promis
   const { createOpenApiDocument } = await import('./document.ts');
   const { documentPage, documentPageHeaders } = await import('./page.ts');
   const document = createOpenApiDocument({ ...options, server: placeholder });
-  const written = (formatter: Formatter): Formatter => {
+  const renderOnce = (formatter: Formatter): Formatter => {
     const text = once(() => formatter.format(document, ''));
     return {
       ...formatter,
       format: (server) => replaceLiteral(text(), JSON.stringify(placeholder), JSON.stringify(server)),
     };
   };
-  const [json, openApi, yaml] = [written(jsonFormatter), written(openApiFormatter), written(yamlFormatter)];
+  const [json, openApi, yaml] = [renderOnce(jsonFormatter), renderOnce(openApiFormatter), renderOnce(yamlFormatter)];
   const text = once(() => documentPage(document));
   const page: Formatter = {
     ...htmlFormatter,
