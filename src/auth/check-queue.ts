@@ -22,7 +22,7 @@ export interface Place {
 }
 
 export interface CheckQueue<Result> {
-  /** Returns `refused` if the queue is full of better-placed checks, and later if such checks push this one out. */
+  /** Returns `refused` if the queue is full of higher-priority checks. A waiting check may still be refused later. */
   readonly run: (place: Place, check: () => Promise<Result>) => Result | Promise<Result>;
 }
 

@@ -18,12 +18,12 @@ export interface ConcealOptions {
 }
 
 export function createConceal({ pairs, generated }: ConcealOptions): Conceal {
-  const unsent = new Set(generated.filter((value) => !pairs.includes(value)));
+  const generatedOnly = new Set(generated.filter((value) => !pairs.includes(value)));
   return function conceal(shown, set = []) {
     const setNames = new Set(set.map(({ name }) => name.toLowerCase()));
     return partsOf(shown).map(({ name, value }) => {
       if (setNames.has(name.toLowerCase())) return { name, value: '…' };
-      if (unsent.has(value)) return { name, value: '(generated for each request)' };
+      if (generatedOnly.has(value)) return { name, value: '(generated for each request)' };
       return { name, value: isCredential(name) ? concealed(value) : value };
     });
   };

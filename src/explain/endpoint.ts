@@ -102,11 +102,11 @@ function formatPage({ search, explanation }: Page, title: string): string {
     stylesheets: ['diag/explain.css'],
     header: html`<nav aria-label="Related pages"><a href="diag/">Diagnostics</a></nav>`,
     main: html`<p class="hint">Shows how the gateway would handle a request, without sending it.</p>
-${explainForm('explain', new URLSearchParams(search))}${explanation !== undefined && formatAnswer(explanation)}`,
+${explainForm('explain', new URLSearchParams(search))}${explanation !== undefined && formatResult(explanation)}`,
   });
 }
 
-function formatAnswer(explanation: Explanation): Markup {
+function formatResult(explanation: Explanation): Markup {
   return html`<p class="verdict" data-outcome="${explanation.outcome.kind}">${verdictOf(explanation)}</p>
 ${explanationSections(explanation).map(
   ({ heading, rows }) => html`<section><h2>${heading}</h2>

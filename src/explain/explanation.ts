@@ -179,11 +179,11 @@ export interface TargetPart {
   readonly headers_removed: readonly string[];
   readonly response_headers: { readonly add: readonly HeaderPart[]; readonly remove: readonly string[] };
   /** Undefined for a service in this process. */
-  readonly across: AcrossPart | undefined;
+  readonly across: UpstreamPart | undefined;
 }
 
 /** Settings for a service over HTTP. */
-export interface AcrossPart {
+export interface UpstreamPart {
   readonly timeout_ms: EffectivePart;
   readonly connect_timeout_ms: EffectivePart;
   readonly idle_timeout_ms: EffectivePart;

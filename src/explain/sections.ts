@@ -1,5 +1,5 @@
 /** Formats an explanation: as sections for pages and terminals, and as text for terminals. */
-import type { AcrossPart, AuthPart, Explanation, LimitPart, RateLimitPart, TargetPart } from './explanation.ts';
+import type { AuthPart, Explanation, LimitPart, RateLimitPart, TargetPart, UpstreamPart } from './explanation.ts';
 
 export interface Section {
   readonly heading: string;
@@ -20,7 +20,7 @@ export function explanationSections(explanation: Explanation): readonly Section[
     { heading: 'Rate limit', rows: limit === undefined ? [] : limitRows(limit) },
     { heading: 'Service', rows: targetRows(explanation) },
     { heading: 'Headers sent to the service', rows: target === undefined ? [] : headerRows(target) },
-    { heading: 'Upstream settings', rows: target?.across === undefined ? [] : acrossRows(target.across) },
+    { heading: 'Upstream settings', rows: target?.across === undefined ? [] : upstreamRows(target.across) },
   ];
   return sections.filter(({ rows }) => rows.length > 0);
 }
@@ -58,7 +58,8 @@ function printable(text: string): string {
 }
 
 /** Replaces the detail of a 404, which has no advice for operators. */
-const noMapping = 'no mapping matches; `frontdesk check` lists all mappings, `--all` shows why each one does not match';
+const noMapping =
+  'no mapping matches; `frontdesk check` lists all mappings, and `--all` shows why each one does not match';
 
 /** Summarises the outcome in one sentence. */
 export function verdictOf({ outcome, mapping, candidates, target, redirect, cors }: Explanation): string {
@@ -220,14 +221,14 @@ function headerRows({ headers, headers_removed: removed }: TargetPart): string[]
   ];
 }
 
-function acrossRows(across: AcrossPart): string[][] {
-  const { retries, circuit_breakers: breakers, health_check: health, upgrades_allowed: upgrades } = across;
+function upstreamRows(upstream: UpstreamPart): string[][] {
+  const { retries, circuit_breakers: breakers, health_check: health, upgrades_allowed: upgrades } = upstream;
   return [
-    ['time-out', `${duration(across.timeout_ms, 'UPSTREAM_TIMEOUT_MS')}, until the response headers`],
-    ['connect', duration(across.connect_timeout_ms, 'UPSTREAM_CONNECT_TIMEOUT_MS')],
-    ['idle body', duration(across.idle_timeout_ms, undefined)],
-    ['body', across.body_bytes_max === undefined ? 'no limit' : `at most ${across.body_bytes_max} bytes`],
-    ['balancing', across.load_balancer.replace('_', ' ')],
+    ['time-out', `${duration(upstream.timeout_ms, 'UPSTREAM_TIMEOUT_MS')}, until the response headers`],
+    ['connect', duration(upstream.connect_timeout_ms, 'UPSTREAM_CONNECT_TIMEOUT_MS')],
+    ['idle body', duration(upstream.idle_timeout_ms, undefined)],
+    ['body', upstream.body_bytes_max === undefined ? 'no limit' : `at most ${upstream.body_bytes_max} bytes`],
+    ['balancing', upstream.load_balancer.replace('_', ' ')],
     ['retries', retriesText(retries)],
     [
       'at most',
@@ -242,12 +243,12 @@ function acrossRows(across: AcrossPart): string[][] {
   ];
 }
 
-function duration({ value, from }: AcrossPart['timeout_ms'], setting: string | undefined): string {
+function duration({ value, from }: UpstreamPart['timeout_ms'], setting: string | undefined): string {
   const where = from === 'mapping' ? 'mapping' : (setting ?? 'default');
   return `${value === 0 ? 'no limit' : `${value} ms`} (${where})`;
 }
 
-function retriesText({ on, most, per_try_timeout_ms: perTry, applies }: AcrossPart['retries']): string {
+function retriesText({ on, most, per_try_timeout_ms: perTry, applies }: UpstreamPart['retries']): string {
   if (most === 0) return 'none';
   const each = perTry === undefined ? '' : `, ${perTry} ms per attempt`;
   return `${most} on ${on.join(', ')}${each}${applies ? '' : '; not for this method'}`;

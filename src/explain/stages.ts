@@ -15,7 +15,7 @@ import { createRetryRules, isIdempotent } from '#proxy';
 import type { Descriptor, Rule } from '#ratelimit';
 import type { RequestAttributes } from '#routing';
 import { type Conceal, isCredential, type Named, partsOf } from './conceal.ts';
-import type { AcrossPart, AuthPart, LimitPart, RateLimitPart, TargetPart } from './explanation.ts';
+import type { AuthPart, LimitPart, RateLimitPart, TargetPart, UpstreamPart } from './explanation.ts';
 
 export interface ClientHeaders {
   /** Alternating names and values, as the client sent them. */
@@ -110,8 +110,8 @@ export function explainLimit(
   if (descriptors.length === 0) return { asked: false, reason: 'no label applies to this request' };
   const shown = shownValues(attributes, route);
   const explain = limiter?.explain;
-  // Two requests, like the gateway sends them, because a limit replaces only other limits in the same request.
-  const limits = explain && [first, second].flatMap((asked) => explain({ domain, descriptors: asked }));
+  // Explains two requests, as the gateway sends two, because a limit replaces only others in the same request.
+  const limits = explain && [first, second].flatMap((some) => explain({ domain, descriptors: some }));
   return {
     asked: true,
     name: record.name,
@@ -183,7 +183,7 @@ export function explainTarget(
     path,
     ...headerParts(headers, client, mapping.requestHeaders.add),
     response_headers: responseHeaders(mapping.responseHeaders, client.conceal),
-    across: timeouts && acrossPart(mapping, timeouts, method, bodyBytesMax),
+    across: timeouts && upstreamPart(mapping, timeouts, method, bodyBytesMax),
   };
 }
 
@@ -213,12 +213,12 @@ function responseHeaders({ add, remove }: HeaderRules, conceal: Conceal): Target
   return { add: conceal(pairs, add), remove };
 }
 
-function acrossPart(
+function upstreamPart(
   mapping: Route['mapping'],
   timeouts: NonNullable<Route['transport']['timeouts']>,
   method: string,
   bodyBytesMax: number | undefined,
-): AcrossPart {
+): UpstreamPart {
   const { retryPolicy, circuitBreakers: breakers, healthCheck, loadBalancer, allowUpgrade } = mapping;
   const { retriesMax, perTryTimeoutMs } = createRetryRules(retryPolicy);
   return {

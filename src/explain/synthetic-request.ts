@@ -16,7 +16,7 @@ export interface SyntheticRequest {
   readonly tls?: boolean | undefined;
 }
 
-/** Validates a request, and reports faults by the arguments of the endpoint. */
+/** Validates a request. The faults name the query arguments of the endpoint. */
 export function faultsOfRequest({ method, url, headers = [], remoteAddress }: SyntheticRequest): readonly Fault[] {
   const faults = [
     nodeHttp.METHODS.includes(method)
@@ -42,7 +42,7 @@ export function createSyntheticContext(request: SyntheticRequest, addresses: Add
   Object.defineProperty(socket, 'encrypted', { value: request.tls ?? scheme === 'https' });
   const req = new nodeHttp.IncomingMessage(socket);
   const hasHost = headers.some(([name]) => name.toLowerCase() === 'host');
-  const lines = headers.map(([name, value]) => [name.toLowerCase(), onTheWire(value.trim())] as const);
+  const lines = headers.map(([name, value]) => [name.toLowerCase(), asReceived(value.trim())] as const);
   const sent = hasHost ? lines : [['host', authority ?? 'localhost'] as const, ...lines];
   const read = { headers: joined(sent), rawHeaders: sent.flat() };
   Object.assign(req, { method, url: originForm(url), httpVersion: '1.1', ...read });
@@ -70,15 +70,15 @@ function joined(lines: readonly (readonly [name: string, value: string])[]): Inc
   return headers;
 }
 
-/** Converts text to Node's representation of it: clients send UTF-8, and Node decodes headers as Latin-1. */
-function onTheWire(text: string): string {
+/** Returns a header value as Node would present it: clients send UTF-8, and Node decodes headers as Latin-1. */
+function asReceived(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1');
 }
 
 function headerFault([name, value]: readonly [string, string]): Fault | undefined {
   try {
     nodeHttp.validateHeaderName(name);
-    nodeHttp.validateHeaderValue(name, onTheWire(value));
+    nodeHttp.validateHeaderValue(name, asReceived(value));
     return undefined;
   } catch {
     return queryFault('header', `${JSON.stringify(name)} is not the name of a valid header; write it as "Name: value"`);

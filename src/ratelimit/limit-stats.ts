@@ -177,7 +177,7 @@ function raisePeak(peak: Peak, { burst }: Hit, result: HitResult, nowMs: number)
   peak.untilMs = nowMs + resetSeconds * 1000;
 }
 
-/** Nothing from a request's own limit, not even its domain, becomes a label: clients could create unlimited series. */
+/** Hides the content of a limit sent with a request, even its domain, or clients could create any number of series. */
 function labelsOf({ domain, descriptor, currentLimit }: Rule): LimitLabels {
   if (descriptor === '*') return { domain: '*', descriptor, limit: 'of the request' };
   return { domain, descriptor, limit: limitLabel(currentLimit) };

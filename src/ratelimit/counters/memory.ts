@@ -31,7 +31,7 @@ export interface MemoryCounters extends Counters {
  * share, a sixteenth of all keys for each priority, leaves room to count new clients even when all other keys belong to
  * clients that are being denied.
  *
- * Eviction never gives quota back. The count of an evicted counter is kept as an estimate until its window ends, and
+ * Eviction never restores quota. The count of an evicted counter is kept as an estimate until its window ends, and
  * the next counter of that key starts from the estimate, which is at least what the key has used. During a flood of
  * more keys than fit, keys share estimates, so some new clients get less than their whole limit. Clients that have a
  * counter are not affected, and a new client is denied only if evicted keys that share its estimate were exhausted.

@@ -30,7 +30,7 @@ interface CachedLimit {
   readonly overFrom: number;
   readonly overTo: number;
   /** A number of hits up to this one fits. Whether any other number fits is unknown. */
-  readonly fittingTo: number;
+  readonly fitsUpTo: number;
   readonly remaining: number;
   readonly storedMs: number;
   readonly untilMs: number;
@@ -119,18 +119,18 @@ function rangeOf(hit: Hit, over: boolean, remaining: number) {
   const needed = neededOf(hit);
   const { POSITIVE_INFINITY: never } = Number;
   // In a fixed window, the remainder can only shrink until the window ends.
-  if (hit.algorithm === 'fixed_window') return { overFrom: remaining + 1, overTo: never, fittingTo: remaining };
+  if (hit.algorithm === 'fixed_window') return { overFrom: remaining + 1, overTo: never, fitsUpTo: remaining };
   // The other algorithms restore hits gradually: a smaller hit fits sooner, a larger one later.
-  if (over) return { overFrom: needed, overTo: needed, fittingTo: -1 };
-  return { overFrom: never, overTo: never, fittingTo: remaining };
+  if (over) return { overFrom: needed, overTo: needed, fitsUpTo: -1 };
+  return { overFrom: never, overTo: never, fitsUpTo: remaining };
 }
 
-/** Returns undefined if the entry does not tell whether this number of hits is over. */
+/** Returns undefined if it is unknown whether this number of hits is over. */
 function resultOf(entry: CachedLimit, hit: Hit, nowMs: number): HitResult | undefined {
   const needed = neededOf(hit);
   const { remaining } = entry;
   const resetSeconds = wholeSeconds(entry.untilMs + 1 - nowMs);
   if (needed >= entry.overFrom && needed <= entry.overTo)
     return { over: true, remaining, resetSeconds, fromCache: true };
-  return needed <= entry.fittingTo ? { over: false, remaining, resetSeconds } : undefined;
+  return needed <= entry.fitsUpTo ? { over: false, remaining, resetSeconds } : undefined;
 }

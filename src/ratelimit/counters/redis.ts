@@ -67,9 +67,9 @@ export async function openRedisCounters(options: RedisCountersOptions): Promise<
   }
 
   function flush(): void {
-    const full = batches;
+    const flushed = batches;
     batches = [];
-    for (const { pending } of full) void decide(pending);
+    for (const { pending } of flushed) void decide(pending);
   }
 
   async function decide(pending: readonly Pending[]): Promise<void> {

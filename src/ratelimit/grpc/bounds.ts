@@ -16,7 +16,7 @@ export interface PortBounds {
   readonly callMs: number;
   /** Concurrent calls with an incomplete message, over all connections. Each may buffer a message. @default 256 */
   readonly arrivingMax: number;
-  /** How long a message may take to arrive. Sent byte by byte, it costs an object of 150 bytes each. @default 5_000 */
+  /** How long a message may take to arrive. If sent byte by byte, each costs an object of 150 bytes. @default 5_000 */
   readonly arrivingMs: number;
 }
 

@@ -125,8 +125,8 @@ function openSession({ host, port }: Target): ClientHttp2Session {
 }
 
 /**
- * Lists names and values alternately, because converting an object in each call would take Node an eighth of its time.
- * Node adds `:scheme` and `:authority` from the session.
+ * Returns alternating names and values, because converting an object would take an eighth of the time of a call. Node
+ * adds `:scheme` and `:authority` from the session.
  */
 function callHeaders(path: string, timeoutMs: number): readonly string[] {
   const timeout = Math.min(Math.max(1, Math.ceil(timeoutMs * serviceDeadlineFactor)), 99_999_999);

@@ -54,7 +54,7 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
     else if (bounded.admit(socket)) injector.injectConnection(socket);
   });
   const port = await listen(listener, options.host ?? '127.0.0.1', options.port);
-  // For example, when too many files are open. The server continues with the connections it has.
+  // This happens, for example, when too many files are open. The server continues with the connections it has.
   listener.on('error', (error) =>
     options.logger.error({ err: error }, 'the rate-limit server could not accept a connection'),
   );
@@ -65,7 +65,7 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
     health.setServing(false);
     health.endWatches();
     const closed = new Promise<void>((resolve) => listener.close(() => resolve()));
-    // On Node 24, its callback does not wait for running calls. `closed` does: each connection ends with its last call.
+    // On Node 24, this callback does not wait for running calls. `closed` does: a connection ends with its last call.
     server.tryShutdown(() => {});
     for (const socket of bounded.sockets()) if (socket.bytesRead === 0) socket.destroy();
     const deadline = new AbortController();

@@ -40,7 +40,7 @@ export async function loadGrpc(): Promise<GrpcLibrary> {
  * Redirects the library's console output to our log. It drops the lines that contain the value of a non-ASCII header,
  * which may be secret. The library has a single logger for the whole process.
  */
-function logLibrary({ setLogger }: GrpcLibrary['grpc'], logger: Pick<Logger, 'error'>): void {
+function redirectLibraryLog({ setLogger }: GrpcLibrary['grpc'], logger: Pick<Logger, 'error'>): void {
   const error = (line: unknown): void => {
     if (!String(line).startsWith('Failed to add metadata entry'))
       logger.error({ line }, 'the gRPC library reported an error');
@@ -58,7 +58,7 @@ export async function addServices(
   library: GrpcLibrary,
   options: GrpcServicesOptions,
 ): Promise<HealthService> {
-  logLibrary(library.grpc, options.logger);
+  redirectLibraryLog(library.grpc, options.logger);
   const codecs = [await loadCodec('v3'), await loadCodec('lyft')];
   const handler = { ShouldRateLimit: shouldRateLimit(options, library.grpc.status) };
   for (const { definition } of codecs) server.addService(definition, handler);
