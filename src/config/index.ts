@@ -13,7 +13,8 @@ export {
 export { credentialHeaders, type HeaderRules, type HeaderValue, type HeaderVariable } from './fields/headers.ts';
 export { compilePattern, type Pattern } from './fields/pattern.ts';
 export { delayMsMax } from './fields/values.ts';
-export { genericKey, type LimitDescriptor, type LimitDomain, redactedEntry } from './limits/descriptors.ts';
+export { keepLastGood, requireConfiguration } from './last-good.ts';
+export { genericKey, type LimitDescriptor, type LimitDomain, redactedEntry } from './limits/domains.ts';
 export { type Algorithm, type Limit, type Unit, windowSeconds } from './limits/limit.ts';
 export { requestBounds, requestBytesMax } from './limits/request-bounds.ts';
 export { type ConfigurationRecords, configurationFrom, loadConfiguration } from './load.ts';
@@ -28,7 +29,6 @@ export {
   moduleNames,
 } from './modules.ts';
 export { processNotices } from './notices.ts';
-export { keepLastGood, requireConfiguration } from './quarantine.ts';
 export { quote, withoutSecrets } from './quote.ts';
 export type { AuthService } from './records/auth-service.ts';
 export type { BlockedMatch } from './records/blocked.ts';

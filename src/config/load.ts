@@ -14,13 +14,13 @@ import {
 } from './errors.ts';
 import { strict } from './fields/field.ts';
 import { label } from './fields/values.ts';
-import { type LimitDomain, limitTextKeys, readLimits } from './limits/descriptors.ts';
+import { type LimitDomain, limitTextKeys, readLimits } from './limits/domains.ts';
 import { unfoldManifest } from './manifest.ts';
 import type { Configuration, DemoCell, DemoTables, FilePart, LoadedConfiguration } from './model.ts';
+import { noticesOfSpellings } from './path-bypasses.ts';
 import { blocksBeside } from './records/blocked.ts';
 import { type Kept, keepCompatible, keepFirst } from './records/conflicts.ts';
 import { readRecord, recordLists } from './records/record.ts';
-import { noticesOfSpellings } from './spellings.ts';
 import { readUsers } from './users.ts';
 import { finish, forEachInParts, sortInParts, type Work } from './work.ts';
 import { readYaml } from './yaml.ts';

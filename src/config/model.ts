@@ -1,6 +1,6 @@
 /** The types of a configuration: plain frozen data with everything that a directory or a program configures. */
 import type { ConfigurationError } from './errors.ts';
-import type { LimitDomain } from './limits/descriptors.ts';
+import type { LimitDomain } from './limits/domains.ts';
 import type { AuthService } from './records/auth-service.ts';
 import type { BlockedMatch } from './records/blocked.ts';
 import type { Mapping } from './records/mapping.ts';

@@ -4,7 +4,7 @@ import type { Context, Middleware } from 'koa';
 import { type Addresses, pathOf, problem, requestContext, sanitisePath, searchOf } from '#http';
 import type { Match, RequestAttributes, Table } from '#routing';
 import type { CheckAmbiguity } from './check-ambiguity.ts';
-import type { CheckReferences } from './check-references.ts';
+import type { CheckReferences } from './check-webdav-references.ts';
 import type { Identity } from './identity.ts';
 import type { DescriptorsOf } from './limits/descriptors.ts';
 import type { AskLimiter } from './limits/stage.ts';

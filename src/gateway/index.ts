@@ -15,7 +15,6 @@ export {
 export { attributesOf, rejectMethod } from './handle.ts';
 export { createIdentity } from './identity.ts';
 export { sourceCluster } from './limits/descriptors.ts';
-export type { InternalRoute, Route } from './route.ts';
 export {
   createResolve,
   describeTarget,
@@ -25,7 +24,8 @@ export {
   type ResolverOptions,
   resolveLimiter,
   type Target,
-} from './target.ts';
+} from './resolve-service.ts';
+export type { InternalRoute, Route } from './route.ts';
 export {
   durationBoundsMs,
   type Figures,

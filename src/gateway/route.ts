@@ -5,7 +5,7 @@ import { describeConditions, type Rule } from '#routing';
 import type { AuthStage, AuthStages } from './auth/stage.ts';
 import { type Cors, createCors } from './cors.ts';
 import { createRouteDescriptors, type RouteDescriptors } from './limits/descriptors.ts';
-import { authorityOf } from './target.ts';
+import { authorityOf } from './resolve-service.ts';
 import { createRouteTraffic, type RouteTraffic } from './traffic/route-traffic.ts';
 import {
   createTransport,

@@ -16,7 +16,7 @@ import { clientGone, failureOf, timedOut } from './failures.ts';
 import { firstValue } from './hop-by-hop.ts';
 import { type RequestBody, uploadTimedOut } from './request-body.ts';
 import type { ResponseBody } from './response-body.ts';
-import { backOffMs, isIdempotent, type RetryRules, retryAfterMs } from './retry.ts';
+import { backOffMs, isIdempotent, type RetryRules, retryAfterMs } from './retry-policy.ts';
 
 export interface UpstreamRequest {
   readonly method: string;

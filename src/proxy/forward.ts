@@ -12,7 +12,7 @@ import { createRequestBody } from './request-body.ts';
 import { createRequestHead, type IdentityNames } from './request-headers.ts';
 import { forwardEarlyHints, sendResponse } from './response.ts';
 import { bufferedBytesMax } from './response-body.ts';
-import { createRetryRules } from './retry.ts';
+import { createRetryRules } from './retry-policy.ts';
 import { handshakeOf, switchProtocols } from './upgrade.ts';
 
 export interface ForwardOptions {

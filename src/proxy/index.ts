@@ -17,5 +17,5 @@ export {
   publicAddress,
   referenceBase,
 } from './request-headers.ts';
-export { createRetryRules, isIdempotent } from './retry.ts';
+export { createRetryRules, isIdempotent } from './retry-policy.ts';
 export { type CopyRequest, createShadow, type ShadowOptions } from './shadow.ts';

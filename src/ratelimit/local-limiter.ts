@@ -1,7 +1,6 @@
 /** The in-process limiter: matches descriptors to limits, counts hits, and combines the results into a decision. */
 import { inspect } from 'node:util';
 import type { LimitDomain } from '#config';
-import { checkRequest } from './check-request.ts';
 import { type Counters, type Hit, type HitResult, isDenied } from './counters/counters.ts';
 import { createMemoryCounters } from './counters/memory.ts';
 import type { LimitStats } from './limit-stats.ts';
@@ -17,6 +16,7 @@ import type {
   Rule,
 } from './limiter.ts';
 import { compileRules, overrideMatch, type RuleMatch, type Rules } from './rules.ts';
+import { checkRequest } from './validate-request.ts';
 
 export interface LimiterOptions {
   readonly limits: readonly LimitDomain[];

@@ -6,7 +6,7 @@ import { createGatewayCounts, createTraffic } from '#gateway';
 import { createConnectionLimit, createOutageLogs, createOutageRegistry, createRepresentations } from '#http';
 import { createClusters } from '#proxy';
 import { loadTracing } from '#tracing';
-import { createGatewayHost } from './gateway-host.ts';
+import { createCurrentGateway } from './current-gateway.ts';
 import { createInternalRoutes } from './internal-routes.ts';
 import { createListeners, type TimeLeft } from './listeners.ts';
 import { openGateway } from './open-gateway.ts';
@@ -60,7 +60,7 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
   const outageLogs = createOutageLogs({ logger });
   const problems = { representations, logger, outages: outageLogs, toProblem: storage?.toProblem, problemPagesPath };
   const services = createServices(setup, { configuration, storage, problems });
-  const gateway = createGatewayHost();
+  const gateway = createCurrentGateway();
   opened.defer(() => gateway.close(timeLeft()));
   const findFault = createReadiness(setup, { ...shared, database: storage?.database, closing: closing.signal });
   const figures = { clusters, counts: createGatewayCounts(), traffic: createTraffic({ clock }) };

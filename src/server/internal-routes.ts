@@ -6,7 +6,7 @@ import { durationBoundsMs, type GatewayCounts, type InternalRoute, type Traffic 
 import type { ConnectionLimit, Representations } from '#http';
 import { createMetrics, createMetricsRoute, type MetricsParts } from '#metrics';
 import type { ClusterRegistry } from '#proxy';
-import type { GatewayHost } from './gateway-host.ts';
+import type { CurrentGateway } from './current-gateway.ts';
 import type { Setup } from './options.ts';
 import { createProbes, type FindFault } from './probes.ts';
 import type { RateLimiting } from './rate-limiting.ts';
@@ -24,7 +24,7 @@ export interface InternalRoutesParts {
   readonly clusters: Pick<ClusterRegistry, 'list' | 'snapshot'>;
   readonly counts: GatewayCounts;
   readonly connectionLimit: Pick<ConnectionLimit, 'counts'>;
-  readonly gateway: Pick<GatewayHost, 'snapshot' | 'explain'>;
+  readonly gateway: Pick<CurrentGateway, 'snapshot' | 'explain'>;
 }
 
 export interface InternalRoutes {

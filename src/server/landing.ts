@@ -4,12 +4,12 @@ import { demoModules } from '#config';
 import { type LandingRoute, landingPage } from '#diag';
 import { attributesOf, type RouteSnapshot } from '#gateway';
 import { createRepresentations, Problem, pageHeaders, requestContext } from '#http';
-import type { GatewayHost } from './gateway-host.ts';
+import type { CurrentGateway } from './current-gateway.ts';
 import type { Setup } from './options.ts';
 
 const representations = createRepresentations();
 
-export function createLanding({ has }: Pick<Setup, 'has'>, gateway: Pick<GatewayHost, 'snapshot'>): Middleware {
+export function createLanding({ has }: Pick<Setup, 'has'>, gateway: Pick<CurrentGateway, 'snapshot'>): Middleware {
   const apis: ReadonlySet<string> = new Set(demoModules.filter(has));
 
   async function answer(ctx: Context): Promise<void> {

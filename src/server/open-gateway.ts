@@ -23,7 +23,7 @@ import {
 import { type OutageRegistry, problem, userHeader } from '#http';
 import type { ClusterRegistry } from '#proxy';
 import type { Limiter } from '#ratelimit';
-import type { OpenGateway } from './gateway-host.ts';
+import type { OpenGateway } from './current-gateway.ts';
 import type { Setup } from './options.ts';
 import { createEntrySettings } from './pipeline.ts';
 import { connectLimiter } from './rate-limiting.ts';

@@ -19,7 +19,7 @@ import {
   requestLogFields,
 } from '#http';
 import type { Tracing } from '#tracing';
-import type { GatewayHost } from './gateway-host.ts';
+import type { CurrentGateway } from './current-gateway.ts';
 import { createLanding } from './landing.ts';
 import type { Setup } from './options.ts';
 
@@ -27,7 +27,7 @@ export interface PipelineParts {
   /** Undefined when tracing is off. */
   readonly tracing: Pick<Tracing, 'middleware'> | undefined;
   readonly problems: ProblemResponsesOptions;
-  readonly gateway: Pick<GatewayHost, 'middleware' | 'answersPreflight' | 'snapshot'>;
+  readonly gateway: Pick<CurrentGateway, 'middleware' | 'answersPreflight' | 'snapshot'>;
   /** Undefined when the auth service does not run in this process. */
   readonly auth: Pick<AuthService, 'app'> | undefined;
   /** The internal routes. The admin port serves some of them. */
@@ -117,7 +117,7 @@ const exposedHeaders = [
 /** Responds to CORS preflights, which carry no credentials, unless a mapping has a rule for them. */
 function createSiteCors(
   origins: readonly string[],
-  answersPreflight: GatewayHost['answersPreflight'],
+  answersPreflight: CurrentGateway['answersPreflight'],
 ): Middleware | undefined {
   if (origins.length === 0) return undefined;
   const answer = cors({ origin: (ctx) => allowedOrigin(origins, ctx), exposeHeaders: exposedHeaders });

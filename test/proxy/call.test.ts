@@ -12,7 +12,7 @@ import {
   type UpstreamRequest,
   wholeBody,
 } from '#proxy';
-import { createRetryRules } from '../../src/proxy/retry.ts';
+import { createRetryRules } from '../../src/proxy/retry-policy.ts';
 import { breakersOf, specOf } from '../support/clusters.ts';
 import { type Served, testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';

@@ -6,7 +6,7 @@ import { fullName } from '../records/conflicts.ts';
 import type { Label, LabelGroup } from '../records/labels.ts';
 import type { Mapping } from '../records/mapping.ts';
 import { flatMapInParts, forEachInParts, type Work } from '../work.ts';
-import type { LimitDescriptor, LimitDomain } from './descriptors.ts';
+import type { LimitDescriptor, LimitDomain } from './domains.ts';
 
 /** Compares the labels and limits of a gateway and limiter in the same process. The gateway uses `domain`. */
 export function* unreachableNotices({ mappings, limits }: Configuration, domain: string): Work<ConfigurationError[]> {

@@ -6,7 +6,7 @@ import { type OutageLog, type ProblemSlug, problem, requestContext, requestLogFi
 import { type Cluster, clientIsGone } from '#proxy';
 import type { RequestAttributes } from '#routing';
 import { createIdentity, type Identity } from '../identity.ts';
-import type { RemoteTarget, Resolve } from '../target.ts';
+import type { RemoteTarget, Resolve } from '../resolve-service.ts';
 import { readAuthBody } from './body.ts';
 import { type AuthClient, createPortRequest, headerPairs } from './check-request.ts';
 import { createAuthOverHttp } from './over-http.ts';

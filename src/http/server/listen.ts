@@ -2,7 +2,7 @@
 import type { RequestListener, Server } from 'node:http';
 import { type AddressInfo, Server as NetServer } from 'node:net';
 import type { Logger } from '../log/log.ts';
-import { type Admission, limitAdmission } from './accept.ts';
+import { type Admission, limitAdmission } from './admission.ts';
 import { createClientErrorLog } from './client-error-log.ts';
 import { requireHost, respondToClientErrors } from './client-errors.ts';
 import type { ConnectionLimit } from './connection-limit.ts';

@@ -7,7 +7,6 @@ import type {
   ServerWritableStream,
   ServiceError,
 } from '@grpc/grpc-js';
-import { checkBounds } from '../check-request.ts';
 import {
   CountersUnavailable,
   type Decision,
@@ -16,6 +15,7 @@ import {
   type Logger,
   type RateLimitRequest,
 } from '../limiter.ts';
+import { checkBounds } from '../validate-request.ts';
 import { loadCodec } from './codec.ts';
 
 /**

@@ -1,9 +1,9 @@
 /** Parses requests and formats decisions in the JSON mapping of proto3 (protobuf.dev, ProtoJSON format). */
 import * as z from 'zod';
 import { requestBounds } from '#config';
-import { descriptorHitsMax, uint32Max } from '../check-request.ts';
 import { unitsByNumber } from '../grpc/codec.ts';
 import { type Decision, type DescriptorStatus, InvalidRequest, type RateLimitRequest } from '../limiter.ts';
+import { descriptorHitsMax, uint32Max } from '../validate-request.ts';
 
 /**
  * Accepts field names in camelCase or snake_case, numbers as numbers or strings, enums by name or number, and null for

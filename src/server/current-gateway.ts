@@ -12,7 +12,7 @@ export interface OpenGateway {
 }
 
 /** All functions except `replace` and `close` use the current gateway, and throw if there is none yet. */
-export interface GatewayHost {
+export interface CurrentGateway {
   readonly middleware: (ctx: Context) => Promise<void>;
   /** Whether the request is a CORS preflight for which a mapping has a rule. */
   readonly answersPreflight: (ctx: Context) => boolean;
@@ -28,7 +28,7 @@ export interface GatewayHost {
 }
 
 /** Starts without a gateway, because routes of the first one, such as the diagnostics, need the host. */
-export function createGatewayHost(): GatewayHost {
+export function createCurrentGateway(): CurrentGateway {
   const retired = new Map<Holder, Promise<void>>();
   let latest: Holder | undefined;
   let isClosed = false;

@@ -1,4 +1,4 @@
-/** Decides which failures to retry, and how long to wait before each retry. */
+/** Retry policies: which failures a mapping retries, and how long to wait before each retry. */
 import type { RetryPolicy } from '#config';
 import { failureOf } from './failures.ts';
 

@@ -1,7 +1,7 @@
 /** Replacing the gateway of a running process. */
 import assert from 'node:assert/strict';
 import type { Context } from 'koa';
-import { createGatewayHost, type OpenGateway } from '../../src/server/gateway-host.ts';
+import { createCurrentGateway, type OpenGateway } from '../../src/server/current-gateway.ts';
 import { createSignal } from '../support/waiting.ts';
 
 const ctx = {} as Context;
@@ -10,7 +10,7 @@ const ctx = {} as Context;
 function setUp() {
   const events: string[] = [];
   const go = createSignal();
-  const host = createGatewayHost();
+  const host = createCurrentGateway();
   function replace(name: string): void {
     const middleware = async () => {
       events.push(`${name} begins`);
@@ -24,7 +24,7 @@ function setUp() {
   return { host, events, go, replace };
 }
 
-describe('createGatewayHost', () => {
+describe('createCurrentGateway', () => {
   it('sends new requests to the next gateway, and closes the previous one after its last request', async () => {
     const { host, events, go, replace } = setUp();
     const requests = [host.middleware(ctx), host.middleware(ctx)];
@@ -77,6 +77,6 @@ describe('createGatewayHost', () => {
   });
 
   it('throws when there is no gateway yet', async () => {
-    await assert.rejects(createGatewayHost().middleware(ctx), /no gateway is open yet/);
+    await assert.rejects(createCurrentGateway().middleware(ctx), /no gateway is open yet/);
   });
 });
