@@ -77,11 +77,11 @@ describe('createExplainEndpoint', () => {
 
   describe('the page', () => {
     const page = async (query: string) => {
-      const answer = await request(app)
+      const response = await request(app)
         .get(path + query)
         .set('Accept', 'text/html')
         .expect(200);
-      return { text: answer.text, policy: answer.headers['content-security-policy'] ?? '' };
+      return { text: response.text, policy: response.headers['content-security-policy'] ?? '' };
     };
 
     it('is an empty form without a query', async () => {

@@ -85,8 +85,11 @@ describe('a mapping with cors', () => {
         limiter: { shouldRateLimit: () => assert.fail('counted') },
       },
     );
-    const answer = await preflight(app);
-    assert.deepEqual([answer.status, permissions(answer), answer.headers.get('vary')], [204, permitted, 'Origin']);
+    const response = await preflight(app);
+    assert.deepEqual(
+      [response.status, permissions(response), response.headers.get('vary')],
+      [204, permitted, 'Origin'],
+    );
     assert.equal(upstream.reached.length, 0);
     assert.deepEqual(edge.log, []);
   });
@@ -97,8 +100,8 @@ describe('a mapping with cors', () => {
     assert.deepEqual([denied.status, permissions(denied)], [204, {}]);
     const origins = ['https://evil.example', 'null', 'https://app.example.evil.example', 'http://app.example'];
     for (const headers of [{}, ...origins.map((origin) => ({ Origin: origin }))]) {
-      const answer = await ask(headers);
-      assert.deepEqual([answer.status, permissions(answer), answer.headers.get('vary')], [200, {}, 'Origin']);
+      const response = await ask(headers);
+      assert.deepEqual([response.status, permissions(response), response.headers.get('vary')], [200, {}, 'Origin']);
     }
   });
 
@@ -112,9 +115,9 @@ describe('a mapping with cors', () => {
     const upstream = await startUpstream(servers, (res) => res.writeHead(200, theirs).end());
     const { ask } = await setUp({ credentials: false }, { targets: { hotel: remote(upstream) } });
     const { 'access-control-allow-credentials': _, ...expected } = readable;
-    const answer = await ask({ Origin: app });
-    assert.deepEqual(permissions(answer), expected);
-    assert.deepEqual(answer.headers.get('vary')?.split(', ').sort(), ['Accept-Language', 'Origin']);
+    const response = await ask({ Origin: app });
+    assert.deepEqual(permissions(response), expected);
+    assert.deepEqual(response.headers.get('vary')?.split(', ').sort(), ['Accept-Language', 'Origin']);
     assert.deepEqual(permissions(await ask({ Origin: 'https://evil.example' })), {});
   });
 
@@ -130,9 +133,9 @@ describe('a mapping with cors', () => {
       ['/v1/hotels', 200],
       ['/v1/hotels/broken', 409],
     ] as const) {
-      const answer = await ask({ Origin: app }, 'GET', path);
-      assert.deepEqual([answer.status, permissions(answer)], [status, readable]);
-      assert.ok(answer.headers.get('vary')?.includes('Origin'));
+      const response = await ask({ Origin: app }, 'GET', path);
+      assert.deepEqual([response.status, permissions(response)], [status, readable]);
+      assert.ok(response.headers.get('vary')?.includes('Origin'));
       assert.deepEqual(permissions(await ask({ Origin: 'https://evil.example' }, 'GET', path)), {});
     }
   });
@@ -159,17 +162,17 @@ describe('a mapping with cors', () => {
   for (const [status, what, options] of responses) {
     it(`lets scripts read a ${status} ${what}`, async () => {
       const { ask } = await setUp({}, await options());
-      const answer = await ask({ Origin: app, 'X-Key': 'a' });
-      assert.deepEqual([answer.status, permissions(answer)], [status, readable]);
-      assert.ok(answer.headers.get('vary')?.includes('Origin'));
+      const response = await ask({ Origin: app, 'X-Key': 'a' });
+      assert.deepEqual([response.status, permissions(response)], [status, readable]);
+      assert.ok(response.headers.get('vary')?.includes('Origin'));
     });
   }
 
   it('never permits credentials for any origin, even if the rule does', async () => {
     const { ask, preflight } = await setUp({ origins: ['*'] });
-    for (const answer of [await ask({ Origin: 'https://any.example' }), await preflight('https://any.example')]) {
-      assert.equal(answer.headers.get('access-control-allow-origin'), '*');
-      assert.equal(answer.headers.get('access-control-allow-credentials'), null);
+    for (const response of [await ask({ Origin: 'https://any.example' }), await preflight('https://any.example')]) {
+      assert.equal(response.headers.get('access-control-allow-origin'), '*');
+      assert.equal(response.headers.get('access-control-allow-credentials'), null);
     }
   });
 
@@ -194,8 +197,8 @@ describe('a mapping with cors', () => {
     const { ask, preflight, upstream } = await setUp({}, { mappings });
     assert.equal((await ask({ Origin: app }, 'OPTIONS')).status, 200);
     assert.equal((await ask({ 'Access-Control-Request-Method': 'PUT' }, 'OPTIONS')).status, 200);
-    const answer = await preflight(app, 'PUT', '/v1/cars');
-    assert.deepEqual([answer.status, permissions(answer), answer.headers.get('vary')], [200, {}, null]);
+    const response = await preflight(app, 'PUT', '/v1/cars');
+    assert.deepEqual([response.status, permissions(response), response.headers.get('vary')], [200, {}, null]);
     assert.equal(upstream.reached.map(({ method }) => method).join(), 'OPTIONS,OPTIONS,OPTIONS');
   });
 

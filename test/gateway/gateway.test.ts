@@ -137,8 +137,12 @@ describe('the gateway', () => {
       targets: { hotel: remote(upstream) },
     });
     const check = async (line: string, headers: readonly string[], expected: string) => {
-      const answer = await sendRaw(edge.port, rawRequest(line, headers).replace('Host: front.example\r\n', ''));
-      assert.equal(/^HTTP\/1\.1 404/.test(answer) ? '404' : answer.slice(answer.lastIndexOf('\n') + 1), expected, line);
+      const response = await sendRaw(edge.port, rawRequest(line, headers).replace('Host: front.example\r\n', ''));
+      assert.equal(
+        /^HTTP\/1\.1 404/.test(response) ? '404' : response.slice(response.lastIndexOf('\n') + 1),
+        expected,
+        line,
+      );
     };
     await check('GET /v1/hotels', ['Host: API.Example:8080'], 'host');
     await check('PUT /v1/hotels', ['Host: api.test'], 'method');

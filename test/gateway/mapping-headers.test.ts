@@ -23,7 +23,7 @@ const responseHeaders: HeaderRules = {
 };
 
 const sent = { 'X-Added': 'theirs', 'X-List': 'theirs', 'X-Removed': 'theirs' };
-const answered = { 'Strict-Transport-Security': 'theirs', 'X-List': 'theirs', 'X-Inside': 'theirs' };
+const serviceHeaders = { 'Strict-Transport-Security': 'theirs', 'X-List': 'theirs', 'X-Inside': 'theirs' };
 
 describe('the header rules of a mapping', () => {
   const servers = testServers();
@@ -45,7 +45,7 @@ describe('the header rules of a mapping', () => {
     const seen: unknown[] = [];
     const upstream = await startUpstream(servers, (res, { headers }) => {
       seen.push(headers['x-added'], headers['x-list'], headers['x-removed']);
-      res.writeHead(200, answered).end();
+      res.writeHead(200, serviceHeaders).end();
     });
     await checkBoth({ targets: { hotel: remote(upstream) } }, seen);
   });
@@ -54,7 +54,7 @@ describe('the header rules of a mapping', () => {
     const seen: unknown[] = [];
     const hotel = isolate(async (ctx) => {
       seen.push(ctx.get('x-added'), ctx.get('x-list'), ctx.req.headers['x-removed']);
-      ctx.set(answered);
+      ctx.set(serviceHeaders);
       ctx.status = 200;
     });
     await checkBoth({ services: { hotel } }, seen);
@@ -77,8 +77,8 @@ describe('the header rules of a mapping', () => {
     it(`apply to ${what}`, async () => {
       const targets = { hotel: remote(await servers.refusing()) };
       const edge = await startEdge(servers, { mappings, targets, ...options });
-      const answer = await fetch(`${edge.origin}/v1/hotels`, { redirect: 'manual' });
-      const seen = [answer.status, answer.headers.get('strict-transport-security'), answer.headers.get('x-list')];
+      const response = await fetch(`${edge.origin}/v1/hotels`, { redirect: 'manual' });
+      const seen = [response.status, response.headers.get('strict-transport-security'), response.headers.get('x-list')];
       assert.deepEqual(seen, [status, 'max-age=1', 'ours']);
     });
   }

@@ -25,19 +25,19 @@ describe('a mapping that is a redirect', () => {
       { inside: [(ctx, next) => next().then(() => seen.push(requestContext(ctx).mapping))] },
     );
     for (const method of ['GET', 'HEAD', 'POST', 'DELETE']) {
-      const answer = await fetch(`${edge.origin}/v1/hotels/x?y=%20&y=2`, { method, redirect: 'manual' });
-      assert.equal(answer.status, 308);
-      assert.equal(answer.headers.get('location'), 'http://new.example/v1/hotels/x?y=%20&y=2');
-      assert.equal(answer.headers.get('content-type'), null);
-      assert.equal(await answer.text(), '');
+      const response = await fetch(`${edge.origin}/v1/hotels/x?y=%20&y=2`, { method, redirect: 'manual' });
+      assert.equal(response.status, 308);
+      assert.equal(response.headers.get('location'), 'http://new.example/v1/hotels/x?y=%20&y=2');
+      assert.equal(response.headers.get('content-type'), null);
+      assert.equal(await response.text(), '');
     }
     assert.deepEqual(new Set(seen), new Set(['hotel']));
   });
 
   it('keeps the host of the request, and ignores X-Forwarded-Host from a client', async () => {
     const edge = await setUp({ path: { kind: 'prefix', value: '/v2/hotels' } });
-    const answer = await sendRaw(edge.port, rawRequest('GET /v1/hotels/x', ['X-Forwarded-Host: evil.example']));
-    assert.match(answer, /\r\nLocation: http:\/\/front\.example\/v2\/hotels\/x\r\n/i);
+    const response = await sendRaw(edge.port, rawRequest('GET /v1/hotels/x', ['X-Forwarded-Host: evil.example']));
+    assert.match(response, /\r\nLocation: http:\/\/front\.example\/v2\/hotels\/x\r\n/i);
   });
 
   it('keeps the path where a host app has mounted the gateway', async () => {
@@ -46,7 +46,7 @@ describe('a mapping that is a redirect', () => {
       return next();
     };
     const edge = await setUp({ path: { kind: 'path', value: '/v2' }, status: 302 }, { host: [unmount] });
-    const answer = await fetch(`${edge.origin}/travel/v1/hotels?y`, { redirect: 'manual' });
-    assert.deepEqual([answer.status, answer.headers.get('location')], [302, `${edge.origin}/travel/v2?y`]);
+    const response = await fetch(`${edge.origin}/travel/v1/hotels?y`, { redirect: 'manual' });
+    assert.deepEqual([response.status, response.headers.get('location')], [302, `${edge.origin}/travel/v2?y`]);
   });
 });

@@ -190,9 +190,9 @@ describe('a Version', () => {
         [sunset, sent[2] === 'trace' ? status : 410] as const,
       ]) {
         time.now = now;
-        const answer = await ask(...sent);
-        assert.deepEqual([answer.status, announcedBy(answer)], [expected, firstAnnounced()]);
-        if (expected === 410) checkGone(answer);
+        const response = await ask(...sent);
+        assert.deepEqual([response.status, announcedBy(response)], [expected, firstAnnounced()]);
+        if (expected === 410) checkGone(response);
       }
     });
   }
@@ -212,8 +212,11 @@ describe('a Version', () => {
 
   it('announces its end on preflights, and sends a 410 with the CORS and response headers of the mapping', async () => {
     time.now = sunset - 1;
-    const answer = await ask('/V1/any/x', preflight, 'options').expect(204);
-    assert.deepEqual([answer.headers['access-control-allow-origin'], announcedBy(answer)], [page, firstAnnounced()]);
+    const response = await ask('/V1/any/x', preflight, 'options').expect(204);
+    assert.deepEqual(
+      [response.headers['access-control-allow-origin'], announcedBy(response)],
+      [page, firstAnnounced()],
+    );
     time.now = sunset;
     const { headers } = await ask('/v1/own', { Origin: page }).expect(410);
     assert.deepEqual([headers['access-control-allow-origin'], headers['x-safe']], [page, 'yes']);
@@ -238,8 +241,8 @@ describe('a Version', () => {
   it('prefixes its links with the path where the desk is mounted, here or by a trusted proxy', async () => {
     time.now = sunset - 1;
     const mounted = request(new Koa().use(mount('/travel', desk.middleware)).callback());
-    const answer = await mounted.get('/travel/v1/messages/1').expect(200);
-    assert.deepEqual(announcedBy(answer), firstAnnounced(linksOfFirst('/travel')));
+    const response = await mounted.get('/travel/v1/messages/1').expect(200);
+    assert.deepEqual(announcedBy(response), firstAnnounced(linksOfFirst('/travel')));
     const proxied = await ask('/v1/nowhere', { 'X-Forwarded-Prefix': '/eu' });
     assert.deepEqual(announcedBy(proxied), firstAnnounced(linksOfFirst('/eu')));
   });
@@ -260,8 +263,8 @@ describe('a Version', () => {
   const nothing: Announcement = [undefined, undefined, undefined];
 
   async function check(path: string, status: number, expected: Announcement) {
-    const answer = await ask(path);
-    assert.deepEqual([answer.status, announcedBy(answer)], [status, expected], path);
+    const response = await ask(path);
+    assert.deepEqual([response.status, announcedBy(response)], [status, expected], path);
   }
 
   it('does not affect paths outside its prefix', async () => {

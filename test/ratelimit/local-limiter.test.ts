@@ -12,7 +12,7 @@ describe('the in-process limiter', () => {
   it('shares limits with another limiter only if both use the same counters', () => {
     const counters = createMemoryCounters();
     createLimiter({ limits, counters }).shouldRateLimit(request);
-    const code = (answer: unknown) => (answer as { overallCode: string }).overallCode;
+    const code = (decision: unknown) => (decision as { overallCode: string }).overallCode;
     assert.equal(code(createLimiter({ limits, counters }).shouldRateLimit(request)), 'OVER_LIMIT');
     assert.equal(code(createLimiter({ limits }).shouldRateLimit(request)), 'OK');
   });

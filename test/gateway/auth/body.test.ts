@@ -33,8 +33,8 @@ describe('an auth service with include_body', () => {
   function check(what: string, include: AuthService['includeBody'], send: string, ...expected: string[]) {
     it(what, async () => {
       const { auth, upstream, edge } = await setUp(include);
-      const answer = await sendRaw(edge.port, send);
-      assert.equal(answer.slice(9, 12), expected.length === 0 ? '413' : '200');
+      const response = await sendRaw(edge.port, send);
+      assert.equal(response.slice(9, 12), expected.length === 0 ? '413' : '200');
       const asked = auth.reached.flatMap(({ body, headers }) => [body, headers['x-envoy-auth-partial-body']]);
       assert.deepEqual([...asked, ...upstream.reached.map(({ body }) => body)], expected);
     });
@@ -83,8 +83,8 @@ describe('an auth service with include_body', () => {
     client.write(rawRequest('POST /v1/hotels', ['Content-Length: 5'], 'he'));
     await once(client, 'connect');
     client.write('llo');
-    const [answer] = await once(client.setEncoding('latin1'), 'data');
-    assert.match(String(answer), /^HTTP\/1\.1 200 /);
+    const [response] = await once(client.setEncoding('latin1'), 'data');
+    assert.match(String(response), /^HTTP\/1\.1 200 /);
     assert.deepEqual([auth.only().body, upstream.only().body], ['hello', 'hello']);
     client.destroy();
   });
@@ -124,8 +124,8 @@ describe('an auth service with include_body', () => {
   it('leaves the connection usable after a denial', async () => {
     const { edge } = await setUp(upTo(3, true), 401);
     const post = rawRequest('POST /v1/hotels', ['Content-Length: 400000'], 'x'.repeat(400_000));
-    const answers = await sendRaw(edge.port, post.replace('Connection: close\r\n', '') + post);
-    assert.equal(answers.match(/HTTP\/1\.1 401 /g)?.length, 2);
+    const responses = await sendRaw(edge.port, post.replace('Connection: close\r\n', '') + post);
+    assert.equal(responses.match(/HTTP\/1\.1 401 /g)?.length, 2);
   });
 
   it('applies the same bound in this process', async () => {

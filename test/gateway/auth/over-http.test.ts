@@ -11,9 +11,9 @@ import { startUpstream } from '../../support/upstream.ts';
 import { createSignal } from '../../support/waiting.ts';
 import { rawRequest, sendRaw } from '../../support/wire/raw-client.ts';
 
-type Answer = (res: ServerResponse) => void;
+type Respond = (res: ServerResponse) => void;
 
-const allow: Answer = (res) => res.writeHead(200, { 'X-Travel-User': 'demo' }).end();
+const allow: Respond = (res) => res.writeHead(200, { 'X-Travel-User': 'demo' }).end();
 
 describe('an auth service over HTTP', () => {
   const servers = testServers();
@@ -28,8 +28,8 @@ describe('an auth service over HTTP', () => {
     return { upstream, edge, client: supertest(edge.origin) };
   }
 
-  async function setUp(answer: Answer = allow, record: Partial<AuthService> = {}, more: EdgeOptions = {}) {
-    const auth = await startUpstream(servers, answer);
+  async function setUp(respond: Respond = allow, record: Partial<AuthService> = {}, more: EdgeOptions = {}) {
+    const auth = await startUpstream(servers, respond);
     return { auth, ...(await behind(auth, record, more)) };
   }
 
@@ -136,15 +136,15 @@ describe('an auth service over HTTP', () => {
     assert.deepEqual(edge.gateway.snapshot().auth, { allowed: 4, denied: 0, error: 0 });
   });
 
-  /** Responds to the first `answered` requests on each connection, and resets the connection at the next one. */
-  async function behindResetting(answered: number) {
+  /** Responds to the first `servedMax` requests on each connection, and resets the connection at the next one. */
+  async function behindResetting(servedMax: number) {
     const seen = { requests: 0 };
     const auth = await servers.tcp((socket) => {
       let received = 0;
       socket.on('data', () => {
         seen.requests += 1;
         received += 1;
-        if (received > answered) socket.destroy();
+        if (received > servedMax) socket.destroy();
         else socket.write('HTTP/1.1 200 OK\r\nX-Travel-User: demo\r\nContent-Length: 0\r\n\r\n');
       });
     });
@@ -190,16 +190,16 @@ describe('an auth service over HTTP', () => {
       assert.deepEqual(edge.gateway.snapshot().auth, { allowed: 16, denied: 0, error: 0 });
     });
 
-    const always: readonly (readonly [what: string, answer: Answer, record?: Partial<AuthService>])[] = [
+    const always: readonly (readonly [what: string, respond: Respond, record?: Partial<AuthService>])[] = [
       ['sends no-store', (res) => res.writeHead(200, { 'Cache-Control': 'no-store' }).end()],
       ['sets a cookie', (res) => res.writeHead(200, { 'Set-Cookie': 'a=1' }).end()],
       ['denies the request', (res) => res.writeHead(403).end()],
       ['fails', (res) => res.writeHead(500).end()],
       ['receives bodies', allow, { includeBody: { maxBytes: 10, allowPartial: false } }],
     ];
-    for (const [what, answer, record] of always) {
+    for (const [what, respond, record] of always) {
       it(`is called each time when it ${what}`, async () => {
-        const { auth, client } = await setUp(answer, { ...cached, failureModeAllow: true, ...record });
+        const { auth, client } = await setUp(respond, { ...cached, failureModeAllow: true, ...record });
         for (let time = 0; time < 2; time += 1) await client.get('/v1/hotels');
         assert.equal(auth.reached.length, 2);
       });
@@ -207,23 +207,23 @@ describe('an auth service over HTTP', () => {
   });
 
   it('sets only the listed headers of a 200 on the request, with all values of a repeated one', async () => {
-    const answered = ['X-Travel-User', 'demo', 'X-Travel-User', 'admin', 'X-Other', 'theirs', 'Set-Cookie', 'a=1'];
+    const returned = ['X-Travel-User', 'demo', 'X-Travel-User', 'admin', 'X-Other', 'theirs', 'Set-Cookie', 'a=1'];
     const { upstream, client } = await setUp((res) =>
-      res.writeHead(200, [...answered, 'Accept', 'b/c']).end('ignored'),
+      res.writeHead(200, [...returned, 'Accept', 'b/c']).end('ignored'),
     );
-    const answer = await client.get('/v1/hotels').set({ 'X-Travel-User': 'me', Accept: 'a/b' }).expect(200, 'ok');
+    const response = await client.get('/v1/hotels').set({ 'X-Travel-User': 'me', Accept: 'a/b' }).expect(200, 'ok');
     const { accept, 'x-travel-user': user, 'x-other': other } = upstream.only().headers;
     assert.deepEqual([accept, user, other], ['a/b', 'demo, admin', undefined]);
-    assert.deepEqual([answer.headers['set-cookie'], answer.headers['x-travel-user']], [undefined, undefined]);
+    assert.deepEqual([response.headers['set-cookie'], response.headers['x-travel-user']], [undefined, undefined]);
   });
 
   it('denies the request with any other status below 500, and its body reaches the client unchanged', async () => {
     let status = 0;
     const { upstream, edge } = await setUp((res) => res.writeHead(status, { 'Content-Type': 'a/b' }).end('<no>'));
     for (status of [201, 204, 302, 400, 401, 403, 404, 429, 499]) {
-      const answer = await fetch(`${edge.origin}/v1/hotels`, { redirect: 'manual' });
+      const response = await fetch(`${edge.origin}/v1/hotels`, { redirect: 'manual' });
       const expected = status === 204 ? ['', null] : ['<no>', 'a/b'];
-      const seen = [answer.status, await answer.text(), answer.headers.get('content-type')];
+      const seen = [response.status, await response.text(), response.headers.get('content-type')];
       assert.deepEqual(seen, [status, ...expected]);
     }
     assert.equal(upstream.reached.length, 0);
@@ -251,22 +251,22 @@ describe('an auth service over HTTP', () => {
         socket.on('data', () => socket.end(['HTTP/1.1 401 No', ...headers, ...types].join('\r\n'), 'latin1'));
       });
       const { edge } = await behind(auth);
-      const answer = await sendRaw(edge.port, rawRequest('GET /v1/hotels'));
-      assert.match(answer, /^HTTP\/1\.1 401 /);
-      for (const header of headers) assert.ok(answer.includes(`\r\n${header}\r\n`), answer);
+      const response = await sendRaw(edge.port, rawRequest('GET /v1/hotels'));
+      assert.match(response, /^HTTP\/1\.1 401 /);
+      for (const header of headers) assert.ok(response.includes(`\r\n${header}\r\n`), response);
     });
 
   const unauthorized = (res: ServerResponse) =>
     res.writeHead(401, { 'WWW-Authenticate': 'Basic realm="x"', 'Content-Type': 'text/html' });
-  const bodiless: readonly (readonly [what: string, answer: Answer, method?: 'head'])[] = [
+  const bodiless: readonly (readonly [what: string, respond: Respond, method?: 'head'])[] = [
     ['it has no body', (res) => unauthorized(res).end()],
     ['the request is a HEAD', (res) => unauthorized(res).end(), 'head'],
     ['its body is too large', (res) => unauthorized(res).end('x'.repeat(70_000))],
     ['its body is incomplete', (res) => unauthorized(res).write('half', () => res.socket?.end())],
   ];
-  for (const [what, answer, method] of bodiless) {
+  for (const [what, respond, method] of bodiless) {
     it(`has its denial sent with our error body when ${what}, even with failure_mode_allow`, async () => {
-      const { upstream, client } = await setUp(answer, { failureModeAllow: true });
+      const { upstream, client } = await setUp(respond, { failureModeAllow: true });
       const { status, headers, body } = await client[method ?? 'get']('/v1/hotels');
       const seen = [status, headers['content-type'], headers['www-authenticate']];
       assert.deepEqual(seen, [401, 'application/json', 'Basic realm="x"']);

@@ -25,9 +25,9 @@ describe('authentication without a decision', () => {
         const upstream = await startUpstream(servers);
         const authService = authRecordOf({ failureModeAllow });
         const edge = await startEdge(servers, { authService, authPort, upstream });
-        const answer = await fetch(`${edge.origin}/v1/hotels`, { headers: { 'X-Travel-User': 'admin' } });
-        assert.deepEqual([answer.status, answer.headers.get('retry-after'), upstream.reached.length], expected);
-        assert.ok(!(await answer.text()).includes('memory'));
+        const response = await fetch(`${edge.origin}/v1/hotels`, { headers: { 'X-Travel-User': 'admin' } });
+        assert.deepEqual([response.status, response.headers.get('retry-after'), upstream.reached.length], expected);
+        assert.ok(!(await response.text()).includes('memory'));
         assert.equal(upstream.reached[0]?.headers['x-travel-user'], undefined);
         const decisions = edge.log.filter(({ fields }) => 'allowed' in fields);
         const logged = decisions.map(({ level, fields }) => [level, fields['reason'], fields['allowed']]);
@@ -40,7 +40,7 @@ describe('authentication without a decision', () => {
   }
 
   const user = (name: unknown) => ({ outcome: 'allow', headers: { 'x-travel-user': name } });
-  for (const [what, answer, reason] of [
+  for (const [what, port, reason] of [
     ['does not respond', () => new Promise(() => {}), 'it did not respond within 20 ms'],
     ['throws', () => assert.fail('out of memory'), 'out of memory'],
     ['rejects', () => Promise.reject({ code: 7 }), '{ code: 7 }'],
@@ -58,7 +58,7 @@ describe('authentication without a decision', () => {
     it(`rejects with 503 when a custom auth service ${what}`, async () => {
       const upstream = await startUpstream(servers);
       const authService = authRecordOf({ timeoutMs: 20 });
-      const edge = await startEdge(servers, { authService, authPort: answer as AuthCheck, upstream });
+      const edge = await startEdge(servers, { authService, authPort: port as AuthCheck, upstream });
       assert.equal((await fetch(`${edge.origin}/v1/hotels`)).status, 503);
       const reasons = edge.log.filter(({ fields }) => 'allowed' in fields).map(({ fields }) => fields['reason']);
       assert.deepEqual([reasons.length, upstream.reached.length], [1, 0]);
@@ -94,8 +94,8 @@ describe('authentication without a decision', () => {
       targets: { hotel: remote(await startUpstream(servers)) },
     });
     assert.equal((await fetch(`${edge.origin}/v1/hotels`)).status, 200);
-    const answer = await fetch(`${edge.origin}/gateway/v0/diag/`);
-    assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1']);
+    const response = await fetch(`${edge.origin}/gateway/v0/diag/`);
+    assert.deepEqual([response.status, response.headers.get('retry-after')], [503, '1']);
   });
 });
 

@@ -104,7 +104,7 @@ describe('a limit by address', () => {
     assert.deepEqual([rejected.status, policyOf(rejected)], [429, '"from";q=3;w=60']);
   });
 
-  for (const [what, answers, expected] of [
+  for (const [what, statusCounts, expected] of [
     ['omits the last status', [1, 1], '"from";q=9;w=60, "user";q=9;w=60'],
     ['returns one status too many', [3, 1], '"from";q=9;w=60, "network";q=9;w=60, "default";q=9;w=60, "user";q=9;w=60'],
   ] as const)
@@ -112,7 +112,7 @@ describe('a limit by address', () => {
       const currentLimit = { requestsPerUnit: 9, unit: 'minute', windowSeconds: 60, name: undefined } as const;
       const status = { code: 'OK', currentLimit, limitRemaining: 8, resetSeconds: 60 } as const;
       const network: LabelGroup = { name: 'network', labels: [{ kind: 'remote_address', name: 'network' }] };
-      const counts = answers.values();
+      const counts = statusCounts.values();
       const statuses = () => Array.from({ length: counts.next().value ?? 0 }, () => status);
       const edge = await startEdge(servers, {
         mappings: [mappingOf({ labels: { gateway: [byAddress, network, ...byUser] } })],

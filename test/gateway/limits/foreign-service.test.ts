@@ -26,8 +26,8 @@ describe("another vendor's rate-limit service", () => {
     upstream = await startUpstream(servers, (res) => res.setHeader('RateLimit-Limit', 'theirs').end('ok'));
   });
 
-  async function ask(answer: object, record: Partial<RateLimitService> = {}): Promise<Response> {
-    decision = answer;
+  async function ask(next: object, record: Partial<RateLimitService> = {}): Promise<Response> {
+    decision = next;
     const edge = await startEdge(servers, {
       mappings: [mappingOf({ labels: { gateway: labelled('x-key') } })],
       rateLimitService: limitRecordOf({ failureModeDeny: true, ...record }),
@@ -42,11 +42,11 @@ describe("another vendor's rate-limit service", () => {
   /** `expected`: status and headers of the gateway's response. */
   function check(
     what: string,
-    answer: object,
+    returned: object,
     ...expected: [status: number, limit?: string | null, policy?: string | null, retryAfter?: string]
   ) {
     it(what, async () => {
-      const response = await ask(answer);
+      const response = await ask(returned);
       const [status, state = null, policy = null, retryAfter = null] = expected;
       const values = valuesOf(response, 'ratelimit', 'ratelimit-policy', 'retry-after');
       assert.deepEqual([response.status, ...values], [status, state, policy, retryAfter]);
@@ -94,17 +94,17 @@ describe("another vendor's rate-limit service", () => {
     const plan = { key: 'RateLimit-Limit', value: '10' };
     const responseHeadersToAdd = [plan, { key: 'Set-Cookie', value: 'a=1' }];
     const bytes = [{ key: 'ratelimit-limit', rawValue: Buffer.from('10') }];
-    for (const answer of [
+    for (const returned of [
       { overallCode: OK, responseHeadersToAdd },
       { overallCode: OVER_LIMIT, responseHeadersToAdd },
       { overallCode: OK, responseHeadersToAdd: bytes },
     ])
-      assert.deepEqual(valuesOf(await ask(answer), 'ratelimit-limit', 'set-cookie'), ['10', null]);
+      assert.deepEqual(valuesOf(await ask(returned), 'ratelimit-limit', 'set-cookie'), ['10', null]);
   });
 
   it("cannot replace the gateway's own headers", async () => {
-    const answer = { ...ok(nineFor30), responseHeadersToAdd: [{ key: 'x-ratelimit-limit', value: '10' }] };
-    const response = await ask(answer, { headers: 'draft_03', allowedResponseHeaders: ['x-ratelimit-limit'] });
+    const returned = { ...ok(nineFor30), responseHeadersToAdd: [{ key: 'x-ratelimit-limit', value: '10' }] };
+    const response = await ask(returned, { headers: 'draft_03', allowedResponseHeaders: ['x-ratelimit-limit'] });
     assert.deepEqual(valuesOf(response, 'x-ratelimit-limit'), ['10, 10;w=60']);
   });
 });

@@ -44,8 +44,8 @@ describe('rate limiting', () => {
     const other = { mappings: [mappingOf({ labels: { other: labelled('x-key') } })] };
     for (const [headers, options] of [[{}], [undefined, other]] as const) {
       const { get, edge } = await setUp(() => assert.fail('asked'), options);
-      const answer = await get(headers);
-      assert.deepEqual([answer.status, answer.headers.get('ratelimit')], [200, 'theirs']);
+      const response = await get(headers);
+      assert.deepEqual([response.status, response.headers.get('ratelimit')], [200, 'theirs']);
       assert.deepEqual(edge.gateway.snapshot().ratelimit, { ok: 0, over: 0, error: 0 });
     }
   });
@@ -160,13 +160,13 @@ describe('rate limiting', () => {
     ] as const)
       it(`${what}, with a limiter that decides ${when}`, async () => {
         const { get, edge, upstream } = await setUp(limiter, { rateLimitService });
-        const answer = await get();
-        const headers = ['ratelimit-policy', 'ratelimit', 'retry-after'].map((name) => answer.headers.get(name));
+        const response = await get();
+        const headers = ['ratelimit-policy', 'ratelimit', 'retry-after'].map((name) => response.headers.get(name));
         const decisions = edge.log.filter(({ fields }) => 'denied' in fields);
         const logged = decisions.map(({ level, fields }) => [level, fields['mapping'], fields['denied']]);
-        const seen = [answer.status, await answer.text(), ...headers, edge.gateway.snapshot().ratelimit, ...logged];
+        const seen = [response.status, await response.text(), ...headers, edge.gateway.snapshot().ratelimit, ...logged];
         assert.deepEqual(seen, expected);
-        assert.equal(upstream.reached.length, answer.status === 200 ? 1 : 0);
+        assert.equal(upstream.reached.length, response.status === 200 ? 1 : 0);
       });
 
   const soon = limitRecordOf({ timeoutMs: 20 });

@@ -48,22 +48,22 @@ describe('the traffic of a gateway', () => {
   });
 
   it('distinguishes denials by the auth service from missing decisions', async () => {
-    const answers = [
+    const decisions = [
       { outcome: 'deny', status: 401, headers: {} },
       { outcome: 'deny', status: 403, headers: {}, body: Buffer.from('no') },
-      { outcome: 'error', reason: 'no answer' },
+      { outcome: 'error', reason: 'no decision' },
     ] as const;
-    let asked = 0;
+    let calls = 0;
     const { traffic, get } = await setUp({
       authService: authRecordOf(),
-      authPort: () => answers[asked++] ?? assert.fail(),
+      authPort: () => decisions[calls++] ?? assert.fail(),
       services: { hotel: async () => assert.fail('the service was called') },
     });
-    for (const _ of answers) await get();
+    for (const _ of decisions) await get();
     const { refusedByAuth, errors } = await counted(traffic, 3);
     assert.deepEqual([refusedByAuth, errors], [2, 1]);
     const [failure] = traffic.failures();
-    assert.deepEqual([failure?.problem, failure?.reason], ['auth-unavailable', 'no answer']);
+    assert.deepEqual([failure?.problem, failure?.reason], ['auth-unavailable', 'no decision']);
   });
 
   const failing = (status: number) => ({

@@ -10,7 +10,7 @@ describe('the failure policy', () => {
   let isDown: boolean;
   let reported: unknown[];
   let errors: unknown[];
-  let answer: readonly HitResult[];
+  let results: readonly HitResult[];
   const away = new Error('away');
   const outage = {
     failed: (error: unknown) => void reported.push(error),
@@ -21,13 +21,13 @@ describe('the failure policy', () => {
     isDown = true;
     reported = [];
     errors = [];
-    answer = [counted];
+    results = [counted];
   });
 
   function create(failOpen: boolean, counters: Partial<Counters> = {}): Counters {
     const take = async () => {
       if (isDown) throw away;
-      return answer;
+      return results;
     };
     const onError = (error: unknown) => void errors.push(error);
     return withFailurePolicy({ take, ...counters }, { failOpen, outage, onError });
@@ -66,7 +66,7 @@ describe('the failure policy', () => {
     const counters = create(true);
     await counters.take([hit()]);
     isDown = false;
-    answer = [{ ...counted, over: true, fromCache: true }];
+    results = [{ ...counted, over: true, fromCache: true }];
     await counters.take([hit()]);
     assert.deepEqual(reported, [away]);
   });
