@@ -1,4 +1,4 @@
-/** Rate limiting: the limiter, its counters, and the gRPC server and client. */
+/** Rate limiting: the limiter, its counters, the gRPC server and client, and the HTTP interface. */
 export type { Counters, Hit, HitResult } from './counters/counters.ts';
 export { withFailurePolicy } from './counters/failure-policy.ts';
 export { createMemoryCounters, type MemoryCounters } from './counters/memory.ts';

@@ -1,4 +1,4 @@
-/** The registry of a server's clusters: mappings with equal settings share one for as long as they use it. */
+/** The registry of a server's clusters. Mappings with equal settings share a cluster, and the last one closes it. */
 import { type Logger, silentLogger } from '#http';
 import {
   type Cluster,

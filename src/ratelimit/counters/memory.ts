@@ -1,4 +1,4 @@
-/** In-memory counters for a bounded number of keys, with eviction by usefulness. */
+/** In-memory counters for a bounded number of keys. If there are more, the least useful counters are evicted. */
 import { hash, randomUUID } from 'node:crypto';
 import {
   algorithms,

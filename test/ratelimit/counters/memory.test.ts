@@ -1,4 +1,4 @@
-/** In-memory counters: their number is bounded, and eviction gives no quota back. */
+/** In-memory counters: their number is bounded, and eviction restores no quota. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { createMemoryCounters, type Hit } from '#ratelimit';
@@ -94,7 +94,7 @@ describe('full memory counters', () => {
   });
 
   for (const algorithm of algorithms)
-    it(`never give quota back by eviction, whatever the keys and times of hits, ${algorithm}`, () => {
+    it(`never restore quota by eviction, whatever the keys and times of hits, ${algorithm}`, () => {
       const keys = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g'), fc.nat(40_000)), {
         maxLength: 60,
       });
