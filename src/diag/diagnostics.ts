@@ -109,7 +109,7 @@ export interface ClusterRow {
     readonly health: 'unknown' | 'healthy' | 'unhealthy' | 'ejected';
     readonly active_requests: number;
   }[];
-  /** False before the first request. Until then the health of the addresses is not checked. */
+  /** False until the first request, unless the cluster has a health check. */
   readonly used: boolean;
   /** Open when another request or upgrade would be rejected now. `overflows` counts the rejected ones. */
   readonly circuit: 'closed' | 'open';

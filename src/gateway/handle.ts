@@ -36,7 +36,7 @@ interface RoutedRequest extends Match<Route> {
 
 /**
  * Returns `false` to skip the remaining stages, when the response was already set or the client disconnected. Returns a
- * promise only when another process decides.
+ * promise only when it has to wait, for example for another process.
  */
 type Stage = (routed: RoutedRequest) => unknown;
 

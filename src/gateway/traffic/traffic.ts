@@ -142,7 +142,7 @@ export function createTraffic({ clock = Date.now, stopwatch = now }: TrafficOpti
   });
 }
 
-/** A stage rejects requests only with a status below 500. From 500 on, the stage itself failed. */
+/** Counts a status of 500 or above as a failure of the stage, not as its rejection of the request. */
 function refusalOf({ stage }: InFlightRequest, status: number): 'auth' | 'limit' | undefined {
   return stage === 'service' || status === 499 || status >= 500 ? undefined : stage;
 }

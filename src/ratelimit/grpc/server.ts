@@ -122,7 +122,7 @@ function listenError(cause: NodeJS.ErrnoException, host: string, port: number): 
   const where = `The rate-limit server cannot listen on ${host}:${port} (${cause.code ?? cause.message})`;
   const remedies: Readonly<Record<string, string>> = {
     EADDRINUSE: 'another process uses the port; stop it or choose another port (0 picks a free one)',
-    EMFILE: 'this process has too many open files; raise the limit (ulimit -n)',
+    EMFILE: 'this process has reached its limit of open files; raise it (ulimit -n)',
   };
   const remedy = remedies[cause.code ?? ''] ?? 'choose another port, or a host that is an address of this machine';
   return Object.assign(new Error(`${where}: ${remedy}.`, { cause }), { code: cause.code });
