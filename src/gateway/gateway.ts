@@ -228,7 +228,7 @@ function limitStageOptions(
 ) {
   if (limiter === undefined)
     throw new TypeError(`the rate-limit service "${record.service}" has a record, but no \`limiter\` was passed`);
-  const onUnanswered = () => {
+  const onError = () => {
     lastUnanswered.ratelimit = clock();
   };
   const { log: outage, release } = outages.acquire(
@@ -236,7 +236,7 @@ function limitStageOptions(
     'the rate-limit service is responding again',
   );
   releases.push(release);
-  return { record, limiter, counts, onUnanswered, outage };
+  return { record, limiter, counts, onError, outage };
 }
 
 /**
@@ -265,7 +265,7 @@ function* createRoutes(options: SharingOptions, identity: Identity, releases: ((
     },
     counts: counts.auth,
     adminUsers: options.adminUsers ?? [],
-    onUnanswered() {
+    onError() {
       counts.lastUnanswered.auth = clock();
     },
   });

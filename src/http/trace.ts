@@ -18,12 +18,12 @@ export interface Trace extends TraceParent {
   readonly startCall: ((method: string) => TracedCall) | undefined;
 }
 
-/** A call to another server. Call either `answered` or `failed` to end it. */
+/** A call to another server. Call either `responded` or `failed` to end it. */
 export interface TracedCall {
   /** The trace to send to the other server instead of the request's. */
   readonly trace: Trace;
   /** `origin` is the scheme, host and port of the server that responded. */
-  readonly answered: (status: number, origin: string) => void;
+  readonly responded: (status: number, origin: string) => void;
   readonly failed: (cause: unknown) => void;
 }
 

@@ -114,7 +114,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
     const startedAtMs = clock();
     try {
       const response = await callUpstream(cluster, request, callOptions);
-      span?.answered(response.head.status, response.origin);
+      span?.responded(response.head.status, response.origin);
       return response;
     } catch (cause) {
       span?.failed(cause);

@@ -103,7 +103,7 @@ function startCall(api: Api, tracer: Tracer, method: string, spanContext: SpanCo
   const span = tracer.startSpan(spanNameOf(method), options, spanContext);
   return {
     trace: { ...idsOf(span), startCall: undefined },
-    answered(status, origin) {
+    responded(status, origin) {
       if (span.isRecording()) span.setAttributes(addressOf(origin));
       setStatus(span, status, 400, SpanStatusCode.ERROR);
       span.end();

@@ -60,7 +60,7 @@ export interface AuthStagesParts {
   /** The names of administrators. */
   readonly adminUsers: readonly string[];
   /** Called for each request for which an auth service returned no decision. */
-  readonly onUnanswered: () => void;
+  readonly onError: () => void;
 }
 
 /** Throws TypeError for services with the same name, or for a service that cannot be called. */
@@ -137,7 +137,7 @@ type StageRecord = Pick<
 function createAuthenticate(
   record: StageRecord,
   ask: AuthClient['ask'],
-  { counts, onUnanswered, outage }: Pick<AuthStagesParts, 'counts' | 'onUnanswered'> & { readonly outage: OutageLog },
+  { counts, onError, outage }: Pick<AuthStagesParts, 'counts' | 'onError'> & { readonly outage: OutageLog },
   requireRole?: RequireRole,
 ): Authenticate {
   const identity = createIdentity(record.allowedAuthorizationHeaders);
@@ -155,8 +155,8 @@ function createAuthenticate(
       return deny(ctx, decision);
     }
     counts.error += 1;
-    onUnanswered();
-    return settleUnanswered(ctx, decision.reason);
+    onError();
+    return settleError(ctx, decision.reason);
   }
 
   /**
@@ -164,7 +164,7 @@ function createAuthenticate(
    */
   const settleLater = (ctx: Context, decision: AuthDecision) => !clientIsGone(ctx) && settle(ctx, decision);
 
-  function settleUnanswered(ctx: Context, reason: string): boolean {
+  function settleError(ctx: Context, reason: string): boolean {
     const fields = { reason, allowed: record.failureModeAllow };
     outage.failed({ ...requestLogFields(ctx), ...fields }, 'the auth service returned no decision');
     if (record.failureModeAllow) return true;

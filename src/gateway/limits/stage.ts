@@ -22,13 +22,13 @@ export interface LimitStageOptions {
   /** Counters to increment. */
   readonly counts: LimitCounts;
   /** Called for each request for which the limiter returned no decision. */
-  readonly onUnanswered: () => void;
+  readonly onError: () => void;
   readonly outage: OutageLog;
 }
 
 /** The returned function may be called twice for a request. The response headers then list the limits of both calls. */
 export function createLimitStage(options: LimitStageOptions): AskLimiter {
-  const { record, limiter, counts, onUnanswered, outage } = options;
+  const { record, limiter, counts, onError, outage } = options;
   const { domain } = record;
   const headersOf = rateLimitHeaders[record.headers];
   const writeServiceHeaders = createServiceHeaders(record.allowedResponseHeaders);
@@ -51,9 +51,9 @@ export function createLimitStage(options: LimitStageOptions): AskLimiter {
     });
   }
 
-  function settleUnanswered(ctx: Context, cause: unknown): void {
+  function settleError(ctx: Context, cause: unknown): void {
     counts.error += 1;
-    onUnanswered();
+    onError();
     const { mapping } = requestContext(ctx);
     const fields = { mapping, denied: record.failureModeDeny, err: cause };
     if (!isLogged(cause))
@@ -74,7 +74,7 @@ export function createLimitStage(options: LimitStageOptions): AskLimiter {
     try {
       decision = await pending;
     } catch (cause) {
-      settleUnanswered(request.ctx, cause);
+      settleError(request.ctx, cause);
       return;
     }
     settle(request, decision, descriptors);
@@ -86,7 +86,7 @@ export function createLimitStage(options: LimitStageOptions): AskLimiter {
     try {
       decision = limiter.shouldRateLimit({ domain, descriptors });
     } catch (cause) {
-      return settleUnanswered(request.ctx, cause);
+      return settleError(request.ctx, cause);
     }
     if (decision instanceof Promise) return settleLater(request, decision, descriptors);
     return settle(request, decision, descriptors);

@@ -108,7 +108,7 @@ describe('the authentication stage', () => {
       acquireCluster: () => assert.fail('opened'),
       counts,
       adminUsers: [],
-      onUnanswered() {},
+      onError() {},
       acquireOutageLog: () => createOutageLog({ logger: recordingLogger(log), ended: 'it is responding again' }),
     });
     const ctx = new Koa().createContext(
