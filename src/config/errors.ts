@@ -62,7 +62,7 @@ export type Examples = Readonly<Record<string, string>>;
  * a map that looks incomplete because of it.
  */
 export function faultsOf(error: z.ZodError, value: unknown, examples: Examples): readonly PlacedFault[] {
-  const explained = new Set(error.issues.flatMap(explains));
+  const explained = new Set(error.issues.flatMap(explainedPaths));
   return error.issues.flatMap((issue) => {
     if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(issue, key));
     const secondary = isMissing(issue, value) || issue.code === 'custom';
@@ -155,7 +155,7 @@ function knownKeys(known: readonly string[]): string {
 }
 
 /** Returns the paths of the keys that were probably meant, and of the map that contains the unknown keys. */
-function explains(issue: Issue): readonly string[] {
+function explainedPaths(issue: Issue): readonly string[] {
   if (issue.code !== 'unrecognized_keys') return [];
   const meant = issue.keys.flatMap((key) => suggestion(key, issue.message.split(' ')) ?? []);
   return [pathText(issue.path), ...meant.map((key) => pathText([...issue.path, key]))];

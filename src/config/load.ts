@@ -13,12 +13,12 @@ import {
   typeName,
 } from './errors.ts';
 import { strict } from './fields/field.ts';
-import { label } from './fields/values.ts';
+import { singleLine } from './fields/values.ts';
 import { type LimitDomain, limitTextKeys, readLimits } from './limits/domains.ts';
 import { unfoldManifest } from './manifest.ts';
 import type { Configuration, DemoCell, DemoTables, FilePart, LoadedConfiguration } from './model.ts';
-import { noticesOfSpellings } from './path-bypasses.ts';
-import { blocksBeside } from './records/blocked.ts';
+import { spellingNotices } from './path-bypasses.ts';
+import { unservedBlocks } from './records/blocked.ts';
 import { type Kept, keepCompatible, keepFirst } from './records/conflicts.ts';
 import { readRecord, recordLists } from './records/record.ts';
 import { readUsers } from './users.ts';
@@ -214,7 +214,7 @@ function addUsers(part: Draft, document: ConfigDocument): void {
 
 const isCell = (value: unknown) => value === null || ['string', 'number', 'boolean'].includes(typeof value);
 const cell = z.custom<DemoCell>(isCell, 'must be a string, a number, true, false or null');
-const demoSchema = z.record(label(), z.array(z.record(label(), cell))) satisfies z.ZodType<DemoTables>;
+const demoSchema = z.record(singleLine(), z.array(z.record(singleLine(), cell))) satisfies z.ZodType<DemoTables>;
 
 function addDemo(part: Draft, document: ConfigDocument): void {
   const read = demoSchema.safeParse(document.value);
@@ -234,7 +234,7 @@ function* assemble(
   const blocked = parts.flatMap((part) => part.blocked);
   const configuration: Configuration = {
     ...lists,
-    blocked: [...(yield* blocksBeside(lists.mappings, blocked)), ...records.blocked],
+    blocked: [...(yield* unservedBlocks(lists.mappings, blocked)), ...records.blocked],
     gone: [],
     limits: domains.kept,
     users: parts.flatMap((part) => part.users),
@@ -242,7 +242,7 @@ function* assemble(
   };
   const found = [...around.errors, ...[...parts, records, domains].flatMap((part) => part.errors)];
   const [differences = []] = parts.map((part) => part.differences).filter(({ length }) => length > 0);
-  const spellings = yield* noticesOfSpellings(lists.mappings, strictPaths);
+  const spellings = yield* spellingNotices(lists.mappings, strictPaths);
   const notices = [...around.notices, ...differences, ...spellings, ...parts.flatMap((part) => part.notices)];
   return {
     configuration,

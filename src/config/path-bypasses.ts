@@ -13,7 +13,7 @@ import { forEachInParts, mapInParts, type Work } from './work.ts';
  * A service that ignores case treats `/ADMIN` like `/admin`. With strict paths the gateway rejects such a path, unless
  * an open mapping has exactly this prefix.
  */
-export function* noticesOfSpellings(
+export function* spellingNotices(
   mappings: readonly Mapping[],
   strictPaths: boolean,
 ): Work<readonly ConfigurationError[]> {
@@ -31,7 +31,7 @@ function noticeFor(mapping: Mapping, open: OpenMappings, strictPaths: boolean): 
   if (isSamePath) return noticeOf(mapping, other, samePath(mapping, other));
   if (strictPaths) return undefined;
   return other === undefined
-    ? noticeBesidePatterns(mapping, open)
+    ? noticeForOpenPatterns(mapping, open)
     : noticeOf(mapping, other, otherSpelling(mapping, other));
 }
 
@@ -48,7 +48,7 @@ function noticeForPattern(mapping: Mapping, open: OpenMappings): ConfigurationEr
 }
 
 /** Checks whether an open pattern matches the path in another case or with a `;` parameter at its end. */
-function noticeBesidePatterns(mapping: Mapping, { patterns }: OpenMappings): ConfigurationError | undefined {
+function noticeForOpenPatterns(mapping: Mapping, { patterns }: OpenMappings): ConfigurationError | undefined {
   const { prefix, service, caseSensitive } = mapping;
   const spellings = [...(caseSensitive ? [prefix.toUpperCase()] : []), `${prefix};x`].filter((one) => one !== prefix);
   for (const { matches, of: other } of patterns.get(service) ?? []) {

@@ -1,7 +1,7 @@
 /** Translates Ambassador's fields whose meaning differs from ours, with a notice of what is lost. */
 import type { Fault } from '../errors.ts';
 import type { AmbassadorReader, Fields } from '../fields/field.ts';
-import { credentialHeaders, unknownCommand } from '../fields/headers.ts';
+import { credentialHeaders, unsupportedVariable } from '../fields/headers.ts';
 
 /** Drops a field that is not supported, with a notice unless its value turns it off anyway. */
 export function ignored(why: string, remedy = 'Remove it if you do not need it.'): AmbassadorReader {
@@ -14,10 +14,10 @@ export function ignored(why: string, remedy = 'Remove it if you do not need it.'
 }
 
 /** Drops a field that is not needed here, without a notice. */
-export const silent: AmbassadorReader = () => ({ fields: {} });
+export const ignoredSilently: AmbassadorReader = () => ({ fields: {} });
 
 /** Converts `tls` to an https address of the service. */
-export function secured(name: string): AmbassadorReader {
+export function httpsIfTls(name: string): AmbassadorReader {
   return (value, { tls: context }) => {
     const isSecure = context === true || (typeof context === 'string' && context !== '');
     const isBare = typeof value === 'string' && !value.includes('://');
@@ -132,10 +132,11 @@ function withoutHeaders(check: unknown): unknown {
 }
 
 /** Drops added headers that contain unsupported Envoy variables. */
-export function knownCommands(name: string): AmbassadorReader {
+export function withoutUnsupportedVariables(name: string): AmbassadorReader {
   return (value) => {
     if (!isMap(value)) return { fields: { [name]: value } };
-    const isKnown = (given: unknown) => unknownCommand(String(isMap(given) ? given['value'] : given)) === undefined;
+    const isKnown = (given: unknown) =>
+      unsupportedVariable(String(isMap(given) ? given['value'] : given)) === undefined;
     const [known, unknown] = partition(Object.entries(value), ([, given]) => isKnown(given));
     const message = `are read without ${unknown.map(([header]) => header).join(', ')}, because these %…% variables of Envoy are not supported`;
     const notice = { message, remedy: 'Read X-Forwarded-For, X-Forwarded-Proto or X-Request-Id in the service.' };

@@ -2,11 +2,11 @@
 import { type ConfigDocument, type ConfigurationError, errorsOf, type PlacedFault } from '../errors.ts';
 import type { AmbassadorReader, Fields, FieldTable } from '../fields/field.ts';
 import { authServiceFields } from '../records/auth-service.ts';
-import { isAmbassadors } from '../records/kind.ts';
+import { isAmbassadorVersion } from '../records/kind.ts';
 import { mappingFields } from '../records/mapping-fields.ts';
 import { rateLimitServiceFields } from '../records/rate-limit-service.ts';
 import { serviceHost } from '../records/rewrite.ts';
-import { allowedHeaders, ignored, isMap, shorthand, silent, tls, withoutRedirect } from './readers.ts';
+import { allowedHeaders, ignored, ignoredSilently, isMap, shorthand, tls, withoutRedirect } from './readers.ts';
 
 export interface Translated {
   readonly records: readonly ConfigDocument[];
@@ -44,7 +44,7 @@ function translate(document: ConfigDocument): Result {
   const { apiVersion, kind, ...record } = asMap(document.value) ?? {};
   if (typeof apiVersion !== 'string' || typeof kind !== 'string') return untouched(document);
   const known = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
-  if (!isAmbassadors(apiVersion)) {
+  if (!isAmbassadorVersion(apiVersion)) {
     const mayBeOurs = known !== undefined || apiVersion.startsWith('gateway/');
     return mayBeOurs ? untouched(document) : skipped(document, kind, definesNoRoute);
   }
@@ -180,7 +180,7 @@ interface Kind {
 const everywhere = {
   add_linkerd_headers: ignored('headers of Linkerd are not added'),
   // Records for other instances have already been skipped.
-  ambassador_id: silent,
+  ambassador_id: ignoredSilently,
   stats_name: ignored('metrics have fixed names here'),
   tls,
 } as const;
@@ -193,15 +193,15 @@ export const kinds: Readonly<Record<string, Kind>> = {
       ...everywhere,
       auth_context_extensions: ignored('it is for auth services that speak gRPC'),
       auto_host_rewrite: withoutRedirect(shorthand('host_rewrite', serviceHost)),
-      bypass_error_response_overrides: silent,
+      bypass_error_response_overrides: ignoredSilently,
       circuit_breaker: ignored('it refers to a record of Ambassador 0.x', 'Write circuit_breakers.'),
       cluster_idle_timeout_ms: (value) => ({ fields: { idle_connection_ms: value } }),
       cluster_max_connection_lifetime_ms: ignored('connections to services have no maximum lifetime'),
       cluster_tag: ignored('metrics have fixed names here'),
       dns_type: ignored('names are resolved by the system'),
       docs: ignored('there is no developer portal'),
-      enable_ipv4: silent,
-      enable_ipv6: silent,
+      enable_ipv4: ignoredSilently,
+      enable_ipv6: ignoredSilently,
       envoy_override: ignored('there is no Envoy here'),
       error_response_overrides: ignored('errors have a fixed format here', 'See the table of problems in README.'),
       grpc: ignored('services are called over HTTP/1.1', 'Give the service a port for HTTP/1.1.'),
@@ -213,7 +213,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
         'services are resolved by SERVICE_ADDRESSES and by name',
         'List its addresses in SERVICE_ADDRESSES.',
       ),
-      respect_dns_ttl: silent,
+      respect_dns_ttl: ignoredSilently,
       use_websocket: shorthand('allow_upgrade', ['websocket']),
     },
   },
@@ -225,7 +225,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
       allowed_headers: allowedHeaders,
       allow_request_body: shorthand('include_body', { max_bytes: 4096, allow_partial: true }),
       circuit_breakers: ignored('auth services have no circuit breakers'),
-      protocol_version: silent,
+      protocol_version: ignoredSilently,
     },
   },
   RateLimitService: {
@@ -234,7 +234,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
     others: {
       ...everywhere,
       grpc: ignored('denied gRPC requests get the same response as others'),
-      protocol_version: silent,
+      protocol_version: ignoredSilently,
       tls: ignored('the rate-limit service is called without encryption', 'Run both on the same machine or network.'),
     },
   },

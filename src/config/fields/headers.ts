@@ -137,23 +137,23 @@ const variables = ['PROTOCOL', 'DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT'] as cons
 
 export type HeaderVariable = (typeof variables)[number];
 
-/** Returns the first Envoy command in a value that is not supported here, such as `%START_TIME%`. */
-export function unknownCommand(value: string): string | undefined {
+/** Returns the first of Envoy's variables in a value that is not supported here, such as `%START_TIME%`. */
+export function unsupportedVariable(value: string): string | undefined {
   const known: readonly string[] = variables;
-  const commands = value.match(/%[A-Z][A-Z_]+(?:\([^)]*\))?(?::\d+)?%/g) ?? [];
-  return commands.find((command) => !known.includes(command.slice(1, -1)));
+  const found = value.match(/%[A-Z][A-Z_]+(?:\([^)]*\))?(?::\d+)?%/g) ?? [];
+  return found.find((variable) => !known.includes(variable.slice(1, -1)));
 }
 
-/** Replaces the arguments of a command with an ellipsis, as in `%REQ(…)%`, because they may be a secret. */
-function withoutArguments(command: string): string {
-  return command.replace(/\(.*\)/, '(…)');
+/** Replaces the arguments of a variable with an ellipsis, as in `%REQ(…)%`, because they may be a secret. */
+function withoutArguments(variable: string): string {
+  return variable.replace(/\(.*\)/, '(…)');
 }
 
 function addedValueFault(given: string): Fault | undefined {
-  const command = unknownCommand(given);
-  if (command === undefined) return headerValueFault(given);
+  const variable = unsupportedVariable(given);
+  if (variable === undefined) return headerValueFault(given);
   return {
-    message: `contains ${withoutArguments(command)}, which is not supported`,
+    message: `contains ${withoutArguments(variable)}, which is not supported`,
     remedy: `Write a fixed value, or use one of ${variables.map((name) => `%${name}%`).join(', ')}.`,
   };
 }

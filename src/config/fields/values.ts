@@ -37,7 +37,7 @@ export function notEmpty(remedy: string) {
 }
 
 /** A single-line name that is not blank. */
-export function label(faultOf: (name: string) => Fault | undefined = () => undefined) {
+export function singleLine(faultOf: (name: string) => Fault | undefined = () => undefined) {
   return text((value) =>
     /\S/.test(value) && !/\p{Cc}/u.test(value)
       ? faultOf(value)

@@ -1,13 +1,13 @@
 /** The fields of an AuthService: the service that authenticates clients, and the headers that it may read and set. */
 import * as z from 'zod';
-import { identityHeaders, secured } from '../ambassador/readers.ts';
+import { httpsIfTls, identityHeaders } from '../ambassador/readers.ts';
 import type { Fault } from '../errors.ts';
 import { field, type Given, mapOf, optional, strict, text } from '../fields/field.ts';
 import { credentialHeaders, framingFault, headerMap, headerName, headerValueFault } from '../fields/headers.ts';
 import { prefixFault, withoutTrailingSlash } from '../fields/paths.ts';
 import { flag, milliseconds, serviceReference, wholeNumber } from '../fields/values.ts';
 import { quote } from '../quote.ts';
-import { type PlainRecord, plainReader, recordName } from './kind.ts';
+import { nameField, type PlainRecord, plainReader } from './kind.ts';
 
 /** Bounds how long a revoked password still works. */
 const cacheMsMax = 60_000;
@@ -29,14 +29,14 @@ const bodyFields = {
 };
 
 export const authServiceFields = {
-  name: recordName('auth'),
+  name: nameField('auth'),
   authService: field({
     name: 'auth_service',
     schema: serviceReference(['http', 'https']),
     type: 'service reference',
     docs: 'The service to call.',
     example: 'auth',
-    ambassador: secured('auth_service'),
+    ambassador: httpsIfTls('auth_service'),
   }),
   proto: field({
     name: 'proto',

@@ -30,7 +30,7 @@ export function containMapping(
 ): Containment {
   if (fields['shadow'] === true) return { blocked: [], isContained: true };
   const isGuard = fields['bypass_auth'] !== true || fields['auth_service'] !== undefined;
-  const match = faults.some(isOfMatch) ? undefined : readMatch(fields);
+  const match = faults.some(affectsMatch) ? undefined : readMatch(fields);
   if (match === undefined) return { blocked: [], isContained: !isGuard };
   const name = typeof fields['name'] === 'string' ? fields['name'] : '';
   return { blocked: [{ ...match, name, isGuard, source }], isContained: true };
@@ -46,7 +46,7 @@ const matchNames = new Set(matchKeys.map((key) => mappingFields[key].name));
 const names = ['apiVersion', 'kind', ...Object.values(mappingFields).map(({ name }) => name)];
 
 /** Treats a mistyped key as the most similar field, and as part of the match if no field is similar. */
-function isOfMatch({ path: [key] }: PlacedFault): boolean {
+function affectsMatch({ path: [key] }: PlacedFault): boolean {
   const name = typeof key === 'string' ? suggestion(key, names) : undefined;
   return name === undefined || matchNames.has(name);
 }
@@ -78,7 +78,7 @@ export function blockedByMapping(mapping: Mapping): readonly BlockedMatch[] {
  * Removes the blocks whose requests a valid mapping with the same match may serve: a good canary continues without the
  * broken one. An open mapping never serves requests that the broken one guarded.
  */
-export function* blocksBeside(
+export function* unservedBlocks(
   mappings: readonly Mapping[],
   blocked: readonly BlockedMatch[],
 ): Work<readonly BlockedMatch[]> {

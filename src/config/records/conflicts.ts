@@ -3,7 +3,7 @@ import { type ConfigurationError, didYouMean, type Fault } from '../errors.ts';
 import { quote } from '../quote.ts';
 import { flatMapInParts, forEachInParts, type Work } from '../work.ts';
 import type { AuthService } from './auth-service.ts';
-import { type BlockedMatch, blockedByMapping, blocksBeside } from './blocked.ts';
+import { type BlockedMatch, blockedByMapping, unservedBlocks } from './blocked.ts';
 import type { Mapping } from './mapping.ts';
 import { groupKeys, mappingFields } from './mapping-fields.ts';
 import { isPathAlone, matchKey } from './match.ts';
@@ -51,7 +51,7 @@ function* blockedAmong(
     if (kept.has(mapping) && !mapping.shadow) taken.add(matchKey(mapping));
     else if (!kept.has(mapping) && !taken.has(matchKey(mapping))) blocked.push(...blockedByMapping(mapping));
   });
-  return yield* blocksBeside(
+  return yield* unservedBlocks(
     mappings.filter((mapping) => kept.has(mapping)),
     blocked,
   );

@@ -73,9 +73,9 @@ const starRules = (['origins', 'methods', 'headers', 'exposedHeaders'] as const)
   }),
 );
 
-export const cors: z.ZodType<CorsRule> = mapOf(fields, [{ at: 'origins', faultOf: starBesideOthers }, ...starRules]);
+export const cors: z.ZodType<CorsRule> = mapOf(fields, [{ at: 'origins', faultOf: starAmongOthers }, ...starRules]);
 
-function starBesideOthers({ origins = [] }: Given<typeof fields>): Fault | undefined {
+function starAmongOthers({ origins = [] }: Given<typeof fields>): Fault | undefined {
   if (!origins.includes('*') || origins.length === 1) return undefined;
   return { message: 'combines "*" with other origins', remedy: 'Write "*" alone, or list the origins.' };
 }

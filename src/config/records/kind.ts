@@ -1,7 +1,7 @@
 /** The parts common to all kinds of records: apiVersion, kind and name, and readers made from field tables. */
 import { type Examples, type Fault, faultsOf, type PlacedFault, type Source } from '../errors.ts';
 import { examplesOf, type FieldTable, field, mapOf, type Rule, text, type ValuesOf } from '../fields/field.ts';
-import { label } from '../fields/values.ts';
+import { singleLine } from '../fields/values.ts';
 import { mayHoldSecret, quote } from '../quote.ts';
 
 /** The fields that every record starts with. `kind` has been checked before the others are read. */
@@ -23,10 +23,10 @@ const head = {
 };
 
 /** The `name` field of a kind, with the kind's own example. */
-export function recordName(example: string) {
+export function nameField(example: string) {
   return field({
     name: 'name',
-    schema: label(nameFault),
+    schema: singleLine(nameFault),
     type: 'text',
     docs: 'Unique among records of this kind.',
     example,
@@ -84,12 +84,12 @@ function versionFault(version: string): Fault | undefined {
   if (version === 'gateway/v1') return undefined;
   return {
     message: `${quote(version)} is not supported`,
-    remedy: isAmbassadors(version)
+    remedy: isAmbassadorVersion(version)
       ? 'Write apiVersion: gateway/v1. GATEWAY_DOMAIN=getambassador.io reads Ambassador records of v0 to v3alpha1.'
       : 'Write apiVersion: gateway/v1',
   };
 }
 
-export function isAmbassadors(apiVersion: string): boolean {
+export function isAmbassadorVersion(apiVersion: string): boolean {
   return /^(?:ambassador|(?:x\.)?getambassador\.io)\//.test(apiVersion);
 }

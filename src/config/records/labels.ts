@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { lengthFault, reportFault, strict, text } from '../fields/field.ts';
 import { headerNameFault } from '../fields/headers.ts';
-import { either, label, rejectEmpty, wholeNumber } from '../fields/values.ts';
+import { either, rejectEmpty, singleLine, wholeNumber } from '../fields/values.ts';
 import { requestBounds } from '../limits/request-bounds.ts';
 import { quote } from '../quote.ts';
 
@@ -76,8 +76,8 @@ interface Generic {
   readonly value: string;
 }
 
-const bareGeneric = label().transform((value): Generic => ({ value }));
-const longGeneric = strict({ key: key().optional(), value: label() });
+const bareGeneric = singleLine().transform((value): Generic => ({ value }));
+const longGeneric = strict({ key: key().optional(), value: singleLine() });
 
 const genericKey = strict({
   generic_key: either<Generic>((value) => (typeof value === 'object' ? longGeneric : bareGeneric)),
@@ -96,7 +96,7 @@ const maskedAddress = strict({
   { kind: 'masked_remote_address', name: key, ipv4, ipv6 },
 ]);
 
-const bareText = label().transform((written): Label[] => {
+const bareText = singleLine().transform((written): Label[] => {
   if (written === 'masked_remote_address') return [{ kind: written, name: written, ...lengths }];
   if (isKeyed(written) && written !== 'method' && written !== 'path') return [{ kind: written, name: written }];
   return [{ kind: 'generic_key', name: 'generic_key', value: written }];
@@ -136,12 +136,14 @@ const group = z
 
 /** A list of maps, each with one or more groups by name. */
 const groups = z
-  .array(z.record(label(), group))
+  .array(z.record(singleLine(), group))
   .transform((entries) => entries.flatMap(groupsOf))
   .check(rejectTooMany('groups', requestBounds.descriptors));
 
 /** The groups of labels by domain. */
-export const labels = z.record(label(), groups) satisfies z.ZodType<Readonly<Record<string, readonly LabelGroup[]>>>;
+export const labels = z.record(singleLine(), groups) satisfies z.ZodType<
+  Readonly<Record<string, readonly LabelGroup[]>>
+>;
 
 function groupsOf(entry: Readonly<Record<string, readonly Label[]>>): readonly LabelGroup[] {
   return Object.entries(entry).map(([name, labels]) => ({ name, labels }));
@@ -159,7 +161,7 @@ function rejectTooMany(what: string, max: number) {
 
 /** The key of a descriptor entry. */
 function key() {
-  return label((name) => lengthFault(name, requestBounds.key));
+  return singleLine((name) => lengthFault(name, requestBounds.key));
 }
 
 function isKeyed(written: string): written is Keyed {

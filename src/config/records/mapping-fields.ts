@@ -3,21 +3,29 @@ import * as z from 'zod';
 import {
   exactPrefix,
   hostOrHostname,
-  knownCommands,
+  httpsIfTls,
   loadBalancer,
   onlyWithHostRedirect,
-  secured,
   circuitBreakers as translateBreakers,
   healthChecks as translateHealthChecks,
   labels as translateLabels,
   outlierDetection as translateOutliers,
   rewrite as translateRewrite,
+  withoutUnsupportedVariables,
 } from '../ambassador/readers.ts';
 import { type Field, field, optional, strict, text, type ValuesOf } from '../fields/field.ts';
 import { addedHeaders, removedHeaders } from '../fields/headers.ts';
-import { commaList, flag, label, milliseconds, serviceReference, upgradeFault, wholeNumber } from '../fields/values.ts';
+import {
+  commaList,
+  flag,
+  milliseconds,
+  serviceReference,
+  singleLine,
+  upgradeFault,
+  wholeNumber,
+} from '../fields/values.ts';
 import { type CorsRule, cors } from './cors.ts';
-import { recordName } from './kind.ts';
+import { nameField } from './kind.ts';
 import { type LabelGroup, labels } from './labels.ts';
 import { headerPatterns, headerValues, hostGlob, parameterPatterns, parameterValues } from './match.ts';
 import {
@@ -34,7 +42,7 @@ import { hostRewrite, path, prefix, redirectStatuses, regexRewrite, rewrittenPre
 const map = { type: 'map', shownDefault: '`{}`' } as const;
 
 export const mappingFields = {
-  name: recordName('hotel'),
+  name: nameField('hotel'),
   prefix: field({
     name: 'prefix',
     schema: z.string(),
@@ -131,7 +139,7 @@ export const mappingFields = {
     type: 'service reference',
     docs: 'The service to call, or the target of a `host_redirect`.',
     example: 'hotel',
-    ambassador: secured('service'),
+    ambassador: httpsIfTls('service'),
   }),
   rewrite: optional({
     name: 'rewrite',
@@ -318,7 +326,7 @@ export const mappingFields = {
     docs: 'The value to append to each header, or `{ value, append: false }` to replace its existing values.',
     example: '{ X-Served-By: { value: gateway, append: false } }',
     allowedWithRedirect: false,
-    ambassador: knownCommands('add_request_headers'),
+    ambassador: withoutUnsupportedVariables('add_request_headers'),
   }),
   removeRequestHeaders: optional({
     name: 'remove_request_headers',
@@ -335,7 +343,7 @@ export const mappingFields = {
     ...map,
     docs: 'Like `add_request_headers`, for responses.',
     example: '{ X-Served-By: { value: gateway, append: false } }',
-    ambassador: knownCommands('add_response_headers'),
+    ambassador: withoutUnsupportedVariables('add_response_headers'),
   }),
   removeResponseHeaders: optional({
     name: 'remove_response_headers',
@@ -375,7 +383,7 @@ export const mappingFields = {
   }),
   authService: optional({
     name: 'auth_service',
-    schema: label(),
+    schema: singleLine(),
     type: 'name',
     shownDefault: 'the default one',
     docs: 'The AuthService to call.',

@@ -28,7 +28,7 @@ export const mappingRules: readonly MappingRule[] = [
     reads: ['prefixRegex'],
     faultOf: ({ caseSensitive, prefixRegex }) =>
       prefixRegex && caseSensitive === false
-        ? combined('prefix_regex', 'Put (?i) at the start of the regex.')
+        ? conflictsWith('prefix_regex', 'Put (?i) at the start of the regex.')
         : undefined,
   },
   {
@@ -36,14 +36,14 @@ export const mappingRules: readonly MappingRule[] = [
     reads: ['hostRegex', 'hostname'],
     faultOf({ host, hostRegex, hostname }) {
       if (host === undefined) return undefined;
-      if (hostname !== undefined) return combined('hostname', 'Keep one of the two.');
+      if (hostname !== undefined) return conflictsWith('hostname', 'Keep one of the two.');
       return hostRegex ? patternFault(host) : hostFault(host);
     },
   },
   {
     at: 'hostRegex',
     reads: ['host'],
-    faultOf: ({ host, hostRegex }) => (hostRegex && host === undefined ? without('host') : undefined),
+    faultOf: ({ host, hostRegex }) => (hostRegex && host === undefined ? noEffectWithout('host') : undefined),
   },
   {
     at: 'method',
@@ -56,16 +56,16 @@ export const mappingRules: readonly MappingRule[] = [
   {
     at: 'methodRegex',
     reads: ['method'],
-    faultOf: ({ method, methodRegex }) => (methodRegex && method === undefined ? without('method') : undefined),
+    faultOf: ({ method, methodRegex }) => (methodRegex && method === undefined ? noEffectWithout('method') : undefined),
   },
   {
     at: 'rewrite',
     reads: ['regexRewrite', 'prefixRegex'],
     faultOf({ rewrite, regexRewrite, prefixRegex }) {
       if (rewrite === undefined) return undefined;
-      if (regexRewrite !== undefined) return combined('regex_rewrite', 'Keep one of the two.');
+      if (regexRewrite !== undefined) return conflictsWith('regex_rewrite', 'Keep one of the two.');
       return prefixRegex && rewrite !== ''
-        ? combined('prefix_regex', 'Set regex_rewrite: a regex has no prefix.')
+        ? conflictsWith('prefix_regex', 'Set regex_rewrite: a regex has no prefix.')
         : undefined;
     },
   },
@@ -86,7 +86,7 @@ export const mappingRules: readonly MappingRule[] = [
     at: 'authService',
     reads: ['bypassAuth'],
     faultOf: ({ authService, bypassAuth }) =>
-      bypassAuth && authService !== undefined ? combined('bypass_auth: true', 'Keep one of the two.') : undefined,
+      bypassAuth && authService !== undefined ? conflictsWith('bypass_auth: true', 'Keep one of the two.') : undefined,
   },
   { at: 'prefixRedirect', reads: pathRedirects, faultOf: secondPathFault('prefixRedirect', ['pathRedirect']) },
   {
@@ -99,7 +99,7 @@ export const mappingRules: readonly MappingRule[] = [
     reads: ['prefixRegex'],
     faultOf: ({ prefixRedirect, prefixRegex }) =>
       prefixRegex && prefixRedirect !== undefined
-        ? combined('prefix_regex', 'Set regex_redirect: a regex has no prefix.')
+        ? conflictsWith('prefix_regex', 'Set regex_redirect: a regex has no prefix.')
         : undefined,
   },
   {
@@ -130,21 +130,25 @@ function pathPatternFault(pattern: string): Fault | undefined {
   const rest = pattern.slice(before.length);
   const fault = patternFault(pattern);
   if (fault !== undefined) return fault;
-  if (withoutSlash.test(rest)) return noPath(pattern, 'a path starts with "/"', `${before}/${rest}`);
+  if (withoutSlash.test(rest)) return matchesNoPath(pattern, 'a path starts with "/"', `${before}/${rest}`);
   const [start = ''] = pattern.includes('(?i') ? [] : (literal.exec(rest) ?? []);
-  const inCapitals = start.replace(/%[\da-f]{2}/gi, (encoded) => encoded.toUpperCase());
-  return inCapitals === start
+  const inUpperCase = start.replace(/%[\da-f]{2}/gi, (encoded) => encoded.toUpperCase());
+  return inUpperCase === start
     ? undefined
-    : noPath(pattern, 'percent-encoding is always in upper case', before + inCapitals + rest.slice(start.length));
+    : matchesNoPath(
+        pattern,
+        'percent-encoding is always in upper case',
+        before + inUpperCase + rest.slice(start.length),
+      );
 }
 
-function noPath(pattern: string, why: string, remedy: string): Fault {
+function matchesNoPath(pattern: string, why: string, remedy: string): Fault {
   return { message: `${quote(pattern)} matches no path: ${why}`, remedy: `Write it as ${quote(remedy)}.` };
 }
 
 function exactFault({ prefix = '', prefixExact, prefixRegex }: GivenFields): Fault | undefined {
   if (!prefixExact) return undefined;
-  if (prefixRegex) return combined('prefix_regex', 'Keep one of the two: a regex matches the whole path anyway.');
+  if (prefixRegex) return conflictsWith('prefix_regex', 'Keep one of the two: a regex matches the whole path anyway.');
   return prefix.length > 1 && prefix.endsWith('/')
     ? { message: 'needs a prefix without a slash at the end', remedy: `Write prefix: ${quote(prefix.slice(0, -1))}` }
     : undefined;
@@ -158,7 +162,7 @@ function secondPathFault(
     const other = others.find((earlier) => given[earlier] !== undefined);
     return given[key] === undefined || other === undefined
       ? undefined
-      : combined(mappingFields[other].name, 'Keep one of the two: a redirect has only one target path.');
+      : conflictsWith(mappingFields[other].name, 'Keep one of the two: a redirect has only one target path.');
   };
 }
 
@@ -179,10 +183,10 @@ function isSet(value: unknown): boolean {
   return value !== undefined && value !== false;
 }
 
-function combined(other: string, remedy: string): Fault {
+function conflictsWith(other: string, remedy: string): Fault {
   return { message: `cannot be combined with ${other}`, remedy };
 }
 
-function without(other: string): Fault {
+function noEffectWithout(other: string): Fault {
   return { message: `has no effect without ${other}`, remedy: `Add ${other}, or remove this field.` };
 }

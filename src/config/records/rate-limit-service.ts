@@ -3,10 +3,10 @@ import * as z from 'zod';
 import type { Fault } from '../errors.ts';
 import { field, lengthFault } from '../fields/field.ts';
 import { headerName } from '../fields/headers.ts';
-import { flag, label, milliseconds, serviceReference } from '../fields/values.ts';
+import { flag, milliseconds, serviceReference, singleLine } from '../fields/values.ts';
 import { requestBounds } from '../limits/request-bounds.ts';
 import { quote } from '../quote.ts';
-import { type PlainRecord, plainReader, recordName } from './kind.ts';
+import { nameField, type PlainRecord, plainReader } from './kind.ts';
 
 /** The header names that envoyproxy/ratelimit and Envoy use. */
 const limitHeaders = ['ratelimit', 'x-ratelimit'].flatMap((start) =>
@@ -14,7 +14,7 @@ const limitHeaders = ['ratelimit', 'x-ratelimit'].flatMap((start) =>
 );
 
 export const rateLimitServiceFields = {
-  name: recordName('ratelimit'),
+  name: nameField('ratelimit'),
   service: field({
     name: 'service',
     schema: serviceReference(['grpc']),
@@ -24,7 +24,7 @@ export const rateLimitServiceFields = {
   }),
   domain: field({
     name: 'domain',
-    schema: label((domain) => lengthFault(domain, requestBounds.domain)),
+    schema: singleLine((domain) => lengthFault(domain, requestBounds.domain)),
     type: 'text',
     default: 'gateway',
     docs: 'The domain whose labels are sent.',

@@ -85,14 +85,14 @@ function kindOf(name: unknown): Kind | undefined {
 }
 
 /** Returns the name for messages, such as `Mapping hotel`, or as much of it as the value has. */
-function recordName(value: unknown): string | undefined {
+function displayName(value: unknown): string | undefined {
   const parts = [valueAt(value, ['kind']), valueAt(value, ['name'])];
   return parts.filter((part) => typeof part === 'string' && part !== '' && !mayHoldSecret(part)).join(' ') || undefined;
 }
 
 function rejected(document: ConfigDocument, faults: readonly PlacedFault[]): RecordResult {
   const { value, file } = document;
-  const errors = errorsOf(document, faults, recordName(value));
+  const errors = errorsOf(document, faults, displayName(value));
   const fields = Object(value) as Readonly<Record<string, unknown>>;
   if (fields['kind'] !== 'Mapping') return { ok: false, errors, blocked: [] };
   const { blocked, isContained } = containMapping(fields, faults, { file, line: document.lineAt([]) });

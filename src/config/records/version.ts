@@ -4,7 +4,7 @@ import type { Fault } from '../errors.ts';
 import { field, type Given, lengthFault, optional, text } from '../fields/field.ts';
 import { prefixFault, requestedPrefix, withoutTrailingSlash } from '../fields/paths.ts';
 import { quote } from '../quote.ts';
-import { type PlainRecord, plainReader, recordName } from './kind.ts';
+import { nameField, type PlainRecord, plainReader } from './kind.ts';
 
 const dateTime = z.iso.datetime({ offset: true });
 const date = z.iso.date();
@@ -18,7 +18,7 @@ const link = { schema: text(linkFault), type: 'path or URL' } as const;
 
 /** `deprecatedAtMs` and `endsAtMs` are in milliseconds since the epoch. At least one of them is set. */
 export const versionFields = {
-  name: recordName('v1'),
+  name: nameField('v1'),
   prefix: field({
     name: 'prefix',
     schema: text((path) => prefixFault(path) ?? ownPagesFault(path)).transform(requestedPrefix),
