@@ -17,7 +17,7 @@ import { singleLine } from './fields/values.ts';
 import { type LimitDomain, limitTextKeys, readLimits } from './limits/domains.ts';
 import { unfoldManifest } from './manifest.ts';
 import type { Configuration, DemoCell, DemoTables, FilePart, LoadedConfiguration } from './model.ts';
-import { spellingNotices } from './path-bypasses.ts';
+import { pathBypassNotices } from './path-bypasses.ts';
 import { unservedBlocks } from './records/blocked.ts';
 import { type Kept, keepCompatible, keepFirst } from './records/conflicts.ts';
 import { readRecord, recordLists } from './records/record.ts';
@@ -242,7 +242,7 @@ function* assemble(
   };
   const found = [...around.errors, ...[...parts, records, domains].flatMap((part) => part.errors)];
   const [differences = []] = parts.map((part) => part.differences).filter(({ length }) => length > 0);
-  const spellings = yield* spellingNotices(lists.mappings, strictPaths);
+  const spellings = yield* pathBypassNotices(lists.mappings, strictPaths);
   const notices = [...around.notices, ...differences, ...spellings, ...parts.flatMap((part) => part.notices)];
   return {
     configuration,

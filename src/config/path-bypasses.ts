@@ -13,7 +13,7 @@ import { forEachInParts, mapInParts, type Work } from './work.ts';
  * A service that ignores case treats `/ADMIN` like `/admin`. With strict paths the gateway rejects such a path, unless
  * an open mapping has exactly this prefix.
  */
-export function* spellingNotices(
+export function* pathBypassNotices(
   mappings: readonly Mapping[],
   strictPaths: boolean,
 ): Work<readonly ConfigurationError[]> {
