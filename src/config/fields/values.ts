@@ -144,8 +144,11 @@ export function methodFault(method: string): Fault | undefined {
   return { message: `${quote(method)} is in lower case, did you mean ${upper}?`, remedy: `Write ${upper}.` };
 }
 
+/** A list of protocols that connections may switch to, in lower case. */
+export const upgradeProtocols = commaList(text(upgradeFault).transform((protocol) => protocol.toLowerCase()));
+
 /** Rejects upgrades to other versions of HTTP, whose requests would bypass the gateway's checks. */
-export function upgradeFault(protocol: string): Fault | undefined {
+function upgradeFault(protocol: string): Fault | undefined {
   if (/^(?:h2c?|http|tls)(?:\/|$)/i.test(protocol)) {
     return {
       message: `${quote(protocol)} would carry requests that bypass the gateway's checks`,

@@ -13,17 +13,9 @@ import {
   rewrite as translateRewrite,
   withoutUnsupportedVariables,
 } from '../ambassador/readers.ts';
-import { type Field, field, optional, strict, text, type ValuesOf } from '../fields/field.ts';
+import { type Field, field, optional, strict, type ValuesOf } from '../fields/field.ts';
 import { addedHeaders, removedHeaders } from '../fields/headers.ts';
-import {
-  commaList,
-  flag,
-  milliseconds,
-  serviceReference,
-  singleLine,
-  upgradeFault,
-  wholeNumber,
-} from '../fields/values.ts';
+import { flag, milliseconds, serviceReference, singleLine, upgradeProtocols, wholeNumber } from '../fields/values.ts';
 import { type CorsRule, cors } from './cors.ts';
 import { nameField } from './kind.ts';
 import { type LabelGroup, labels } from './labels.ts';
@@ -355,7 +347,7 @@ export const mappingFields = {
   }),
   allowUpgrade: field({
     name: 'allow_upgrade',
-    schema: commaList(text(upgradeFault).transform((protocol) => protocol.toLowerCase())),
+    schema: upgradeProtocols,
     type: 'list',
     default: [],
     docs: 'Protocols that a client may switch its connection to, such as `websocket`.',
