@@ -8,7 +8,7 @@ import type { Decision } from '#ratelimit';
 import { authRecordOf, labelled, limitRecordOf, mappingOf, remote, startEdge } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
-import { createSignal } from '../support/waiting.ts';
+import { createDeferred } from '../support/waiting.ts';
 
 const byUser = labelled('x-travel-user', 'user');
 const byAddress: LabelGroup = { name: 'address', labels: [{ kind: 'remote_address', name: 'from' }] };
@@ -31,9 +31,9 @@ describe('the stages of a request', () => {
       asked.push(`service ${url} by ${headers['x-travel-user']}`);
       res.end('ok');
     });
-    const copied = createSignal();
+    const copied = createDeferred();
     const shadow = await startUpstream(servers, (res) => {
-      copied.give();
+      copied.resolve();
       res.writeHead(500).end();
     });
     const edge = await startEdge(servers, {
@@ -68,7 +68,7 @@ describe('the stages of a request', () => {
       'limit user=demo',
       'service /bookings/1?a=1 by demo',
     ]);
-    await copied.given;
+    await copied.promise;
     for (const { only } of [upstream, shadow])
       assert.deepEqual([only().method, only().url, only().body], ['POST', '/bookings/1?a=1', 'hello']);
     assert.equal(upstream.only().headers['x-other'], undefined, 'no identity header');

@@ -4,7 +4,7 @@ import Koa, { type Middleware } from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
 import { createAddresses, createRequestContext, createSafePath, publicBase, requestContext, traceOf } from '#http';
-import { createSignal } from '../support/waiting.ts';
+import { createDeferred } from '../support/waiting.ts';
 import { bodyOf, withServer } from './raw-exchange.ts';
 
 function appOf(...middleware: readonly Middleware[]): Koa {
@@ -47,18 +47,18 @@ describe('createRequestContext', () => {
 
   it('drops requests whose client disconnected while the host application was busy', async () => {
     const waiting = 3;
-    const [disconnected, allArrived, allEnded] = [createSignal(), createSignal(), createSignal()];
+    const [disconnected, allArrived, allEnded] = [createDeferred(), createDeferred(), createDeferred()];
     let arrived = 0;
     let ended = 0;
     let passedOn = 0;
     const host = appOf(
       async (_ctx, next) => {
         arrived += 1;
-        if (arrived === waiting) allArrived.give();
-        await disconnected.given;
+        if (arrived === waiting) allArrived.resolve();
+        await disconnected.promise;
         await next();
         ended += 1;
-        if (ended === waiting) allEnded.give();
+        if (ended === waiting) allEnded.resolve();
       },
       openContext(),
       () => {
@@ -66,12 +66,12 @@ describe('createRequestContext', () => {
       },
     );
     await withServer({ handler: host.callback() }, async ({ server, open }) => {
-      server.once('connection', (peer) => peer.once('close', () => setImmediate(disconnected.give)));
+      server.once('connection', (peer) => peer.once('close', () => setImmediate(disconnected.resolve)));
       const socket = open();
       socket.write('GET / HTTP/1.1\r\nHost: desk.test\r\n\r\n'.repeat(waiting));
-      await allArrived.given;
+      await allArrived.promise;
       socket.destroy();
-      await allEnded.given;
+      await allEnded.promise;
     });
     assert.deepEqual([ended, passedOn], [waiting, 0]);
   });

@@ -17,7 +17,7 @@ import { among, type Series, scrape } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream } from '../support/upstream.ts';
-import { createLogWatcher, createSignal, eventually } from '../support/waiting.ts';
+import { createDeferred, createLogWatcher, eventually } from '../support/waiting.ts';
 
 const ok = async (ctx: Context) => {
   ctx.body = 'ok';
@@ -149,8 +149,8 @@ describe('the metrics of a desk', () => {
   });
 
   it('show requests in flight, open circuit breakers and disconnected clients', async () => {
-    const reached = createSignal();
-    const patient = await startUpstream(servers, reached.give);
+    const reached = createDeferred();
+    const patient = await startUpstream(servers, reached.resolve);
     const circuit_breakers = { max_requests: 1 };
     const { desk, get } = await setUp([
       remote('full', patient.origin, { circuit_breakers }),
@@ -161,7 +161,7 @@ describe('the metrics of a desk', () => {
     const leaving = new AbortController();
     const left = fetch(`${gateway?.url}/full`, { signal: leaving.signal });
     left.catch(() => {});
-    await reached.given;
+    await reached.promise;
     await get('/full').expect(503);
     const during = await settled(desk, 1);
     assert.deepEqual(among(during, 'frontdesk_requests_in_flight')['full'], 1);

@@ -16,7 +16,7 @@ import { createRetryRules } from '../../src/proxy/retry-policy.ts';
 import { breakersOf, specOf } from '../support/clusters.ts';
 import { type Served, testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
-import { createSignal } from '../support/waiting.ts';
+import { createDeferred } from '../support/waiting.ts';
 
 const servers = testServers();
 
@@ -43,10 +43,10 @@ function clientOf({ destroyed = false } = {}) {
 }
 
 async function startSilent() {
-  const arrived = createSignal();
-  const closed = createSignal();
-  const served = await servers.tcp((socket) => void socket.once('data', arrived.give).once('close', closed.give));
-  return { ...served, arrived: arrived.given, closed: closed.given };
+  const arrived = createDeferred();
+  const closed = createDeferred();
+  const served = await servers.tcp((socket) => void socket.once('data', arrived.resolve).once('close', closed.resolve));
+  return { ...served, arrived: arrived.promise, closed: closed.promise };
 }
 
 const startReset = () => servers.tcp((socket) => void socket.once('data', () => socket.resetAndDestroy()));
@@ -196,13 +196,13 @@ describe('a response body', () => {
   const bytes = 200_000;
 
   async function bodyOf(length: number) {
-    const closed = createSignal();
+    const closed = createDeferred();
     const upstream = await startUpstream(servers, (res) => {
-      res.socket?.once('close', closed.give);
+      res.socket?.once('close', closed.resolve);
       res.writeHead(200, { 'Content-Length': bytes }).write(Buffer.alloc(length, 'x'));
     });
     const { body } = await callUpstream(clusterOf(upstream), post, never);
-    return { body, closed: closed.given };
+    return { body, closed: closed.promise };
   }
 
   it('is read completely within its limits, immediately if it has already arrived', async () => {

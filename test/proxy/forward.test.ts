@@ -10,7 +10,7 @@ import { requestContext } from '#http';
 import { type EdgeOptions, mappingOf, remote, startEdge } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
-import { createSignal } from '../support/waiting.ts';
+import { createDeferred } from '../support/waiting.ts';
 import { rawRequest, sendRaw, statusOf } from '../support/wire/raw-client.ts';
 
 const servers = testServers();
@@ -183,24 +183,24 @@ describe('a client that disconnects', () => {
     { onData = false } = {},
   ) {
     it(`${when} aborts its requests to the service, and no failure is logged`, async () => {
-      const [gone, leave] = [createSignal(), createSignal()];
+      const [gone, leave] = [createDeferred(), createDeferred()];
       let running = 0;
-      const finished = createSignal();
-      const upstream = await servers.http((_req, res) => serve(res, { leave: leave.give, gone: gone.give }));
+      const finished = createDeferred();
+      const upstream = await servers.http((_req, res) => serve(res, { leave: leave.resolve, gone: gone.resolve }));
       const edge = await startEdge(servers, {
         upstream,
         host: [
           (_ctx, next) => {
             running += 1;
-            return next().finally(() => --running === 0 && finished.give());
+            return next().finally(() => --running === 0 && finished.resolve());
           },
         ],
       });
       const leaving = connect(edge.port, '127.0.0.1');
       leaving.write(bytes);
-      await (onData ? once(leaving, 'data') : leave.given);
+      await (onData ? once(leaving, 'data') : leave.promise);
       leaving.destroy();
-      await Promise.all([gone.given, finished.given]);
+      await Promise.all([gone.promise, finished.promise]);
       assert.deepEqual(edge.log, []);
       if (when === 'before the response') assert.deepEqual(edge.errors, []);
     });
@@ -239,10 +239,10 @@ describe('a client that disconnects', () => {
 
   it('before its request is forwarded causes no request to the service', async () => {
     const upstream = await startUpstream(servers);
-    const finished = createSignal();
+    const finished = createDeferred();
     const edge = await startEdge(servers, {
       upstream,
-      host: [(_ctx, next) => next().finally(finished.give)],
+      host: [(_ctx, next) => next().finally(finished.resolve)],
       inside: [
         async (ctx, next) => {
           leaving.destroy();
@@ -253,7 +253,7 @@ describe('a client that disconnects', () => {
     });
     const leaving = connect(edge.port, '127.0.0.1');
     leaving.write(get);
-    await finished.given;
+    await finished.promise;
     assert.deepEqual(upstream.reached, []);
     assert.deepEqual(edge.log, []);
   });
@@ -264,7 +264,7 @@ describe('a client that disconnects', () => {
   ] as const)
     it(`while a host app delays ${what} does not affect the next client`, async () => {
       const upstream = await servers.http((_req, res) => respond(res));
-      const finished = createSignal();
+      const finished = createDeferred();
       let leaving: Socket | undefined;
       const edge = await startEdge(servers, {
         upstream,
@@ -274,13 +274,13 @@ describe('a client that disconnects', () => {
             if (ctx.status === 404) return;
             leaving?.destroy();
             await once(ctx.res, 'close');
-            finished.give();
+            finished.resolve();
           },
         ],
       });
       leaving = connect(edge.port, '127.0.0.1');
       leaving.write(get);
-      await finished.given;
+      await finished.promise;
       await supertest(edge.origin).get('/nowhere').expect(404);
     });
 });

@@ -13,7 +13,7 @@ import { type BodyWatcher, createRequestBody, type RequestBodyOptions } from '..
 import { startEdge } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
-import { createSignal, eventually } from '../support/waiting.ts';
+import { createDeferred, eventually } from '../support/waiting.ts';
 import { httpLimits } from '../support/wire/http-limits.ts';
 import { bodyOf, rawRequest, sendRaw, statusOf } from '../support/wire/raw-client.ts';
 
@@ -119,18 +119,18 @@ describe('the size limit of a request body', () => {
   });
 
   it('aborts the request to the service when the chunks exceed it', async () => {
-    const [reached, broken] = [createSignal(), createSignal()];
+    const [reached, broken] = [createDeferred(), createDeferred()];
     const upstream = await servers.http((req) => {
-      req.on('error', broken.give).once('data', reached.give);
+      req.on('error', broken.resolve).once('data', reached.resolve);
     });
     const edge = await startEdge(servers, { bodyBytesMax: 100_000, upstream });
     const socket = connect(edge.port, '127.0.0.1').setEncoding('latin1');
     const chunk = chunked('x'.repeat(65_536)).slice(0, -'0\r\n\r\n'.length);
     socket.write(rawRequest('POST /v1/hotels', [isChunked], chunk));
-    await reached.given;
+    await reached.promise;
     socket.write(chunk);
     checkTooLarge(await text(socket), 100_000);
-    await broken.given;
+    await broken.promise;
   });
 
   it('applies even when the client keeps sending', async () => {
@@ -163,10 +163,10 @@ const unwatched: BodyWatcher = { onEnd() {}, onIdle() {}, onTooLarge() {}, isCro
 
 it('the rest of a request body is read and dropped after the call, without destroying the request', async () => {
   const { req, body } = openBody(200_005);
-  const buffered = createSignal();
-  body.buffer(buffered.give);
+  const buffered = createDeferred();
+  body.buffer(buffered.resolve);
   req.write(Buffer.alloc(200_000));
-  await buffered.given;
+  await buffered.promise;
   assert.ok(req.isPaused(), 'reading pauses until the body is sent');
   assert.ok(body.isRepeatable() && !body.isWhole() && !body.hasArrived());
   const unsent = body.open();
@@ -185,21 +185,21 @@ it('the rest of a request body is read and dropped after the call, without destr
 describe('a slow request body', () => {
   it('is rejected only once slots are scarce', async () => {
     const { req, body } = openBody(300, { slowAfterMs: 20 });
-    const [checked, rejected] = [createSignal(), createSignal()];
+    const [checked, rejected] = [createDeferred(), createDeferred()];
     let checks = 0;
     body.watch({
       ...unwatched,
-      onIdle: (isClientIdle) => void (isClientIdle && rejected.give()),
+      onIdle: (isClientIdle) => void (isClientIdle && rejected.resolve()),
       isCrowded() {
         checks += 1;
-        if (checks === 2) checked.give();
+        if (checks === 2) checked.resolve();
         return checks > 2;
       },
     });
     body.buffer(() => {});
     req.write('x');
-    await checked.given;
-    await rejected.given;
+    await checked.promise;
+    await rejected.promise;
     assert.equal(checks, 3);
     body.discard();
   });
@@ -207,13 +207,13 @@ describe('a slow request body', () => {
   it('times out after a full idle period, however long it has been arriving', async () => {
     const idleTimeoutMs = 60;
     const { req, body } = openBody(300, { idleTimeoutMs });
-    const idle = createSignal();
+    const idle = createDeferred();
     let [wroteAtMs, idleAtMs] = [0, 0];
     body.watch({
       ...unwatched,
       onIdle() {
         idleAtMs = performance.now();
-        idle.give();
+        idle.resolve();
       },
     });
     body.buffer(() => {});
@@ -222,7 +222,7 @@ describe('a slow request body', () => {
       req.write('x');
       await sleep(5);
     }
-    await idle.given;
+    await idle.promise;
     body.discard();
     // A timer may fire a millisecond early.
     assert.ok(idleAtMs - wroteAtMs >= idleTimeoutMs - 1, `${idleAtMs - wroteAtMs} ms`);
@@ -250,10 +250,10 @@ describe('a slow request body', () => {
 it('a request body that arrives byte by byte is merged while the service does not read it', async () => {
   const { req, body } = openBody(65_000);
   body.watch(unwatched);
-  const first = createSignal();
-  body.buffer(first.give);
+  const first = createDeferred();
+  body.buffer(first.resolve);
   req.write('x');
-  await first.given;
+  await first.promise;
   const stream = body.open() as Readable;
   const taken = once(stream, 'data');
   await taken;

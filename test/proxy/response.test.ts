@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type EdgeOptions, startEdge } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
-import { createSignal } from '../support/waiting.ts';
+import { createDeferred } from '../support/waiting.ts';
 import { rawRequest, sendRaw, statusOf } from '../support/wire/raw-client.ts';
 
 const servers = testServers();
@@ -74,12 +74,12 @@ describe('a response', () => {
   });
 
   it('has only a few early hints buffered while a pipelined client waits for an earlier response', async () => {
-    const first = createSignal();
+    const first = createDeferred();
     const hint = `HTTP/1.1 103 Early Hints\r\nLink: </${'a'.repeat(1000)}>; rel=preload\r\n\r\n`;
     const upstream = await servers.tcp((socket) => {
       socket.on('data', async (request) => {
-        if (String(request).startsWith('GET /1 ')) await first.given;
-        else socket.once('close', first.give).write(hint.repeat(1000));
+        if (String(request).startsWith('GET /1 ')) await first.promise;
+        else socket.once('close', first.resolve).write(hint.repeat(1000));
         socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
       });
     });
@@ -145,16 +145,16 @@ describe('a response', () => {
     });
 
   it('is aborted when a host app replaces it', async () => {
-    const gone = createSignal();
+    const gone = createDeferred();
     const upstream = await servers.http((_req, res) => {
-      res.once('close', gone.give);
+      res.once('close', gone.resolve);
       res.write('first');
     });
     const replace: EdgeOptions['host'] = [
       async (ctx, next) => {
         await next();
         ctx.body = 'other';
-        await gone.given;
+        await gone.promise;
       },
     ];
     const edge = await startEdge(servers, { upstream, host: replace });
@@ -172,16 +172,16 @@ describe('a response', () => {
         for (const chunk = Buffer.alloc(256 * 1024); sent < bytes; sent += chunk.length) yield chunk;
       }
       const upstream = await servers.http((_req, res) => void Readable.from(chunks()).pipe(res));
-      const go = createSignal();
+      const go = createDeferred();
       const edge = await startEdge(servers, {
         upstream,
-        host: holdsBack ? [(_ctx, next) => next().then(() => go.given)] : [],
+        host: holdsBack ? [(_ctx, next) => next().then(() => go.promise)] : [],
       });
       const pending = get(edge.port);
       if (!holdsBack) (await pending).pause();
       for (let before = -1; before !== sent || sent === 0; await sleep(20)) before = sent;
       assert.ok(sent < bytes / 2, `${sent} bytes were read for a client that reads none`);
-      go.give();
+      go.resolve();
       const received = Buffer.concat(await (await pending).toArray()).length;
       assert.equal(received, bytes);
     });
@@ -272,15 +272,15 @@ describe('a forwarded request', () => {
     });
 
   it('gets a 408 when the client stalls within its body', async () => {
-    const aborted = createSignal();
-    const upstream = await servers.http((req) => void req.on('error', aborted.give).resume());
+    const aborted = createDeferred();
+    const upstream = await servers.http((req) => void req.on('error', aborted.resolve).resume());
     const edge = await startEdge(servers, { upstream, idleTimeoutMs: 50 });
     const head = ['Content-Length: 80000'];
     for (const sent of ['hel', 'x'.repeat(70_000)]) {
       const response = await sendRaw(edge.port, rawRequest('POST /v1/hotels', head, sent));
       assert.match(response, /^HTTP\/1\.1 408 [\s\S]*connection: close/i);
     }
-    await aborted.given;
+    await aborted.promise;
   });
 
   it('gets a 503 when the service refuses connections, even if the client is sending a large body', async () => {

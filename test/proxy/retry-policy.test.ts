@@ -8,7 +8,7 @@ import { backOffMs, createRetryRules, retryAfterMs } from '../../src/proxy/retry
 import { breakersOf } from '../support/clusters.ts';
 import { type EdgeOptions, startEdge } from '../support/edge.ts';
 import { type Served, testServers } from '../support/serve.ts';
-import { createSignal } from '../support/waiting.ts';
+import { createDeferred } from '../support/waiting.ts';
 import { rawRequest, sendRaw, statusOf } from '../support/wire/raw-client.ts';
 
 const servers = testServers();
@@ -185,16 +185,16 @@ describe('a retry', () => {
   });
 
   it('does not wait for the rest of the first response, and closes its connection', async () => {
-    const gone = createSignal();
+    const gone = createDeferred();
     const endless = (socket: Socket) => {
       socket.write('HTTP/1.1 503 Odd\r\n\r\n');
       const more = () => void (socket.write('x'.repeat(10_000)) ? setImmediate(more) : socket.once('drain', more));
-      socket.once('close', gone.give);
+      socket.once('close', gone.resolve);
       more();
     };
     const { send } = await startEdgeTo([await startService(endless, responding(200))], on5xx);
     assert.equal(statusOf(await send()), 200);
-    await gone.given;
+    await gone.promise;
   });
 
   it('happens within the deadline of the whole call', async () => {
@@ -206,19 +206,19 @@ describe('a retry', () => {
   });
 
   it('does not happen for a client that has disconnected', async () => {
-    const [reached, finished] = [createSignal(), createSignal()];
-    const service = await startService(reached.give);
+    const [reached, finished] = [createDeferred(), createDeferred()];
+    const service = await startService(reached.resolve);
     const clusters = createClusters();
     servers.later(clusters.close);
     const { origin } = await startEdgeTo([service], on5xx, {
       clusters,
-      host: [(_ctx, next) => next().finally(finished.give)],
+      host: [(_ctx, next) => next().finally(finished.resolve)],
     });
     const leaving = new AbortController();
     const pending = fetch(`${origin}/v1/hotels`, { signal: leaving.signal }).catch(() => {});
-    await reached.given;
+    await reached.promise;
     leaving.abort();
-    await Promise.all([pending, finished.given]);
+    await Promise.all([pending, finished.promise]);
     assert.equal(service.requests.length, 1);
     assert.equal(clusters.snapshot()[0]?.activeRequests, 0);
   });

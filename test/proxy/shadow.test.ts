@@ -11,7 +11,7 @@ import { breakersOf, specOf } from '../support/clusters.ts';
 import { mappingOf } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
-import { createSignal } from '../support/waiting.ts';
+import { createDeferred } from '../support/waiting.ts';
 
 const servers = testServers();
 
@@ -60,12 +60,12 @@ async function echo(ctx: Context): Promise<void> {
 }
 
 async function startReceiver() {
-  const arrived = createSignal();
+  const arrived = createDeferred();
   const upstream = await startUpstream(servers, (res) => {
     res.end('dropped');
-    arrived.give();
+    arrived.resolve();
   });
-  return { ...upstream, arrived: arrived.given };
+  return { ...upstream, arrived: arrived.promise };
 }
 
 const notCopied = 'a request was not copied';
@@ -145,15 +145,15 @@ describe('a shadow', () => {
 
   it('receives no request whose body is cut off', async () => {
     const receiver = await startReceiver();
-    const begun = createSignal();
+    const begun = createDeferred();
     const respond = async (ctx: Context) => {
-      ctx.req.once('data', begun.give);
+      ctx.req.once('data', begun.resolve);
       await once(ctx.req, 'close');
     };
     const front = await startShadowed(receiver.origin, { respond });
     const broken = request(`${front.origin}/v1/hotels`, { method: 'POST', headers: { 'Content-Length': 10 } });
     broken.on('error', () => {}).write('half');
-    await begun.given;
+    await begun.promise;
     broken.destroy();
     await front.hasLogged(1);
     assert.deepEqual(front.logged, [notCopied]);
@@ -161,17 +161,17 @@ describe('a shadow', () => {
   });
 
   it('receives no more copies than its circuit breakers allow, while every client gets its response', async () => {
-    const arrived = createSignal();
+    const arrived = createDeferred();
     const held: (() => void)[] = [];
     const receiver = await startUpstream(servers, (res) => {
       held.push(() => void res.end());
-      if (held.length === 2) arrived.give();
+      if (held.length === 2) arrived.resolve();
     });
     const mapping = { circuitBreakers: breakersOf({ maxRequests: 2 }) };
     const front = await startShadowed(receiver.origin, { mapping });
     const responses = await Promise.all(Array.from({ length: 5 }, () => fetch(`${front.origin}/v1/hotels`)));
     for (const response of responses) assert.equal(await response.text(), 'empty');
-    await arrived.given;
+    await arrived.promise;
     assert.deepEqual(front.logged, [notCopied, notCopied, notCopied]);
     for (const release of held) release();
   });
@@ -186,14 +186,14 @@ describe('a shadow', () => {
   });
 
   it('is aborted after its time-out and releases its slot', async () => {
-    const arrived = createSignal();
-    const closed = createSignal();
+    const arrived = createDeferred();
+    const closed = createDeferred();
     const silent = await servers.tcp((socket) => {
-      socket.once('data', arrived.give).once('close', closed.give);
+      socket.once('data', arrived.resolve).once('close', closed.resolve);
     });
     const front = await startShadowed(silent.origin, { timeoutMs: 1000 });
     await fetch(`${front.origin}/v1/hotels`);
-    await Promise.all([arrived.given, closed.given, front.hasLogged(1)]);
+    await Promise.all([arrived.promise, closed.promise, front.hasLogged(1)]);
     assert.equal(front.cluster.snapshot().activeRequests, 0);
     assert.deepEqual(front.logged, [copyFailed]);
   });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { Limit, LimitDomain } from '#config';
 import { type Counters, createLimiter, createMemoryCounters, type Descriptor, type LimiterOptions } from '#ratelimit';
 import { descriptor, domain, limit, node, unlimited } from '../support/limits.ts';
-import { createSignal } from '../support/waiting.ts';
+import { createDeferred } from '../support/waiting.ts';
 
 const limits = [domain('d', node('k', limit(1)))];
 const request = { domain: 'd', descriptors: [descriptor('k=v')] };
@@ -175,11 +175,11 @@ describe('a request that matches no limit', () => {
 it('a reload of the limits does not affect a decision in progress', async () => {
   const own = (requests: number) => [domain('d', node('k', limit(requests)))];
   const memory = createMemoryCounters();
-  const released = createSignal();
-  const counters: Counters = { take: (hits) => released.given.then(() => memory.take(hits)) };
+  const released = createDeferred();
+  const counters: Counters = { take: (hits) => released.promise.then(() => memory.take(hits)) };
   const limiter = createLimiter({ limits: own(2), counters });
   const decision = limiter.shouldRateLimit(request);
   limiter.reload(own(9));
-  released.give();
+  released.resolve();
   assert.equal((await decision).statuses[0]?.currentLimit?.requestsPerUnit, 2);
 });

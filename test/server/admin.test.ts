@@ -5,7 +5,7 @@ import request from 'supertest';
 import { call, desksOf, mappingRecord } from '../support/desks.ts';
 import { scrape, seriesOf } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
-import { createSignal } from '../support/waiting.ts';
+import { createDeferred } from '../support/waiting.ts';
 
 describe('the admin port', () => {
   const servers = testServers();
@@ -78,11 +78,11 @@ describe('the admin port', () => {
   });
 
   it('is served until the end of a stop, and reports that the process is not ready', async () => {
-    const arrived = createSignal();
-    const held = createSignal();
+    const arrived = createDeferred();
+    const held = createDeferred();
     const slow = async (ctx: Context) => {
-      arrived.give();
-      await held.given;
+      arrived.resolve();
+      await held.promise;
       ctx.body = 'slow';
     };
     const { desk, ask } = await adminOf({
@@ -91,7 +91,7 @@ describe('the admin port', () => {
     });
     const { gateway } = await desk.listen();
     const answered = fetch(`${gateway?.url}/slow`);
-    await arrived.given;
+    await arrived.promise;
     const closing = desk.close();
     for (const path of ['/gateway/v0/check_ready', '/readyz']) {
       const { body } = await ask.get(path).expect(503).expect('Retry-After', '1');
@@ -100,7 +100,7 @@ describe('the admin port', () => {
     for (const path of ['/gateway/v0/check_alive', '/livez']) await ask.get(path).expect(200);
     const { text } = await ask.get('/metrics').expect(200);
     assert.equal(seriesOf(text)['frontdesk_requests_in_flight slow'], 1);
-    held.give();
+    held.resolve();
     await answered;
     await closing;
     await assert.rejects(ask.get('/metrics'), /ECONNREFUSED/);

@@ -2,19 +2,19 @@
 import assert from 'node:assert/strict';
 import type { Context } from 'koa';
 import { createCurrentGateway, type OpenGateway } from '../../src/server/current-gateway.ts';
-import { createSignal } from '../support/waiting.ts';
+import { createDeferred } from '../support/waiting.ts';
 
 const ctx = {} as Context;
 
 /** Creates a host with a gateway named `first`. The gateways record what happens to them. */
 function setUp() {
   const events: string[] = [];
-  const go = createSignal();
+  const go = createDeferred();
   const host = createCurrentGateway();
   function replace(name: string): void {
     const middleware = async () => {
       events.push(`${name} begins`);
-      await go.given;
+      await go.promise;
       events.push(`${name} ends`);
     };
     const close = async () => void events.push(`${name} is closed`);
@@ -32,7 +32,7 @@ describe('createCurrentGateway', () => {
     assert.equal(host.snapshot(), 'second');
     requests.push(host.middleware(ctx));
     assert.deepEqual(events, ['first begins', 'first begins', 'second begins']);
-    go.give();
+    go.resolve();
     await Promise.all(requests);
     assert.deepEqual(events.slice(3).sort(), ['first ends', 'first ends', 'first is closed', 'second ends']);
   });
@@ -49,7 +49,7 @@ describe('createCurrentGateway', () => {
     replace('second');
     requests.push(host.middleware(ctx));
     const closed = Promise.all([host.close(60_000), host.close(60_000)]);
-    go.give();
+    go.resolve();
     await Promise.all([closed, ...requests]);
     const ended = ['first ends', 'first is closed', 'second ends', 'second is closed'];
     assert.deepEqual(events.slice(2).sort(), ended);
@@ -59,7 +59,7 @@ describe('createCurrentGateway', () => {
     const { host, events, go } = setUp();
     const request = host.middleware(ctx);
     await host.close(1);
-    go.give();
+    go.resolve();
     await request;
     assert.deepEqual(events, ['first begins', 'first is closed', 'first ends']);
   });
@@ -70,7 +70,7 @@ describe('createCurrentGateway', () => {
     const closed = host.close(60_000);
     const refused = { slug: 'not-ready', headers: { 'Retry-After': '1' } };
     await assert.rejects(host.middleware(ctx), refused);
-    go.give();
+    go.resolve();
     await Promise.all([closed, request]);
     await assert.rejects(host.middleware(ctx), refused);
     assert.deepEqual(events, ['first begins', 'first ends', 'first is closed']);

@@ -13,7 +13,7 @@ import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { bareProblem } from '../support/error-body.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
-import { createHangingHandler, createSignal } from '../support/waiting.ts';
+import { createDeferred, createHangingHandler } from '../support/waiting.ts';
 import { dateIn } from './hotel-client.ts';
 
 describe('createFrontdesk', () => {
@@ -92,9 +92,9 @@ describe('createFrontdesk', () => {
   for (const within of [undefined, Number.POSITIVE_INFINITY])
     it(`waits for a booking in another app when closing within ${within}, then closes the database`, async () => {
       const desk = await open();
-      const begun = createSignal();
+      const begun = createDeferred();
       const host = new Koa().use((_ctx, next) => {
-        begun.give();
+        begun.resolve();
         return next();
       });
       const { origin } = await servers.http(host.use(desk.middleware).callback());
@@ -111,7 +111,7 @@ describe('createFrontdesk', () => {
         headers: { 'Content-Type': 'application/json', 'Content-Length': order.length },
       });
       asking.write(order.slice(0, 10));
-      await begun.given;
+      await begun.promise;
       const closed = desk.close({ withinMs: within });
       await Promise.race([closed, delay(100)]);
       asking.end(order.slice(10));

@@ -18,7 +18,7 @@ import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { freePort } from '../support/programs/free-port.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
-import { closeOf, createHangingHandler, createSignal, eventually } from '../support/waiting.ts';
+import { closeOf, createDeferred, createHangingHandler, eventually } from '../support/waiting.ts';
 import { makeCertificate } from '../support/wire/certificate.ts';
 import { createReflectionClient } from '../support/wire/reflection-client.ts';
 
@@ -225,12 +225,12 @@ describe('listeners', () => {
 
   describe('close', () => {
     it('waits for requests in flight; until then gRPC health and the services of the gateway respond', async () => {
-      const held = createSignal();
-      const arrived = createSignal();
+      const held = createDeferred();
+      const arrived = createDeferred();
       const ended: string[] = [];
       const slow = async (ctx: Context) => {
-        arrived.give();
-        await held.given;
+        arrived.resolve();
+        await held.promise;
         ended.push('slow');
         ctx.body = 'slow';
       };
@@ -239,7 +239,7 @@ describe('listeners', () => {
       const client = createReflectionClient(ratelimit?.url ?? '');
       assert.deepEqual(await client.checkHealth(''), { status: 'SERVING' });
       const answered = fetch(`${gateway?.url}/slow`).then((answer) => answer.text());
-      await arrived.given;
+      await arrived.promise;
 
       const closing = [desk.close(), desk.close()].map((one) => one.then(() => void ended.push('closed')));
       await until(() => refuses(gateway?.port ?? 0));
@@ -247,7 +247,7 @@ describe('listeners', () => {
       for (const one of [auth, ratelimit]) assert.equal(await refuses(one?.port ?? 0), false);
       assert.deepEqual(ended, []);
 
-      held.give();
+      held.resolve();
       await Promise.all(closing);
       assert.equal(await answered, 'slow');
       assert.deepEqual(ended, ['slow', 'closed', 'closed']);
@@ -256,10 +256,10 @@ describe('listeners', () => {
     });
 
     it('takes as long as the requests in flight, despite idle, silent and busy connections', async () => {
-      const [held, arrived] = [createSignal(), createSignal()];
+      const [held, arrived] = [createDeferred(), createDeferred()];
       const slow = async (ctx: Context) => {
-        arrived.give();
-        await held.given;
+        arrived.resolve();
+        await held.promise;
         ctx.body = 'slow';
       };
       const config = { records: [mappingRecord('slow', '/slow', 'slow')] };
@@ -275,11 +275,11 @@ describe('listeners', () => {
       const paths = [`${gateway}/other`, `${auth}/`, `${limitsHttp}/healthcheck`];
       const pools = paths.map((url) => askUntilRefused(url, agent));
       const answered = fetch(`${gateway}/slow`).then((answer) => answer.text());
-      await arrived.given;
+      await arrived.promise;
       await eventually(() => assert.ok(pools.every(({ answers }) => answers() >= 20)));
 
       const closed = desk.close();
-      held.give();
+      held.resolve();
       assert.equal(await answered, 'slow');
       await Promise.all([closed, channel.goneAway]);
       // Each connection was closed by a response with `Connection: close`, and the next one was refused.

@@ -8,7 +8,7 @@ import { resolveOptions } from '../../src/server/options.ts';
 import { createSteps, type PipelineListener, type PipelineParts, stepsOf } from '../../src/server/pipeline.ts';
 import { authRecord, desksOf, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
-import { createSignal } from '../support/waiting.ts';
+import { createDeferred } from '../support/waiting.ts';
 
 const sourceOf = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 
@@ -91,10 +91,10 @@ describe('a streamed response', () => {
     const warnings: Error[] = [];
     const warn = (warning: Error) => void warnings.push(warning);
     const auth = await servers.http((_req, res) => void res.end());
-    const begun = createSignal();
+    const begun = createDeferred();
     const upstream = await servers.http((_req, res) => {
       res.write('begun');
-      void begun.given.then(() => res.end());
+      void begun.promise.then(() => res.end());
     });
     const desk = await open({
       only: ['gateway'],
@@ -108,7 +108,7 @@ describe('a streamed response', () => {
     process.on('warning', warn);
     try {
       const answer = await fetch(gateway?.url ?? '');
-      begun.give();
+      begun.resolve();
       assert.equal(await answer.text(), 'begun');
     } finally {
       process.off('warning', warn);

@@ -9,7 +9,7 @@ import { createLiveConfiguration } from '../../src/server/reload.ts';
 import { annRecord, authRecord, call, callAsDemo, demoRecord, desksOf, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { replaceFile, temporaryFiles } from '../support/temporary-files.ts';
-import { createLogWatcher, createSignal } from '../support/waiting.ts';
+import { createDeferred, createLogWatcher } from '../support/waiting.ts';
 
 const own = (name: string, prefix: string, more: object = {}) =>
   mappingRecord(name, prefix, 'own', { bypass_auth: true, ...more });
@@ -70,21 +70,21 @@ describe('a configuration directory that changes while the server runs', () => {
   });
 
   it('does not affect requests in flight', async () => {
-    const reached = createSignal();
-    const go = createSignal();
+    const reached = createDeferred();
+    const go = createDeferred();
     const slow = async (ctx: Context) => {
-      reached.give();
-      await go.given;
+      reached.resolve();
+      await go.promise;
       ctx.body = ctx.path;
     };
     const services = { own: echo, slow };
     const record = (rewrite: string) => mappingRecord('slow', '/slow', 'slow', { bypass_auth: true, rewrite });
     const { desk, log, write } = await setUp({ 'services/slow.yaml': yaml(record('/old')) }, { services });
     const pending = call(desk, '/slow').then(({ text }) => text);
-    await reached.given;
+    await reached.promise;
     await write('services/slow.yaml', yaml(record('/new')));
     await log.waitFor(taken);
-    go.give();
+    go.resolve();
     assert.equal(await pending, '/old');
     await call(desk, '/slow').expect(200, '/new');
   });

@@ -1,4 +1,4 @@
-/** Ways to wait for an event: polling, a closed stream, a signal from the test, and a log message. */
+/** Ways to wait for an event: polling, a closed stream, a deferred promise, and a log message. */
 import type { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -23,20 +23,20 @@ export async function eventually<T>(check: () => T | Promise<T>, pauseMs = 5): P
 
 export function createLogWatcher() {
   let lines: string[] = [];
-  let heard = () => {};
+  let notify = () => {};
   const line = (_fields: object, message = '') => {
     lines.push(message);
-    heard();
+    notify();
   };
-  const matches = (wanted: string | RegExp) => (text: string) =>
-    typeof wanted === 'string' ? text === wanted : wanted.test(text);
+  const matches = (expected: string | RegExp) => (text: string) =>
+    typeof expected === 'string' ? text === expected : expected.test(text);
   return {
     logger: { info: line, warn: line, error: line },
     /** Resolves when a message has matched, and then forgets all messages so far. */
-    async waitFor(wanted: string | RegExp): Promise<void> {
-      while (!lines.some(matches(wanted))) {
+    async waitFor(expected: string | RegExp): Promise<void> {
+      while (!lines.some(matches(expected))) {
         await new Promise<void>((resolve) => {
-          heard = resolve;
+          notify = resolve;
         });
       }
       lines = [];
@@ -51,25 +51,26 @@ export function closeOf(source: EventEmitter): Promise<void> {
   });
 }
 
-export interface Signal {
-  readonly give: () => void;
-  readonly given: Promise<void>;
+export interface Deferred {
+  /** Resolves the promise. Ignores its arguments, so that it can be passed as a listener of any event. */
+  readonly resolve: () => void;
+  readonly promise: Promise<void>;
 }
 
-export function createSignal(): Signal {
-  let give = () => {};
-  const given = new Promise<void>((resolve) => {
-    give = resolve;
+export function createDeferred(): Deferred {
+  let resolve = () => {};
+  const promise = new Promise<void>((settle) => {
+    resolve = settle;
   });
-  return { give: () => give(), given };
+  return { resolve: () => resolve(), promise };
 }
 
 /** A handler that never settles, and a promise that resolves when it is first called. */
 export function createHangingHandler(): { readonly hang: () => Promise<never>; readonly reached: Promise<void> } {
-  const { give, given } = createSignal();
+  const { resolve, promise } = createDeferred();
   const hang = () => {
-    give();
+    resolve();
     return new Promise<never>(() => {});
   };
-  return { hang, reached: given };
+  return { hang, reached: promise };
 }

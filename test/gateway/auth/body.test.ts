@@ -7,7 +7,7 @@ import { isolate } from '#http';
 import { authRecordOf, type EdgeOptions, remote, startEdge } from '../../support/edge.ts';
 import { testServers } from '../../support/serve.ts';
 import { startUpstream } from '../../support/upstream.ts';
-import { createSignal } from '../../support/waiting.ts';
+import { createDeferred } from '../../support/waiting.ts';
 import { createReadChunks, sendByteByByte } from '../../support/wire/byte-by-byte.ts';
 import { rawRequest, sendRaw } from '../../support/wire/raw-client.ts';
 
@@ -147,15 +147,15 @@ describe('an auth service with include_body', () => {
   });
 
   it('is not called when the client disconnects', async () => {
-    const finished = createSignal();
+    const finished = createDeferred();
     const { auth, upstream, edge } = await setUp(upTo(10), 200, {
-      host: [(_ctx, next) => next().finally(finished.give)],
+      host: [(_ctx, next) => next().finally(finished.resolve)],
     });
     const leaving = connect(edge.port, '127.0.0.1');
     leaving.write(rawRequest('POST /v1/hotels', ['Content-Length: 5'], 'he'));
     await once(leaving, 'connect');
     leaving.destroy();
-    await finished.given;
+    await finished.promise;
     assert.deepEqual([auth.reached.length, upstream.reached.length], [0, 0]);
     assert.deepEqual(edge.log, []);
   });

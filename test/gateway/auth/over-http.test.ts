@@ -8,7 +8,7 @@ import type { AuthService } from '#config';
 import { authRecordOf, type EdgeOptions, mappingOf, remote, startEdge } from '../../support/edge.ts';
 import { type Served, testServers } from '../../support/serve.ts';
 import { startUpstream } from '../../support/upstream.ts';
-import { createSignal } from '../../support/waiting.ts';
+import { createDeferred } from '../../support/waiting.ts';
 import { rawRequest, sendRaw } from '../../support/wire/raw-client.ts';
 
 type Respond = (res: ServerResponse) => void;
@@ -307,23 +307,23 @@ describe('an auth service over HTTP', () => {
   });
 
   it('is abandoned when the client disconnects, without calling the service, even with failure_mode_allow', async () => {
-    const asked = createSignal();
-    const dropped = createSignal();
-    const finished = createSignal();
+    const asked = createDeferred();
+    const dropped = createDeferred();
+    const finished = createDeferred();
     const auth = await servers.http((req) => {
-      req.socket.once('close', dropped.give);
-      asked.give();
+      req.socket.once('close', dropped.resolve);
+      asked.resolve();
     });
     const { edge, upstream } = await behind(
       auth,
       { failureModeAllow: true },
-      { host: [(_ctx, next) => next().finally(finished.give)], mappings: [mappingOf()] },
+      { host: [(_ctx, next) => next().finally(finished.resolve)], mappings: [mappingOf()] },
     );
     const leaving = connect(edge.port, '127.0.0.1');
     leaving.write(rawRequest('GET /v1/hotels'));
-    await asked.given;
+    await asked.promise;
     leaving.destroy();
-    await Promise.all([once(leaving, 'close'), dropped.given, finished.given]);
+    await Promise.all([once(leaving, 'close'), dropped.promise, finished.promise]);
     assert.equal(upstream.reached.length, 0);
     assert.deepEqual(edge.log, []);
   });

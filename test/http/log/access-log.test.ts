@@ -8,7 +8,7 @@ import mount from 'koa-mount';
 import request from 'supertest';
 import { createAccessLog, createAddresses, createRequestContext, type Logger, requestContext } from '#http';
 import { temporaryFiles } from '../../support/temporary-files.ts';
-import { createSignal } from '../../support/waiting.ts';
+import { createDeferred } from '../../support/waiting.ts';
 import { makeCertificate } from '../../support/wire/certificate.ts';
 import { readToEnd, withServer } from '../raw-exchange.ts';
 
@@ -20,10 +20,10 @@ type Line = Readonly<Record<string, unknown>>;
 /** Records log lines. `firstLine` resolves when the first one is written, because the client may be done before. */
 function recordingLogger() {
   const lines: Line[] = [];
-  const { given: firstLine, give } = createSignal();
+  const { promise: firstLine, resolve } = createDeferred();
   const write = (fields: object, message?: string) => {
     lines.push({ ...fields, message });
-    give();
+    resolve();
   };
   const logger: Logger = { info: write, warn: write, error: write };
   return { logger, lines, firstLine };

@@ -15,7 +15,7 @@ import {
   upgradeOf,
 } from '#http';
 import { type LogLine, recordingLogger } from '../../support/edge.ts';
-import { createSignal } from '../../support/waiting.ts';
+import { createDeferred } from '../../support/waiting.ts';
 import { withServer } from '../raw-exchange.ts';
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
@@ -95,22 +95,22 @@ describe('finalStatus', () => {
 
   it('returns 499 for each pipelined response when the client disconnects, and each closes once', async () => {
     const count = 3;
-    const [allStarted, allClosed] = [createSignal(), createSignal()];
+    const [allStarted, allClosed] = [createDeferred(), createDeferred()];
     const statuses: number[] = [];
     let started = 0;
     const handler: RequestListener = (_req, res) => {
       started += 1;
-      if (started === count) allStarted.give();
+      if (started === count) allStarted.resolve();
       res.on('close', () => {
-        if (statuses.push(finalStatus(res)) === count) setImmediate(allClosed.give);
+        if (statuses.push(finalStatus(res)) === count) setImmediate(allClosed.resolve);
       });
     };
     await withServer({ handler }, async ({ open }) => {
       const socket = open();
       socket.write(head('/').repeat(count));
-      await allStarted.given;
+      await allStarted.promise;
       socket.destroy();
-      await allClosed.given;
+      await allClosed.promise;
     });
     assert.deepEqual(statuses, Array(count).fill(499));
   });

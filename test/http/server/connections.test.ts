@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { connect as connectTls } from 'node:tls';
 import { createUpgrades, type HttpServerOptions, serveHttp, upgradeOf } from '#http';
 import { temporaryFiles } from '../../support/temporary-files.ts';
-import { createSignal, eventually } from '../../support/waiting.ts';
+import { createDeferred, eventually } from '../../support/waiting.ts';
 import { makeCertificate } from '../../support/wire/certificate.ts';
 import { httpLimits } from '../../support/wire/http-limits.ts';
 import { readToEnd } from '../raw-exchange.ts';
@@ -178,15 +178,15 @@ describe('pipelined requests', () => {
   ] as const)
     it(`receive their responses before the ${status} for ${what} that follows`, async () => {
       const held: ServerResponse[] = [];
-      const rejected = createSignal();
+      const rejected = createDeferred();
       const handler: RequestListener = ({ method }, response) => void (method === 'GET' && held.push(response));
-      await serving({ handler, logger: { warn: rejected.give }, ...options }, async (port) => {
+      await serving({ handler, logger: { warn: rejected.resolve }, ...options }, async (port) => {
         const socket = connect(port, '127.0.0.1');
         const responses = readToEnd(socket);
         const sent = many(2) + text;
         socket.write(sent);
         await eventually(() => assert.equal(held.length, 2));
-        await rejected.given;
+        await rejected.promise;
         // The parser reports an error again.
         const garbage = 'GARBAGE\r\n\r\n';
         socket.write(garbage);
@@ -199,12 +199,12 @@ describe('pipelined requests', () => {
 
   it('do not execute a following request whose head was completed after its 408 was due', async () => {
     const handler: RequestListener = () => {};
-    const rejected = createSignal();
-    await serving({ handler, logger: { warn: rejected.give }, ...tooLate }, async (port, { seen }) => {
+    const rejected = createDeferred();
+    await serving({ handler, logger: { warn: rejected.resolve }, ...tooLate }, async (port, { seen }) => {
       const socket = connect(port, '127.0.0.1');
       const responses = readToEnd(socket);
       socket.write(`${many(1)}GET /late HTTP/1.1\r\n`);
-      await rejected.given;
+      await rejected.promise;
       socket.write('Host: a\r\n\r\n');
       assert.equal(await responses, '');
       assert.deepEqual(seen, ['/0']);

@@ -11,7 +11,7 @@ import { createAccessLog, createAddresses, createRequestContext, serveHttp } fro
 import { type EdgeOptions, startEdge } from '../../support/edge.ts';
 import { testServers } from '../../support/serve.ts';
 import { startUpstream } from '../../support/upstream.ts';
-import { createSignal } from '../../support/waiting.ts';
+import { createDeferred } from '../../support/waiting.ts';
 import { httpLimits } from '../../support/wire/http-limits.ts';
 import { rawRequest } from '../../support/wire/raw-client.ts';
 
@@ -73,20 +73,20 @@ describe('a request body', () => {
   });
 
   it('to a service has no size limit if the mapping has none', async () => {
-    const received = createSignal();
+    const received = createDeferred();
     let bytes = 0;
     const upstream = await servers.http((req, res) => {
       req.on('data', (chunk: Buffer) => {
         bytes += chunk.length;
       });
       req.once('end', () => {
-        received.give();
+        received.resolve();
         res.end();
       });
     });
     const { port } = await startFront({ upstream });
     assert.equal(await post(port, 24, { 'Content-Length': 24 * mebibyte.length }), 200);
-    await received.given;
+    await received.promise;
     assert.equal(bytes, 24 * mebibyte.length);
   });
 
@@ -105,10 +105,10 @@ describe('a request body', () => {
 
   it('that arrives late gets a 408, in the log too', async () => {
     const lines: object[] = [];
-    const logged = createSignal();
+    const logged = createDeferred();
     const info = (fields: object) => {
       lines.push(fields);
-      logged.give();
+      logged.resolve();
     };
     const app = new Koa();
     app.use(createRequestContext(createAddresses())).use(createAccessLog({ info, warn() {}, error() {} }));
@@ -118,7 +118,7 @@ describe('a request body', () => {
     const socket = connect(front.port, '127.0.0.1');
     socket.write(rawRequest('POST /', ['Content-Length: 6'], 'ab'));
     assert.match(await text(socket), /^HTTP\/1\.1 408 /);
-    await logged.given;
+    await logged.promise;
     assert.deepEqual(
       lines.map((line) => (line as { status: number }).status),
       [408],

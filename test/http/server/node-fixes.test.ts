@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import request from 'supertest';
 import { beforeHead, createUpgrades, type HttpServerOptions, serveHttp } from '#http';
 import { testServers } from '../../support/serve.ts';
-import { createSignal } from '../../support/waiting.ts';
+import { createDeferred } from '../../support/waiting.ts';
 import { httpLimits } from '../../support/wire/http-limits.ts';
 import { upgradeRequest } from '../../support/wire/peer.ts';
 import { readToEnd } from '../raw-exchange.ts';
@@ -32,16 +32,16 @@ describe('sendContinueOnRead', () => {
   };
 
   it('sends 100 Continue once, when the body is first read', async () => {
-    const [reached, wanted] = [createSignal(), createSignal()];
+    const [reached, wanted] = [createDeferred(), createDeferred()];
     const handler: RequestListener = async (request, response) => {
-      reached.give();
-      await wanted.given;
+      reached.resolve();
+      await wanted.promise;
       echo(request, response);
     };
     await withClient(handler, async (socket) => {
-      await reached.given;
+      await reached.promise;
       assert.equal(socket.bytesRead, 0);
-      wanted.give();
+      wanted.resolve();
       await once(socket, 'readable');
       assert.equal(String(socket.read()), continueResponse);
       socket.write('hello');

@@ -7,7 +7,7 @@ import { type ClusterRegistryOptions, createClusters } from '#proxy';
 import { ask, breakersOf, createManualTime, exchangeOn, healthCheckOf, specOf } from '../../support/clusters.ts';
 import { testServers } from '../../support/serve.ts';
 import { startUpstream } from '../../support/upstream.ts';
-import { createSignal } from '../../support/waiting.ts';
+import { createDeferred } from '../../support/waiting.ts';
 
 const servers = testServers();
 
@@ -146,16 +146,16 @@ describe('a cluster of one address', () => {
     });
     const upgrade = async () => {
       const attempt = cluster.attempt([], true);
-      const switched = createSignal();
+      const switched = createDeferred();
       attempt.dispatch(
         { method: 'GET', path: '/', upgrade: 'echo' },
         {
           onRequestStart() {},
-          onRequestUpgrade: switched.give,
+          onRequestUpgrade: switched.resolve,
           onResponseError: (_controller, error) => assert.fail(error),
         },
       );
-      await switched.given;
+      await switched.promise;
       attempt.reportSwitch();
       return attempt;
     };
@@ -172,14 +172,14 @@ describe('a cluster of one address', () => {
   });
 
   it('drops a connection that the service has closed', async () => {
-    const closed = createSignal();
+    const closed = createDeferred();
     const { origin } = await servers.http((req, res) => {
-      req.socket.once('close', closed.give);
+      req.socket.once('close', closed.resolve);
       res.once('finish', () => req.socket.end()).end('bye');
     });
     const cluster = openCluster([origin], oneConnection);
     await ask(cluster);
-    await closed.given;
+    await closed.promise;
     await askElsewhere();
     const { body, isReused } = await ask(cluster);
     assert.deepEqual([body, isReused], ['bye', false]);

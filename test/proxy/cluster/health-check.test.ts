@@ -6,7 +6,7 @@ import { type Cluster, createClusters } from '#proxy';
 import { ask, createManualTime, healthCheckOf, specOf } from '../../support/clusters.ts';
 import { testServers } from '../../support/serve.ts';
 import { type Reached, startUpstream } from '../../support/upstream.ts';
-import { createSignal } from '../../support/waiting.ts';
+import { createDeferred } from '../../support/waiting.ts';
 
 const servers = testServers();
 
@@ -97,8 +97,8 @@ describe('a health check', () => {
   });
 
   it('fails after a time-out or a refused connection', async () => {
-    const arrived = createSignal();
-    const silent = await servers.tcp((socket) => void socket.once('data', arrived.give));
+    const arrived = createDeferred();
+    const silent = await servers.tcp((socket) => void socket.once('data', arrived.resolve));
     const refusing = await servers.refusing();
     const healthCheck = healthCheckOf({ unhealthyThreshold: 1 });
     const { clusters, next, time } = openClusters();
@@ -106,7 +106,7 @@ describe('a health check', () => {
     const { cluster: other } = clusters.acquire(specOf([refusing.origin], { healthCheck, service: 'car' }));
     await next(firstMs);
     assert.deepEqual(healthOf(other), ['unhealthy']);
-    await arrived.given;
+    await arrived.promise;
     time.advance(check.timeoutMs);
     assert.deepEqual(healthOf(cluster), ['unhealthy']);
   });
@@ -152,16 +152,16 @@ describe('a health check', () => {
   });
 
   it('stops with the last release of its cluster', async () => {
-    const arrived = createSignal();
+    const arrived = createDeferred();
     let isClosed: Promise<unknown> | undefined;
     const { origin } = await servers.tcp((socket) => {
       isClosed = once(socket, 'close');
-      socket.once('data', arrived.give);
+      socket.once('data', arrived.resolve);
     });
     const { clusters, time } = openClusters();
     const held = [1, 2].map(() => clusters.acquire(specOf([origin], { healthCheck: check })));
     time.advance(firstMs);
-    await arrived.given;
+    await arrived.promise;
     held[0]?.release();
     assert.notEqual(time.pending(), 0);
     held[1]?.release();

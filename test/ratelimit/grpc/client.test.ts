@@ -9,7 +9,7 @@ import { mock } from 'node:test';
 import { connectRateLimit, InvalidRequest, type RateLimitClient, type RateLimitClientOptions } from '#ratelimit';
 import { descriptor } from '../../support/limits.ts';
 import { testServers } from '../../support/serve.ts';
-import { createSignal } from '../../support/waiting.ts';
+import { createDeferred } from '../../support/waiting.ts';
 import { startForeignRateLimitService } from '../../support/wire/foreign-rate-limit-service.ts';
 
 type OnStream = (stream: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders) => void;
@@ -335,11 +335,11 @@ describe('the rate-limit client', () => {
     });
 
   it('rejects running and later calls when closed, and may be closed twice or before the first call', async () => {
-    const reached = createSignal();
-    const { port } = await serve(reached.give);
+    const reached = createDeferred();
+    const { port } = await serve(reached.resolve);
     const client = connectTo(port);
     const running = checkFailure(client, /./);
-    await reached.given;
+    await reached.promise;
     for (const one of [client, client, connectTo(1)]) await one.close();
     await running;
     await checkFailure(client, 'the client is closed');

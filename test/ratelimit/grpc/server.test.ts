@@ -13,7 +13,7 @@ import {
   type RateLimitServerOptions,
   serveRateLimit,
 } from '#ratelimit';
-import { closeOf, createSignal } from '../../support/waiting.ts';
+import { closeOf, createDeferred } from '../../support/waiting.ts';
 
 const limiter = createLimiter({ limits: [] });
 const rateLimit = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
@@ -167,31 +167,31 @@ describe('the rate-limit server', () => {
   });
 
   it('lets running calls finish when it closes, and accepts none afterwards', async () => {
-    const [called, released] = [createSignal(), createSignal()];
+    const [called, released] = [createDeferred(), createDeferred()];
     shouldRateLimit = async () => {
-      called.give();
-      await released.given;
+      called.resolve();
+      await released.promise;
       return { overallCode: 'OK', statuses: [] };
     };
     const pending = call(rateLimit, onlyDomain);
-    await called.given;
+    await called.promise;
     const closed = server.close(Number.POSITIVE_INFINITY);
     await Promise.race([closed, delay(100)]);
-    released.give();
+    released.resolve();
     assert.equal(await pending, '0801');
     await closed;
     await assert.rejects(call(rateLimit, onlyDomain), { code: 14 });
   });
 
   it('aborts calls that do not finish by the deadline of a shutdown', async () => {
-    const called = createSignal();
+    const called = createDeferred();
     shouldRateLimit = () => {
-      called.give();
+      called.resolve();
       return new Promise(() => {});
     };
     // Depending on what it has read before, the client reports the end of its connection as UNAVAILABLE or INTERNAL.
     const pending = assert.rejects(call(rateLimit, onlyDomain), ({ code }) => [13, 14].includes(code));
-    await called.given;
+    await called.promise;
     await server.close(20);
     await pending;
   });
