@@ -4,7 +4,7 @@ import { endOnStopSignals } from './cli/stop-signals.ts';
 
 const command = process.argv[2];
 if (command === 'serve' || command === 'split') {
-  // Before anything else is loaded, which takes a while: a supervisor may send SIGHUP at any time, and by default it
+  // Comes first, because loading the rest takes a while. A supervisor may send SIGHUP in the meantime, which by default
   // would end the process.
   process.on('SIGHUP', () => {});
   endOnStopSignals();

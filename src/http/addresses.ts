@@ -175,7 +175,7 @@ function lastUntrusted(
   return client;
 }
 
-/** Drops the port that some proxies add (`203.0.113.7:4711`): every connection would look like a different client. */
+/** Drops the port that some proxies add (`203.0.113.7:4711`). With it, every connection would be a different client. */
 function hopAddress(hop: string): string | undefined {
   const bare = /^\[(.+)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
   const family = isIP(bare);
@@ -193,8 +193,8 @@ function canonicalAddress(address: string): string {
 }
 
 /**
- * Throws a TypeError for an entry that is neither an address nor a range. An IPv4-mapped address from a dual-stack
- * socket, such as `::ffff:10.0.0.1`, matches entries for the IPv4 address.
+ * Creates the check for a list of addresses and ranges. Throws a TypeError for any other entry. An IPv4-mapped address
+ * from a dual-stack socket, such as `::ffff:10.0.0.1`, matches entries for the IPv4 address.
  */
 function createTrust(proxies: readonly string[]): IsTrustedProxy {
   if (proxies.length === 0) return () => false;

@@ -41,7 +41,7 @@ export function createBodySchema<Input>(schema: z.ZodType<Input>): BodySchema<In
   };
 }
 
-/** Looks only at the headers. Throws a problem if they already show that the body must be rejected. */
+/** Returns true if the headers announce a body. Throws a problem if they already show that it must be rejected. */
 export function hasBody(headers: IncomingHttpHeaders, bytesMax: number): boolean {
   const { 'content-length': length, 'transfer-encoding': coding } = headers;
   if (coding === undefined && (length === undefined || Number(length) === 0)) return false;
@@ -229,10 +229,10 @@ function badBody(detail: string, cause?: unknown): Problem {
 function faultsOf(issue: z.core.$ZodIssue, known: readonly string[]): Fault[] {
   const { path, message } = issue;
   if (issue.code === 'unrecognized_keys') {
-    const others = path.length === 0 ? `; known: ${known.join(', ')}` : '';
+    const hint = path.length === 0 ? `; known: ${known.join(', ')}` : '';
     return issue.keys
       .slice(0, faultsMax)
-      .map((key) => ({ pointer: bodyPointer([...path, key]), detail: message + others }));
+      .map((key) => ({ pointer: bodyPointer([...path, key]), detail: message + hint }));
   }
   return [{ pointer: bodyPointer(path), detail: message }];
 }

@@ -55,7 +55,8 @@ export function createRequestContext(addresses: Addresses = createAddresses()): 
     if (ctx.req.socket.destroyed) return undefined;
     closeWithConnection(ctx.req, ctx.res);
     const opened = openContext(ctx, addresses, traceIds);
-    // Most stages listen for the end of the response, and a stream does six times. Node warns of a leak beyond ten.
+    // Most stages listen for the end of the response, and piping a stream adds six listeners. Node would warn of a leak
+    // above ten.
     ctx.res.setMaxListeners(0);
     ctx.res.setHeader('X-Request-Id', opened.requestId);
     if (!ctx.res.hasHeader(nosniff)) {
@@ -158,7 +159,7 @@ function withoutTrailingSlashes(path: string): string {
   return path.slice(0, end);
 }
 
-/** The sampling flag is up to whoever starts the trace. One that starts here is not recorded, so it is not sampled. */
+/** Keeps the sampling flag of the caller. A trace that starts here is not sampled, because nothing records it. */
 function openTrace({ traceparent, tracestate }: IncomingHttpHeaders, ids: TraceIds): Trace {
   const parent = parseTraceparent(traceparent);
   return {

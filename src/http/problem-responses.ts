@@ -111,7 +111,7 @@ function writeProblem(ctx: Context, found: Problem, formatter: Formatter, pagesP
   ctx.set('Content-Type', formatter.contentType);
   // A Buffer, because with a string Node would also encode the headers as UTF-8, including those of an auth service.
   ctx.body = Buffer.from(formatter.format(body, body.message, notesOn(ctx, found)));
-  // A handler may have set this to false to write to the socket itself. Headers are unsent, so it has not started.
+  // A handler may have set this to false to write to the socket itself. It has not begun, because no headers were sent.
   ctx.respond = true;
 }
 
@@ -126,7 +126,7 @@ function notesOn(ctx: Context, found: Problem): ProblemNotes {
   return { title: problemTitle(found.slug), meaning, remedy, requestId: requestContext(ctx).requestId };
 }
 
-/** False if another party chose the status, such as an auth service that prefers 404: the table would not fit. */
+/** False if another party chose the status, such as an auth service that prefers 404. The table's text would not fit. */
 function hasTableStatus({ slug, status }: Problem): boolean {
   return status === problems[slug].status;
 }

@@ -63,7 +63,7 @@ export function problem(slug: ProblemSlug, options?: ProblemOptions): Problem {
 /** The `detail` of responses during shutdown. */
 export const stopping = 'The server is stopping.';
 
-/** `detail` tells the client the reason. */
+/** `detail` is the reason, for the client. */
 export function notReady(detail: string): Problem {
   return problem('not-ready', { detail, headers: { 'Retry-After': '1' } });
 }
@@ -95,7 +95,7 @@ export function reasonOf(status: number): string {
 /** Converts anything thrown to a problem. An error that is not meant for clients is a bug and becomes a 500. */
 export function problemOf(thrown: unknown): Problem {
   if (thrown instanceof Problem) return thrown;
-  if (isProblemOfCopy(thrown)) return new Problem(thrown.slug, thrown as ProblemOptions);
+  if (isProblemFromOtherCopy(thrown)) return new Problem(thrown.slug, thrown as ProblemOptions);
   if (!isExposedHttpError(thrown)) return problem('internal', { cause: thrown });
   const { status, message } = thrown;
   try {
@@ -169,7 +169,7 @@ function escapePointer(name: string): string {
 }
 
 /** Recognises a `Problem` from another copy of this package, such as one that a service depends on. */
-function isProblemOfCopy(thrown: unknown): thrown is Problem {
+function isProblemFromOtherCopy(thrown: unknown): thrown is Problem {
   return thrown instanceof Error && thrown.name === 'Problem' && Object.hasOwn(problems, (thrown as Problem).slug);
 }
 

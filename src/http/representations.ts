@@ -18,7 +18,7 @@ export interface Formatter {
   readonly errorsOnly?: boolean;
   /** Headers that belong to the representation, such as a Content-Security-Policy. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** `title` is the heading of an HTML page. Errors come with `notes`. */
+  /** `title` is the heading of an HTML page. `notes` is set for errors only. */
   readonly format: (value: unknown, title: string, notes?: ProblemNotes) => string;
 }
 

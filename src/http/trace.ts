@@ -58,7 +58,7 @@ export function formatTraceparent({ traceId, spanId, flags }: TraceParent): stri
 const membersMax = 32;
 const lengthMax = 512;
 
-/** If the whole is too long, members longer than this are removed first (section 3.3.1.5). */
+/** If the header is too long, members longer than this are removed first (section 3.3.1.5). */
 const lengthOfLongMember = 128;
 
 const memberPattern = /^[\da-z][\da-z_*/@-]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
@@ -116,7 +116,7 @@ export function createTraceIds(fill: (bytes: Buffer) => unknown = randomFillSync
     return digits.slice(next - length, next);
   }
 
-  /** Skips an id of zeros only, which is invalid (section 3.2.2.3). */
+  /** Skips an id that is all zeros, which is invalid (section 3.2.2.3). */
   function takeId(length: number): string {
     let id = take(length);
     while (/^0+$/.test(id)) id = take(length);

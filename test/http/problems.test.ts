@@ -12,7 +12,7 @@ describe('problems', () => {
     }
   });
 
-  it('say what happened and what to do in whole sentences, each another meaning', () => {
+  it('say what happened and what to do in whole sentences, each with a different meaning', () => {
     for (const [slug, { meaning, remedy }] of rows)
       for (const sentence of [meaning, remedy]) {
         assert.match(sentence, /^[A-Z][^\n]*[^\s.]\.$/, slug);

@@ -138,7 +138,7 @@ describe('createTraceIds', () => {
     assert.equal(fetched, 2 * 4096);
   });
 
-  it('never returns an id of zeros', () => {
+  it('never returns an id that is all zeros', () => {
     const ids = createTraceIds((bytes) => bytes.fill(0).fill(1, 64));
     assert.equal(ids.traceId(), '01'.repeat(16));
     assert.equal(ids.spanId(), '01'.repeat(8));

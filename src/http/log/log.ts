@@ -20,7 +20,10 @@ export interface Logger {
   readonly writeLine?: (line: string) => void;
 }
 
-/** The logger of the command line. Separate from `Logger`, whose names TypeScript would take for levels of pino. */
+/**
+ * The logger of the command line. Separate from `Logger`: for `createFrontdesk({ logger: pino() })`, TypeScript infers
+ * pino's custom levels from the members of `Logger`, and `droppedLines` cannot be a level.
+ */
 export interface CountingLogger extends Logger {
   /** The number of lines that could not be written. Without it, none are lost. */
   readonly droppedLines?: () => number;

@@ -23,8 +23,8 @@ const problemOfCode: Readonly<Record<string, () => Problem>> = {
 };
 
 /**
- * Sends an error body, which Node's own 400 lacks. It is always JSON, because there is no Accept header after a parse
- * error. Pipelined requests before the faulty one get their responses first. `log` is called for each error. With a
+ * Sends an error body, which Node's own 400 lacks. It is always JSON, because after a parse error the Accept header is
+ * unknown. Pipelined requests before the faulty one get their responses first. `log` is called for each error. With a
  * `clientError` listener, closing the socket is up to us (nodejs/node#46584).
  */
 export function respondToClientErrors(server: Server, refuse: Connections['refuse'], log?: LogClientError): void {

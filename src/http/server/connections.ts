@@ -108,7 +108,8 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
         endInTurn();
       },
       enter(response, begin) {
-        // A request whose head was completed too late: the error response says that it was not executed.
+        // The head was completed after the refusal. The request must not run, because its error response says that it
+        // did not.
         if (refusal !== undefined) return void socket.destroy();
         if (responses.size === 0) setIdle?.(socket, false);
         responses.add(response);
@@ -125,7 +126,7 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
     setIdle?.(socket, false);
   }
 
-  // After an upgrade, the connection is not HTTP any more.
+  // After an upgrade, the connection does not carry HTTP.
   server.prependListener('upgrade', (_request, socket) => remove(socket as Socket));
   // Node detaches the connection even in the middle of a response, which could then never be completed.
   server.prependListener('connect', (_request, socket) => {

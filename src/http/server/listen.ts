@@ -149,11 +149,11 @@ async function closeServer(
   // Idle times are measured up to the previous sweep, because after a busy period a sweep may run before data that has
   // arrived meanwhile is read.
   let lastSweepMs = startedAtMs;
-  const isOver = (sinceMs: number) => lastSweepMs - Math.max(sinceMs, startedAtMs) >= idleGraceMs;
+  const isGraceOver = (sinceMs: number) => lastSweepMs - Math.max(sinceMs, startedAtMs) >= idleGraceMs;
   const sweep = setInterval(() => {
-    if (isOver(startedAtMs)) closeHandshakes();
+    if (isGraceOver(startedAtMs)) closeHandshakes();
     for (const { socket, responses, idleSinceMs } of all()) {
-      if (responses.size === 0 && isOver(idleSinceMs)) socket.destroy();
+      if (responses.size === 0 && isGraceOver(idleSinceMs)) socket.destroy();
     }
     lastSweepMs = performance.now();
   }, 20);

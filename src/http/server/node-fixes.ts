@@ -1,4 +1,4 @@
-/** What Node's HTTP server lacks: lazy `100 Continue`, a time-out for stalled responses, a hook before the head. */
+/** Fills gaps in Node's HTTP server: lazy `100 Continue`, a time-out for stalled responses, a hook before the head. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
@@ -37,7 +37,7 @@ interface Carrier {
 }
 
 /**
- * Closes the connection of a client that stops reading its response for this long, for which Node has no time-out. 0
+ * Closes the connection of a client that stops reading its response for this long. Node has no such time-out. 0
  * disables it. With a `timeout` listener, Node leaves all idle connections to it (see `server.setTimeout`), including
  * those between two requests.
  */

@@ -26,7 +26,7 @@ export type UpgradeListener = (req: IncomingMessage, socket: Duplex, head: Buffe
 export interface Upgrades {
   /** True if the server should treat the request as an upgrade. Otherwise it is an ordinary request with its body. */
   readonly shouldUpgrade: (req: IncomingMessage) => boolean;
-  /** Passes requests to `handler`. If no stage accepts the upgrade, an ordinary response closes the connection. */
+  /** Passes requests to `handler`. If no stage accepts the upgrade, the connection closes after the response. */
   readonly listener: (handler: RequestListener) => UpgradeListener;
   /** Closes open connections after the deadline, and responds to later requests with `not-ready`. */
   readonly close: (deadlineMs: number) => Promise<void>;
@@ -132,7 +132,7 @@ function openUpgrade(req: IncomingMessage, res: ServerResponse, socket: Socket):
   };
 }
 
-/** True while an earlier, pipelined request is still being responded to. */
+/** True while the response to an earlier, pipelined request is still in progress. */
 function isResponding(socket: ClientSocket): boolean {
   return Boolean(socket._httpMessage);
 }

@@ -56,7 +56,7 @@ describe('pipelined requests', () => {
     });
   });
 
-  it('close a connection when too many wait over all connections, and later ones are served again', async () => {
+  it('close the connection if too many are waiting across all connections, and later ones are served', async () => {
     await serving(
       { handler: (request, response) => void (request.url === '/' && response.end('ok')) },
       async (port, counts) => {
@@ -197,7 +197,7 @@ describe('pipelined requests', () => {
       });
     });
 
-  it('do not execute a following request whose head was completed after its 408 was due', async () => {
+  it('are not executed if their head is completed only after the 408 for it was sent', async () => {
     const handler: RequestListener = () => {};
     const rejected = createDeferred();
     await serving({ handler, logger: { warn: rejected.resolve }, ...tooLate }, async (port, { seen }) => {
