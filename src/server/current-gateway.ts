@@ -29,38 +29,38 @@ export interface CurrentGateway {
 
 /** Starts without a gateway, because routes of the first one, such as the diagnostics, need the host. */
 export function createCurrentGateway(): CurrentGateway {
-  const retired = new Map<Holder, Promise<void>>();
-  let latest: Holder | undefined;
+  const retired = new Map<GatewayEntry, Promise<void>>();
+  let latest: GatewayEntry | undefined;
   let isClosed = false;
 
-  function current(): Holder {
+  function current(): GatewayEntry {
     if (latest === undefined) throw new Error('no gateway is open yet');
     return latest;
   }
 
-  function retire(holder: Holder): void {
-    const closed = closeWhenDrained(holder).finally(() => retired.delete(holder));
-    retired.set(holder, closed);
+  function retire(entry: GatewayEntry): void {
+    const closed = closeWhenDrained(entry).finally(() => retired.delete(entry));
+    retired.set(entry, closed);
   }
 
   return Object.freeze({
     async middleware(ctx: Context) {
       if (isClosed) throw notReady(stopping);
-      const holder = current();
-      holder.inFlight += 1;
+      const entry = current();
+      entry.inFlight += 1;
       try {
-        await holder.open.gateway.middleware(ctx, noNext);
+        await entry.opened.gateway.middleware(ctx, noNext);
       } finally {
-        holder.inFlight -= 1;
-        if (holder.inFlight === 0) holder.onDrained?.();
+        entry.inFlight -= 1;
+        if (entry.inFlight === 0) entry.onDrained?.();
       }
     },
-    answersPreflight: (ctx: Context) => current().open.gateway.answersPreflight(ctx),
-    snapshot: () => current().open.gateway.snapshot(),
-    explain: (request: ExplainRequest) => current().open.explain(request),
-    replace(open: OpenGateway) {
+    answersPreflight: (ctx: Context) => current().opened.gateway.answersPreflight(ctx),
+    snapshot: () => current().opened.gateway.snapshot(),
+    explain: (request: ExplainRequest) => current().opened.explain(request),
+    replace(opened: OpenGateway) {
       const previous = latest;
-      latest = { open, inFlight: 0, onDrained: undefined };
+      latest = { opened, inFlight: 0, onDrained: undefined };
       if (previous !== undefined) retire(previous);
     },
     async close(deadlineMs: number) {
@@ -74,16 +74,17 @@ export function createCurrentGateway(): CurrentGateway {
   });
 }
 
-async function closeWhenDrained(holder: Holder): Promise<void> {
-  if (holder.inFlight > 0)
+async function closeWhenDrained(entry: GatewayEntry): Promise<void> {
+  if (entry.inFlight > 0)
     await new Promise<void>((resolve) => {
-      holder.onDrained = resolve;
+      entry.onDrained = resolve;
     });
-  await holder.open.close();
+  await entry.opened.close();
 }
 
-interface Holder {
-  readonly open: OpenGateway;
+interface GatewayEntry {
+  readonly opened: OpenGateway;
+  /** The number of unfinished requests. */
   inFlight: number;
   /** Set while the gateway waits for its last request before it is closed. */
   onDrained: (() => void) | undefined;

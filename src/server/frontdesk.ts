@@ -69,7 +69,7 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
   const listenerAddresses = new Map<string, string>();
   const outages = createOutageRegistry({ logger });
   const parts = { ...figures, outages, services, routes, limiter: rateLimiting.limiter, listenerAddresses };
-  // No subscriber after this one may throw: a gateway that never comes into force would not be closed.
+  // No subscriber after this one may throw: the new gateway would never be used, and nothing would close it.
   configuration.onChange(function* (changed) {
     const next = yield* openGateway(setup, changed, parts);
     const usedServices = new Set(next.gateway.parts.table.routes.map(({ service }) => service));
@@ -112,7 +112,7 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
   });
 }
 
-/** Opens the parts that do not depend on the configuration in force. */
+/** Opens the parts that stay open across reloads. */
 async function openSharedParts(
   setup: Setup,
   { closing, timeLeft }: { readonly closing: AbortSignal; readonly timeLeft: TimeLeft },
@@ -134,7 +134,7 @@ async function openSharedParts(
   return { tls, configuration, storage, rateLimiting, tracing, clusters, connectionLimit };
 }
 
-/** All steps of a stop share one deadline, which is set by the first call of the returned function. */
+/** Creates the deadline that all steps of a shutdown share. It is set by the first call of the returned function. */
 function createTimeLeft(stopMs: () => number): TimeLeft {
   let endsAtMs: number | undefined;
   return () => {

@@ -12,7 +12,7 @@ const representations = createRepresentations();
 export function createLanding({ has }: Pick<Setup, 'has'>, gateway: Pick<CurrentGateway, 'snapshot'>): Middleware {
   const apis: ReadonlySet<string> = new Set(demoModules.filter(has));
 
-  async function answer(ctx: Context): Promise<void> {
+  async function sendPage(ctx: Context): Promise<void> {
     const routes = gateway.snapshot().routes.filter(isShown);
     const stage = routes.find(({ auth }) => auth?.record.isDefault)?.auth;
     const signsIn = ctx.req.headers.authorization !== undefined || ctx.search === '?sign-in';
@@ -33,18 +33,18 @@ export function createLanding({ has }: Pick<Setup, 'has'>, gateway: Pick<Current
     });
   }
 
-  async function answerUnrouted(ctx: Context, next: Next): Promise<void> {
+  async function sendPageIfUnrouted(ctx: Context, next: Next): Promise<void> {
     try {
       await next();
     } catch (thrown) {
       const isUnrouted = requestContext(ctx).mapping === undefined;
       if (!isUnrouted || !(thrown instanceof Problem) || thrown.slug !== 'not-found') throw thrown;
-      await answer(ctx);
+      await sendPage(ctx);
     }
   }
 
   // Every request passes through here. Those that are not for the page avoid the cost of another promise.
-  return (ctx, next) => (isForBrowser(ctx) ? answerUnrouted(ctx, next) : next());
+  return (ctx, next) => (isForBrowser(ctx) ? sendPageIfUnrouted(ctx, next) : next());
 }
 
 function isForBrowser({ req }: Context): boolean {

@@ -32,7 +32,7 @@ export interface ListenersParts {
   readonly listenerAddresses: Map<string, string>;
 }
 
-/** Returns how many milliseconds are left for the stop, which starts with the first call. */
+/** Returns how many milliseconds are left until the deadline of the shutdown. The first call sets the deadline. */
 export type TimeLeft = () => number;
 
 export interface ListenerSet {
@@ -168,7 +168,7 @@ async function openAll(
   async function http(
     name: ListenerName,
     handler: RequestListener | undefined,
-    more: Pick<HttpServerOptions, 'tls' | 'upgrades' | 'connectionLimit'> = {},
+    overrides: Pick<HttpServerOptions, 'tls' | 'upgrades' | 'connectionLimit'> = {},
   ): Promise<Listening | undefined> {
     const { port, ...binding } = bindings[name];
     if (port === undefined || handler === undefined) return undefined;
@@ -178,10 +178,10 @@ async function openAll(
     const responseIdleTimeoutMs = settings.upstreamIdleTimeoutMs;
     const server = await serveHttp({
       ...{ ...settings, ...binding, port, handler, responseIdleTimeoutMs, connectionLimit, logger },
-      ...more,
+      ...overrides,
     });
     if (name === 'gateway') parts.onGateway(server);
-    return add(name, more.tls === undefined ? 'http' : 'https', server);
+    return add(name, overrides.tls === undefined ? 'http' : 'https', server);
   }
 
   // Opened first and closed last, so that the server can be monitored until its last request has finished. Not subject

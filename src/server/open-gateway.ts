@@ -78,7 +78,7 @@ export function* openGateway(setup: Setup, configuration: Configuration, parts: 
   const mappings = [...configuration.mappings, ...remoteVersions(setup, configuration)];
   const [rateLimitService] = rateLimitServices;
   const limiter = rateLimitService && connectLimiter(rateLimitService, resolve, parts);
-  const gateway = yield* closeUnless(
+  const gateway = yield* closeOnFailure(
     limiter,
     createGatewayInParts({
       mappings,
@@ -102,9 +102,10 @@ export function* openGateway(setup: Setup, configuration: Configuration, parts: 
   };
 }
 
-function* closeUnless<T>(opened: { readonly close: () => Promise<void> } | undefined, make: Work<T>): Work<T> {
+/** Does the work, and closes `opened` if it fails. */
+function* closeOnFailure<T>(opened: { readonly close: () => Promise<void> } | undefined, work: Work<T>): Work<T> {
   try {
-    return yield* make;
+    return yield* work;
   } catch (error) {
     void opened?.close();
     throw error;
@@ -114,7 +115,7 @@ function* closeUnless<T>(opened: { readonly close: () => Promise<void> } | undef
 /** Repeated here so that the API module is loaded only by processes that run it. */
 const apiVersions = Object.keys({ v1: true, v2: true } satisfies Record<ApiVersion, true>);
 
-/** Mappings to the demo's API in another process, if SERVICE_ADDRESSES names it. Here it would have internal routes. */
+/** The mappings to the demo's API if it runs in another process. In this process it has internal routes instead. */
 function remoteVersions({ has, demo, settings }: Setup, { mappings }: Configuration): readonly Mapping[] {
   if (!demo || has('api') || !Object.hasOwn(settings.serviceAddresses, 'api')) return [];
   const isFree = (name: string) => mappings.every(({ prefix }) => prefix !== `/${name}`);
@@ -146,8 +147,8 @@ function plainRoutes(services: Readonly<Record<string, Handler>>): InternalRoute
 }
 
 /**
- * Returns the auth service of this process if the record refers to it, otherwise undefined: it is called over HTTP. A
- * host's service with the same name must not be mistaken for it.
+ * Returns the auth service of this process if the record refers to it. Otherwise returns undefined, and the auth service
+ * is called over HTTP. A host's service with the same name must not be mistaken for it.
  */
 function localAuthCheck(
   setup: Setup,

@@ -212,7 +212,7 @@ function isLogger(value: unknown): boolean {
   return ['info', 'warn', 'error'].every((level) => isObject(value) && typeof value[level] === 'function');
 }
 
-/** With a Date, a promise or a string, no limit could be decided. */
+/** Rejects a clock that returns a Date, a promise or a string: limits could not be computed with it. */
 function isClock(value: unknown): boolean {
   return typeof value === 'function' && Number.isFinite(value());
 }

@@ -120,9 +120,9 @@ function createSiteCors(
   answersPreflight: CurrentGateway['answersPreflight'],
 ): Middleware | undefined {
   if (origins.length === 0) return undefined;
-  const answer = cors({ origin: (ctx) => allowedOrigin(origins, ctx), exposeHeaders: exposedHeaders });
+  const applyCors = cors({ origin: (ctx) => allowedOrigin(origins, ctx), exposeHeaders: exposedHeaders });
   return function siteCors(ctx, next) {
-    return answersPreflight(ctx) ? next() : answer(ctx, next);
+    return answersPreflight(ctx) ? next() : applyCors(ctx, next);
   };
 }
 

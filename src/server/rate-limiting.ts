@@ -27,7 +27,7 @@ export interface RateLimiting {
   readonly limiter: Limiter | undefined;
   /** The HTTP interface of the limiter. Also undefined when it has no port. */
   readonly http: RequestListener | undefined;
-  /** Returns the limits in force. */
+  /** Returns the current limits. */
   readonly limits: () => readonly LimitDomain[];
   /** Counts how often each limit was hit and exceeded in this process. */
   readonly stats: LimitStats;
@@ -123,16 +123,16 @@ export function connectLimiter(
     timeoutMs: record.timeoutMs,
   });
   const name = parseServiceReference(reference)?.host ?? '';
-  const own = name === 'ratelimit' ? limiter : undefined;
-  const isNotListening = () => !listenerAddresses.has(name);
-  const limiterOrOwn: Limiter = {
-    shouldRateLimit: (request) => (own !== undefined && isNotListening() ? own : client).shouldRateLimit(request),
-    ...(own?.explain && { explain: own.explain }),
+  const local = name === 'ratelimit' ? limiter : undefined;
+  const isListening = () => listenerAddresses.has(name);
+  const clientOrLocal: Limiter = {
+    shouldRateLimit: (request) => (local === undefined || isListening() ? client : local).shouldRateLimit(request),
+    ...(local?.explain && { explain: local.explain }),
   };
-  return { limiter: limiterOrOwn, close: client.close };
+  return { limiter: clientOrLocal, close: client.close };
 }
 
-/** Called for every request, so it parses the origins only when the list has changed. */
+/** The returned function is called for every request, so it parses the origins only when the list has changed. */
 function createTargets(origins: () => readonly string[]): () => readonly HostAndPort[] {
   let parsed: readonly string[] = [];
   let targets: readonly HostAndPort[] = [];

@@ -18,7 +18,7 @@ import {
 import type { Setup } from './options.ts';
 import { checkServiceRoles } from './record-services.ts';
 
-/** A configuration that is or was in force. Replicas with the same files have the same hash. */
+/** A configuration that is or was in use. Replicas with the same files have the same hash. */
 export interface Generation {
   /** 1 at the start of the process, incremented by each change. */
   readonly number: number;
@@ -39,7 +39,7 @@ export type Commit = () => void;
 export interface Reloads {
   /** Reloads without errors. */
   readonly succeeded: number;
-  /** Reloads with at least one error, even if the other records came into force. */
+  /** Reloads with at least one error, even if the other records took effect. */
   readonly failed: number;
   /** The duration of the last reload, including a failed one. 0 before the first. */
   readonly lastDurationMs: number;
@@ -47,9 +47,9 @@ export interface Reloads {
 
 export interface LiveConfiguration {
   readonly current: () => Generation;
-  /** The errors in the current files. The records that they concern are not in force. */
+  /** The errors in the current files. The faulty versions of records are not used. */
   readonly errors: () => readonly ConfigurationError[];
-  /** What is valid in the current files, but suspicious. */
+  /** Reports on parts of the current files that are valid but suspicious. */
   readonly notices: () => readonly ConfigurationError[];
   readonly reloads: () => Reloads;
   /**
@@ -60,7 +60,7 @@ export interface LiveConfiguration {
   readonly onChange: (prepare: Prepare) => void;
   /** Starts watching the files. Does nothing when a program provided the records. */
   readonly watch: () => Promise<void>;
-  /** Reads the files now, if they are watched. Resolves when they are in force or rejected. */
+  /** Reads the files now, if they are watched. Resolves when they have taken effect or have been rejected. */
   readonly reload: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -89,7 +89,7 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
   /** Does all slow work first, so that the visible state changes in a single turn. Must not be called concurrently. */
   async function apply(loaded: LoadedConfiguration, startedAtMs: number): Promise<void> {
     const good = await finishInTurns(keepLastGood(loaded, current.configuration, policy));
-    const preparedAtMs = performance.now();
+    const prepareStartedAtMs = performance.now();
     const isNew = !(await finishInTurns(isSame(good.configuration, current.configuration)));
     const prepared = isNew ? await prepare(good.configuration) : undefined;
     const newNotices = await finishInTurns(noticesOf(good));
@@ -98,10 +98,10 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
     errors = [...good.errors, ...(prepared?.errors ?? [])];
     notices = newNotices;
     if (areNoticesNew) reportNotices();
-    if (errors.length > 0) reportErrors('the last good version stays in force');
-    if (prepared?.next !== undefined) commit(prepared.next, preparedAtMs);
+    if (errors.length > 0) reportErrors('the last good version stays in use');
+    if (prepared?.next !== undefined) commit(prepared.next, prepareStartedAtMs);
     else if (hadErrors && errors.length === 0) reportFixed();
-    count(performance.now() - startedAtMs);
+    countReload(performance.now() - startedAtMs);
   }
 
   async function prepare(configuration: Configuration): Promise<Prepared> {
@@ -119,19 +119,19 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
     }
   }
 
-  function commit({ configuration, hash, commits }: Next, preparedAtMs: number): void {
+  function commit({ configuration, hash, commits }: Next, prepareStartedAtMs: number): void {
     const hadAuth = current.configuration.authServices.length > 0;
     for (const commit of commits) commit();
     current = createGeneration(configuration, current.number + 1, clock(), hash);
     const { number: generation } = current;
-    const durationMs = Math.round(performance.now() - preparedAtMs);
+    const durationMs = Math.round(performance.now() - prepareStartedAtMs);
     const mappings = configuration.mappings.length;
     logger.info({ generation, hash, mappings, durationMs }, 'configuration reloaded');
     if (hadAuth && configuration.authServices.length === 0)
       logger.warn({ generation }, 'the configuration no longer has an AuthService: all mappings are open');
   }
 
-  function count(lastDurationMs: number): void {
+  function countReload(lastDurationMs: number): void {
     const isGood = errors.length === 0;
     const { succeeded, failed } = reloads;
     reloads = isGood
@@ -166,7 +166,7 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
       parts.push(prepare);
     },
     async watch() {
-      if (errors.length > 0) reportErrors('the rest of it is in force');
+      if (errors.length > 0) reportErrors('the rest of it is in use');
       reportNotices();
       if (configDirectory === undefined) return;
       watching = watchConfiguration({
@@ -219,7 +219,7 @@ function unusableError(thrown: unknown, { configDirectory = '' }: Setup): Config
   return {
     source: { file: configDirectory, line: 1 },
     record: undefined,
-    message: `it cannot be applied: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
+    message: `the configuration cannot be applied: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
     remedy: 'Undo the last change, or try a restart.',
   };
 }

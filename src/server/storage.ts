@@ -9,7 +9,7 @@ import { createHotelService } from '#services/hotel';
 import { type Database, loadDemo, openDatabase, StorageUnavailable } from '#storage';
 import type { Setup } from './options.ts';
 
-/** What an app needs to render responses and problems. */
+/** The parts that an app needs to render responses and problems. */
 export type ResponseParts = ProblemResponsesOptions & { readonly representations: Representations };
 
 export interface Storage {

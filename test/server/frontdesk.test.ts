@@ -21,7 +21,7 @@ describe('createFrontdesk', () => {
   const open = desksOf(servers);
   const writeFiles = temporaryFiles();
 
-  it('loads demo data only if told to', async () => {
+  it('loads demo data only with the option demo', async () => {
     const { body } = await call(await open({ demo: false, only: ['api'] }), '/v1/messages/').expect(200);
     assert.equal(body.total, 0);
   });
@@ -265,13 +265,13 @@ describe('services of an embedding program', () => {
     assert.doesNotMatch(body.raw, /travel|ann/i);
   });
 
-  it('lead to a 500 if they throw, with the cause only in the log', async () => {
+  it('cause a 500 if they throw, with the cause only in the log', async () => {
     await call(desk, '/v1/broken').auth('ann', 'secret').expect(bareProblem('internal'));
     const [failure] = log.filter(({ level }) => level === 'error');
     assert.match(String(failure?.fields['err']), /the secret inside/);
   });
 
-  it('lead to a 404 if they do not respond', async () => {
+  it('cause a 404 if they do not respond', async () => {
     await call(desk, '/v1/silent').auth('ann', 'secret').expect(bareProblem('not-found'));
     const host = new Koa().use(desk.middleware).use((ctx) => {
       ctx.body = 'the host';

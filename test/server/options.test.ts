@@ -13,7 +13,7 @@ describe('options of createFrontdesk', () => {
     ['a misspelt name', { databaseURL: 'sqlite::memory:' }, /databaseURL is not a setting.*databaseUrl/],
     ['an unknown name', { colour: 'red' }, /colour is not a setting/],
     ['a value of the wrong type', { port: 'eighty' }, /port="eighty": expected a whole number from 0 to 65535/],
-    ['several at once', { port: -1, authPort: -1 }, /port=-1.*authPort=-1/s],
+    ['several wrong options', { port: -1, authPort: -1 }, /port=-1.*authPort=-1/s],
     ['a certificate without its key', { tlsCert: 'cert.pem' }, /tlsCert is set and tlsKey is not/],
     [
       'a missing certificate file',

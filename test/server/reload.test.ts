@@ -54,7 +54,7 @@ describe('a configuration directory that changes while the server runs', () => {
     await call(desk, '/a/x').expect(200, '/x');
   });
 
-  it('is in force when reload() resolves, with the next generation and a new hash', async () => {
+  it('takes effect before reload() resolves, with the next generation and a new hash', async () => {
     const files = { 'services/a.yaml': yaml(own('a', '/a')) };
     const [{ desk, write }, other] = [await setUp(files), await setUp(files)];
     const configurationOf = async (of: typeof desk) => (await callAsDemo(of, '/gateway/v0/diag/')).body.configuration;
@@ -109,7 +109,7 @@ describe('a configuration directory that changes while the server runs', () => {
     const broken = Array.from({ length: 103 }, (_, index) => ({ ...own(`a${index}`, '/a'), prefix: 'a' }));
     await write('services/a.yaml', yaml(...broken.slice(0, 60)));
     await write('services/b.yaml', yaml(...broken.slice(60)));
-    await log.waitFor(/stays in force:\n(?:\S+:\d+ .*\n .*\n){100}and 3 more: frontdesk check lists all of them$/);
+    await log.waitFor(/stays in use:\n(?:\S+:\d+ .*\n .*\n){100}and 3 more: frontdesk check lists all of them$/);
   });
 
   it('keeps the last version of a file that cannot be read', async () => {
@@ -184,7 +184,7 @@ describe('a configuration directory that changes while the server runs', () => {
     await call(desk, '/a').auth('ann', 'secret').expect(200);
   });
 
-  it('is prepared in several turns of the event loop, and in force only after the last one', async () => {
+  it('is prepared in several turns of the event loop, and takes effect only after the last one', async () => {
     const config = await writeFiles({ 'services/x.yaml': yaml(own('a', '/a')) });
     const live = createLiveConfiguration(await resolveOptions({ config, services: { own: echo } }));
     servers.later(live.close);
@@ -204,7 +204,7 @@ describe('a configuration directory that changes while the server runs', () => {
     assert.equal(live.current().number, 2);
   });
 
-  it('is reported and not in force if one part of the server cannot use it', async () => {
+  it('is reported and has no effect if one part of the server cannot use it', async () => {
     const config = await writeFiles({ 'services/x.yaml': yaml(own('a', '/a')) });
     const log = createLogWatcher();
     const live = createLiveConfiguration(await resolveOptions({ config, logger: log.logger, services: { own: echo } }));
