@@ -20,7 +20,7 @@ export async function writeNewFiles(directory: string, files: readonly NewFile[]
       await makeFolders(dirname(file), (folder) => undo.push(() => rmdir(folder)));
       // `wx` does not follow links, and fails if another process has created the file in the meantime.
       await using created = await open(file, 'wx', isSecret ? 0o600 : 0o666);
-      // Before writing: on a full disk the file exists, but its content cannot be written.
+      // Registered before writing, because on a full disk the file exists but its content cannot be written.
       undo.push(() => rm(file));
       await created.writeFile(text);
       await inheritOwner(dirname(file), created);
@@ -45,7 +45,7 @@ export async function listNames(directory: string, folders: readonly string[]): 
   return names;
 }
 
-/** A link may point to another user's directory. `lstat` would follow it if its name ended with a slash. */
+/** A link may point to another user's directory. `resolve` drops a final slash, with which `lstat` would follow it. */
 async function refuseLink(path: string): Promise<void> {
   const found = await lstat(resolve(path)).catch(() => undefined);
   if (found?.isSymbolicLink()) throw new Error(`${path} is a symbolic link: use the directory it points to`);

@@ -154,11 +154,11 @@ function handleOutputErrors(): void {
     process.exitCode = 1;
     print(process.stderr, `frontdesk: cannot write to standard output: ${message}\n`, colours.errors);
   });
-  // An error of standard error cannot be reported anywhere.
+  // A failure to write to standard error cannot be reported anywhere.
   process.stderr.on('error', () => {});
 }
 
-// Each command imports what only it needs.
+// Each command imports the modules that no other command needs.
 
 async function startServer(options: ServeOptions): Promise<void> {
   const { serve } = await import('./serve.ts');
@@ -191,9 +191,9 @@ async function check(given: string | undefined, choice: ModuleChoice): Promise<v
   const { configuration, errors, notices } = await loadConfiguration(directory, settings);
   const modules = chooseModules(choice, configuration, serviceAddresses);
   const isChosen = choice.only !== undefined || choice.demo === true;
-  const here =
+  const moduleNotices =
     errors.length > 0 ? [] : finish(processNotices(configuration, { modules, isChosen, serviceAddresses, directory }));
-  for (const found of [[...notices, ...here], errors])
+  for (const found of [[...notices, ...moduleNotices], errors])
     if (found.length > 0) print(process.stderr, `${formatErrors(found, process.cwd())}\n`, colours.errors);
   if (errors.length > 0) process.exitCode = 1;
   else {

@@ -37,9 +37,9 @@ export async function serve(
     await desk.close();
     throw error;
   });
-  // Earlier signals can be ignored: the end of the startup reads every change that was made during it.
+  // Earlier signals can be ignored, because the last step of the startup reads all changes that were made during it.
   process.on('SIGHUP', () => void reload(desk, output));
-  // Before it reports that it is ready, because a signal may arrive right after that.
+  // Comes before the server reports that it is ready, because a signal may follow immediately.
   const stop = stopOnSignal(desk, output, child);
   if (child) {
     process.once('disconnect', () => stop()).once('message', (options) => stop(options as CloseOptions));
@@ -67,10 +67,10 @@ function stopOnSignal(desk: Frontdesk, output: LogOutput, silent: boolean): (opt
   function stop(options?: CloseOptions): void {
     onStopSignals(() => process.exit(1), onSignal);
     desk.close(options).then(
-      () => end(output, 0),
+      () => flushAndExit(output, 0),
       (error: Error) => {
         process.stderr.write(`frontdesk: ${error.message}\n`);
-        return end(output, 1);
+        return flushAndExit(output, 1);
       },
     );
   }
@@ -82,12 +82,12 @@ export function stopNotice(signal: NodeJS.Signals): string {
   return `\n${signal}: waiting for requests in flight to finish. A second signal stops immediately.\n`;
 }
 
-async function end(output: LogOutput, code: number): Promise<void> {
+async function flushAndExit(output: LogOutput, code: number): Promise<void> {
   await output.flush();
   process.exit(code);
 }
 
-/** Writes the log immediately, because it contains the result. */
+/** Also writes the log, which contains the result, without waiting for a full block. */
 async function reload(desk: Frontdesk, output: LogOutput): Promise<void> {
   await desk.reload();
   output.writeBlock();

@@ -12,7 +12,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export interface SplitOptions {
   readonly modules: readonly ModuleName[];
   readonly demo: boolean;
-  /** How long a stop waits for the requests in flight of all modules together. */
+  /** How long a graceful shutdown may take, over all modules together. */
   readonly stopMs: number;
 }
 
@@ -133,10 +133,10 @@ function createChildren(demo: boolean, stopMs: number): Children {
     for (const child of running) if (which(child)) child.process.kill(name);
   }
 
-  function onEnd(child: Child, code: number | null, by: NodeJS.Signals | null): void {
+  function onEnd(child: Child, code: number | null, killedBy: NodeJS.Signals | null): void {
     running.delete(child);
     // SIGTERM ends a child that has just been forked and does not handle it yet.
-    if (code !== 0 && by !== 'SIGTERM') exitCode = 1;
+    if (code !== 0 && killedBy !== 'SIGTERM') exitCode = 1;
     if (isStopping) return;
     exitCode = 1;
     process.stderr.write(`frontdesk: the ${child.name} process has exited, stopping the others\n`);
@@ -160,7 +160,7 @@ function createChildren(demo: boolean, stopMs: number): Children {
     });
   }
 
-  /** Otherwise a child that hangs would keep the others and this process from ending. */
+  /** Kills children that hang, because they would keep the others and this process from ending. */
   function killLater(stopMs: number, which: (child: Child) => boolean = () => true): void {
     setTimeout(() => {
       for (const child of running) {
@@ -178,16 +178,16 @@ function createChildren(demo: boolean, stopMs: number): Children {
     async start(name, env) {
       if (isStopping) throw new Error('already stopping');
       // Detached, so that Ctrl-C in a terminal reaches only this process, which stops the others in order.
-      const child = fork(process.argv[1] ?? '', ['serve', '--only', name, ...(demo ? ['--demo'] : []), '--child'], {
+      const forked = fork(process.argv[1] ?? '', ['serve', '--only', name, ...(demo ? ['--demo'] : []), '--child'], {
         env: { ...env },
         detached: true,
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       });
-      const ended = once(child, 'exit').then(([code, by]) => onEnd(member, code, by));
-      const member: Child = { name, process: child, ended, isReady: false };
-      running.add(member);
-      const [report] = await Promise.race([once(child, 'message'), ended.then(() => Promise.reject(new Error(name)))]);
-      member.isReady = true;
+      const ended = once(forked, 'exit').then(([code, killedBy]) => onEnd(child, code, killedBy));
+      const child: Child = { name, process: forked, ended, isReady: false };
+      running.add(child);
+      const [report] = await Promise.race([once(forked, 'message'), ended.then(() => Promise.reject(new Error(name)))]);
+      child.isReady = true;
       return report;
     },
     async ended() {

@@ -3,14 +3,17 @@ type Stop = (signal: NodeJS.Signals) => void;
 
 const stopSignals = ['SIGINT', 'SIGTERM'] as const;
 
-/** Node's default would do, except for the first process of a container: the kernel ignores unhandled signals to it. */
+/**
+ * Ends the process on a stop signal. Without a handler, Node would end it too, except in the first process of a
+ * container, for which the kernel ignores unhandled signals.
+ */
 export function endOnStopSignals(): void {
   for (const signal of stopSignals) process.on(signal, end);
 }
 
-/** Makes `stop` the handler in place of `previous`, by default the one that ends the process. */
+/** Replaces the handler `previous`, by default the one that ends the process, with `stop`. */
 export function onStopSignals(stop: Stop, previous: Stop = end): void {
-  // In this order: if there were no listener for a moment, Node would lose a signal that arrives in it.
+  // Adds before it removes, because a signal that arrived without a listener would be lost.
   for (const signal of stopSignals) process.on(signal, stop).removeListener(signal, previous);
 }
 

@@ -76,21 +76,21 @@ function wrapLine(line: string, columns: number): string {
   const indent = line.search(/\S/);
   // A shell command continues on the next line only after a backslash.
   const isCommand = line.startsWith('curl ', indent);
-  const hang = isCommand ? indent : hangOf(line, indent, columns);
+  const hangingIndent = isCommand ? indent : hangingIndentOf(line, indent, columns);
   const room = isCommand ? columns - 2 : columns;
-  const at = breakOf(line, hang, room);
+  const at = breakIndexOf(line, hangingIndent, room);
   if (at === -1) return line;
-  const rest = wrapLine(' '.repeat(hang) + line.slice(at).trimStart(), columns);
+  const rest = wrapLine(' '.repeat(hangingIndent) + line.slice(at).trimStart(), columns);
   return `${line.slice(0, at)}${isCommand ? ' \\' : ''}\n${rest}`;
 }
 
-function hangOf(line: string, indent: number, columns: number): number {
+function hangingIndentOf(line: string, indent: number, columns: number): number {
   const starts = Array.from(line.matchAll(/ {2,}(?=\S)/g), ({ index, 0: gap }) => index + gap.length);
   return starts.findLast((start) => start > indent && start <= columns / 2) ?? Math.max(indent, 4);
 }
 
 /** The index of the last space at which the line fits into `room`, otherwise of the first space after that. */
-function breakOf(line: string, hang: number, room: number): number {
+function breakIndexOf(line: string, hangingIndent: number, room: number): number {
   const last = line.lastIndexOf(' ', room);
-  return last > hang ? last : line.indexOf(' ', Math.max(hang, room));
+  return last > hangingIndent ? last : line.indexOf(' ', Math.max(hangingIndent, room));
 }

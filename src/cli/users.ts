@@ -33,7 +33,7 @@ export interface PasswordStreams {
 export async function readPassword({ input, output }: PasswordStreams): Promise<string> {
   const password = input.isTTY === true ? await askTwice(input, output) : await firstLine(input);
   if (password === undefined || password === '') throw new Error('no password was entered');
-  // Node replaces invalid UTF-8 by this character. The auth service rejects such bytes, so the user could not sign in.
+  // Node replaces invalid UTF-8 with this character. The auth service rejects such bytes, so the user could not sign in.
   if (password.includes('\uFFFD'))
     throw new Error('the password is not valid UTF-8: choose another one, or set your terminal to UTF-8');
   return password;
