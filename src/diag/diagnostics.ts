@@ -63,9 +63,9 @@ export interface RateLimitRow {
   readonly last_error_at: string | undefined;
 }
 
-/** The configuration in force. Replicas with the same files have the same hash. */
+/** The current configuration. Replicas with the same files have the same hash. */
 export interface ConfigurationRow {
-  /** 1 at the start of the process, incremented by each change that came into force. */
+  /** 1 at the start of the process, incremented by each change that took effect. */
   readonly generation: number;
   readonly hash: string;
   /** RFC 3339. */

@@ -10,7 +10,7 @@ import { type DiagnosticsParts, readDiagnostics } from './snapshot/snapshot.ts';
 
 export interface DiagnosticsEvents {
   readonly endpoint: InternalRoute;
-  /** Ends the streams immediately, so that a stop does not wait for them. */
+  /** Ends the streams immediately, so that a shutdown does not wait for them. */
   readonly close: () => void;
 }
 
@@ -91,8 +91,8 @@ export interface EventStreamsOptions {
 
 export interface EventStreams {
   /**
-   * Sends the first event immediately, so the headers must be set. `client` identifies the subscriber. Returns the
-   * reason when the stream is refused: all streams are in use (or closed), or all streams of this client.
+   * Sends the first event immediately, so the headers must be set. `client` identifies the subscriber. Returns `all` if
+   * no more streams can be opened, and `client` if this client cannot open more.
    */
   readonly open: (filter: RowFilter, res: ServerResponse, client: string) => 'open' | RefusalReason;
   /** Ends all streams immediately, and refuses new ones. */

@@ -20,11 +20,11 @@ export function showDiagnostics(diagnostics, structures) {
     if (part?.getAttribute('data-structure') === structures[name]) showRows(part, rows);
   }
   showFailures(failures);
-  showTaken(diagnostics.at);
+  showSnapshotTime(diagnostics.at);
   showTimes(Date.parse(diagnostics.at));
 }
 
-const words = {
+const connectionTexts = {
   live: 'Live',
   polling: 'Live (polling)',
   paused: 'Paused',
@@ -34,15 +34,15 @@ const words = {
 
 /**
  * Screen readers announce changes of this element, but not of the time next to it.
- * @param {keyof typeof words} state
+ * @param {keyof typeof connectionTexts} state
  */
 export function showConnection(state) {
   const element = document.getElementById('connection');
   if (element === null || element.dataset.state === state) return;
   element.dataset.state = state;
   document.documentElement.dataset.connection = state;
-  setText(element, words[state]);
-  if (state === 'lost' || state === 'outdated') document.title = `${words[state]} – ${title}`;
+  setText(element, connectionTexts[state]);
+  if (state === 'lost' || state === 'outdated') document.title = `${connectionTexts[state]} – ${title}`;
 }
 
 /** Shows times as `2 min ago`, with the exact time in the tooltip. @param {number} nowMs on the server's clock */
@@ -55,7 +55,7 @@ function showTimes(nowMs) {
 }
 
 /** @param {string} at */
-function showTaken(at) {
+function showSnapshotTime(at) {
   const element = document.querySelector('time[data-figure="taken"]');
   if (!(element instanceof HTMLTimeElement)) return;
   element.dateTime = at;

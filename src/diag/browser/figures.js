@@ -1,5 +1,14 @@
 /** Computes the figures of each cell, and a digest of everything else in a part of the page. Shared with the server. */
-import { areaPoints, countText, durationText, mostOf, rateText, shareText, spanText, visibleRows } from './format.js';
+import {
+  areaPoints,
+  chartMaxOf,
+  countText,
+  durationText,
+  rateText,
+  shareText,
+  spanText,
+  visibleRows,
+} from './format.js';
 import { isUnhealthy } from './verdict.js';
 
 /** @typedef {import('../diagnostics.ts').Diagnostics} Diagnostics */
@@ -183,15 +192,15 @@ export function trafficFigures({ recent, upstream, ...total }) {
  * @returns {Figures}
  */
 export function sparklineFigures(requests, errors, slotSeconds) {
-  const most = mostOf(requests);
+  const chartMax = chartMaxOf(requests);
   const peak = rateText(Math.max(0, ...requests.slice(0, -1)) / slotSeconds);
   const failed = countText(sumOf(errors));
   const total = countText(sumOf(requests));
   const text = `${total} requests in five minutes, at most ${peak} a second; ${failed} of them failed`;
   return {
     sparkline: { text: requests.length === 0 ? 'no requests in five minutes' : text },
-    requests_area: { text: areaPoints(requests, most) },
-    errors_area: { text: areaPoints(errors, most) },
+    requests_area: { text: areaPoints(requests, chartMax) },
+    errors_area: { text: areaPoints(errors, chartMax) },
   };
 }
 

@@ -69,19 +69,22 @@ function pair(large, largeUnit, small, smallUnit) {
 export const sparklineWidth = 240;
 export const sparklineHeight = 56;
 
-/** The chart's scale is at least one request a second, so that a single request does not look like a flood. */
-const fullAtLeast = 5;
+/**
+ * The top of a chart stands for at least this many requests in a slot of five seconds, so that a single request does not
+ * look like a flood.
+ */
+const chartMaxAtLeast = 5;
 
 /**
  * The points of a polygon on the base line. Omits the last slot, which is still being filled.
  * @param {readonly number[]} counts oldest first
- * @param {number} most the count at the top of the chart
+ * @param {number} chartMax the count at the top of the chart
  */
-export function areaPoints(counts, most) {
+export function areaPoints(counts, chartMax) {
   const complete = counts.slice(0, -1);
   if (complete.length < 2 || complete.every((count) => count === 0)) return '';
   const step = sparklineWidth / (complete.length - 1);
-  const heights = complete.map((count) => Math.round(heightOf(count, most)));
+  const heights = complete.map((count) => Math.round(heightOf(count, chartMax)));
   const tops = heights.flatMap((height, index) => {
     const isRedundant = height === heights[index - 1] && height === heights[index + 1];
     return isRedundant ? [] : [`${Math.round(index * step)},${height}`];
@@ -90,17 +93,17 @@ export function areaPoints(counts, most) {
 }
 
 /** @param {readonly number[]} counts */
-export function mostOf(counts) {
-  return Math.max(fullAtLeast, ...counts.slice(0, -1));
+export function chartMaxOf(counts) {
+  return Math.max(chartMaxAtLeast, ...counts.slice(0, -1));
 }
 
 /**
  * Leaves two units at the top for the width of the line.
  * @param {number} count
- * @param {number} most
+ * @param {number} chartMax
  */
-function heightOf(count, most) {
-  return sparklineHeight - (count / most) * (sparklineHeight - 2);
+function heightOf(count, chartMax) {
+  return sparklineHeight - (count / chartMax) * (sparklineHeight - 2);
 }
 
 /** The maximum number of rows in each table of the page. More would take long to render. */

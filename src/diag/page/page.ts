@@ -82,7 +82,7 @@ function errorList({ errors, errors_total: total, routes }: Diagnostics): Markup
   if (total === 0) return html``;
   return html`<section aria-labelledby="errors" class="trouble" data-state="ill">
 <h3 id="errors">${countOf(total, 'configuration error')}</h3>
-<p>These records keep their previous version or are not served. All other records are in force.</p>
+<p>These records keep their previous version or are not served. All other records are in use.</p>
 <ul>${visibleRows(errors).map((error) => errorItem(error, routes))}</ul>
 ${unlisted(visibleRows(errors).length, total, 'errors')}
 </section>`;

@@ -5,16 +5,16 @@
  * contain any character, and a truncated text may end within a password, so it is better to remove too much.
  */
 export function conceal(text: string): string {
-  return mayHoldUserinfo(text) ? text.replace(userinfo, '$1$2…@') : text;
+  return mayContainUserinfo(text) ? text.replace(userinfo, '$1$2…@') : text;
 }
 
 /** A cheap test that avoids the regular expression for most texts. */
-function mayHoldUserinfo(text: string): boolean {
+function mayContainUserinfo(text: string): boolean {
   return text.includes('@') || text.includes('%40') || text.endsWith('…');
 }
 
 const [slash, colon, at] = ['(?:\\/|%2f)', '(?::|%3a)', '(?:@|%40)'];
 const start = `(${colon}${slash}|${slash}{2})(${slash}?)`;
-const named = `(?:(?!${slash}|${colon}|${at})\\S)*${colon}\\S*`;
-const nameless = `(?:(?!${slash}|${at})\\S)*`;
-const userinfo = new RegExp(`${start}(?:${named}|${nameless})(?:${at}|…$)`, 'gi');
+const userAndPassword = `(?:(?!${slash}|${colon}|${at})\\S)*${colon}\\S*`;
+const userOnly = `(?:(?!${slash}|${at})\\S)*`;
+const userinfo = new RegExp(`${start}(?:${userAndPassword}|${userOnly})(?:${at}|…$)`, 'gi');

@@ -16,26 +16,29 @@ export function limitRows(domains: readonly LimitDomain[], rowsMax: number, usag
 }
 
 export function countLimits(domains: readonly LimitDomain[]): number {
-  return domains.reduce((sum, { descriptors }) => sum + countBelow(descriptors), 0);
+  return domains.reduce((sum, { descriptors }) => sum + countLimitsBelow(descriptors), 0);
 }
 
-function countBelow(descriptors: readonly LimitDescriptor[]): number {
-  return descriptors.reduce((sum, { limits, descriptors: below }) => sum + limits.length + countBelow(below), 0);
+function countLimitsBelow(descriptors: readonly LimitDescriptor[]): number {
+  return descriptors.reduce(
+    (sum, { limits, descriptors: children }) => sum + limits.length + countLimitsBelow(children),
+    0,
+  );
 }
 
-interface Place {
+interface ParentPath {
   readonly domain: string;
-  /** The entries of the parent descriptors, ending with a separator. `shown` is the same without secret values. */
+  /** The entries of the parent descriptors, ending with a separator. `shown` omits the values that are secret. */
   readonly path: string;
   readonly shown: string;
 }
 
 /** A generator, so that only the first of many limits are read. */
-function* rowsOf(above: Place, descriptors: readonly LimitDescriptor[], usageOf: UsageOf): Generator<LimitRow> {
-  const { domain } = above;
-  for (const { key, value, limits, descriptors: below, source } of descriptors) {
-    const path = above.path + entryText(key, value);
-    const shown = above.shown + redactedEntry(key, value);
+function* rowsOf(parent: ParentPath, descriptors: readonly LimitDescriptor[], usageOf: UsageOf): Generator<LimitRow> {
+  const { domain } = parent;
+  for (const { key, value, limits, descriptors: children, source } of descriptors) {
+    const path = parent.path + entryText(key, value);
+    const shown = parent.shown + redactedEntry(key, value);
     for (const limit of limits) {
       const usage = usageOf(domain, path, limit);
       yield {
@@ -48,7 +51,7 @@ function* rowsOf(above: Place, descriptors: readonly LimitDescriptor[], usageOf:
         fullness: usage?.fullness,
       };
     }
-    yield* rowsOf({ domain, path: `${path} › `, shown: `${shown} › ` }, below, usageOf);
+    yield* rowsOf({ domain, path: `${path} › `, shown: `${shown} › ` }, children, usageOf);
   }
 }
 

@@ -23,13 +23,13 @@ export interface DiagnosticsParts {
   readonly usages: () => UsageOf;
   readonly configuration: {
     readonly current: () => { readonly number: number; readonly hash: () => string; readonly appliedAtMs: number };
-    /** The errors in the current files, which keep some records from being in force. */
+    /** The errors in the current files. The faulty versions of records are not used. */
     readonly errors: () => readonly ConfigurationError[];
     readonly notices: () => readonly ConfigurationError[];
   };
 }
 
-/** With all of 10,000 routes, rendering the page or sending an event would take seconds. */
+/** Bounds the time for a page or an event, which would take seconds with 10,000 routes. */
 export const rowsMax = 1_000;
 
 export function readDiagnostics(parts: DiagnosticsParts, rowFilter: RowFilter = noFilter): Diagnostics {

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import {
   agoText,
   areaPoints,
+  chartMaxOf,
   countOf,
   countText,
   durationText,
-  mostOf,
   rateText,
   shareText,
   spanText,
@@ -85,8 +85,8 @@ describe('areaPoints', () => {
   });
 });
 
-describe('mostOf', () => {
+describe('chartMaxOf', () => {
   it('is at least five, and ignores the last slot', () => {
-    assert.deepEqual([mostOf([]), mostOf([1, 0, 0]), mostOf([3, 40, 90])], [5, 5, 40]);
+    assert.deepEqual([chartMaxOf([]), chartMaxOf([1, 0, 0]), chartMaxOf([3, 40, 90])], [5, 5, 40]);
   });
 });

@@ -9,7 +9,7 @@ function check(title: string, read: (text: string) => string, texts: readonly (r
 }
 
 describe('conceal', () => {
-  check('takes user and password out of every URL, and leaves the rest', conceal, [
+  check('removes user and password from every URL, and keeps the rest', conceal, [
     ['no answer of postgres://ann:pw@db:5432/x', 'no answer of postgres://…@db:5432/x'],
     ['redis://:pw@one, redis://ann@two', 'redis://…@one, redis://…@two'],
     ['http://ann:p/w?x#y@host', 'http://…@host'],
@@ -24,7 +24,7 @@ describe('conceal', () => {
     ['http://host:80/path, ann@example.com'],
   ]);
 
-  check('takes out what may be the beginning of them, where a text was cut', conceal, [
+  check('removes a possible beginning of them at the end of a truncated text', conceal, [
     ['no answer of http://ann:p…', 'no answer of http://…@'],
     ['/to/http:%2F%2Fann…', '/to/http:%2F%2F…@'],
     ['http://host:80/path is long…'],
