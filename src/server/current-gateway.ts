@@ -27,7 +27,7 @@ export interface CurrentGateway {
   readonly close: (deadlineMs: number) => Promise<void>;
 }
 
-/** Starts without a gateway, because routes of the first one, such as the diagnostics, need the host. */
+/** Starts without a gateway, because the first one needs routes that use this object, such as the diagnostics. */
 export function createCurrentGateway(): CurrentGateway {
   const retired = new Map<GatewayEntry, Promise<void>>();
   let latest: GatewayEntry | undefined;
