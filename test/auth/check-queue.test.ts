@@ -69,7 +69,7 @@ describe('password checks', () => {
     assert.deepEqual(started, ['running', 'proven', 'fresh', 'failed']);
   });
 
-  it('push a worse-placed one out of a full queue, or are refused if there is none', async () => {
+  it('push one with a lower priority out of a full queue, or are refused if there is none', async () => {
     const { ask, started, finishAll } = setUp({ runningMax: 1, waitingMax: 2 });
     const flood = ['f1', 'f2', 'f3', 'f4'].map((name) => ask(name, 'flood'));
     assert.equal(flood[3], 'refused');

@@ -299,7 +299,7 @@ describe('a request body that a host app has read', () => {
     return { upstream, response: await post([...framing, ...headers], body) };
   }
 
-  it('is taken from rawBody', async () => {
+  it('is read from rawBody', async () => {
     for (const rawBody of [json, Buffer.from(json)]) {
       const { response, upstream } = await send(rawBody);
       assert.equal(statusOf(response), 200);

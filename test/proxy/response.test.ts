@@ -216,7 +216,12 @@ describe('a forwarded request', () => {
 
   const own = 'the address of the service';
   for (const [what, sent, hostRewrite, expected] of [
-    ['the host that the client requested, spelled alike', 'API.example.com:8080', undefined, 'API.example.com:8080'],
+    [
+      'the host that the client requested, in the same spelling',
+      'API.example.com:8080',
+      undefined,
+      'API.example.com:8080',
+    ],
     ['an address that the client requested', '[::1]:8080', undefined, '[::1]:8080'],
     ['the host that the mapping sets', 'front.example', 'inner.example', 'inner.example'],
     ['the host of the service if the mapping says so', 'front.example', '{service}', own],

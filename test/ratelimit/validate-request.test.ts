@@ -69,7 +69,7 @@ describe('the bounds of a request from the network', () => {
     ['key', 256, 'descriptors[0].entries[0].key has 257 characters, more than the maximum of 256'],
     ['value', 65_536, 'descriptors[0].entries[0].value has 65537 characters, more than the maximum of 65536'],
   ] as const)
-    it(`allow ${max} for its ${bound}`, () => {
+    it(`limit its ${bound} to ${max}`, () => {
       checkBy(checkBounds, requestWith[bound](max));
       checkBy(checkBounds, requestWith[bound](max + 1), message);
     });

@@ -257,7 +257,7 @@ describe('the list of mappings', () => {
   it('is empty without mappings', () => assert.deepEqual(listRoutes([], times), []));
 
   function check(fields: Partial<Mapping>, ...expected: string[]) {
-    it(`describes ${expected.join(' and ') || 'no default'}`, () =>
+    it(`describes ${expected.join(' and ') || 'nothing that is the default'}`, () =>
       assert.deepEqual(describeConditions(mappingOf(fields)), expected));
   }
 

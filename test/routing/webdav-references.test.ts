@@ -50,7 +50,7 @@ describe('editing references', () => {
     editReferences(method, headers, (reference) => reference.toUpperCase());
 
   const checkIf = (value: string, expected: string) =>
-    it(`makes If: ${value} ${expected}`, () => assert.deepEqual(edited('PUT', { if: value }), { if: expected }));
+    it(`turns If: ${value} into ${expected}`, () => assert.deepEqual(edited('PUT', { if: value }), { if: expected }));
 
   checkIf('(<urn:uuid:a> ["b"])', '(<urn:uuid:a> ["b"])');
   checkIf('</a> (<urn:uuid:b>) (Not <urn:c> [W/"d"])', '</A> (<urn:uuid:b>) (Not <urn:c> [W/"d"])');

@@ -73,7 +73,7 @@ describe('the rate-limit headers of draft 03', () => {
       '4',
       '7',
     ],
-    ['describe the first of equals', [status(), left(9)], `10, ${all}`, '9', '30'],
+    ['describe the first of several with the same remaining quota', [status(), left(9)], `10, ${all}`, '9', '30'],
     ['omit labels without a limit', [uncounted, status()], '10, 10;w=60', '9', '30'],
     ['report the whole window when the service does not report its end', [endless], '10, 10;w=60', '9', '60'],
   ] as const)

@@ -76,16 +76,18 @@ describe('an HTTPS service', () => {
     return results;
   }
 
-  function check(serverName: string | undefined, expected: readonly string[]) {
-    it(`with the name ${serverName} results in ${expected.join(', ')} for two values of Host`, async () => {
+  /** `expected`: the name, the version and whether the connection was reused, or the error, for two values of Host. */
+  function check(what: string, serverName: string | undefined, expected: readonly string[]) {
+    it(what, async () => {
       setDefaultCACertificates([...trusted, certificate?.cert ?? '']);
       assert.deepEqual(await askAs(serverName), expected);
     });
   }
 
-  check('hotel', ['hotel 1.1 false', 'hotel 1.1 true']);
-  check(undefined, ['none 1.1 false', 'none 1.1 true']);
-  check('car', ['ERR_TLS_CERT_ALTNAME_INVALID', 'ERR_TLS_CERT_ALTNAME_INVALID']);
+  check('is verified by the configured name, whatever the Host', 'hotel', ['hotel 1.1 false', 'hotel 1.1 true']);
+  check('is verified by its address if no name is configured', undefined, ['none 1.1 false', 'none 1.1 true']);
+  const wrongName = 'ERR_TLS_CERT_ALTNAME_INVALID';
+  check('receives no request when its certificate is for another name', 'car', [wrongName, wrongName]);
 
   it('receives no request when its certificate is not trusted', async () => {
     assert.deepEqual(await askAs('hotel'), ['DEPTH_ZERO_SELF_SIGNED_CERT', 'DEPTH_ZERO_SELF_SIGNED_CERT']);

@@ -111,7 +111,7 @@ describe('a health check', () => {
     assert.deepEqual(healthOf(cluster), ['unhealthy']);
   });
 
-  it('takes an unhealthy address out of use, unless it is the only one', async () => {
+  it('takes an unhealthy address out of rotation, unless it is the only one', async () => {
     const sick = await startService(503);
     const well = await startService(200);
     let origins = [sick.origin, well.origin];
