@@ -33,7 +33,7 @@ async function findFiles(directory: string): Promise<Found> {
   const errors: ConfigurationError[] = [];
   const entries = await listNames(directory, errors);
   const notices = ignoredYaml(directory, entries);
-  if (errors.length === 0) errors.push(...misplaced(directory, entries));
+  if (errors.length === 0) errors.push(...layoutErrors(directory, entries));
   const folder = async (kind: ConfigurationFile['kind'], name: string) => {
     const path = join(directory, name);
     const names = entries.includes(name) ? await listNames(path, errors) : [];
@@ -49,21 +49,21 @@ async function findFiles(directory: string): Promise<Found> {
 
 const entryNames = ['services', 'ratelimit', 'users.yaml', 'demo.yaml'];
 const layout = `A configuration directory contains ${entryNames.join(', ')}.`;
-const firstConfiguration = 'Create one with frontdesk init, or set CONFIG_DIR to its location.';
+const createOne = 'Create one with frontdesk init, or set CONFIG_DIR to its location.';
 
 /**
  * Rejects mistyped names, which would otherwise be ignored silently because every part is optional, and directories
  * without any part, which are probably not the intended ones.
  */
-function misplaced(directory: string, entries: readonly string[]): ConfigurationError[] {
+function layoutErrors(directory: string, entries: readonly string[]): ConfigurationError[] {
   const mistyped = entries.filter(
     (entry) => !entryNames.includes(entry) && suggestion(entry, entryNames) !== undefined,
   );
   if (mistyped.length === 0 && !entries.some((entry) => entryNames.includes(entry))) {
-    const above = entryNames.includes(basename(resolve(directory)))
+    const remedy = entryNames.includes(basename(resolve(directory)))
       ? `Use the parent directory: ${dirname(directory)}.`
-      : '';
-    return [errorAt(directory, 'there is no configuration here', `${layout} ${above || firstConfiguration}`)];
+      : createOne;
+    return [errorAt(directory, 'there is no configuration here', `${layout} ${remedy}`)];
   }
   return mistyped.map((entry) =>
     errorAt(join(directory, entry), `"${entry}" is not read${didYouMean(entry, entryNames)}`, layout),
@@ -121,15 +121,15 @@ const fileBytesMax = 32 * 1024 * 1024;
 
 /** Rejects files that are too large, and pipes and devices, because reading them might never end. */
 function sizeFault(stats: Stats): readonly [message: string, remedy: string] | undefined {
-  if (!stats.isFile()) return ['the file cannot be read: it is not a regular file', elsewhere];
+  if (!stats.isFile()) return ['the file cannot be read: it is not a regular file', replaceIt];
   if (stats.size <= fileBytesMax) return undefined;
   const message = `the file has ${stats.size} bytes, and at most ${fileBytesMax} are read`;
   return [message, 'Split it into several files, or move it out of the directory.'];
 }
 
-const elsewhere = 'Replace it with a file, or move it out of the directory.';
+const replaceIt = 'Replace it with a file, or move it out of the directory.';
 
-/** Reports whether the files to read have at least this many bytes. Stops looking as soon as it knows. */
+/** Reports whether the files to read have at least this many bytes in total. */
 export async function hasBytes(directory: string, bytes: number): Promise<boolean> {
   const { files } = await findFiles(directory);
   let sum = 0;
@@ -140,20 +140,20 @@ export async function hasBytes(directory: string, bytes: number): Promise<boolea
 }
 
 /**
- * Creates a folder and its missing parents, and calls `made` for each new one. Creates one level at a time, because
+ * Creates a folder and its missing parents, and calls `onCreated` for each new one. Creates one level at a time, because
  * Node's `recursive` option never returns when /proc rejects the call.
  */
-export async function makeFolders(folder: string, made: (folder: string) => void = () => {}): Promise<void> {
-  if (await isThere(folder)) return;
-  await makeFolders(dirname(folder), made);
+export async function makeFolders(folder: string, onCreated: (folder: string) => void = () => {}): Promise<void> {
+  if (await exists(folder)) return;
+  await makeFolders(dirname(folder), onCreated);
   try {
     await mkdir(folder);
   } catch (cause) {
     if (systemCode(cause) !== 'EEXIST') throw cause;
     return;
   }
-  made(folder);
-  // Does not follow links: another user who may write to the parent could have replaced the folder with one.
+  onCreated(folder);
+  // Does not follow a link: another user with access to the parent could have replaced the new folder with one.
   await using handle = await open(folder, constants.O_DIRECTORY | constants.O_NOFOLLOW);
   await inheritOwner(dirname(folder), handle);
 }
@@ -162,13 +162,13 @@ export async function makeFolders(folder: string, made: (folder: string) => void
  * Makes the owner of a folder the owner of a new file or folder in it, so that root can create files for a frontdesk
  * that runs as another user.
  */
-export async function inheritOwner(folder: string, made: FileHandle): Promise<void> {
-  const [{ uid, gid }, own] = await Promise.all([stat(folder), made.stat()]);
-  // Only root may change the owner, and in some containers not even root. Then the owner stays the same.
-  if (uid !== own.uid) await made.chown(uid, gid).catch(() => {});
+export async function inheritOwner(folder: string, created: FileHandle): Promise<void> {
+  const [{ uid, gid }, own] = await Promise.all([stat(folder), created.stat()]);
+  // Only root may change the owner, and in some containers not even root may. The owner then stays the same.
+  if (uid !== own.uid) await created.chown(uid, gid).catch(() => {});
 }
 
-async function isThere(path: string): Promise<boolean> {
+async function exists(path: string): Promise<boolean> {
   try {
     await stat(path);
     return true;
@@ -186,8 +186,8 @@ function unreadable(path: string, what: 'file' | 'directory', cause: unknown): C
 
 /** The remedies by error code. A listed file that does not exist is a broken link, or was just deleted. */
 const remedies: Readonly<Record<'file' | 'directory', Readonly<Record<string, string>>>> = {
-  directory: { ENOENT: firstConfiguration, ENOTDIR: `Use a directory. ${layout}` },
-  file: { ENOENT: 'Correct the link, or remove it.', ELOOP: 'Correct the link, or remove it.', EISDIR: elsewhere },
+  directory: { ENOENT: createOne, ENOTDIR: `Use a directory. ${layout}` },
+  file: { ENOENT: 'Correct the link, or remove it.', ELOOP: 'Correct the link, or remove it.', EISDIR: replaceIt },
 };
 
 function errorAt(file: string, message: string, remedy: string): ConfigurationError {

@@ -58,8 +58,8 @@ export interface Place {
 export type Examples = Readonly<Record<string, string>>;
 
 /**
- * zod's issues about `value` as faults. Leaves out what an unknown key explains: the missing key it was meant for, and
- * a map that looks incomplete because of it.
+ * Converts zod's issues about `value` to faults. Omits those that an unknown key explains: the missing key that it was
+ * meant to be, and faults of the map that looks incomplete without that key.
  */
 export function faultsOf(error: z.ZodError, value: unknown, examples: Examples): readonly PlacedFault[] {
   const explained = new Set(error.issues.flatMap(explainedPaths));
@@ -114,11 +114,11 @@ type Issue = z.core.$ZodIssue;
 function faultOf(issue: Issue, value: unknown, examples: Examples): PlacedFault {
   const { path } = issue;
   const subject = pathText(path) || 'the document';
-  const own: unknown = issue.code === 'custom' ? issue.params?.['remedy'] : undefined;
+  const remedy: unknown = issue.code === 'custom' ? issue.params?.['remedy'] : undefined;
   return {
     path,
     message: `${subject} ${isMissing(issue, value) ? 'is missing' : statementOf(issue, value)}`,
-    remedy: typeof own === 'string' ? own : exampleOf(path, examples),
+    remedy: typeof remedy === 'string' ? remedy : exampleOf(path, examples),
   };
 }
 
@@ -264,7 +264,7 @@ export function systemCode(cause: unknown): string {
   return cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
 }
 
-/** Returns an Error for the terminal. `remedy` applies unless the cause is the disk: usually to missing permissions. */
+/** Returns an Error for the terminal. `remedy` is for missing permissions: errors of the disk have their own. */
 export function writeError(path: string, cause: unknown, remedy: string): Error {
   const code = systemCode(cause);
   return new Error(`cannot write ${path} (${code}): ${diskRemedies[code] ?? remedy}`, { cause });

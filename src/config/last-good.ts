@@ -1,4 +1,4 @@
-/** Handles configurations with errors: decides whether the process can start, and what a reload puts into force. */
+/** Handles configurations with errors: decides whether the process can start, and what a reload applies. */
 import { relative, resolve } from 'node:path';
 import { type ConfigurationError, formatErrors, type Source } from './errors.ts';
 import { type ConfigurationRecords, configurationFrom, loadConfiguration } from './load.ts';
@@ -14,7 +14,7 @@ import { flatMapInParts, forEachInParts, mapInParts, type Work } from './work.ts
 /**
  * Loads `config`, or the directory in the settings, for the start of a process. Rejects with an Error that lists all
  * errors by file and line, or the demo users that a server open to the network must not have. A broken Mapping in a
- * directory prevents the start only if the requests that it guarded are unknown. Otherwise it is in `errors`.
+ * directory prevents the start only if it is unknown which requests it guarded. Otherwise it is in `errors`.
  */
 export async function requireConfiguration(
   config: string | ConfigurationRecords | undefined,
@@ -56,30 +56,30 @@ export interface ReloadPolicy {
  */
 export function* keepLastGood(
   loaded: LoadedConfiguration,
-  inForce: Configuration,
+  current: Configuration,
   { directory, settings, findUnservable }: ReloadPolicy,
 ): Work<LoadedConfiguration> {
-  const good = yield* fillGaps(directory, withoutExposedUsers(loaded, inForce, directory, settings), inForce);
+  const good = yield* fillGaps(directory, withoutExposedUsers(loaded, current, directory, settings), current);
   const errors = yield* findUnservable(good.configuration);
   if (errors.length === 0) return good;
   const configuration = yield* withoutRecords(good.configuration, errors);
-  return yield* fillGaps(directory, { ...good, configuration, errors: [...good.errors, ...errors] }, inForce);
+  return yield* fillGaps(directory, { ...good, configuration, errors: [...good.errors, ...errors] }, current);
 }
 
-/** Replaces what is missing because of an error with what is in force. */
-function* fillGaps(directory: string, loaded: LoadedConfiguration, inForce: Configuration): Work<LoadedConfiguration> {
+/** Adds the current versions of what is missing because of an error. */
+function* fillGaps(directory: string, loaded: LoadedConfiguration, current: Configuration): Work<LoadedConfiguration> {
   const { configuration, errors, notices } = loaded;
-  const { demo } = inForce;
+  const { demo } = current;
   if (errors.length === 0)
     return Object.freeze({ ...loaded, configuration: Object.freeze({ ...configuration, demo }) });
   const errorsIn = (part: string) => errors.filter(({ source }) => isPartOf(part, source, directory));
-  const { isMissing, mayBeRenamed } = yield* missingIn(configuration, inForce, errors, errorsIn('services'));
-  const missing = yield* flatMapInParts(recordsOf(inForce), (record) => (isMissing(record) ? [record] : []));
+  const { isMissing, mayBeRenamed } = yield* missingIn(configuration, current, errors, errorsIn('services'));
+  const missing = yield* flatMapInParts(recordsOf(current), (record) => (isMissing(record) ? [record] : []));
   const { kept, errors: clashes, blocked } = yield* keepCompatible([...recordsOf(configuration), ...missing]);
   const keptNames = new Set(yield* mapInParts(kept, fullName));
-  const stillBlocked = inForce.blocked.filter((match) => isMissing(mappingOf(match)));
+  const stillBlocked = current.blocked.filter((match) => isMissing(mappingOf(match)));
   const gone = [...missing, ...stillBlocked.map(mappingOf)].filter(mayBeRenamed).map(fullName);
-  const servedMatches = yield* matchesThatStay(inForce, kept);
+  const servedMatches = yield* matchesThatStay(current, kept);
   const allBlocked = withoutRepetitions([...configuration.blocked, ...blocked, ...stillBlocked]);
   const mayServe = (match: BlockedMatch) =>
     keptNames.has(fullName(mappingOf(match))) || servedMatches.has(matchKey(match));
@@ -87,8 +87,8 @@ function* fillGaps(directory: string, loaded: LoadedConfiguration, inForce: Conf
     configuration: Object.freeze({
       ...configuration,
       ...(yield* recordLists(kept)),
-      limits: errorsIn('ratelimit').length > 0 ? inForce.limits : configuration.limits,
-      users: usersOf(configuration.users, inForce.users, errorsIn('users.yaml')),
+      limits: errorsIn('ratelimit').length > 0 ? current.limits : configuration.limits,
+      users: usersOf(configuration.users, current.users, errorsIn('users.yaml')),
       demo,
       blocked: Object.freeze(allBlocked.filter((match) => !mayServe(match))),
       gone: Object.freeze([...configuration.gone, ...gone]),
@@ -98,10 +98,7 @@ function* fillGaps(directory: string, loaded: LoadedConfiguration, inForce: Conf
   });
 }
 
-/**
- * Keeps only the first block of a record that was broken before and still is. The first one comes from the current
- * files.
- */
+/** Keeps only the first block, from the new files, of a record that was broken before and still is. */
 function withoutRepetitions(blocked: readonly BlockedMatch[]): readonly BlockedMatch[] {
   const seen = new Set<string>();
   return blocked.filter((match) => {
@@ -110,38 +107,38 @@ function withoutRepetitions(blocked: readonly BlockedMatch[]): readonly BlockedM
   });
 }
 
-/** Returns the matches of mappings that stay in force. A new broken record does not block them. */
-function* matchesThatStay(inForce: Configuration, kept: readonly GatewayRecord[]): Work<ReadonlySet<string>> {
+/** Returns the matches of current mappings that are kept. A new broken record does not block them. */
+function* matchesThatStay(current: Configuration, kept: readonly GatewayRecord[]): Work<ReadonlySet<string>> {
   const stay = yield* keysOf(kept.filter((record) => record.kind === 'Mapping'));
-  const blocked = yield* keysOf(inForce.blocked);
-  const before = yield* keysOf(inForce.mappings);
+  const blocked = yield* keysOf(current.blocked);
+  const before = yield* keysOf(current.mappings);
   return new Set([...before].filter((key) => stay.has(key) && !blocked.has(key)));
 }
 
 type Named = Pick<GatewayRecord, 'kind' | 'name' | 'source'>;
 
 interface Missing {
-  /** Whether a record in force is missing from the configuration because of an error. */
+  /** Whether a current record is missing from the new configuration because of an error. */
   readonly isMissing: (record: Named) => boolean;
   /** Whether a missing record may be a broken one under another name. */
   readonly mayBeRenamed: (record: Named) => boolean;
 }
 
 /**
- * Finds the records in force that are missing because of an error. An error without a record, or with an unknown one,
+ * Finds the current records that are missing because of an error. An error without a record, or with an unknown one,
  * affects all records of its file or directory, because one of them may have been renamed. Records that were kept for
  * this reason stay until the file has no errors: on the next reload the new name is known, which hides the renaming.
  */
 function* missingIn(
   configuration: Configuration,
-  inForce: Configuration,
+  current: Configuration,
   errors: readonly ConfigurationError[],
   recordErrors: readonly ConfigurationError[],
 ): Work<Missing> {
   const names = new Set(yield* mapInParts(recordsOf(configuration), fullName));
-  const known = new Set(yield* mapInParts(recordsOf(inForce), fullName));
-  for (const match of inForce.blocked) known.add(fullName(mappingOf(match)));
-  const gone = new Set(inForce.gone);
+  const known = new Set(yield* mapInParts(recordsOf(current), fullName));
+  for (const match of current.blocked) known.add(fullName(mappingOf(match)));
+  const gone = new Set(current.gone);
   const broken = new Set(errors.map(({ record }) => record));
   const unreadable = filesOf(errors.filter(({ record }) => record === undefined));
   const withUnknown = filesOf(errors.filter(({ record }) => record !== undefined && !known.has(record)));
@@ -199,17 +196,17 @@ function mappingOf({ name, source }: BlockedMatch): Named {
 }
 
 /** Keeps the previous version of broken users. A removed user is removed even if other users are broken. */
-function usersOf(users: readonly User[], inForce: readonly User[], errors: readonly ConfigurationError[]): User[] {
+function usersOf(users: readonly User[], current: readonly User[], errors: readonly ConfigurationError[]): User[] {
   const names = new Set(users.map(({ name }) => name));
   const isBroken = ({ name }: User) =>
     errors.some(({ record }) => record === `User ${name}` || record?.startsWith('User') !== true);
-  return [...users, ...inForce.filter((user) => !names.has(user.name) && isBroken(user))];
+  return [...users, ...current.filter((user) => !names.has(user.name) && isBroken(user))];
 }
 
-/** Keeps the users in force if the new ones include demo users and the server is open to the network. */
+/** Keeps the current users if the new ones include demo users and the server is open to the network. */
 function withoutExposedUsers(
   loaded: LoadedConfiguration,
-  inForce: Configuration,
+  current: Configuration,
   directory: string,
   settings: ReloadPolicy['settings'],
 ): LoadedConfiguration {
@@ -221,6 +218,6 @@ function withoutExposedUsers(
     message: `the passwords of the demo users ${exposed.join(' and ')} are published, and ${openHost(settings)} is open to the network`,
     remedy: 'Give them other passwords (frontdesk hash-password), or set ALLOW_DEMO_USERS=true.',
   };
-  const configuration = { ...loaded.configuration, users: inForce.users };
+  const configuration = { ...loaded.configuration, users: current.users };
   return { ...loaded, configuration, errors: [...loaded.errors, error] };
 }

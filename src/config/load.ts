@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
-import { differencesFrom, translateRecords } from './ambassador/translate.ts';
+import { differencesNotice, translateRecords } from './ambassador/translate.ts';
 import { type ConfigurationFile, readDirectory } from './directory.ts';
 import {
   type ConfigDocument,
@@ -49,7 +49,7 @@ export interface Reading {
   readonly notices: readonly ConfigurationError[];
 }
 
-/** Reads a directory. Does not parse files again whose digest is in `known`. */
+/** Reads a directory. Does not parse files whose digest is in `known`. */
 export async function readFiles(
   directory: string,
   options: LoadOptions,
@@ -95,7 +95,7 @@ export interface ConfigurationRecords {
 export function configurationFrom(given: ConfigurationRecords, options: LoadOptions = {}): LoadedConfiguration {
   const faults = faultsOfRecords(given);
   if (faults.length > 0)
-    return frozen(assemble([], { errors: errorsOf(optionDocument(given), faults, undefined), notices: [] }));
+    return finishFrozen(assemble([], { errors: errorsOf(optionDocument(given), faults, undefined), notices: [] }));
   const { records, limits = [], users, demo } = given;
   const part = emptyPart('<options>');
   for (const document of listed(records)) addRecords(part, document, options);
@@ -103,10 +103,10 @@ export function configurationFrom(given: ConfigurationRecords, options: LoadOpti
   const lineOfUser = ([, index]: readonly PropertyKey[]) => (typeof index === 'number' ? index + 1 : 1);
   if (users) addUsers(part, optionDocument({ users }, lineOfUser));
   if (demo !== undefined) addDemo(part, optionDocument(demo));
-  return frozen(assemble([part], { errors: [], notices: [] }, options));
+  return finishFrozen(assemble([part], { errors: [], notices: [] }, options));
 }
 
-function frozen<T>(work: Work<T>): T {
+function finishFrozen<T>(work: Work<T>): T {
   return finish(freezeDeep(finish(work)));
 }
 
@@ -189,7 +189,7 @@ function addRecords(part: Draft, document: ConfigDocument, { gatewayDomain = 'ga
   part.errors.push(...errors);
   part.notices.push(...translated.notices);
   if (translated.first !== undefined && part.differences.length === 0)
-    part.differences.push(...differencesFrom(translated.first));
+    part.differences.push(...differencesNotice(translated.first));
   for (const result of translated.records.map(readRecord)) {
     if (result.ok) {
       part.records.push(result.record);
@@ -222,10 +222,10 @@ function addDemo(part: Draft, document: ConfigDocument): void {
   else part.errors.push(...errorsOf(document, faultsOf(read.error, document.value, {}), undefined));
 }
 
-/** Combines the parts of all files and applies the rules between them. */
+/** Combines the parts of all files and applies the rules between them. `reading` has what belongs to no file. */
 function* assemble(
   parts: readonly FilePart[],
-  around: Pick<Reading, 'errors' | 'notices'>,
+  reading: Pick<Reading, 'errors' | 'notices'>,
   { strictPaths = false }: LoadOptions = {},
 ): Work<LoadedConfiguration> {
   const records = yield* keepCompatible(parts.flatMap((part) => part.records));
@@ -240,10 +240,10 @@ function* assemble(
     users: parts.flatMap((part) => part.users),
     demo: Object.assign({}, ...parts.map((part) => part.demo)),
   };
-  const found = [...around.errors, ...[...parts, records, domains].flatMap((part) => part.errors)];
+  const found = [...reading.errors, ...[...parts, records, domains].flatMap((part) => part.errors)];
   const [differences = []] = parts.map((part) => part.differences).filter(({ length }) => length > 0);
-  const spellings = yield* pathBypassNotices(lists.mappings, strictPaths);
-  const notices = [...around.notices, ...differences, ...spellings, ...parts.flatMap((part) => part.notices)];
+  const bypasses = yield* pathBypassNotices(lists.mappings, strictPaths);
+  const notices = [...reading.notices, ...differences, ...bypasses, ...parts.flatMap((part) => part.notices)];
   return {
     configuration,
     errors: yield* sortInParts(found, byPlace),
@@ -270,7 +270,7 @@ function byPlace(a: ConfigurationError, b: ConfigurationError): number {
   return a.source.line - b.source.line;
 }
 
-/** Freezes a value with all maps and lists in it, and returns it. */
+/** Freezes a value, and all maps and lists in it, and returns the value. */
 function* freezeDeep<T>(root: T): Work<T> {
   yield* forEachInParts(collectionsIn(root), Object.freeze);
   return root;

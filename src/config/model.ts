@@ -18,8 +18,8 @@ export interface Configuration {
   /** Requests that get a 503 until the broken mappings that they belong to are corrected. */
   readonly blocked: readonly BlockedMatch[];
   /**
-   * Full names of records that stay in force although no file contains them any more, because a broken record may be
-   * one of them under another name.
+   * Full names of records that are kept although no file contains them any more: a broken record may be one of them
+   * under another name.
    */
   readonly gone: readonly string[];
   readonly limits: readonly LimitDomain[];
@@ -27,10 +27,7 @@ export interface Configuration {
   readonly demo: DemoTables;
 }
 
-/**
- * The rows of demo.yaml by table, with which an empty database is filled. The storage module defines tables and
- * columns.
- */
+/** The rows of demo.yaml by table. They fill an empty database. The storage module defines the tables and columns. */
 export type DemoTables = Readonly<Record<string, readonly Readonly<Record<string, DemoCell>>[]>>;
 
 export type DemoCell = string | number | boolean | null;
@@ -57,6 +54,6 @@ export interface FilePart {
   readonly demo: DemoTables;
   readonly errors: readonly ConfigurationError[];
   readonly notices: readonly ConfigurationError[];
-  /** A notice about how Ambassador's records differ from ours, if the file has any. It is shown once for all files. */
+  /** A notice about how frontdesk reads Ambassador's records, if the file has any. It appears once for all files. */
   readonly differences: readonly ConfigurationError[];
 }

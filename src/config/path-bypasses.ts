@@ -10,8 +10,9 @@ import { isPathAlone, matchKey } from './records/match.ts';
 import { forEachInParts, mapInParts, type Work } from './work.ts';
 
 /**
- * A service that ignores case treats `/ADMIN` like `/admin`. With strict paths the gateway rejects such a path, unless
- * an open mapping has exactly this prefix.
+ * Finds mappings like a guarded `/admin` below an open `/`: a service that ignores case treats `/ADMIN` like `/admin`,
+ * but the gateway routes it to the open mapping. With strict paths the gateway rejects `/ADMIN`, unless an open mapping
+ * has exactly this prefix.
  */
 export function* pathBypassNotices(
   mappings: readonly Mapping[],
@@ -51,7 +52,7 @@ function noticeForPattern(mapping: Mapping, open: OpenMappings): ConfigurationEr
 function noticeForOpenPatterns(mapping: Mapping, { patterns }: OpenMappings): ConfigurationError | undefined {
   const { prefix, service, caseSensitive } = mapping;
   const spellings = [...(caseSensitive ? [prefix.toUpperCase()] : []), `${prefix};x`].filter((one) => one !== prefix);
-  for (const { matches, of: other } of patterns.get(service) ?? []) {
+  for (const { matches, mapping: other } of patterns.get(service) ?? []) {
     const spelling = coversConditions(other, mapping) ? spellings.find(matches) : undefined;
     if (spelling !== undefined) return noticeOf(mapping, other, reaches(quote(spelling), other));
   }
@@ -66,7 +67,7 @@ interface OpenMappings {
 
 interface OpenPattern {
   readonly matches: (path: string) => boolean;
-  readonly of: Mapping;
+  readonly mapping: Mapping;
 }
 
 /** Bounds the open patterns for each service, because every guarded mapping is compared with them. */
@@ -80,7 +81,7 @@ function* openMappings(mappings: readonly Mapping[]): Work<OpenMappings> {
     if (mapping.prefixMatch !== 'regex') add(byPath, folded(mapping.prefix), mapping);
     else if ((patterns.get(mapping.service)?.length ?? 0) < patternsMax) {
       const compiled = compilePattern(mapping.prefix);
-      if (compiled.ok) add(patterns, mapping.service, { matches: compiled.pattern.matches, of: mapping });
+      if (compiled.ok) add(patterns, mapping.service, { matches: compiled.pattern.matches, mapping });
     }
   });
   return { byPath, patterns };

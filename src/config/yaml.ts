@@ -20,10 +20,7 @@ import {
 import type { ConfigDocument, ConfigurationError, Fault, Place } from './errors.ts';
 import { quote } from './quote.ts';
 
-/**
- * The library counts aliases of aliases with all items that they expand to, so that a few lines cannot become
- * gigabytes.
- */
+/** The library counts every item that nested aliases expand to, so a few lines cannot become gigabytes. */
 const aliasesMax = 100;
 
 /** The library composes nested nodes recursively, so deeper nesting could crash the process. */
@@ -34,7 +31,7 @@ const documentCharactersMax = 2 * 1024 * 1024;
 
 const keysMax = 1000;
 
-/** The errors reported for one text. Later ones often follow from the first. */
+/** The maximum number of errors reported for one text. Later ones often follow from the first. */
 const errorsMax = 100;
 
 /** More time than a slow and busy machine needs for valid records. */
@@ -275,7 +272,7 @@ interface Found {
   readonly offset: number;
 }
 
-/** Finds the node at a path, and the offset to report, which is that of its key if there is one. */
+/** Finds the node at a path, and the offset that errors report: that of its key, if it has one. */
 function findNode(root: unknown, path: readonly PropertyKey[]): Found {
   let found = foundAt(root, root, 0);
   for (const key of path) {
@@ -286,10 +283,10 @@ function findNode(root: unknown, path: readonly PropertyKey[]): Found {
   return found;
 }
 
-function foundAt(node: unknown, shown: unknown, offset: number): Found {
+function foundAt(node: unknown, reported: unknown, offsetAbove: number): Found {
   return {
     node: isNode(node) ? node : undefined,
-    offset: isNode(shown) ? (shown.range?.[0] ?? offset) : offset,
+    offset: isNode(reported) ? (reported.range?.[0] ?? offsetAbove) : offsetAbove,
   };
 }
 

@@ -173,7 +173,7 @@ describe('keepLastGood', () => {
     assert.deepEqual([namesOf(good), good.configuration.authServices, good.errors.length], [['a', 'b'], [], 2]);
   });
 
-  it('keeps the users in force if the new ones are demo users and the server is open to the network', async () => {
+  it('keeps the current users if the new ones are demo users and the server is open to the network', async () => {
     const shipped = await loadConfiguration(fileURLToPath(new URL('../../config', import.meta.url)));
     const users = (host: string) => {
       const policy = { directory, settings: { host, allowDemoUsers: false }, findUnservable: () => returning([]) };

@@ -13,10 +13,10 @@ export function ignored(why: string, remedy = 'Remove it if you do not need it.'
   });
 }
 
-/** Drops a field that is not needed here, without a notice. */
+/** Drops a field without a notice, because frontdesk does not need it. */
 export const ignoredSilently: AmbassadorReader = () => ({ fields: {} });
 
-/** Converts `tls` to an https address of the service. */
+/** Writes the service's address with `https://` if the record sets `tls`. */
 export function httpsIfTls(name: string): AmbassadorReader {
   return (value, { tls: context }) => {
     const isSecure = context === true || (typeof context === 'string' && context !== '');
@@ -95,7 +95,7 @@ export const circuitBreakers: AmbassadorReader = (value) => {
   return { fields, notice: { message, remedy: 'Remove the entry with priority high.' } };
 };
 
-/** Drops the text of Ambassador 0.x, which refers to a record. */
+/** Drops the text that Ambassador 0.x has in this field: the name of another record. */
 export const outlierDetection: AmbassadorReader = (value, all) =>
   typeof value === 'string'
     ? ignored('it refers to a record of Ambassador 0.x')(value, all)
@@ -116,12 +116,12 @@ export const healthChecks: AmbassadorReader = (value) => {
   const list: readonly unknown[] = Array.isArray(value) ? value : [value];
   const kept = list.find((one) => isMap(one) && isMap(one['health_check']) && !('grpc' in one['health_check']));
   const fields = kept === undefined ? {} : { health_checks: withoutHeaders(kept) };
-  const isWhole =
+  const isUnchanged =
     list.length === 1 && kept !== undefined && JSON.stringify(fields.health_checks) === JSON.stringify(kept);
   const message = 'are read as a single HTTP check, without added or removed headers';
   return {
     fields,
-    notice: isWhole ? undefined : { message, remedy: 'Provide a path for health checks in the service.' },
+    notice: isUnchanged ? undefined : { message, remedy: 'Provide a path for health checks in the service.' },
   };
 };
 

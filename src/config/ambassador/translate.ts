@@ -27,7 +27,7 @@ export function translateRecords(documents: readonly ConfigDocument[], gatewayDo
 }
 
 /** Returns the general notice about a configuration with translated records. */
-export function differencesFrom(document: ConfigDocument): readonly ConfigurationError[] {
+export function differencesNotice(document: ConfigDocument): readonly ConfigurationError[] {
   return noticesOf(document, [
     {
       path: [],
@@ -177,7 +177,7 @@ interface Kind {
   readonly defaultsFor: (fields: Fields) => Fields;
 }
 
-const everywhere = {
+const commonFields = {
   add_linkerd_headers: ignored('headers of Linkerd are not added'),
   // Records for other instances have already been skipped.
   ambassador_id: ignoredSilently,
@@ -190,7 +190,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
     rows: mappingFields,
     defaultsFor: ({ host_redirect: redirects }) => (redirects === true ? {} : { timeout_ms: 3000 }),
     others: {
-      ...everywhere,
+      ...commonFields,
       auth_context_extensions: ignored('it is for auth services that speak gRPC'),
       auto_host_rewrite: withoutRedirect(shorthand('host_rewrite', serviceHost)),
       bypass_error_response_overrides: ignoredSilently,
@@ -221,7 +221,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
     rows: authServiceFields,
     defaultsFor: () => ({}),
     others: {
-      ...everywhere,
+      ...commonFields,
       allowed_headers: allowedHeaders,
       allow_request_body: shorthand('include_body', { max_bytes: 4096, allow_partial: true }),
       circuit_breakers: ignored('auth services have no circuit breakers'),
@@ -232,7 +232,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
     rows: rateLimitServiceFields,
     defaultsFor: () => ({ domain: 'ambassador' }),
     others: {
-      ...everywhere,
+      ...commonFields,
       grpc: ignored('denied gRPC requests get the same response as others'),
       protocol_version: ignoredSilently,
       tls: ignored('the rate-limit service is called without encryption', 'Run both on the same machine or network.'),

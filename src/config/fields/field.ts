@@ -45,7 +45,7 @@ type Frozen<Value> = Value extends readonly (infer Item)[] ? readonly Item[] : V
 /** The values of a record, with every default filled in. */
 export type ValuesOf<Table> = { readonly [P in keyof Table]: Frozen<ValueOf<Table[P]>> };
 
-/** The values that a record gives: undefined for a field that it omits. */
+/** The values in a record, without defaults: undefined for a field that the record omits. */
 export type Given<Table> = { readonly [P in keyof Table]: ValueOf<Table[P]> | undefined };
 
 /** Defines a field that has a default or is required. */

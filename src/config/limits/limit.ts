@@ -10,9 +10,7 @@ export type Unit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'ye
 /** The algorithm by which a limit counts. src/ratelimit describes each in detail. */
 export type Algorithm = 'fixed_window' | 'sliding_window' | 'token_bucket';
 
-/**
- * Allows `requestsPerUnit` requests per `unitMultiplier` × `unit`. If `unlimited`, they have no meaning.
- */
+/** Allows `requestsPerUnit` requests per `unitMultiplier` × `unit`, or all requests if `unlimited`. */
 export interface Limit {
   readonly unit: Unit;
   /** Multiplies the unit: 30 with `'second'` is half a minute. @default 1 */
@@ -110,8 +108,8 @@ function unitOf(name: string | undefined): Unit | undefined {
 
 /** Returns the first fault of a limit whose fields are valid individually. */
 function limitFault(given: LimitFields, limit: Limit): Fault | undefined {
-  if (limit.unlimited) return unlimitedFault(given) ?? selfFault(limit);
-  return incompleteFault(given) ?? burstFault(limit) ?? windowFault(limit) ?? selfFault(limit);
+  if (limit.unlimited) return unlimitedFault(given) ?? selfReplacementFault(limit);
+  return incompleteFault(given) ?? burstFault(limit) ?? windowFault(limit) ?? selfReplacementFault(limit);
 }
 
 function unlimitedFault(given: LimitFields): Fault | undefined {
@@ -171,7 +169,7 @@ function memorySeconds(limit: Limit): number {
   return Math.max(window, (limit.burst ?? requestsPerUnit) * Math.max(window / requestsPerUnit, 1e-6));
 }
 
-function selfFault({ name, replaces }: Limit): Fault | undefined {
+function selfReplacementFault({ name, replaces }: Limit): Fault | undefined {
   if (name === undefined || !replaces.includes(name)) return undefined;
   return {
     message: `replaces ${quote(name)}, which is its own name`,

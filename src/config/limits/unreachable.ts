@@ -55,9 +55,9 @@ function limitNotices({ domain, descriptors }: LimitDomain, reached: ReadonlySet
       const { key, limits, descriptors: below, source } = descriptor;
       // Omits values, which may be secrets. The line number identifies the descriptor.
       const path = `${above}${key}`;
-      const isMissed = (limits.length > 0 || below.length === 0) && !reached.has(descriptor);
+      const isUnreached = (limits.length > 0 || below.length === 0) && !reached.has(descriptor);
       return [
-        ...(isMissed
+        ...(isUnreached
           ? [notice(source, `domain ${domain}`, `no Mapping has labels that reach ${path}`, checkKeys)]
           : []),
         ...walk(below, `${path} › `),
@@ -73,7 +73,7 @@ function domainNotice({ domain, source }: LimitDomain, used: string): Configurat
   return notice(source, `domain ${domain}`, `the gateway uses the domain ${quote(used)}, never this one`, remedy);
 }
 
-/** `keys` are those of the limits in the domain that the gateway uses, if it has limits. */
+/** `keys` are the keys of the domain that the gateway uses, or undefined if this domain has no limits. */
 function labelNotices(
   mapping: Mapping,
   used: string,

@@ -13,7 +13,7 @@ export interface BlockedMatch extends RequestMatch {
   readonly source: Source;
 }
 
-/** The consequences of a Mapping that cannot be read. */
+/** The consequences of a Mapping that is broken. */
 export interface Containment {
   readonly blocked: readonly BlockedMatch[];
   /** False when the requests that it guarded are unknown, so that the rest cannot be served safely. */
@@ -45,7 +45,7 @@ const matchKeys = [
 const matchNames = new Set(matchKeys.map((key) => mappingFields[key].name));
 const names = ['apiVersion', 'kind', ...Object.values(mappingFields).map(({ name }) => name)];
 
-/** Treats a mistyped key as the most similar field, and as part of the match if no field is similar. */
+/** Treats a mistyped key as the most similar field. A key that resembles no field may affect the match. */
 function affectsMatch({ path: [key] }: PlacedFault): boolean {
   const name = typeof key === 'string' ? suggestion(key, names) : undefined;
   return name === undefined || matchNames.has(name);
@@ -96,7 +96,7 @@ export function* keysOf(matches: readonly RequestMatch[]): Work<ReadonlySet<stri
   return new Set(yield* mapInParts(matches, matchKey));
 }
 
-/** Reports whether the mapping requires no authentication. A redirect never does. */
+/** Reports whether the mapping requires no authentication, like every redirect. */
 export function isOpen({ bypassAuth, redirect }: Mapping): boolean {
   return bypassAuth || redirect !== undefined;
 }

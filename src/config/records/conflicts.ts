@@ -25,7 +25,7 @@ export interface Compatible extends Kept<GatewayRecord> {
  */
 export function* keepCompatible(records: readonly GatewayRecord[]): Work<Compatible> {
   const named = yield* keepFirst(records, fullName, sameName);
-  const single = yield* keepFirst(named.kept, singleKey, notSingle);
+  const single = yield* keepFirst(named.kept, exclusiveKey, exclusionError);
   const { mappings, authServices } = yield* recordLists(single.kept);
   const authenticated = yield* keepAuthenticated(mappings, authServices);
   const grouped = yield* keepGroups(authenticated.kept);
@@ -98,17 +98,17 @@ function sameName(later: GatewayRecord, first: GatewayRecord): ConfigurationErro
  * Returns equal keys for records that exclude each other: default auth services, rate-limit services, versions of a
  * prefix.
  */
-function singleKey(record: GatewayRecord): string | undefined {
+function exclusiveKey(record: GatewayRecord): string | undefined {
   if (record.kind === 'Version') return `${record.kind} ${record.prefix}`;
   const isSingle = record.kind === 'RateLimitService' || (record.kind === 'AuthService' && record.isDefault);
   return isSingle ? record.kind : undefined;
 }
 
-function notSingle(later: GatewayRecord, first: GatewayRecord): ConfigurationError {
-  return errorOf(later, notSingleFault(later, fullName(first)), first);
+function exclusionError(later: GatewayRecord, first: GatewayRecord): ConfigurationError {
+  return errorOf(later, exclusionFault(later, fullName(first)), first);
 }
 
-function notSingleFault(later: GatewayRecord, first: string): Fault {
+function exclusionFault(later: GatewayRecord, first: string): Fault {
   switch (later.kind) {
     case 'AuthService': {
       const remedy = `Set default: false here, and auth_service: ${later.name} in the mappings that use it.`;

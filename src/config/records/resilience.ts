@@ -31,7 +31,8 @@ function timeMs(name: string, docs: string) {
   return optional({ name, ...milliseconds(), docs });
 }
 
-function eitherForm<Key extends string>(key: Key): Rule<Readonly<Record<Key | `${Key}Ms`, ReturnType<typeof time>>>> {
+/** Rejects a map that has the time in both forms. */
+function oneForm<Key extends string>(key: Key): Rule<Readonly<Record<Key | `${Key}Ms`, ReturnType<typeof time>>>> {
   return {
     at: `${key}Ms`,
     reads: [key],
@@ -91,7 +92,7 @@ const retryFields = {
 };
 
 export const retryPolicy = mapOf(retryFields, [
-  eitherForm('perTryTimeout'),
+  oneForm('perTryTimeout'),
   { at: 'statusCodes', reads: ['retryOn'], faultOf: statusCodesFault },
 ]).transform(
   ({ perTryTimeout, ...policy }): RetryPolicy => ({
@@ -108,17 +109,17 @@ function statusCodesFault({ retryOn = [], statusCodes: codes = [] }: Given<typeo
   };
 }
 
-const most = 1_000_000;
+const limitMax = 1_000_000;
 
 /** The defaults are Envoy's where it has the same limit, so that teams that migrate from it keep their limits. */
 const breakerFields = {
-  maxConnections: count('max_connections', [1, most], 1024, 'Connections to each address of the service.'),
-  maxPendingRequests: count('max_pending_requests', [0, most], 1024, 'Requests that wait for a connection.'),
-  maxRequests: count('max_requests', [1, most], 1024, 'Concurrent requests.'),
-  maxRetries: count('max_retries', [0, most], 3, 'Concurrent retries.'),
+  maxConnections: count('max_connections', [1, limitMax], 1024, 'Connections to each address of the service.'),
+  maxPendingRequests: count('max_pending_requests', [0, limitMax], 1024, 'Requests that wait for a connection.'),
+  maxRequests: count('max_requests', [1, limitMax], 1024, 'Concurrent requests.'),
+  maxRetries: count('max_retries', [0, limitMax], 3, 'Concurrent retries.'),
   maxUpgrades: count(
     'max_upgrades',
-    [1, most],
+    [1, limitMax],
     10_000,
     'Connections that have switched protocols, such as WebSockets.',
   ),
@@ -186,7 +187,7 @@ const healthCheckFields = {
 };
 
 export const healthChecks = listOfOne(
-  mapOf(healthCheckFields, [eitherForm('timeout'), eitherForm('interval')]).transform(
+  mapOf(healthCheckFields, [oneForm('timeout'), oneForm('interval')]).transform(
     ({ healthCheck: { http: request }, timeout, interval, ...given }): HealthCheck => ({
       ...given,
       path: request.path,

@@ -26,11 +26,11 @@ function kind<T>(schema: z.ZodType<T>, fromText: Setting<T>['fromText'], expects
 }
 
 export function textKind(accepts: (text: string) => boolean, expects: string) {
-  return kind(z.string().refine(accepts), same, expects);
+  return kind(z.string().refine(accepts), unchanged, expects);
 }
 
 export function choiceKind<const T extends string>(choices: readonly T[]) {
-  return kind<T>(z.enum(choices), same, `one of ${choices.join(', ')}`);
+  return kind<T>(z.enum(choices), unchanged, `one of ${choices.join(', ')}`);
 }
 
 function numberKind(min: number, max: number, unit = '') {
@@ -71,7 +71,7 @@ export const addressBook = kind<AddressBook>(
   "a map such as { hotel: '10.0.0.1:9001' }, from each name to its host:port or a list of several without repetition",
 );
 
-function same(text: string): string {
+function unchanged(text: string): string {
   return text;
 }
 

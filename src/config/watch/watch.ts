@@ -17,11 +17,11 @@ export interface WatchOptions extends LoadOptions {
    * `performance.now()` when the reading started. The next reading waits until this has settled.
    */
   readonly onChange: (loaded: LoadedConfiguration, startedAtMs: number) => void | Promise<void>;
-  /** Receives errors of the watching itself, such as too many watched files. */
+  /** Receives errors of the watcher itself, such as too many watched files. */
   readonly onError: (error: unknown) => void;
   /** How long to wait after the last change before reading, because files may be written in parts. @default 100 */
   readonly quietMs?: number;
-  /** The total file size from which the directory is read in a thread, off the event loop. @default 32 KiB */
+  /** The total file size from which on a thread reads the directory, off the event loop. @default 32 KiB */
   readonly threadFromBytes?: number;
 }
 
@@ -46,10 +46,11 @@ export async function watchConfiguration(options: WatchOptions): Promise<Configu
   // Not persistent, so that the watcher does not keep the process alive.
   const watcher = watch(paths, { depth: 0, ignoreInitial: true, persistent: false });
   // Listens to raw events too, because the others may omit the second of two changes in quick succession.
-  watcher.on('raw', reader.touch).on('all', reader.touch).on('error', onError);
+  watcher.on('raw', reader.schedule).on('all', reader.schedule).on('error', onError);
   // When a folder is deleted and created again, chokidar does not report changes in it unless it is added again.
   watcher.on('addDir', (path) => void (paths.includes(path) && watcher.unwatch(path).add(path)));
   await ready(watcher);
+  // Few files, if any, have changed since `initial` was loaded, so a thread is not worth starting.
   await reader.read(readHere);
   return Object.freeze({
     reload: () => reader.read(),
@@ -83,8 +84,8 @@ export interface ReadRequest extends LoadOptions {
 type Read = (request: ReadRequest, closing: AbortSignal) => Promise<Reading | undefined>;
 
 interface Reader {
-  /** Schedules a reading because something has changed. */
-  readonly touch: () => void;
+  /** Schedules a reading, because something has changed. */
+  readonly schedule: () => void;
   readonly read: (start?: Read) => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -96,7 +97,7 @@ function createReader(options: WatchOptions): Reader {
   let last = options.initial;
   let queue = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
-  let firstTouchMs: number | undefined;
+  let firstChangeMs: number | undefined;
   const closing = new AbortController();
 
   async function readOnce(start: Read): Promise<void> {
@@ -116,18 +117,18 @@ function createReader(options: WatchOptions): Reader {
   function read(start?: Read): Promise<void> {
     clearTimeout(timer);
     timer = undefined;
-    firstTouchMs = undefined;
+    firstChangeMs = undefined;
     queue = queue.then(async () => readOnce(start ?? (await startOf(directory, threadFromBytes)))).catch(onError);
     return queue;
   }
 
   return {
     read,
-    touch() {
+    schedule() {
       if (closing.signal.aborted) return;
       const nowMs = performance.now();
-      firstTouchMs ??= nowMs;
-      if (timer !== undefined && nowMs - firstTouchMs > quietPeriodsMax * quietMs) return;
+      firstChangeMs ??= nowMs;
+      if (timer !== undefined && nowMs - firstChangeMs > quietPeriodsMax * quietMs) return;
       clearTimeout(timer);
       timer = setTimeout(read, quietMs);
     },
@@ -161,8 +162,8 @@ async function readInThread(request: ReadRequest, closing: AbortSignal): Promise
     workerData: request,
   });
   worker.unref();
-  const end = () => void worker.terminate();
-  closing.addEventListener('abort', end);
+  const terminate = () => void worker.terminate();
+  closing.addEventListener('abort', terminate);
   try {
     return await new Promise((resolve, reject) => {
       const join = createJoin();
@@ -179,6 +180,6 @@ async function readInThread(request: ReadRequest, closing: AbortSignal): Promise
       );
     });
   } finally {
-    closing.removeEventListener('abort', end);
+    closing.removeEventListener('abort', terminate);
   }
 }
