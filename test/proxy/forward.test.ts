@@ -1,4 +1,4 @@
-/** Forwarding over HTTP: what the client and the service receive from each other. */
+/** Forwarding over HTTP: paths, methods, responses and redirects, and clients that disconnect. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request, type ServerResponse } from 'node:http';

@@ -1,4 +1,4 @@
-/** Shadows: what the second service receives, and that the client does not notice. */
+/** Shadows: the copies that the second service receives, without any effect on the client. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request } from 'node:http';

@@ -1,4 +1,4 @@
-/** Protocol upgrades: what a client and a service receive from each other through the gateway. */
+/** Protocol upgrades: the handshake, and the bytes that a client and a service exchange through the gateway. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';

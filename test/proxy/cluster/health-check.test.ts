@@ -1,4 +1,4 @@
-/** Health checks: what makes an address healthy or unhealthy, and when the checks stop. */
+/** Health checks: when an address becomes healthy or unhealthy, and when the checks stop. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
