@@ -184,7 +184,7 @@ function requestPart(
   };
 }
 
-/** Only counts mappings whose path does not match, because there may be thousands. Lists them with `all`. */
+/** Only counts mappings whose path does not match, unless `all` is set, because there may be thousands. */
 function candidateParts(verdicts: readonly RouteVerdict<Route>[], { all = false }: ExplainRequest) {
   const listed = verdicts.filter(({ outcome, by }) => all || outcome !== 'lost' || by !== 'path');
   return {

@@ -118,7 +118,7 @@ function rewritten(rule: PathRule, app: Handler): Handler {
     const path = pathOf(url);
     const inner = rewrite(path);
     if (inner === undefined) throw problem('bad-path', { detail: 'The path is ambiguous after the rewrite.' });
-    // With a prefix that ignores case, links keep the client's spelling.
+    // Cuts the prefix from the path itself, so that links keep the client's spelling of a prefix that ignores case.
     context.basePath = basePath + path.slice(0, matchedPrefix.length);
     req.url = inner + searchOf(url);
     try {

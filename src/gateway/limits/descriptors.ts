@@ -9,9 +9,9 @@ export type DescriptorsOf = (attributes: RequestAttributes) => readonly Descript
 
 /** Each is undefined if the mapping has no label groups for it. */
 export interface RouteDescriptors {
-  /** For groups that limit by address, which count every request, even with wrong credentials or without any. */
+  /** Creates descriptors for groups that limit by address. They count every request, even with wrong credentials. */
   readonly beforeAuth: DescriptorsOf | undefined;
-  /** For all other groups: a client without credentials must not use up another client's quota. */
+  /** Creates descriptors for other groups: a client without credentials must not use up another client's quota. */
   readonly afterAuth: DescriptorsOf | undefined;
 }
 

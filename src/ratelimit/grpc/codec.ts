@@ -25,7 +25,7 @@ export interface Codec {
   readonly service: string;
   /** The `:path` of a call: `/<service>/ShouldRateLimit`. */
   readonly path: string;
-  /** For a grpc-js server whose handler takes a `RateLimitRequest` and returns a `Decision`. */
+  /** Defines the service for a grpc-js server whose handler receives a `RateLimitRequest` and returns a `Decision`. */
   readonly definition: ServiceDefinition;
   /** Throws an `InvalidRequest` for a limit that the protocol has no field for. */
   encodeRequest(request: RateLimitRequest): Buffer;
