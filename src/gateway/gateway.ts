@@ -131,7 +131,7 @@ export interface GatewayParts {
   /** Undefined without Version records. */
   readonly versionOf: VersionOf | undefined;
   /** Undefined unless `strictPaths` is set and routes differ in their authentication. */
-  readonly checkAmbiguity: CheckAmbiguity | undefined;
+  readonly checkReading: CheckAmbiguity | undefined;
   readonly checkReferences: CheckReferences;
   readonly authServices: readonly ConfiguredAuthService[];
   readonly rateLimitService: RateLimitService | undefined;
@@ -186,9 +186,9 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   const table = yield* createTable(routes);
   const preflightRoute = createPreflightRoute(table);
   const versionOf = versions.length === 0 ? undefined : createVersionLifecycles(versions, clock);
-  const checkAmbiguity = strictPaths ? yield* createCheckAmbiguity(routes) : undefined;
-  const checkReferences = createCheckReferences(table, checkAmbiguity);
-  const checks = { versionOf, checkAmbiguity, checkReferences };
+  const checkReading = strictPaths ? yield* createCheckAmbiguity(routes) : undefined;
+  const checkReferences = createCheckReferences(table, checkReading);
+  const checks = { versionOf, checkReading, checkReferences };
   acquired.move();
   let services: GatewaySnapshot['services'] | undefined;
   return Object.freeze({
@@ -280,7 +280,7 @@ function* createRoutes(options: SharingOptions, identity: Identity, releases: ((
     },
     acquireTraffic(name: string) {
       releases.push(() => traffic.release(name));
-      return traffic.acquire(name);
+      return traffic.hold(name);
     },
     domain: options.rateLimitService?.domain,
   };

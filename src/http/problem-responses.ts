@@ -51,7 +51,7 @@ export function createProblemResponses(options: ProblemResponsesOptions = {}): M
   return async function problemResponses(ctx: Context, next: Next) {
     try {
       await next();
-      outages?.succeeded(requestContext(ctx).service);
+      outages?.answered(requestContext(ctx).service);
     } catch (raw) {
       const thrown = makeReadable(raw);
       const found = toProblem?.(thrown) ?? problemOf(thrown);

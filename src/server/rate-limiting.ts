@@ -94,10 +94,10 @@ function createRefusalReport(stats: LimitStats, logger: Setup['logger']): Report
 async function openCounters({ settings, logger, clock }: Setup, onError: () => void): Promise<Counters> {
   const { redisUrl: url, redisTimeoutMs: timeoutMs, ratelimitFailOpen: failOpen } = settings;
   if (url === undefined) return createMemoryCounters({ clock, keysMax: settings.ratelimitKeysMax });
-  const { failed, succeeded } = createOutageLog({ logger, ended: 'hits are counted in Redis again' });
+  const { failed, answered } = createOutageLog({ logger, ended: 'hits are counted in Redis again' });
   const message = `hits cannot be counted in Redis: requests ${failOpen ? 'pass uncounted' : 'are not decided'}`;
   // Logs only the host, because the URL may contain a password.
-  const outage = { failed: (err: unknown) => failed({ redis: new URL(url).host, err }, message), succeeded };
+  const outage = { failed: (err: unknown) => failed({ redis: new URL(url).host, err }, message), succeeded: answered };
   return withFailurePolicy(await openRedisCounters({ url, timeoutMs, outage }), { failOpen, outage, onError });
 }
 

@@ -143,7 +143,7 @@ function createAuthenticate(
   const identity = createIdentity(record.allowedAuthorizationHeaders);
 
   function settle(ctx: Context, decision: AuthDecision): boolean {
-    if (decision.outcome !== 'error') outage.succeeded();
+    if (decision.outcome !== 'error') outage.answered();
     if (decision.outcome === 'allow') {
       counts.allowed += 1;
       setIdentity(ctx, identity, decision.headers);

@@ -34,7 +34,7 @@ export function createLimitStage(options: LimitStageOptions): AskLimiter {
   const writeServiceHeaders = createServiceHeaders(record.allowedResponseHeaders);
 
   function settle(request: InFlightRequest, decision: Decision, descriptors: readonly Descriptor[]): void {
-    outage.succeeded();
+    outage.answered();
     const { res } = request.ctx;
     // Written first, so that our own RateLimit headers, in the style of the record, replace the service's.
     writeServiceHeaders(res, decision.responseHeaders);

@@ -40,9 +40,9 @@ export interface UnmatchedRequests {
 }
 
 export interface Traffic {
-  /** Returns the counts of the route with this name. They are retained until every `acquire` has been released. */
-  readonly acquire: (name: string) => RouteTraffic;
-  /** Call it once for every `acquire`. */
+  /** Returns the counts of the route with this name. They are retained until every `hold` has been released. */
+  readonly hold: (name: string) => RouteTraffic;
+  /** Call it once for every `hold`. */
   readonly release: (name: string) => void;
   /** Returns the counts of all acquired routes, and those of unmatched requests under the name `''`. */
   readonly routes: () => readonly RouteTraffic[];
@@ -112,7 +112,7 @@ export function createTraffic({ clock = Date.now, stopwatch = now }: TrafficOpti
   }
 
   return Object.freeze({
-    acquire(name: string) {
+    hold(name: string) {
       const known = acquired.get(name) ?? { traffic: createRouteTraffic(name), holders: 0 };
       known.holders += 1;
       acquired.set(name, known);

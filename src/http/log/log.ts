@@ -94,7 +94,7 @@ export interface OutageLog {
   /** Call it for a failed request. `fields` and `message` go into the first line and, with counts, into later ones. */
   readonly failed: (fields: object, message: string) => void;
   /** Call it for a request that succeeded. */
-  readonly succeeded: () => void;
+  readonly answered: () => void;
 }
 
 /** A success this long after the last failure ends an outage. With less, an intermittent fault would log every time. */
@@ -115,7 +115,7 @@ export function createOutageLog({ logger, ended, clock = () => performance.now()
       loggedMs = nowMs;
       logger.warn(failures === 1 ? fields : { ...fields, failures, forMs: Math.round(nowMs - beganMs) }, message);
     },
-    succeeded() {
+    answered() {
       if (failures === 0 || clock() - failedMs < recoveryMs) return;
       logger.info({ failures, forMs: Math.round(failedMs - beganMs) }, ended);
       failures = 0;
@@ -155,7 +155,7 @@ export interface OutageLogs {
   /** Call it when a request to `service` (undefined for the server's own pages) failed because of `upstream`. */
   readonly failed: (service: string | undefined, upstream: string, fields: object, message: string) => void;
   /** Call it when a request to `service` succeeded. */
-  readonly succeeded: (service: string | undefined) => void;
+  readonly answered: (service: string | undefined) => void;
   /** Drops the logs of all other services. */
   readonly keepOnly: (services: ReadonlySet<string>) => void;
 }
@@ -176,8 +176,8 @@ export function createOutageLogs(options: Omit<OutageLogOptions, 'ended'>): Outa
       byService.set(service, log);
       log.failed(fields, message);
     },
-    succeeded(service: string | undefined) {
-      if (byService.size > 0) byService.get(service)?.succeeded();
+    answered(service: string | undefined) {
+      if (byService.size > 0) byService.get(service)?.answered();
     },
     keepOnly(services: ReadonlySet<string>) {
       for (const service of byService.keys())

@@ -14,19 +14,19 @@ describe('createOutageLog', () => {
     let nowMs = 0;
     const write = (fields: object, message?: string) => void lines.push(`${message} ${JSON.stringify(fields)}`);
     const log = createOutageLog({ logger: { info: write, warn: write }, ended: 'it is back', clock: () => nowMs });
-    const at = (ms: number, what: 'failed' | 'succeeded') => {
+    const at = (ms: number, what: 'failed' | 'answered') => {
       nowMs = ms;
       if (what === 'failed') log.failed({ reason: 'refused' }, 'it is away');
-      else log.succeeded();
+      else log.answered();
     };
     return { lines, at };
   };
 
   it('logs four lines for an outage of two and a half minutes with a failure every 100 ms', () => {
     const { lines, at } = setUp();
-    at(0, 'succeeded');
+    at(0, 'answered');
     for (let ms = 1000; ms < 151_000; ms += 100) at(ms, 'failed');
-    for (let ms = 151_000; ms < 170_000; ms += 100) at(ms, 'succeeded');
+    for (let ms = 151_000; ms < 170_000; ms += 100) at(ms, 'answered');
     assert.deepEqual(lines, [
       'it is away {"reason":"refused"}',
       'it is away {"reason":"refused","failures":601,"forMs":60000}',
@@ -37,9 +37,9 @@ describe('createOutageLog', () => {
 
   it('treats an intermittent failure as one outage', () => {
     const { lines, at } = setUp();
-    for (let ms = 0; ms < 30_000; ms += 100) at(ms, ms % 200 === 0 ? 'failed' : 'succeeded');
+    for (let ms = 0; ms < 30_000; ms += 100) at(ms, ms % 200 === 0 ? 'failed' : 'answered');
     assert.equal(lines.length, 1);
-    at(40_000, 'succeeded');
+    at(40_000, 'answered');
     at(50_000, 'failed');
     assert.equal(lines.length, 3);
   });
