@@ -15,9 +15,11 @@ describe('the recipe: one process, or many', () => {
   let running: readonly Listeners[];
 
   before(async () => {
-    let text = processes;
-    for (const shown of new Set(processes.match(/\b90\d\d\b/g)))
-      text = text.replaceAll(shown, String(await freePort()));
+    const shown = /\b90\d\d\b/g;
+    const ports = new Map<string, number>();
+    for (const port of processes.match(shown) ?? []) if (!ports.has(port)) ports.set(port, await freePort());
+    // In one pass, because a free port may contain the digits of a shown one.
+    const text = processes.replace(shown, (port) => String(ports.get(port)));
     const commands = serveCommands(text.replaceAll('\\\n', ''));
     running = await Promise.all(commands.map((command) => serveHere(servers, { ...command, cwd: '.' })));
   });
