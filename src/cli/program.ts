@@ -49,27 +49,23 @@ function settingsHelp(): string {
 
 /** Adds the commands that run until they are stopped. */
 function addServers(program: Command): void {
-  const serving = program
-    .command('serve')
-    .description('run the gateway, and the modules that the configuration uses')
-    .addHelpText('after', settingsHint)
-    .showHelpAfterError(examples('frontdesk serve --demo', 'PORT=9000 frontdesk serve', settingsHint));
-  withModules(serving)
+  const serving = program.command('serve').description('run the gateway and the modules that the records name');
+  withModules(withExamples(serving, ['frontdesk serve --demo', 'PORT=9000 frontdesk serve'], settingsHint))
     .addOption(new Option('--child', 'report to a parent process instead of printing').hideHelp())
     .action(startServer);
 
-  program
+  const splitting = program
     .command('split')
-    .description('like serve, but run each module in a separate process on this machine')
-    .addHelpText('after', settingsHint)
-    .showHelpAfterError(examples('frontdesk split --demo', 'PORT=9000 frontdesk split', settingsHint))
+    .description('like serve, but run each module in a separate process on this machine');
+  withExamples(splitting, ['frontdesk split --demo', 'PORT=9000 frontdesk split'], settingsHint)
     .option('--demo', demoOption)
     .action(startSplit);
 }
 
-/** The text that follows a usage error. */
-function examples(first: string, second: string, hint = ''): string {
-  return `Examples:\n  ${first}\n  ${second}${hint}`;
+/** Shows the examples below the help and after a usage error. */
+function withExamples(command: Command, examples: readonly string[], hint = ''): Command {
+  const text = `${['Examples:', ...examples].join('\n  ')}${hint}`;
+  return command.showHelpAfterError(text).addHelpText('afterAll', `\n${text}`);
 }
 
 const settingsHint =
@@ -90,27 +86,23 @@ function withModules(command: Command): Command {
 
 /** Adds the commands that write, check or explain a configuration. */
 function addConfigurationTools(program: Command): void {
-  program
+  const initialising = program
     .command('init')
-    .description('write a starter configuration with one service, one user and one limit')
-    .showHelpAfterError(examples('frontdesk init', 'frontdesk init ./config --service http://127.0.0.1:3000'))
+    .description('write a starter configuration with one service, one user and one limit');
+  withExamples(initialising, ['frontdesk init', 'frontdesk init ./config --service http://127.0.0.1:3000'])
     .argument('[directory]', 'where to write it (default: CONFIG_DIR)')
     .option('--service <address>', 'the service to send requests to', 'http://127.0.0.1:3000')
     .action(init);
 
   const checking = program
     .command('check')
-    .description('check a configuration: print its errors, or its routes in matching order and its versions')
-    .showHelpAfterError(examples('frontdesk check', 'frontdesk check ./config'))
+    .description('check a configuration: print its errors, or its routes in matching order and its API versions')
     .argument('[directory]', 'the configuration directory (default: CONFIG_DIR)');
-  withModules(checking).action(check);
+  withModules(withExamples(checking, ['frontdesk check', 'frontdesk check ./config'])).action(check);
 
   const explaining = program
     .command('explain')
     .description('show how the gateway would handle a request, stage by stage, without sending it')
-    .showHelpAfterError(
-      examples('frontdesk explain GET /v1/hotels', "frontdesk explain POST /v1/hotels --user ann -H 'X-Plan: gold'"),
-    )
     .argument('<method>', 'GET, POST, …')
     .argument('<url>', 'a path with an optional query, or a URL')
     .option('-H, --header <line>', 'a header as "Name: value"; can be repeated', append)
@@ -118,6 +110,10 @@ function addConfigurationTools(program: Command): void {
     .option('--from <address>', 'the IP address of the client (default: 127.0.0.1)')
     .option('--all', 'also list the mappings that do not match the path')
     .option('--json', 'print JSON');
+  withExamples(explaining, [
+    'frontdesk explain GET /v1/hotels',
+    "frontdesk explain POST /v1/hotels --user ann -H 'X-Plan: gold'",
+  ]);
   withModules(explaining).action(explain);
 }
 
@@ -125,21 +121,20 @@ const passwordHint =
   '\nThe password is prompted for or read from standard input: an argument would stay in the history of the shell.';
 
 function addUserTools(program: Command): void {
-  program
-    .command('users')
-    .description('manage the users in users.yaml')
-    .showHelpAfterError(examples('frontdesk users add ann', 'frontdesk users add ann --role admin', passwordHint))
+  const users = program.command('users').description('manage the users in users.yaml');
+  withExamples(users, ['frontdesk users add ann', 'frontdesk users add ann --role admin'], passwordHint)
     .command('add')
     .description('add a user; the password is prompted for or read from standard input')
     .argument('<name>', 'the name of the user')
     .option('--role <name>', 'a role, such as admin; can be repeated', append)
     .action(add);
 
-  program
+  const hashing = program
     .command('hash-password')
-    .description('print the line for users.yaml; the password is prompted for or read from standard input')
-    .showHelpAfterError(examples('frontdesk hash-password', 'frontdesk hash-password < password.txt', passwordHint))
-    .action(async () => (await import('./users.ts')).printPasswordHash());
+    .description('print the line for users.yaml; the password is prompted for or read from standard input');
+  withExamples(hashing, ['frontdesk hash-password', 'frontdesk hash-password < password.txt'], passwordHint).action(
+    async () => (await import('./users.ts')).printPasswordHash(),
+  );
 }
 
 /**

@@ -73,9 +73,10 @@ export function verdictOf({ outcome, mapping, candidates, target, redirect, cors
   }
   if (redirect !== undefined) return `redirected with ${redirect.status} to ${redirect.location}`;
   const where = target?.kind === 'remote' ? target.addresses.join(' or ') : 'in this process';
+  const service = where === target?.service ? where : `${target?.service} (${where})`;
   const isShared = candidates.filter((one) => one.outcome === 'matched').length > 1;
   const name = isShared ? `${mapping?.name} (one of several: ${mapping?.reason})` : mapping?.name;
-  return `Mapping ${name} sends it to ${target?.service} (${where}) as ${target?.method} ${target?.path}`;
+  return `Mapping ${name} sends it to ${service} as ${target?.method} ${target?.path}`;
 }
 
 function requestRows({ request }: Explanation): string[][] {
@@ -85,9 +86,13 @@ function requestRows({ request }: Explanation): string[][] {
     ...row('query', query),
     ['host', host === '' ? 'unknown' : host],
     ['client', `${client}, over ${scheme}`],
-    ...row('stripped', stripped.length === 0 ? '' : `${stripped.join(', ')}: only an auth service may set it`),
-    ...row('reserved', stripped.length > 0 ? '' : identity.join(', ')),
+    ...row('stripped', ownedByAuth(stripped)),
+    ...row('reserved', stripped.length > 0 ? '' : ownedByAuth(identity)),
   ];
+}
+
+function ownedByAuth(headers: readonly string[]): string {
+  return headers.length === 0 ? '' : `${headers.join(', ')}: set only by auth services`;
 }
 
 function versionRows({ version }: Explanation): string[][] {

@@ -81,6 +81,6 @@ function headerFault([name, value]: readonly [string, string]): Fault | undefine
     nodeHttp.validateHeaderValue(name, asReceived(value));
     return undefined;
   } catch {
-    return queryFault('header', `${JSON.stringify(name)} is not the name of a valid header; write it as "Name: value"`);
+    return queryFault('header', `${JSON.stringify(name.trim())} is not a valid header; write it as "Name: value"`);
   }
 }

@@ -140,6 +140,16 @@ describe('frontdesk', () => {
     async () => ({ env: { PORT: 'eighty', CONFG_DIR: 'x' } }),
   );
 
+  for (const [args, example] of [
+    ['serve', '  PORT=9000 frontdesk serve\nSettings such as the port are '],
+    ['explain', '  frontdesk explain GET /v1/hotels\n'],
+    ['users add', '  frontdesk users add ann --role admin\nThe password is prompted for '],
+  ] as const)
+    it(`\`${args} --help\` ends with examples`, async () => {
+      const { stdout } = await runCommand([...args.split(' '), '--help']);
+      assert.ok(stdout.split('\n\nExamples:\n')[1]?.includes(example), stdout);
+    });
+
   for (const [args, error, remedy] of [
     [
       'hash-password s3cret',

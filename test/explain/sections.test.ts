@@ -46,6 +46,13 @@ describe('formatExplanation', () => {
     assert.ok(text.endsWith('\n') && !text.endsWith('\n\n') && !/[^\S\n]$/m.test(text));
   });
 
+  it('shows the address of a service once if the record names it by its URL', () => {
+    const service = 'http://10.0.0.1:9001';
+    const resolve = () => ({ ...elsewhere, origins: () => [service] });
+    const text = read({ mappings: [mappingOf({ service })], resolve });
+    assert.equal(verdict(text), '  Mapping hotel sends it to http://10.0.0.1:9001 as GET /x');
+  });
+
   it('summarises the outcome of canaries, redirects, preflights and rejected requests', () => {
     const redirect = { host: undefined, path: { kind: 'path', value: '/there' }, status: 308 } as const;
     assert.equal(

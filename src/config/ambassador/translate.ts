@@ -32,7 +32,7 @@ export function differencesNotice(document: ConfigDocument): readonly Configurat
     {
       path: [],
       message:
-        'is read like in Ambassador, with six differences: for example, a prefix matches whole path segments, and a missing header omits only its own label',
+        'is read as in Ambassador, with six differences: for example, a prefix matches whole path segments, and a missing header omits only its own label',
       remedy: 'config/README.md explains each difference. This notice appears once for all records.',
     },
   ]);
