@@ -101,7 +101,7 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
     upgradesThrough: (handler: RequestListener = pipeline.embedded.callback()) => listeners.upgradesThrough(handler),
     listen: listeners.open,
     async reload() {
-      await Promise.all([configuration.reload(), listeners.renewCertificate()]);
+      await Promise.all([configuration.reload(), listeners.reloadCertificate()]);
     },
     close({ withinMs = stopMs } = {}) {
       stopMs = withinMs;

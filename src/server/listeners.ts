@@ -43,7 +43,7 @@ export interface ListenerSet {
   /**
    * Reloads certificate and key for new connections. If they are unusable, logs an error and keeps the current ones.
    */
-  readonly renewCertificate: () => Promise<void>;
+  readonly reloadCertificate: () => Promise<void>;
   /** If listeners are open, waits for DRAIN_MS, so that load balancers can notice that the process is not ready. */
   readonly drain: () => Promise<void>;
   /** Closes all listeners even if closing one fails, and then rejects with that error. */
@@ -56,11 +56,11 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
   // Upgraded connections may use half of the limit. The other half is reserved for requests.
   const upgrades = createUpgrades(isAllowed, Math.floor(connectionLimit.counts().max / 2));
   let { tls } = parts;
-  let gateway: Pick<HttpServer, 'renew'> | undefined;
+  let gateway: Pick<HttpServer, 'replaceCertificate'> | undefined;
   let opened = new AsyncDisposableStack();
   let opening: Promise<Listeners> | undefined;
   let isClosed = false;
-  let renewal = Promise.resolve();
+  let lastReload = Promise.resolve();
 
   async function release(): Promise<void> {
     const closers = opened;
@@ -84,13 +84,13 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
     gateway = server;
   }
 
-  async function renewCertificate(): Promise<void> {
+  async function reloadCertificate(): Promise<void> {
     await opening?.catch(() => {});
     try {
       const found = await loadTls(setup.settings);
       if (found === undefined || isDeepStrictEqual(found, tls)) return;
       tls = found;
-      gateway?.renew(found);
+      gateway?.replaceCertificate(found);
       const { validTo } = new X509Certificate(found.cert);
       setup.logger.info({ validTo }, 'certificate reloaded');
       warnAboutDates(setup, found);
@@ -101,10 +101,10 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
 
   return Object.freeze({
     upgradesThrough: upgrades.listener,
-    renewCertificate() {
+    reloadCertificate() {
       // One at a time: if two overlapped, the one that read the older files could finish last.
-      renewal = renewal.then(renewCertificate);
-      return renewal;
+      lastReload = lastReload.then(reloadCertificate);
+      return lastReload;
     },
     async open() {
       if (isClosed) throw new Error('this frontdesk is closed: create another one with createFrontdesk');

@@ -1,4 +1,4 @@
-/** How the command line prints on a terminal and in a pipe. */
+/** The output of the command line on a terminal and in a pipe. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { PassThrough } from 'node:stream';

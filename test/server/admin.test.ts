@@ -77,7 +77,7 @@ describe('the admin port', () => {
     await call(desk, '/a/metrics').expect(503);
   });
 
-  it('is served until the end of a stop, and reports that the process is not ready', async () => {
+  it('is served until the end of a shutdown, and reports that the process is not ready', async () => {
     const arrived = createDeferred();
     const held = createDeferred();
     const slow = async (ctx: Context) => {

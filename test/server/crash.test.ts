@@ -5,7 +5,7 @@ import type { Server } from '../support/programs/frontdesk-process.ts';
 import { type BookingStore, createBookingStore } from './booking-store.ts';
 import { leftInNight, listBookings, listRoomTypes, startHotels } from './hotel-client.ts';
 
-/** How often a server is killed. TEST_CRASH_ROUNDS sets a larger number. */
+/** The number of times that a server is killed. TEST_CRASH_ROUNDS sets a larger one. */
 const rounds = Number(process.env['TEST_CRASH_ROUNDS'] ?? 1);
 const clients = 8;
 

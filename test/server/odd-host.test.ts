@@ -1,4 +1,4 @@
-/** How the host of a request is determined: from one `Host` line or an absolute target, in unusual spellings. */
+/** Determining the host of a request, from one `Host` line or an absolute target, in unusual spellings. */
 import assert from 'node:assert/strict';
 import type { Context } from 'koa';
 import { desksOf, mappingRecord } from '../support/desks.ts';

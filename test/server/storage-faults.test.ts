@@ -1,4 +1,4 @@
-/** What clients see while the database file is full, read-only, deleted or replaced, and how the server recovers. */
+/** The responses while the database file is full, read-only, deleted or replaced, and how the server recovers. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, renameSync, statSync, symlinkSync, unlinkSync } from 'node:fs';

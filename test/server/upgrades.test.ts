@@ -1,4 +1,4 @@
-/** A WebSocket through the whole server: on its own listener, in another app, during a reload, and during a stop. */
+/** A WebSocket through the whole server: on its own listener, in another app, during a reload, and during a shutdown. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';

@@ -5,7 +5,7 @@
 /** @typedef {'paused' | 'lost'} Interruption */
 
 const pollMs = 3_000;
-const renewMs = 250;
+const reopenMs = 250;
 const retryMsMax = 30_000;
 /** A stream without an event for this long has stalled: the server sends one every two seconds. */
 const eventMsMax = 10_000;
@@ -58,7 +58,7 @@ export function openConnection({ query, onInterruption, onDiagnostics }) {
     current.addEventListener('error', () => {
       current.close();
       // The server regularly ends streams, so that clients authenticate again.
-      if (hasEvents) later(listen, renewMs);
+      if (hasEvents) later(listen, reopenMs);
       else later(poll, 0);
     });
     later(poll, eventMsMax);

@@ -3,7 +3,7 @@ import { openConnection } from './connection.js';
 import { setText, showConnection, showDiagnostics } from './display.js';
 import { structuresOf } from './figures.js';
 import { countOf, countText } from './format.js';
-import { renewParts } from './parts.js';
+import { replaceChangedParts } from './parts.js';
 
 const pause = /** @type {HTMLButtonElement} */ (document.getElementById('pause'));
 const form = /** @type {HTMLFormElement} */ (document.getElementById('filter-form'));
@@ -16,7 +16,7 @@ const connection = openConnection({
     try {
       const structures = structuresOf(diagnostics);
       showConnection(transport);
-      if (await renewParts(structures)) filterRows();
+      if (await replaceChangedParts(structures)) filterRows();
       showDiagnostics(diagnostics, structures);
     } catch (error) {
       // Probably another version of the server, which sends different data. The page is outdated and must not look

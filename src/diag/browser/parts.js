@@ -7,7 +7,7 @@ const requested = new Map();
  * Resolves to whether the parts were replaced.
  * @param {Readonly<Record<string, string>>} structures the current structures, by part
  */
-export async function renewParts(structures) {
+export async function replaceChangedParts(structures) {
   const changed = [...document.querySelectorAll('[data-part]')].filter((part) => isChanged(part, structures));
   if (changed.length === 0) return false;
   for (const [name, structure] of Object.entries(structures)) requested.set(name, structure);

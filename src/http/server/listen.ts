@@ -51,7 +51,7 @@ export interface Certificate {
 export interface HttpServer {
   readonly port: number;
   /** Replaces the TLS certificate for new connections. */
-  readonly renew: (certificate: Certificate) => void;
+  readonly replaceCertificate: (certificate: Certificate) => void;
   /** Stops accepting connections, lets running requests finish until the deadline, then closes their connections. */
   readonly close: (deadlineMs: number) => Promise<void>;
 }
@@ -72,7 +72,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   await listening(server, options);
   return Object.freeze({
     port: (server.address() as AddressInfo).port,
-    renew: (certificate: Certificate) => void (server as SecureServer).setSecureContext?.(certificate),
+    replaceCertificate: (certificate: Certificate) => void (server as SecureServer).setSecureContext?.(certificate),
     close: (deadlineMs: number) => closeServer(server, { ...connections, ...admission }, deadlineMs),
   });
 }
