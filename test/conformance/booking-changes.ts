@@ -58,7 +58,7 @@ function preconditionCases(client: BookingClient): void {
 function statusCases(client: BookingClient): void {
   const newOffer = async () => ({ offer: await client.scarcest(), stay: client.nextStay() });
 
-  it('to cancelled makes the refund of its policy and frees the unit', async () => {
+  it('to cancelled refunds as its policy says and frees the unit', async () => {
     const { offer, stay } = await newOffer();
     for (const hold of [true, false]) {
       const booking = await client.book({ ...offer.request, ...stay, hold });
@@ -126,7 +126,7 @@ function refusalCases(client: BookingClient): void {
       call(desk, path, 'patch').auth(user, user).set('If-Match', ifMatch).send(cancelled);
     for (const ifMatch of ['*', '"1-json"'])
       await patch(client.pathOf(booking), 'guest', ifMatch).expect(bareProblem('not-found'));
-    for (const id of [kind.guests, absentBooking, 'no-uuid'])
+    for (const id of [kind.guestBooking, absentBooking, 'no-uuid'])
       await patch(`${kind.prefix}/bookings/${id}`, 'demo').expect(bareProblem('not-found'));
     assert.deepEqual((await client.read(booking)).body, booking);
   });
@@ -143,20 +143,20 @@ function refusalCases(client: BookingClient): void {
 
 function soldOutCases(client: BookingClient): void {
   const { desk, kind } = client;
-  const { prefix, product, ends } = kind;
+  const { prefix, idField, ends } = kind;
 
   it('ends with the last unit: a 409 lists up to five alternatives that can be booked', async () => {
     const offer = await client.scarcest();
     const stay = client.nextStay();
     await client.bookAll(offer, stay);
     assert.equal(await client.left(offer, stay), 0);
-    const wanted: Record<string, unknown> = { ...offer.request, ...stay };
-    const { body } = await client.post(wanted).expect(409);
+    const soldOut: Record<string, unknown> = { ...offer.request, ...stay };
+    const { body } = await client.post(soldOut).expect(409);
     assert.equal(body.message, '409: Conflict');
     assert.ok(body.detail.length > 0);
     assert.ok(body.alternatives.length >= 1 && body.alternatives.length <= 5);
     for (const alternative of body.alternatives) {
-      const fields = Object.keys(wanted).map((name) => [name, alternative[name] ?? wanted[name]]);
+      const fields = Object.keys(soldOut).map((name) => [name, alternative[name] ?? soldOut[name]]);
       const booking = await client.book(Object.fromEntries(fields));
       await client.change(booking, cancelled, '*').expect(200);
     }
@@ -194,7 +194,7 @@ function soldOutCases(client: BookingClient): void {
       for (const item of body.items) assert.ok(JSON.stringify(item.availability).includes('"amount"'));
       return body.items.map(({ id }: { id: string }) => id);
     };
-    const id = offer.request[product];
+    const id = offer.request[idField];
     assert.ok((await idsFor(stay)).includes(id));
     const { body } = await callAsDemo(desk, `${prefix}/${id}`).expect(200);
     for (const one of kind.offersOf(body)) await client.bookAll(one, stay);

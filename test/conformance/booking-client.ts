@@ -6,8 +6,8 @@ import {
   call,
   callAsDemo,
   carBooking,
-  guestsCarBooking,
-  guestsHotelBooking,
+  guestCarBooking,
+  guestHotelBooking,
   hotelBooking,
   type OpenDesk,
 } from './desk.ts';
@@ -23,13 +23,15 @@ export type Stay = Readonly<Record<string, string>>;
 
 export interface BookingKind {
   readonly prefix: '/v1/hotels' | '/v1/cars';
-  readonly product: 'hotel_id' | 'car_id';
+  readonly idField: 'hotel_id' | 'car_id';
   /** The fields for the start and the end of a stay, which are also query arguments of the list. */
   readonly ends: readonly [from: string, to: string];
   /** Returns a stay of `length` nights or days that begins `daysAhead` days from today. */
   readonly stay: (daysAhead: number, length?: number) => Stay;
-  readonly demos: string;
-  readonly guests: string;
+  /** The ID of a booking of the user `demo`. */
+  readonly demoBooking: string;
+  /** The ID of a booking of the user `guest`. */
+  readonly guestBooking: string;
   readonly offersOf: (item: InventoryItem) => readonly Offer[];
   /** Returns how many units of an offer are left, according to the item. */
   readonly leftOf: (item: InventoryItem, offer: Offer) => number;
@@ -86,7 +88,7 @@ export interface BookingClient {
 }
 
 export function createBookingClient(desk: OpenDesk, kind: BookingKind): BookingClient {
-  const { prefix, product, offersOf, leftOf } = kind;
+  const { prefix, idField, offersOf, leftOf } = kind;
   const nextStay = createCalendar(kind);
   const post = (body: string | object, user = 'demo') =>
     call(desk, `${prefix}/bookings/`, 'post').auth(user, user).type('json').send(body);
@@ -122,7 +124,7 @@ export function createBookingClient(desk: OpenDesk, kind: BookingKind): BookingC
     bookAll: ({ request, units }, stay) =>
       Promise.all(Array.from({ length: units }, () => book({ ...request, ...stay }))),
     async left(offer, stay) {
-      const path = `${prefix}/${offer.request[product]}?${new URLSearchParams(stay)}`;
+      const path = `${prefix}/${offer.request[idField]}?${new URLSearchParams(stay)}`;
       return leftOf((await callAsDemo(desk, path).expect(200)).body, offer);
     },
   };
@@ -151,11 +153,11 @@ export function daysAfter(text: string, days: number): string {
 
 export const hotels: BookingKind = {
   prefix: '/v1/hotels',
-  product: 'hotel_id',
+  idField: 'hotel_id',
   ends: ['check_in', 'check_out'],
   stay: (daysAhead, length = 1) => ({ check_in: dateIn(daysAhead), check_out: dateIn(daysAhead + length) }),
-  demos: hotelBooking,
-  guests: guestsHotelBooking,
+  demoBooking: hotelBooking,
+  guestBooking: guestHotelBooking,
   offersOf: ({ id, room_types = [] }) =>
     room_types.map(({ name, rooms }) => ({ request: { hotel_id: id, room_type: name }, units: rooms })),
   leftOf({ availability }, { request }) {
@@ -166,14 +168,14 @@ export const hotels: BookingKind = {
 
 export const cars: BookingKind = {
   prefix: '/v1/cars',
-  product: 'car_id',
+  idField: 'car_id',
   ends: ['pickup_at', 'dropoff_at'],
   stay: (daysAhead, length = 1) => ({
     pickup_at: `${dateIn(daysAhead)}T09:00:00Z`,
     dropoff_at: `${dateIn(daysAhead + length - 1)}T18:30:00Z`,
   }),
-  demos: carBooking,
-  guests: guestsCarBooking,
+  demoBooking: carBooking,
+  guestBooking: guestCarBooking,
   offersOf: ({ id, count = 0 }) => [{ request: { car_id: id }, units: count }],
   leftOf: ({ availability }) => (availability as { cars_left: number } | undefined)?.cars_left ?? 0,
 };

@@ -15,39 +15,39 @@ export function bookingCases(client: BookingClient): void {
 }
 
 function readCases({ desk, kind }: BookingClient): void {
-  const { prefix, product, demos, guests } = kind;
+  const { prefix, idField, demoBooking, guestBooking } = kind;
   const idsOf = async (user: string) => {
     const { body } = await call(desk, `${prefix}/bookings/`).auth(user, user).expect(200);
     return body.items.map(({ id }: { id: string }) => id);
   };
 
-  it('can be read by id, with the id, the product and the status first in the body', async () => {
-    for (const id of [demos, demos.toUpperCase()]) {
+  it('can be read by id, with the id, the idField and the status first in the body', async () => {
+    for (const id of [demoBooking, demoBooking.toUpperCase()]) {
       const { body } = await callAsDemo(desk, `${prefix}/bookings/${id}`).expect(200);
-      assert.deepEqual(Object.keys(body).slice(0, 3), ['id', product, 'status']);
-      assert.deepEqual([body.id, body.status], [demos, 'confirmed']);
-      assert.match(body[product], uuid);
+      assert.deepEqual(Object.keys(body).slice(0, 3), ['id', idField, 'status']);
+      assert.deepEqual([body.id, body.status], [demoBooking, 'confirmed']);
+      assert.match(body[idField], uuid);
     }
   });
 
   it('are visible only to their own user', async () => {
     const [demo, guest] = [await idsOf('demo'), await idsOf('guest')];
-    assert.ok(demo.includes(demos) && !demo.includes(guests));
-    assert.ok(guest.includes(guests) && !guest.includes(demos));
-    await callAsDemo(desk, `${prefix}/bookings/${guests}`).expect(bareProblem('not-found'));
-    await call(desk, `${prefix}/bookings/${guests}`).auth('guest', 'guest').expect(200);
+    assert.ok(demo.includes(demoBooking) && !demo.includes(guestBooking));
+    assert.ok(guest.includes(guestBooking) && !guest.includes(demoBooking));
+    await callAsDemo(desk, `${prefix}/bookings/${guestBooking}`).expect(bareProblem('not-found'));
+    await call(desk, `${prefix}/bookings/${guestBooking}`).auth('guest', 'guest').expect(200);
   });
 
   it('are those of the authenticated user, whatever identity header the client sends', async () => {
     for (const name of ['X-Travel-User', 'x-travel-user', 'X-TRAVEL-USER', 'x_travel_user']) {
-      await callAsDemo(desk, `${prefix}/bookings/${guests}`).set(name, 'guest').expect(404);
-      await callAsDemo(desk, `${prefix}/bookings/${demos}`).set(name, 'guest').expect(200);
+      await callAsDemo(desk, `${prefix}/bookings/${guestBooking}`).set(name, 'guest').expect(404);
+      await callAsDemo(desk, `${prefix}/bookings/${demoBooking}`).set(name, 'guest').expect(200);
     }
-    await call(desk, `${prefix}/bookings/${guests}`).set('X-Travel-User', 'guest').expect(401);
+    await call(desk, `${prefix}/bookings/${guestBooking}`).set('X-Travel-User', 'guest').expect(401);
   });
 
   it('respond 404 for any other id', async () => {
-    for (const id of [absentBooking, 'no-uuid', demos.slice(1), `${demos}0`, '%27'])
+    for (const id of [absentBooking, 'no-uuid', demoBooking.slice(1), `${demoBooking}0`, '%27'])
       await callAsDemo(desk, `${prefix}/bookings/${id}`).expect(bareProblem('not-found'));
   });
 
@@ -64,7 +64,7 @@ const reference = /^[\dA-HJKMNP-TV-Z]{4}-[\dA-HJKMNP-TV-Z]{4}$/;
 
 function creationCases(client: BookingClient): void {
   const { desk, kind } = client;
-  const { prefix, product, ends } = kind;
+  const { prefix, idField, ends } = kind;
 
   it('are made with a 201 that contains their URL and the same body as a GET', async () => {
     const { request } = await client.scarcest();
@@ -74,7 +74,7 @@ function creationCases(client: BookingClient): void {
     assert.match(body.id, uuid);
     assert.equal(body.url, `${desk().gatewayUrl}${prefix}/bookings/${body.id}`);
     assert.equal(headers['location'], body.url);
-    assert.deepEqual([body[product], body.status], [request[product], 'confirmed']);
+    assert.deepEqual([body[idField], body.status], [request[idField], 'confirmed']);
     assert.match(body.reference, reference);
     assert.match(body.price.amount, /^\d+\.\d\d$/);
     assert.match(body.price.currency, /^[A-Z]{3}$/);
@@ -90,7 +90,7 @@ function creationCases(client: BookingClient): void {
     const offer = await client.scarcest();
     const stay = client.nextStay(3);
     assert.equal(await client.left(offer, stay), offer.units);
-    const item = `${prefix}/${offer.request[product]}?${new URLSearchParams(stay)}`;
+    const item = `${prefix}/${offer.request[idField]}?${new URLSearchParams(stay)}`;
     const { body } = await callAsDemo(desk, item).expect(200);
     const booking = await client.book({ ...offer.request, ...stay });
     assert.ok(JSON.stringify(body.availability).includes(JSON.stringify(booking.price)));
@@ -139,7 +139,7 @@ function creationCases(client: BookingClient): void {
 
   it('without dates are for the next free night or day', async () => {
     const { request } = await client.scarcest();
-    const alone = { [product]: request[product] };
+    const alone = { [idField]: request[idField] };
     const bookings = [await client.book(alone), await client.book(alone)];
     const [from = '', next = ''] = bookings.map((booking) => String(booking[ends[0]]).slice(0, 10));
     assert.ok(from >= dateIn(0) && from <= next, `${from} ${next}`);
@@ -152,7 +152,7 @@ function creationCases(client: BookingClient): void {
 
 function stayCases(client: BookingClient): void {
   const { desk, kind } = client;
-  const { prefix, product, ends, stay } = kind;
+  const { prefix, idField, ends, stay } = kind;
   const [from, to] = ends;
   const { [from]: start = '', [to]: end = '' } = stay(40, 2);
   const { [to]: farEnd = '' } = stay(40, 92);
@@ -179,15 +179,15 @@ function stayCases(client: BookingClient): void {
     });
   }
 
-  it('are rejected for a product that does not exist', async () => {
-    const { status, body } = await client.post({ [product]: absentBooking });
+  it('are rejected for a idField that does not exist', async () => {
+    const { status, body } = await client.post({ [idField]: absentBooking });
     assert.ok([400, 404].includes(status), JSON.stringify(body));
   });
 }
 
 function bodyCases(client: BookingClient): void {
   const { desk, kind } = client;
-  const { prefix, product, ends } = kind;
+  const { prefix, idField, ends } = kind;
   const authorization = `Basic ${btoa('demo:demo')}`;
   const send = (body: Buffer<ArrayBuffer>, headers = {}) =>
     fetch(`${desk().gatewayUrl}${prefix}/bookings/`, { method: 'POST', body, headers: { authorization, ...headers } });
@@ -223,20 +223,20 @@ function bodyCases(client: BookingClient): void {
   }
 
   it('reject a body that is not UTF-8', async () => {
-    const bytes = Buffer.from(`{"${product}":"\u00ff"}`, 'latin1');
+    const bytes = Buffer.from(`{"${idField}":"\u00ff"}`, 'latin1');
     const { status } = await send(bytes, { 'content-type': 'application/json' });
     // If a host app has already decoded the body, the original bytes are lost.
     assert.ok(status === 400 || (status === 500 && mountPath(desk) !== ''), String(status));
   });
 
   it('report all faults of a body together, each with its JSON pointer', async () => {
-    const wrong = { [product]: 'no-uuid', [ends[0]]: 'soon', [ends[1]]: 7, hold: 'yes', 'colour/tone~1': 'red' };
+    const wrong = { [idField]: 'no-uuid', [ends[0]]: 'soon', [ends[1]]: 7, hold: 'yes', 'colour/tone~1': 'red' };
     const { body } = await client.post(wrong).expect(400);
     // RFC 6901 encodes `~` as ~0 and `/` as ~1.
-    const expected = [`/${product}`, `/${ends[0]}`, `/${ends[1]}`, '/hold', '/colour~1tone~01'];
+    const expected = [`/${idField}`, `/${ends[0]}`, `/${ends[1]}`, '/hold', '/colour~1tone~01'];
     assert.deepEqual([...new Set(pointersOf(body))].sort(), expected.sort());
     for (const { detail } of body.errors) assert.ok(detail.length > 0);
-    assert.equal((await client.post({}).expect(400)).body.errors[0].pointer, `/${product}`);
+    assert.equal((await client.post({}).expect(400)).body.errors[0].pointer, `/${idField}`);
   });
 
   it('reject fields that are unknown or that clients cannot set', async () => {

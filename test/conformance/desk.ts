@@ -49,8 +49,8 @@ export function pointersOf({ errors }: Faulty): string[] {
 
 export const hotelBooking = '0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01';
 export const carBooking = '0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a02';
-export const guestsHotelBooking = '43b7a3a6-9a8d-4a03-980d-7b71d8f56413';
-export const guestsCarBooking = '3139d32c-93cd-49bf-9c94-1cf0dc98d2c1';
+export const guestHotelBooking = '43b7a3a6-9a8d-4a03-980d-7b71d8f56413';
+export const guestCarBooking = '3139d32c-93cd-49bf-9c94-1cf0dc98d2c1';
 export const absentBooking = '00000000-0000-4000-8000-000000000000';
 
 export const uuid = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;

@@ -8,7 +8,7 @@ import { cars, hotels } from './booking-client.ts';
 describe('a booking service called without the gateway', () => {
   const open = desksOf(testServers());
 
-  for (const { prefix, guests, product } of [hotels, cars]) {
+  for (const { prefix, guestBooking, idField } of [hotels, cars]) {
     it(`responds 401 to reads and writes without an identity header: ${prefix}`, async () => {
       const desk = await open({ only: [prefix === '/v1/hotels' ? 'hotel' : 'car'] });
       const url = (await desk.listen()).gateway?.url ?? '';
@@ -19,14 +19,18 @@ describe('a booking service called without the gateway', () => {
         request(url)
           .post('/bookings/')
           .set(as(user))
-          .send({ [product]: item.id });
+          .send({ [idField]: item.id });
       const patch = (user?: string) =>
-        request(url).patch(`/bookings/${guests}`).set(as(user)).set('If-Match', '*').send({ status: 'cancelled' });
-      for (const path of ['/bookings/', `/bookings/${guests}`])
+        request(url)
+          .patch(`/bookings/${guestBooking}`)
+          .set(as(user))
+          .set('If-Match', '*')
+          .send({ status: 'cancelled' });
+      for (const path of ['/bookings/', `/bookings/${guestBooking}`])
         assert.equal((await get(path).expect(401)).body.message, '401: Unauthorized');
       for (const refused of [post(), post(''), patch()]) await refused.expect(401);
       await patch('demo').expect(404);
-      await get(`/bookings/${guests}`, 'guest').expect(200);
+      await get(`/bookings/${guestBooking}`, 'guest').expect(200);
       await post('guest').expect(201);
     });
   }

@@ -53,14 +53,14 @@ export function availabilityContract(worldOf: () => World): void {
   describe('availability', () => {
     it('matches a count of the bookings of each night, after random bookings, changes and pauses', async () => {
       await fc.assert(
-        fc.asyncProperty(steps, fc.integer({ min: 1, max: 3 }), (drawn, units) => play(worldOf(), drawn, units)),
+        fc.asyncProperty(steps, fc.integer({ min: 1, max: 3 }), (drawn, units) => runSteps(worldOf(), drawn, units)),
         { numRuns: 25 },
       );
     });
   });
 }
 
-async function play(world: World, drawn: readonly Step[], units: number): Promise<void> {
+async function runSteps(world: World, drawn: readonly Step[], units: number): Promise<void> {
   world.time.nowMs = startMs;
   const hotelId = await world.addHotel({ name: 'a', units, price: 100 }, { name: 'b', units: 1, price: 200 });
   const model: Model = { rooms: new Map(Object.entries({ a: units, b: 1 })), bookings: [] };
@@ -72,6 +72,7 @@ async function play(world: World, drawn: readonly Step[], units: number): Promis
   for (const stay of [nights(0), nights(3, 2), nights(1, 8)]) await compare(world, model, hotelId, stay);
 }
 
+/** Requests a booking from the store, and compares the result with the model. */
 async function bookBoth({ hotels, time }: World, model: Model, hotelId: string, drawn: Booking): Promise<void> {
   const stay = nights(drawn.ahead, drawn.length);
   const rooms = drawn.room === undefined ? ['a', 'b'] : [drawn.room];
@@ -86,6 +87,7 @@ async function bookBoth({ hotels, time }: World, model: Model, hotelId: string, 
   model.bookings.push({ id, room, stay, status, expiresMs: time.nowMs + 15 * 60_000 });
 }
 
+/** Changes a booking in the store and in the model. */
 async function changeBoth({ hotels, time }: World, { bookings }: Model, { kind, which }: Change): Promise<void> {
   const target = bookings[which % Math.max(1, bookings.length)];
   if (target === undefined) return;

@@ -6,14 +6,14 @@ import { assertProblem, createBooking, nights, openWorld, requestFor, startMs, t
 
 export function bookingLimitsContract(create: () => Promise<ScratchDatabase>): void {
   const limits = { holdsMax: 3, daysMax: 90, unitsMax: 5 };
-  let place: ScratchDatabase;
+  let scratch: ScratchDatabase;
   let worlds: readonly [World, World];
   let world: World;
   let hotelId: string;
 
   before(async () => {
-    place = await create();
-    worlds = [await openWorld(place.url, limits), await openWorld(place.url, limits)];
+    scratch = await create();
+    worlds = [await openWorld(scratch.url, limits), await openWorld(scratch.url, limits)];
     world = worlds[0];
   });
   beforeEach(async () => {
@@ -22,7 +22,7 @@ export function bookingLimitsContract(create: () => Promise<ScratchDatabase>): v
   });
   after(async () => {
     for (const { database } of worlds) await database.close();
-    await place.remove();
+    await scratch.remove();
   });
 
   const hold = (user: string, store = world.hotels) => createBooking(store, requestFor(hotelId, { user, hold: true }));

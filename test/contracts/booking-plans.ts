@@ -16,21 +16,21 @@ interface RecordedQuery {
 }
 
 export function bookingPlansContract(create: () => Promise<ScratchDatabase>): void {
-  let place: ScratchDatabase;
+  let scratch: ScratchDatabase;
   let database: Database;
   let recorded: RecordedQuery[] = [];
   let apps: { readonly hotel: Koa; readonly car: Koa };
   let bodies: { readonly hotel: object; readonly car: object };
 
   before(async () => {
-    place = await create();
-    const world = await openWorld(place.url);
+    scratch = await create();
+    const world = await openWorld(scratch.url);
     bodies = {
       hotel: { hotel_id: await world.addHotel({ name: 'double', units: 1 }, { name: 'suite', units: 1 }) },
       car: { car_id: await world.addCar(1) },
     };
     await world.database.close();
-    database = await openDatabase({ url: place.url });
+    database = await openDatabase({ url: scratch.url });
     const recording = record(database, (query) => recorded.push(query));
     const options = { database: recording, representations: createRepresentations() };
     apps = { hotel: createHotelService(options), car: createCarService(options) };
@@ -40,7 +40,7 @@ export function bookingPlansContract(create: () => Promise<ScratchDatabase>): vo
   });
   after(async () => {
     await database.close();
-    await place.remove();
+    await scratch.remove();
   });
 
   const get = (kind: 'hotel' | 'car', path: string) =>

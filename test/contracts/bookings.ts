@@ -24,19 +24,19 @@ import {
 } from './booking-world.ts';
 
 export function bookingsContract(create: () => Promise<ScratchDatabase>): void {
-  let place: ScratchDatabase;
+  let scratch: ScratchDatabase;
   let world: World;
 
   before(async () => {
-    place = await create();
-    world = await openWorld(place.url);
+    scratch = await create();
+    world = await openWorld(scratch.url);
   });
   beforeEach(() => {
     world.time.nowMs = startMs;
   });
   after(async () => {
     await world.database.close();
-    await place.remove();
+    await scratch.remove();
   });
 
   describe('create', () => {
@@ -186,15 +186,15 @@ export function bookingsContract(create: () => Promise<ScratchDatabase>): void {
   });
 
   availabilityContract(() => world);
-  lifeContract(() => world);
+  changeContract(() => world);
   retriesContract(
     () => world,
-    () => place.url,
+    () => scratch.url,
   );
   constraintsContract(() => world);
 }
 
-function lifeContract(worldOf: () => World): void {
+function changeContract(worldOf: () => World): void {
   describe('change', () => {
     const hold = async () => {
       const hotelId = await worldOf().addHotel({ name: 'double', units: 1 });

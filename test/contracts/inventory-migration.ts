@@ -21,17 +21,17 @@ function idAt(index: number): string {
 }
 
 export function inventoryMigrationContract(create: () => Promise<ScratchDatabase>): void {
-  let place: ScratchDatabase;
+  let scratch: ScratchDatabase;
   let database: Database;
 
   before(async () => {
-    place = await create();
-    await createOldDatabase(place.url);
-    database = await openDatabase({ url: place.url });
+    scratch = await create();
+    await createOldDatabase(scratch.url);
+    database = await openDatabase({ url: scratch.url });
   });
   after(async () => {
     await database.close();
-    await place.remove();
+    await scratch.remove();
   });
 
   const call = (kind: 'hotel' | 'car', path: string) => {
@@ -88,7 +88,7 @@ export function inventoryMigrationContract(create: () => Promise<ScratchDatabase
   });
 
   it('runs only once', async () => {
-    const again = await openDatabase({ url: place.url });
+    const again = await openDatabase({ url: scratch.url });
     const rows = await again.kysely.selectFrom('room_types').select('id').execute();
     await again.close();
     assert.equal(rows.length, 1);

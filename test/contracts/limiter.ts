@@ -122,7 +122,7 @@ export function limiterContract(
       for (let count = 0; count < 3; count += 1) assert.deepEqual(await codes('watched=x'), ['OK', 'OK']);
     });
 
-    it('denies for quotas only when all quotas of the request are exhausted, but for every other limit', async () => {
+    it('denies when any limit is exhausted, except that quotas deny only when all of them are exhausted', async () => {
       const quotas = ['quota=a', 'quota=b', 'listed=x'];
       assert.deepEqual(await codes(...quotas), ['OK', 'OK', 'OK', 'OK']);
       assert.deepEqual(await codes(...quotas), ['OK', 'OVER_LIMIT', 'OK', 'OK']);
@@ -131,7 +131,7 @@ export function limiterContract(
       assert.deepEqual(await codes(...quotas), ['OVER_LIMIT', 'OVER_LIMIT', 'OVER_LIMIT', 'OK']);
     });
 
-    it('allows a burst from a token bucket, and slides a window', async () => {
+    it('supports token buckets with a burst, and sliding windows', async () => {
       for (const at of ['steady=x', 'smooth=x'])
         for (const expected of ['OK', 'OK', 'OVER_LIMIT']) assert.equal((await codes(at))[0], expected);
       time.nowMs += 3_600_000;
@@ -150,7 +150,7 @@ export function limiterContract(
         assert.deepEqual([currentLimit?.unitMultiplier, currentLimit?.windowSeconds], [30, 30]);
       });
 
-      it('uses the limit and the hits that a descriptor overrides', async () => {
+      it('lets a descriptor override the limit and the hits', async () => {
         const own = { requestsPerUnit: 5, unit: 'day' as const };
         const descriptors = [{ ...descriptor('tier=gold'), limit: own, hitsAddend: 3 }];
         const send = () => opened.limiter.shouldRateLimit({ domain: 'shop', descriptors });
@@ -163,7 +163,7 @@ export function limiterContract(
         assert.equal((await ask('tier=gold')).statuses[0]?.limitRemaining, 2);
       });
 
-      it('denies a descriptor with more hits than any limit', async () => {
+      it('denies a descriptor with more hits than any limit can allow', async () => {
         for (const hitsAddend of [4_294_967_296, Number.MAX_SAFE_INTEGER]) {
           const descriptors = [{ ...descriptor('tier=gold'), hitsAddend }];
           const { overallCode, statuses } = await opened.limiter.shouldRateLimit({ domain: 'shop', descriptors });
@@ -185,7 +185,7 @@ export function limiterContract(
         }
       });
 
-      it('keeps the hits of a limit in the request, per unit, when its number changes', async () => {
+      it('keeps the count of a limit that the request sets when its number changes, but not when its unit changes', async () => {
         const left = async (requestsPerUnit: number, unit: 'minute' | 'hour') => {
           const descriptors = [{ ...descriptor('k=v'), limit: { requestsPerUnit, unit } }];
           return (await opened.limiter.shouldRateLimit({ domain: 'unknown', descriptors })).statuses[0]?.limitRemaining;

@@ -32,24 +32,24 @@ export function storageContract(create: () => Promise<ScratchDatabase>, { isShar
     if (isShared) it(title, test);
   };
 
-  let place: ScratchDatabase;
+  let scratch: ScratchDatabase;
   let database: Database;
 
   beforeEach(async () => {
-    place = await create();
-    database = await openDatabase({ url: place.url });
+    scratch = await create();
+    database = await openDatabase({ url: scratch.url });
   });
 
   afterEach(async () => {
     await database.close();
-    await place.remove();
+    await scratch.remove();
   });
 
   describe('openDatabase', () => {
     itShared('creates the tables once and keeps their rows', async () => {
       await loadDemo(database, demo, { nowMs });
       await database.close();
-      database = await openDatabase({ url: place.url });
+      database = await openDatabase({ url: scratch.url });
       assert.equal(await countRows(database, 'hotels'), 1);
     });
 
@@ -66,7 +66,7 @@ export function storageContract(create: () => Promise<ScratchDatabase>, { isShar
       await sql`insert into kysely_migration (name, timestamp) values ('9999-later', '2099-01-01')`.execute(
         database.kysely,
       );
-      await assert.rejects(openDatabase({ url: place.url }), (error) => {
+      await assert.rejects(openDatabase({ url: scratch.url }), (error) => {
         assert.ok(error instanceof StorageSetupError);
         assert.match(
           error.message,
@@ -278,7 +278,7 @@ export function storageContract(create: () => Promise<ScratchDatabase>, { isShar
 
     itShared('of two processes wait for each other and lose no update', async () => {
       await insertAccounts(database);
-      const other = await openDatabase({ url: place.url });
+      const other = await openDatabase({ url: scratch.url });
       const readName = ({ dialect, kysely }: Database, within = kysely) => {
         const query = within.selectFrom('accounts').select('name').where('id', '=', 'a');
         return (dialect === 'postgres' ? query.forUpdate() : query).executeTakeFirstOrThrow();

@@ -7,7 +7,7 @@ import { createLimiter, type RateLimitRequest } from '#ratelimit';
 import { authRecordOf, labelled, limitRecordOf, mappingOf, remote, startEdge } from '../support/edge.ts';
 import { domain, limit, node } from '../support/limits.ts';
 import { type TestServers, testServers } from '../support/serve.ts';
-import { type Reached, startUpstream } from '../support/upstream.ts';
+import { type ReceivedRequest, startUpstream } from '../support/upstream.ts';
 import { sendRaw } from '../support/wire/raw-client.ts';
 
 const exactly = (value: string) => ({ kind: 'exact', value }) as const;
@@ -108,7 +108,7 @@ async function startWorld(servers: TestServers) {
 }
 
 type World = Awaited<ReturnType<typeof startWorld>>;
-type Arrival = Pick<Reached, 'method' | 'url' | 'headers'>;
+type Arrival = Pick<ReceivedRequest, 'method' | 'url' | 'headers'>;
 
 const hosts = fc.constantFrom('front.example', 'other.example:8080');
 const methods = fc.constantFrom('GET', 'GET', 'HEAD', 'POST', 'PUT', 'OPTIONS', 'TRACE');

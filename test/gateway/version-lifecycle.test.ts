@@ -257,7 +257,7 @@ describe('a Version', () => {
     peer.socket.destroy();
     time.now = sunset;
     assert.match(await speak(port, upgradeRequest('/v1/chat')).closed, /^HTTP\/1\.1 410 /);
-    assert.equal(chat.asked.length, 1);
+    assert.equal(chat.upgrades.length, 1);
   });
 
   const nothing: Announcement = [undefined, undefined, undefined];

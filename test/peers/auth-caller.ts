@@ -8,7 +8,7 @@ import { freePort } from '../support/programs/free-port.ts';
 import { type Server, startServer } from '../support/programs/frontdesk-process.ts';
 import { type ProxyProcess, type ProxyProgram, startProxy } from '../support/programs/proxy-process.ts';
 import { testServers } from '../support/serve.ts';
-import { type Reached, startUpstream, type Upstream } from '../support/upstream.ts';
+import { type ReceivedRequest, startUpstream, type Upstream } from '../support/upstream.ts';
 import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 import type { RecipePorts } from './recipe.ts';
 
@@ -62,7 +62,7 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
   }
 
   /** The requests that reach the service during `act`. */
-  async function reachedBy(act: () => unknown): Promise<readonly Reached[]> {
+  async function reachedBy(act: () => unknown): Promise<readonly ReceivedRequest[]> {
     const before = upstream.reached.length;
     await act();
     return upstream.reached.slice(before);

@@ -63,7 +63,7 @@ describe('a connection that switches protocols', () => {
     const { upstream, open } = await setUp();
     const odd = ['Cookie: a=1', 'Keep-Alive: 5', 'TE: trailers', 'X-Forwarded-For: 1.2.3.4'];
     await open([...handshake, ...odd, 'Sec-WebSocket-Protocol: chat']).until('\r\n\r\n');
-    const upgradeRequest = upstream.asked[0];
+    const upgradeRequest = upstream.upgrades[0];
     assert.equal(upgradeRequest?.url, '/chat?room=1');
     const { 'x-request-id': requestId, traceparent, ...headers } = upgradeRequest.headers;
     assert.match(String(traceparent), /^00-[\da-f]{32}-[\da-f]{16}-00$/);
@@ -120,7 +120,7 @@ describe('a connection that switches protocols', () => {
     const { peer } = await upgradeRequest;
     client.socket.write(' and more');
     for (let count = 0; count < 2; count += 1) open();
-    while (upstream.asked.length < 3) await upstream.next();
+    while (upstream.upgrades.length < 3) await upstream.next();
     assert.equal(peer.received(), '');
     peer.socket.write(`${bytesOf(switching)}welcome`);
     await Promise.all([peer.until('early and more'), client.until('\r\n\r\nwelcome')]);
@@ -162,7 +162,7 @@ describe('a connection that switches protocols', () => {
     clients.push(open());
     await clients[1]?.until('HTTP/1.1 101 ');
     assert.match(await open().closed, /^HTTP\/1\.1 503 [\s\S]*Retry-After: 1/);
-    assert.equal(upstream.asked.length, 2);
+    assert.equal(upstream.upgrades.length, 2);
     for (const { socket } of clients) socket.destroy();
     await released();
     await open().until('HTTP/1.1 101 ');
@@ -265,7 +265,7 @@ describe('a connection that switches protocols', () => {
       );
       const response = await limited.open([...handshake, 'X-Key: a']).closed;
       assert.match(response, /^HTTP\/1\.1 429 [\s\S]*Retry-After: 1[\s\S]*"code":429/);
-      assert.equal(limited.upstream.asked.length, 0);
+      assert.equal(limited.upstream.upgrades.length, 0);
       for (const [path, status] of [
         ['/nothing', 404],
         ['/v1/../x', 400],
@@ -285,9 +285,9 @@ describe('a connection that switches protocols', () => {
     });
     const { upstream, open } = await setUp(undefined, {}, { authService: authRecordOf(), auth });
     assert.match(await open().closed, /^HTTP\/1\.1 401 [\s\S]*WWW-Authenticate: Basic[\s\S]*who are you\?$/i);
-    assert.equal(upstream.asked.length, 0);
+    assert.equal(upstream.upgrades.length, 0);
     await open([...handshake, 'Authorization: Basic x', 'X-Travel-User: mallory']).until('HTTP/1.1 101 ');
-    assert.equal(upstream.asked[0]?.headers['x-travel-user'], 'demo');
+    assert.equal(upstream.upgrades[0]?.headers['x-travel-user'], 'demo');
     const { url, headers = {} } = auth.reached[1] ?? {};
     assert.deepEqual([url, headers['authorization']], [path, 'Basic x']);
     for (const name of ['upgrade', 'sec-websocket-key', 'x-travel-user']) assert.equal(headers[name], undefined, name);

@@ -1,4 +1,4 @@
-/** Page links, which lead through a collection without repeating or skipping items. */
+/** Page links: following them visits each item of a collection exactly once. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { createListParser, cursorLinks, formatLinkHeader, offsetLinks, type PageLinks } from '#query';
@@ -61,7 +61,7 @@ describe('offsetLinks', () => {
     );
   });
 
-  it('preserves the other arguments in their order, and appends the offset and the limit in force', () => {
+  it('preserves the other arguments in their order, and appends the offset and the limit of the page', () => {
     const search = '?sort=-name&limit=500&q=a+b&offset=0&city=Bern';
     const { limit } = parse(search, baseUrl);
     const links = offsetLinks({ offset: 0, limit, total: 109, path, search });

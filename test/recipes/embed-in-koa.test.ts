@@ -95,11 +95,11 @@ describe('the recipe: embed in Koa', () => {
     const refused = speak(port, upgradeRequest('/desk/live'));
     await refused.until('\r\n\r\n');
     assert.match(refused.received(), /^HTTP\/1\.1 401 /);
-    assert.equal(live.asked.length, 0);
+    assert.equal(live.upgrades.length, 0);
     const switched = speak(port, upgradeRequest('/desk/live', [`Authorization: Basic ${btoa(`me:${password}`)}`]));
     await switched.until('\r\n\r\n');
     assert.match(switched.received(), /^HTTP\/1\.1 101 /);
-    assert.equal(live.asked[0]?.headers['x-travel-user'], 'me');
+    assert.equal(live.upgrades[0]?.headers['x-travel-user'], 'me');
     for (const { socket } of [refused, switched]) socket.destroy();
   });
 

@@ -13,7 +13,7 @@ import { annRecord, authRecord, desksOf, limitRecord, mappingRecord } from '../s
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { speak, upgradeRequest } from '../support/wire/peer.ts';
-import { type Asked, startSwitchingUpstream } from '../support/wire/switching-upstream.ts';
+import { startSwitchingUpstream, type UpgradeRequest } from '../support/wire/switching-upstream.ts';
 
 const credentials = { authorization: `Basic ${btoa('ann:secret')}` };
 
@@ -48,13 +48,13 @@ describe('a server with allow_upgrade', () => {
     const { gateway } = await desk.listen();
     const port = gateway?.port ?? 0;
     const client = await checkWebSocket(`ws://127.0.0.1:${port}/v1/chat/room`);
-    assert.equal(echo.asked[0]?.url, '/room');
-    assert.equal(echo.asked[0]?.headers['x-travel-user'], 'ann');
+    assert.equal(echo.upgrades[0]?.url, '/room');
+    assert.equal(echo.upgrades[0]?.headers['x-travel-user'], 'ann');
     client.close();
     await once(client, 'close');
     const refused = await speak(port, upgradeRequest('/v1/chat/room', ['X-Travel-User: ann'])).closed;
     assert.match(refused, /^HTTP\/1\.1 401 [\s\S]*"code":401/);
-    assert.equal(echo.asked.length, 1);
+    assert.equal(echo.upgrades.length, 1);
   });
 
   it('opens a WebSocket through another app that mounts the server under a path', async () => {
@@ -64,7 +64,7 @@ describe('a server with allow_upgrade', () => {
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const { port } = server.address() as AddressInfo;
     const client = await checkWebSocket(`ws://127.0.0.1:${port}/travel/v1/chat/room`);
-    assert.equal(echo.asked[0]?.headers['x-forwarded-prefix'], '/travel/v1/chat');
+    assert.equal(echo.upgrades[0]?.headers['x-forwarded-prefix'], '/travel/v1/chat');
     client.close();
     await once(client, 'close');
     server.close();
@@ -116,12 +116,12 @@ describe('a server with allow_upgrade', () => {
     client.send('still');
     const [{ data }] = (await once(client, 'message')) as [{ data: unknown }];
     assert.equal(data, 'still');
-    await Promise.all([closed, gone, echo.asked[0]?.peer.closed]);
+    await Promise.all([closed, gone, echo.upgrades[0]?.peer.closed]);
   });
 });
 
 /** The part of RFC 6455 that the test needs: echoes short texts of one frame each, and the client's close frame. */
-function echoFrames(socket: Socket, { headers }: Asked): void {
+function echoFrames(socket: Socket, { headers }: UpgradeRequest): void {
   const key = `${headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`;
   const accept = createHash('sha1').update(key).digest('base64');
   const lines = ['HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', 'Upgrade: websocket'];

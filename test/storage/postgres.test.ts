@@ -190,7 +190,7 @@ describe('a PostgreSQL database', () => {
     assert.deepEqual(await database.kysely.selectFrom('accounts').select('id').execute(), []);
   });
 
-  it('is used over new connections after the old ones failed', async function () {
+  it('is used over new connections after the old ones have failed', async function () {
     const warnings = new EventEmitter();
     const warning = once(warnings, 'warning');
     await open(this, { logger: { warn: (_, message) => void warnings.emit('warning', message) } });
@@ -199,7 +199,7 @@ describe('a PostgreSQL database', () => {
     assert.equal(await database.findFault(), undefined);
   });
 
-  it('is not ready and unavailable while it is read-only, as a standby is', async function () {
+  it('is neither ready nor available while it is read-only, as a standby is', async function () {
     await open(this);
     const setReadOnly = async (setting: 'on' | 'off') => {
       await admin.query(`alter database ${nameOf(scratch)} set default_transaction_read_only = ${setting}`);
@@ -237,7 +237,7 @@ describe('a PostgreSQL database', () => {
     await insert('a');
   });
 
-  it('shows transactions what others commit in the meantime, even if its default isolation is stricter', async function () {
+  it('lets transactions see what others commit in the meantime, even if its default isolation is stricter', async function () {
     await open(this);
     await admin.query(`alter database ${nameOf(scratch)} set default_transaction_isolation = 'repeatable read'`);
     const later = await openDatabase({ url: gate.url, timeoutMs });
@@ -259,7 +259,7 @@ describe('a PostgreSQL database', () => {
     await insertTwo('a');
   });
 
-  it('is not ready and unavailable within the time-out while it does not respond', async function () {
+  it('is neither ready nor available while it does not respond, and reports so within the time-out', async function () {
     await open(this, { pool: 1 });
     gate.shut();
     await refuse(insertTwo('a'));

@@ -1,4 +1,4 @@
-/** Reading pages: those after a row equal those by offset, on both databases, in every order, without extra queries. */
+/** Reading pages: by row and by offset, with the same results in every order on both databases, and with few queries. */
 import assert from 'node:assert/strict';
 import { constants, DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';

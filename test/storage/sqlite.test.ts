@@ -111,7 +111,7 @@ describe('SQLite', () => {
       });
     });
 
-    it('shows prepared reads what a statement has just written in the same turn', async () => {
+    it('lets prepared reads see what a statement has written in the same turn', async () => {
       database = await openDatabase({ url: `sqlite:${file}` });
       const find = database.prepareFirst(database.kysely.selectFrom('accounts').select('name').where('id', '=', ''));
       assert.deepEqual([find('demo'), find('demo')], [undefined, undefined]);

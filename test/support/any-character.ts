@@ -1,4 +1,4 @@
-/** An arbitrary for any Unicode character, as the `unit` of a string: fast-check's own takes a second to prepare. */
+/** An arbitrary for any Unicode character, for the `unit` of a string. That of fast-check takes a second to prepare. */
 import fc from 'fast-check';
 
 export const anyCharacter = fc

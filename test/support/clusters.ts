@@ -38,7 +38,7 @@ export function healthCheckOf(fields: Partial<HealthCheck> = {}): HealthCheck {
   };
 }
 
-export interface Asked {
+export interface ExchangeResult {
   readonly status: number;
   readonly body: string;
   readonly isReused: boolean;
@@ -50,7 +50,7 @@ export async function ask(
   cluster: Cluster,
   options: Partial<Dispatcher.DispatchOptions> = {},
   tried?: readonly string[],
-): Promise<Asked> {
+): Promise<ExchangeResult> {
   const attempt = cluster.attempt(tried);
   return exchangeOn(attempt, options).finally(attempt.release);
 }
@@ -59,7 +59,7 @@ export function exchangeOn(
   attempt: Attempt,
   options: Partial<Dispatcher.DispatchOptions> = {},
   isFresh?: boolean,
-): Promise<Asked> {
+): Promise<ExchangeResult> {
   const chunks: Buffer[] = [];
   let status = 0;
   return new Promise((resolve, reject) => {

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { STATUS_CODES } from 'node:http';
 import { type ProblemSlug, problems } from '#http';
 
-interface Answer {
+interface ReceivedResponse {
   readonly status: number;
   readonly body: { readonly info_url?: string };
 }
 
 /** Returns a check for supertest's `expect`: the status and body of the problem, without `detail` or `errors`. */
-export function bareProblem(slug: ProblemSlug): (answer: Answer) => void {
+export function bareProblem(slug: ProblemSlug): (response: ReceivedResponse) => void {
   const { status: code } = problems[slug];
   return ({ status, body: { info_url: page, ...rest } }) => {
     assert.equal(status, code);

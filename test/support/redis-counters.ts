@@ -8,7 +8,7 @@ import {
 import { isInstalled } from './programs/installed.ts';
 import { createRedisServer, type RedisServer } from './programs/redis-server.ts';
 
-export interface RedisOfTests {
+export interface TestRedis {
   readonly url: () => string;
   /** Opens counters, which are closed after the test. By default, no other test uses their keys. */
   readonly open: (options?: Partial<RedisCountersOptions>) => Promise<RedisCounters>;
@@ -18,14 +18,14 @@ export interface RedisOfTests {
 export const unwatched = Object.freeze({ failed() {}, succeeded() {} });
 
 /** A `describe` that is pending if redis-server is not installed. */
-export function describeWithRedis(title: string, body: (redis: RedisOfTests) => void): void {
+export function describeWithRedis(title: string, body: (redis: TestRedis) => void): void {
   describe(title, () => {
-    if (isInstalled('redis-server')) body(redisForAll());
+    if (isInstalled('redis-server')) body(createTestRedis());
     else it('needs redis-server on the PATH');
   });
 }
 
-function redisForAll(): RedisOfTests {
+function createTestRedis(): TestRedis {
   let server: RedisServer;
   let opened: RedisCounters[] = [];
   const url = () => server.url;

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Served, TestServers } from './serve.ts';
 
-export interface Reached {
+export interface ReceivedRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
@@ -12,17 +12,17 @@ export interface Reached {
 }
 
 export interface Upstream extends Served {
-  readonly reached: readonly Reached[];
+  readonly reached: readonly ReceivedRequest[];
   /** Returns the only request. Throws if there was none or more than one. */
-  readonly only: () => Reached;
+  readonly only: () => ReceivedRequest;
 }
 
 /** Responds when the request is complete, with `ok` by default. */
 export async function startUpstream(
   servers: TestServers,
-  answer: (res: ServerResponse, reached: Reached) => void = (res) => void res.end('ok'),
+  respond: (res: ServerResponse, reached: ReceivedRequest) => void = (res) => void res.end('ok'),
 ): Promise<Upstream> {
-  const reached: Reached[] = [];
+  const reached: ReceivedRequest[] = [];
   const served = await servers.http(async (req, res) => {
     const body = await readWhole(req);
     if (body === undefined) return;
@@ -34,7 +34,7 @@ export async function startUpstream(
       body,
     };
     reached.push(one);
-    answer(res, one);
+    respond(res, one);
   });
   return {
     ...served,

@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 import { type Cluster, createClusters } from '#proxy';
 import { ask, createManualTime, healthCheckOf, specOf } from '../../support/clusters.ts';
 import { testServers } from '../../support/serve.ts';
-import { type Reached, startUpstream } from '../../support/upstream.ts';
+import { type ReceivedRequest, startUpstream } from '../../support/upstream.ts';
 import { createDeferred } from '../../support/waiting.ts';
 
 const servers = testServers();
@@ -50,7 +50,7 @@ function healthOf(cluster: Cluster): readonly string[] {
 /** Responds with one status after another, and repeats the last one. */
 function startService(...statuses: readonly [number, ...number[]]) {
   const left = [...statuses];
-  return startUpstream(servers, (res: ServerResponse, { url }: Reached) => {
+  return startUpstream(servers, (res: ServerResponse, { url }: ReceivedRequest) => {
     const status = (left.length > 1 ? left.shift() : left[0]) ?? 200;
     res.writeHead(url === check.path ? status : 200).end('ok');
   });

@@ -1,4 +1,4 @@
-/** Parsing the start and end of a stay, and the days that it takes. */
+/** Parsing the start and end of a stay, and the days that it occupies. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { dayMs, lengthOf, parseStay, shiftStay, stayOf } from '../../../src/services/booking/stay.ts';
@@ -17,11 +17,11 @@ describe('parseStay', () => {
   };
   const faultsOf = (parsed: ReturnType<typeof parseStay>) => (parsed.ok ? [] : parsed.faults.map(({ field }) => field));
 
-  it('takes the nights from check-in up to check-out', () => {
+  it('covers the nights from check-in to check-out', () => {
     assert.deepEqual(daysOf(hotel('2030-05-01', '2030-05-04')), [0, 3]);
   });
 
-  it('takes each UTC day that a rental touches', () => {
+  it('covers each UTC day that a rental touches', () => {
     assert.deepEqual(daysOf(car('2030-05-01T23:59:00Z', '2030-05-03T00:00:01Z')), [0, 3]);
     assert.deepEqual(daysOf(car('2030-05-01T00:00:00Z', '2030-05-02T00:00:00Z')), [0, 1]);
     assert.deepEqual(daysOf(car('2030-05-01T00:30:00+01:00', '2030-05-01T02:00:00+01:00')), [-1, 1]);

@@ -66,7 +66,7 @@ function replaceProcess({ env = {}, input = '', cwd }: RunOptions): () => void {
 }
 
 /** The options for `serve` in the directory `cwd`, which contains `config`. */
-export interface Served extends Pick<FrontdeskOptions, 'logger'> {
+export interface ServeOptions extends Pick<FrontdeskOptions, 'logger'> {
   /** Either empty, or `--only` and its modules. */
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -76,7 +76,7 @@ export interface Served extends Pick<FrontdeskOptions, 'logger'> {
 /** Opens a desk with the settings that `serve` would use, and with free ports by default. */
 export async function serveHere(
   servers: TestServers,
-  { args = [], env = {}, cwd, ...options }: Served,
+  { args = [], env = {}, cwd, ...options }: ServeOptions,
 ): Promise<Listeners> {
   const directory = join(cwd, 'config');
   const parsed = parseSettings({ ...readSettingsFile(directory), ...scratch, ...env });

@@ -58,9 +58,9 @@ export const scratch = Object.freeze({
 export async function runFrontdesk(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
   const { signal, ended } = startNode([main, ...args], options);
   const deadline = setTimeout(() => signal('SIGKILL'), 15_000);
-  const how = await ended;
+  const result = await ended;
   clearTimeout(deadline);
-  return how;
+  return result;
 }
 
 /** Resolves when the server has printed that it is ready. Rejects with its output if it ends before. */
@@ -152,11 +152,11 @@ function startProcess(
     },
     ended,
     async waitForOutput(pattern) {
-      const noText = ended.then(({ code }) => {
+      const endedEarly = ended.then(({ code }) => {
         throw new Error(`it ended with ${code} before it printed ${pattern}: ${stdout()}${stderr()}`);
       });
-      noText.catch(() => {});
-      while (!pattern.test(stdout())) await Promise.race([once(child.stdout, 'data'), noText]);
+      endedEarly.catch(() => {});
+      while (!pattern.test(stdout())) await Promise.race([once(child.stdout, 'data'), endedEarly]);
     },
   };
 }

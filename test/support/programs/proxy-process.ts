@@ -74,9 +74,9 @@ export async function startProxy(program: ProxyProgram, recipe: string, port: nu
   // Ends the child if the test run is interrupted.
   const kill = () => void child.kill('SIGKILL');
   process.once('exit', kill);
-  let said = '';
+  let errorOutput = '';
   child.stderr.on('data', (chunk: Buffer) => {
-    said += chunk;
+    errorOutput += chunk;
   });
   const closed = once(child, 'close');
 
@@ -90,7 +90,7 @@ export async function startProxy(program: ProxyProgram, recipe: string, port: nu
   while (!(await accepts(port))) {
     if (child.exitCode !== null) {
       await remove();
-      throw new Error(`${program.command} did not start: ${said}`);
+      throw new Error(`${program.command} did not start: ${errorOutput}`);
     }
     await delay(10);
   }

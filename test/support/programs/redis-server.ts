@@ -38,7 +38,7 @@ export async function createRedisServer(): Promise<RedisServer> {
     async start() {
       const options = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', directory];
       child = spawn('redis-server', options, { stdio: ['ignore', 'pipe', 'ignore'] });
-      await said(child, 'Ready to accept connections');
+      await waitForOutput(child, 'Ready to accept connections');
     },
     kill,
     freeze: () => child?.kill('SIGSTOP'),
@@ -67,7 +67,7 @@ export async function keysOfRedis(url: string, prefix: string): Promise<readonly
   return Array.isArray(keys) ? keys.map(String) : [];
 }
 
-function said(child: ChildProcess, text: string): Promise<void> {
+function waitForOutput(child: ChildProcess, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     let output = '';
     child.stdout?.on('data', (chunk: Buffer) => {

@@ -54,7 +54,7 @@ export async function runStory(story: Story, options: ShellOptions): Promise<rea
   ];
   try {
     await runShell(script.join('\n'), options);
-    return await Promise.all(story.steps.map(async (_, index) => parseAnswers(await readFile(logOf(index), 'utf8'))));
+    return await Promise.all(story.steps.map(async (_, index) => parseResponses(await readFile(logOf(index), 'utf8'))));
   } finally {
     await rm(logs, { recursive: true });
   }
@@ -76,7 +76,7 @@ export function onPorts(text: string, ports: Readonly<Record<number, number>>): 
   return text.replace(/(?<=127\.0\.0\.1:)\d+/g, (shown) => String(ports[Number(shown)] ?? shown));
 }
 
-function parseAnswers(log: string): readonly CurlResponse[] {
+function parseResponses(log: string): readonly CurlResponse[] {
   return log.split(/(?=HTTP\/1\.1 \d)/).map((text) => {
     const [head = '', ...body] = text.split('\r\n\r\n');
     return { status: Number(head.split(' ')[1]), head, body: body.join('\r\n\r\n') };

@@ -15,7 +15,7 @@ export function peerOf(socket: Socket): Peer {
   const waiting = new Set<() => void>();
   let received = '';
   const notify = () => {
-    for (const look of waiting) look();
+    for (const check of waiting) check();
   };
   socket.on('data', (chunk: Buffer) => {
     received += chunk.toString('latin1');
@@ -30,14 +30,14 @@ export function peerOf(socket: Socket): Peer {
     received: () => received,
     until: (text) =>
       new Promise((resolve, reject) => {
-        const look = () => {
+        const check = () => {
           if (received.includes(text)) resolve();
           else if (socket.destroyed) reject(new Error(`the connection ended after ${JSON.stringify(received)}`));
           else return;
-          waiting.delete(look);
+          waiting.delete(check);
         };
-        waiting.add(look);
-        look();
+        waiting.add(check);
+        check();
       }),
     closed,
   };

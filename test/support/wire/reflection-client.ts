@@ -13,7 +13,7 @@ import { protoPath as healthProto } from 'grpc-health-check';
 export type ReflectionVersion = 'v1' | 'v1alpha';
 
 /** The file to look up, by name or by a symbol in it. */
-export interface Asked {
+export interface FileQuery {
   readonly fileByFilename?: string;
   readonly fileContainingSymbol?: string;
 }
@@ -21,7 +21,7 @@ export interface Asked {
 export interface ReflectionClient {
   readonly listServices: (version: ReflectionVersion) => Promise<readonly string[]>;
   /** The files as serialized FileDescriptorProtos; empty for an unknown name. */
-  readonly files: (version: ReflectionVersion, ask: Asked) => Promise<readonly Buffer[]>;
+  readonly files: (version: ReflectionVersion, query: FileQuery) => Promise<readonly Buffer[]>;
   /** Calls a method. Rejects with the ServiceError of the call. */
   readonly call: (service: string, method: string, request: object) => Promise<object>;
   readonly checkHealth: (service: string) => Promise<object>;
@@ -36,8 +36,8 @@ export function createReflectionClient(url: string): ReflectionClient {
   const client = new Client(url.replace('grpc://', ''), credentials.createInsecure());
   const described = new Map<string, Promise<PackageDefinition>>();
 
-  async function filesOf(version: ReflectionVersion, ask: Asked): Promise<readonly Buffer[]> {
-    const answer = await reflect(client, version, ask);
+  async function filesOf(version: ReflectionVersion, query: FileQuery): Promise<readonly Buffer[]> {
+    const answer = await reflect(client, version, query);
     return answer.fileDescriptorResponse?.fileDescriptorProto ?? [];
   }
 
@@ -89,7 +89,7 @@ function reflectionMethod(version: ReflectionVersion): MethodDefinition<object, 
 function methodOf(definition: PackageDefinition, service: string, method: string): MethodDefinition<object, object> {
   const found = definition[service];
   const one = found === undefined || 'format' in found ? undefined : found[method];
-  if (one === undefined) throw new Error(`reflection knows no ${service}.${method}`);
+  if (one === undefined) throw new Error(`reflection does not list ${service}.${method}`);
   return one;
 }
 

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { Served, TestServers } from '../serve.ts';
 import { type Peer, peerOf } from './peer.ts';
 
-export interface Asked {
+export interface UpgradeRequest {
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
   /** The connection, from the first byte after the request on. */
@@ -12,9 +12,9 @@ export interface Asked {
 }
 
 export interface SwitchingUpstream extends Served {
-  readonly asked: readonly Asked[];
-  /** Resolves with the next request to switch. */
-  readonly next: () => Promise<Asked>;
+  readonly upgrades: readonly UpgradeRequest[];
+  /** Resolves with the next request to switch protocols. */
+  readonly next: () => Promise<UpgradeRequest>;
   /** The number of open connections, whether they have switched or not. */
   readonly connections: () => number;
 }
@@ -32,14 +32,15 @@ export function bytesOf(lines: readonly string[]): string {
   return [...lines, '', ''].join('\r\n');
 }
 
-/** Responds with `plain` to ordinary requests. @param answer responds to requests to switch, on the socket */
+/** Responds with `plain` to ordinary requests. @param respond handles requests to switch, on the socket */
 export async function startSwitchingUpstream(
   servers: TestServers,
-  answer: (socket: Socket, asked: Asked) => void = (socket) => void socket.write(bytesOf(switching), 'latin1'),
+  respond: (socket: Socket, request: UpgradeRequest) => void = (socket) =>
+    void socket.write(bytesOf(switching), 'latin1'),
 ): Promise<SwitchingUpstream> {
-  const asked: Asked[] = [];
+  const upgrades: UpgradeRequest[] = [];
   const sockets = new Set<Socket>();
-  const waiting: ((one: Asked) => void)[] = [];
+  const waiting: ((one: UpgradeRequest) => void)[] = [];
   const server = createServer((_req, res) => res.end('plain'));
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
@@ -50,13 +51,13 @@ export async function startSwitchingUpstream(
     socket.allowHalfOpen = false;
     if (head.length > 0) socket.unshift(head);
     const one = { url: req.url ?? '', headers: req.headers, peer: peerOf(socket) };
-    asked.push(one);
+    upgrades.push(one);
     waiting.shift()?.(one);
-    answer(socket, one);
+    respond(socket, one);
   });
   return {
     ...(await servers.listen(server)),
-    asked,
+    upgrades,
     next: () => new Promise((resolve) => void waiting.push(resolve)),
     connections: () => sockets.size,
   };
