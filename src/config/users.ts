@@ -179,11 +179,21 @@ export async function addUserToFile(
 
 /** Returns the text of the file with the user added, after checking it like any users.yaml. */
 async function textWith(file: string, user: UserEntry): Promise<string> {
-  const text = withUser(await readOrCreate(file), user);
-  const { results, errors } = readYaml(text, { file, lineOf: (line) => line }, readUsers);
+  const before = await readOrCreate(file);
+  if (parseUsers(before, file).results.some(({ kept }) => kept.some(({ name }) => name === user.name)))
+    throw new Error(`${file} already has a user named ${user.name}: ${passwordAdvice}`);
+  const text = withUser(before, user);
+  const { results, errors } = parseUsers(text, file);
   const found = [...errors, ...results.flatMap((result) => result.errors)];
   if (found.length > 0) throw new Error(`nothing was written:\n${formatErrors(found, resolve('.'))}`);
   return text;
+}
+
+const passwordAdvice =
+  'to change the password, replace password_hash with the line that frontdesk hash-password prints';
+
+function parseUsers(text: string, file: string) {
+  return readYaml(text, { file, lineOf: (line) => line }, readUsers);
 }
 
 const newFileText = '# The users who may call the gateway. `frontdesk users add NAME` adds a user.\nusers: []\n';

@@ -144,7 +144,7 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
   }
 
   function reportErrors(consequence: string): void {
-    const message = `the configuration has errors, ${consequence}:\n${formatFirst(errors)}`;
+    const message = `the configuration has errors; ${consequence}:\n${formatFirst(errors)}`;
     logger.error({ errors: errors.length, generation: current.number }, message);
   }
 

@@ -12,6 +12,8 @@ import { temporaryFiles } from '../support/temporary-files.ts';
 /** The key in the fourth line is misspelt. */
 const brokenRecord = 'apiVersion: gateway/v1\nkind: Mapping\nname: rooms\nprefx: /v1/rooms\nservice: hotel\n';
 
+const passwordHash = `$scrypt$ln=14,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+
 describe('frontdesk', () => {
   const writeFiles = temporaryFiles();
 
@@ -118,6 +120,18 @@ describe('frontdesk', () => {
     1,
     ({ stderr }) => assert.match(stderr, /^frontdesk: nothing was written:\n.*users\.yaml:2 .*ann:b/),
     async () => ({ cwd: await writeFiles({ 'users.yaml': 'users: []\n' }), env: { CONFIG_DIR: '.' } }),
+  );
+
+  check(
+    'users add says how to change the password of an existing user',
+    ['users', 'add', 'ann'],
+    1,
+    ({ stderr }) =>
+      assert.match(stderr, /^frontdesk: users\.yaml already has a user named ann: to change the password, replace /),
+    async () => ({
+      cwd: await writeFiles({ 'users.yaml': `users:\n  - { name: ann, password_hash: "${passwordHash}" }\n` }),
+      env: { CONFIG_DIR: '.' },
+    }),
   );
 
   checkProcess(
