@@ -38,10 +38,10 @@ function faultOf(
   taken: ReadonlyMap<string, unknown>,
 ): string | undefined {
   if (!isUserName(name))
-    return 'the name is sent in a header; use printable ASCII without a colon, and no space at either end';
-  if (taken.has(name)) return 'the name appears twice; remove one of the two users';
+    return 'the name is empty or contains a colon, a non-ASCII or control character, or a leading or trailing space; choose another name';
+  if (taken.has(name)) return 'another user already has this name; rename one of the two, or remove it';
   if (parsed === undefined)
-    return 'the password hash is not a valid scrypt PHC string; create a new one with "frontdesk hash-password"';
+    return 'the password hash is not a usable scrypt PHC string; create one with: frontdesk hash-password';
   return undefined;
 }
 

@@ -32,11 +32,14 @@ export async function requireConfiguration(
   const exposed = exposedDemoUsers(settings, loaded.configuration.users);
   if (exposed.length > 0) {
     throw new Error(
-      `${openHost(settings)} is open to the network, and the passwords of the demo users ${exposed.join(' and ')} are published: ` +
-        'give them other passwords (frontdesk hash-password), or set ALLOW_DEMO_USERS=true',
+      `${exposureMessage(settings, exposed)}: give them other passwords (frontdesk hash-password), or set ALLOW_DEMO_USERS=true`,
     );
   }
   return loaded;
+}
+
+function exposureMessage(settings: ExposureSettings, exposed: readonly string[]): string {
+  return `the passwords of the demo users ${exposed.join(' and ')} are published, and ${openHost(settings)} is open to the network`;
 }
 
 /** The rules for a reload that do not depend on the files. */
@@ -215,7 +218,7 @@ function withoutExposedUsers(
   const error: ConfigurationError = {
     source: { file: `${directory}/users.yaml`, line: 1 },
     record: undefined,
-    message: `the passwords of the demo users ${exposed.join(' and ')} are published, and ${openHost(settings)} is open to the network`,
+    message: exposureMessage(settings, exposed),
     remedy: 'Give them other passwords (frontdesk hash-password), or set ALLOW_DEMO_USERS=true.',
   };
   const configuration = { ...loaded.configuration, users: current.users };

@@ -47,7 +47,7 @@ const fileSchema = strict({ users: z.array(z.unknown()) });
 const examples = {
   users: '[{ name: …, password_hash: … }]',
   name: 'demo',
-  password_hash: '"$scrypt$ln=14,r=8,p=1$…$…" (frontdesk hash-password makes one)',
+  password_hash: '"$scrypt$ln=14,r=8,p=1$…$…" (frontdesk hash-password creates one)',
   roles: '[admin]',
 } as const;
 
@@ -114,7 +114,7 @@ function nameFault(name: string): Fault | undefined {
 function hashFault(hash: string): Fault | undefined {
   if (parsePasswordHash(hash) !== undefined) return undefined;
   return {
-    message: 'is not a usable scrypt hash in PHC format ($scrypt$ln=14,r=8,p=1$salt$hash)',
+    message: 'is not a usable scrypt PHC string ($scrypt$ln=14,r=8,p=1$salt$hash)',
     remedy: 'Create one with: frontdesk hash-password',
   };
 }

@@ -5,7 +5,7 @@ import { BlockList, isIP, type Socket } from 'node:net';
 export interface AddressOptions {
   /** The base of all absolute URLs, such as `https://api.example.com`. @default the request's scheme and host */
   readonly publicUrl?: string | undefined;
-  /** Addresses and CIDR ranges whose X-Forwarded-* headers are trusted. @default [] */
+  /** Addresses and networks such as `10.0.0.0/8` whose X-Forwarded-* headers are trusted. @default [] */
   readonly trustedProxies?: readonly string[];
 }
 
@@ -212,7 +212,7 @@ function addEntry(trusted: BlockList, entry: string): void {
   // Without this check, a slash with no number after it would mean /0 and trust every address.
   const isRange = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 6 ? 128 : 32));
   if (family === 0 || !isRange || rest.length > 0)
-    throw new TypeError(`"${entry}" is neither an IP address nor a CIDR range`);
+    throw new TypeError(`"${entry}" is neither an IP address nor a network such as 10.0.0.0/8`);
   const type = family === 6 ? 'ipv6' : 'ipv4';
   if (bits === undefined) trusted.addAddress(address, type);
   else trusted.addSubnet(address, Number(bits), type);

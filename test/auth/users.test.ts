@@ -20,14 +20,18 @@ describe('createUsers', () => {
 
   it('rejects names that cannot be sent in a header or that another server would parse differently', () => {
     for (const name of ['', 'J\u00fcrgen', '\u738b', ' demo', 'demo ', 'de\nmo', 'de\0mo', 'de:mo'])
-      assert.throws(() => createUsers([{ name, passwordHash }]), /printable ASCII without a colon/, name);
+      assert.throws(
+        () => createUsers([{ name, passwordHash }]),
+        /the name is empty or contains a colon, a non-ASCII or control character/,
+        name,
+      );
   });
 
   it('rejects a duplicate name', () => {
     const demo = { name: 'demo', passwordHash };
     assert.throws(
       () => createUsers([demo, demo]),
-      /^Error: user "demo": the name appears twice; remove one of the two users$/,
+      /^Error: user "demo": another user already has this name; rename one of the two, or remove it$/,
     );
   });
 

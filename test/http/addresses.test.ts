@@ -249,7 +249,7 @@ describe('createAddresses', () => {
     it('reject any other entry and name it', () => {
       const ranges = ['', '33', '-1', '8.5', '0x8', '8/8'].map((bits) => `10.0.0.0/${bits}`);
       for (const entry of ['', 'loopback', '10.0.0', ...ranges, '::1/129']) {
-        const message = `"${entry}" is neither an IP address nor a CIDR range`;
+        const message = `"${entry}" is neither an IP address nor a network such as 10.0.0.0/8`;
         assert.throws(() => createAddresses({ trustedProxies: [entry] }), { name: 'TypeError', message });
       }
     });

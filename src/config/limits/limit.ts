@@ -117,7 +117,7 @@ function unlimitedFault(given: LimitFields): Fault | undefined {
   const counting = Object.entries({ unit, unit_multiplier, algorithm, burst });
   const others = counting.filter(([, value]) => value !== undefined).map(([key]) => key);
   if (others.length === 0) return undefined;
-  return { message: `combines unlimited with ${others.join(' and ')}`, remedy: keepUnlimited };
+  return { message: `has unlimited, which cannot be combined with ${others.join(' and ')}`, remedy: keepUnlimited };
 }
 
 const keepUnlimited = 'Keep unlimited: true alone, or remove it.';
@@ -185,7 +185,7 @@ const emptyList: Fault = {
 /** Returns the conflict between the limits of one descriptor, if there is one. */
 function clashFault(limits: readonly Limit[]): Fault | undefined {
   if (limits.length > 1 && limits.some(({ unlimited }) => unlimited))
-    return { message: 'combines an unlimited entry with other limits', remedy: keepUnlimited };
+    return { message: 'has an unlimited entry, which cannot be combined with other limits', remedy: keepUnlimited };
   const counters = limits.map((limit) => `${limit.algorithm} of ${windowSeconds(limit)} s`);
   const repeated = counters.find((counter, index) => counters.indexOf(counter) !== index);
   if (repeated === undefined) return undefined;

@@ -222,7 +222,7 @@ interface Clash {
 
 function shadowClash(shadow: Mapping | undefined): Clash | undefined {
   if (shadow === undefined) return undefined;
-  const message = `Mapping ${shadow.name} already is the shadow for these requests`;
+  const message = `Mapping ${shadow.name} is already the shadow for these requests`;
   return { fault: { message, remedy: 'Keep only one shadow for the same match.' }, other: shadow };
 }
 

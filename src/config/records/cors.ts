@@ -66,7 +66,7 @@ const starRules = (['origins', 'methods', 'headers', 'exposedHeaders'] as const)
     faultOf: (given) =>
       given.credentials && given[key]?.includes('*')
         ? {
-            message: 'is "*", which cannot be combined with credentials: true',
+            message: 'contains "*", which cannot be combined with credentials: true',
             remedy: 'Browsers do not accept that: list the values one by one.',
           }
         : undefined,
@@ -77,7 +77,10 @@ export const cors: z.ZodType<CorsRule> = mapOf(fields, [{ at: 'origins', faultOf
 
 function starAmongOthers({ origins = [] }: Given<typeof fields>): Fault | undefined {
   if (!origins.includes('*') || origins.length === 1) return undefined;
-  return { message: 'combines "*" with other origins', remedy: 'Write "*" alone, or list the origins.' };
+  return {
+    message: 'contains "*", which cannot be combined with other origins',
+    remedy: 'Write "*" alone, or list the origins.',
+  };
 }
 
 /** Accepts `*`, or an origin as browsers send it in `Origin` (RFC 6454 section 6.2). */

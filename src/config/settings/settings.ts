@@ -189,7 +189,7 @@ function textOfFile(file: string): string {
   } catch (cause) {
     const code = systemCode(cause);
     if (code === 'ENOENT' || code === 'ENOTDIR') return '';
-    throw new Error(`${file} cannot be read (${code}): give this user permission to read it, or remove it`, { cause });
+    throw new Error(`cannot read ${file} (${code}): give this user permission to read it, or remove it`, { cause });
   }
 }
 

@@ -141,7 +141,7 @@ async function loadClient({ url, outage, random }: RedisConnectionOptions): Prom
 function checkUrl(url: string): void {
   const { protocol } = URL.canParse(url) ? new URL(url) : { protocol: '' };
   if (protocol === 'redis:' || protocol === 'rediss:') return;
-  throw new Error('The Redis URL is invalid: use the form redis://host:6379, or rediss://host:6379 for TLS.');
+  throw new Error('the Redis URL is invalid: write redis://host:6379, or rediss://user:password@host:6379 for TLS');
 }
 
 class TimedOut extends Error {}
