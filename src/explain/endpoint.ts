@@ -78,7 +78,7 @@ function argumentFaults(given: readonly (readonly [string, string])[]): readonly
   const counts = new Map<string, number>();
   for (const [name] of given) counts.set(name, (counts.get(name) ?? 0) + 1);
   const faults = [...counts].flatMap(([name, count]) => {
-    if (!known.includes(name)) return [queryFault(name, `is unknown; the known arguments are ${names.join(', ')}`)];
+    if (!known.includes(name)) return [queryFault(name, `is not an argument here; known: ${names.join(', ')}`)];
     if (name === 'header') return count > headersMax ? [queryFault(name, `occurs more than ${headersMax} times`)] : [];
     return count > 1 ? [queryFault(name, 'is given more than once')] : [];
   });

@@ -88,7 +88,7 @@ export function bodyFromHost(ctx: Context, bytesMax: number): Uint8Array | strin
 
 export function bodyTooLarge(bytesMax: number): Problem {
   return problem('body-too-large', {
-    detail: `The body may have ${bytesMax} bytes at most.`,
+    detail: `The body may have at most ${bytesMax} bytes.`,
     headers: { Connection: 'close' },
   });
 }

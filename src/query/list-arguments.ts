@@ -199,7 +199,7 @@ function readTotal(value: string, draft: { wantsTotal?: boolean }): string | und
 function createSearchReader<Row extends object>(searchable: readonly Column<Row>[]): ArgumentReader<Row> {
   const columns = Object.freeze([...searchable]);
   return (value, draft) => {
-    if (value.length > searchTextLengthMax) return `must be at most ${searchTextLengthMax} characters`;
+    if (value.length > searchTextLengthMax) return `has more than ${searchTextLengthMax} characters`;
     draft.search = Object.freeze({ text: value, columns });
     return undefined;
   };

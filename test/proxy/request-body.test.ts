@@ -107,7 +107,7 @@ describe('the size limit of a request body', () => {
     assert.deepEqual(JSON.parse(bodyOf(response)), {
       code: 413,
       message: '413: Content Too Large',
-      detail: `The body may have ${bytesMax} bytes at most.`,
+      detail: `The body may have at most ${bytesMax} bytes.`,
     });
   }
 

@@ -24,7 +24,7 @@ export function parseFilter(search: string): RowFilter {
   const offset = given.get('offset') || '0';
   const faults = [
     ...[...new Set(given.keys())].flatMap((name) => nameFaults(name, given)),
-    ...(filter.length > filterLengthMax ? [queryFault('filter', `is longer than ${filterLengthMax} characters`)] : []),
+    ...(filter.length > filterLengthMax ? [queryFault('filter', `has more than ${filterLengthMax} characters`)] : []),
     ...(/^\d{1,9}$/.test(offset) ? [] : [queryFault('offset', 'is not a whole number')]),
   ];
   if (faults.length > 0) throw problem('bad-argument', { errors: faults });
@@ -32,7 +32,7 @@ export function parseFilter(search: string): RowFilter {
 }
 
 function nameFaults(name: string, given: URLSearchParams): readonly Fault[] {
-  if (!names.includes(name)) return [queryFault(name, `is unknown; known: ${names.join(', ')}`)];
+  if (!names.includes(name)) return [queryFault(name, `is not an argument here; known: ${names.join(', ')}`)];
   return given.getAll(name).length > 1 ? [queryFault(name, 'is given more than once')] : [];
 }
 

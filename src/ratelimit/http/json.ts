@@ -65,7 +65,7 @@ function message<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
 }
 
 function fieldFault(name: string | undefined, earlier: object, names: readonly string[]): string | undefined {
-  if (name === undefined) return `is not a known field; use one of ${names.join(', ')}`;
+  if (name === undefined) return `is not a known field; known: ${names.join(', ')}`;
   return name in earlier ? 'appears twice, under both of its names' : undefined;
 }
 

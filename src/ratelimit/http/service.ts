@@ -59,7 +59,7 @@ async function replyTo(resource: Resource | undefined, request: IncomingMessage)
   if (resource === undefined) return fault(404);
   if (resource.methods.includes(request.method ?? '')) return resource.reply(request);
   const allow = resource.methods.join(', ');
-  return fault(405, `This resource allows ${allow}.`, { Allow: allow });
+  return fault(405, `This resource supports ${allow}.`, { Allow: allow });
 }
 
 async function decide(limiter: Limiter, request: IncomingMessage): Promise<HttpReply> {
@@ -67,7 +67,7 @@ async function decide(limiter: Limiter, request: IncomingMessage): Promise<HttpR
   if (refusal !== undefined) return refusal;
   const body = await readBody(request);
   if (body === undefined)
-    return fault(413, `The body is longer than ${requestBytesMax} bytes.`, { Connection: 'close' });
+    return fault(413, `The body may have at most ${requestBytesMax} bytes.`, { Connection: 'close' });
   const rateLimitRequest = parseJsonRequest(body);
   checkBounds(rateLimitRequest);
   const decision = await limiter.shouldRateLimit(rateLimitRequest);

@@ -57,7 +57,7 @@ describe('a request as JSON', () => {
   checkRejected('[]', /^the body must be an object$/);
   checkRejected('null', /^the body must be an object$/);
   checkRejected('{"domain":1}', /^domain must be text$/);
-  checkRejected('{"domian":"d"}', /^domian is not a known field; use one of domain, descriptors, hitsAddend$/);
+  checkRejected('{"domian":"d"}', /^domian is not a known field; known: domain, descriptors, hitsAddend$/);
   checkRejected('{"__proto__":{}}', /^__proto__ is not a known field/);
   checkRejected('{"hitsAddend":1,"hits_addend":1}', /^hits_addend appears twice, under both of its names$/);
   checkRejected('{"descriptors":{}}', /^descriptors must be a list$/);

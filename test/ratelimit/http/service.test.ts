@@ -70,7 +70,7 @@ describe('the rate-limit service over HTTP', () => {
     const body = JSON.stringify(limitedRequest);
     await ask(body.padEnd(1_048_576)).expect(200);
     const { body: error } = await ask(body.padEnd(1_048_577)).expect(413);
-    assert.equal(error.detail, 'The body is longer than 1048576 bytes.');
+    assert.equal(error.detail, 'The body may have at most 1048576 bytes.');
   });
 
   it('retains few buffers of a body that arrives byte by byte', async () => {
