@@ -1,4 +1,4 @@
-/** Writes the log to standard output in blocks. Bounds what waits for a slow reader, and counts dropped lines. */
+/** Writes the log to standard output in blocks. Bounds the lines that wait for a slow reader, and counts dropped ones. */
 import type { Writable } from 'node:stream';
 import { type Logger, pino } from 'pino';
 import { untilDrained } from './terminal.ts';
@@ -24,7 +24,7 @@ export interface LogOptions {
 }
 
 const blockBytes = 64 * 1024;
-/** Bounds what waits for a stalled reader or for free disk space. A line has about 400 bytes. */
+/** Bounds the data that waits for a stalled reader or for free disk space. A line has about 400 bytes. */
 const pendingBytesMax = 8 * 1024 * 1024;
 /** The maximum number of UTF-8 bytes for a UTF-16 code unit. */
 const bytesPerUnit = 3;

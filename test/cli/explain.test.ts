@@ -47,8 +47,8 @@ describe('frontdesk explain', () => {
     const text = records.map((record) => JSON.stringify(record)).join('\n---\n');
     const configDir = await writeFiles({ 'services/x.yaml': text });
     const outcomeOf = async (strictPaths: boolean) => {
-      const asked = { method: 'GET', url: '/ADMIN', header: [], json: true };
-      const explained = JSON.parse((await explainOnce(requireSettings({ configDir, strictPaths }), asked)).text);
+      const options = { method: 'GET', url: '/ADMIN', header: [], json: true };
+      const explained = JSON.parse((await explainOnce(requireSettings({ configDir, strictPaths }), options)).text);
       assert.equal(explained.mapping.name, 'open');
       return explained.outcome;
     };
@@ -58,8 +58,8 @@ describe('frontdesk explain', () => {
     assert.equal((await outcomeOf(false)).kind, 'forwarded');
   });
 
-  async function explain(asked: Partial<ExplainOptions>, configDir = './config') {
-    return explainOnce(requireSettings({ configDir }), { method: 'GET', url: '/v1/hotels', header: [], ...asked });
+  async function explain(options: Partial<ExplainOptions>, configDir = './config') {
+    return explainOnce(requireSettings({ configDir }), { method: 'GET', url: '/v1/hotels', header: [], ...options });
   }
 
   it('rejects a broken configuration with file, line and remedy', async () => {
@@ -79,9 +79,9 @@ describe('frontdesk explain', () => {
   });
 
   it('sends nothing, not even a health check', async () => {
-    let asked = 0;
+    let requests = 0;
     const { port } = await servers.http((_req, res) => {
-      asked += 1;
+      requests += 1;
       res.end();
     });
     const record = [
@@ -92,7 +92,7 @@ describe('frontdesk explain', () => {
     const { text } = await explain({ url: '/far/x', only: ['gateway'] }, directory);
     assert.match(text, new RegExp(`where +http://127\\.0\\.0\\.1:${port}$`, 'm'));
     assert.match(text, /health +\/health every/);
-    assert.equal(asked, 0);
+    assert.equal(requests, 0);
   });
 
   it('replaces control characters that a terminal would interpret', async () => {

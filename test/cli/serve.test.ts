@@ -45,7 +45,7 @@ describe('frontdesk serve', () => {
     assert.equal(shown.length, 3);
     for (const line of shown) assert.equal((await fetchAsCurl(line)).status, 200, line);
 
-    const answer = await request(server.gatewayUrl).get(`${path}?fields=id`).auth('demo', 'demo').expect(200);
+    const response = await request(server.gatewayUrl).get(`${path}?fields=id`).auth('demo', 'demo').expect(200);
     server.signal('SIGTERM');
     await server.waitForOutput(/^SIGTERM: waiting for requests in flight/m);
     // It keeps serving for DRAIN_MS.
@@ -57,7 +57,7 @@ describe('frontdesk serve', () => {
     const lines = stdout.split('\n').filter((line) => line.includes('"msg":"request"'));
     assert.equal(lines.length, 5);
     const { level, time, durationMs, traceId, bytesIn, bytesOut, ...line } = JSON.parse(lines[3] ?? '');
-    const requestId = answer.headers['x-request-id'];
+    const requestId = response.headers['x-request-id'];
     assert.deepEqual(line, {
       ...{ requestId, user: 'demo', mapping: 'hotel', method: 'GET', path, status: 200, msg: 'request' },
       ...{ client: '127.0.0.1', protocol: 'HTTP/1.1' },
@@ -94,10 +94,10 @@ describe('frontdesk serve', () => {
   /** Sends a request, and resolves when it has reached the service, with the response for the test to complete. */
   async function askSlow({ gatewayUrl }: Server, arrivals: EventEmitter) {
     const arrival = once(arrivals, 'request');
-    const answered = fetch(`${gatewayUrl}/slow`);
-    answered.catch(() => {});
+    const fetched = fetch(`${gatewayUrl}/slow`);
+    fetched.catch(() => {});
     const [response] = (await arrival) as [ServerResponse];
-    return { answered, response };
+    return { fetched, response };
   }
 
   it('reloads on SIGHUP; on SIGINT finishes requests in flight, accepts no new ones and exits with 0', async () => {
@@ -110,12 +110,12 @@ describe('frontdesk serve', () => {
     await server.waitForOutput(/configuration reloaded/);
     await expectHost('new');
 
-    const { answered, response } = await ask();
+    const { fetched, response } = await ask();
     server.signal('SIGINT');
     await server.waitForOutput(/SIGINT: waiting for requests in flight/);
     await eventually(() => assert.rejects(request(server.gatewayUrl).get('/gateway/v0/check_alive')));
     response.end('done');
-    assert.equal(await (await answered).text(), 'done');
+    assert.equal(await (await fetched).text(), 'done');
     const { code, stderr } = await server.ended;
     assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
   });
@@ -167,14 +167,14 @@ describe('frontdesk serve', () => {
     if (process.versions.node.startsWith('24.'))
       assert.ok(Math.max(...external) < 40e6, `${external.map((bytes) => Math.round(bytes / 1e6))} MB`);
 
-    const { answered } = await ask();
+    const { fetched } = await ask();
     server.signal('SIGTERM');
     await server.waitForOutput(/SIGTERM: waiting for requests in flight/);
     server.signal('SIGINT');
     const { code, stdout } = await server.ended;
     assert.equal(code, 1);
     assert.doesNotMatch(stdout, /SIGINT: waiting|^\{/m);
-    await assert.rejects(answered);
+    await assert.rejects(fetched);
   });
 
   it('stops on SIGTERM although the reader of its output is stalled', async () => {
@@ -211,10 +211,10 @@ describe('frontdesk serve', () => {
     const { server, ask } = await startSlow({ SHUTDOWN_TIMEOUT_MS: '50' });
     server.stopReading();
     await request(server.gatewayUrl).get('/moved').expect(301);
-    const { answered } = await ask();
+    const { fetched } = await ask();
     const { code, stderr } = await server.stop();
     assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
-    await assert.rejects(answered);
+    await assert.rejects(fetched);
   });
 });
 

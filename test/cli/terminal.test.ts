@@ -93,8 +93,8 @@ describe('the commands on a terminal', () => {
   });
 
   it('print an explanation in colours and 80 columns', async () => {
-    const asked = { method: 'GET', url: '/v1/hotels', user: 'demo', header: [] };
-    const { text } = await explainOnce(requireSettings({ configDir: 'config' }), asked);
+    const options = { method: 'GET', url: '/v1/hotels', user: 'demo', header: [] };
+    const { text } = await explainOnce(requireSettings({ configDir: 'config' }), options);
     hasColoursAndFits(await printed(text, colours.explanation));
   });
 });

@@ -6,11 +6,11 @@ import { createDeferred } from '../support/waiting.ts';
 
 const ctx = {} as Context;
 
-/** Creates a host with a gateway named `first`. The gateways record what happens to them. */
+/** Opens a gateway named `first`. The gateways record their requests and when they are closed. */
 function setUp() {
   const events: string[] = [];
   const go = createDeferred();
-  const host = createCurrentGateway();
+  const current = createCurrentGateway();
   function replace(name: string): void {
     const middleware = async () => {
       events.push(`${name} begins`);
@@ -18,19 +18,19 @@ function setUp() {
       events.push(`${name} ends`);
     };
     const close = async () => void events.push(`${name} is closed`);
-    host.replace({ gateway: { middleware, snapshot: () => name }, close } as unknown as OpenGateway);
+    current.replace({ gateway: { middleware, snapshot: () => name }, close } as unknown as OpenGateway);
   }
   replace('first');
-  return { host, events, go, replace };
+  return { current, events, go, replace };
 }
 
 describe('createCurrentGateway', () => {
   it('sends new requests to the next gateway, and closes the previous one after its last request', async () => {
-    const { host, events, go, replace } = setUp();
-    const requests = [host.middleware(ctx), host.middleware(ctx)];
+    const { current, events, go, replace } = setUp();
+    const requests = [current.middleware(ctx), current.middleware(ctx)];
     replace('second');
-    assert.equal(host.snapshot(), 'second');
-    requests.push(host.middleware(ctx));
+    assert.equal(current.snapshot(), 'second');
+    requests.push(current.middleware(ctx));
     assert.deepEqual(events, ['first begins', 'first begins', 'second begins']);
     go.resolve();
     await Promise.all(requests);
@@ -44,11 +44,11 @@ describe('createCurrentGateway', () => {
   });
 
   it('closes all gateways once, when their requests have finished', async () => {
-    const { host, events, go, replace } = setUp();
-    const requests = [host.middleware(ctx)];
+    const { current, events, go, replace } = setUp();
+    const requests = [current.middleware(ctx)];
     replace('second');
-    requests.push(host.middleware(ctx));
-    const closed = Promise.all([host.close(60_000), host.close(60_000)]);
+    requests.push(current.middleware(ctx));
+    const closed = Promise.all([current.close(60_000), current.close(60_000)]);
     go.resolve();
     await Promise.all([closed, ...requests]);
     const ended = ['first ends', 'first is closed', 'second ends', 'second is closed'];
@@ -56,23 +56,23 @@ describe('createCurrentGateway', () => {
   });
 
   it('closes the gateway at the deadline, even if requests finish later', async () => {
-    const { host, events, go } = setUp();
-    const request = host.middleware(ctx);
-    await host.close(1);
+    const { current, events, go } = setUp();
+    const request = current.middleware(ctx);
+    await current.close(1);
     go.resolve();
     await request;
     assert.deepEqual(events, ['first begins', 'first is closed', 'first ends']);
   });
 
   it('rejects requests with 503 while it closes, and afterwards', async () => {
-    const { host, events, go } = setUp();
-    const request = host.middleware(ctx);
-    const closed = host.close(60_000);
+    const { current, events, go } = setUp();
+    const request = current.middleware(ctx);
+    const closed = current.close(60_000);
     const refused = { slug: 'not-ready', headers: { 'Retry-After': '1' } };
-    await assert.rejects(host.middleware(ctx), refused);
+    await assert.rejects(current.middleware(ctx), refused);
     go.resolve();
     await Promise.all([closed, request]);
-    await assert.rejects(host.middleware(ctx), refused);
+    await assert.rejects(current.middleware(ctx), refused);
     assert.deepEqual(events, ['first begins', 'first ends', 'first is closed']);
   });
 

@@ -107,9 +107,9 @@ describe('a streamed response', () => {
     const { gateway } = await desk.listen();
     process.on('warning', warn);
     try {
-      const answer = await fetch(gateway?.url ?? '');
+      const response = await fetch(gateway?.url ?? '');
       begun.resolve();
-      assert.equal(await answer.text(), 'begun');
+      assert.equal(await response.text(), 'begun');
     } finally {
       process.off('warning', warn);
     }
@@ -139,12 +139,13 @@ describe('CORS_ORIGINS, and a mapping with its own origins', () => {
 
   const ask = async (path: string, origin: string, method: 'options' | 'get') => {
     const headers = { Origin: origin, 'Access-Control-Request-Method': 'PUT' };
-    const answer = await request((await opening).app.callback())
+    const response = await request((await opening).app.callback())
       [method](path)
       .set(headers);
-    const { 'access-control-allow-origin': allowed, 'access-control-allow-credentials': credentials } = answer.headers;
-    assert.match(answer.headers['vary'] ?? '', /Origin/);
-    return [answer.status, allowed, credentials];
+    const { 'access-control-allow-origin': allowed, 'access-control-allow-credentials': credentials } =
+      response.headers;
+    assert.match(response.headers['vary'] ?? '', /Origin/);
+    return [response.status, allowed, credentials];
   };
 
   it('apply the rule of the mapping, if there is one, to preflights, which carry no credentials', async () => {

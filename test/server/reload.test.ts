@@ -1,4 +1,4 @@
-/** A configuration directory that changes at run time: what comes into force, what stays, and what is logged. */
+/** A configuration directory that changes at run time: which changes take effect, what stays, and what is logged. */
 import assert from 'node:assert/strict';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -7,7 +7,7 @@ import { restingTraffic } from '../diagnostics-sample.ts';
 
 describe('readDiagnostics', () => {
   const place = { source: 'limits.yaml:1' };
-  const unasked = { hits: 0, over: 0, fullness: undefined };
+  const unused = { hits: 0, over: 0, fullness: undefined };
 
   it('reads every field without side effects', () => {
     const before = JSON.stringify(readDiagnostics(parts));
@@ -58,8 +58,8 @@ describe('readDiagnostics', () => {
         },
       ],
       limits: [
-        { domain: 'gateway', descriptor: 'user', limit: '10 per minute', ...place, ...unasked },
-        { domain: 'gateway', descriptor: 'user › city=…', limit: 'unlimited', ...place, ...unasked },
+        { domain: 'gateway', descriptor: 'user', limit: '10 per minute', ...place, ...unused },
+        { domain: 'gateway', descriptor: 'user › city=…', limit: 'unlimited', ...place, ...unused },
       ],
       limits_total: 2,
       errors: [
@@ -107,8 +107,8 @@ describe('readDiagnostics', () => {
   it('shows how often a limit was hit and exceeded, and how full it is', () => {
     const usages = () => (domain: string, descriptor: string) =>
       domain === 'gateway' && descriptor === 'user' ? { hits: 7, over: 2, fullness: 0.5 } : undefined;
-    const [asked, other] = readDiagnostics({ ...parts, usages }).limits;
-    assert.deepEqual([asked?.hits, asked?.over, asked?.fullness], [7, 2, 0.5]);
+    const [counted, other] = readDiagnostics({ ...parts, usages }).limits;
+    assert.deepEqual([counted?.hits, counted?.over, counted?.fullness], [7, 2, 0.5]);
     assert.deepEqual([other?.hits, other?.over, other?.fullness], [0, 0, undefined]);
   });
 
@@ -123,15 +123,15 @@ describe('readDiagnostics', () => {
     const descriptors = Array.from({ length: 5_000 }, (_, index) =>
       node(`user=u${index}`, [limit(5), limit(50, 'hour')]),
     );
-    let asked = 0;
+    let lookups = 0;
     const usages = () => () => {
-      asked += 1;
+      lookups += 1;
       return undefined;
     };
     const read = readDiagnostics({ ...parts, usages, limits: () => [domain('a'), domain('b', ...descriptors)] });
     assert.deepEqual([read.limits.length, read.limits_total], [rowsMax, 10_000]);
     assert.equal(read.limits.at(-1)?.descriptor, 'user=…');
-    assert.ok(asked <= rowsMax + 1);
+    assert.ok(lookups <= rowsMax + 1);
   });
 
   it('filters routes by name, prefix, service and target before the bound, ignoring case', () => {
@@ -148,15 +148,15 @@ describe('readDiagnostics', () => {
   });
 
   it('hides the values of descriptors except generic_key, but looks up their usage by value', () => {
-    const asked: string[] = [];
-    const usages = () => (_: string, path: string) => void asked.push(path);
+    const lookedUp: string[] = [];
+    const usages = () => (_: string, path: string) => void lookedUp.push(path);
     const below = { ...node('token=pw-3', [limit(10)]), descriptors: [node('generic_key=gold', [unlimited])] };
     const { limits } = readDiagnostics({ ...parts, limits: () => [domain('gateway', below)], usages });
     assert.deepEqual(
       limits.map((row) => row.descriptor),
       ['token=…', 'token=… › generic_key=gold'],
     );
-    assert.deepEqual(asked, ['token=pw-3', 'token=pw-3 › generic_key=gold']);
+    assert.deepEqual(lookedUp, ['token=pw-3', 'token=pw-3 › generic_key=gold']);
   });
 });
 
