@@ -9,7 +9,7 @@ import { type SettingName, settingTable, variableOf, variables } from './table.t
 
 /**
  * Every setting with its value. `Ms` and `Bytes` in a name are its unit. The type iterates over `keyof` directly, so
- * that editors can jump from a setting to its entry in the table.
+ * that editors show the doc comment of a setting, which the build adds to its entry in the table.
  */
 export type Settings = {
   readonly [Name in keyof typeof settingTable]: (typeof settingTable)[Name] extends Setting<infer T> ? T : never;
