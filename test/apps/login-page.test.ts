@@ -46,7 +46,7 @@ describe('the recipe: log in on a page', () => {
   const ask = (method: 'get' | 'post', path: string, cookie = ''): Test =>
     supertest(front.origin)[method](path).redirects(0).set({ Host: 'app.example', Cookie: cookie });
 
-  it('leads a browser to the login page and back, and passes the user to the application', async () => {
+  it('redirects a browser to the login page and back, and passes the user to the application', async () => {
     const denied = await ask('get', '/reports?year=2026').expect(302);
     assert.deepEqual(denied.get('Set-Cookie'), ['attempt=1; Path=/oauth2']);
     const start = new URL(String(denied.headers['location']));

@@ -139,7 +139,7 @@ describe('the auth service over HTTP', () => {
     assert.match(lines[0]?.message ?? '', /too many failures.*TRUSTED_PROXIES/);
   });
 
-  it('gives the cause of a scrypt failure only in the log', async () => {
+  it('logs the cause of a scrypt failure, and does not return it', async () => {
     const logged: object[] = [];
     const log = (fields: object) => void logged.push(fields);
     const { http } = await setUp({ authenticator: failing, logger: { info: log, warn: log, error: log } });

@@ -57,9 +57,14 @@ describe('keepLastGood', () => {
   const check = (title: string, ...[now, errors, expected]: Case) =>
     it(title, () => assert.deepEqual(namesOf(keep({ mappings: now }, before, errors)), expected));
 
-  check('takes valid records and drops deleted ones', [newA], [], ['a/new']);
+  check('applies valid records and drops deleted ones', [newA], [], ['a/new']);
   check('keeps the previous version of a broken record', [b], [errorAt(x, 'Mapping a')], ['a', 'b']);
-  check('keeps it even if the record moved to another file', [b], [errorAt(z, 'Mapping a')], ['a', 'b']);
+  check(
+    'keeps the previous version even if the broken record moved to another file',
+    [b],
+    [errorAt(z, 'Mapping a')],
+    ['a', 'b'],
+  );
   check('drops a new broken record', [], [errorAt(z, 'Mapping new')], []);
   check('keeps a record that may be the broken one under another name', [b], [errorAt(x, 'Mapping new')], ['a', 'b']);
   check('drops a deleted record if the broken one in its file has a known name', [b], [errorAt(x, 'Mapping b')], ['b']);

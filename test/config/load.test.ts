@@ -121,7 +121,7 @@ describe('loadConfiguration', () => {
       );
     });
 
-  it('gives notice of other YAML and JSON files, which are not read', async () => {
+  it('returns notices about other YAML and JSON files, which are not read', async () => {
     const parts = { 'demo.yaml': '', 'services/a.json': '{}', 'services/notes.txt': '' };
     const directory = await writeFiles({ 'extra.yaml': '', 'README.md': '', 'recipes/a.yaml': '', ...parts });
     const { errors, notices } = await loadConfiguration(directory);
@@ -142,7 +142,7 @@ describe('loadConfiguration', () => {
     assert.equal(formatErrors(errors, directory).split('\n')[0], expected);
   });
 
-  it('gives a remedy for a broken link, a link to itself, a folder and a device', async () => {
+  it('reports a broken link, a link to itself, a folder and a device, each with a remedy', async () => {
     const directory = await writeFiles({ 'services/folder.yaml/a': '' });
     await symlink('nothing', join(directory, 'services/gone.yaml'));
     await symlink('loop.yaml', join(directory, 'services/loop.yaml'));

@@ -34,7 +34,7 @@ function check(title: string, annotation: string, expected: readonly (readonly [
 
 describe('a Service manifest', () => {
   check(
-    'gives each record in a literal block its line in the file',
+    'returns the line in the file for each record in a literal block',
     '    gateway.local/config: |\n      ---\n      a: 1\n\n      ---\n      # two\n      b: 2\n',
     [
       [{ a: 1 }, 11],
@@ -44,10 +44,12 @@ describe('a Service manifest', () => {
   check('counts blank lines at the start of a literal block', '    gateway.local/config: |+\n\n\n      a: 1\n', [
     [{ a: 1 }, 12],
   ]);
-  check('gives the line of the key for a folded block', '    gateway.local/config: >\n\n      {a: 1,\n      b: 2}\n', [
-    [{ a: 1, b: 2 }, 9],
-  ]);
-  check('gives the line of the key for a quoted string', '    gateway.local/config: "a: 1\\n---\\nb: 2"\n', [
+  check(
+    'returns the line of the key for a folded block',
+    '    gateway.local/config: >\n\n      {a: 1,\n      b: 2}\n',
+    [[{ a: 1, b: 2 }, 9]],
+  );
+  check('returns the line of the key for a quoted string', '    gateway.local/config: "a: 1\\n---\\nb: 2"\n', [
     [{ a: 1 }, 9],
     [{ b: 2 }, 9],
   ]);

@@ -66,7 +66,7 @@ describe('users', () => {
     ['the disk is full', 'ENOSPC', /\(ENOSPC\): free some space on its disk$/],
     ['the file system is read-only', 'EROFS', /\(EROFS\): its file system is read-only: remount it as writable, or /],
   ] as const)
-    it(`are not added when ${what}, and the message gives the remedy`, async () => {
+    it(`are not added when ${what}, and the error has a remedy`, async () => {
       const cause = Object.assign(new Error(what), { code });
       assert.match(writeError('users.yaml', cause, 'let this user write it').message, expected);
     });
@@ -106,7 +106,7 @@ describe('users', () => {
       assert.doesNotMatch(error?.message ?? '', /hunter2|12345/);
     });
 
-  it('cannot have a name that HTTP Basic or the identity header cannot carry', () => {
+  it('cannot have a name that HTTP Basic or the identity header cannot transmit', () => {
     for (const name of ['', 'a:b', 'a\nb', 'a\0', '\u0085', 'j\u00fcrgen', ' ann', 'ann '])
       assert.equal(errorsOf({ name, password_hash: phc }).length, 1, JSON.stringify(name));
   });

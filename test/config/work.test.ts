@@ -1,4 +1,4 @@
-/** Tests that work in parts gives the same results and lets other work run in between. */
+/** Tests that work in parts returns the same results and lets other work run in between. */
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';

@@ -184,7 +184,7 @@ type Read = (version: unknown) => string | Promise<string>;
 const places: readonly (readonly [where: string, versions: Versions, read: Read])[] = [
   ...Object.entries(records).map(([kind, record]) => {
     const versions = wrongFields(record, requiredOf(record));
-    return [`a ${kind}`, versions, (version: unknown) => configurationErrors({ records: [version] })] as const;
+    return [`${kind} records`, versions, (version: unknown) => configurationErrors({ records: [version] })] as const;
   }),
   ['a domain of limits', wrongVersions(domain), (version) => configurationErrors({ records: [], limits: [version] })],
   ['a user', wrongVersions(demoRecord), (version) => configurationErrors({ records: [], users: [version] })],
@@ -247,7 +247,7 @@ function messageOfRequest(version: unknown): string {
   }
 }
 
-describe('a message about a wrong value is never that of zod', () => {
+describe('messages about wrong values never come from zod', () => {
   const servers = testServers(after);
   const openDesk = desksOf(servers);
   const { localeError } = z.config();
@@ -262,13 +262,13 @@ describe('a message about a wrong value is never that of zod', () => {
 
   after(() => void z.config({ localeError }));
 
-  it('and this test would notice it', () => {
+  it('this test detects messages from zod', () => {
     const { error } = z.string().safeParse(5);
     assert.deepEqual(oddLines(`the port: ${error?.issues[0]?.message}`), [`the port: ${zodText}`]);
   });
 
   for (const [kind, record] of Object.entries(records).filter(([name]) => name !== 'Service'))
-    it(`and the test covers every field of ${kind} records`, () => {
+    it(`this test covers every field of ${kind} records`, () => {
       const names = listFields(kind as Parameters<typeof listFields>[0]).map(({ name }) => name);
       assert.deepEqual(
         names.filter((name) => !(name in record)),
@@ -277,7 +277,7 @@ describe('a message about a wrong value is never that of zod', () => {
     });
 
   for (const [where, versions, read] of places)
-    it(`in ${where}`, async () => {
+    it(`for ${where}`, async () => {
       const odd: string[] = [];
       for (const [how, version] of versions) {
         const lines = oddLines(await read(version));
@@ -286,14 +286,14 @@ describe('a message about a wrong value is never that of zod', () => {
       assert.deepEqual(odd, []);
     });
 
-  it('in environment variables', () => {
+  it('for environment variables', () => {
     const messages = listSettings().flatMap(({ variable }) =>
       strings.map((text) => messageOf(parseSettings({ [variable]: text }))),
     );
     assert.deepEqual(messages.flatMap(oddLines), []);
   });
 
-  it('in demo data', async () => {
+  it('for demo data', async () => {
     const whole = parse(readFileSync('config/demo.yaml', 'utf8')) as DemoRows;
     const database = await openDatabase({ url: 'sqlite::memory:' });
     servers.later(database.close);
@@ -312,7 +312,7 @@ describe('a message about a wrong value is never that of zod', () => {
   });
 
   for (const prefix of ['/v1', '/v2', '/v1/hotels', '/v1/cars'])
-    it(`in bodies and arguments of ${prefix}`, async () => {
+    it(`for bodies and arguments of ${prefix}`, async () => {
       const api = await readApi(origin, prefix);
       const odd: string[] = [];
       for (const operation of api.operations)

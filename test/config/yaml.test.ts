@@ -61,7 +61,7 @@ describe('readYaml', () => {
       2,
       /has 5000 keys, and at most 1000/,
     ],
-    ['a key many times', numbered(900, () => 'k: 1\n'), 2, /the key "k" appears twice/],
+    ['a key that appears many times', numbered(900, () => 'k: 1\n'), 2, /the key "k" appears twice/],
     ['a large document', `a: 1\n---\nb:\n${'- x\n'.repeat(600_000)}`, 2, /more than 2 million characters/],
   ];
   for (const [what, text, line, message] of bombs)
@@ -72,7 +72,7 @@ describe('readYaml', () => {
       assert.ok(errors.length <= 103, `${errors.length} errors`);
     });
 
-  it('stops and reports it when a text has too many errors', () => {
+  it('stops when a text has too many errors, and reports that', () => {
     const { errors } = read('a: [\n---\n'.repeat(1000));
     assert.ok(errors.length < 110, `${errors.length} errors`);
     assert.match(errors.at(-1)?.message ?? '', /more than 100 errors/);

@@ -120,7 +120,7 @@ describe('the explain endpoint of a desk', () => {
     assert.deepEqual(JSON.parse(JSON.stringify(explained)), body);
   });
 
-  it('takes CORS_ORIGINS into account, which also permits preflights', async () => {
+  it('honours CORS_ORIGINS, also for preflights', async () => {
     const desk = await open({ corsOrigins: ['https://app.example'] });
     const headers = [
       ['Origin', 'https://app.example'],

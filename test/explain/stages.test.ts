@@ -91,7 +91,7 @@ describe('an explanation', () => {
     checkRejection({ method: 'MOVE', headers: elsewhere }, 'forwarding', 502, 'destination-elsewhere');
   });
 
-  it('takes scheme and host from an absolute URL', () => {
+  it('uses the scheme and host of an absolute URL', () => {
     const { request, target } = explain({}, { url: 'https://api.example:8443/v1/hotels?a=1' });
     const { scheme, host, path, query } = request;
     assert.deepEqual([scheme, host, path, query], ['https', 'api.example', '/v1/hotels', '?a=1']);

@@ -11,7 +11,7 @@ describe('resolving a service reference', () => {
   });
 
   function check(reference: string, expected: string) {
-    it(`resolves ${reference} to ${expected}`, () => assert.equal(describeTarget(resolve(reference)), expected));
+    it(`resolves ${reference}: ${expected}`, () => assert.equal(describeTarget(resolve(reference)), expected));
   }
 
   check('hotel', 'in this process');

@@ -93,7 +93,7 @@ describe('WebDAV', () => {
     assert.deepEqual([sent().destination, sent()['new-uri']], ['LAX', undefined]);
   });
 
-  describe('rejects a request without calling the service when the destination is', () => {
+  describe('checks before it calls the service whether the destination is', () => {
     const guarded = { allowedAuthorizationHeaders: ['x-user'] };
     const mappings = [
       mappingOf({ name: 'dav', prefix: '/dav', bypassAuth: true }),
@@ -127,14 +127,14 @@ describe('WebDAV', () => {
     check('above the prefix, encoded', 400, 'Destination: http://front.example/dav/%2e%2e/guarded/b');
     check('sent twice', 400, 'Destination: /dav/b', 'Destination: /dav/c');
     check(
-      'fine, but If refers to a resource behind another mapping',
+      'valid, but If refers to a resource behind another mapping',
       502,
       'Destination: /dav/b',
       'If: </dav/guarded/b> (["a"])',
     );
-    check('fine, but If refers to too many resources', 400, `If: ${'</dav/b> (["a"])'.repeat(33)}`);
+    check('valid, but If refers to too many resources', 400, `If: ${'</dav/b> (["a"])'.repeat(33)}`);
 
-    it('but not behind mappings that share requests by weight, and not for 32 resources', async () => {
+    it('behind mappings that share requests by weight, with up to 32 resources: 201', async () => {
       const { ask } = await setUp({}, options);
       for (let count = 0; count < 8; count += 1)
         assert.equal(await ask('COPY /shared/a', 'Destination: /shared/b'), 201);

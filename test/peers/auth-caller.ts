@@ -171,7 +171,7 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
     }
   });
 
-  it("gives the auth service the client's real address, not one that the client claims", async () => {
+  it("passes the client's real address to the auth service, not one that the client claims", async () => {
     const asked = await startUpstream(servers, (res) => void res.end());
     const { origin } = await startWithAuth(asked.port);
     await request(origin).get('/').set('X-Forwarded-For', '203.0.113.7').expect(200);

@@ -29,7 +29,7 @@ describe('the rules of a retry policy', () => {
   };
 
   function check(on: RetryCondition, statuses: readonly number[], failed: readonly (keyof typeof failuresBy)[]) {
-    it(`for ${on} cover statuses (${statuses.join(', ')}) and failures (${failed.join(', ')})`, () => {
+    it(`cover statuses (${statuses.join(', ')}) and failures (${failed.join(', ')}) for ${on}`, () => {
       const rules = createRetryRules(policyOf(on));
       const found = [200, 400, 404, 409, 418, 429, 500, 501, 502, 503, 504, 599].filter(rules.isRetriableStatus);
       assert.deepEqual(found, statuses);

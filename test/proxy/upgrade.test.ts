@@ -142,7 +142,7 @@ describe('a connection that switches protocols', () => {
     });
 
   for (const side of ['client', 'service'] as const)
-    it(`closes for both and is released when the ${side} resets its connection`, async () => {
+    it(`closes on both sides and is released when the ${side} resets its connection`, async () => {
       const { active, released, ...sides } = await joined();
       assert.equal(active(), 1);
       sides[side].socket.resetAndDestroy();

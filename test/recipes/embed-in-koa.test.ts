@@ -86,7 +86,7 @@ describe('the recipe: embed in Koa', () => {
 
   stepCases(parseStory(story), () => responses);
 
-  it('gives the service of the app the path below the mount and the user name', () => {
+  it('passes the path below the mount and the user name to the service of the app', () => {
     assert.equal(responses[0]?.[0]?.body, 'The host app.\n');
     assert.deepEqual(JSON.parse(responses[2]?.[0]?.body ?? ''), { path: '/7', user: 'me' });
   });

@@ -38,7 +38,7 @@ describe('the recipe: put it in front of my service', () => {
 
   stepCases(parseStory(story), () => responses);
 
-  it('writes three YAML files, and gives the service the path and the user name', async () => {
+  it('writes three YAML files, and passes the path and the user name to the service', async () => {
     const files = await readdir(join(directory, 'config'), { recursive: true });
     assert.equal(files.filter((name) => name.endsWith('.yaml')).length, 3);
     assert.equal(upstream.only().url, '/orders/1');

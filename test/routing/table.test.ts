@@ -1,4 +1,4 @@
-/** The routing table: it tries rules in the documented order and takes the first match. */
+/** The routing table: it tries rules in the documented order and returns the first match. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { RequestAttributes, Rule } from '#routing';

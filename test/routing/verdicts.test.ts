@@ -1,4 +1,4 @@
-/** Explanations of routing: they give a reason for every rule and always agree with the table. */
+/** Explanations of routing: they have a reason for every rule, and they agree with the table. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Mapping } from '#config';

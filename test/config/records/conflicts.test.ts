@@ -18,7 +18,7 @@ function check(title: string, mappings: readonly object[], expected: readonly st
 describe('mappings with the same match', () => {
   check('are kept when their weights add up to 100', [{ weight: 60 }, { weight: 40 }], ['0', '1']);
   check('are kept when one without a weight gets the rest', [{ weight: 10 }, {}, { weight: 20 }], ['0', '1', '2']);
-  check('are kept when the weights leave nothing for the one without', [{ weight: 100 }, {}], ['0', '1']);
+  check('are kept when the weights leave nothing for the one without a weight', [{ weight: 100 }, {}], ['0', '1']);
   check('are reduced to the first when none has a weight', [{}, {}, {}], ['0']);
   check(
     'lose those that would raise the total above 100',

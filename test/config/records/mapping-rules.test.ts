@@ -12,10 +12,10 @@ function faultOf(prefix: string) {
 
 describe('a prefix_regex', () => {
   for (const pattern of ['foo', '^foo', '^$', '', '$', '(foo|bar)/.*', '(?:v1)', '[a-z0-9_]+/x', '\\.php', '(?i)^foo'])
-    it(`cannot be ${JSON.stringify(pattern)} because no path starts like it`, () =>
+    it(`cannot be ${JSON.stringify(pattern)} because it matches no path`, () =>
       assert.match(faultOf(pattern) ?? '', /matches no path: a path starts with "\/": Write it as "/));
 
-  it('cannot contain percent-encoding in lower case, because no path does', () => {
+  it('cannot contain percent-encoding in lower case, because no request path does', () => {
     const capitals = 'percent-encoding is always in upper case';
     assert.equal(
       faultOf('/caf%c3%a9(/.*)?'),

@@ -75,7 +75,7 @@ describe('labels to descriptors', () => {
       { kind: 'masked_remote_address', name: 'from', ipv4: 24, ipv6: 64 },
       '203.0.113.0/24',
     ],
-    ['the sender of the request', { kind: 'source_cluster', name: 'by' }, 'frontdesk'],
+    ['the name of the gateway', { kind: 'source_cluster', name: 'by' }, 'frontdesk'],
     ['the service of the mapping', { kind: 'destination_cluster', name: 'to' }, 'hotel:8080'],
     ['the method', { kind: 'method', name: 'method' }, 'POST'],
     ['the path, without the query', { kind: 'path', name: 'at' }, '/v1/hotels/x'],

@@ -20,7 +20,7 @@ function addressesOf(count: number): Address[] {
 const always = () => 'available' as const;
 
 describe('a load balancer', () => {
-  it('gives each address the same number of turns', () => {
+  it('uses all addresses equally often', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 8 }), fc.integer({ min: 1, max: 5 }), (count, rounds) => {
         const addresses = addressesOf(count);

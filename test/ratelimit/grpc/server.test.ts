@@ -85,7 +85,7 @@ describe('the rate-limit server', () => {
     assert.deepEqual(logged, []);
   });
 
-  it('responds with INTERNAL when the limiter fails, and gives the reason only in the log', async () => {
+  it('responds with INTERNAL when the limiter fails, and only logs the reason', async () => {
     for (const fail of [() => Promise.reject(new Error('secret')), () => assert.fail('secret')]) {
       logged.length = 0;
       shouldRateLimit = fail;

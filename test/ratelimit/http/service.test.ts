@@ -92,7 +92,7 @@ describe('the rate-limit service over HTTP', () => {
     client.destroy();
   });
 
-  it('responds with 500 when the limiter fails, and gives the cause only in the log', async () => {
+  it('responds with 500 when the limiter fails, and only logs the cause', async () => {
     for (const shouldRateLimit of [() => Promise.reject(new Error('secret')), () => assert.fail('secret')]) {
       await start({ limiter: { shouldRateLimit } });
       const { text } = await ask(limitedRequest).expect(500);
