@@ -79,7 +79,7 @@ describe('createEventStreams', () => {
     const timers = () => set.mock.calls.filter(({ arguments: [, delayMs] }) => delayMs === 3_600_000);
     const stream = await open();
     await nextOf(stream);
-    stream.leave();
+    stream.disconnect();
     await allGone();
     assert.ok(clear.mock.calls.some(({ arguments: [timer] }) => timer === timers()[0]?.result));
     await open();
@@ -230,7 +230,7 @@ describe('createDiagnosticsEvents', () => {
     const first = await open();
     const { body } = await request(origin).get(path).expect(503).expect('Retry-After', '60');
     assert.match(body.detail, /^All event streams are in use/);
-    first.leave();
+    first.disconnect();
     await eventually(async () => assert.equal((await open()).status, 200));
   });
 
@@ -288,7 +288,7 @@ describe('the events of a server', () => {
       assert.deepEqual([name, traffic.requests, traffic.in_flight], ['diagnostics-events', 0, 0]);
     };
     await check();
-    first.leave();
+    first.disconnect();
     await check();
   });
 

@@ -90,9 +90,9 @@ describe('the diagnostics of a configuration full of secrets', () => {
     YAML: async () => (await callAsDemo(desk, path).set('Accept', 'application/yaml').expect(200)).text,
     HTML: async () => (await callAsDemo(desk, path).set('Accept', 'text/html').expect(200)).text,
     events: async () => {
-      const { next, leave } = await readEvents(`${url}${path}events`, { Authorization: basic });
+      const { next, disconnect } = await readEvents(`${url}${path}events`, { Authorization: basic });
       const { data = '' } = (await next()) ?? assert.fail('it ended');
-      leave();
+      disconnect();
       return data;
     },
   };

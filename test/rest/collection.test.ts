@@ -16,8 +16,8 @@ describe('a collection', () => {
       { id: 2, title: 'Ulysses', url: 'https://library.test/books/2' },
       { id: 3, title: 'Middlemarch', url: 'https://library.test/books/3' },
     ];
-    const answer = request(library).get('/books/?offset=1&limit=2');
-    const { headers } = await answer.expect(200, { items, offset: 1, limit: 2, total: 5, links });
+    const response = request(library).get('/books/?offset=1&limit=2');
+    const { headers } = await response.expect(200, { items, offset: 1, limit: 2, total: 5, links });
     const found = [...String(headers['link']).matchAll(/<([^>]*)>; rel="(\w+)"/g)].map(([, to, name]) => [name, to]);
     assert.deepEqual(found, Object.entries(links));
   });

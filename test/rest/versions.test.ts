@@ -46,8 +46,8 @@ describe('createVersions', () => {
   it('responds 404 to a path outside all versions, without a redirect or a call of the next middleware', async () => {
     const others = ['/', '/v', '/v3/', '/v10/', '/v1x/', '/V1/', '/%76%31/', '/x/v1/', '//v1/', '/v1;a=1/'];
     for (const url of [...others, '//evil.example', '//evil.example/v1', '//v1']) {
-      const answer = request(mirrors).get(url).expect(404, notFound).expect('Content-Type', 'application/json');
-      assert.equal((await answer).headers['location'], undefined);
+      const response = request(mirrors).get(url).expect(404, notFound).expect('Content-Type', 'application/json');
+      assert.equal((await response).headers['location'], undefined);
     }
     await request(serve({})).get('/').expect(404, notFound);
   });

@@ -157,8 +157,8 @@ describe('writing', () => {
 
     it('changes an item once when several clients send the same entity tag', async () => {
       const change = async (text: string) => patch().set('If-Match', '"1-json"').send({ text });
-      const answers = await Promise.all(['b', 'c', 'd', 'e'].map(change));
-      assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 412, 412, 412]);
+      const responses = await Promise.all(['b', 'c', 'd', 'e'].map(change));
+      assert.deepEqual(responses.map(({ status }) => status).sort(), [200, 412, 412, 412]);
       assert.equal(notes.get(1)?.version, 2);
     });
   });

@@ -126,14 +126,14 @@ describe('transactions of a SQLite file', () => {
 
   it('commit after at most 64, so that the first does not wait forever', async () => {
     let endless = true;
-    let answers = 0;
+    let committed = 0;
     const add = async (): Promise<void> => {
       // Starts the next one from within, so that one is always waiting.
-      await database.transact(async () => void (endless && void add().then(() => (answers += 1))));
+      await database.transact(async () => void (endless && void add().then(() => (committed += 1))));
     };
     await add();
     endless = false;
-    assert.ok(answers <= 64);
+    assert.ok(committed <= 64);
   });
 
   it('fail with StorageUnavailable when the database is closed', async () => {

@@ -141,8 +141,8 @@ describe('spans', () => {
     it('are children of the span in the headers, and parents of the spans of calls', async () => {
       const { url, upstream } = await setUp();
       const headers = { traceparent, tracestate: 'rojo=1' };
-      const answer = await request(url).get('/far').set(headers).expect(200);
-      assert.equal(answer.headers['traceparent'], undefined);
+      const response = await request(url).get('/far').set(headers).expect(200);
+      assert.equal(response.headers['traceparent'], undefined);
       const span = await ended();
       const { parentSpanContext: parent } = span;
       assert.deepEqual([parent?.traceId, parent?.spanId, parent?.isRemote], [traceId, parentId, true]);

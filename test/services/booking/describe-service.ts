@@ -80,8 +80,8 @@ export function describeService(name: string, given: ServiceCase): void {
 
     it('links the rows of the HTML list to the items', async () => {
       const service = await open();
-      const asked = request(service).get('/').set('Accept', 'text/html');
-      const [, href = ''] = /<th scope="row"><a href="([^"]+)">/.exec((await asked.expect(200)).text) ?? [];
+      const response = request(service).get('/').set('Accept', 'text/html');
+      const [, href = ''] = /<th scope="row"><a href="([^"]+)">/.exec((await response.expect(200)).text) ?? [];
       const item = request(service).get(href).set('Accept', 'text/html');
       assert.match((await item.expect(200)).text, /Back to the list/);
     });
@@ -94,8 +94,8 @@ export function describeService(name: string, given: ServiceCase): void {
         '/bookings/': `${one} bookings`,
         [`/bookings/${booking.id}`]: `${one} booking`,
       })) {
-        const asked = request(service).get(path).set({ Accept: 'text/html', 'X-Travel-User': 'ann' });
-        const { text } = await asked.expect(200);
+        const response = request(service).get(path).set({ Accept: 'text/html', 'X-Travel-User': 'ann' });
+        const { text } = await response.expect(200);
         assert.ok(text.includes(`<h1>${heading}</h1>`) && text.includes(`<title>${heading}</title>`), path);
         assert.ok(text.includes(path.startsWith('/bookings') ? booking.id : String(resource['id'])), path);
       }

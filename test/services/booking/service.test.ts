@@ -53,9 +53,9 @@ describe('a booking service', () => {
 
   describe('the inventory', () => {
     it('lists all hotels by name, without a user', async () => {
-      const answer = await request(app.callback()).get('/').expect(200);
-      assert.deepEqual(idsOf(answer), [astoria, ritz]);
-      assert.deepEqual(answer.body.items[0], { id: astoria, name: 'Astoria', city: 'Paris', room_types: [] });
+      const response = await request(app.callback()).get('/').expect(200);
+      assert.deepEqual(idsOf(response), [astoria, ritz]);
+      assert.deepEqual(response.body.items[0], { id: astoria, name: 'Astoria', city: 'Paris', room_types: [] });
     });
 
     it('can be filtered, also by guests and stay, and searched, sorted and paged', async () => {
@@ -107,9 +107,9 @@ describe('a booking service', () => {
 
   describe('bookings', () => {
     it('are listed for their owner, without the owner’s name', async () => {
-      const answer = await get('/bookings/').expect(200);
-      assert.deepEqual([idsOf(answer), answer.body.total], [[anns], 1]);
-      assert.doesNotMatch(JSON.stringify(answer.body), /ann"/);
+      const response = await get('/bookings/').expect(200);
+      assert.deepEqual([idsOf(response), response.body.total], [[anns], 1]);
+      assert.doesNotMatch(JSON.stringify(response.body), /ann"/);
     });
 
     it('cannot be reached by a filter, a search or an order that names another user', async () => {

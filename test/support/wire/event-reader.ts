@@ -7,12 +7,12 @@ export interface EventReader {
   readonly headers: IncomingHttpHeaders;
   /** Resolves with the next event's fields by name, or undefined at the end. Rejects if the stream is cut off. */
   readonly next: () => Promise<Readonly<Record<string, string>> | undefined>;
-  readonly leave: () => void;
+  readonly disconnect: () => void;
 }
 
 export async function readEvents(url: string, headers: Readonly<Record<string, string>> = {}): Promise<EventReader> {
-  const asked = get(url, { agent: false, headers });
-  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  const request = get(url, { agent: false, headers });
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
   const chunks: AsyncIterator<string> = response.setEncoding('utf8')[Symbol.asyncIterator]();
   let rest = '';
 
@@ -32,8 +32,8 @@ export async function readEvents(url: string, headers: Readonly<Record<string, s
         rest += value;
       }
     },
-    leave() {
-      asked.on('error', () => {}).destroy();
+    disconnect() {
+      request.on('error', () => {}).destroy();
     },
   };
 }

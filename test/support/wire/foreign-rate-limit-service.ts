@@ -10,15 +10,15 @@ export interface ForeignRateLimitService {
   readonly stop: () => void;
 }
 
-/** @param answer returns a `Response` of the protocol below; enum numbers are sent unchecked */
+/** @param respond returns a `Response` of the protocol below; enum numbers are sent unchecked */
 export async function startForeignRateLimitService(
-  answer: () => object | Promise<object>,
+  respond: () => object | Promise<object>,
   port = 0,
 ): Promise<ForeignRateLimitService> {
   const server = new Server();
   server.addService(definition(), {
     async ShouldRateLimit(_call: unknown, callback: (error: null, response: object) => void): Promise<void> {
-      callback(null, await answer());
+      callback(null, await respond());
     },
   });
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());

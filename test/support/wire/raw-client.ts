@@ -20,7 +20,7 @@ export function rawRequest(line: string, headers: readonly string[] = [], body =
   return [`${line} HTTP/1.1`, 'Host: front.example', 'Connection: close', ...headers, '', body].join('\r\n');
 }
 
-export const statusOf = (answer: string) => Number(answer.split(' ')[1]);
+export const statusOf = (response: string) => Number(response.split(' ')[1]);
 
 /** The body of a response that `sendRaw` returned. */
-export const bodyOf = (answer: string) => answer.slice(answer.indexOf('\r\n\r\n') + 4);
+export const bodyOf = (response: string) => response.slice(response.indexOf('\r\n\r\n') + 4);

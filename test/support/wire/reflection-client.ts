@@ -37,8 +37,8 @@ export function createReflectionClient(url: string): ReflectionClient {
   const described = new Map<string, Promise<PackageDefinition>>();
 
   async function filesOf(version: ReflectionVersion, query: FileQuery): Promise<readonly Buffer[]> {
-    const answer = await reflect(client, version, query);
-    return answer.fileDescriptorResponse?.fileDescriptorProto ?? [];
+    const response = await reflect(client, version, query);
+    return response.fileDescriptorResponse?.fileDescriptorProto ?? [];
   }
 
   async function describe(symbol: string): Promise<PackageDefinition> {
@@ -48,14 +48,14 @@ export function createReflectionClient(url: string): ReflectionClient {
 
   return {
     async listServices(version) {
-      const answer = await reflect(client, version, { listServices: '' });
-      return (answer.listServicesResponse?.service ?? []).map(({ name }) => name).sort();
+      const response = await reflect(client, version, { listServices: '' });
+      return (response.listServicesResponse?.service ?? []).map(({ name }) => name).sort();
     },
     async call(service, method, request) {
       const description = described.get(service) ?? describe(service);
       described.set(service, description);
-      const asked = renamed(request, inFiles) as object;
-      return renamed(await callUnary(client, methodOf(await description, service, method), asked), inJson) as object;
+      const message = renamed(request, inFiles) as object;
+      return renamed(await callUnary(client, methodOf(await description, service, method), message), inJson) as object;
     },
     files: filesOf,
     checkHealth: (service) =>
@@ -95,9 +95,9 @@ function methodOf(definition: PackageDefinition, service: string, method: string
 
 function callUnary(client: Client, method: MethodDefinition<object, object>, request: object): Promise<object> {
   return new Promise((resolve, reject) => {
-    const answer = (error: ServiceError | null, response?: object) =>
+    const settle = (error: ServiceError | null, response?: object) =>
       error === null ? resolve({ ...response }) : reject(error);
-    client.makeUnaryRequest(method.path, method.requestSerialize, method.responseDeserialize, request, answer);
+    client.makeUnaryRequest(method.path, method.requestSerialize, method.responseDeserialize, request, settle);
   });
 }
 
