@@ -241,6 +241,7 @@ function* assemble(
     demo: Object.assign({}, ...parts.map((part) => part.demo)),
   };
   const found = [...reading.errors, ...[...parts, records, domains].flatMap((part) => part.errors)];
+  // This notice appears once, for the first file with Ambassador's records.
   const [differences = []] = parts.map((part) => part.differences).filter(({ length }) => length > 0);
   const bypasses = yield* pathBypassNotices(lists.mappings, strictPaths);
   const notices = [...reading.notices, ...differences, ...bypasses, ...parts.flatMap((part) => part.notices)];

@@ -1,4 +1,4 @@
-/** Facts about the running process: the version of its package and its limit of open files. */
+/** Properties of the running process: the version of its package and its limit of open files. */
 import { readFileSync } from 'node:fs';
 
 /** Returns the version of this package. */

@@ -147,11 +147,11 @@ function placed(
 }
 
 function noticesOf(document: ConfigDocument, notices: readonly PlacedFault[]): readonly ConfigurationError[] {
-  return errorsOf(document, notices, nameOf(document.value));
+  return errorsOf(document, notices, displayName(document.value));
 }
 
-/** Returns the name that errors show, such as `Mapping hotel`. */
-function nameOf(value: unknown): string | undefined {
+/** Returns the name that notices show, such as `Mapping hotel`. */
+function displayName(value: unknown): string | undefined {
   const record = asMap(value);
   if (record === undefined) return undefined;
   return [record['kind'], fieldsOf(record).fields['name']].filter((part) => typeof part === 'string').join(' ');

@@ -1,4 +1,4 @@
-/** User names and password hashes: the format that both the configuration check and the auth service accept. */
+/** User names and password hashes, in the format that the configuration check and the auth service share. */
 
 /** The cost parameters of scrypt: memory is about 128 · 2^ln · r bytes, and time grows with 2^ln · r · p. */
 export interface ScryptCost {

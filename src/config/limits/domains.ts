@@ -21,7 +21,7 @@ export interface LimitDomain {
   readonly source: Source;
 }
 
-/** One level of a limits file. Without a `value` it matches any value of `key`. A `*` in the value matches any text. */
+/** Matches one entry of a request. Without a `value`, every value of `key` matches. A `*` in it matches any text. */
 export interface LimitDescriptor {
   readonly key: string;
   readonly value: string | undefined;

@@ -157,8 +157,8 @@ function cacheFault({ includeBody, cacheMs = 0 }: Given<typeof authServiceFields
 }
 
 /**
- * Rejects framing and credential headers: listed headers are removed from requests, and clients could not log in
- * without these.
+ * Rejects framing and credential headers as identity headers. Identity headers are removed from clients' requests, and
+ * clients could not send a body or log in without these.
  */
 function identityFault(name: string): Fault | undefined {
   const remedy = "Remove it: listed headers are removed from clients' requests.";

@@ -50,7 +50,7 @@ const headerFields = strict({
   default: z.string().default(''),
 });
 
-/** The labels without any field but the key, which defaults to their kind. */
+/** The labels whose only field is the key, which defaults to their kind. */
 const keyed = ['source_cluster', 'destination_cluster', 'remote_address', 'method', 'path'] as const;
 type Keyed = (typeof keyed)[number];
 

@@ -9,7 +9,7 @@ import { mappingRules } from './mapping-rules.ts';
 import { type RequestMatch, requestMatchOf } from './match.ts';
 import { type Redirect, redirectOf } from './rewrite.ts';
 
-/** Fields that a Mapping does not contain as they are, but converted or combined with others. */
+/** Fields of the record that a Mapping contains only in converted form or combined with others. */
 const combined = [
   ...(['prefix', 'prefixExact', 'prefixRegex', 'caseSensitive', 'host', 'hostRegex', 'hostname'] as const),
   ...(['method', 'methodRegex', 'headers', 'regexHeaders', 'queryParameters', 'regexQueryParameters'] as const),

@@ -53,7 +53,7 @@ export const rateLimitServiceFields = {
   }),
   allowedResponseHeaders: field({
     name: 'allowed_response_headers',
-    schema: z.array(headerName(framingFault)),
+    schema: z.array(headerName(responseFramingFault)),
     type: 'list',
     default: limitHeaders,
     shownDefault: 'those of Envoy and envoyproxy/ratelimit',
@@ -73,7 +73,7 @@ export type RateLimitHeaderStyle = RateLimitService['headers'];
 export const readRateLimitService = plainReader('RateLimitService', rateLimitServiceFields);
 
 /** Rejects headers that clients need to read the response correctly. */
-function framingFault(name: string): Fault | undefined {
+function responseFramingFault(name: string): Fault | undefined {
   if (!['connection', 'content-encoding', 'content-length', 'transfer-encoding'].includes(name)) return undefined;
   const remedy = 'Remove it: the service may only add headers that do not change how the response is read.';
   return { message: `${quote(name)} frames the response`, remedy };

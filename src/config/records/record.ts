@@ -84,7 +84,7 @@ function kindOf(name: unknown): Kind | undefined {
   return typeof name === 'string' && Object.hasOwn(known, name) ? known[name] : undefined;
 }
 
-/** Returns the name for messages, such as `Mapping hotel`, or as much of it as the value has. */
+/** Returns the name that errors show, such as `Mapping hotel`, or as much of it as the value has. */
 function displayName(value: unknown): string | undefined {
   const parts = [valueAt(value, ['kind']), valueAt(value, ['name'])];
   return parts.filter((part) => typeof part === 'string' && part !== '' && !mayHoldSecret(part)).join(' ') || undefined;

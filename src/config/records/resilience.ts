@@ -22,7 +22,7 @@ function count(name: string, [min, max]: readonly [number, number], value: numbe
   return field({ name, schema: wholeNumber(min, max), type: 'number', default: value, docs, example: String(value) });
 }
 
-/** A time that records give as a duration (`timeout`) or, with `timeMs`, in milliseconds (`timeout_ms`). */
+/** A time in records, written as a duration (`timeout`) or, with `timeMs`, in milliseconds (`timeout_ms`). */
 function time(name: string, docs: string) {
   return optional({ name, schema: duration(), type: 'duration', docs, example: '5s' });
 }

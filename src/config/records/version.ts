@@ -75,7 +75,7 @@ function notATime(value: string): Fault {
   return { message: `${quote(value)} is not a valid date or time`, remedy };
 }
 
-/** Rejects prefixes of the gateway's own pages, which operators need to see what is wrong. */
+/** Rejects prefixes of the gateway's own pages, which operators need even after a version has ended. */
 function ownPagesFault(path: string): Fault | undefined {
   if (!['/', '/gateway', '/gateway/v0'].includes(withoutTrailingSlash(path)) && !path.startsWith('/gateway/v0/'))
     return undefined;
