@@ -64,7 +64,7 @@ export const authServiceFields = {
   }),
   allowedRequestHeaders: field({
     name: 'allowed_request_headers',
-    schema: z.array(headerName(framingFault)),
+    schema: z.array(headerName(forwardedFault)),
     type: 'list',
     default: [],
     docs: 'Request headers to send to the auth service, in addition to the usual ones.',
@@ -166,6 +166,13 @@ function identityFault(name: string): Fault | undefined {
   return credentialHeaders.includes(name)
     ? { message: `${quote(name)} carries the credentials that the auth service checks`, remedy }
     : undefined;
+}
+
+/** Like `framingFault`, with a remedy for `Host` that an AuthService has, because `host_rewrite` is a Mapping's. */
+function forwardedFault(name: string): Fault | undefined {
+  const fault = framingFault(name);
+  if (fault === undefined || name !== 'host') return fault;
+  return { ...fault, remedy: 'Remove it, or set the Host for the auth service with add_auth_headers.' };
 }
 
 /** Allows `Host`, because a public auth service may only accept requests with its own. */
