@@ -43,7 +43,7 @@ export interface EntrySettings {
 
 /** By default, `entry` trusts no proxy and permits no origin. */
 export function createExplain({ parts }: Gateway, entry: EntrySettings = defaultEntry()): Explain {
-  const { table, preflightRoute, identity, identityHeaders, versionOf, checkReading } = parts;
+  const { table, preflightRoute, identity, identityHeaders, versionOf, checkAmbiguity } = parts;
   const checkHost = createHostCheck();
   const checkPath = createSafePath();
 
@@ -85,7 +85,7 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings = default
 
   function ambiguityOf(attributes: RequestAttributes, route: Route): unknown {
     try {
-      checkReading?.(attributes, route);
+      checkAmbiguity?.(attributes, route);
       return undefined;
     } catch (thrown) {
       return thrown;

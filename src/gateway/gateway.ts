@@ -131,7 +131,7 @@ export interface GatewayParts {
   /** Undefined without Version records. */
   readonly versionOf: VersionOf | undefined;
   /** Undefined unless `strictPaths` is set and routes differ in their authentication. */
-  readonly checkReading: CheckAmbiguity | undefined;
+  readonly checkAmbiguity: CheckAmbiguity | undefined;
   readonly checkReferences: CheckReferences;
   readonly authServices: readonly ConfiguredAuthService[];
   readonly rateLimitService: RateLimitService | undefined;
@@ -186,9 +186,9 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   const table = yield* createTable(routes);
   const preflightRoute = createPreflightRoute(table);
   const versionOf = versions.length === 0 ? undefined : createVersionLifecycles(versions, clock);
-  const checkReading = strictPaths ? yield* createCheckAmbiguity(routes) : undefined;
-  const checkReferences = createCheckReferences(table, checkReading);
-  const checks = { versionOf, checkReading, checkReferences };
+  const checkAmbiguity = strictPaths ? yield* createCheckAmbiguity(routes) : undefined;
+  const checkReferences = createCheckReferences(table, checkAmbiguity);
+  const checks = { versionOf, checkAmbiguity, checkReferences };
   acquired.move();
   let services: GatewaySnapshot['services'] | undefined;
   return Object.freeze({

@@ -23,7 +23,7 @@ export interface HandleParts {
   /** Undefined without Version records. */
   readonly versionOf: VersionOf | undefined;
   /** Undefined unless paths are strict and routes differ in their authentication. */
-  readonly checkReading: CheckAmbiguity | undefined;
+  readonly checkAmbiguity: CheckAmbiguity | undefined;
   readonly checkReferences: CheckReferences;
 }
 
@@ -41,7 +41,7 @@ interface RoutedRequest extends Match<Route> {
 type Stage = (routed: RoutedRequest) => unknown;
 
 export function createHandle(parts: HandleParts): Middleware {
-  const { table, preflightRoute, identity, askLimiter, traffic, versionOf, checkReading, checkReferences } = parts;
+  const { table, preflightRoute, identity, askLimiter, traffic, versionOf, checkAmbiguity, checkReferences } = parts;
 
   const stages: readonly Stage[] = [
     rejectEndedVersion,
@@ -56,7 +56,7 @@ export function createHandle(parts: HandleParts): Middleware {
   ];
 
   function rejectAmbiguousPath({ attributes, route }: RoutedRequest): void {
-    checkReading?.(attributes, route);
+    checkAmbiguity?.(attributes, route);
   }
 
   function limitBeforeAuth(routed: RoutedRequest) {
