@@ -61,7 +61,11 @@ describe('options of createFrontdesk', () => {
       { services: { spa: {} } },
       /^Error: services: "spa" is neither a Koa app nor/,
     ],
-    ['demo users on the network', { host: '0.0.0.0' }, /^Error: .*demo and guest.*host=0\.0\.0\.0 .*allowDemoUsers=true/],
+    [
+      'demo users on the network',
+      { host: '0.0.0.0' },
+      /^Error: .*demo and guest.*host=0\.0\.0\.0 .*allowDemoUsers=true/,
+    ],
     [
       'an impossible database file',
       { databaseUrl: 'sqlite:/dev/null/x.db' },
