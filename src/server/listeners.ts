@@ -70,7 +70,7 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
   }
 
   async function openOrRelease(): Promise<Listeners> {
-    if (tls !== undefined) warnAboutDates(setup, tls);
+    if (tls !== undefined) warnAboutDates(setup, new X509Certificate(tls.cert));
     try {
       return await openAll(setup, { ...parts, tls, upgrades, onGateway }, opened);
     } catch (error) {
@@ -91,9 +91,9 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
       if (found === undefined || isDeepStrictEqual(found, tls)) return;
       tls = found;
       gateway?.replaceCertificate(found);
-      const { validTo } = new X509Certificate(found.cert);
-      setup.logger.info({ validTo }, 'certificate reloaded');
-      warnAboutDates(setup, found);
+      const certificate = new X509Certificate(found.cert);
+      setup.logger.info({ validTo: certificate.validTo }, 'certificate reloaded');
+      warnAboutDates(setup, certificate);
     } catch (err) {
       setup.logger.error({ err }, 'the certificate cannot be reloaded, so the current one stays in use');
     }
@@ -204,8 +204,8 @@ async function openAll(
 }
 
 /** Warns about a certificate that clients reject because of its dates. */
-function warnAboutDates({ logger, clock }: Setup, { cert }: Tls): void {
-  const { validFrom, validTo, validFromDate, validToDate } = new X509Certificate(cert);
+function warnAboutDates({ logger, clock }: Setup, certificate: X509Certificate): void {
+  const { validFrom, validTo, validFromDate, validToDate } = certificate;
   const nowMs = clock();
   if (nowMs > validToDate.getTime())
     logger.warn({ validTo }, 'the certificate has expired, so clients reject it: renew it, then reload with SIGHUP');
