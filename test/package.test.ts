@@ -1,11 +1,13 @@
 /** The npm package: the contents of `dist`, its declarations, and the packages that they depend on. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { listSettings } from '#config';
 import { built } from './support/programs/built.ts';
+import { scratch, startProgram } from './support/programs/frontdesk-process.ts';
 import { temporaryFiles } from './support/temporary-files.ts';
+import { eventually } from './support/waiting.ts';
 
 const dist = dirname(built('index.js'));
 const root = dirname(dist);
@@ -78,7 +80,47 @@ describe('the package', () => {
       [],
     );
   });
+
+  it('keeps compiled code in its directory from the first start, even if the process is killed', async () => {
+    const folder = await copyPackage();
+    const server = startServe(folder);
+    await eventually(() => assert.notDeepEqual(filesIn(join(folder, '.cache')), []));
+    server.signal('SIGKILL');
+    assert.equal((await server.ended).stderr, '');
+  });
+
+  it('starts where it cannot keep compiled code', async () => {
+    const folder = await copyPackage({ '.cache': 'a file' });
+    const server = startServe(folder);
+    await server.waitForOutput(/is ready/);
+    server.signal('SIGTERM');
+    const { code, stderr } = await server.ended;
+    assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+  });
+
+  async function copyPackage(files: Readonly<Record<string, string>> = {}): Promise<string> {
+    const program = "process.argv.push('serve'); await import('./dist/main.js');";
+    const folder = await writeFiles({ ...files, 'program.js': program });
+    cpSync(dist, join(folder, 'dist'), { recursive: true });
+    for (const name of ['package.json', 'node_modules', 'proto', 'config']) {
+      symlinkSync(join(root, name), join(folder, name));
+    }
+    return folder;
+  }
 });
+
+function startServe(folder: string) {
+  const env = { ...scratch, NODE_COMPILE_CACHE: '', CONFIG_DIR: join(folder, 'config') };
+  return startProgram(join(folder, 'program.js'), { env });
+}
+
+function filesIn(directory: string): readonly string[] {
+  return existsSync(directory)
+    ? readdirSync(directory, { recursive: true, withFileTypes: true }).flatMap((file) =>
+        file.isFile() ? file.name : [],
+      )
+    : [];
+}
 
 /** Compiles program.ts against the package. Returns the compiler's output and the declaration it wrote. */
 function compile(folder: string): { readonly stdout: string; readonly declaration: string } {

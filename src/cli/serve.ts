@@ -1,11 +1,12 @@
 /** The `serve` command: runs the server until SIGINT or SIGTERM, and reloads the configuration on SIGHUP. */
-import { setFlagsFromString } from 'node:v8';
+import { flushCompileCache } from 'node:module';
 import { isDemoModule, type ModuleChoice, packageVersion, type Settings } from '#config';
 import type { CloseOptions, Frontdesk, Listeners } from '#server';
 import { losslessOutput } from './file-output.ts';
 import { type LogOutput, openLog } from './log-output.ts';
 import { onStopSignals } from './stop-signals.ts';
 import { colours, print } from './terminal.ts';
+import { collectBuffersEarly, releaseStartupMemory } from './v8-memory.ts';
 
 export interface ServeOptions extends ModuleChoice {
   /** Set in a process that `split` has started, which reports its listeners to its parent and ends together with it. */
@@ -46,16 +47,9 @@ export async function serve(
     const report: ChildReport = { listeners, demoUsers: desk.demoUsers };
     process.send?.(report);
   } else print(process.stdout, banner(listeners, only, demo ? desk.demoUsers : []), colours.start);
-}
-
-/**
- * Each chunk of a body is a buffer outside V8's heap. By default V8 lets 64 MB of them accumulate and then collects the
- * whole heap. With this flag it collects only young objects, after every 8 MB, which saves 50 MB and half the CPU time
- * of a large body. The young generation of this thread keeps its size: only threads that start later get a smaller one.
- * Node 26 has no such flag.
- */
-function collectBuffersEarly(): void {
-  if (process.versions.node.startsWith('24.')) setFlagsFromString('--scavenger-max-new-space-capacity-mb=2');
+  // Now rather than at the exit: the cache then has only the code that a start needs, and a killed process has one too.
+  setImmediate(flushCompileCache);
+  releaseStartupMemory();
 }
 
 /** The first signal stops gracefully, the second immediately. Returns the function for a graceful stop. */

@@ -1,0 +1,38 @@
+/** Makes V8 keep less memory than it does by default. */
+import { performance } from 'node:perf_hooks';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+/**
+ * Each chunk of a body is a buffer outside V8's heap. By default V8 lets 64 MB of them accumulate and then collects the
+ * whole heap. With this flag it collects only young objects, after every 8 MB, which saves 50 MB and half the CPU time
+ * of a large body. The young generation of this thread keeps its size: only threads that start later get a smaller one.
+ * Node 26 has no such flag.
+ */
+export function collectBuffersEarly(): void {
+  if (process.versions.node.startsWith('24.')) setFlagsFromString('--scavenger-max-new-space-capacity-mb=2');
+}
+
+/** Health checks and a request now and then take less than this share of the time. */
+const idleUtilization = 0.02;
+
+/**
+ * Returns the memory that only the startup needed, about a quarter of the process, unless the server is busy by then.
+ * V8 would keep it, because it collects when something is allocated. The collection takes 150 ms and discards optimised
+ * code, so it does not run again later, when there would be such code.
+ */
+export function releaseStartupMemory({ afterMs = 10_000 } = {}): void {
+  const sinceReady = performance.eventLoopUtilization();
+  const release = () => {
+    if (performance.eventLoopUtilization(sinceReady).utilization < idleUtilization) collectGarbage();
+  };
+  setTimeout(release, afterMs).unref();
+}
+
+/** With this flag, V8 defines `gc` in the contexts that are created afterwards. Nothing else makes it accessible. */
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc');
+  const collect: NodeJS.GCFunction = runInNewContext('gc');
+  setFlagsFromString('--no-expose-gc');
+  collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+}
