@@ -1,7 +1,7 @@
 /** The memory that only the startup needs. */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { releaseStartupMemory } from '../../src/cli/v8-memory.ts';
+import { releaseStartupMemory } from '../../src/cli/v8-tuning.ts';
 import { eventually } from '../support/waiting.ts';
 
 const afterMs = 200;

@@ -1,4 +1,5 @@
-/** Makes V8 keep less memory than it does by default. */
+/** Makes V8 use less memory and time for a server than it does by default. */
+import { executionAsyncResource } from 'node:async_hooks';
 import { performance } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -27,6 +28,18 @@ export function releaseStartupMemory({ afterMs = 10_000 } = {}): void {
     if (performance.eventLoopUtilization(sinceReady).utilization < idleUtilization) collectGarbage();
   };
   setTimeout(release, afterMs).unref();
+}
+
+/**
+ * Node creates an object for each `process.nextTick`, which is nine for a booking that is read. When V8 collects the
+ * whole heap while no such object exists, it forgets their structure, and from then on takes three to seven times as
+ * long to create one: 5 % of that request. An object that is kept prevents this.
+ */
+export function keepTicksFast(): void {
+  process.nextTick(() => {
+    const tick = executionAsyncResource();
+    process.once('exit', () => tick);
+  });
 }
 
 /** With this flag, V8 defines `gc` in the contexts that are created afterwards. Nothing else makes it accessible. */
