@@ -12,24 +12,36 @@ export function preconditionOf(ctx: Context): Precondition {
   if (ifMatch === undefined) {
     throw problem('precondition-required', { detail: 'Send If-Match with the ETag from a GET of this resource.' });
   }
+  return strongTags(ifMatch);
+}
+
+function strongTags(ifMatch: string): Precondition {
   if (ifMatch.trim() === '*') return '*';
   return parseEntityTags(ifMatch)
     .filter(({ isWeak }) => !isWeak)
     .map(({ opaque }) => opaque);
 }
 
-export function preconditionFailed({ req }: Context): Problem {
+export function preconditionFailed({ method, req }: Context): Problem {
   const { 'if-match': ifMatch = '' } = req.headers;
-  return problem('precondition-failed', { detail: failureOf(ifMatch.trim()) });
+  return problem('precondition-failed', { detail: failureOf(ifMatch.trim(), method) });
 }
 
-function failureOf(ifMatch: string): string {
+function failureOf(ifMatch: string, method: string): string {
   const tags = parseEntityTags(ifMatch);
   if (ifMatch !== '*' && tags.length === 0) return 'Send If-Match exactly as ETag gave it, with the double quotes.';
   // A compressing proxy makes tags weak, so reading the resource again would return the same weak tag.
   if (ifMatch !== '*' && tags.every(({ isWeak }) => isWeak))
     return 'If-Match accepts only strong tags: send the ETag without the leading W/.';
+  if (method === 'GET' || method === 'HEAD')
+    return 'This representation has another ETag: send the request without If-Match to read it.';
   return 'The resource has changed since you read it: read it again before you change it.';
+}
+
+/** True when `If-Match` does not contain the tag, by strong comparison. */
+export function matchFails(ifMatch: string, tag: string): boolean {
+  const expected = strongTags(ifMatch);
+  return expected !== '*' && !expected.some((opaque) => tag === `"${opaque}"`);
 }
 
 /** True when `If-None-Match` contains the tag, by weak comparison. */

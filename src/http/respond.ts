@@ -1,7 +1,7 @@
 /** Sends the standard responses: representations with entity tags, stored responses, redirects, 405 and OPTIONS. */
 import type { Context } from 'koa';
 import type { PageFile } from './html/files.ts';
-import { digestTag, noneMatchFails } from './precondition.ts';
+import { digestTag, matchFails, noneMatchFails, preconditionFailed } from './precondition.ts';
 import { problem } from './problem.ts';
 import type { Formatter } from './representations.ts';
 
@@ -12,7 +12,10 @@ export interface RepresentOptions {
   readonly version?: string | undefined;
 }
 
-/** Responds with 200 or 304, an entity tag, `Vary` and the body. `formatter` is the result of content negotiation. */
+/**
+ * Responds with 200 or 304, an entity tag, `Vary` and the body. Throws `precondition-failed` for a GET whose `If-Match`
+ * does not contain the tag. `formatter` is the result of content negotiation.
+ */
 export function represent(ctx: Context, formatter: Formatter, value: unknown, options: RepresentOptions): void {
   const { res } = ctx;
   if (res.hasHeader('Vary')) ctx.vary('Accept');
@@ -33,14 +36,18 @@ export function sendPageFile(ctx: Context, { contentType, body, version }: PageF
   represent(ctx, { type: contentType, contentType, tag: 'file', format: () => body }, body, { title: '', version });
 }
 
-/** Sets the tag. Responds with 304 and returns true if the client already has that representation. */
+/**
+ * Sets the tag, and checks the preconditions in the order of RFC 9110 section 13.2.2. Responds with 304 and returns true
+ * if the client already has that representation.
+ */
 function sendNotModified(ctx: Context, tag: string): boolean {
   ctx.res.setHeader('ETag', tag);
-  const ifNoneMatch = ctx.req.headers['if-none-match'];
-  // For other methods, a failed If-None-Match would mean 412 and would have to be checked before the change is made
-  // (RFC 9110 section 13.1.2).
-  const isGet = ctx.method === 'GET' || ctx.method === 'HEAD';
-  if (ifNoneMatch === undefined || !isGet || !noneMatchFails(ifNoneMatch, tag)) return false;
+  const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = ctx.req.headers;
+  if (ifMatch === undefined && ifNoneMatch === undefined) return false;
+  // For other methods, a failed precondition would have to be found before the change is made (sections 13.1.1, 13.1.2).
+  if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return false;
+  if (ifMatch !== undefined && matchFails(ifMatch, tag)) throw preconditionFailed(ctx);
+  if (ifNoneMatch === undefined || !noneMatchFails(ifNoneMatch, tag)) return false;
   ctx.status = 304;
   ctx.body = null;
   return true;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Context } from 'koa';
 import { preconditionOf } from '#http';
-import { digestTag, noneMatchFails, parseEntityTags } from '../../src/http/precondition.ts';
+import { digestTag, matchFails, noneMatchFails, parseEntityTags } from '../../src/http/precondition.ts';
 
 const contextOf = (ifMatch: string | undefined) =>
   ({ req: { headers: { 'if-match': ifMatch } } }) as unknown as Context;
@@ -13,6 +13,7 @@ describe('a list of entity tags', () => {
     it(`${JSON.stringify(list)}: "a" ${strong ? 'matches' : 'does not match'} strongly, ${weak ? 'matches' : 'does not match'} weakly`, () => {
       const precondition = preconditionOf(contextOf(list));
       assert.equal(precondition === '*' || precondition.includes('a'), strong);
+      assert.equal(matchFails(list, '"a"'), !strong);
       for (const tag of ['"a"', 'W/"a"']) assert.equal(noneMatchFails(list, tag), weak, tag);
     });
   }

@@ -16,6 +16,7 @@ function handlerOf({ version, value = hotel, before = (_ctx, next) => next() }: 
   const app = new Koa().use(before).use((ctx: Context) => {
     represent(ctx, representations.choose(ctx.req.headers.accept), value, { title: 'Hotel', version });
   });
+  app.silent = true;
   return app.callback();
 }
 
@@ -32,6 +33,26 @@ describe('represent', () => {
         assert.deepEqual([headers['content-type'], headers['content-length']], [undefined, undefined]);
         assert.equal(headers['cache-control'], 'private, no-cache');
       }
+    });
+
+  for (const version of ['v3', undefined])
+    it(`responds with 412 when If-Match lacks the tag of ${version ?? 'a digest'}, whatever If-None-Match says`, async () => {
+      const handler = handlerOf({ version });
+      const { etag } = (await request(handler).get('/')).headers;
+      for (const [ifMatch, status] of [
+        [`${etag}`, 200],
+        [`"other", ${etag}`, 200],
+        ['*', 200],
+        ['"other"', 412],
+        [`W/${etag}`, 412],
+        ['v3', 412],
+      ] as const)
+        for (const method of ['get', 'head'] as const) {
+          await request(handler)[method]('/').set('If-Match', ifMatch).expect(status);
+          const both = request(handler)[method]('/').set({ 'If-Match': ifMatch, 'If-None-Match': '*' });
+          await both.expect(status === 412 ? 412 : 304);
+        }
+      await request(handler).patch('/').set({ 'If-Match': '"other"', 'If-None-Match': '*' }).expect(200);
     });
 
   it('does not format a value that the client already has', async () => {
