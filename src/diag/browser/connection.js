@@ -27,18 +27,18 @@ export function openConnection({ query, onInterruption, onDiagnostics }) {
   /** Successful polls since the last event, and consecutive failed polls. */
   let polls = 0;
   let failures = 0;
-  /** Incremented by each stop, so that a late response, for example after a pause, can be ignored. */
-  let turn = 0;
+  /** Lets a poll ignore a response that arrives after a stop, for example after a pause. */
+  let stops = 0;
 
   function stop() {
-    turn += 1;
+    stops += 1;
     clearTimeout(timer);
     source?.close();
     source = undefined;
   }
 
   /** @param {() => void} next @param {number} milliseconds */
-  function later(next, milliseconds) {
+  function schedule(next, milliseconds) {
     clearTimeout(timer);
     timer = setTimeout(next, milliseconds);
   }
@@ -52,32 +52,32 @@ export function openConnection({ query, onInterruption, onDiagnostics }) {
     current.addEventListener('diagnostics', (event) => {
       hasEvents = true;
       polls = 0;
-      later(poll, eventMsMax);
+      schedule(poll, eventMsMax);
       report('live', JSON.parse(event.data));
     });
     current.addEventListener('error', () => {
       current.close();
       // The server regularly ends streams, so that clients authenticate again.
-      if (hasEvents) later(listen, reopenMs);
-      else later(poll, 0);
+      if (hasEvents) schedule(listen, reopenMs);
+      else schedule(poll, 0);
     });
-    later(poll, eventMsMax);
+    schedule(poll, eventMsMax);
   }
 
   async function poll() {
     stop();
-    const mine = turn;
+    const stopsBefore = stops;
     const diagnostics = await fetchDiagnostics(query);
-    if (mine !== turn) return;
+    if (stops !== stopsBefore) return;
     if (diagnostics === undefined) {
       failures += 1;
       onInterruption('lost');
-      later(poll, Math.min(retryMsMax, pollMs * 2 ** (failures - 1)));
+      schedule(poll, Math.min(retryMsMax, pollMs * 2 ** (failures - 1)));
       return;
     }
     polls += 1;
     report('polling', diagnostics);
-    later(isPowerOfTwo(polls) ? listen : poll, pollMs);
+    schedule(isPowerOfTwo(polls) ? listen : poll, pollMs);
   }
 
   /** @param {Transport} transport @param {Diagnostics} diagnostics */

@@ -56,7 +56,7 @@ function showTimes(nowMs) {
 
 /** @param {string} at */
 function showSnapshotTime(at) {
-  const element = document.querySelector('time[data-figure="taken"]');
+  const element = document.querySelector('time[data-figure="snapshot"]');
   if (!(element instanceof HTMLTimeElement)) return;
   element.dateTime = at;
   setText(element, timeText(at).slice(11));
@@ -108,13 +108,13 @@ export function setText(element, text) {
 function fillCell(cell, { text, state, href }) {
   if (state !== undefined) setAttribute(cell, 'data-state', state);
   if (href !== undefined) setAttribute(cell, 'href', href);
-  const name = attributeOf(cell);
+  const name = figureAttribute(cell);
   if (name === undefined) setText(cell, text);
   else setAttribute(cell, name, text);
 }
 
 /** The attribute that contains the figure, or undefined if the figure is the text of the cell. @param {Element} cell */
-function attributeOf(cell) {
+function figureAttribute(cell) {
   if (cell instanceof SVGPolygonElement) return 'points';
   if (cell instanceof SVGRectElement) return 'width';
   if (cell instanceof SVGSVGElement) return 'aria-label';
@@ -139,7 +139,7 @@ function showFailures(failures) {
     (figures) => known.get(`${figures.request_id?.text} ${figures.at?.text}`) ?? rowOf(figures),
   );
   const isSame = rows.length === body.children.length && rows.every((row, index) => row === body.children[index]);
-  if (!isSame) arrange(body, rows);
+  if (!isSame) replaceRows(body, rows);
   element('failure-table').hidden = rows.length === 0;
   element('no-failures').hidden = rows.length > 0;
 }
@@ -149,7 +149,7 @@ function showFailures(failures) {
  * @param {HTMLElement} body
  * @param {readonly Element[]} rows
  */
-function arrange(body, rows) {
+function replaceRows(body, rows) {
   const kept = new Set(rows);
   for (const row of [...body.children]) if (!kept.has(row)) row.remove();
   for (const [index, row] of rows.entries()) {

@@ -22,13 +22,13 @@ import { isUnhealthy } from './verdict.js';
 /**
  * The figures of each row, by part of the page and in the order of the page.
  * @param {Diagnostics} diagnostics
- * @returns {Readonly<Record<'facts' | 'routes' | 'clusters' | 'limits' | 'unmatched' | 'failures', readonly Figures[]>>}
+ * @returns {Readonly<Record<'summary' | 'routes' | 'clusters' | 'limits' | 'unmatched' | 'failures', readonly Figures[]>>}
  */
 export function figuresOf(diagnostics) {
   const { routes, unmatched, unmatched_requests, clusters, limits, failures } = diagnostics;
   const { configured, builtIn } = groupedRoutes(routes);
   return {
-    facts: [summaryFigures(diagnostics)],
+    summary: [summaryFigures(diagnostics)],
     routes: [...configured.map(routeFigures), trafficFigures(unmatched), ...builtIn.map(routeFigures)],
     clusters: visibleRows(clusters).map(clusterFigures),
     limits: visibleRows(limits).map(limitFigures),
@@ -38,7 +38,7 @@ export function figuresOf(diagnostics) {
 }
 
 /**
- * Separates the visible routes of records from the internal ones.
+ * Separates the routes that records define from the built-in ones. Omits rows that are not shown.
  * @param {readonly RouteRow[]} routes
  */
 export function groupedRoutes(routes) {
@@ -65,10 +65,10 @@ export function summaryFigures({ routes, unmatched, uptime_seconds, auth, rateli
     ...sparklineFigures(slotSums(recents, 'requests'), slotSums(recents, 'errors'), recents[0]?.slot_seconds ?? 5),
     auth_allowed: countFigure(auth?.allowed),
     auth_denied: countFigure(auth?.denied),
-    auth_error: countFigure(auth?.error, 'watch'),
+    auth_error: countFigure(auth?.error, 'warning'),
     limit_ok: countFigure(ratelimit?.ok),
     limit_over: countFigure(ratelimit?.over),
-    limit_error: countFigure(ratelimit?.error, 'watch'),
+    limit_error: countFigure(ratelimit?.error, 'warning'),
   };
 }
 
@@ -77,7 +77,7 @@ export function summaryFigures({ routes, unmatched, uptime_seconds, auth, rateli
  * @returns {Figures}
  */
 export function routeFigures({ health, traffic }) {
-  const state = { ok: 'well', degraded: 'watch', failing: 'ill', unknown: 'none' }[health];
+  const state = { ok: 'ok', degraded: 'warning', failing: 'error', unknown: 'none' }[health];
   return { health: { text: health === 'unknown' ? 'no requests' : health, state }, ...trafficFigures(traffic) };
 }
 
@@ -88,14 +88,14 @@ export function routeFigures({ health, traffic }) {
 export function clusterFigures({ circuit, active_requests, active_upgrades, overflows, addresses }) {
   /** @type {[string, Figure][]} */
   const each = addresses.flatMap(({ health, active_requests: active }, index) => [
-    [`health_${index}`, { text: health, state: isUnhealthy(health) ? 'ill' : health === 'healthy' ? 'well' : 'none' }],
+    [`health_${index}`, { text: health, state: isUnhealthy(health) ? 'error' : health === 'healthy' ? 'ok' : 'none' }],
     [`active_${index}`, countFigure(active)],
   ]);
   return {
-    circuit: { text: circuit, state: circuit === 'open' ? 'ill' : 'well' },
+    circuit: { text: circuit, state: circuit === 'open' ? 'error' : 'ok' },
     active: countFigure(active_requests),
     upgrades: countFigure(active_upgrades),
-    overflows: countFigure(overflows, 'watch'),
+    overflows: countFigure(overflows, 'warning'),
     ...Object.fromEntries(each),
   };
 }
@@ -105,12 +105,12 @@ export function clusterFigures({ circuit, active_requests, active_upgrades, over
  * @returns {Figures}
  */
 export function limitFigures({ hits, over, fullness }) {
-  const state = fullness === undefined ? 'none' : fullness >= 1 ? 'watch' : 'well';
+  const state = fullness === undefined ? 'none' : fullness >= 1 ? 'warning' : 'ok';
   return {
     full: { text: fullness === undefined ? 'not counted here' : `${shareText(Math.min(fullness, 1))} full`, state },
     bar: { text: String(Math.round(Math.min(fullness ?? 0, 1) * 100)), state },
     hits: countFigure(hits),
-    over: countFigure(over, 'watch'),
+    over: countFigure(over, 'warning'),
   };
 }
 
@@ -129,7 +129,7 @@ export function unmatchedFigures({ at, requests }) {
 export function failureFigures({ at, request_id, method, path, mapping, status, problem, reason }) {
   return {
     at: { text: at },
-    status: { text: String(status), state: 'ill' },
+    status: { text: String(status), state: 'error' },
     method: { text: method },
     path: { text: path },
     mapping: { text: mapping ?? 'no route' },
@@ -152,7 +152,7 @@ function slotSums(recents, name) {
 /** @typedef {import('../diagnostics.ts').TrafficRow} TrafficRow */
 
 /**
- * `state` is well, watch, ill, or none for an insignificant figure. An empty `href` removes the link.
+ * `state` is ok, warning, error, or none for an insignificant figure. An empty `href` removes the link.
  * @typedef {{ readonly text: string, readonly state?: string, readonly href?: string }} Figure
  */
 /** @typedef {Readonly<Record<string, Figure>>} Figures */
@@ -163,7 +163,7 @@ function slotSums(recents, name) {
  */
 export function trafficFigures({ recent, upstream, ...total }) {
   return {
-    rate: { text: rateText(recent?.requests_per_second ?? 0), state: recent ? 'well' : 'none' },
+    rate: { text: rateText(recent?.requests_per_second ?? 0), state: recent ? 'ok' : 'none' },
     errors: recent ? errorFigure(recent.error_share) : countFigure(undefined),
     p50: durationFigure(recent?.p50_ms),
     p99: durationFigure(recent?.p99_ms),
@@ -171,16 +171,16 @@ export function trafficFigures({ recent, upstream, ...total }) {
     limit: countFigure(recent?.refused_by_limit),
     ...sparklineFigures(recent?.requests ?? [], recent?.errors ?? [], recent?.slot_seconds ?? 5),
     total: countFigure(total.requests),
-    total_errors: countFigure(total.errors, 'watch'),
+    total_errors: countFigure(total.errors, 'warning'),
     total_auth: countFigure(total.refused_by_auth),
     total_limit: countFigure(total.refused_by_limit),
     abandoned: countFigure(total.abandoned),
     in_flight: countFigure(total.in_flight),
     retries: countFigure(upstream?.retries),
-    unavailable: countFigure(upstream?.unavailable, 'watch'),
-    failed: countFigure(upstream?.failed, 'watch'),
-    timeout: countFigure(upstream?.timeout, 'watch'),
-    overloaded: countFigure(upstream?.overloaded, 'watch'),
+    unavailable: countFigure(upstream?.unavailable, 'warning'),
+    failed: countFigure(upstream?.failed, 'warning'),
+    timeout: countFigure(upstream?.timeout, 'warning'),
+    overloaded: countFigure(upstream?.overloaded, 'warning'),
   };
 }
 
@@ -209,7 +209,7 @@ export function sparklineFigures(requests, errors, slotSeconds) {
  * @returns {Figure}
  */
 export function errorFigure(share) {
-  return { text: shareText(share), state: share > 0.3 ? 'ill' : share > 0 ? 'watch' : 'none' };
+  return { text: shareText(share), state: share > 0.3 ? 'error' : share > 0 ? 'warning' : 'none' };
 }
 
 /**
@@ -217,7 +217,7 @@ export function errorFigure(share) {
  * @returns {Figure}
  */
 function durationFigure(milliseconds) {
-  return { text: durationText(milliseconds), state: milliseconds === undefined ? 'none' : 'well' };
+  return { text: durationText(milliseconds), state: milliseconds === undefined ? 'none' : 'ok' };
 }
 
 /**
@@ -225,7 +225,7 @@ function durationFigure(milliseconds) {
  * @param {string} [state] of a count above 0
  * @returns {Figure}
  */
-export function countFigure(count, state = 'well') {
+export function countFigure(count, state = 'ok') {
   return { text: count === undefined ? '–' : countText(count), state: count ? state : 'none' };
 }
 
@@ -234,7 +234,7 @@ export function sumOf(numbers) {
   return numbers.reduce((sum, number) => sum + number, 0);
 }
 
-/** @typedef {Readonly<Record<'facts' | 'errors' | 'routes' | 'versions' | 'clusters' | 'limits' | 'unmatched', string>>} Structures */
+/** @typedef {Readonly<Record<'summary' | 'errors' | 'routes' | 'versions' | 'clusters' | 'limits' | 'unmatched', string>>} Structures */
 
 /**
  * A short digest of the content of each part, without its figures.
@@ -247,7 +247,7 @@ export function structuresOf(diagnostics) {
   const { services, services_total, limits, limits_total, unmatched_requests, auth, ratelimit } = diagnostics;
   const isShown = [auth !== undefined, ratelimit !== undefined];
   return {
-    facts: digestOf([version, configuration, isShown, routes_total]),
+    summary: digestOf([version, configuration, isShown, routes_total]),
     errors: digestOf([visibleRows(errors), errors_total, visibleRows(notices), notices_total]),
     routes: digestOf([visibleRows(routes).map(withoutFigures), routes_total, routes_matching]),
     versions: digestOf(diagnostics.versions),

@@ -70,10 +70,10 @@ export const sparklineWidth = 240;
 export const sparklineHeight = 56;
 
 /**
- * The top of a chart stands for at least this many requests in a slot of five seconds, so that a single request does not
+ * The top of a chart represents at least this many requests in a slot of five seconds, so that a single request does not
  * look like a flood.
  */
-const chartMaxAtLeast = 5;
+const chartMaxMin = 5;
 
 /**
  * The points of a polygon on the base line. Omits the last slot, which is still being filled.
@@ -84,25 +84,25 @@ export function areaPoints(counts, chartMax) {
   const complete = counts.slice(0, -1);
   if (complete.length < 2 || complete.every((count) => count === 0)) return '';
   const step = sparklineWidth / (complete.length - 1);
-  const heights = complete.map((count) => Math.round(heightOf(count, chartMax)));
-  const tops = heights.flatMap((height, index) => {
-    const isRedundant = height === heights[index - 1] && height === heights[index + 1];
-    return isRedundant ? [] : [`${Math.round(index * step)},${height}`];
+  const ys = complete.map((count) => Math.round(yOf(count, chartMax)));
+  const tops = ys.flatMap((y, index) => {
+    const isRedundant = y === ys[index - 1] && y === ys[index + 1];
+    return isRedundant ? [] : [`${Math.round(index * step)},${y}`];
   });
   return `0,${sparklineHeight} ${tops.join(' ')} ${sparklineWidth},${sparklineHeight}`;
 }
 
 /** @param {readonly number[]} counts */
 export function chartMaxOf(counts) {
-  return Math.max(chartMaxAtLeast, ...counts.slice(0, -1));
+  return Math.max(chartMaxMin, ...counts.slice(0, -1));
 }
 
 /**
- * Leaves two units at the top for the width of the line.
+ * The y coordinate of a count. Leaves two units at the top for the width of the line.
  * @param {number} count
  * @param {number} chartMax
  */
-function heightOf(count, chartMax) {
+function yOf(count, chartMax) {
   return sparklineHeight - (count / chartMax) * (sparklineHeight - 2);
 }
 

@@ -4,20 +4,20 @@ import { countOf } from './format.js';
 /** @typedef {import('../diagnostics.ts').Diagnostics} Diagnostics */
 
 /**
- * `ill` needs immediate action. `watch` still works.
+ * `error` needs immediate action. `warning` still works.
  * @param {Diagnostics} diagnostics
- * @returns {{ state: 'well' | 'watch' | 'ill', text: string }}
+ * @returns {{ state: 'ok' | 'warning' | 'error', text: string }}
  */
 export function verdictOf({ at, errors_total, routes, routes_total, clusters, auth, ratelimit }) {
   const routesIn = (/** @type {string} */ health) => routes.filter((route) => route.health === health).map(nameOf);
   const unhealthy = clusters.flatMap(({ addresses }) => addresses).filter(({ health }) => isUnhealthy(health));
   const open = clusters.filter(({ circuit }) => circuit === 'open').map(nameOf);
-  const ill = [
+  const errors = [
     ...(errors_total === 0 ? [] : [countOf(errors_total, 'configuration error')]),
     ...describe(routesIn('failing'), 'route', 'routes', 'failing'),
     ...describe(open, 'circuit', 'circuits', 'open'),
   ];
-  const watch = [
+  const warnings = [
     ...describe(routesIn('degraded'), 'route', 'routes', 'degraded'),
     ...describe(
       unhealthy.map(({ origin }) => origin),
@@ -28,9 +28,9 @@ export function verdictOf({ at, errors_total, routes, routes_total, clusters, au
     ...(failedRecently(auth, at) ? ['failed auth calls in the last five minutes'] : []),
     ...(failedRecently(ratelimit, at) ? ['failed rate-limit calls in the last five minutes'] : []),
   ];
-  const among = routes.length < routes_total ? `, of the ${countOf(routes.length, 'route')} listed here` : '';
-  const text = [...ill, ...watch].join('; ') || 'All is well';
-  return { state: ill.length > 0 ? 'ill' : watch.length > 0 ? 'watch' : 'well', text: text + among };
+  const scope = routes.length < routes_total ? `, of the ${countOf(routes.length, 'route')} listed here` : '';
+  const text = [...errors, ...warnings].join('; ') || 'All is well';
+  return { state: errors.length > 0 ? 'error' : warnings.length > 0 ? 'warning' : 'ok', text: text + scope };
 }
 
 /** @param {string} health of an address */

@@ -26,7 +26,7 @@ export function time(at: string, figure?: string): Markup {
   return html`<time datetime="${at}"${figure !== undefined && html` data-figure="${figure}"`}>${at && timeText(at)}</time>`;
 }
 
-/** Renders a path so that lines can break after each slash. */
+/** Renders a path in which lines can break after each slash. */
 export function breakable(path: string): Markup {
   return html`${path.split(/(?<=\/)/).map((step, index) => html`${index > 0 && html`<wbr>`}${step}`)}`;
 }
@@ -36,8 +36,8 @@ export function part(name: string, structure: string, content: Markup): Markup {
   return html`<div data-part="${name}" data-structure="${structure}">${content}</div>`;
 }
 
-/** Renders a note when not all items are listed. */
-export function unlisted(listed: number, total: number, what: string): Markup {
+/** Renders a note if not all items are listed. */
+export function partialListNote(listed: number, total: number, what: string): Markup {
   if (listed >= total) return html``;
   return html`<p class="hint">${listed.toLocaleString('en')} of ${total.toLocaleString('en')} ${what} are listed here.</p>`;
 }

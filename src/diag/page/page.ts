@@ -11,7 +11,7 @@ import {
 import { countOf, visibleRows } from '../browser/format.js';
 import { verdictOf } from '../browser/verdict.js';
 import type { Diagnostics, ErrorRow, UnmatchedRow } from '../diagnostics.ts';
-import { breakable, figureOf, live, part, sparkline, time, unlisted } from './cells.ts';
+import { breakable, figureOf, live, part, partialListNote, sparkline, time } from './cells.ts';
 import { routesSection } from './routes.ts';
 import { limitsSection, targetsSection } from './services.ts';
 
@@ -50,7 +50,7 @@ ${part('unmatched', structures.unmatched, unmatchedTable(diagnostics))}
   });
 }
 
-const places = [
+const sectionLinks = [
   ['explain', 'Explain'],
   ['routes', 'Routes'],
   ['targets', 'Services'],
@@ -61,39 +61,39 @@ const places = [
 
 /** Without the script the page is not live, so the header shows the time of the snapshot. */
 function pageHeader({ at }: Diagnostics): Markup {
-  return html`<nav aria-label="On this page">${places.map(([id, name]) => html`<a href="#${id}">${name}</a>`)}</nav>
-<div class="connection"><p id="connection" role="status" data-state="still">Not live</p>
-<p class="hint">as of ${time(at, 'taken')}</p>
+  return html`<nav aria-label="On this page">${sectionLinks.map(([id, name]) => html`<a href="#${id}">${name}</a>`)}</nav>
+<div class="connection"><p id="connection" role="status">Not live</p>
+<p class="hint">as of ${time(at, 'snapshot')}</p>
 <button id="pause" type="button" hidden>Pause</button></div>`;
 }
 
 export function healthSection(diagnostics: Diagnostics, structures: Structures): Markup {
   const { state, text } = verdictOf(diagnostics);
-  const { facts, errors } = structures;
+  const { summary, errors } = structures;
   return html`<section aria-labelledby="health">
-<h2 id="health" class="unseen">Health</h2>
+<h2 id="health" class="visually-hidden">Health</h2>
 <p id="verdict" class="verdict" role="status" data-state="${state}">${text}</p>
 ${part('errors', errors, html`${errorList(diagnostics)}${noticeList(diagnostics)}`)}
-${part('facts', facts, factsList(diagnostics))}
+${part('summary', summary, summaryTiles(diagnostics))}
 </section>`;
 }
 
 function errorList({ errors, errors_total: total, routes }: Diagnostics): Markup {
   if (total === 0) return html``;
-  return html`<section aria-labelledby="errors" class="trouble" data-state="ill">
+  return html`<section aria-labelledby="errors" class="issues" data-state="error">
 <h3 id="errors">${countOf(total, 'configuration error')}</h3>
 <p>These records keep their previous version or are not served. All other records are in use.</p>
 <ul>${visibleRows(errors).map((error) => errorItem(error, routes))}</ul>
-${unlisted(visibleRows(errors).length, total, 'errors')}
+${partialListNote(visibleRows(errors).length, total, 'errors')}
 </section>`;
 }
 
 function noticeList({ notices, notices_total: total, routes }: Diagnostics): Markup {
   if (total === 0) return html``;
-  return html`<details class="trouble" data-state="watch" id="notices"${total <= noticesOpenMax && html` open`}>
+  return html`<details class="issues" data-state="warning" id="notices"${total <= noticesOpenMax && html` open`}>
 <summary>${countOf(total, 'notice')}: valid, but perhaps not what you meant</summary>
 <ul>${visibleRows(notices).map((notice) => errorItem(notice, routes))}</ul>
-${unlisted(visibleRows(notices).length, total, 'notices')}
+${partialListNote(visibleRows(notices).length, total, 'notices')}
 </details>`;
 }
 
@@ -104,20 +104,20 @@ function errorItem({ source, record, message, remedy }: ErrorRow, routes: Diagno
   const named = route < 0 ? record : html`<a href="#route-${route}">${record}</a>`;
   return html`<li><p class="place"><code>${breakable(source)}</code>${record !== undefined && html` <span>${named}</span>`}</p>
 <p class="message">${message}</p>
-<p class="remedy"><span class="unseen">What to do: </span>${remedy}</p></li>
+<p class="remedy"><span class="visually-hidden">What to do: </span>${remedy}</p></li>
 `;
 }
 
-function factsList(diagnostics: Diagnostics): Markup {
+function summaryTiles(diagnostics: Diagnostics): Markup {
   const { version, configuration, routes, routes_total: total, auth, ratelimit } = diagnostics;
   const figures = summaryFigures(diagnostics);
-  const which = routes.length < total ? 'Traffic of the routes listed here' : 'Traffic';
-  return html`<dl class="facts" data-row>
-<div class="wide"><dt>${which}</dt><dd><span class="large">${live('rate', figures)}</span> requests/s, ${live('errors', figures)} errors, ${live('in_flight', figures)} in flight ${sparkline(figures)}</dd></div>
+  const trafficTitle = routes.length < total ? 'Traffic of the routes listed here' : 'Traffic';
+  return html`<dl class="tiles" data-row>
+<div class="wide"><dt>${trafficTitle}</dt><dd><span class="large">${live('rate', figures)}</span> requests/s, ${live('errors', figures)} errors, ${live('in_flight', figures)} in flight ${sparkline(figures)}</dd></div>
 <div><dt>Configuration</dt><dd><span class="large">generation ${configuration.generation}</span> <code>${configuration.hash}</code><br>applied ${time(configuration.applied_at)}</dd></div>
 <div><dt>Version</dt><dd><span class="large">${version}</span><br>up for ${live('uptime', figures)}</dd></div>
 ${auth !== undefined && html`<div><dt>Auth decisions</dt><dd>${live('auth_allowed', figures)} allowed<br>${live('auth_denied', figures)} denied<br>${live('auth_error', figures)} failed</dd></div>`}
-${ratelimit !== undefined && html`<div><dt>Rate-limit decisions</dt><dd>${live('limit_ok', figures)} within<br>${live('limit_over', figures)} over<br>${live('limit_error', figures)} failed</dd></div>`}
+${ratelimit !== undefined && html`<div><dt>Rate-limit decisions</dt><dd>${live('limit_ok', figures)} within the limits<br>${live('limit_over', figures)} over a limit<br>${live('limit_error', figures)} failed</dd></div>`}
 </dl>`;
 }
 

@@ -36,23 +36,23 @@ ${offset + count < matching && html`<a rel="next" href="${at(offset + count)}">N
 </nav>`;
 }
 
-const columns = ['Req/s', 'Errors', 'p50', 'p99', 'Refused by auth', 'Refused by limit'];
+const columns = ['Req/s', 'Errors', 'p50', 'p99', 'Rejected by auth', 'Rejected by limit'];
 
 /**
- * Lists the routes of records first. The internal routes are collapsed unless there is a filter, which may select them.
+ * Lists the routes of records first. The built-in routes are collapsed unless there is a filter, which may select them.
  */
 function routeTables({ routes, unmatched, filter }: Diagnostics): Markup {
   const figures = trafficFigures(unmatched);
   const { configured, builtIn } = groupedRoutes(routes);
   const rowOf = (route: RouteRow) => routeRow(route, routes.indexOf(route));
-  const none = html`<tr data-row class="built-in"><th scope="row">No route</th><td class="to">${details('none', html`404 response`, totals(figures))}</td>${figureCells(figures)}</tr>`;
+  const noRoute = html`<tr data-row class="built-in"><th scope="row">No route</th><td class="target-cell">${details('no-route', html`404 response`, totals(figures))}</td>${figureCells(figures)}</tr>`;
   const caption =
     'In matching order. The figures cover the last five minutes, the requests per second the last minute.';
-  return html`${routeTable(caption, html`${configured.map(rowOf)}${none}`)}
+  return html`${routeTable(caption, html`${configured.map(rowOf)}${noRoute}`)}
 ${
   builtIn.length > 0 &&
   html`<details id="built-in"${filter !== '' && html` open`}><summary>${countOf(builtIn.length, 'built-in route')}</summary>
-${routeTable('Routes of the server itself, matched together with the others, longer prefixes first.', html`${builtIn.map(rowOf)}`)}</details>`
+${routeTable('Routes of the server itself. They are matched together with the others, the longest prefix first.', html`${builtIn.map(rowOf)}`)}</details>`
 }`;
 }
 
@@ -70,20 +70,20 @@ function routeRow(route: RouteRow, index: number): Markup {
   const figures = routeFigures(route);
   return html`<tr data-row id="route-${index}"${internal && html` class="built-in"`}>
 <th scope="row"><code class="path">${prefix}</code>${conditions.map((condition) => html` <span class="chip">${condition}</span>`)}${!internal && html`<span class="minor">${name} <span class="place">${source && breakable(source)}</span></span>`}</th>
-<td class="to">${details(`${name}${prefix}`, html`${live('health', figures)} <span class="target">${target}</span>`, routeTerms(route, figures))}</td>
+<td class="target-cell">${details(`${name}${prefix}`, html`${live('health', figures)} <span class="target">${target}</span>`, routeTerms(route, figures))}</td>
 ${figureCells(figures)}</tr>
 `;
 }
 
 /** The cells for the sparkline and the numbers. */
 function figureCells(figures: Figures): Markup {
-  return html`<td class="picture" data-label="Five minutes">${sparkline(figures)}</td>${[
+  return html`<td>${sparkline(figures)}</td>${[
     liveCell('Req/s', 'rate', figures),
     liveCell('Errors', 'errors', figures),
     liveCell('p50', 'p50', figures),
     liveCell('p99', 'p99', figures),
-    liveCell('Refused by auth', 'auth', figures),
-    liveCell('Refused by limit', 'limit', figures),
+    liveCell('Rejected by auth', 'auth', figures),
+    liveCell('Rejected by limit', 'limit', figures),
   ]}`;
 }
 
@@ -109,7 +109,7 @@ function routeTerms(route: RouteRow, figures: Figures): Markup {
     term('Name', name),
     service !== '' && term('Service', html`<code>${service}</code>`),
     term('Rewrite', rewrite === '' ? 'none' : html`<code>${rewrite}</code>`),
-    term('Behind auth', authenticated ? 'yes' : 'no'),
+    term('Requires auth', authenticated ? 'yes' : 'no'),
     labels.length > 0 && term('Labels', labels.join(', ')),
     timeoutMs !== undefined && term('Time-out', timeoutMs === 0 ? 'none' : `${countText(timeoutMs)} ms`),
     cluster !== undefined && term('Cluster', html`<code>${cluster}</code>`),
@@ -128,8 +128,8 @@ function totals(figures: Figures): Markup {
   return html`${term('Since the start', html`${live('total', figures)} requests`)}${[
     term('In flight', live('in_flight', figures)),
     term('5xx responses', live('total_errors', figures)),
-    term('Refused by auth', live('total_auth', figures)),
-    term('Refused by limit', live('total_limit', figures)),
+    term('Rejected by auth', live('total_auth', figures)),
+    term('Rejected by limit', live('total_limit', figures)),
     term('Client disconnected', live('abandoned', figures)),
   ]}`;
 }

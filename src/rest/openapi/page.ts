@@ -18,7 +18,7 @@ export function documentPage(document: OpenApiDocument): string {
     operations: operations.filter((operation) => operation.tags.includes(name)),
   }));
   const main = html`<div class="docs"><nav aria-label="Operations">${groups.map(contents)}</nav>
-<h2 class="unseen">Operations</h2>
+<h2 class="visually-hidden">Operations</h2>
 <div id="api">${proseMarkup(info.description ?? '')}
 <p>The base URL is <code>${context.server}</code>. The examples work unchanged with the demo data.</p>
 ${groups.map(

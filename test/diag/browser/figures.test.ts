@@ -65,8 +65,8 @@ describe('structuresOf', () => {
   });
 
   it('changes with the text of a row and with the number of rows', () => {
-    check({ configuration: { ...sample.configuration, generation: 2 } }, ['facts']);
-    check({ ratelimit: undefined }, ['facts']);
+    check({ configuration: { ...sample.configuration, generation: 2 } }, ['summary']);
+    check({ ratelimit: undefined }, ['summary']);
     check({ errors: [], errors_total: 0 }, ['errors']);
     check({ routes: [ownRoute, busyRoute] }, ['routes']);
     check({ routes: [{ ...busyRoute, target: 'elsewhere' }, ownRoute] }, ['routes']);

@@ -14,46 +14,46 @@ describe('verdictOf', () => {
     assert.deepEqual([state, text], expected);
   };
 
-  it('is well when all routes are ok or unused', () => {
-    check({}, ['well', 'All is well']);
-    check(routesOf('ok', 'unknown'), ['well', 'All is well']);
-    check({ routes: [ownRoute], routes_total: 1 }, ['well', 'All is well']);
+  it('is ok when all routes are ok or unused', () => {
+    check({}, ['ok', 'All is well']);
+    check(routesOf('ok', 'unknown'), ['ok', 'All is well']);
+    check({ routes: [ownRoute], routes_total: 1 }, ['ok', 'All is well']);
   });
 
   it('also counts errors that are not listed', () => {
-    check({ errors_total: 1_200 }, ['ill', '1,200 configuration errors']);
+    check({ errors_total: 1_200 }, ['error', '1,200 configuration errors']);
   });
 
   it('names at most three failing routes', () => {
-    check(routesOf('failing', 'ok'), ['ill', '1 route failing: route-0']);
+    check(routesOf('failing', 'ok'), ['error', '1 route failing: route-0']);
     check(routesOf('failing', 'failing', 'failing', 'failing'), [
-      'ill',
+      'error',
       '4 routes failing: route-0, route-1, route-2 …',
     ]);
-    check(routesOf('degraded'), ['watch', '1 route degraded: route-0']);
+    check(routesOf('degraded'), ['warning', '1 route degraded: route-0']);
   });
 
   it('names open circuits and unusable addresses', () => {
     const [cluster] = sample.clusters;
     assert.ok(cluster);
     check({ clusters: [cluster] }, [
-      'ill',
+      'error',
       '1 circuit open: http://hotel #2; 1 address unhealthy: http://10.0.0.2:9002',
     ]);
-    check({ clusters: [{ ...cluster, circuit: 'closed' }] }, ['watch', '1 address unhealthy: http://10.0.0.2:9002']);
+    check({ clusters: [{ ...cluster, circuit: 'closed' }] }, ['warning', '1 address unhealthy: http://10.0.0.2:9002']);
   });
 
   it('reports failed calls to auth and rate-limit services for five minutes', () => {
     const checkLast = (last_error_at: string, expected: [state: string, text: string]) =>
       check({ auth: { ...sample.auth, last_error_at }, ratelimit: { ...sample.ratelimit, last_error_at } }, expected);
     checkLast('2026-01-02T02:59:06.000Z', [
-      'watch',
+      'warning',
       'failed auth calls in the last five minutes; failed rate-limit calls in the last five minutes',
     ]);
-    checkLast('2026-01-02T02:59:05.000Z', ['well', 'All is well']);
+    checkLast('2026-01-02T02:59:05.000Z', ['ok', 'All is well']);
   });
 
   it('says how many routes it covers when not all are listed', () => {
-    check({ ...routesOf('ok'), routes_total: 9_000 }, ['well', 'All is well, of the 1 route listed here']);
+    check({ ...routesOf('ok'), routes_total: 9_000 }, ['ok', 'All is well, of the 1 route listed here']);
   });
 });

@@ -62,8 +62,8 @@ describe('the diagnostics page', () => {
       'Requests without a route',
       'Failed requests',
     ]);
-    const [verdict, errors, facts] = ['id="verdict"', 'id="errors"', 'class="facts"'].map((part) => page.indexOf(part));
-    assert.ok(Number(verdict) > 0 && Number(verdict) < Number(errors) && Number(errors) < Number(facts));
+    const [verdict, errors, tiles] = ['id="verdict"', 'id="errors"', 'class="tiles"'].map((part) => page.indexOf(part));
+    assert.ok(Number(verdict) > 0 && Number(verdict) < Number(errors) && Number(errors) < Number(tiles));
   });
 
   it('shows every field of the diagnostics', () => {
@@ -83,10 +83,10 @@ describe('the diagnostics page', () => {
   it('shows the verdict in words and by its style', () => {
     const check = (diagnostics: Diagnostics, ...expected: readonly [state: string, text: string]) =>
       assert.deepEqual(/id="verdict"[^>]* data-state="(\w+)">(.*?)</.exec(pageOf(diagnostics))?.slice(1), expected);
-    check(emptyDiagnostics, 'well', 'All is well');
+    check(emptyDiagnostics, 'ok', 'All is well');
     const faults =
       '1 circuit open: http://hotel #2; 1 route degraded: hotel; 1 address unhealthy: http://10.0.0.2:9002';
-    check(sample, 'ill', `1 configuration error; ${faults}`);
+    check(sample, 'error', `1 configuration error; ${faults}`);
     assert.match(page, /<title>1 configuration error; /);
   });
 

@@ -5,12 +5,12 @@ const createSwaggerUi = Reflect.get(globalThis, 'SwaggerUIBundle');
 
 const prefersDark = matchMedia('(prefers-color-scheme: dark)');
 
-function followColours() {
+function followColourScheme() {
   document.documentElement.classList.toggle('dark-mode', prefersDark.matches);
 }
 
-followColours();
-prefersDark.addEventListener('change', followColours);
+followColourScheme();
+prefersDark.addEventListener('change', followColourScheme);
 
 createSwaggerUi({
   url: '../openapi.json',
