@@ -6,6 +6,7 @@ import {
   formatErrors,
   formatSettings,
   loadConfiguration,
+  loadDirectory,
   type ModuleChoice,
   type ModuleName,
   moduleNames,
@@ -162,7 +163,7 @@ async function startServer(options: ServeOptions): Promise<void> {
 
 async function startSplit({ demo = false }: ModuleChoice): Promise<void> {
   const settings = requiredSettings();
-  const { configuration } = await loadConfiguration(settings.configDir, settings);
+  const { configuration } = await loadDirectory(settings.configDir, settings);
   const modules = chooseModules({ demo }, configuration, settings.serviceAddresses);
   const { split } = await import('./split.ts');
   const exitCode = await split(environment(), {
@@ -183,7 +184,9 @@ async function check(given: string | undefined, choice: ModuleChoice): Promise<v
   const settings = requiredSettings(environment({ directory: given }));
   const { serviceAddresses, configDir } = settings;
   const directory = given ?? configDir;
-  const { configuration, errors, notices } = await loadConfiguration(directory, settings);
+  const { configuration, errors, notices } = await (given === undefined
+    ? loadDirectory(configDir, settings)
+    : loadConfiguration(given, settings));
   const modules = chooseModules(choice, configuration, serviceAddresses);
   const isChosen = choice.only !== undefined || choice.demo === true;
   const moduleNotices =

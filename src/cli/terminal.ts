@@ -24,7 +24,7 @@ export const colours = {
   ],
   errors: [
     [/^frontdesk:/, 'red'],
-    [/^\S+:\d+(?= {2})/, 'bold'],
+    [/^\S+(?= {2})/, 'bold'],
   ],
   start: [
     [/^frontdesk .* is ready\.$/, 'green'],

@@ -16,9 +16,12 @@ export interface Directory {
   readonly notices: readonly ConfigurationError[];
 }
 
-/** Reads the files in the order of their names, so that the result is the same on every machine. */
-export async function readDirectory(directory: string): Promise<Directory> {
-  const { files, errors, notices } = await findFiles(directory);
+/**
+ * Reads the files in the order of their names, so that the result is the same on every machine. `useAnother` says how
+ * to choose another directory, for errors.
+ */
+export async function readDirectory(directory: string, useAnother?: string): Promise<Directory> {
+  const { files, errors, notices } = await findFiles(directory, useAnother);
   return { files: files.flatMap((one) => read(one, errors)), errors, notices };
 }
 
@@ -29,11 +32,12 @@ interface Found extends Pick<Directory, 'notices'> {
   readonly errors: ConfigurationError[];
 }
 
-async function findFiles(directory: string): Promise<Found> {
+async function findFiles(directory: string, useAnother = 'set CONFIG_DIR to its location'): Promise<Found> {
+  const createOne = `Create one with frontdesk init, or ${useAnother}.`;
   const errors: ConfigurationError[] = [];
-  const entries = await listNames(directory, errors);
+  const entries = await listNames(directory, errors, createOne);
   const notices = ignoredYaml(directory, entries);
-  if (errors.length === 0) errors.push(...layoutErrors(directory, entries));
+  if (errors.length === 0) errors.push(...layoutErrors(directory, entries, createOne));
   const folder = async (kind: ConfigurationFile['kind'], name: string) => {
     const path = join(directory, name);
     const names = entries.includes(name) ? await listNames(path, errors) : [];
@@ -49,13 +53,12 @@ async function findFiles(directory: string): Promise<Found> {
 
 const entryNames = ['services', 'ratelimit', 'users.yaml', 'demo.yaml'];
 const layout = `A configuration directory contains ${entryNames.join(', ')}.`;
-const createOne = 'Create one with frontdesk init, or set CONFIG_DIR to its location.';
 
 /**
  * Rejects mistyped names, which would otherwise be ignored silently because every part is optional, and directories
  * without any part, which are probably not the intended ones.
  */
-function layoutErrors(directory: string, entries: readonly string[]): ConfigurationError[] {
+function layoutErrors(directory: string, entries: readonly string[], createOne: string): ConfigurationError[] {
   const mistyped = entries.filter(
     (entry) => !entryNames.includes(entry) && suggestion(entry, entryNames) !== undefined,
   );
@@ -93,11 +96,15 @@ function isYaml(name: string): boolean {
   return /^[^.].*\.ya?ml$/.test(name);
 }
 
-async function listNames(directory: string, errors: ConfigurationError[]): Promise<readonly string[]> {
+async function listNames(
+  directory: string,
+  errors: ConfigurationError[],
+  ifMissing = correctLink,
+): Promise<readonly string[]> {
   try {
     return (await readdir(directory)).sort();
   } catch (cause) {
-    errors.push(unreadable(directory, 'directory', cause));
+    errors.push(unreadable(directory, 'directory', cause, ifMissing));
     return [];
   }
 }
@@ -178,20 +185,28 @@ async function exists(path: string): Promise<boolean> {
   }
 }
 
-function unreadable(path: string, what: 'file' | 'directory', cause: unknown): ConfigurationError {
+function unreadable(
+  path: string,
+  what: 'file' | 'directory',
+  cause: unknown,
+  ifMissing = correctLink,
+): ConfigurationError {
   const code = systemCode(cause);
-  const remedy = remedies[what][code] ?? `Give this user permission to read ${path}.`;
+  const remedy = { ...remedies, ENOENT: ifMissing }[code] ?? `Give this user permission to read ${path}.`;
   return errorAt(path, `the ${what} cannot be read: ${reasons[code] ?? code}`, remedy);
 }
 
-/** The remedies by error code. A listed file that does not exist is a broken link, or was just deleted. */
-const remedies: Readonly<Record<'file' | 'directory', Readonly<Record<string, string>>>> = {
-  directory: { ENOENT: createOne, ENOTDIR: `Use a directory. ${layout}` },
-  file: { ENOENT: 'Correct the link, or remove it.', ELOOP: 'Correct the link, or remove it.', EISDIR: replaceIt },
+/** For a file or folder that is listed but does not exist: it is a broken link, or was just deleted. */
+const correctLink = 'Correct the link, or remove it.';
+
+const remedies: Readonly<Record<string, string>> = {
+  ELOOP: correctLink,
+  EISDIR: replaceIt,
+  ENOTDIR: `Use a directory. ${layout}`,
 };
 
 function errorAt(file: string, message: string, remedy: string): ConfigurationError {
-  return { source: { file, line: 1 }, record: undefined, message, remedy };
+  return { source: { file, line: 0 }, record: undefined, message, remedy };
 }
 
 const reasons: Readonly<Record<string, string>> = {

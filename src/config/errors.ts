@@ -3,7 +3,7 @@ import { isAbsolute, relative } from 'node:path';
 import type * as z from 'zod';
 import { quote, withoutSecrets } from './quote.ts';
 
-/** The location of a piece of configuration. Line numbers start at 1. */
+/** The location of a piece of configuration. Line numbers start at 1; 0 means the whole file or directory. */
 export interface Source {
   readonly file: string;
   readonly line: number;
@@ -97,7 +97,12 @@ function formatError({ source, record, message, other, remedy }: ConfigurationEr
 }
 
 function formatPlace({ file, line }: Source, workingDirectory: string): string {
-  return `${isAbsolute(file) ? relative(workingDirectory, file) : file}:${line}`;
+  return formatSource({ file: isAbsolute(file) ? relative(workingDirectory, file) || '.' : file, line });
+}
+
+/** Formats a location as `file:line`, or only the file or directory if it is meant as a whole. */
+export function formatSource({ file, line }: Source): string {
+  return line === 0 ? file : `${file}:${line}`;
 }
 
 /** Formats a path like `labels.gateway[0].user[0]`. */

@@ -1,7 +1,7 @@
 /** Reads settings, records, limits and users into plain frozen data. */
 
 export { inheritOwner, makeFolders } from './directory.ts';
-export { type ConfigurationError, formatErrors, type Source, systemCode, writeError } from './errors.ts';
+export { type ConfigurationError, formatErrors, formatSource, type Source, systemCode, writeError } from './errors.ts';
 export { isLoopback, parseServiceReference, type ServiceReference } from './fields/addresses.ts';
 export {
   encodeUnpadded,
@@ -17,7 +17,7 @@ export { keepLastGood, requireConfiguration } from './last-good.ts';
 export { genericKey, type LimitDescriptor, type LimitDomain, redactedEntry } from './limits/domains.ts';
 export { type Algorithm, type Limit, type Unit, windowSeconds } from './limits/limit.ts';
 export { requestBounds, requestBytesMax } from './limits/request-bounds.ts';
-export { type ConfigurationRecords, configurationFrom, loadConfiguration } from './load.ts';
+export { type ConfigurationRecords, configurationFrom, loadConfiguration, loadDirectory } from './load.ts';
 export type { Configuration, LoadedConfiguration } from './model.ts';
 export {
   chooseModules,

@@ -1,7 +1,7 @@
 /** Handles configurations with errors: decides whether the process can start, and what a reload applies. */
 import { relative, resolve } from 'node:path';
 import { type ConfigurationError, formatErrors, type Source } from './errors.ts';
-import { type ConfigurationRecords, configurationFrom, loadConfiguration } from './load.ts';
+import { type ConfigurationRecords, configurationFrom, loadDirectory } from './load.ts';
 import type { Configuration, LoadedConfiguration } from './model.ts';
 import { type BlockedMatch, blockedByMapping, keysOf } from './records/blocked.ts';
 import { fullName, keepCompatible } from './records/conflicts.ts';
@@ -23,7 +23,7 @@ export async function requireConfiguration(
   const loaded =
     typeof config === 'object'
       ? configurationFrom(config, settings)
-      : await loadConfiguration(config ?? settings.configDir, settings);
+      : await loadDirectory(config ?? settings.configDir, settings);
   const isFatal = typeof config === 'object' || loaded.errors.some(({ isContained }) => isContained !== true);
   if (loaded.errors.length > 0 && isFatal) {
     const count = loaded.errors.length === 1 ? 'an error' : `${loaded.errors.length} errors`;

@@ -34,7 +34,17 @@ export interface LoadOptions {
 
 /** Reads `services/`, `ratelimit/`, `users.yaml` and `demo.yaml`. Never rejects because of missing or invalid files. */
 export async function loadConfiguration(directory: string, options: LoadOptions = {}): Promise<LoadedConfiguration> {
-  return finish(assembleFiles(await readFiles(directory, options, new Map()), new Map(), options));
+  return loadDirectory(directory, options, 'pass another directory');
+}
+
+/** Like `loadConfiguration`. `useAnother` says in errors how to choose another directory. @default CONFIG_DIR */
+export async function loadDirectory(
+  directory: string,
+  options: LoadOptions,
+  useAnother?: string,
+): Promise<LoadedConfiguration> {
+  const reading = await readFiles(directory, options, new Map(), useAnother);
+  return finish(assembleFiles(reading, new Map(), options));
 }
 
 /** The current contents of a directory. */
@@ -54,8 +64,9 @@ export async function readFiles(
   directory: string,
   options: LoadOptions,
   known: ReadonlyMap<string, string>,
+  useAnother?: string,
 ): Promise<Reading> {
-  const { files, errors, notices } = await readDirectory(directory);
+  const { files, errors, notices } = await readDirectory(directory, useAnother);
   const digests = files.map(({ file, bytes }) => ({ file, digest: digestOf(bytes) }));
   const changed = files.flatMap((one, index) => {
     const digest = digests[index]?.digest ?? '';

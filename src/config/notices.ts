@@ -116,5 +116,5 @@ function demoNotice({ module, record }: NamedModule): ConfigurationError {
 }
 
 function placeOf(directory: string | undefined, name: string) {
-  return { file: directory === undefined ? '<options>' : `${directory}/${name}`, line: 1 };
+  return { file: directory === undefined ? '<options>' : `${directory}/${name}`, line: 0 };
 }

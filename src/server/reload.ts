@@ -217,7 +217,7 @@ function formatFirst(errors: readonly ConfigurationError[]): string {
 /** The error for records that are valid, but that a part of the server cannot use. */
 function unusableError(thrown: unknown, { configDirectory = '' }: Setup): ConfigurationError {
   return {
-    source: { file: configDirectory, line: 1 },
+    source: { file: configDirectory, line: 0 },
     record: undefined,
     message: `the configuration cannot be applied: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
     remedy: 'Undo the last change, or try a restart.',

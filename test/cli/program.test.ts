@@ -68,6 +68,17 @@ describe('frontdesk', () => {
   );
 
   checkProcess(
+    'check names a missing directory that is its argument, without a variable',
+    ['check', './nope'],
+    1,
+    ({ stderr }) =>
+      assert.equal(
+        stderr.split('.\n')[0],
+        './nope  the directory cannot be read: it does not exist\n    Create one with frontdesk init, or pass another directory',
+      ),
+  );
+
+  checkProcess(
     'hash-password hashes a line of standard input for users.yaml, so that exactly this password matches',
     ['hash-password'],
     0,
@@ -138,7 +149,8 @@ describe('frontdesk', () => {
     'serve suggests `frontdesk init` when there is no configuration',
     ['serve'],
     1,
-    ({ stderr }) => assert.match(stderr, /^frontdesk: .*config:1 .*does not exist\n {4}.*frontdesk init/s),
+    ({ stderr }) =>
+      assert.match(stderr, /^frontdesk: .*config {2}.*does not exist\n {4}.*frontdesk init, or set CONFIG_DIR to/s),
     async () => ({ cwd: await writeFiles() }),
   );
 

@@ -4,7 +4,7 @@ import { symlink, truncate, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as fc from 'fast-check';
-import { type ConfigurationRecords, configurationFrom, formatErrors, loadConfiguration } from '#config';
+import { type ConfigurationRecords, configurationFrom, formatErrors, loadConfiguration, loadDirectory } from '#config';
 import { temporaryFiles } from '../support/temporary-files.ts';
 
 const head = { apiVersion: 'gateway/v1' };
@@ -99,18 +99,18 @@ describe('loadConfiguration', () => {
       { 'ratelimit/a.yaml': '# none\n---\n' },
       'ratelimit/a.yaml:1  there is no domain in this file',
     ],
-    ['reports a directory without configuration', { 'readme.txt': '' }, ':1  there is no configuration here'],
+    ['reports a directory without configuration', { 'readme.txt': '' }, '.  there is no configuration here'],
     [
       'reports folders and files with mistyped names',
       { 'service/a.yaml': '', 'user.yaml': '', 'services/a.yaml': '' },
-      'service:1  "service" is not read, did you mean "services"?',
-      'user.yaml:1  "user.yaml" is not read, did you mean "users.yaml"?',
+      'service  "service" is not read, did you mean "services"?',
+      'user.yaml  "user.yaml" is not read, did you mean "users.yaml"?',
     ],
     [
       'reports a folder that should be a file, and a file that should be a folder',
       { 'users.yaml/a': '', services: '' },
-      'services:1  the directory cannot be read: it is not a directory',
-      'users.yaml:1  the file cannot be read: it is a directory',
+      'services  the directory cannot be read: it is not a directory',
+      'users.yaml  the file cannot be read: it is a directory',
     ],
   ] as const)
     it(title, async () => {
@@ -128,8 +128,8 @@ describe('loadConfiguration', () => {
     assert.deepEqual(errors, []);
     assert.equal(
       formatErrors(notices, directory),
-      'extra.yaml:1  "extra.yaml" is not read\n    Move it to services/ if it contains records, to ratelimit/ if it contains limits, or out of the directory.\n' +
-        'services/a.json:1  "a.json" is not read\n    Rename it to a.yaml: JSON is valid YAML.',
+      'extra.yaml  "extra.yaml" is not read\n    Move it to services/ if it contains records, to ratelimit/ if it contains limits, or out of the directory.\n' +
+        'services/a.json  "a.json" is not read\n    Rename it to a.yaml: JSON is valid YAML.',
     );
   });
 
@@ -138,7 +138,7 @@ describe('loadConfiguration', () => {
     await truncate(join(directory, 'services/large.yaml'), 2 ** 40);
     const { configuration, errors } = await loadConfiguration(directory);
     assert.equal(configuration.mappings.length, 1);
-    const expected = 'services/large.yaml:1  the file has 1099511627776 bytes, and at most 33554432 are read';
+    const expected = 'services/large.yaml  the file has 1099511627776 bytes, and at most 33554432 are read';
     assert.equal(formatErrors(errors, directory).split('\n')[0], expected);
   });
 
@@ -178,12 +178,17 @@ describe('loadConfiguration', () => {
     });
 
   it('reports a directory that does not exist, with a remedy', async () => {
-    const { configuration, errors } = await loadConfiguration('/nowhere/at/all');
-    assert.deepEqual(configuration, empty);
-    assert.equal(
-      formatErrors(errors, '/nowhere'),
-      'at/all:1  the directory cannot be read: it does not exist\n    Create one with frontdesk init, or set CONFIG_DIR to its location.',
-    );
+    for (const [load, remedy] of [
+      [loadConfiguration, 'pass another directory.'],
+      [loadDirectory, 'set CONFIG_DIR to its location.'],
+    ] as const) {
+      const { configuration, errors } = await load('/nowhere/at/all', {});
+      assert.deepEqual(configuration, empty);
+      assert.equal(
+        formatErrors(errors, '/nowhere'),
+        `at/all  the directory cannot be read: it does not exist\n    Create one with frontdesk init, or ${remedy}`,
+      );
+    }
   });
 });
 

@@ -1,6 +1,6 @@
 /** Tests which modules a configuration starts, and the notices about a valid configuration. */
 import assert from 'node:assert/strict';
-import { chooseModules, configurationFrom, finish, type ModuleName, processNotices } from '#config';
+import { chooseModules, configurationFrom, finish, formatSource, type ModuleName, processNotices } from '#config';
 import { annRecord, authRecord, limitRecord, mappingRecord } from '../support/desks.ts';
 
 const guarded = [mappingRecord('app', '/', 'http://127.0.0.1:3000'), authRecord, limitRecord];
@@ -37,7 +37,7 @@ describe('processNotices', () => {
   function noticesOf(records: readonly object[], modules: readonly ModuleName[], isChosen = false, more: object = {}) {
     const context = { modules, isChosen, serviceAddresses: { car: '127.0.0.1:9' }, directory: 'config' };
     return finish(processNotices(read(records, more), context)).map(({ source, record, message, remedy }) =>
-      [`${source.file}:${source.line}`, record, message, remedy].join(' | '),
+      [formatSource(source), record, message, remedy].join(' | '),
     );
   }
 
@@ -53,7 +53,7 @@ describe('processNotices', () => {
   check(
     'an auth service without users',
     () => noticesOf(guarded, all, false, { users: [] }),
-    /^config\/users\.yaml:1 \| {2}\| the auth service in this process has no users.*frontdesk users add NAME$/,
+    /^config\/users\.yaml \| {2}\| the auth service in this process has no users.*frontdesk users add NAME$/,
   );
   check(
     'labels without a rate-limit service, only once',
@@ -129,7 +129,7 @@ describe('processNotices', () => {
   check(
     'a gateway without mappings',
     () => noticesOf([], ['gateway']),
-    /^config\/services:1 .* there is no Mapping.*frontdesk init/,
+    /^config\/services .* there is no Mapping.*frontdesk init/,
   );
   const own = [mappingRecord('shop', '/shop', 'api'), mappingRecord('more', '/more', 'api')];
   check(

@@ -26,10 +26,7 @@ describe('requireConfiguration', () => {
 
   it('loads the directory in the settings by default', async () => {
     const nowhere = requireSettings({ configDir: '/nowhere/at/all' });
-    await assert.rejects(
-      requireConfiguration(undefined, nowhere),
-      /nowhere\/at\/all:1 {2}the directory cannot be read/,
-    );
+    await assert.rejects(requireConfiguration(undefined, nowhere), /nowhere\/at\/all {2}the directory cannot be read/);
   });
 
   it('rejects a configuration of the wrong shape, which a program without types may pass', async () => {

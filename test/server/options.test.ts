@@ -23,7 +23,7 @@ describe('options of createFrontdesk', () => {
     [
       'a missing directory',
       { config: '/TLS_KEY' },
-      /\/TLS_KEY:1 .*does not exist\n.*, or set config to its location\.$/,
+      /\/TLS_KEY {2}.*does not exist\n.*, or set config to its location\.$/,
     ],
     ['a broken record', { config: { records: [{}, { kind: 'Mapping' }] } }, /<options>:2 /],
     ['an unknown module', { only: ['hotel', 'spa'] }, /^Error: only: 'spa' is not a module: choose from gateway, /],

@@ -1,5 +1,5 @@
 /** Reads the state of the gateway as data, without changing it. */
-import type { ConfigurationError, LimitDomain, Version } from '#config';
+import { type ConfigurationError, formatSource, type LimitDomain, type Version } from '#config';
 import type { GatewaySnapshot, Traffic } from '#gateway';
 import type { UsageOf } from '#ratelimit';
 import type { Diagnostics, ErrorRow, ServiceRow, VersionRow } from '../diagnostics.ts';
@@ -90,5 +90,5 @@ function timeOf(atMs: number | undefined): string | undefined {
 }
 
 function errorRow({ source, record, message, remedy }: ConfigurationError): ErrorRow {
-  return { source: `${source.file}:${source.line}`, record, message, remedy };
+  return { source: formatSource(source), record, message, remedy };
 }
