@@ -218,10 +218,15 @@ function ownHost({ origins }: RemoteTarget): string {
 function createRedirect(mapping: Mapping, redirect: Redirect): Transport {
   const { status } = redirect;
   const redirection = createRedirection(redirect, mapping);
+  const sameUrl = createRedirection({ status, host: undefined, path: undefined }, mapping);
   function location(ctx: Context): string {
-    const { url } = ctx;
-    const found = redirection({ path: pathOf(url), search: searchOf(url) }, publicBase(ctx));
+    const attributes = { path: pathOf(ctx.url), search: searchOf(ctx.url) };
+    const origin = publicBase(ctx);
+    const found = redirection(attributes, origin);
     if (found === undefined) throw problem('bad-path', { detail: 'The path is ambiguous after the redirect.' });
+    // For example because a `regex_redirect` does not match the path. The client would repeat the request endlessly.
+    if (found === sameUrl(attributes, origin))
+      throw problem('not-found', { detail: 'The redirect for this path leads back to the same URL.' });
     return found;
   }
   return {

@@ -49,4 +49,19 @@ describe('a mapping that is a redirect', () => {
     const response = await fetch(`${edge.origin}/travel/v1/hotels?y`, { redirect: 'manual' });
     assert.deepEqual([response.status, response.headers.get('location')], [302, `${edge.origin}/travel/v2?y`]);
   });
+
+  /** Each request is for `http://front.example/v1/hotels/x?y`. */
+  for (const [what, redirect, expected] of [
+    ['regex matches', { path: { kind: 'regex', pattern: '/x$', substitution: '/z' } }, '/v1/hotels/z?y'],
+    ['regex does not match', { path: { kind: 'regex', pattern: '/q$', substitution: '/z' } }, undefined],
+    ['target is the path of the request', { path: { kind: 'path', value: '/v1/hotels/x' } }, undefined],
+    ['target is the prefix itself', { path: { kind: 'prefix', value: '/v1/hotels' } }, undefined],
+    ['host is the one of the request', { host: 'front.example' }, undefined],
+  ] as const)
+    it(`${expected === undefined ? 'responds with 404 instead of an endless redirect' : 'redirects'} when its ${what}`, async () => {
+      const edge = await setUp(redirect);
+      const response = await sendRaw(edge.port, rawRequest('GET /v1/hotels/x?y'));
+      const location = /\r\nLocation: http:\/\/front\.example(.*)\r\n/i.exec(response)?.[1];
+      assert.deepEqual([response.slice(9, 12), location], [expected === undefined ? '404' : '301', expected]);
+    });
 });
