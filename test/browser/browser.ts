@@ -88,7 +88,7 @@ function browserVisits(executablePath: string): VisitPage {
     page.on('console', (message) => note(`${message.type()}: ${message.text()}`));
     page.on('pageerror', (error) => note(String(error)));
     context.on('request', (request) => {
-      if (new URL(request.url()).origin !== new URL(url).origin) note(`asked ${request.url()}`);
+      if (new URL(request.url()).origin !== new URL(url).origin) note(`requested ${request.url()}`);
     });
     visits.push({ context, faults });
     await prepare?.(page, context);
@@ -101,7 +101,7 @@ const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js'
 const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
 /** Returns the violations that axe-core finds, one line for each element. The context must bypass the page's policy. */
-export async function accessFaults(page: Page): Promise<readonly string[]> {
+export async function accessibilityFaults(page: Page): Promise<readonly string[]> {
   await page.evaluate(axe);
   // The full result is large, so it is reduced in the page.
   const options = JSON.stringify({ runOnly: rules, resultTypes: ['violations'] });

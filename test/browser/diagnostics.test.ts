@@ -8,135 +8,139 @@ import type { Page } from 'playwright-core';
 import { replaceFile } from '../support/temporary-files.ts';
 import { eventually } from '../support/waiting.ts';
 import { describeInBrowser } from './browser.ts';
-import { figureOf, isLive, openWatchedDesk, reads, rowOf, type WatchedDesk } from './watched-desk.ts';
+import { type DemoDesk, expectText, figureOf, openDemoDesk, rowOf, untilLive } from './demo-desk.ts';
 
 describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, visit }) => {
-  let desk: WatchedDesk;
+  let desk: DemoDesk;
 
   before(async () => {
-    desk = await openWatchedDesk(servers, await writeFiles());
+    desk = await openDemoDesk(servers, await writeFiles());
   });
 
   const connection = (page: Page) => page.locator('#connection').textContent();
 
   /** Sets a mark that a reload of the page would remove. */
-  const mark = (page: Page) => page.evaluate('globalThis.isTheSamePage = true');
-  const isTheSame = (page: Page) => page.evaluate('globalThis.isTheSamePage === true');
+  const markPage = (page: Page) => page.evaluate('globalThis.isTheSamePage = true');
+  const isSamePage = (page: Page) => page.evaluate('globalThis.isTheSamePage === true');
 
   it('needs credentials', async () => {
-    assert.equal((await fetch(desk.diagnostics)).status, 401);
-    const { page } = await visit(desk.diagnostics);
+    assert.equal((await fetch(desk.diagnosticsUrl)).status, 401);
+    const { page } = await visit(desk.diagnosticsUrl);
     assert.match(await page.title(), /frontdesk diagnostics$/);
-    await isLive(page);
+    await untilLive(page);
   });
 
-  it('updates the figures of a route, including refused requests', async () => {
-    const { page } = await visit(desk.diagnostics);
-    await isLive(page);
-    await mark(page);
+  it('updates the figures of a route, including rejected requests', async () => {
+    const { page } = await visit(desk.diagnosticsUrl);
+    await untilLive(page);
+    await markPage(page);
     const row = rowOf(page, '/v1/cars');
-    const [total, refused] = [Number(await figureOf(row, 'total')), Number(await figureOf(row, 'total_auth'))];
+    const [total, rejected] = [Number(await figureOf(row, 'total')), Number(await figureOf(row, 'total_auth'))];
     await desk.send('/v1/cars/', 7);
     await desk.send('/v1/cars/', 2, {});
-    await reads(page, '.routes tr:has(:text-is("/v1/cars")) [data-figure="total"]', new RegExp(`^${total + 9}$`));
-    assert.equal(await figureOf(row, 'total_auth'), String(refused + 2));
+    await expectText(page, '.routes tr:has(:text-is("/v1/cars")) [data-figure="total"]', new RegExp(`^${total + 9}$`));
+    assert.equal(await figureOf(row, 'total_auth'), String(rejected + 2));
     assert.ok(Number((await figureOf(row, 'rate')).replace('<', '')) > 0);
     assert.equal(await figureOf(row, 'health'), 'ok');
     assert.match((await row.locator('svg').getAttribute('aria-label')) ?? '', /^\d+ requests in five minutes/);
-    assert.ok(await isTheSame(page));
+    assert.ok(await isSamePage(page));
   });
 
   it('shows the error of a record as soon as it is broken, and removes it when it is fixed', async () => {
-    const { page } = await visit(desk.diagnostics);
-    await isLive(page);
-    await mark(page);
-    const file = join(desk.config, 'services/car.yaml');
+    const { page } = await visit(desk.diagnosticsUrl);
+    await untilLive(page);
+    await markPage(page);
+    const file = join(desk.configDir, 'services/car.yaml');
     const text = await readFile(file, 'utf8');
     await page.getByLabel('Filter routes').fill('v1');
     await replaceFile(file, text.replace('prefix: /v1/cars', 'prefx: /v1/cars'));
-    await reads(page, '[data-part="errors"]', /car\.yaml:\d+ .*Mapping car.*unknown key "prefx".*Write "prefix"/s);
-    await reads(page, '#verdict', /^1 configuration error/);
+    await expectText(page, '[data-part="errors"]', /car\.yaml:\d+ .*Mapping car.*unknown key "prefx".*Write "prefix"/s);
+    await expectText(page, '#verdict', /^1 configuration error/);
     assert.match(await page.title(), /^1 configuration error/);
     assert.equal(await page.evaluate('document.activeElement.id + document.activeElement.value'), 'filterv1');
     await replaceFile(file, text);
-    await reads(page, '[data-part="errors"]', /^\s*$/);
-    assert.ok(await isTheSame(page));
-    await isLive(page);
+    await expectText(page, '[data-part="errors"]', /^\s*$/);
+    assert.ok(await isSamePage(page));
+    await untilLive(page);
   });
 
   it('shows a failed request with the reason, and that its route is failing', async () => {
-    const { page } = await visit(desk.diagnostics);
-    await isLive(page);
-    await mark(page);
-    await desk.send('/away/from/here');
-    await reads(page, '#failure-rows', /503.*GET.*\/away\/from\/here.*away.*upstream-unavailable.*ECONNREFUSED/s);
-    await reads(page, '#verdict', /1 route failing: away/);
-    assert.equal(await figureOf(rowOf(page, '/away'), 'errors'), '100 %');
-    assert.ok(await isTheSame(page));
+    const { page } = await visit(desk.diagnosticsUrl);
+    await untilLive(page);
+    await markPage(page);
+    await desk.send('/unreachable/from/here');
+    await expectText(
+      page,
+      '#failure-rows',
+      /503.*GET.*\/unreachable\/from\/here.*unreachable.*upstream-unavailable.*ECONNREFUSED/s,
+    );
+    await expectText(page, '#verdict', /1 route failing: unreachable/);
+    assert.equal(await figureOf(rowOf(page, '/unreachable'), 'errors'), '100 %');
+    assert.ok(await isSamePage(page));
   });
 
   it('shows requests without a route, and links to their explanation', async () => {
-    const { page } = await visit(desk.diagnostics);
-    await isLive(page);
-    await mark(page);
+    const { page } = await visit(desk.diagnosticsUrl);
+    await untilLive(page);
+    await markPage(page);
     await desk.send('/hotel/7?secret=1');
-    await reads(page, '[data-part="unmatched"] tbody', /GET \/hotel\/7\s+1/);
+    await expectText(page, '[data-part="unmatched"] tbody', /GET \/hotel\/7\s+1/);
     await desk.send('/hotel/7');
-    await reads(page, '[data-part="unmatched"] tbody', /GET \/hotel\/7\s+2/);
-    assert.ok(await isTheSame(page));
+    await expectText(page, '[data-part="unmatched"] tbody', /GET \/hotel\/7\s+2/);
+    assert.ok(await isSamePage(page));
     await page.getByRole('link', { name: '/hotel/7' }).click();
-    await reads(page, '.verdict', /404/);
+    await expectText(page, '.verdict', /404/);
   });
 
   it('explains a request', async () => {
-    const { page } = await visit(desk.diagnostics);
+    const { page } = await visit(desk.diagnosticsUrl);
     await page.getByLabel('Path or URL').fill('/v1/hotels/bookings/1');
     await page.getByLabel('User').fill('ann');
     await page.getByRole('button', { name: 'Explain' }).click();
-    await reads(page, '.verdict', /hotel sends it to hotel \(in this process\) as GET \/bookings\/1/);
+    await expectText(page, '.verdict', /hotel sends it to hotel \(in this process\) as GET \/bookings\/1/);
     assert.equal(await page.getByLabel('User').inputValue(), 'ann');
     await page.getByRole('link', { name: 'Diagnostics' }).click();
-    await isLive(page);
+    await untilLive(page);
   });
 
   it('filters while the user types, and can be paused', async () => {
-    const { page } = await visit(desk.diagnostics);
-    await isLive(page);
+    const { page } = await visit(desk.diagnosticsUrl);
+    await untilLive(page);
     await page.getByLabel('Filter routes').fill('CARS');
     assert.deepEqual(await page.locator('.routes tbody tr:visible .path').allTextContents(), ['/v1/cars']);
     const pause = page.getByRole('button', { name: 'Pause' });
     await pause.click();
     assert.deepEqual([await connection(page), await pause.getAttribute('aria-pressed')], ['Paused', 'true']);
     await pause.click();
-    await isLive(page);
+    await untilLive(page);
   });
 
   it('polls when there is no stream, shows when the connection is lost, and recovers', async () => {
-    const { page, context } = await visit(desk.diagnostics, {
+    const { page, context } = await visit(desk.diagnosticsUrl, {
       async prepare(page, context) {
         await page.clock.install();
         await context.route('**/diag/events', (route) => route.abort());
       },
       expected: /ERR_FAILED/,
     });
-    await reads(page, '#connection', /^Live \(polling\)/);
+    await expectText(page, '#connection', /^Live \(polling\)/);
     await context.route('**/diag/', (route) => route.abort());
-    /** Advances the clock beyond the next timer. */
-    const passes = async (expected: RegExp) => {
+    /** Moves the clock beyond the next timer. */
+    const advance = async (expected: RegExp) => {
       await page.clock.fastForward(31_000);
-      await reads(page, '#connection', expected);
+      await expectText(page, '#connection', expected);
     };
-    await passes(/^Connection lost, retrying$/);
+    await advance(/^Connection lost, retrying$/);
     assert.match(await page.title(), /^Connection lost/);
     await context.unroute('**/diag/');
-    await passes(/^Live \(polling\)/);
+    await advance(/^Live \(polling\)/);
     await context.unroute('**/diag/events');
-    await passes(/^Live$/);
+    await advance(/^Live$/);
     await eventually(async () => assert.doesNotMatch(await page.title(), /^Connection lost/));
   });
 
   it('can poll when its URL contains a name and a password', async () => {
-    const opened = new URL(desk.diagnostics);
+    const opened = new URL(desk.diagnosticsUrl);
     Object.assign(opened, { username: 'demo', password: 'demo' });
     const { page } = await visit(opened.href, {
       async prepare(_, context) {
@@ -144,40 +148,40 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
       },
       expected: /ERR_FAILED/,
     });
-    await reads(page, '#connection', /^Live \(polling\)/);
+    await expectText(page, '#connection', /^Live \(polling\)/);
   });
 
   it('asks the user to reload when the server sends data in an unknown format', async () => {
-    const { page, context } = await visit(desk.diagnostics, { expected: /TypeError/ });
-    await isLive(page);
+    const { page, context } = await visit(desk.diagnosticsUrl, { expected: /TypeError/ });
+    await untilLive(page);
     const strange = { status: 200, contentType: 'text/event-stream', body: 'event: diagnostics\ndata: {}\n\n' };
     await context.route('**/diag/events', (route) => route.fulfill(strange));
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.getByRole('button', { name: 'Pause' }).click();
-    await reads(page, '#connection', /^The server has changed: reload this page$/);
+    await expectText(page, '#connection', /^The server has changed: reload this page$/);
     assert.match(await page.title(), /^The server has changed/);
     await context.unroute('**/diag/events');
-    await isLive(page);
+    await untilLive(page);
   });
 
   it('works below the path of another app', async () => {
     const host = new Koa().use(mount('/travel', desk.middleware));
     const { origin } = await servers.http(host.callback());
     const { page } = await visit(`${origin}/travel/gateway/v0/diag`);
-    await isLive(page);
+    await untilLive(page);
     await page.getByText('built-in routes').click();
     await rowOf(page, '/gateway/v0/check_alive').locator('summary').click();
     await rowOf(page, '/gateway/v0/check_alive').getByRole('link', { name: 'GET' }).click();
-    await reads(page, '.verdict', /check_alive/);
+    await expectText(page, '.verdict', /check_alive/);
     await page.getByRole('link', { name: 'Diagnostics' }).click();
-    await isLive(page);
+    await untilLive(page);
   });
 
   it('works without JavaScript: figures, filter and explanation', async () => {
-    const { page } = await visit(desk.diagnostics, { javaScriptEnabled: false });
+    const { page } = await visit(desk.diagnosticsUrl, { javaScriptEnabled: false });
     await desk.send('/v1/cars/');
     assert.equal(await connection(page), 'Not live');
-    await reads(page, '.connection time', / UTC$/);
+    await expectText(page, '.connection time', / UTC$/);
     assert.ok(await page.getByRole('button', { name: 'Pause' }).isHidden());
     await page.getByLabel('Filter routes').fill('car');
     await page.getByRole('button', { name: 'Filter' }).click();
@@ -186,6 +190,6 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     assert.ok(Number(await figureOf(rowOf(page, '/v1/cars'), 'total')) > 0);
     await page.getByLabel('Path or URL').fill('/nowhere');
     await page.getByRole('button', { name: 'Explain' }).click();
-    await reads(page, '.verdict', /rejected with 404/);
+    await expectText(page, '.verdict', /rejected with 404/);
   });
 });

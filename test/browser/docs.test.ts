@@ -1,20 +1,20 @@
 /** The API documentation in a browser: Swagger UI served by this server, its operations, and requests sent from it. */
 import assert from 'node:assert/strict';
-import { accessFaults, describeInBrowser } from './browser.ts';
-import { openWatchedDesk, reads, type WatchedDesk } from './watched-desk.ts';
+import { accessibilityFaults, describeInBrowser } from './browser.ts';
+import { type DemoDesk, expectText, openDemoDesk } from './demo-desk.ts';
 
 /** Swagger UI renders a `main` inside ours, and has no option for another element. */
 const faultsOfSwaggerUi = ['landmark-main-is-top-level', 'landmark-no-duplicate-main', 'landmark-unique'];
 
 describeInBrowser('the page of an API', function ({ servers, writeFiles, visit }) {
   this.timeout(120_000);
-  let desk: WatchedDesk;
+  let desk: DemoDesk;
 
   before(async () => {
-    desk = await openWatchedDesk(servers, await writeFiles());
+    desk = await openDemoDesk(servers, await writeFiles());
   });
 
-  const docs = (prefix: string) => new URL(`${prefix}/docs/`, desk.diagnostics).href;
+  const docs = (prefix: string) => new URL(`${prefix}/docs/`, desk.diagnosticsUrl).href;
 
   it('can try out each operation, and sends the examples by default', async () => {
     const { page } = await visit(docs('/v1/hotels'));
@@ -31,8 +31,8 @@ describeInBrowser('the page of an API', function ({ servers, writeFiles, visit }
       const id = `.opblock.is-open[id$="-${operation}"]`;
       await page.locator(id).getByRole('button', { name: 'Try it out' }).click();
       await page.locator(id).getByRole('button', { name: 'Execute' }).click();
-      await reads(page, `${id} .live-responses-table tbody .response-col_status`, status);
-      await reads(page, `${id} .live-responses-table`, /"(?:city|hotel_id)"/);
+      await expectText(page, `${id} .live-responses-table tbody .response-col_status`, status);
+      await expectText(page, `${id} .live-responses-table`, /"(?:city|hotel_id)"/);
       // Collapsed again, so that it is not rendered together with the following ones.
       await page.locator(id).locator('.opblock-summary-control').click();
     }
@@ -50,7 +50,7 @@ describeInBrowser('the page of an API', function ({ servers, writeFiles, visit }
       await page.getByRole('button', { name: 'Execute' }).click();
       await page.locator('.live-responses-table').waitFor();
       const isOurs = (fault: string) => !faultsOfSwaggerUi.some((rule) => fault.startsWith(`${rule}: <main id=`));
-      assert.deepEqual((await accessFaults(page)).filter(isOurs), []);
+      assert.deepEqual((await accessibilityFaults(page)).filter(isOurs), []);
       const channel = Number(
         await page.evaluate(`getComputedStyle(document.querySelector('.opblock-tag')).color.match(/\\d+/)[0]`),
       );
@@ -64,6 +64,6 @@ describeInBrowser('the page of an API', function ({ servers, writeFiles, visit }
       .getByRole('link', { name: /Read a message$/ })
       .click();
     assert.match(page.url(), /#getMessage$/);
-    await reads(page, '#getMessage pre', /^curl -i /);
+    await expectText(page, '#getMessage pre', /^curl -i /);
   });
 });

@@ -1,13 +1,13 @@
-/** Takes screenshots of the pages. `UPDATE_PICTURE=1` renews those in test/examples, after five minutes of traffic. */
+/** Takes screenshots of the pages. `UPDATE_PICTURE=1` replaces those in test/examples, after five minutes of traffic. */
 import assert from 'node:assert/strict';
 import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { accessFaults, describeInBrowser } from './browser.ts';
-import { demo, isLive, mappingText, openWatchedDesk, type WatchedDesk } from './watched-desk.ts';
+import { accessibilityFaults, describeInBrowser } from './browser.ts';
+import { type DemoDesk, demo, mappingText, openDemoDesk, untilLive } from './demo-desk.ts';
 
-const isForReadme = process.env.UPDATE_PICTURE === '1';
-const trafficMs = isForReadme ? 310_000 : 0;
+const isUpdate = process.env.UPDATE_PICTURE === '1';
+const trafficMs = isUpdate ? 310_000 : 0;
 
 /** The pages, each in a wide window and on a phone. */
 const pages = [
@@ -26,15 +26,15 @@ const windows = [
 
 describeInBrowser('the pictures of the pages', function ({ servers, writeFiles, visit }) {
   this.timeout(trafficMs + 120_000);
-  let desk: WatchedDesk;
+  let desk: DemoDesk;
 
   before(async () => {
-    desk = await openWatchedDesk(servers, await writeFiles());
+    desk = await openDemoDesk(servers, await writeFiles());
     await desk.send('/v1/hotels/', 3);
   });
 
   it('show a busy server, in a file that is small enough for a README', async () => {
-    const directory = isForReadme ? await shortDirectory() : await writeFiles();
+    const directory = isUpdate ? await shortDirectory() : await writeFiles();
     servers.later(() => rm(directory, { recursive: true, force: true }));
     const flights = await servers.http((_, res) => setTimeout(() => res.end('{}'), 20 + Math.random() * 60));
     const canary = await servers.http((_, res) => {
@@ -45,11 +45,11 @@ describeInBrowser('the pictures of the pages', function ({ servers, writeFiles, 
       `---\n${mappingText('flights', '/v1/flights', flights.origin)}`,
       `---\n${mappingText('flights-canary', '/v1/flights', canary.origin)}weight: 20\n`,
     ];
-    const busy = await openWatchedDesk(servers, directory, records.join(''));
-    await keepBusy(busy);
-    const { page } = await visit(busy.diagnostics, { viewport: { width: 1280, height: 1000 } });
-    await isLive(page);
-    const path = isForReadme ? 'test/examples/diagnostics.png' : join(directory, 'diagnostics.png');
+    const busyDesk = await openDemoDesk(servers, directory, records.join(''));
+    await keepBusy(busyDesk);
+    const { page } = await visit(busyDesk.diagnosticsUrl, { viewport: { width: 1280, height: 1000 } });
+    await untilLive(page);
+    const path = isUpdate ? 'test/examples/diagnostics.png' : join(directory, 'diagnostics.png');
     await page.screenshot({ path });
     const { size } = await stat(path);
     assert.ok(size > 20_000 && size < 200_000, `${size} bytes`);
@@ -57,13 +57,16 @@ describeInBrowser('the pictures of the pages', function ({ servers, writeFiles, 
 
   for (const [width, colorScheme] of windows)
     it(`show each page in ${colorScheme} colours at ${width} pixels, without scrolling sideways, passing axe-core`, async () => {
-      const look = { viewport: { width, height: 900 }, colorScheme, bypassCSP: true };
-      const { page } = await visit(new URL('/', desk.diagnostics).href, { ...look, expected: /status of 400/ });
-      const directory = isForReadme ? 'test/examples/pages' : await writeFiles();
+      const appearance = { viewport: { width, height: 900 }, colorScheme, bypassCSP: true };
+      const { page } = await visit(new URL('/', desk.diagnosticsUrl).href, {
+        ...appearance,
+        expected: /status of 400/,
+      });
+      const directory = isUpdate ? 'test/examples/pages' : await writeFiles();
       for (const [name, path] of pages) {
-        await page.goto(new URL(path, desk.diagnostics).href);
+        await page.goto(new URL(path, desk.diagnosticsUrl).href);
         if (name === 'docs') await page.locator('.opblock').first().waitFor();
-        else assert.deepEqual(await accessFaults(page), [], name);
+        else assert.deepEqual(await accessibilityFaults(page), [], name);
         assert.ok(await page.evaluate('document.scrollingElement.scrollWidth <= innerWidth'), name);
         const picture = join(directory, `${name}-${width}.png`);
         await page.screenshot({ path: picture });
@@ -85,13 +88,13 @@ const paths = [
 ];
 
 /** Sends traffic that rises and falls, with an occasional failed login. */
-async function keepBusy({ send }: WatchedDesk): Promise<void> {
+async function keepBusy({ send }: DemoDesk): Promise<void> {
   const untilMs = performance.now() + trafficMs;
   for (let turn = 0; turn === 0 || performance.now() < untilMs; turn += 1) {
-    const many = 3 + Math.round(3 * Math.sin(turn / 80) + 2 * Math.sin(turn / 13) + Math.random());
-    const some = paths.filter(() => Math.random() < many / 10);
+    const tenths = 3 + Math.round(3 * Math.sin(turn / 80) + 2 * Math.sin(turn / 13) + Math.random());
+    const chosen = paths.filter(() => Math.random() < tenths / 10);
     const limited = turn % 12 === 0 ? { 'x-gateway-test-allow': 'me' } : {};
-    await Promise.all(some.map((path) => send(path, 1, turn % 15 === 0 ? {} : { ...demo, ...limited })));
+    await Promise.all(chosen.map((path) => send(path, 1, turn % 15 === 0 ? {} : { ...demo, ...limited })));
     await sleep(100);
   }
 }

@@ -3,7 +3,7 @@
  */
 import assert from 'node:assert/strict';
 import { describeInBrowser } from './browser.ts';
-import { openWatchedDesk, type WatchedDesk } from './watched-desk.ts';
+import { type DemoDesk, openDemoDesk } from './demo-desk.ts';
 
 const pages = [
   ...['diag/', 'explain', 'explain?method=GET&url=/v1/hotels', 'problems/', 'problems/not-found', 'check_ready'].map(
@@ -16,14 +16,14 @@ const pages = [
 
 describeInBrowser('the policy of our pages', function ({ servers, writeFiles, visit }) {
   this.timeout(120_000);
-  let desk: WatchedDesk;
+  let desk: DemoDesk;
 
   before(async () => {
-    desk = await openWatchedDesk(servers, await writeFiles());
+    desk = await openDemoDesk(servers, await writeFiles());
   });
 
   it('is obeyed by each page, which fits a wide window and a phone', async () => {
-    const { page } = await visit(desk.diagnostics, {
+    const { page } = await visit(desk.diagnosticsUrl, {
       expected: /^error: Failed to load resource: .* 40[04]/,
       // A violation emits an event and logs an error to the console, which fails the visit.
       async prepare(opened) {
@@ -33,7 +33,7 @@ describeInBrowser('the policy of our pages', function ({ servers, writeFiles, vi
       },
     });
     for (const path of pages) {
-      const answer = await page.goto(new URL(path, desk.diagnostics).href);
+      const response = await page.goto(new URL(path, desk.diagnosticsUrl).href);
       assert.match(await page.evaluate('document.contentType'), /^text\/html$/, path);
       for (const width of [1400, 390]) {
         await page.setViewportSize({ width, height: 844 });
@@ -41,8 +41,8 @@ describeInBrowser('the policy of our pages', function ({ servers, writeFiles, vi
         assert.ok(fits, `${path}: ${width} pixels`);
       }
       const policy = new Map(
-        (answer?.headers()['content-security-policy'] ?? '').split('; ').map((one) => {
-          const [name = '', ...values] = one.split(' ');
+        (response?.headers()['content-security-policy'] ?? '').split('; ').map((directive) => {
+          const [name = '', ...values] = directive.split(' ');
           return [name, values];
         }),
       );
@@ -54,7 +54,7 @@ describeInBrowser('the policy of our pages', function ({ servers, writeFiles, vi
   });
 
   it('blocks an inline script, so that this test would detect one', async () => {
-    const { page } = await visit(desk.diagnostics, { expected: /Content Security Policy/ });
+    const { page } = await visit(desk.diagnosticsUrl, { expected: /Content Security Policy/ });
     const violated = await page.evaluate(`new Promise((resolve) => {
       addEventListener('securitypolicyviolation', ({ effectiveDirective }) => resolve(effectiveDirective));
       document.body.append(Object.assign(document.createElement('script'), { textContent: 'window.ran = true' }));

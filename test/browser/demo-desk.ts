@@ -1,4 +1,4 @@
-/** Starts a server with a copy of the demo's configuration and a mapping to a service that refuses connections. */
+/** Starts a server with the demo configuration and a mapping to a service that refuses connections. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,11 +8,10 @@ import { copyConfigTo } from '../support/desks.ts';
 import type { TestServers } from '../support/serve.ts';
 import { eventually } from '../support/waiting.ts';
 
-export interface WatchedDesk {
-  readonly config: string;
+export interface DemoDesk {
+  readonly configDir: string;
   readonly middleware: Frontdesk['middleware'];
-  /** The URL of the diagnostics page. */
-  readonly diagnostics: string;
+  readonly diagnosticsUrl: string;
   /** Sends requests one after the other, as the demo user unless `headers` say otherwise. */
   readonly send: (path: string, count?: number, headers?: Record<string, string>) => Promise<void>;
 }
@@ -21,22 +20,22 @@ export interface WatchedDesk {
 export const demo = Object.freeze({ authorization: `Basic ${btoa('demo:demo')}` });
 
 /** `records` are additional records in YAML. */
-export async function openWatchedDesk(servers: TestServers, config: string, records = ''): Promise<WatchedDesk> {
-  const { origin: away } = await servers.refusing();
-  await copyConfigTo(config);
+export async function openDemoDesk(servers: TestServers, configDir: string, records = ''): Promise<DemoDesk> {
+  const { origin: unreachable } = await servers.refusing();
+  await copyConfigTo(configDir);
   await writeFile(
-    join(config, 'services/more.yaml'),
-    `${mappingText('away', '/away', away)}bypass_auth: true\n${records}`,
+    join(configDir, 'services/more.yaml'),
+    `${mappingText('unreachable', '/unreachable', unreachable)}bypass_auth: true\n${records}`,
   );
   const ports = { port: 0, authPort: 0, ratelimitPort: 0 };
-  const desk = await createFrontdesk({ config, databaseUrl: 'sqlite::memory:', demo: true, ...ports });
+  const desk = await createFrontdesk({ config: configDir, databaseUrl: 'sqlite::memory:', demo: true, ...ports });
   servers.later(desk.close);
   const { gateway } = await desk.listen();
   assert.ok(gateway);
   return {
-    config,
+    configDir,
     middleware: desk.middleware,
-    diagnostics: `${gateway.url}/gateway/v0/diag/`,
+    diagnosticsUrl: `${gateway.url}/gateway/v0/diag/`,
     async send(path, count = 1, headers = demo) {
       for (let sent = 0; sent < count; sent += 1) await (await fetch(gateway.url + path, { headers })).arrayBuffer();
     },
@@ -58,11 +57,11 @@ export async function figureOf(row: Locator, name: string): Promise<string> {
 const pauseMs = 50;
 
 /** Waits until the text of the selected element matches. */
-export async function reads(page: Page, selector: string, expected: RegExp): Promise<void> {
+export async function expectText(page: Page, selector: string, expected: RegExp): Promise<void> {
   const check = async () => assert.match((await page.locator(selector).textContent()) ?? '', expected);
   await eventually(check, pauseMs);
 }
 
-export async function isLive(page: Page): Promise<void> {
-  await reads(page, '#connection', /^Live$/);
+export async function untilLive(page: Page): Promise<void> {
+  await expectText(page, '#connection', /^Live$/);
 }
