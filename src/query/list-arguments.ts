@@ -185,7 +185,8 @@ function readOffset(value: string, draft: { offset: number }): string | undefine
 /** Reduces a limit above the maximum to the maximum. The response reports the reduced limit. */
 function readLimit(value: string, draft: { limit: number }): string | undefined {
   const limit = parseWholeNumber(value);
-  if (limit === undefined || limit === 0) return `must be a whole number from 1 to ${limitMax}`;
+  if (limit === undefined || limit === 0)
+    return `must be a whole number, 1 or more; values above ${limitMax} are reduced to ${limitMax}`;
   draft.limit = Math.min(limit, limitMax);
   return undefined;
 }
