@@ -34,7 +34,7 @@ export const rateLimitServiceFields = {
     name: 'timeout_ms',
     ...milliseconds(),
     default: 100,
-    docs: 'How long to wait for its response.',
+    docs: 'How long to wait for a remote service. The limiter in this process waits only for Redis, at most `REDIS_TIMEOUT_MS`.',
     example: '100',
   }),
   failureModeDeny: field({
