@@ -23,7 +23,7 @@ describe('translateDriverError', () => {
   it('returns StorageUnavailable for a PostgreSQL server that is down, stopping, full, slow or denies access', () => {
     for (const code of ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOTFOUND']) check(withCode(code), true);
     for (const code of ['57P01', '08006', '40P01', '53300', '57014', '55P03']) check(withCode(code), true);
-    for (const code of ['28P01', '28000', '3D000']) check(withCode(code), true);
+    for (const code of ['28P01', '28000', '3D000', '42501']) check(withCode(code), true);
     check(new Error('timeout exceeded when trying to connect'), true);
     check(new Error('Connection terminated unexpectedly'), true);
     check(new AggregateError([withCode('ECONNREFUSED'), withCode('ECONNREFUSED')]), true);
