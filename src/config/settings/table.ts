@@ -22,7 +22,10 @@ const domain = textKind(
   (text) => /^[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i.test(text),
   'a domain name, for example gateway.local',
 );
-const database = textKind(isDatabaseUrl, 'sqlite:<path>, sqlite::memory: or postgres://user:password@host/name');
+const database = textKind(
+  isDatabaseUrl,
+  'sqlite:<path>, sqlite::memory: or postgres://user:password@host/name (a single host)',
+);
 const redis = textKind(isRedisUrl, 'redis://host:6379 or rediss://user:password@host:6379');
 const baseUrl = textKind(
   isBaseUrl,
@@ -173,8 +176,10 @@ export function formatSettings(): string {
     .join('\n');
 }
 
+/** Rejects the lists of hosts that libpq accepts, because pg would look up such a list as one name. */
 function isDatabaseUrl(text: string): boolean {
-  return /^sqlite:.+/.test(text) || (/^postgres(?:ql)?:\/\/./.test(text) && URL.canParse(text));
+  if (/^sqlite:.+/.test(text)) return true;
+  return /^postgres(?:ql)?:\/\/./.test(text) && URL.canParse(text) && !new URL(text).host.includes(',');
 }
 
 function isRedisUrl(text: string): boolean {

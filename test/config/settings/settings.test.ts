@@ -55,7 +55,7 @@ describe('parseSettings', () => {
     ['PORT', '65536', '-1', '8080 ', '0x1F90', '8e3', '80.5', '99999999999999999999'],
     ['BODY_BYTES_MAX', '0', '1MiB'],
     ['REQUEST_TIMEOUT_MS', '0', '30s', '2147483648'],
-    ['DATABASE_URL', 'sqlite:', 'mysql://db', 'postgres://', 'travel.db'],
+    ['DATABASE_URL', 'sqlite:', 'mysql://db', 'postgres://', 'postgres://a,b/db', 'postgres://a:1,b:2/db', 'travel.db'],
     ['REDIS_URL', 'localhost:6379', 'redis://', 'http://cache:6379'],
     ['RATELIMIT_KEYS_MAX', '0', '10000001', '1e5'],
     ['LOG_LEVEL', 'INFO', 'verbose'],
@@ -81,7 +81,7 @@ describe('parseSettings', () => {
     );
   });
 
-  const expected = 'expected sqlite:<path>, sqlite::memory: or postgres://user:password@host/name';
+  const expected = 'expected sqlite:<path>, sqlite::memory: or postgres://user:password@host/name (a single host)';
   for (const [url, shown] of [
     ['postgress://demo:s3cret@db/travel', /^DATABASE_URL="postgress:\/\/…@db\/travel": /],
     ['postgres:demo:s3c@s3cret@db', /@db": /],
