@@ -6,6 +6,7 @@ import { type HostAndPort, hostAndPort, type Resolve, resolveLimiter } from '#ga
 import { createOncePerMinute, createOutageLog } from '#http';
 import { createRateLimitMetrics } from '#metrics';
 import {
+  adviseOnRedis,
   type Counters,
   connectRateLimit,
   createLimiter,
@@ -97,9 +98,29 @@ async function openCounters({ settings, logger, clock }: Setup, onError: () => v
   const { failed, answered } = createOutageLog({ logger, ended: 'hits are counted in Redis again' });
   const message = `hits cannot be counted in Redis: requests ${failOpen ? 'pass uncounted' : 'are not decided'}`;
   // Logs only the host, because the URL may contain a password.
-  const outage = { failed: (err: unknown) => failed({ redis: new URL(url).host, err }, message), succeeded: answered };
-  return withFailurePolicy(await openRedisCounters({ url, timeoutMs, outage }), { failOpen, outage, onError });
+  const outage = {
+    failed(err: unknown) {
+      const advice = adviseOnRedis(err);
+      failed({ redis: new URL(url).host, err }, advice === undefined ? message : `${message}; ${advice}`);
+    },
+    succeeded: answered,
+  };
+  const redis = await openRedisCounters({ url, timeoutMs, outage });
+  try {
+    if (redis.isReady()) await redis.take(trialHits);
+  } catch (error) {
+    outage.failed(error);
+  }
+  return withFailurePolicy(redis, { failOpen, outage, onError });
 }
+
+/**
+ * Counted once at the start, so that a missing permission or a read-only replica is logged before the first request.
+ * In a Redis Cluster, the two keys belong to different servers.
+ */
+const trialHits = ['start', 'start 2'].map(
+  (key) => ({ key, algorithm: 'fixed_window', windowSeconds: 1, limit: 1, burst: 1, hits: 1, shadow: true }) as const,
+);
 
 export interface ConnectedLimiter {
   readonly limiter: Limiter | undefined;

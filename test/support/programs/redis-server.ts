@@ -19,8 +19,8 @@ export interface RedisServer {
   remove(): Promise<void>;
 }
 
-/** Reserves a free port but does not start the server. */
-export async function createRedisServer(): Promise<RedisServer> {
+/** Reserves a free port but does not start the server. `more` are further options of redis-server. */
+export async function createRedisServer(more: readonly string[] = []): Promise<RedisServer> {
   const directory = await mkdtemp(join(tmpdir(), 'frontdesk-redis-'));
   const port = await freePort();
   let child: ChildProcess | undefined;
@@ -36,7 +36,7 @@ export async function createRedisServer(): Promise<RedisServer> {
   return {
     url: `redis://127.0.0.1:${port}`,
     async start() {
-      const options = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', directory];
+      const options = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', directory, ...more];
       child = spawn('redis-server', options, { stdio: ['ignore', 'pipe', 'ignore'] });
       await waitForOutput(child, 'Ready to accept connections');
     },

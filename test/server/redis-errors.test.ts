@@ -1,0 +1,43 @@
+/** A Redis that responds but cannot count is reported at the start, with what to do. */
+import assert from 'node:assert/strict';
+import { desksOf } from '../support/desks.ts';
+import { isInstalled } from '../support/programs/installed.ts';
+import { createRedisServer } from '../support/programs/redis-server.ts';
+import { testServers } from '../support/serve.ts';
+
+const cases: readonly (readonly [name: string, credentials: string, options: string, expected: RegExp])[] = [
+  ['a node of a cluster', '', '--cluster-enabled yes', /Redis Cluster is not supported/],
+  ['a read-only replica', '', '--replicaof 127.0.0.1 1', /name the primary/],
+  ['a server that requires a password', '', '--requirepass secret', /check the user and the password/],
+  ['a wrong password', ':wrong@', '--requirepass secret', /check the user and the password/],
+  ['a user without EVAL', 'poor:x@', '--user poor on >x ~* +get +set +ping +time', /\+eval \+evalsha/],
+  ['a server whose memory is full', '', '--maxmemory 1', /volatile-lru/],
+  ['a working server', '', '', /^$/],
+];
+
+describe('at the start, REDIS_URL', () => {
+  const openDesk = desksOf(testServers());
+
+  async function startLines(redisUrl: string): Promise<string> {
+    const lines: string[] = [];
+    const write = (_fields: object, message = '') => void lines.push(message);
+    const logger = { info() {}, warn: write, error: write };
+    const config = { records: [], limits: [] };
+    await openDesk({ config, only: ['ratelimit'], redisUrl, redisTimeoutMs: 5_000, logger });
+    return lines.join('\n');
+  }
+
+  for (const [name, credentials, options, expected] of cases)
+    it(`with ${name} is logged in at most one line`, async function () {
+      if (!isInstalled('redis-server')) return this.skip();
+      const server = await createRedisServer(options.split(' ').filter(Boolean));
+      try {
+        await server.start();
+        const lines = await startLines(server.url.replace('//', `//${credentials}`));
+        assert.match(lines, expected);
+        assert.match(lines, /^(hits cannot be counted in Redis: requests pass uncounted; .*)?$/);
+      } finally {
+        await server.remove();
+      }
+    });
+});
