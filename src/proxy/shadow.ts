@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
-import { announcesBody, isBodyUnread, type Logger } from '#http';
+import { announcesBody, createByteQueue, isBodyUnread, type Logger } from '#http';
 import type { Attempt } from './attempt.ts';
 import { type CallOptions, callUpstream, type UpstreamRequest } from './call.ts';
 import type { Cluster } from './cluster/cluster.ts';
@@ -94,35 +94,27 @@ function uncopyableBody(): RangeError {
 /**
  * Calls `done` with the whole body after it has been read, or with undefined if it is too large, is cut off or is not
  * read. This neither starts nor slows the reading: a `data` listener added through EventEmitter does not make Node's
- * stream flow. The bytes are copied into one buffer, because a client that sends single bytes would otherwise make us
- * keep an object for each.
+ * stream flow.
  */
 function copyBody(req: IncomingMessage, done: (body: Uint8Array | undefined) => void): void {
-  let copy: Buffer | undefined;
-  let bytes = 0;
+  const queue = createByteQueue();
 
   function finish(body: Uint8Array | undefined): void {
     req.removeListener('data', onData);
     req.removeListener('end', onEnd);
     req.removeListener('close', onClose);
-    copy = undefined;
     done(body);
   }
 
   function onData(chunk: Buffer): void {
-    copy ??= Buffer.allocUnsafe(sizeOf(req));
-    if (bytes + chunk.length > copy.length) {
-      finish(undefined);
-      return;
-    }
-    copy.set(chunk, bytes);
-    bytes += chunk.length;
+    if (queue.length() + chunk.length > bodyBytesMax) finish(undefined);
+    else queue.add(chunk);
   }
 
   /** If the body was not read, Node drops it after the response, together with the `data` listeners. */
   function onEnd(): void {
     const isWhole = req.listeners('data').includes(onData);
-    finish(isWhole ? (copy?.subarray(0, bytes) ?? Buffer.alloc(0)) : undefined);
+    finish(isWhole ? Buffer.concat(queue.take()) : undefined);
   }
 
   function onClose(): void {
@@ -132,11 +124,6 @@ function copyBody(req: IncomingMessage, done: (body: Uint8Array | undefined) => 
   EventEmitter.prototype.on.call(req, 'data', onData);
   req.on('end', onEnd);
   req.on('close', onClose);
-}
-
-function sizeOf({ headers }: IncomingMessage): number {
-  const declared = headers['content-length'];
-  return declared === undefined ? bodyBytesMax : Math.min(bodyBytesMax, Number(declared));
 }
 
 function authorityOf(origin: string): string {
