@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { isSeq, parseDocument, Scalar } from 'yaml';
+import { isMap, isSeq, parseDocument, Scalar } from 'yaml';
 import * as z from 'zod';
 import { inheritOwner, makeFolders } from './directory.ts';
 import {
@@ -173,6 +173,7 @@ export async function addUserToFile(
   const file = join(directory, 'users.yaml');
   await textWith(file, { ...user, passwordHash: placeholderHash });
   const passwordHash = await readHash();
+  // Reads the file again, because it may have changed in the meantime.
   await replace(file, await textWith(file, { ...user, passwordHash }));
   return file;
 }
@@ -180,21 +181,16 @@ export async function addUserToFile(
 /** Returns the text of the file with the user added, after checking it like any users.yaml. */
 async function textWith(file: string, user: UserEntry): Promise<string> {
   const before = await readOrCreate(file);
-  if (parseUsers(before, file).results.some(({ kept }) => kept.some(({ name }) => name === user.name)))
-    throw new Error(`${file} already has a user named ${user.name}: ${passwordAdvice}`);
-  const text = withUser(before, user);
-  const { results, errors } = parseUsers(text, file);
+  const text = withUser(before, user, file);
+  const { results, errors } = readYaml(text, { file, lineOf: (line) => line }, readUsers);
   const found = [...errors, ...results.flatMap((result) => result.errors)];
   if (found.length > 0) throw new Error(`nothing was written:\n${formatErrors(found, resolve('.'))}`);
+  if (text === before) throw new Error(`${file} has several YAML documents: merge them, then add the user`);
   return text;
 }
 
 const passwordAdvice =
   'to change the password, replace password_hash with the line that frontdesk hash-password prints';
-
-function parseUsers(text: string, file: string) {
-  return readYaml(text, { file, lineOf: (line) => line }, readUsers);
-}
 
 const newFileText = '# The users who may call the gateway. `frontdesk users add NAME` adds a user.\nusers: []\n';
 
@@ -208,14 +204,16 @@ async function readOrCreate(file: string): Promise<string> {
 }
 
 /**
- * Adds the user to the text. Returns text without a valid list of users unchanged, so that the check reports its
- * errors.
+ * Adds the user to the text. Throws an Error for the terminal if it already has the user. Returns text that is not a
+ * single document with a list of users unchanged, so that the caller reports why.
  */
-function withUser(text: string, { name, passwordHash, roles }: UserEntry): string {
+function withUser(text: string, { name, passwordHash, roles }: UserEntry, file: string): string {
   const document = parseDocument(text, { logLevel: 'error' });
   if (document.contents === null) document.set('users', document.createNode([]));
   const users = document.errors.length === 0 ? document.get('users') : undefined;
   if (!isSeq(users)) return text;
+  if (users.items.some((item) => isMap(item) && item.get('name') === name))
+    throw new Error(`${file} already has a user named ${name}: ${passwordAdvice}`);
   const hash = new Scalar(passwordHash);
   hash.type = 'QUOTE_DOUBLE';
   const entry = document.createNode({ name, password_hash: hash, ...(roles.length > 0 && { roles }) });

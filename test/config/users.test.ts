@@ -36,6 +36,14 @@ describe('users', () => {
     await assert.rejects(added, /^Error: cannot write \/proc\/nowhere\/deep\/users.yaml \(ENOENT\)/);
   });
 
+  it('are not added to a file with several YAML documents, before a password is requested', async () => {
+    const text = 'users: []\n---\nusers: []\n';
+    const directory = await writeFiles({ 'users.yaml': text });
+    const added = addUserToFile(directory, { name: 'ann', roles: [] }, () => assert.fail('requests a password'));
+    await assert.rejects(added, /users\.yaml has several YAML documents: merge them, then add the user$/);
+    assert.equal(await readFile(join(directory, 'users.yaml'), 'utf8'), text);
+  });
+
   it('are added to a file that keeps its mode and owner, whoever adds them', async function () {
     if (process.getuid?.() !== 0) return this.skip();
     const directory = await writeFiles({ 'users.yaml': 'users: []\n' });
