@@ -81,7 +81,7 @@ function* fillGaps(directory: string, loaded: LoadedConfiguration, current: Conf
   const { kept, errors: clashes, blocked } = yield* keepCompatible([...recordsOf(configuration), ...missing]);
   const keptNames = new Set(yield* mapInParts(kept, fullName));
   const stillBlocked = current.blocked.filter((match) => isMissing(mappingOf(match)));
-  const gone = [...missing, ...stillBlocked.map(mappingOf)].filter(mayBeRenamed).map(fullName);
+  const possiblyRenamed = [...missing, ...stillBlocked.map(mappingOf)].filter(mayBeRenamed).map(fullName);
   const servedMatches = yield* matchesThatStay(current, kept);
   const allBlocked = withoutRepetitions([...configuration.blocked, ...blocked, ...stillBlocked]);
   const mayServe = (match: BlockedMatch) =>
@@ -94,7 +94,7 @@ function* fillGaps(directory: string, loaded: LoadedConfiguration, current: Conf
       users: usersOf(configuration.users, current.users, errorsIn('users.yaml')),
       demo,
       blocked: Object.freeze(allBlocked.filter((match) => !mayServe(match))),
-      gone: Object.freeze([...configuration.gone, ...gone]),
+      possiblyRenamed: Object.freeze([...configuration.possiblyRenamed, ...possiblyRenamed]),
     }),
     errors: missing.length === 0 ? errors : [...errors, ...clashes],
     notices,
@@ -141,7 +141,7 @@ function* missingIn(
   const names = new Set(yield* mapInParts(recordsOf(configuration), fullName));
   const known = new Set(yield* mapInParts(recordsOf(current), fullName));
   for (const match of current.blocked) known.add(fullName(mappingOf(match)));
-  const gone = new Set(current.gone);
+  const possiblyRenamed = new Set(current.possiblyRenamed);
   const broken = new Set(errors.map(({ record }) => record));
   const unreadable = filesOf(errors.filter(({ record }) => record === undefined));
   const withUnknown = filesOf(errors.filter(({ record }) => record !== undefined && !known.has(record)));
@@ -150,7 +150,7 @@ function* missingIn(
   const isIn = (files: readonly string[], { source }: Named) => files.some((file) => contains(file, source));
   const mayBeRenamed = (record: Named) =>
     !broken.has(fullName(record)) &&
-    (isIn(withUnknown, record) || (gone.has(fullName(record)) && isIn(withErrors, record)));
+    (isIn(withUnknown, record) || (possiblyRenamed.has(fullName(record)) && isIn(withErrors, record)));
   const isMissing = (record: Named) =>
     !names.has(fullName(record)) &&
     ((mayBeGuard && isGuard(record)) ||

@@ -246,7 +246,7 @@ function* assemble(
   const configuration: Configuration = {
     ...lists,
     blocked: [...(yield* unservedBlocks(lists.mappings, blocked)), ...records.blocked],
-    gone: [],
+    possiblyRenamed: [],
     limits: domains.kept,
     users: parts.flatMap((part) => part.users),
     demo: Object.assign({}, ...parts.map((part) => part.demo)),

@@ -18,10 +18,10 @@ export interface Configuration {
   /** Requests that get a 503 until the broken mappings that they belong to are corrected. */
   readonly blocked: readonly BlockedMatch[];
   /**
-   * Full names of records that are kept although no file contains them any more: a broken record may be one of them
-   * under another name.
+   * Full names of records that stay in use although no file contains them any more, because a broken record may be one
+   * of them under another name.
    */
-  readonly gone: readonly string[];
+  readonly possiblyRenamed: readonly string[];
   readonly limits: readonly LimitDomain[];
   readonly users: readonly User[];
   readonly demo: DemoTables;

@@ -11,7 +11,14 @@ const head = { apiVersion: 'gateway/v1' };
 const mapping = (name: string) => ({ ...head, kind: 'Mapping', name, prefix: `/${name}`, service: name });
 const mappingYaml = (name: string) => JSON.stringify(mapping(name));
 
-const nothing = { mappings: [], authServices: [], rateLimitServices: [], versions: [], blocked: [], gone: [] };
+const nothing = {
+  mappings: [],
+  authServices: [],
+  rateLimitServices: [],
+  versions: [],
+  blocked: [],
+  possiblyRenamed: [],
+};
 const empty = { ...nothing, limits: [], users: [], demo: {} };
 
 describe('loadConfiguration', () => {
