@@ -179,7 +179,7 @@ export interface FailureRow {
 }
 
 export interface ErrorRow {
-  /** `file:line`. */
+  /** `file:line`, or a file or directory as a whole. */
   readonly source: string;
   readonly record: string | undefined;
   readonly message: string;

@@ -64,9 +64,9 @@ export const parts: Parts = {
     ],
     notices: () => [
       {
-        source: { file: 'config/services/old.yaml', line: 2 },
-        record: 'Mapping old',
-        message: 'grpc is not supported',
+        source: { file: 'config/old.yaml', line: 0 },
+        record: undefined,
+        message: '"old.yaml" is not read',
         remedy: 'Remove it.',
       },
     ],

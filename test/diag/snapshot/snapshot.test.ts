@@ -73,9 +73,9 @@ describe('readDiagnostics', () => {
       errors_total: 1,
       notices: [
         {
-          source: 'config/services/old.yaml:2',
-          record: 'Mapping old',
-          message: 'grpc is not supported',
+          source: 'config/old.yaml',
+          record: undefined,
+          message: '"old.yaml" is not read',
           remedy: 'Remove it.',
         },
       ],
