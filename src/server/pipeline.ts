@@ -1,6 +1,6 @@
 /** The middleware of all listeners, in order, in one array. */
 import cors from '@koa/cors';
-import Koa, { type Context, type Middleware } from 'koa';
+import Koa, { type Context, type Middleware, type Next } from 'koa';
 import compose from 'koa-compose';
 import type { AuthService } from '#auth';
 import type { EntrySettings } from '#explain';
@@ -74,6 +74,7 @@ export function createSteps(setup: Setup, parts: PipelineParts): readonly Step[]
     ['CORS_ORIGINS', ['embedded', 'standalone'], createSiteCors(settings.corsOrigins, gateway.answersPreflight)],
     ['problems', ['embedded', 'standalone'], createProblemResponses(problems)],
     ['problems without pages', ['admin'], createProblemResponses({ ...problems, problemPagesPath: undefined })],
+    ['HTTP/1', ['embedded'], requireHttp1],
     ['host', ['embedded', 'standalone', 'admin'], createHostCheck()],
     ['safe path', ['embedded', 'standalone', 'admin'], createSafePath()],
     ['landing page', ['standalone'], createLanding(setup, gateway)],
@@ -83,6 +84,14 @@ export function createSteps(setup: Setup, parts: PipelineParts): readonly Step[]
     ['auth service', ['auth'], auth && isolate(auth.app)],
     ['metrics and probes', ['admin'], createAdminRoutes(routes)],
   ];
+}
+
+/** The headers of `node:http2` differ: without `Host`, and with pseudo-headers that cannot be forwarded. */
+function requireHttp1({ req }: Context, next: Next): Promise<void> {
+  if (req.httpVersionMajor !== 2) return next();
+  throw new Error(
+    'the app that mounts frontdesk runs on node:http2: use node:http or node:https, with HTTP/2 in front',
+  );
 }
 
 type ActiveStep = readonly [name: string, listeners: readonly PipelineListener[], run: Middleware];
