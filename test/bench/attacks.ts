@@ -1,91 +1,82 @@
-/** Runs many attacks for ten minutes at a modest rate, while no request of a well-behaved client may fail. */
+/** Runs many attacks for ten minutes at a modest rate. No request of a well-behaved client may fail meanwhile. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { Agent, get } from 'node:http';
+import { Agent } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../support/programs/free-port.ts';
 import { booking } from './booking.ts';
-import { writeConfiguration } from './configuration.ts';
+import { hotelRecord, writeConfiguration } from './configuration.ts';
 import { flag, formatFrame, frameType, preface } from './grpc-frames.ts';
 import { quantile, untilReady } from './measure.ts';
-import { startFrontdesk, startParts } from './servers.ts';
+import { atFixedPace, countFailure, headersFrom, outcomeOf } from './requests.ts';
+import { hotelModules, startBackends, startFrontdesk } from './servers.ts';
 
 export interface AttackFigures {
-  /** The 99th percentile of the well-behaved client's latency before the attacks, in milliseconds. */
-  readonly calmMs: number;
-  readonly attackedMs: number;
+  /** The 99th percentile of the well-behaved client's latency before and during the attacks, in milliseconds. */
+  readonly beforeMs: number;
+  readonly duringMs: number;
   readonly requests: number;
   /** Every outcome other than 200, with its count. */
   readonly failures: ReadonlyMap<string, number>;
   readonly attacks: number;
-  /** Before the attacks, at their end, and after a rest. */
+  /** Before the attacks, at their end, and after a pause. */
   readonly rssBytes: readonly [number, number, number];
 }
 
-const calmForMs = 10_000;
-const attackForMs = 600_000;
-const restMs = 80_000;
+const beforeDurationMs = 10_000;
+const attackDurationMs = 600_000;
+const pauseMs = 80_000;
 const requestEveryMs = 10;
 const paths = [`/v1/hotels/bookings/${booking.id}`, '/proxied/1024'] as const;
 
-interface Target {
+interface AttackedServer {
   readonly port: number;
   readonly grpcPort: number;
   readonly configDir: string;
 }
 
 export async function attack(directory: string): Promise<AttackFigures> {
-  const parts = await startParts(directory);
+  const backends = await startBackends(directory);
   const [port, grpcPort] = [await freePort(), await freePort()];
-  const configDir = writeConfiguration(join(directory, 'attacks'), 'proxy-auth', parts);
-  const own = {
+  const configDir = writeConfiguration(join(directory, 'attacks'), 'proxy-auth', backends);
+  const env = {
     PORT: String(port),
     RATELIMIT_PORT: String(grpcPort),
     TRUSTED_PROXIES: '127.0.0.1',
     LOG_LEVEL: 'error',
   };
-  const child = startFrontdesk(directory, own, ['--only', 'gateway,auth,ratelimit,hotel'], { configDir });
+  const child = startFrontdesk(directory, env, { modules: hotelModules, configDir });
   const agent = new Agent({ keepAlive: true });
-  writeFileSync(join(configDir, 'services/hotel.yaml'), hotel);
+  writeFileSync(join(configDir, 'services/hotel.yaml'), hotelMapping);
   const rss = async () => (await child.usage()).rssBytes;
   try {
-    for (const path of paths) await untilReady(port, path, headersOf('demo', 'demo'));
-    await measure(port, agent, calmForMs / 2);
-    const calm = await measure(port, agent, calmForMs);
-    const before = await rss();
-    const attacking = runAttacks({ port, grpcPort, configDir }, attackForMs);
-    const attacked = await measure(port, agent, attackForMs);
-    const begun = await attacking;
-    const during = await rss();
-    await sleep(restMs);
+    for (const path of paths) await untilReady(port, path, clientHeaders);
+    await measure(port, agent, beforeDurationMs / 2);
+    const before = await measure(port, agent, beforeDurationMs);
+    const rssBefore = await rss();
+    const attacking = runAttacks({ port, grpcPort, configDir }, attackDurationMs);
+    const during = await measure(port, agent, attackDurationMs);
+    const attackCount = await attacking;
+    const rssDuring = await rss();
+    await sleep(pauseMs);
+    const { requests, failures } = during;
     return {
-      calmMs: calm.p99Ms,
-      attackedMs: attacked.p99Ms,
-      ...{ requests: attacked.requests, failures: attacked.failures, attacks: begun },
-      rssBytes: [before, during, await rss()],
+      ...{ beforeMs: before.p99Ms, duringMs: during.p99Ms, requests, failures, attacks: attackCount },
+      rssBytes: [rssBefore, rssDuring, await rss()],
     };
   } finally {
     agent.destroy();
-    await Promise.all([child.stop(), parts.stop()]);
+    await Promise.all([child.stop(), backends.stop()]);
   }
 }
 
-const hotel = JSON.stringify({
-  ...{ apiVersion: 'gateway/v1', kind: 'Mapping', name: 'hotel', prefix: '/v1/hotels', service: 'hotel' },
-  labels: {
-    gateway: [
-      { test_allow: [{ 'x-gateway-test-allow': { header: 'x-gateway-test-allow', omit_if_not_present: true } }] },
-    ],
-  },
-});
+const hotelMapping = JSON.stringify({ apiVersion: 'gateway/v1', ...hotelRecord });
 
-function headersOf(user: string, password: string, address = '192.0.2.1') {
-  const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
-  return { 'x-forwarded-for': address, authorization, accept: 'application/json' };
-}
+/** The headers of the well-behaved client. */
+const clientHeaders = headersFrom('192.0.2.1', 'demo', 'demo');
 
 interface Measured {
   readonly p99Ms: number;
@@ -93,104 +84,92 @@ interface Measured {
   readonly failures: ReadonlyMap<string, number>;
 }
 
-/** Starts requests at a fixed pace, however long they take. */
-async function measure(port: number, agent: Agent, forMs: number): Promise<Measured> {
-  const durations: number[] = [];
+async function measure(port: number, agent: Agent, durationMs: number): Promise<Measured> {
   const failures = new Map<string, number>();
-  const headers = headersOf('demo', 'demo');
-  await every(requestEveryMs, forMs, async (turn) => {
+  const latencies = await atFixedPace(requestEveryMs, durationMs, async (turn) => {
     const startMs = performance.now();
-    const outcome = await outcomeOf(port, paths[turn % paths.length] ?? '/', headers, agent);
-    durations.push(performance.now() - startMs);
-    if (outcome !== '200') failures.set(outcome, (failures.get(outcome) ?? 0) + 1);
+    const path = paths[turn % paths.length];
+    countFailure(failures, await outcomeOf({ port, path, headers: clientHeaders, agent }));
+    return performance.now() - startMs;
   });
-  return { p99Ms: quantile(durations, 0.99), requests: durations.length, failures };
-}
-
-function outcomeOf(port: number, path: string, headers: Record<string, string>, agent: Agent): Promise<string> {
-  return new Promise((resolve) => {
-    get({ port, path, headers, agent, host: '127.0.0.1' }, (response) => {
-      response.resume().once('close', () => resolve(response.complete ? String(response.statusCode) : 'cut off'));
-    }).on('error', (error) => resolve(String(error)));
-  });
-}
-
-async function every(ms: number, forMs: number, send: (turn: number) => Promise<void>): Promise<number> {
-  const sent: Promise<void>[] = [];
-  const startMs = performance.now();
-  let turn = 0;
-  for (; turn * ms < forMs; turn += 1) {
-    await sleep(Math.max(0, startMs + turn * ms - performance.now()));
-    sent.push(send(turn));
-  }
-  await Promise.all(sent);
-  return turn;
+  return { p99Ms: quantile(latencies, 0.99), requests: latencies.length, failures };
 }
 
 /** Returns the number of attacks. */
-async function runAttacks(target: Target, forMs: number): Promise<number> {
-  const counts = await Promise.all(
-    attacks.map(({ everyMs, run }) => every(everyMs, forMs, (turn) => run(target, turn))),
+async function runAttacks(server: AttackedServer, durationMs: number): Promise<number> {
+  const runs = await Promise.all(
+    attacks.map(({ everyMs, run }) => atFixedPace(everyMs, durationMs, (turn) => run(server, turn))),
   );
-  return counts.reduce((sum, count) => sum + count, 0);
+  return runs.flat().length;
 }
 
 interface Attack {
   readonly everyMs: number;
-  readonly run: (target: Target, turn: number) => Promise<void>;
+  readonly run: (server: AttackedServer, turn: number) => Promise<void>;
 }
 
-const guest = Object.entries(headersOf('guest', 'guest', '198.51.100.250')).map(
-  ([name, value]) => `${name}: ${value}\r\n`,
-);
-const requestHead = (line: string, more = '') => `${line} HTTP/1.1\r\nHost: a\r\n${guest.join('')}${more}\r\n`;
+const attackerHeaders = Object.entries(headersFrom('198.51.100.250', 'guest', 'guest'))
+  .map(([name, value]) => `${name}: ${value}\r\n`)
+  .join('');
+const requestHead = (line: string, moreHeaders = '') =>
+  `${line} HTTP/1.1\r\nHost: a\r\n${attackerHeaders}${moreHeaders}\r\n`;
 
 const attacks: readonly Attack[] = [
   // Pipelined requests whose responses are never read.
-  { everyMs: 1000, run: (at) => hold(at.port, requestHead('GET /v1/hotels').repeat(1000), 5000) },
+  { everyMs: 1000, run: (server) => sendAndHold(server.port, requestHead('GET /v1/hotels').repeat(1000), 5000) },
   // Connections that send nothing, half a line, or a body byte by byte.
-  { everyMs: 100, run: (at) => hold(at.port, '', 60_000) },
-  { everyMs: 200, run: (at) => hold(at.port, 'GET / HT', 60_000) },
-  { everyMs: 500, run: (at) => drip(at.port, requestHead('POST /proxied/2', 'Content-Length: 100000\r\n'), 30) },
+  { everyMs: 100, run: (server) => sendAndHold(server.port, '', 60_000) },
+  { everyMs: 200, run: (server) => sendAndHold(server.port, 'GET / HT', 60_000) },
+  {
+    everyMs: 500,
+    run: (server) => sendSlowly(server.port, requestHead('POST /proxied/2', 'Content-Length: 100000\r\n'), 30),
+  },
   // Password guesses from many addresses.
   {
     everyMs: 50,
     run: ({ port }, turn) =>
-      ask(port, '/v1/hotels', headersOf(`user-${turn % 1000}`, `${turn}`, `198.51.100.${turn % 200}`)),
+      sendGet(port, '/v1/hotels', headersFrom(`198.51.100.${turn % 200}`, `user-${turn % 1000}`, `${turn}`)),
   },
   // Input that is expensive to parse.
   {
     everyMs: 200,
-    run: (at) => hold(at.port, requestHead('GET /v1/hotels', `Accept: ${'a/b;q=0.1,'.repeat(600)}\r\n`), 500),
+    run: (server) =>
+      sendAndHold(server.port, requestHead('GET /v1/hotels', `Accept: ${'a/b;q=0.1,'.repeat(600)}\r\n`), 500),
   },
-  { everyMs: 200, run: (at) => hold(at.port, requestHead(`GET /v1/hotels/?q=${'a'.repeat(4000)}`), 500) },
-  { everyMs: 200, run: (at) => hold(at.port, post('/v1/hotels/bookings/', '['.repeat(60_000)), 500) },
-  // Ambiguous requests.
-  { everyMs: 200, run: (at) => hold(at.port, requestHead('GET /x/..%20/v1/hotels'), 500) },
-  { everyMs: 200, run: (at) => hold(at.port, requestHead('GET /v1/hotels', 'Host: b\r\n'), 500) },
-  { everyMs: 200, run: (at) => hold(at.port, requestHead('TRACE /v1/hotels'), 500) },
   {
     everyMs: 200,
-    run: (at) => hold(at.port, `${requestHead('POST /proxied/2', 'Transfer-Encoding: chunked\r\n')}zz\r\n`, 500),
+    run: (server) => sendAndHold(server.port, requestHead(`GET /v1/hotels/?q=${'a'.repeat(4000)}`), 500),
+  },
+  { everyMs: 200, run: (server) => sendAndHold(server.port, post('/v1/hotels/bookings/', '['.repeat(60_000)), 500) },
+  // Ambiguous requests.
+  { everyMs: 200, run: (server) => sendAndHold(server.port, requestHead('GET /x/..%20/v1/hotels'), 500) },
+  { everyMs: 200, run: (server) => sendAndHold(server.port, requestHead('GET /v1/hotels', 'Host: b\r\n'), 500) },
+  { everyMs: 200, run: (server) => sendAndHold(server.port, requestHead('TRACE /v1/hotels'), 500) },
+  {
+    everyMs: 200,
+    run: (server) =>
+      sendAndHold(server.port, `${requestHead('POST /proxied/2', 'Transfer-Encoding: chunked\r\n')}zz\r\n`, 500),
   },
   // A new rate-limit counter for each request.
   {
     everyMs: 20,
     run: ({ port }) =>
-      ask(port, '/v1/hotels', {
-        ...headersOf('guest', 'guest'),
+      sendGet(port, '/v1/hotels', {
+        ...headersFrom('192.0.2.1', 'guest', 'guest'),
         'x-gateway-test-allow': randomBytes(8).toString('hex'),
       }),
   },
   // HTTP/2: endless CONTINUATION frames, and streams that are opened and reset.
-  { everyMs: 500, run: (at) => hold(at.grpcPort, http2(continuations(200)), 2000) },
-  { everyMs: 500, run: (at) => hold(at.grpcPort, http2(resets(500)), 2000) },
+  { everyMs: 500, run: (server) => sendAndHold(server.grpcPort, http2(continuations(200)), 2000) },
+  { everyMs: 500, run: (server) => sendAndHold(server.grpcPort, http2(resets(500)), 2000) },
   // Changes of the configuration, every other one with deeply nested YAML.
   {
     everyMs: 5000,
     async run({ configDir }, turn) {
       const text =
-        turn % 2 === 0 ? '['.repeat(2000) : JSON.stringify({ ...JSON.parse(hotel), name: `x-${turn}`, prefix: '/x' });
+        turn % 2 === 0
+          ? '['.repeat(2000)
+          : JSON.stringify({ ...JSON.parse(hotelMapping), name: `x-${turn}`, prefix: '/x' });
       writeFileSync(join(configDir, 'services/changing.yaml'), text);
     },
   },
@@ -201,14 +180,14 @@ function post(path: string, body: string): string {
 }
 
 /** Sends bytes without reading the response, and disconnects after a while unless the server closes the connection. */
-async function hold(port: number, bytes: string | Buffer, forMs: number): Promise<void> {
+async function sendAndHold(port: number, bytes: string | Buffer, durationMs: number): Promise<void> {
   const socket = open(port).pause();
   socket.write(bytes);
-  await Promise.race([sleep(forMs, undefined, { ref: false }), once(socket, 'close').catch(() => {})]);
+  await Promise.race([sleep(durationMs, undefined, { ref: false }), once(socket, 'close').catch(() => {})]);
   socket.destroy();
 }
 
-async function drip(port: number, head: string, seconds: number): Promise<void> {
+async function sendSlowly(port: number, head: string, seconds: number): Promise<void> {
   const socket = open(port);
   socket.resume().write(head);
   for (let second = 0; second < seconds && socket.writable; second += 1) {
@@ -222,18 +201,18 @@ function open(port: number): Socket {
   return connect(port, '127.0.0.1').on('error', () => {});
 }
 
-async function ask(port: number, path: string, headers: Record<string, string>): Promise<void> {
-  await outcomeOf(port, path, headers, new Agent());
+async function sendGet(port: number, path: string, headers: Record<string, string>): Promise<void> {
+  await outcomeOf({ port, path, headers, agent: false });
 }
 
 /** `:method: GET` from the static table (RFC 7541, appendix A). */
-const method = Buffer.from([0x82]);
+const methodGet = Buffer.from([0x82]);
 
-/** Opens a header block with `:method: GET` that does not end, so the next frames have to continue it. */
+/** Starts a connection and a header block that `frames` have to continue. */
 function http2(frames: readonly Buffer[]): Buffer {
-  const begun = formatFrame(frameType.headers, 0, 1, method);
+  const headers = formatFrame(frameType.headers, 0, 1, methodGet);
   const settings = formatFrame(frameType.settings, 0, 0, Buffer.alloc(0));
-  return Buffer.concat([Buffer.from(preface), settings, begun, ...frames]);
+  return Buffer.concat([Buffer.from(preface), settings, headers, ...frames]);
 }
 
 function continuations(count: number): readonly Buffer[] {
@@ -241,12 +220,12 @@ function continuations(count: number): readonly Buffer[] {
 }
 
 function resets(count: number): readonly Buffer[] {
-  const ended = formatFrame(frameType.continuation, flag.endHeaders, 1, Buffer.alloc(0));
+  const endOfHeaders = formatFrame(frameType.continuation, flag.endHeaders, 1, Buffer.alloc(0));
   const cancel = Buffer.from([0, 0, 0, 8]);
   const streams = Array.from({ length: count }, (_, index) => 2 * index + 3);
   const openAndReset = (id: number) => [
-    formatFrame(frameType.headers, flag.endStream | flag.endHeaders, id, method),
+    formatFrame(frameType.headers, flag.endStream | flag.endHeaders, id, methodGet),
     formatFrame(frameType.reset, 0, id, cancel),
   ];
-  return [ended, ...streams.flatMap(openAndReset)];
+  return [endOfHeaders, ...streams.flatMap(openAndReset)];
 }

@@ -1,4 +1,4 @@
-/** Orders of rooms, each for a different hotel or night, and an inventory that is large enough for all of them. */
+/** Creates booking requests, each for a different hotel or night, and an inventory that is large enough for all of them. */
 import { booking } from './booking.ts';
 
 const hotels = 1000;
@@ -6,8 +6,8 @@ const nights = 365;
 const dayMs = 86_400_000;
 
 /**
- * The body of an order. All bodies have the same length. Consecutive orders are for different nights, so that no night
- * has many bookings. After a year of orders for every hotel, all rooms are booked.
+ * The body of an order, which is a request for a booking. All bodies have the same length. Consecutive orders are for
+ * different nights, so that no night has many bookings. After 365,000 orders all rooms are booked.
  */
 export function orderBody(number: number): string {
   const checkIn = Date.now() + (1 + (number % nights)) * dayMs;
@@ -19,8 +19,8 @@ export function orderBody(number: number): string {
   });
 }
 
-/** A demo.yaml with one room for each hotel, the booking to read, and enough bookings to fill a page. */
-export function writeInventory(): string {
+/** The text of a demo.yaml with one room for each hotel, the booking to read, and enough bookings to fill a page. */
+export function formatInventory(): string {
   const ids = Array.from({ length: hotels }, (_, index) => hotelId(index));
   const name = 'Bench';
   return JSON.stringify({

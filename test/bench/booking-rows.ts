@@ -3,48 +3,53 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createPostgresDatabase } from '../support/databases.ts';
 import { booking } from './booking.ts';
-import { writeInventory } from './booking-orders.ts';
+import { formatInventory } from './booking-orders.ts';
 import type { Child } from './child.ts';
 import { writeConfiguration } from './configuration.ts';
-import { ownServer, type Parts, type Row, startFrontdesk } from './servers.ts';
+import { type Backends, benchServer, hotelModules, type Row, startFrontdesk } from './servers.ts';
 
 const postgres = process.env['TEST_POSTGRES_URL'];
 
-interface Place {
+interface BookingDatabase {
   readonly suffix: string;
   readonly title: string;
   readonly start: Row['start'];
 }
 
-const places: readonly Place[] = [
+const databases: readonly BookingDatabase[] = [
   { suffix: '', title: 'SQLite', start: (...args) => startBookings(...args) },
   ...(postgres === undefined ? [] : [{ suffix: '-pg', title: 'PostgreSQL', start: startOnPostgres(postgres) }]),
 ];
 
-const alone = ownServer('sqlite');
 /** A separate process, because orders would increase the number of bookings to count. */
-const startReads: Row['start'] = (...args) => startBookings(...args);
+const startForList: Row['start'] = (...args) => startBookings(...args);
 
 export const bookingRows: readonly Row[] = [
-  { name: 'insert', title: 'SQLite alone: INSERT, COMMIT and fsync', path: '/', orders: true, start: alone },
-  { name: 'select', title: 'SQLite alone: a page of 20 as JSON', path: '/', start: ownServer('sqlite') },
+  {
+    name: 'insert',
+    title: 'create a booking: bare Koa and SQLite',
+    path: '/',
+    orders: true,
+    start: benchServer('sqlite'),
+  },
+  { name: 'select', title: 'list a page of 20 bookings: bare Koa and SQLite', path: '/', start: benchServer('sqlite') },
   {
     name: 'list-bookings',
-    title: 'a page of 20 bookings, SQLite',
+    title: 'list a page of 20 bookings: frontdesk on SQLite',
     path: '/v1/hotels/bookings/?limit=20',
-    start: startReads,
+    start: startForList,
   },
-  ...places.flatMap(({ suffix, title, start }) => [
+  ...databases.flatMap(({ suffix, title, start }) => [
     {
       name: `create-booking${suffix}`,
-      title: `create a booking, ${title}`,
+      title: `create a booking: frontdesk on ${title}`,
       path: '/v1/hotels/bookings/',
       orders: true,
       start,
     },
     {
       name: `read-booking${suffix}`,
-      title: `read a booking, ${title}`,
+      title: `read one of many bookings: frontdesk on ${title}`,
       path: `/v1/hotels/bookings/${booking.id}`,
       start,
     },
@@ -54,24 +59,25 @@ export const bookingRows: readonly Row[] = [
 function startBookings(
   port: number,
   directory: string,
-  parts: Parts,
+  backends: Backends,
   env: Readonly<Record<string, string>> = {},
 ): Child {
-  const configDir = writeConfiguration(directory, 'in-process', parts);
-  writeFileSync(join(configDir, 'demo.yaml'), writeInventory());
-  const modules = ['--only', 'gateway,auth,ratelimit,hotel'];
+  const configDir = writeConfiguration(directory, 'in-process', backends);
+  writeFileSync(join(configDir, 'demo.yaml'), formatInventory());
   // One user makes all bookings, one night at a time.
   const limits = { BOOKING_DAYS_MAX: '1', BOOKING_UNITS_MAX: '1000' };
-  return startFrontdesk(directory, { PORT: String(port), LOG_LEVEL: 'error', ...limits, ...env }, modules, {
-    configDir,
-  });
+  return startFrontdesk(
+    directory,
+    { PORT: String(port), LOG_LEVEL: 'error', ...limits, ...env },
+    { modules: hotelModules, configDir },
+  );
 }
 
-/** Uses a new database, which is removed with the process. */
+/** Uses a new database, and removes it when the process stops. */
 function startOnPostgres(serverUrl: string): Row['start'] {
-  return async (port, directory, parts) => {
+  return async (port, directory, backends) => {
     const { url, remove } = await createPostgresDatabase(serverUrl);
-    const child = startBookings(port, directory, parts, { DATABASE_URL: url });
+    const child = startBookings(port, directory, backends, { DATABASE_URL: url });
     return {
       ...child,
       async stop() {

@@ -1,4 +1,4 @@
-/** The response of every server: a booking from the demo data. */
+/** The booking from the demo data that every server responds with. */
 
 export const booking = {
   id: '0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01',

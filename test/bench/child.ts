@@ -1,4 +1,4 @@
-/** A child process that reports its CPU time and memory. */
+/** Starts a child process that reports its CPU time and memory. */
 
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -29,10 +29,10 @@ export interface Child {
 
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Is loaded before the program's own code: reports the usage on request, and ends the process with its parent. */
+/** A module that is loaded before the program: reports the usage on request, and ends the process with its parent. */
 const probe = `data:text/javascript,${encodeURIComponent(`
-  process.on('message', (question) => {
-    if (question !== 'usage') return;
+  process.on('message', (message) => {
+    if (message !== 'usage') return;
     const { user, system } = process.cpuUsage();
     globalThis.gc?.();
     const { rss: rssBytes, heapUsed: heapBytes } = process.memoryUsage();

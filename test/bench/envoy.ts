@@ -1,4 +1,4 @@
-/** Envoy with the auth service, the limiter and the hotel module as separate processes: what frontdesk does in one. */
+/** Starts Envoy, the auth service, the limiter and the hotel module as four processes. frontdesk runs all of it in one. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -15,21 +15,20 @@ import { envoy } from '../support/programs/proxy-process.ts';
 import type { Child } from './child.ts';
 import { writeConfiguration } from './configuration.ts';
 import { usageOf } from './process-usage.ts';
-import { type Parts, startFrontdesk } from './servers.ts';
+import { type Backends, startFrontdesk } from './servers.ts';
 
-/** Starts four processes and adds up their CPU time. */
-export async function startEnvoyChain(port: number, parent: string, parts: Parts): Promise<Child> {
+export async function startEnvoy(port: number, parent: string, backends: Backends): Promise<Child> {
   const [auth, limits, hotel] = [await freePort(), await freePort(), await freePort()];
-  const own = (module: string, env: Readonly<Record<string, string>>) => {
+  const startModule = (module: string, env: Readonly<Record<string, string>>) => {
     const directory = join(parent, module);
     mkdirSync(directory);
-    const configDir = writeConfiguration(directory, 'in-process', parts);
-    return startFrontdesk(directory, { LOG_LEVEL: 'error', ...env }, ['--only', module], { configDir });
+    const configDir = writeConfiguration(directory, 'in-process', backends);
+    return startFrontdesk(directory, { LOG_LEVEL: 'error', ...env }, { modules: module, configDir });
   };
   const services = [
-    own('auth', { AUTH_PORT: String(auth) }),
-    own('ratelimit', { RATELIMIT_PORT: String(limits) }),
-    own('hotel', { PORT: String(hotel) }),
+    startModule('auth', { AUTH_PORT: String(auth) }),
+    startModule('ratelimit', { RATELIMIT_PORT: String(limits) }),
+    startModule('hotel', { PORT: String(hotel) }),
   ];
   const configFile = join(parent, 'envoy.json');
   writeFileSync(configFile, configurationOf({ port, auth, limits, hotel }));
@@ -37,9 +36,9 @@ export async function startEnvoyChain(port: number, parent: string, parts: Parts
   return {
     process: proxy,
     async usage() {
-      const all = [usageOf(proxy.pid ?? 0), ...(await Promise.all(services.map((service) => service.usage())))];
-      const sum = (of: (usage: (typeof all)[number]) => number) => all.reduce((total, usage) => total + of(usage), 0);
-      return { cpuMicros: sum(({ cpuMicros }) => cpuMicros), rssBytes: sum(({ rssBytes }) => rssBytes) };
+      const usages = [usageOf(proxy.pid ?? 0), ...(await Promise.all(services.map((service) => service.usage())))];
+      const sum = (name: 'cpuMicros' | 'rssBytes') => usages.reduce((total, usage) => total + usage[name], 0);
+      return { cpuMicros: sum('cpuMicros'), rssBytes: sum('rssBytes') };
     },
     async stop() {
       if (proxy.exitCode === null && proxy.kill()) await once(proxy, 'exit');

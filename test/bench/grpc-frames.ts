@@ -1,4 +1,4 @@
-/** Encodes a call to the rate-limit service: one message in gRPC in HTTP/2 frames (RFC 9113). */
+/** Encodes a call to the rate-limit service: a gRPC message in HTTP/2 frames (RFC 9113). */
 
 export const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
 
@@ -52,14 +52,14 @@ const path = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
 /** HPACK (RFC 7541) without the dynamic table: POST and http by index, the rest as literals. */
 const headerBlock = Buffer.concat([
   Buffer.from([0x83, 0x86, 0x04]),
-  sized(path),
+  withLength(path),
   Buffer.from([0x01]),
-  sized('localhost'),
+  withLength('localhost'),
   Buffer.from([0x0f, 0x10]),
-  sized('application/grpc'),
+  withLength('application/grpc'),
   Buffer.from([0x00]),
-  sized('te'),
-  sized('trailers'),
+  withLength('te'),
+  withLength('trailers'),
 ]);
 
 const valueCharacters = 8;
@@ -77,10 +77,10 @@ export function requestMessage(keys: readonly number[]): Buffer {
 }
 
 function field(number: number, content: string | Buffer): Buffer {
-  return Buffer.concat([Buffer.from([(number << 3) | 2]), sized(content)]);
+  return Buffer.concat([Buffer.from([(number << 3) | 2]), withLength(content)]);
 }
 
 /** Prefixes a content of less than 127 bytes with its length. */
-function sized(content: string | Buffer): Buffer {
+function withLength(content: string | Buffer): Buffer {
   return Buffer.concat([Buffer.from([content.length]), Buffer.from(content)]);
 }

@@ -4,7 +4,7 @@ import { callFrom, flag, formatCall, formatFrame, frameHeaderBytes, frameType, p
 
 export interface GrpcLoadOrder {
   readonly port: number;
-  /** The number of counters that calls use in turn. */
+  /** The number of counters. Calls use them in turn. */
   readonly keys: number;
   /** Only creates the counters by calling once for each key, and sends `ended` when all exist. */
   readonly isFilling: boolean;
@@ -15,34 +15,34 @@ export interface GrpcLoadOrder {
 export type GrpcLoadReport = { readonly event: 'began' } | { readonly event: 'ended'; readonly requests: number };
 
 const connections = 4;
-const callsAtOnce = 16;
+const callsPerConnection = 16;
 /** The most descriptors that the service accepts in one request. */
-const keysAtOnce = 64;
+const keysPerCallMax = 64;
 
 function run({ port, keys, isFilling, warmUpMs, durationMs }: GrpcLoadOrder): void {
-  let answered = 0;
+  let responses = 0;
   let key = 0;
   const template = formatCall(1, [0]);
   const nextCall = (stream: number) => callFrom(template, stream, key++ % keys);
   const nextBatch = (stream: number) => {
     if (key >= keys) return undefined;
-    const batch = Array.from({ length: Math.min(keysAtOnce, keys - key) }, (_, index) => key + index);
+    const batch = Array.from({ length: Math.min(keysPerCallMax, keys - key) }, (_, index) => key + index);
     key += batch.length;
     return formatCall(stream, batch);
   };
   const sockets = Array.from({ length: connections }, () =>
     openConnection(port, isFilling ? nextBatch : nextCall, () => {
-      answered += 1;
-      if (isFilling && answered === Math.ceil(keys / keysAtOnce)) end();
+      responses += 1;
+      if (isFilling && responses === Math.ceil(keys / keysPerCallMax)) end();
     }),
   );
   const end = () => {
-    report({ event: 'ended', requests: answered });
+    report({ event: 'ended', requests: responses });
     for (const socket of sockets) socket.destroy();
   };
   if (isFilling) return;
   setTimeout(() => {
-    answered = 0;
+    responses = 0;
     report({ event: 'began' });
     setTimeout(end, durationMs);
   }, warmUpMs);
@@ -55,19 +55,20 @@ function report(report: GrpcLoadReport): void {
 type NextCall = (stream: number) => Buffer | undefined;
 
 /** Sends the next call, if there is one, as soon as a response arrives. */
-function openConnection(port: number, nextCall: NextCall, onAnswer: () => void): Socket {
+function openConnection(port: number, nextCall: NextCall, onResponse: () => void): Socket {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
   let stream = -1;
   const call = (): Buffer[] => {
     stream += 2;
-    return [nextCall(stream) ?? []].flat();
+    const frames = nextCall(stream);
+    return frames === undefined ? [] : [frames];
   };
   socket.write(preface);
   socket.write(formatFrame(frameType.settings, 0, 0, Buffer.alloc(0)));
-  for (let index = 0; index < callsAtOnce; index += 1) for (const bytes of call()) socket.write(bytes);
+  for (let index = 0; index < callsPerConnection; index += 1) for (const frames of call()) socket.write(frames);
   readFrames(socket, (type, flags, payload) => {
     if (type !== frameType.headers || (flags & flag.endStream) === 0) return replyTo(type, flags, payload);
-    onAnswer();
+    onResponse();
     return call();
   });
   socket.on('error', (error) => {
@@ -99,23 +100,23 @@ function readFrames(socket: Socket, reply: Reply): void {
 
 /** Returns the frames to send in reply. Throws unless the response starts with `overall_code: OK`. */
 function replyTo(type: number, flags: number, payload: Buffer): Buffer[] {
-  const isAcknowledged = (flags & flag.ack) !== 0;
+  const isAcknowledgement = (flags & flag.ack) !== 0;
   if (type === frameType.data) {
     if (payload.length === 0) return [];
     if (payload.readUInt16BE(5) !== 0x0801) throw new Error(`unexpected response: ${payload.toString('hex')}`);
-    return [windowOf(payload.length)];
+    return [windowUpdate(payload.length)];
   }
-  if (type === frameType.settings && !isAcknowledged) {
+  if (type === frameType.settings && !isAcknowledgement) {
     return [formatFrame(frameType.settings, flag.ack, 0, Buffer.alloc(0))];
   }
-  if (type === frameType.ping && !isAcknowledged) return [formatFrame(frameType.ping, flag.ack, 0, payload)];
+  if (type === frameType.ping && !isAcknowledgement) return [formatFrame(frameType.ping, flag.ack, 0, payload)];
   if (type === frameType.reset || type === frameType.goAway)
     throw new Error(`the service closed the stream (frame ${type})`);
   return [];
 }
 
 /** A WINDOW_UPDATE that returns the bytes read to the connection's window. */
-function windowOf(bytes: number): Buffer {
+function windowUpdate(bytes: number): Buffer {
   const increment = Buffer.alloc(4);
   increment.writeUInt32BE(bytes);
   return formatFrame(frameType.windowUpdate, 0, 0, increment);

@@ -1,4 +1,4 @@
-/** Measures the cost of loading Mappings and building the gateway, next to the YAML library alone, in new processes. */
+/** Measures the cost of loading mappings and building the gateway, compared with parsing by the YAML library alone. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ const layouts: readonly Layout[] = [
   { title: 'records of 5 fields as JSON in one file', documentOf: jsonRecord, filesMax: 1 },
   { title: 'records of 20 lines in one file', documentOf: largeRecord, filesMax: 1 },
   { title: 'manifests in 100 files', documentOf: (index) => manifestOf(index, smallRecord(index)), filesMax: 100 },
-  { title: 'manifests in a file each', documentOf: (index) => manifestOf(index, smallRecord(index)), filesMax: 10_000 },
+  { title: 'one manifest per file', documentOf: (index) => manifestOf(index, smallRecord(index)), filesMax: 10_000 },
   {
     title: 'manifests of 20 lines in 100 files',
     documentOf: (index) => manifestOf(index, largeRecord(index)),

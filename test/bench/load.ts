@@ -28,7 +28,7 @@ const connections = 64;
 
 /** A minimal HTTP client that takes little CPU from the measured server. Returns a function that stops it. */
 function run({ port, request, ordersFrom, status, warmUpMs, durationMs }: LoadOrder): () => void {
-  let [sent, answered, open] = [0, 0, connections];
+  let [sent, responses, open] = [0, 0, connections];
   let isStopped = false;
   const bytes = Buffer.from(request, 'latin1');
   const next = () => {
@@ -39,28 +39,28 @@ function run({ port, request, ordersFrom, status, warmUpMs, durationMs }: LoadOr
   const exchange: Exchange = {
     next,
     statusLine: status === undefined ? /^HTTP\/1\.1 20[01] / : new RegExp(`^HTTP/1\\.1 ${status} `),
-    onAnswer: () => (answered += 1),
+    onResponse: () => (responses += 1),
     onClose() {
       open -= 1;
       if (open > 0) return;
-      rest();
+      stopStayingAwake();
       report({ event: 'stopped', sent });
     },
   };
-  const rest = stayAwake();
+  const stopStayingAwake = stayAwake();
   for (let count = 0; count < connections; count += 1) openConnection(port, exchange);
   setTimeout(() => {
-    answered = 0;
+    responses = 0;
     const beganAtMs = performance.now();
     report({ event: 'began' });
-    setTimeout(() => report({ event: 'ended', requests: answered, ms: performance.now() - beganAtMs }), durationMs);
+    setTimeout(() => report({ event: 'ended', requests: responses, ms: performance.now() - beganAtMs }), durationMs);
   }, warmUpMs);
   return () => {
     isStopped = true;
   };
 }
 
-/** Keeps this process busy, because otherwise a slow server would pay for waking it at every response. Takes a core. */
+/** Keeps this process on a core, because otherwise a slow server would pay for waking it at every response. */
 function stayAwake(): () => void {
   let awake = true;
   const turn = () => {
@@ -81,26 +81,26 @@ interface Exchange {
   readonly next: () => Buffer | undefined;
   /** The expected status line. Any other ends the benchmark. */
   readonly statusLine: RegExp;
-  readonly onAnswer: () => void;
+  readonly onResponse: () => void;
   readonly onClose: () => void;
 }
 
-function openConnection(port: number, { next, statusLine, onAnswer, onClose }: Exchange): void {
+function openConnection(port: number, { next, statusLine, onResponse, onClose }: Exchange): void {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true }, send);
   let head = '';
-  let missing = 0;
+  let missingBytes = 0;
   socket.on('data', (chunk) => {
-    if (missing === 0) {
+    if (missingBytes === 0) {
       head += chunk.toString('latin1');
-      const length = answerLength(head, statusLine);
+      const length = responseLength(head, statusLine);
       if (length === undefined) return;
-      missing = length - head.length;
+      missingBytes = length - head.length;
       head = '';
     } else {
-      missing -= chunk.length;
+      missingBytes -= chunk.length;
     }
-    if (missing > 0) return;
-    onAnswer();
+    if (missingBytes > 0) return;
+    onResponse();
     send();
   });
   socket.on('error', (error) => {
@@ -119,7 +119,7 @@ function openConnection(port: number, { next, statusLine, onAnswer, onClose }: E
 }
 
 /** The length of the whole response, or undefined until its head has arrived. */
-function answerLength(text: string, statusLine: RegExp): number | undefined {
+function responseLength(text: string, statusLine: RegExp): number | undefined {
   const headEnd = text.indexOf('\r\n\r\n');
   if (headEnd === -1) return undefined;
   const length = /\r\ncontent-length: (\d+)/i.exec(text)?.[1];

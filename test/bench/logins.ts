@@ -1,18 +1,19 @@
 /** Measures how a flood of password guesses affects others: a user with cached credentials, and new users. */
 import { appendFileSync } from 'node:fs';
-import { Agent, get } from 'node:http';
+import { Agent, type RequestOptions } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../support/programs/free-port.ts';
 import { booking } from './booking.ts';
 import { writeConfiguration } from './configuration.ts';
 import { quantile, untilReady } from './measure.ts';
-import { startFrontdesk } from './servers.ts';
+import { atFixedPace, headersFrom, outcomeOf } from './requests.ts';
+import { hotelModules, startFrontdesk } from './servers.ts';
 
 export interface LoginFigures {
-  /** The 99th percentile of the latency of a user with cached credentials, in milliseconds. */
-  readonly calmMs: number;
-  readonly floodedMs: number;
+  /** The 99th percentile of the latency of a user with cached credentials before and during the flood, in milliseconds. */
+  readonly beforeMs: number;
+  readonly duringMs: number;
   /** The slowest first request of a newcomer during the flood, in milliseconds. */
   readonly newcomerMs: number;
 }
@@ -23,8 +24,8 @@ const guessEveryMs = 10;
 /** Guesses from a single address would be rejected without a check after thirty failures. */
 const guessingAddresses = 50;
 const newcomers = 20;
-/** The time until each address has sent its first guess. A newcomer in this time may have to wait behind them. */
-const floodAheadMs = 1000;
+/** The time until each address has sent its first guess. A newcomer that arrives earlier may have to wait for these. */
+const headStartMs = 1000;
 const path = `/v1/hotels/bookings/${booking.id}`;
 
 export async function measureLogins(directory: string): Promise<LoginFigures> {
@@ -32,25 +33,25 @@ export async function measureLogins(directory: string): Promise<LoginFigures> {
   const configDir = writeConfiguration(join(directory, 'logins'), 'in-process', { upstreamPort: 0, ratelimitPort: 0 });
   addNewcomers(join(configDir, 'users.yaml'));
   const env = { PORT: String(port), LOG_LEVEL: 'error', TRUSTED_PROXIES: '127.0.0.1' };
-  const child = startFrontdesk(directory, env, ['--only', 'gateway,auth,ratelimit,hotel'], { configDir });
+  const child = startFrontdesk(directory, env, { modules: hotelModules, configDir });
   const agent = new Agent({ keepAlive: true });
-  const ask = (address: string, user: string, password: string) =>
-    durationOf({ port, agent, headers: headersOf(address, user, password) });
+  const request = (address: string, user: string, password: string) =>
+    durationOf({ port, agent, path, headers: headersFrom(address, user, password) });
   try {
-    await untilReady(port, path, headersOf('192.0.2.1', 'demo', 'demo'));
-    const remembered = () => ask('192.0.2.1', 'demo', 'demo');
-    await every(requestEveryMs, phaseMs / 2, remembered);
-    const calm = await every(requestEveryMs, phaseMs, remembered);
-    const guess = (turn: number) => ask(`198.51.100.${turn % guessingAddresses}`, `user-${turn % 1000}`, `${turn}`);
-    const flood = every(guessEveryMs, floodAheadMs + phaseMs, guess);
-    await sleep(floodAheadMs);
-    const signIn = (turn: number) => ask(`203.0.113.${turn}`, `newcomer-${turn}`, 'guest');
-    const signIns = every(phaseMs / newcomers, phaseMs, signIn);
-    const flooded = await every(requestEveryMs, phaseMs, remembered);
+    await untilReady(port, path, headersFrom('192.0.2.1', 'demo', 'demo'));
+    const sendAsKnownUser = () => request('192.0.2.1', 'demo', 'demo');
+    await atFixedPace(requestEveryMs, phaseMs / 2, sendAsKnownUser);
+    const before = await atFixedPace(requestEveryMs, phaseMs, sendAsKnownUser);
+    const guess = (turn: number) => request(`198.51.100.${turn % guessingAddresses}`, `user-${turn % 1000}`, `${turn}`);
+    const flood = atFixedPace(guessEveryMs, headStartMs + phaseMs, guess);
+    await sleep(headStartMs);
+    const signIn = (turn: number) => request(`203.0.113.${turn}`, `newcomer-${turn}`, 'guest');
+    const signIns = atFixedPace(phaseMs / newcomers, phaseMs, signIn);
+    const during = await atFixedPace(requestEveryMs, phaseMs, sendAsKnownUser);
     await flood;
     return {
-      calmMs: quantile(calm, 0.99),
-      floodedMs: quantile(flooded, 0.99),
+      beforeMs: quantile(before, 0.99),
+      duringMs: quantile(during, 0.99),
       newcomerMs: Math.max(...(await signIns)),
     };
   } finally {
@@ -66,29 +67,10 @@ function addNewcomers(usersFile: string): void {
     appendFileSync(usersFile, `  - name: newcomer-${index}\n    password_hash: ${hash}\n`);
 }
 
-function headersOf(address: string, user: string, password: string) {
-  const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
-  return { 'x-forwarded-for': address, authorization, accept: 'application/json' };
-}
-
-/** Starts requests at a fixed pace, however long they take. */
-async function every(ms: number, forMs: number, send: (turn: number) => Promise<number>): Promise<number[]> {
-  const sent: Promise<number>[] = [];
-  const startMs = performance.now();
-  for (let turn = 0; turn * ms < forMs; turn += 1) {
-    await sleep(Math.max(0, startMs + turn * ms - performance.now()));
-    sent.push(send(turn));
-  }
-  return Promise.all(sent);
-}
-
 /** Infinite if the request is rejected because too many passwords are being checked. */
-function durationOf(options: { port: number; agent: Agent; headers: Record<string, string> }): Promise<number> {
+async function durationOf(options: RequestOptions): Promise<number> {
   const startMs = performance.now();
-  return new Promise((resolve, reject) => {
-    get({ ...options, path, host: '127.0.0.1' }, (response) => {
-      const isRefused = response.statusCode === 503;
-      response.resume().once('end', () => resolve(isRefused ? Number.POSITIVE_INFINITY : performance.now() - startMs));
-    }).on('error', reject);
-  });
+  const outcome = await outcomeOf(options);
+  if (!/^\d+$/.test(outcome)) throw new Error(outcome);
+  return outcome === '503' ? Number.POSITIVE_INFINITY : performance.now() - startMs;
 }

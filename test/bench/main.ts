@@ -1,6 +1,6 @@
 /**
- * The benchmark: `npm run bench` measures everything, and `npm run bench -- <name> …` some rows. `--json` prints JSON,
- * and `--mib=64` sets the size of the bodies of `throughput`.
+ * The benchmark: `npm run bench` measures all rows except the long ones, and `npm run bench -- <name> …` some rows. `--json`
+ * prints JSON, and `--mib=64` sets the size of the bodies of `throughput`.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -36,19 +36,19 @@ import {
 import { measureThroughput } from './throughput.ts';
 
 const requestNames = [...rows, ...missingRows].map(({ name }) => name);
-const names = [...requestNames, 'load', 'logins', 'messages', 'ratelimit', 'reload', 'startup', 'throughput'];
-/** These take a minute and twelve minutes, and run only if named. */
-const named = ['soak', 'attacks'];
-/** Rows that `ratelimit` also measures, to compare requests with and without a label. */
-const labelRows = ['chain', 'label', 'label-grpc'];
+const defaultNames = [...requestNames, 'load', 'logins', 'messages', 'ratelimit', 'reload', 'startup', 'throughput'];
+/** These take a minute and twelve minutes, and run only by name. */
+const longNames = ['soak', 'attacks'];
+/** `ratelimit` also measures these, to compare requests with and without a label. */
+const labelRows = ['no-label', 'label', 'label-grpc'];
 
 const args = process.argv.slice(2);
 const mebibytes = Number(args.find((arg) => arg.startsWith('--mib='))?.slice('--mib='.length) ?? 1024);
 const chosen = args.filter((arg) => !/^--(?:json|mib=[1-9]\d*)$/.test(arg));
-const unknown = chosen.find((name) => ![...names, ...named].includes(name));
+const unknown = chosen.find((name) => ![...defaultNames, ...longNames].includes(name));
 
-/** Measurements that run alone, after the requests. */
-const alone: Readonly<Record<string, (directory: string) => Promise<TableRow[]>>> = {
+/** Measurements that run one after the other, after those of requests. */
+const separate: Readonly<Record<string, (directory: string) => Promise<TableRow[]>>> = {
   logins: async (directory) => loginRows(await measureLogins(directory)),
   throughput: async (directory) => throughputRows(await measureThroughput(directory, mebibytes)),
   messages: async (directory) => messageRows(await measureMessages(directory)),
@@ -57,10 +57,10 @@ const alone: Readonly<Record<string, (directory: string) => Promise<TableRow[]>>
 };
 
 if (unknown === undefined) {
-  const table = await measure(chosen.length === 0 ? names : chosen);
+  const table = await measure(chosen.length === 0 ? defaultNames : chosen);
   process.stdout.write(args.includes('--json') ? formatJson(table) : formatTable(table));
 } else {
-  process.stderr.write(`bench: unknown row "${unknown}"; choose from ${[...names, ...named].join(', ')}\n`);
+  process.stderr.write(`bench: unknown row "${unknown}"; choose from ${[...defaultNames, ...longNames].join(', ')}\n`);
   process.exitCode = 1;
 }
 
@@ -70,8 +70,7 @@ async function measure(chosen: readonly string[]): Promise<TableRow[]> {
   const directory = mkdtempSync(join(tmpdir(), 'frontdesk-bench-'));
   const table: TableRow[] = [];
   try {
-    const withStartUp = chosen.includes('startup');
-    const started = withStartUp && {
+    const started = chosen.includes('startup') && {
       readyMs: await measureReady(directory),
       mappingBytes: await measureMappings(directory),
     };
@@ -80,14 +79,16 @@ async function measure(chosen: readonly string[]): Promise<TableRow[]> {
     // This process idles while the other measurements run.
     const idle = started && { ...started, ...(await startIdle(directory)) };
     const withRateLimit = chosen.includes('ratelimit');
-    const asked = requestNames.filter((name) => chosen.includes(name) || (withRateLimit && labelRows.includes(name)));
+    const requested = requestNames.filter(
+      (name) => chosen.includes(name) || (withRateLimit && labelRows.includes(name)),
+    );
     // Includes the peers of the rows, because only ratios carry over to other machines.
-    const requests = rows.filter(({ name }) => asked.length > 0 && withPeers(asked).includes(name));
+    const requests = rows.filter(({ name }) => requested.length > 0 && withPeers(requested).includes(name));
     if (requests.length > 0) table.push(...requestRows(await measureRows(requests, directory)));
-    table.push(...missingTableRows(missingRows.filter(({ name }) => asked.includes(name))));
+    table.push(...missingTableRows(missingRows.filter(({ name }) => requested.includes(name))));
     if (withRateLimit) table.push(...rateLimitRows(await measureRateLimit(directory)));
-    for (const [name, measureAlone] of Object.entries(alone))
-      if (chosen.includes(name)) table.push(...(await measureAlone(directory)));
+    for (const [name, measureSeparately] of Object.entries(separate))
+      if (chosen.includes(name)) table.push(...(await measureSeparately(directory)));
     if (idle) table.push(...startUpRows({ ...idle, idleRssBytes: await idle.rssBytes() }));
   } finally {
     rmSync(directory, { recursive: true });

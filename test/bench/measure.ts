@@ -1,4 +1,4 @@
-/** Measures the cost of a request: the rows take turns under load, and the least disturbed rounds of each count. */
+/** Measures the CPU time of a request. The rows take turns under load, and the least disturbed rounds of each count. */
 import { on } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { get } from 'node:http';
@@ -8,7 +8,8 @@ import { freePort } from '../support/programs/free-port.ts';
 import { orderBody } from './booking-orders.ts';
 import { type Child, root, startChild } from './child.ts';
 import { type LoadOrder, type LoadReport, stopOrder } from './load.ts';
-import { type Parts, type Row, startParts } from './servers.ts';
+import { demoHeaders } from './requests.ts';
+import { type Backends, type Row, startBackends } from './servers.ts';
 
 export interface Figures {
   readonly row: Row;
@@ -21,13 +22,13 @@ const rounds = 25;
 const durationMs = 160;
 /** Enough time to open all connections, including those to an upstream. */
 const warmUpMs = 100;
-/** Warms up V8 before the first round, in rounds, because closing connections undoes part of the optimisation. */
+/** Warms up V8 before the first round. In several rounds, because closing connections undoes part of the optimisation. */
 const firstWarmUp = { requests: 30_000, roundMs: 500, roundsMax: 30 };
 
 export async function measureRows(rows: readonly Row[], directory: string): Promise<Figures[]> {
-  const parts = await startParts(directory);
+  const backends = await startBackends(directory);
   const load = startChild({ args: [join(root, 'test/bench/load.ts')], env: {} });
-  const servers = await startRows(rows, directory, parts);
+  const servers = await startRows(rows, directory, backends);
   try {
     for (const server of servers) await warmUp(server, load);
     const samples: Sample[][] = servers.map(() => []);
@@ -39,7 +40,7 @@ export async function measureRows(rows: readonly Row[], directory: string): Prom
     return rows.map((row, index) => ({ row, ...leastDisturbed(samples[index] ?? []) }));
   } finally {
     const children = new Set(servers.map(({ child }) => child));
-    await Promise.all([...[...children].map((child) => child.stop()), load.stop(), parts.stop()]);
+    await Promise.all([...[...children].map((child) => child.stop()), load.stop(), backends.stop()]);
   }
 }
 
@@ -53,13 +54,13 @@ interface Server {
 }
 
 /** Rows with the same start share a process, so that only their requests differ. */
-async function startRows(rows: readonly Row[], parent: string, parts: Parts): Promise<Server[]> {
+async function startRows(rows: readonly Row[], parent: string, backends: Backends): Promise<Server[]> {
   const started = new Map<Row['start'], Promise<Started>>();
   const start = async ({ name, start }: Row): Promise<Started> => {
     const directory = join(parent, name);
     mkdirSync(directory);
     const port = await freePort();
-    return { port, child: await start(port, directory, parts) };
+    return { port, child: await start(port, directory, backends) };
   };
   return await Promise.all(
     rows.map(async (row) => {
@@ -73,7 +74,8 @@ async function startRows(rows: readonly Row[], parent: string, parts: Parts): Pr
 type Started = Pick<Server, 'child' | 'port'>;
 
 async function serverOf(row: Row, { child, port }: Started): Promise<Server> {
-  const headers = { host: `127.0.0.1:${port}`, authorization, accept: 'application/json', ...row.headers };
+  const { authorization, accept } = demoHeaders;
+  const headers = { host: `127.0.0.1:${port}`, authorization, accept, ...row.headers };
   await untilReady(port, row.path, headers);
   return { child, port, request: requestOf(row, headers), status: row.status, orders: row.orders ? 0 : undefined };
 }
@@ -91,8 +93,6 @@ function framingOf({ bodyBytes, json, orders }: Row): Readonly<Record<string, st
   if (text !== undefined) return { 'content-type': 'application/json', 'content-length': String(text.length) };
   return bodyBytes === undefined ? {} : { 'content-type': 'text/plain', 'content-length': String(bodyBytes) };
 }
-
-const authorization = `Basic ${Buffer.from('demo:demo').toString('base64')}`;
 
 /** Resolves when the server responds with 200. Rejects after two minutes, because many servers start together. */
 export async function untilReady(port: number, path: string, headers: Readonly<Record<string, string>>): Promise<void> {
@@ -114,10 +114,10 @@ function statusOf(port: number, path: string, headers: Readonly<Record<string, s
 
 async function warmUp(server: Server, load: Child): Promise<void> {
   const { requests, roundMs, roundsMax } = firstWarmUp;
-  let answered = 0;
-  for (let round = 0; round < roundsMax && answered < requests; round += 1) {
+  let sent = 0;
+  for (let round = 0; round < roundsMax && sent < requests; round += 1) {
     const { requestsPerSecond } = await measure(server, load, 0, roundMs);
-    answered += (requestsPerSecond * roundMs) / 1000;
+    sent += (requestsPerSecond * roundMs) / 1000;
   }
 }
 

@@ -8,17 +8,18 @@ import { freePort } from '../support/programs/free-port.ts';
 import type { Child } from './child.ts';
 import { median, quantile, untilReady } from './measure.ts';
 import { type MeasuredProxy, proxies } from './proxy-rows.ts';
-import { startParts } from './servers.ts';
+import { demoHeaders } from './requests.ts';
+import { startBackends } from './servers.ts';
 import {
-  createCutter,
+  createSplitter,
+  currentStamp,
   eventBytes,
   formatMaskedFrame,
   frameBytes,
   microsSince,
-  stamp,
   stampOfEvent,
   stampOfFrame,
-} from './stamped.ts';
+} from './timestamped-messages.ts';
 
 export interface MessageFigures {
   readonly kind: string;
@@ -31,44 +32,43 @@ export interface MessageFigures {
 
 interface Kind {
   readonly name: string;
-  readonly open: (port: number, onDelay: (micros: number) => void) => Promise<Line>;
+  readonly open: (port: number, onDelay: (micros: number) => void) => Promise<Connection>;
 }
 
-interface Line {
+interface Connection {
   /** Is called every 10 ms. Does nothing for events, which the upstream sends on its own. */
   readonly send: () => void;
   readonly close: () => void;
 }
 
 const kinds: readonly Kind[] = [
-  { name: 'a server-sent event', open: openEvents },
-  { name: 'a WebSocket frame, there and back', open: openWebSocket },
+  { name: 'server-sent event', open: openEvents },
+  { name: 'WebSocket frame round trip', open: openWebSocket },
 ];
 
-/** All lines together use a fifth of a core. They send at the same moment, so the delay includes a short queue. */
-const lines = 64;
+/** Together they use a fifth of a core. They send at the same moment, so the delay includes a short queue. */
+const connections = 64;
 const everyMs = 10;
 const rounds = 9;
 const roundMs = 1000;
-const headers = { 'x-gateway-test-allow': 'bench', authorization: `Basic ${btoa('demo:demo')}` };
 
 /** The proxies take turns, so that other work disturbs all equally. nginx is not configured for either kind. */
 export async function measureMessages(parent: string): Promise<MessageFigures[]> {
-  const parts = await startParts(parent);
+  const backends = await startBackends(parent);
   const started: Started[] = [];
   try {
     for (const proxy of proxies.filter(({ name }) => name !== 'nginx')) {
       const directory = join(parent, `messages-${proxy.name}`);
       mkdirSync(directory);
       const port = await freePort();
-      started.push({ proxy, port, child: await proxy.start(port, directory, parts) });
-      await untilReady(port, '/proxied/2', headers);
+      started.push({ proxy, port, child: await proxy.start(port, directory, backends) });
+      await untilReady(port, '/proxied/2', demoHeaders);
     }
     const figures: MessageFigures[] = [];
     for (const kind of kinds) figures.push(...(await measureKind(kind, started)));
     return figures;
   } finally {
-    await Promise.all([...started.map(({ child }) => child.stop()), parts.stop()]);
+    await Promise.all([...started.map(({ child }) => child.stop()), backends.stop()]);
   }
 }
 
@@ -90,71 +90,71 @@ async function measureKind(kind: Kind, started: readonly Started[]): Promise<Mes
     for (const [index, one] of started.entries()) samples[index]?.push(await measureRound(kind, one));
   }
   return started.map(({ proxy: { name, title } }, index) => {
-    const of = samples[index] ?? [];
+    const lowerQuartile = (figure: keyof Sample) => quantile(samples[index]?.map((one) => one[figure]) ?? [], 0.25);
     return {
       ...{ kind: kind.name, proxy: name, title },
-      cpuMicrosPerMessage: quantile(
-        of.map(({ cpuMicros }) => cpuMicros),
-        0.25,
-      ),
-      delayMicros: quantile(
-        of.map(({ delayMicros }) => delayMicros),
-        0.25,
-      ),
+      cpuMicrosPerMessage: lowerQuartile('cpuMicros'),
+      delayMicros: lowerQuartile('delayMicros'),
     };
   });
 }
 
 async function measureRound({ open }: Kind, { port, child }: Started): Promise<Sample> {
-  let delays: number[] = [];
+  const delays: number[] = [];
   const onDelay = (micros: number) => void delays.push(micros);
-  const opened = await Promise.all(Array.from({ length: lines }, () => open(port, onDelay)));
-  const pace = setInterval(() => {
+  const opened = await Promise.all(Array.from({ length: connections }, () => open(port, onDelay)));
+  const sender = setInterval(() => {
     for (const { send } of opened) send();
   }, everyMs);
-  // Waits, because opening the lines also uses CPU time.
+  // Waits, because opening the connections also uses CPU time.
   await sleep(roundMs / 5);
   const before = await child.usage();
-  delays = [];
+  delays.length = 0;
   await sleep(roundMs);
   const after = await child.usage();
-  const received = delays;
-  clearInterval(pace);
+  const sample = { cpuMicros: (after.cpuMicros - before.cpuMicros) / delays.length, delayMicros: median(delays) };
+  clearInterval(sender);
   for (const { close } of opened) close();
-  return { cpuMicros: (after.cpuMicros - before.cpuMicros) / received.length, delayMicros: median(received) };
+  return sample;
 }
 
-async function openEvents(port: number, onDelay: (micros: number) => void): Promise<Line> {
-  const asked = request({ port, host: '127.0.0.1', agent: false, path: '/proxied/events', headers });
-  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-    asked.once('response', resolve).once('error', reject).end();
+async function openEvents(port: number, onDelay: (micros: number) => void): Promise<Connection> {
+  const clientRequest = request({
+    port,
+    host: '127.0.0.1',
+    agent: false,
+    path: '/proxied/events',
+    headers: demoHeaders,
   });
-  if (answer.statusCode !== 200) throw new Error(`the event stream has status ${answer.statusCode}`);
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    clientRequest.once('response', resolve).once('error', reject).end();
+  });
+  if (response.statusCode !== 200) throw new Error(`the event stream has status ${response.statusCode}`);
   // Closing the stream cuts off the response, which is an error.
-  answer.on('error', () => {});
-  answer.on(
+  response.on('error', () => {});
+  response.on(
     'data',
-    createCutter(eventBytes, (event) => onDelay(microsSince(stampOfEvent(event)))),
+    createSplitter(eventBytes, (event) => onDelay(microsSince(stampOfEvent(event)))),
   );
-  return { send: () => {}, close: () => asked.destroy() };
+  return { send: () => {}, close: () => clientRequest.destroy() };
 }
 
-async function openWebSocket(port: number, onDelay: (micros: number) => void): Promise<Line> {
+async function openWebSocket(port: number, onDelay: (micros: number) => void): Promise<Connection> {
   const handshake = {
     ...{ connection: 'upgrade', upgrade: 'websocket' },
     ...{ 'sec-websocket-version': '13', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' },
   };
-  const asked = request({
+  const clientRequest = request({
     ...{ port, host: '127.0.0.1', agent: false, path: '/proxied/echo' },
-    headers: { ...headers, ...handshake },
+    headers: { ...demoHeaders, ...handshake },
   });
   const [socket, head] = await new Promise<[Duplex, Buffer]>((resolve, reject) => {
-    asked.once('upgrade', (_response, socket, head) => resolve([socket, head])).once('error', reject);
-    asked.once('response', ({ statusCode }) => reject(new Error(`the handshake was answered with ${statusCode}`)));
-    asked.end();
+    clientRequest.once('upgrade', (_response, socket, head) => resolve([socket, head])).once('error', reject);
+    clientRequest.once('response', ({ statusCode }) => reject(new Error(`the handshake has status ${statusCode}`)));
+    clientRequest.end();
   });
-  const cut = createCutter(frameBytes, (frame) => onDelay(microsSince(stampOfFrame(frame))));
-  cut(head);
-  socket.on('data', cut).on('error', () => {});
-  return { send: () => void socket.write(formatMaskedFrame(stamp())), close: () => socket.destroy() };
+  const split = createSplitter(frameBytes, (frame) => onDelay(microsSince(stampOfFrame(frame))));
+  split(head);
+  socket.on('data', split).on('error', () => {});
+  return { send: () => void socket.write(formatMaskedFrame(currentStamp())), close: () => socket.destroy() };
 }

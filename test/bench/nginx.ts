@@ -1,4 +1,4 @@
-/** nginx in front of the same upstream, with frontdesk's auth service. */
+/** Starts nginx in front of the same upstream, with frontdesk's auth service. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { nginx } from '../support/programs/proxy-process.ts';
 import type { Child } from './child.ts';
 import { usageOf } from './process-usage.ts';
-import type { Parts } from './servers.ts';
+import type { Backends } from './servers.ts';
 
 /** Runs nginx as one process, like the other proxies. */
-export function startNginx(port: number, directory: string, parts: Parts): Child {
+export function startNginx(port: number, directory: string, backends: Backends): Child {
   const configFile = join(directory, 'nginx.conf');
-  writeFileSync(configFile, nginx.configure(recipeOf(port, parts), directory));
+  writeFileSync(configFile, nginx.configure(serverConfiguration(port, backends), directory));
   const child = spawn(nginx.command, nginx.args(configFile, directory), { stdio: 'ignore' });
   return {
     process: child,
@@ -24,7 +24,7 @@ export function startNginx(port: number, directory: string, parts: Parts): Child
   };
 }
 
-function recipeOf(port: number, { upstreamPort, authPort }: Parts): string {
+function serverConfiguration(port: number, { upstreamPort, authPort }: Backends): string {
   return `
     upstream service { server 127.0.0.1:${upstreamPort}; keepalive 64; }
     upstream auth { server 127.0.0.1:${authPort}; keepalive 64; }

@@ -1,9 +1,9 @@
-/** The rows for proxied requests, small and large, and for the same requests through other proxies. */
+/** The rows for proxied requests of several sizes, through frontdesk and through other proxies. */
 import { isInstalled } from '../support/programs/installed.ts';
+import { mebibyte } from './body-chunks.ts';
 import type { ConfigurationKind } from './configuration.ts';
 import { startNginx } from './nginx.ts';
-import { megabyte } from './pieces.ts';
-import { frontdeskOf, ownServer, type Row } from './servers.ts';
+import { benchServer, frontdeskWith, type Row } from './servers.ts';
 
 interface Exchange {
   readonly name: string;
@@ -13,10 +13,10 @@ interface Exchange {
 }
 
 const exchanges: readonly Exchange[] = [
-  { name: '1k', title: 'GET 1 KiB', path: '/proxied/1024' },
-  { name: '64k', title: 'GET 64 KiB', path: '/proxied/65536' },
-  { name: '1m', title: 'GET 1 MiB', path: `/proxied/${megabyte}` },
-  { name: 'post', title: 'POST 1 MiB', path: '/proxied/2', bodyBytes: megabyte },
+  { name: '1k', title: 'proxy a GET of 1 KiB', path: '/proxied/1024' },
+  { name: '64k', title: 'proxy a GET of 64 KiB', path: '/proxied/65536' },
+  { name: '1m', title: 'proxy a GET of 1 MiB', path: `/proxied/${mebibyte}` },
+  { name: 'post', title: 'proxy a POST of 1 MiB', path: '/proxied/2', bodyBytes: mebibyte },
 ];
 
 export interface MeasuredProxy {
@@ -26,14 +26,14 @@ export interface MeasuredProxy {
 }
 
 export const proxies: readonly MeasuredProxy[] = [
-  { name: 'http-proxy', title: '@fastify/http-proxy', start: ownServer('http-proxy') },
-  { name: 'proxy', title: 'frontdesk', start: frontdeskOf('proxy', 'error') },
-  { name: 'proxy-auth', title: 'frontdesk, auth and labels', start: frontdeskOf('proxy-auth', 'error') },
-  ...(isInstalled('nginx') ? [{ name: 'nginx', title: 'nginx, auth_request', start: startNginx }] : []),
+  { name: 'http-proxy', title: '@fastify/http-proxy', start: benchServer('http-proxy') },
+  { name: 'proxy', title: 'frontdesk', start: frontdeskWith('proxy', 'error') },
+  { name: 'proxy-auth', title: 'frontdesk with auth and a label', start: frontdeskWith('proxy-auth', 'error') },
+  ...(isInstalled('nginx') ? [{ name: 'nginx', title: 'nginx with auth_request', start: startNginx }] : []),
 ];
 
-/** Rows that show how the number of other mappings affects a request. */
-const crowds: readonly [number, ConfigurationKind][] = [
+/** The numbers of mappings, which show how other mappings affect a request. */
+const mappingCounts: readonly [number, ConfigurationKind][] = [
   [10, 'proxy-among-10'],
   [10_000, 'proxy-among-10000'],
 ];
@@ -48,10 +48,10 @@ export const proxyRows: readonly Row[] = [
       title: `${title}: ${proxy.title}`,
     })),
   ),
-  ...crowds.map(([count, kind]) => ({
+  ...mappingCounts.map(([count, kind]) => ({
     name: `among-${count}`,
-    title: `GET 1 KiB: frontdesk, ${count} mappings`,
+    title: `proxy a GET of 1 KiB: frontdesk with ${count} mappings`,
     path: '/proxied/1024',
-    start: frontdeskOf(kind, 'error'),
+    start: frontdeskWith(kind, 'error'),
   })),
 ];

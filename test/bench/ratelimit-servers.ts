@@ -1,4 +1,4 @@
-/** The rows of rate-limit services, and how each of them is started. */
+/** The rows for rate-limit services. Each can start its server. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../support/programs/free-port.ts';
@@ -18,12 +18,12 @@ const keyCounts = [1, 10, 1_000_000];
 /** Enough for all counters of a row, so that none is evicted. */
 const keysMax = 2_000_000;
 
-/** The first row is the empty server, with which the others are compared. */
+/** The first row is the server with an empty handler, with which the others are compared. */
 export function rateLimitRows(redisUrl: string | undefined): readonly RateLimitRow[] {
   return [
-    { title: 'grpc-js, an empty handler', keys: undefined, start: startEmpty },
-    ...serviceRows('in memory', {}),
-    ...(redisUrl === undefined ? [] : serviceRows('on Redis', { REDIS_URL: redisUrl })),
+    { title: 'rate-limit call: grpc-js with an empty handler', keys: undefined, start: startEmpty },
+    ...serviceRows('counters in memory', {}),
+    ...(redisUrl === undefined ? [] : serviceRows('counters in Redis', { REDIS_URL: redisUrl })),
   ];
 }
 
@@ -36,7 +36,7 @@ function startEmpty(port: number): Child {
 
 function serviceRows(where: string, env: Readonly<Record<string, string>>): RateLimitRow[] {
   return keyCounts.map((keys) => ({
-    title: `frontdesk ${where}, ${keys.toLocaleString('en')} ${keys === 1 ? 'key' : 'keys'}`,
+    title: `rate-limit call: frontdesk, ${where}, ${keys.toLocaleString('en')} ${keys === 1 ? 'key' : 'keys'}`,
     keys,
     start: (port, directory) => startService(port, directory, env),
   }));
@@ -47,8 +47,7 @@ function startService(port: number, directory: string, env: Readonly<Record<stri
   return startFrontdesk(
     directory,
     { RATELIMIT_PORT: String(port), RATELIMIT_KEYS_MAX: String(keysMax), LOG_LEVEL: 'error', ...env },
-    ['--only', 'ratelimit'],
-    { configDir },
+    { modules: 'ratelimit', configDir },
   );
 }
 

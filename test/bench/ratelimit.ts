@@ -1,4 +1,4 @@
-/** Measures the cost of a rate-limit decision: services take turns under load with an empty one. */
+/** Measures the cost of a rate-limit decision. The services and a server with an empty handler take turns under load. */
 import { on } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -17,8 +17,8 @@ export interface RateLimitFigures {
   readonly rssBytes: number;
 }
 
-/** The number of starts. A server varies by a fifth between starts, so only its best tenth of the samples counts. */
-const lives = 3;
+/** Each server starts several times. Starts differ by a fifth, so the result is the best tenth of all samples. */
+const starts = 3;
 /** There are many short rounds, so that other work on the machine disturbs all rows equally. */
 const rounds = 24;
 const durationMs = 80;
@@ -30,8 +30,8 @@ export async function measureRateLimit(directory: string): Promise<RateLimitFigu
   const rows = rateLimitRows(redis?.url);
   const samples: Sample[][] = rows.map(() => []);
   try {
-    for (let life = 0; life < lives; life += 1) {
-      await measureLife(rows, mkdtempSync(join(directory, 'life-')), samples);
+    for (let start = 0; start < starts; start += 1) {
+      await measureStart(rows, mkdtempSync(join(directory, 'start-')), samples);
       await redis?.clear();
     }
   } finally {
@@ -41,7 +41,7 @@ export async function measureRateLimit(directory: string): Promise<RateLimitFigu
 }
 
 /** Starts all services once, and adds to the samples of each row. */
-async function measureLife(rows: readonly RateLimitRow[], directory: string, samples: Sample[][]): Promise<void> {
+async function measureStart(rows: readonly RateLimitRow[], directory: string, samples: Sample[][]): Promise<void> {
   const load = startChild({ args: [join(root, 'test/bench/grpc-load.ts')], env: {} });
   const servers: RateLimitServer[] = [];
   try {
@@ -60,7 +60,7 @@ async function warmUp(server: RateLimitServer, load: Child): Promise<void> {
   await untilListening(server.port);
   const { row, port } = server;
   if (row.keys !== undefined && row.keys > 10) {
-    await ordered(load, { port, keys: row.keys, isFilling: true, warmUpMs: 0, durationMs: 0 }).next();
+    await startLoad(load, { port, keys: row.keys, isFilling: true, warmUpMs: 0, durationMs: 0 }).next();
   }
   await measure(server, load, firstWarmUpMs, 1);
 }
@@ -90,7 +90,7 @@ async function measure(
   warmUpMs: number,
   durationMs: number,
 ): Promise<Sample> {
-  const reports = ordered(load, { port, keys: row.keys ?? 1, isFilling: false, warmUpMs, durationMs });
+  const reports = startLoad(load, { port, keys: row.keys ?? 1, isFilling: false, warmUpMs, durationMs });
   await reports.next();
   const [before, startedAtMs] = [await child.usage(), performance.now()];
   const [ended] = (await reports.next()).value as [GrpcLoadReport];
@@ -104,8 +104,8 @@ async function measure(
   };
 }
 
-/** Sends the load its order and returns its reports. */
-function ordered(load: Child, order: GrpcLoadOrder): AsyncIterableIterator<unknown> {
+/** Sends the order to the load generator and returns its reports. */
+function startLoad(load: Child, order: GrpcLoadOrder): AsyncIterableIterator<unknown> {
   const reports = on(load.process, 'message');
   load.process.send(order);
   return reports;

@@ -7,7 +7,8 @@ import { freePort } from '../support/programs/free-port.ts';
 import type { Child } from './child.ts';
 import { writeConfiguration } from './configuration.ts';
 import { median, untilReady } from './measure.ts';
-import { startFrontdesk } from './servers.ts';
+import { demoHeaders } from './requests.ts';
+import { hotelModules, startFrontdesk } from './servers.ts';
 
 /** The median over all rounds of the longest delay in a round, in milliseconds. */
 export interface ReloadFigures {
@@ -15,42 +16,41 @@ export interface ReloadFigures {
   /** The CPU time of the thread in that delay, which does not depend on other work on the machine. */
   readonly cpuMs: number;
   /** The longest garbage collection, which is part of both. */
-  readonly collectedMs: number;
+  readonly gcMs: number;
 }
 
 const mappings = 10_000;
 const rounds = 7;
-const headers = { authorization: `Basic ${Buffer.from('demo:demo').toString('base64')}` };
-/** Time to release the old configuration after the new one is in force. */
-const restMs = 500;
+/** Time to release the old configuration after the new one is applied. */
+const settleMs = 500;
 
 export async function measureReload(parent: string): Promise<ReloadFigures> {
   const directory = join(parent, 'reload');
   mkdirSync(directory);
-  const [port, elsewhere] = [await freePort(), await freePort()];
-  const ports = { upstreamPort: elsewhere, ratelimitPort: elsewhere };
+  const [port, unusedPort] = [await freePort(), await freePort()];
+  const ports = { upstreamPort: unusedPort, ratelimitPort: unusedPort };
   const configDir = writeConfiguration(directory, 'in-process', ports);
-  const write = (round: number) => writeFileSync(join(configDir, 'services/many.yaml'), recordsOf(round, elsewhere));
+  const write = (round: number) => writeFileSync(join(configDir, 'services/many.yaml'), recordsOf(round, unusedPort));
   write(0);
-  const timer = new URL('./servers/timer-delay.js', import.meta.url).href;
-  const env = { PORT: String(port), LOG_LEVEL: 'error', NODE_OPTIONS: `--import ${timer}` };
-  const child = startFrontdesk(directory, env, ['--only', 'gateway,auth,ratelimit,hotel'], { configDir });
-  const found: ReloadFigures[] = [];
+  const timerDelay = new URL('./servers/timer-delay.js', import.meta.url).href;
+  const env = { PORT: String(port), LOG_LEVEL: 'error', NODE_OPTIONS: `--import ${timerDelay}` };
+  const child = startFrontdesk(directory, env, { modules: hotelModules, configDir });
+  const samples: ReloadFigures[] = [];
   try {
-    await untilReady(port, '/round-0', headers);
+    await untilReady(port, '/round-0', demoHeaders);
     for (let round = 1; round <= rounds; round += 1) {
-      await sleep(restMs);
+      await sleep(settleMs);
       await longestDelay(child);
       write(round);
-      await untilReady(port, `/round-${round}`, headers);
-      await sleep(restMs);
-      found.push(await longestDelay(child));
+      await untilReady(port, `/round-${round}`, demoHeaders);
+      await sleep(settleMs);
+      samples.push(await longestDelay(child));
     }
   } finally {
     await child.stop();
   }
-  const medianOf = (name: keyof ReloadFigures) => median(found.map((figures) => figures[name]));
-  return { delayMs: medianOf('delayMs'), cpuMs: medianOf('cpuMs'), collectedMs: medianOf('collectedMs') };
+  const medianOf = (name: keyof ReloadFigures) => median(samples.map((figures) => figures[name]));
+  return { delayMs: medianOf('delayMs'), cpuMs: medianOf('cpuMs'), gcMs: medianOf('gcMs') };
 }
 
 /** The longest delay since the previous call. */

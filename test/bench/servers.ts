@@ -1,4 +1,4 @@
-/** Starts the servers under test. */
+/** Starts the servers under test, and those that they call. */
 import { join } from 'node:path';
 import { freePort } from '../support/programs/free-port.ts';
 import { type Child, root, startChild } from './child.ts';
@@ -19,30 +19,31 @@ export interface Row {
   /** Makes each request a POST of a different order. @default false */
   readonly orders?: boolean;
   /** Starts the server. Each row has its own `directory`. */
-  readonly start: (port: number, directory: string, parts: Parts) => Child | Promise<Child>;
+  readonly start: (port: number, directory: string, backends: Backends) => Child | Promise<Child>;
 }
 
-/** The ports of the processes that the servers under test use. */
-export interface Parts {
+/** The ports of the processes that the servers under test call. */
+export interface Backends {
   readonly upstreamPort: number;
   readonly authPort: number;
   readonly ratelimitPort: number;
 }
 
-/** frontdesk with one kind of configuration; the log level `error` turns the access log off. */
-export function frontdeskOf(
+/** Starts frontdesk with one kind of configuration. The log level `error` turns the access log off. */
+export function frontdeskWith(
   kind: ConfigurationKind,
   logLevel: string,
   env: Readonly<Record<string, string>> = {},
 ): Row['start'] {
-  return (port, directory, parts) => {
-    const configDir = writeConfiguration(directory, kind, parts);
-    const own = { PORT: String(port), LOG_LEVEL: logLevel, ...env };
-    return startFrontdesk(directory, own, ['--only', 'gateway,auth,ratelimit,hotel'], { configDir });
+  return (port, directory, backends) => {
+    const configDir = writeConfiguration(directory, kind, backends);
+    const settings = { PORT: String(port), LOG_LEVEL: logLevel, ...env };
+    return startFrontdesk(directory, settings, { modules: hotelModules, configDir });
   };
 }
 
-export function ownServer(name: string): Row['start'] {
+/** Starts a program in the folder `servers`. */
+export function benchServer(name: string): Row['start'] {
   return (port, directory, { upstreamPort, ratelimitPort }) =>
     startChild({
       args: [join(root, 'test/bench/servers', `${name}.ts`)],
@@ -55,15 +56,24 @@ export function ownServer(name: string): Row['start'] {
     });
 }
 
+export interface FrontdeskOptions {
+  /** The modules to start, separated by commas. @default all */
+  readonly modules?: string;
+  /** @default the configuration of the demo */
+  readonly configDir?: string;
+}
+
+/** The modules that a request to the hotel module passes through. */
+export const hotelModules = 'gateway,auth,ratelimit,hotel';
+
 /** Runs the built command line like `npm start`, with a separate database and output. */
 export function startFrontdesk(
   directory: string,
   env: Readonly<Record<string, string>>,
-  args: readonly string[] = [],
-  { configDir = join(root, 'config') }: { readonly configDir?: string } = {},
+  { modules, configDir = join(root, 'config') }: FrontdeskOptions = {},
 ): Child {
   return startChild({
-    args: [join(root, 'dist/main.js'), 'serve', '--demo', ...args],
+    args: [join(root, 'dist/main.js'), 'serve', '--demo', ...(modules === undefined ? [] : ['--only', modules])],
     env: {
       PORT: '0',
       AUTH_PORT: '0',
@@ -77,21 +87,20 @@ export function startFrontdesk(
   });
 }
 
-/** Starts the processes that the rows need. */
-export async function startParts(directory: string): Promise<Parts & { readonly stop: () => Promise<void> }> {
+/** Starts the upstream, and one process with the auth service and the limiter. */
+export async function startBackends(directory: string): Promise<Backends & { readonly stop: () => Promise<void> }> {
   const [upstreamPort, ratelimitPort, authPort] = [await freePort(), await freePort(), await freePort()];
-  const parts = { upstreamPort, ratelimitPort, authPort };
-  const upstream = await ownServer('upstream')(upstreamPort, directory, parts);
-  const asked = startFrontdesk(
+  const backends = { upstreamPort, ratelimitPort, authPort };
+  const upstream = await benchServer('upstream')(upstreamPort, directory, backends);
+  const authAndLimiter = startFrontdesk(
     directory,
     { RATELIMIT_PORT: String(ratelimitPort), AUTH_PORT: String(authPort), LOG_LEVEL: 'error' },
-    ['--only', 'auth,ratelimit'],
-    { configDir: writeConfiguration(directory, 'in-process', parts) },
+    { modules: 'auth,ratelimit', configDir: writeConfiguration(directory, 'in-process', backends) },
   );
   return {
-    ...parts,
+    ...backends,
     async stop() {
-      await Promise.all([upstream.stop(), asked.stop()]);
+      await Promise.all([upstream.stop(), authAndLimiter.stop()]);
     },
   };
 }

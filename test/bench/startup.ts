@@ -1,4 +1,4 @@
-/** Measures the start-up time and the memory of `frontdesk serve --demo` next to bare Koa. */
+/** Measures the start-up time and the memory of `frontdesk serve --demo`, and of bare Koa for comparison. */
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,8 @@ export interface StartUpFigures {
   readonly mappingBytes: ReadonlyMap<number, number>;
 }
 
-interface Pair {
+/** The same figure of both servers. */
+export interface Pair {
   readonly frontdesk: number;
   readonly koa: number;
 }
@@ -59,7 +60,7 @@ async function heapBytesOf(kind: ConfigurationKind, parent: string): Promise<num
   const port = await freePort();
   const configDir = writeConfiguration(directory, kind, { upstreamPort: port, ratelimitPort: port });
   const env = { PORT: String(port), LOG_LEVEL: 'error', NODE_OPTIONS: '--expose-gc' };
-  const child = startFrontdesk(directory, env, ['--only', 'gateway'], { configDir });
+  const child = startFrontdesk(directory, env, { modules: 'gateway', configDir });
   try {
     await untilReady(port, '/gateway/v0/check_ready', {});
     return (await child.usage()).heapBytes ?? Number.NaN;
@@ -68,7 +69,7 @@ async function heapBytesOf(kind: ConfigurationKind, parent: string): Promise<num
   }
 }
 
-/** V8 releases the memory of the start after about fifteen idle seconds. */
+/** The memory of the start is released after about fifteen idle seconds. */
 const idleMs = 25_000;
 
 export interface Idle {

@@ -1,20 +1,24 @@
-/** Sends large bodies through a proxy, one at a time in each direction. No process holds more than a part of one. */
+/** Streams large bodies through each proxy, one at a time in each direction. */
+import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
-import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../support/programs/free-port.ts';
+import { chunksOf, mebibyte } from './body-chunks.ts';
 import type { Child } from './child.ts';
 import { untilReady } from './measure.ts';
-import { megabyte, piecesOf } from './pieces.ts';
 import { type MeasuredProxy, proxies } from './proxy-rows.ts';
-import { startParts } from './servers.ts';
+import { demoHeaders } from './requests.ts';
+import { startBackends } from './servers.ts';
 
 export interface ThroughputFigures {
-  readonly title: string;
   readonly proxy: string;
+  /** The proxy and the transfer. */
+  readonly title: string;
+  readonly direction: Direction;
   readonly cpuMs: number;
   readonly megabytesPerSecond: number;
   /** The highest value seen. */
@@ -23,22 +27,21 @@ export interface ThroughputFigures {
 
 type Direction = 'GET' | 'POST';
 
-const headers = { 'x-gateway-test-allow': 'bench', authorization: `Basic ${btoa('demo:demo')}` };
 /** Fastify would buffer a text body. */
 const binary = { 'content-type': 'application/octet-stream' };
-const lookEveryMs = 100;
+const memorySampleEveryMs = 100;
 
 export async function measureThroughput(parent: string, mebibytes: number): Promise<ThroughputFigures[]> {
-  const parts = await startParts(parent);
+  const backends = await startBackends(parent);
   const figures: ThroughputFigures[] = [];
   try {
     for (const proxy of proxies) {
       const directory = join(parent, `throughput-${proxy.name}`);
       mkdirSync(directory);
       const port = await freePort();
-      const child = await proxy.start(port, directory, parts);
+      const child = await proxy.start(port, directory, backends);
       try {
-        await untilReady(port, '/proxied/2', headers);
+        await untilReady(port, '/proxied/2', demoHeaders);
         for (const direction of ['GET', 'POST'] as const)
           figures.push(await measure(proxy, child, { port, direction, mebibytes }));
       } finally {
@@ -46,7 +49,7 @@ export async function measureThroughput(parent: string, mebibytes: number): Prom
       }
     }
   } finally {
-    await parts.stop();
+    await backends.stop();
   }
   return figures;
 }
@@ -64,52 +67,49 @@ async function measure({ name, title }: MeasuredProxy, child: Child, transfer: T
   const before = await child.usage();
   const startedAtMs = performance.now();
   const sending = send(transfer);
-  const [rssBytes] = await Promise.all([mostMemory(child, sending), sending]);
+  const [rssBytes] = await Promise.all([peakMemory(child, sending), sending]);
   const seconds = (performance.now() - startedAtMs) / 1000;
   return {
-    title: `${direction} ${mebibytes} MiB: ${title}`,
-    proxy: `${name}-${direction}`,
+    title: `${direction} of ${mebibytes} MiB: ${title}`,
+    ...{ proxy: name, direction },
     cpuMs: ((await child.usage()).cpuMicros - before.cpuMicros) / 1000,
-    megabytesPerSecond: (mebibytes * megabyte) / 1e6 / seconds,
+    megabytesPerSecond: (mebibytes * mebibyte) / 1e6 / seconds,
     rssBytes,
   };
 }
 
-async function mostMemory(child: Child, sending: Promise<void>): Promise<number> {
-  let most = 0;
+async function peakMemory(child: Child, sending: Promise<void>): Promise<number> {
+  let peak = 0;
   let isOver = false;
-  const over = () => {
+  const end = () => {
     isOver = true;
   };
-  sending.then(over, over);
+  sending.then(end, end);
   while (!isOver) {
-    most = Math.max(most, (await child.usage()).rssBytes);
-    await sleep(lookEveryMs);
+    peak = Math.max(peak, (await child.usage()).rssBytes);
+    await sleep(memorySampleEveryMs);
   }
-  return most;
+  return peak;
 }
 
 async function send({ port, direction, mebibytes }: Transfer): Promise<void> {
-  const bytes = mebibytes * megabyte;
-  const isUp = direction === 'POST';
-  const asked = request({
-    ...{ port, host: '127.0.0.1', agent: false, method: direction, path: `/proxied/${isUp ? 2 : bytes}` },
-    headers: { ...headers, ...(isUp ? { ...binary, 'content-length': bytes } : {}) },
+  const bytes = mebibytes * mebibyte;
+  const isUpload = direction === 'POST';
+  const clientRequest = request({
+    ...{ port, host: '127.0.0.1', agent: false, method: direction, path: `/proxied/${isUpload ? 2 : bytes}` },
+    headers: { ...demoHeaders, ...(isUpload ? { ...binary, 'content-length': bytes } : {}) },
   });
-  const answered = answerTo(asked);
+  const response = once(clientRequest, 'response') as Promise<[IncomingMessage]>;
   await Promise.all([
-    pipeline(Readable.from(isUp ? piecesOf(bytes) : []), asked),
-    answered.then((answer) => countBytes(answer, isUp ? 2 : bytes)),
+    pipeline(Readable.from(isUpload ? chunksOf(bytes) : []), clientRequest),
+    response.then(([incoming]) => checkBytes(incoming, isUpload ? 2 : bytes)),
   ]);
 }
 
-function answerTo(asked: ClientRequest): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => asked.once('response', resolve).once('error', reject));
-}
-
-async function countBytes(answer: IncomingMessage, expected: number): Promise<void> {
+/** Rejects unless the response is complete and has status 200. */
+async function checkBytes(response: IncomingMessage, expected: number): Promise<void> {
   let received = 0;
-  for await (const chunk of answer) received += (chunk as Buffer).length;
-  if (answer.statusCode === 200 && received === expected) return;
-  throw new Error(`${answer.statusCode} with ${received} of ${expected} bytes`);
+  for await (const chunk of response) received += (chunk as Buffer).length;
+  if (response.statusCode === 200 && received === expected) return;
+  throw new Error(`${response.statusCode} with ${received} of ${expected} bytes`);
 }

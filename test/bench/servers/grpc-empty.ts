@@ -7,9 +7,9 @@ import { root } from '../child.ts';
 const definition = loadSync('envoy/service/ratelimit/v3/rls.proto', { includeDirs: [join(root, 'proto')] });
 
 const server = new Server();
-const answer = { overallCode: 1 };
+const response = { overallCode: 1 };
 server.addService(definition['envoy.service.ratelimit.v3.RateLimitService'] as ServiceDefinition, {
-  ShouldRateLimit: (_call: unknown, callback: (error: null, response: object) => void) => callback(null, answer),
+  ShouldRateLimit: (_call: unknown, callback: (error: null, response: object) => void) => callback(null, response),
 });
 server.bindAsync(`127.0.0.1:${process.env['PORT']}`, ServerCredentials.createInsecure(), (error) => {
   if (error !== null) throw error;

@@ -1,4 +1,4 @@
-/** @fastify/http-proxy in front of the same upstream. */
+/** @fastify/http-proxy in front of the upstream. */
 import proxy from '@fastify/http-proxy';
 import { fastify } from 'fastify';
 

@@ -17,16 +17,16 @@ const message = requestMessage([1]);
 const body = Buffer.concat([Buffer.alloc(5), message]);
 body.writeUInt32BE(message.length, 1);
 
-const head = {
+const headers = {
   ':method': 'POST',
   ':path': '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit',
   'content-type': 'application/grpc',
   te: 'trailers',
 };
 
-function call(): Promise<void> {
+function callLimiter(): Promise<void> {
   return new Promise((resolve, reject) => {
-    openSession().request(head).once('error', reject).once('close', resolve).resume().end(body);
+    openSession().request(headers).once('error', reject).once('close', resolve).resume().end(body);
   });
 }
 
@@ -34,7 +34,7 @@ const app = new Koa();
 // Suppresses errors of requests that arrive before the service listens.
 app.silent = true;
 app.use(async (ctx) => {
-  await call();
+  await callLimiter();
   ctx.body = { ...booking };
 });
 app.listen(Number(process.env['PORT']), '127.0.0.1');

@@ -4,7 +4,9 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
 
 /** @type {import('@opentelemetry/sdk-trace-base').SpanExporter} */
-const nowhere = { export: (_spans, done) => done({ code: 0 }), shutdown: async () => {} };
+const discardingExporter = { export: (_spans, done) => done({ code: 0 }), shutdown: async () => {} };
 
 context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
-trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new BatchSpanProcessor(nowhere)] }));
+trace.setGlobalTracerProvider(
+  new BasicTracerProvider({ spanProcessors: [new BatchSpanProcessor(discardingExporter)] }),
+);

@@ -4,7 +4,7 @@ import { isMainThread } from 'node:worker_threads';
 
 const everyMs = 1;
 let longest = { delayMs: 0, cpuMs: 0 };
-let collectedMs = 0;
+let gcMs = 0;
 
 function cpuMs() {
   const { user, system } = process.threadCpuUsage();
@@ -12,12 +12,11 @@ function cpuMs() {
 }
 
 function watch() {
-  const [sinceMs, sinceCpuMs] = [performance.now(), cpuMs()];
+  const [startMs, startCpuMs] = [performance.now(), cpuMs()];
   setTimeout(() => {
-    const found = { delayMs: performance.now() - sinceMs - everyMs, cpuMs: cpuMs() - sinceCpuMs };
     longest = {
-      delayMs: Math.max(longest.delayMs, found.delayMs),
-      cpuMs: Math.max(longest.cpuMs, found.cpuMs),
+      delayMs: Math.max(longest.delayMs, performance.now() - startMs - everyMs),
+      cpuMs: Math.max(longest.cpuMs, cpuMs() - startCpuMs),
     };
     watch();
   }, everyMs).unref();
@@ -26,12 +25,12 @@ function watch() {
 if (isMainThread) {
   watch();
   new PerformanceObserver((list) => {
-    for (const { duration } of list.getEntries()) collectedMs = Math.max(collectedMs, duration);
+    for (const { duration } of list.getEntries()) gcMs = Math.max(gcMs, duration);
   }).observe({ entryTypes: ['gc'] });
-  process.on('message', (question) => {
-    if (question !== 'timer-delay') return;
-    process.send?.({ ...longest, collectedMs });
+  process.on('message', (message) => {
+    if (message !== 'timer-delay') return;
+    process.send?.({ ...longest, gcMs });
     longest = { delayMs: 0, cpuMs: 0 };
-    collectedMs = 0;
+    gcMs = 0;
   });
 }

@@ -2,8 +2,14 @@
 import { createHash } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import { megabyte, piecesOf } from '../pieces.ts';
-import { createCutter, formatEvent, formatFrame, maskedFrameBytes, stampOfMaskedFrame } from '../stamped.ts';
+import { chunksOf, mebibyte } from '../body-chunks.ts';
+import {
+  createSplitter,
+  formatEvent,
+  formatFrame,
+  maskedFrameBytes,
+  stampOfMaskedFrame,
+} from '../timestamped-messages.ts';
 
 const bodies = new Map<string, Buffer>();
 
@@ -19,7 +25,7 @@ const server = createServer((request, response) => {
   request.resume().once('end', () => send(response, request.url ?? ''));
 });
 
-/** Streams bodies of more than a megabyte, and caches smaller ones. */
+/** Streams bodies of more than a mebibyte, and caches smaller ones. */
 function send(response: ServerResponse, url: string): void {
   if (url === '/events') {
     sendEvents(response);
@@ -27,7 +33,7 @@ function send(response: ServerResponse, url: string): void {
   }
   const bytes = Number(url.slice(1));
   response.writeHead(200, { 'content-type': 'text/plain', 'content-length': bytes });
-  if (bytes > megabyte) Readable.from(piecesOf(bytes)).pipe(response);
+  if (bytes > mebibyte) Readable.from(chunksOf(bytes)).pipe(response);
   else response.end(bodyOf(url));
 }
 
@@ -47,8 +53,8 @@ server.on('upgrade', ({ headers }, socket) => {
   socket.write(
     `HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ${accepted}\r\n\r\n`,
   );
-  const cut = createCutter(maskedFrameBytes, (frame) => socket.write(formatFrame(stampOfMaskedFrame(frame))));
-  socket.on('data', cut).on('error', () => socket.destroy());
+  const split = createSplitter(maskedFrameBytes, (frame) => socket.write(formatFrame(stampOfMaskedFrame(frame))));
+  socket.on('data', split).on('error', () => socket.destroy());
 });
 
 server.keepAliveTimeout = 60_000;

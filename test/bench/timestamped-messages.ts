@@ -1,21 +1,21 @@
-/** Messages of a fixed size that contain their time of sending, as server-sent events and as WebSocket frames. */
+/** Formats messages of a fixed size that contain the time when they were sent: server-sent events and WebSocket frames. */
 
 /** The digits of the monotonic clock in nanoseconds, which all processes of the machine share. */
 const stampBytes = 20;
 
-export function stamp(): string {
+export function currentStamp(): string {
   return String(process.hrtime.bigint()).padStart(stampBytes, '0');
 }
 
-export function microsSince(stamped: string): number {
-  return Number(process.hrtime.bigint() - BigInt(stamped)) / 1000;
+export function microsSince(stamp: string): number {
+  return Number(process.hrtime.bigint() - BigInt(stamp)) / 1000;
 }
 
 const eventStart = 'data: ';
 export const eventBytes = eventStart.length + stampBytes + 2;
 
 export function formatEvent(): string {
-  return `${eventStart}${stamp()}\n\n`;
+  return `${eventStart}${currentStamp()}\n\n`;
 }
 
 export function stampOfEvent(event: Buffer): string {
@@ -28,14 +28,14 @@ const maskBytes = 4;
 export const frameBytes = frameStart.length + stampBytes;
 export const maskedFrameBytes = frameBytes + maskBytes;
 
-export function formatFrame(stamped: string): Buffer {
-  return Buffer.concat([Buffer.from(frameStart), Buffer.from(stamped, 'latin1')]);
+export function formatFrame(stamp: string): Buffer {
+  return Buffer.concat([Buffer.from(frameStart), Buffer.from(stamp, 'latin1')]);
 }
 
 /** A masked frame, as clients must send; a mask of zeros leaves the payload unchanged. */
-export function formatMaskedFrame(stamped: string): Buffer {
+export function formatMaskedFrame(stamp: string): Buffer {
   const start = Buffer.from([0x82, 0x80 | stampBytes, 0, 0, 0, 0]);
-  return Buffer.concat([start, Buffer.from(stamped, 'latin1')]);
+  return Buffer.concat([start, Buffer.from(stamp, 'latin1')]);
 }
 
 export function stampOfFrame(frame: Buffer): string {
@@ -50,7 +50,7 @@ export function stampOfMaskedFrame(frame: Buffer): string {
 }
 
 /** Splits incoming chunks into messages of a fixed size. */
-export function createCutter(bytes: number, onMessage: (message: Buffer) => void): (chunk: Buffer) => void {
+export function createSplitter(bytes: number, onMessage: (message: Buffer) => void): (chunk: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0);
   return (chunk) => {
     rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
