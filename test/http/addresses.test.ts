@@ -5,7 +5,8 @@ import fc from 'fast-check';
 import Koa from 'koa';
 import request from 'supertest';
 import { type AddressOptions, createAddresses, maskAddress } from '#http';
-import { bodyOf, withServer } from './raw-exchange.ts';
+import { testServers } from '../support/serve.ts';
+import { bodyOf, sendRaw } from '../support/wire/raw-client.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -44,6 +45,8 @@ const fromConnection = {
 };
 
 describe('createAddresses', () => {
+  const servers = testServers();
+
   for (const trustedProxies of [[], ['10.0.0.0/8']])
     it(`ignores forwarded headers when the peer is not a trusted proxy of [${trustedProxies}]`, async () => {
       const sender = { network: '127.0.0.1/32', isShared: true };
@@ -184,9 +187,8 @@ describe('createAddresses', () => {
     });
 
     it('is the local address of the connection when an HTTP/1.0 client sends no Host', async () => {
-      await withServer({ handler: handlerOf({}) }, async ({ send }) => {
-        assert.match(JSON.parse(bodyOf(await send('GET / HTTP/1.0\r\n\r\n'))).origin, localAddress);
-      });
+      const { port } = await servers.http(handlerOf({}));
+      assert.match(JSON.parse(bodyOf(await sendRaw(port, 'GET / HTTP/1.0\r\n\r\n'))).origin, localAddress);
     });
 
     it('is the public URL without its trailing slash, for any request', async () => {

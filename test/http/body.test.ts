@@ -5,7 +5,8 @@ import request from 'supertest';
 import { z } from 'zod';
 import { createBodySchema, createProblemResponses, type Fault, hasBody, Problem, readJsonBody } from '#http';
 import { readAuthBody } from '../../src/gateway/auth/body.ts';
-import { withServer } from './raw-exchange.ts';
+import { testServers } from '../support/serve.ts';
+import { sendRaw } from '../support/wire/raw-client.ts';
 
 const bytesMax = 65_536;
 
@@ -23,6 +24,8 @@ function echo(before: Middleware = (_ctx, next) => next()) {
 const post = (type = 'application/json', handler = echo()) => request(handler).post('/').set('Content-Type', type);
 
 describe('readJsonBody', () => {
+  const servers = testServers();
+
   it('lists the media type for PATCH in Accept-Patch', async () => {
     const patch = request(echo()).patch('/').set('Content-Type', 'text/plain');
     await patch.send('{}').expect(415).expect('Accept-Patch', 'application/json');
@@ -48,11 +51,10 @@ describe('readJsonBody', () => {
   it('rejects a chunked body that is too large, and the client receives the response', async () => {
     const chunk = `2000\r\n${' '.repeat(0x2000)}\r\n`;
     const head = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';
-    await withServer({ handler: echo() }, async ({ send }) => {
-      assert.match(await send(`${head}${chunk.repeat(9)}0\r\n\r\n`), /^HTTP\/1\.1 413 [\s\S]*Connection: close/);
-      const fits = `${head.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')}${chunk.repeat(7)}2\r\n{}\r\n0\r\n\r\n`;
-      assert.match(await send(fits), /^HTTP\/1\.1 200 /);
-    });
+    const { port } = await servers.http(echo());
+    assert.match(await sendRaw(port, `${head}${chunk.repeat(9)}0\r\n\r\n`), /^HTTP\/1\.1 413 [\s\S]*Connection: close/);
+    const fits = `${head.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')}${chunk.repeat(7)}2\r\n{}\r\n0\r\n\r\n`;
+    assert.match(await sendRaw(port, fits), /^HTTP\/1\.1 200 /);
   });
 
   it('reads a body that a stage has read, partly or completely, and put back', async () => {

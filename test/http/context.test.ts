@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
-import type { IncomingMessage, RequestListener } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
+import { connect } from 'node:net';
 import Koa, { type Middleware } from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
 import { createAddresses, createRequestContext, createSafePath, publicBase, requestContext, traceOf } from '#http';
+import { testServers } from '../support/serve.ts';
 import { createDeferred } from '../support/waiting.ts';
-import { bodyOf, withServer } from './raw-exchange.ts';
+import { bodyOf, rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 function appOf(...middleware: readonly Middleware[]): Koa {
   const app = new Koa();
@@ -18,6 +20,8 @@ const sendBase: Middleware = (ctx) => {
 };
 
 const openContext = () => createRequestContext(createAddresses());
+
+const servers = testServers();
 
 describe('createRequestContext', () => {
   const handler = appOf(openContext(), (ctx) => {
@@ -65,14 +69,14 @@ describe('createRequestContext', () => {
         passedOn += 1;
       },
     );
-    await withServer({ handler: host.callback() }, async ({ server, open }) => {
-      server.once('connection', (peer) => peer.once('close', () => setImmediate(disconnected.resolve)));
-      const socket = open();
-      socket.write('GET / HTTP/1.1\r\nHost: desk.test\r\n\r\n'.repeat(waiting));
-      await allArrived.promise;
-      socket.destroy();
-      await allEnded.promise;
-    });
+    const server = createServer(host.callback());
+    const { port } = await servers.listen(server);
+    server.once('connection', (peer) => peer.once('close', () => setImmediate(disconnected.resolve)));
+    const socket = connect(port, '127.0.0.1');
+    socket.write('GET / HTTP/1.1\r\nHost: desk.test\r\n\r\n'.repeat(waiting));
+    await allArrived.promise;
+    socket.destroy();
+    await allEnded.promise;
     assert.deepEqual([ended, passedOn], [waiting, 0]);
   });
 });
@@ -89,13 +93,12 @@ describe('requestContext', () => {
 
 describe('basePath', () => {
   async function check(handler: RequestListener, expected: string, ...targets: readonly string[]) {
-    await withServer({ handler }, async ({ send }) => {
-      for (const target of targets) {
-        const response = await send(`GET ${target} HTTP/1.1\r\nHost: desk.test\r\nConnection: close\r\n\r\n`);
-        assert.match(response, /^HTTP\/1\.1 200 /);
-        assert.equal(JSON.parse(bodyOf(response)).basePath, expected, target);
-      }
-    });
+    const { port } = await servers.http(handler);
+    for (const target of targets) {
+      const response = await sendRaw(port, rawRequest(`GET ${target}`));
+      assert.match(response, /^HTTP\/1\.1 200 /);
+      assert.equal(JSON.parse(bodyOf(response)).basePath, expected, target);
+    }
   }
 
   it('is empty when nothing is mounted', async () => {

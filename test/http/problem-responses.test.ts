@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
+import { connect } from 'node:net';
 import { Readable } from 'node:stream';
 import cors from '@koa/cors';
 import Koa, { type Middleware } from 'koa';
@@ -14,7 +15,8 @@ import {
   type ProblemResponsesOptions,
   problem,
 } from '#http';
-import { withServer } from './raw-exchange.ts';
+import { testServers } from '../support/serve.ts';
+import { sendRaw } from '../support/wire/raw-client.ts';
 
 interface Setup extends ProblemResponsesOptions {
   readonly outside?: readonly Middleware[];
@@ -25,6 +27,7 @@ const notFound = { code: 404, message: '404: Not Found' };
 const internal = { code: 500, message: '500: Internal Server Error' };
 
 describe('createProblemResponses', () => {
+  const servers = testServers();
   let lines: { readonly level: string; readonly fields: Readonly<Record<string, unknown>> }[];
 
   beforeEach(() => {
@@ -312,10 +315,9 @@ describe('createProblemResponses', () => {
       ctx.res.write('half');
       return next();
     };
-    await withServer({ handler: throwing(new Error('broken'), { inside: [started] }) }, async ({ send }) => {
-      const response = await send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-      assert.ok(response === '' || response.endsWith('\r\n\r\nhalf'), response);
-    });
+    const { port } = await servers.http(throwing(new Error('broken'), { inside: [started] }));
+    const response = await sendRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    assert.ok(response === '' || response.endsWith('\r\n\r\nhalf'), response);
     assert.equal(lines.length, 1);
   });
 
@@ -325,13 +327,12 @@ describe('createProblemResponses', () => {
       reading.emit('begun');
       await ctx.req.toArray().finally(() => setImmediate(() => reading.emit('done')));
     };
-    await withServer({ handler: throwing(undefined, { inside: [readBody] }) }, async ({ open }) => {
-      const socket = open();
-      socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc');
-      await once(reading, 'begun');
-      socket.destroy();
-      await once(reading, 'done');
-    });
+    const { port } = await servers.http(throwing(undefined, { inside: [readBody] }));
+    const socket = connect(port, '127.0.0.1');
+    socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc');
+    await once(reading, 'begun');
+    socket.destroy();
+    await once(reading, 'done');
     assert.deepEqual(lines, []);
   });
 });

@@ -5,14 +5,14 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import type { Mapping } from '#config';
-import { createUpgrades, serveHttp } from '#http';
+import { createUpgrades } from '#http';
 import { createClusters } from '#proxy';
 import { breakersOf } from '../support/clusters.ts';
 import { authRecordOf, type EdgeOptions, labelled, limitRecordOf, remote, startEdge } from '../support/edge.ts';
 import { type Served, testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { eventually } from '../support/waiting.ts';
-import { httpLimits } from '../support/wire/http-limits.ts';
+import { startHttp } from '../support/wire/http-server.ts';
 import { speak, upgradeRequest } from '../support/wire/peer.ts';
 import { rawRequest } from '../support/wire/raw-client.ts';
 import { bytesOf, startSwitchingUpstream, switching } from '../support/wire/switching-upstream.ts';
@@ -38,8 +38,8 @@ describe('a connection that switches protocols', () => {
       ...rest,
     });
     const upgrades = createUpgrades((protocol) => protocol === 'websocket');
-    const front = await serveHttp({ ...httpLimits, handler: edge.listener, upgrades });
-    servers.later(() => Promise.all([front.close(0), upgrades.close(0), clusters.close()]));
+    const front = await startHttp(servers, { handler: edge.listener, upgrades });
+    servers.later(() => Promise.all([upgrades.close(0), clusters.close()]));
     const open = (headers: readonly string[] = handshake, more = '') =>
       speak(front.port, upgradeRequest(path, headers) + more);
     const active = () => clusters.snapshot()[0]?.activeUpgrades;

@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import Koa, { type Middleware } from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
 import { createAccessLog, createAddresses, createRequestContext, type Logger, requestContext } from '#http';
+import { testServers } from '../../support/serve.ts';
 import { temporaryFiles } from '../../support/temporary-files.ts';
 import { createDeferred } from '../../support/waiting.ts';
 import { makeCertificate } from '../../support/wire/certificate.ts';
-import { readToEnd, withServer } from '../raw-exchange.ts';
+import { peerOf } from '../../support/wire/peer.ts';
+import { sendRaw } from '../../support/wire/raw-client.ts';
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const ids = { 'X-Request-Id': 'one', traceparent: `00-${traceId}-b7ad6b7169203331-00` };
@@ -42,6 +43,8 @@ const sendX: Middleware = (ctx) => {
 
 const head = (target: string, ...lines: readonly string[]) =>
   [`GET ${target} HTTP/1.1`, 'Host: x', ...lines, '', ''].join('\r\n');
+
+const servers = testServers();
 
 describe('createAccessLog', () => {
   const writeFiles = temporaryFiles();
@@ -90,9 +93,8 @@ describe('createAccessLog', () => {
     const handler = appOf(createAccessLog(logger), () => {
       throw new Error('broken');
     });
-    await withServer({ handler }, async ({ send }) => {
-      await send(head('http://[/x', 'Connection: close'));
-    });
+    const { port } = await servers.http(handler);
+    await sendRaw(port, head('http://[/x', 'Connection: close'));
     await firstLine;
     assert.deepEqual([lines[0]?.['path'], lines[0]?.['status']], ['/x', 500]);
   });
@@ -100,16 +102,14 @@ describe('createAccessLog', () => {
   it('logs for each request the bytes since the previous line of its connection', async () => {
     const { logger, lines } = recordingLogger();
     const requests = [head('/1'), head('/22'), head('/333', 'Connection: close')];
-    let received = '';
-    await withServer({ handler: appOf(createAccessLog(logger), sendX) }, async ({ open }) => {
-      const socket = open();
-      const responses = readToEnd(socket);
-      for (const [index, text] of requests.entries()) {
-        socket.write(text);
-        while (lines.length <= index) await new Promise(setImmediate);
-      }
-      received = await responses;
-    });
+    const { port } = await servers.http(appOf(createAccessLog(logger), sendX));
+    const socket = connect(port, '127.0.0.1');
+    const responses = peerOf(socket).closed;
+    for (const [index, text] of requests.entries()) {
+      socket.write(text);
+      while (lines.length <= index) await new Promise(setImmediate);
+    }
+    const received = await responses;
     assert.deepEqual(
       lines.map(({ path, bytesIn }) => [path, bytesIn]),
       [
@@ -127,9 +127,8 @@ describe('createAccessLog', () => {
   it('logs one line for each pipelined request', async () => {
     const { logger, lines } = recordingLogger();
     const sent = head('/1') + head('/2', 'Connection: close');
-    await withServer({ handler: appOf(createAccessLog(logger), sendX) }, async ({ send }) => {
-      await send(sent);
-    });
+    const { port } = await servers.http(appOf(createAccessLog(logger), sendX));
+    await sendRaw(port, sent);
     assert.deepEqual(
       lines.map(({ path }) => path),
       ['/1', '/2'],
@@ -156,18 +155,13 @@ describe('createAccessLog', () => {
     if (certificate === undefined) return this.skip();
     const { cert, key } = certificate;
     const { logger, lines, firstLine } = recordingLogger();
-    const server = createTlsServer({ cert, key }, appOf(createAccessLog(logger), sendX)).listen(0, '127.0.0.1');
-    try {
-      await once(server, 'listening');
-      const { port } = server.address() as AddressInfo;
-      const socket = connectTls({ port, host: '127.0.0.1', ca: cert, maxVersion: 'TLSv1.2' });
-      socket.write(head('/', 'Connection: close'));
-      await readToEnd(socket);
-      await firstLine;
-      assert.equal(lines[0]?.['tls'], 'TLSv1.2');
-    } finally {
-      server.close();
-    }
+    const server = createTlsServer({ cert, key }, appOf(createAccessLog(logger), sendX));
+    const { port } = await servers.listen(server);
+    const socket = connectTls({ port, host: '127.0.0.1', ca: cert, maxVersion: 'TLSv1.2' });
+    socket.write(head('/', 'Connection: close'));
+    await peerOf(socket).closed;
+    await firstLine;
+    assert.equal(lines[0]?.['tls'], 'TLSv1.2');
   });
 });
 
@@ -177,9 +171,8 @@ describe('createAccessLog with the combined format', () => {
     const { logger, lines } = recordingLogger();
     const written: string[] = [];
     const handler = appOf(createAccessLog({ ...logger, writeLine: (line) => written.push(line) }, 'combined'), handle);
-    await withServer({ handler }, async ({ send }) => {
-      await send(text);
-    });
+    const { port } = await servers.http(handler);
+    await sendRaw(port, text);
     assert.deepEqual(lines, []);
     return written;
   }
@@ -222,7 +215,7 @@ describe('createAccessLog with the combined format', () => {
 
   check(
     'escapes values so that a client cannot close the quotes, start a line or shift a column',
-    [String.raw`127.0.0.1 - a\x20-\x20b`, String.raw`"GET /\"\\x HTTP/1.1" 200 1 "\" 200 1 \"" "a\x09b\\\xc3\xbf"`],
+    [String.raw`127.0.0.1 - a\x20-\x20b`, String.raw`"GET /\"\\x HTTP/1.1" 200 1 "\" 200 1 \"" "a\x09b\\\xff"`],
     head('/"\\x', 'Referer: " 200 1 "', 'User-Agent: a\tb\\ÿ', 'Connection: close'),
     (ctx) => {
       requestContext(ctx).user = 'a - b';
@@ -232,9 +225,8 @@ describe('createAccessLog with the combined format', () => {
 
   it('logs the line as a message if the logger cannot write plain lines', async () => {
     const { logger, lines } = recordingLogger();
-    await withServer({ handler: appOf(createAccessLog(logger, 'combined'), sendX) }, async ({ send }) => {
-      await send(head('/', 'Connection: close'));
-    });
+    const { port } = await servers.http(appOf(createAccessLog(logger, 'combined'), sendX));
+    await sendRaw(port, head('/', 'Connection: close'));
     assert.match(String(lines[0]?.['message']), /"GET \/ HTTP\/1\.1" 200 1 /);
   });
 });

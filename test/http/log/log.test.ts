@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import type { RequestListener } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
+import { connect } from 'node:net';
 import Koa, { type Context } from 'koa';
 import request from 'supertest';
 import {
@@ -15,8 +16,8 @@ import {
   upgradeOf,
 } from '#http';
 import { type LogLine, recordingLogger } from '../../support/edge.ts';
+import { testServers } from '../../support/serve.ts';
 import { createDeferred } from '../../support/waiting.ts';
-import { withServer } from '../raw-exchange.ts';
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const ids = { 'X-Request-Id': 'one', traceparent: `00-${traceId}-b7ad6b7169203331-00` };
@@ -50,6 +51,8 @@ describe('logRequest', () => {
 });
 
 describe('finalStatus', () => {
+  const servers = testServers();
+
   /** Does not fit into the buffers of the two sockets. */
   const large = Buffer.alloc(32 * 1024 * 1024);
 
@@ -73,24 +76,22 @@ describe('finalStatus', () => {
   }))
     it(`returns 499 when the client disconnects before it has read ${what}`, async () => {
       const { handler, status } = watch(handle);
-      await withServer({ handler }, async ({ open }) => {
-        const socket = open();
-        socket.write(head('/'));
-        await once(socket, 'data');
-        socket.destroy();
-        assert.equal(await status, 499);
-      });
+      const { port } = await servers.http(handler);
+      const socket = connect(port, '127.0.0.1');
+      socket.write(head('/'));
+      await once(socket, 'data');
+      socket.destroy();
+      assert.equal(await status, 499);
     });
 
   for (const line of ['Connection: keep-alive', 'Connection: close'])
     it(`returns the status of a response that the client has read, with ${line}`, async () => {
       const { handler, status } = watch((_req, res) => res.writeHead(404).end(large));
-      await withServer({ handler }, async ({ open }) => {
-        const socket = open();
-        socket.resume().write(head('/', line));
-        assert.equal(await status, 404);
-        socket.destroy();
-      });
+      const { port } = await servers.http(handler);
+      const socket = connect(port, '127.0.0.1');
+      socket.resume().write(head('/', line));
+      assert.equal(await status, 404);
+      socket.destroy();
     });
 
   it('returns 499 for each pipelined response when the client disconnects, and each closes once', async () => {
@@ -105,25 +106,24 @@ describe('finalStatus', () => {
         if (statuses.push(finalStatus(res)) === count) setImmediate(allClosed.resolve);
       });
     };
-    await withServer({ handler }, async ({ open }) => {
-      const socket = open();
-      socket.write(head('/').repeat(count));
-      await allStarted.promise;
-      socket.destroy();
-      await allClosed.promise;
-    });
+    const { port } = await servers.http(handler);
+    const socket = connect(port, '127.0.0.1');
+    socket.write(head('/').repeat(count));
+    await allStarted.promise;
+    socket.destroy();
+    await allClosed.promise;
     assert.deepEqual(statuses, Array(count).fill(499));
   });
 
   it('returns 101 for an upgraded connection, even if it is reset', async () => {
     const { handler, status } = watch((req) => upgradeOf(req)?.accept('echo').resume());
-    await withServer({ handler }, async ({ server, open }) => {
-      server.on('upgrade', createUpgrades(() => true).listener(handler));
-      const socket = open();
-      socket.write(head('/', 'Connection: Upgrade', 'Upgrade: echo'));
-      await once(socket, 'data');
-      socket.resetAndDestroy();
-      assert.equal(await status, 101);
-    });
+    const server = createServer(handler);
+    const { port } = await servers.listen(server);
+    server.on('upgrade', createUpgrades(() => true).listener(handler));
+    const socket = connect(port, '127.0.0.1');
+    socket.write(head('/', 'Connection: Upgrade', 'Upgrade: echo'));
+    await once(socket, 'data');
+    socket.resetAndDestroy();
+    assert.equal(await status, 101);
   });
 });

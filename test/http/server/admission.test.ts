@@ -3,28 +3,15 @@ import { once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import {
-  createConnectionLimit,
-  createUpgrades,
-  type HttpServerOptions,
-  serveHttp,
-  silentLogger,
-  upgradeOf,
-} from '#http';
+import { createConnectionLimit, createUpgrades, type HttpServerOptions, silentLogger, upgradeOf } from '#http';
+import { testServers } from '../../support/serve.ts';
 import { temporaryFiles } from '../../support/temporary-files.ts';
 import { closeOf, eventually } from '../../support/waiting.ts';
 import { type Certificate, makeCertificate } from '../../support/wire/certificate.ts';
-import { httpLimits } from '../../support/wire/http-limits.ts';
-import { bodyOf, readToEnd } from '../raw-exchange.ts';
+import { startHttp } from '../../support/wire/http-server.ts';
+import { bodyOf, sendRaw } from '../../support/wire/raw-client.ts';
 
-async function serving(options: Partial<HttpServerOptions>, use: (port: number) => Promise<void>): Promise<void> {
-  const server = await serveHttp({ ...httpLimits, handler: (_request, response) => response.end('x'), ...options });
-  try {
-    await use(server.port);
-  } finally {
-    await server.close(0);
-  }
-}
+const servers = testServers();
 
 const closed = async (socket: Socket) => void (socket.closed || (await closeOf(socket)));
 
@@ -33,41 +20,37 @@ const limitOf = (max: number) => createConnectionLimit({ max, logger: silentLogg
 describe('connections', () => {
   it('beyond the limit receive a 503, until others have closed', async () => {
     const connectionLimit = limitOf(5);
-    await serving({ connectionLimit }, async (port) => {
-      const silent = Array.from({ length: 5 }, () => connect(port, '127.0.0.1'));
-      await eventually(() => assert.equal(connectionLimit.counts().open, 5));
-      const rejected = connect(port, '127.0.0.1');
-      rejected.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-      const response = await readToEnd(rejected);
-      assert.match(response, /^HTTP\/1\.1 503 Service Unavailable\r\n[\s\S]*\r\nRetry-After: 1\r\n/);
-      assert.deepEqual(JSON.parse(bodyOf(response)), { code: 503, message: '503: Service Unavailable' });
-      assert.equal(connectionLimit.counts().refused, 1);
-      for (const socket of silent) socket.destroy();
-      await eventually(() => assert.equal(connectionLimit.counts().open, 0));
-      assert.equal(await statusAt(port), 200);
-    });
+    const { port } = await startHttp(servers, { connectionLimit });
+    const silent = Array.from({ length: 5 }, () => connect(port, '127.0.0.1'));
+    await eventually(() => assert.equal(connectionLimit.counts().open, 5));
+    const response = await sendRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    assert.match(response, /^HTTP\/1\.1 503 Service Unavailable\r\n[\s\S]*\r\nRetry-After: 1\r\n/);
+    assert.deepEqual(JSON.parse(bodyOf(response)), { code: 503, message: '503: Service Unavailable' });
+    assert.equal(connectionLimit.counts().refused, 1);
+    for (const socket of silent) socket.destroy();
+    await eventually(() => assert.equal(connectionLimit.counts().open, 0));
+    assert.equal(await statusAt(port), 200);
   });
 
   it('are closed near the limit if they are idle, the longest idle first', async () => {
     const connectionLimit = limitOf(10);
-    await serving({ connectionLimit }, async (port) => {
-      const idle: Socket[] = [];
-      for (let at = 0; at < 9; at += 1) {
-        const socket = connect(port, '127.0.0.1').on('error', () => {});
-        socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-        await once(socket, 'data');
-        idle.push(socket);
-      }
-      const [first, second, ...others] = idle as [Socket, Socket, ...Socket[]];
-      // After this request, the first connection is the one that was used last.
-      first.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-      await once(first, 'data');
-      assert.equal(await statusAt(port), 200);
-      await closed(second);
-      assert.equal(connectionLimit.counts().idleClosed, 1);
-      assert.ok([first, ...others].every((socket) => !socket.destroyed));
-      for (const socket of idle) socket.destroy();
-    });
+    const { port } = await startHttp(servers, { connectionLimit });
+    const idle: Socket[] = [];
+    for (let at = 0; at < 9; at += 1) {
+      const socket = connect(port, '127.0.0.1').on('error', () => {});
+      socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+      await once(socket, 'data');
+      idle.push(socket);
+    }
+    const [first, second, ...others] = idle as [Socket, Socket, ...Socket[]];
+    // After this request, the first connection is the one that was used last.
+    first.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    await once(first, 'data');
+    assert.equal(await statusAt(port), 200);
+    await closed(second);
+    assert.equal(connectionLimit.counts().idleClosed, 1);
+    assert.ok([first, ...others].every((socket) => !socket.destroyed));
+    for (const socket of idle) socket.destroy();
   });
 
   it('are not idle after an upgrade', async () => {
@@ -75,31 +58,27 @@ describe('connections', () => {
     const handler: HttpServerOptions['handler'] = (request, response) =>
       void (upgradeOf(request)?.accept('echo') ?? response.end());
     const upgrades = createUpgrades(() => true);
-    await serving({ connectionLimit, upgrades, handler }, async (port) => {
-      const socket = connect(port, '127.0.0.1').on('error', () => {});
-      socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-      await once(socket, 'data');
-      socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n');
-      await once(socket, 'data');
-      assert.equal(await statusAt(port), 503);
-      assert.equal(socket.destroyed, false);
-      await upgrades.close(0);
-    });
+    const { port } = await startHttp(servers, { connectionLimit, upgrades, handler });
+    const socket = connect(port, '127.0.0.1').on('error', () => {});
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    await once(socket, 'data');
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n');
+    await once(socket, 'data');
+    assert.equal(await statusAt(port), 503);
+    assert.equal(socket.destroyed, false);
+    await upgrades.close(0);
   });
 
   it('are rejected beyond the limit of upgraded connections', async () => {
     const upgrades = createUpgrades(() => true, 1);
     const handler: HttpServerOptions['handler'] = (request) => void upgradeOf(request)?.accept('echo');
-    await serving({ upgrades, handler }, async (port) => {
-      const text = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n';
-      const first = connect(port, '127.0.0.1').on('error', () => {});
-      first.write(text);
-      assert.match(String(await once(first, 'data')), /^HTTP\/1\.1 101/);
-      const second = connect(port, '127.0.0.1');
-      second.write(text);
-      assert.match(await readToEnd(second), /^HTTP\/1\.1 503/);
-      await upgrades.close(0);
-    });
+    const { port } = await startHttp(servers, { upgrades, handler });
+    const text = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n';
+    const first = connect(port, '127.0.0.1').on('error', () => {});
+    first.write(text);
+    assert.match(String(await once(first, 'data')), /^HTTP\/1\.1 101/);
+    assert.match(await sendRaw(port, text), /^HTTP\/1\.1 503/);
+    await upgrades.close(0);
   });
 });
 
@@ -127,11 +106,10 @@ describe('a TLS client', () => {
   ] as const;
   for (const [what, text] of beginnings) {
     it(`is disconnected in time if it sends ${what} instead of a handshake`, async () => {
-      await serving({ tls, headerTimeoutMs: 60, requestTimeoutMs: 120 }, async (port) => {
-        const socket = connect(port, '127.0.0.1').on('error', () => {});
-        socket.write(text);
-        await closed(socket);
-      });
+      const { port } = await startHttp(servers, { tls, headerTimeoutMs: 60, requestTimeoutMs: 120 });
+      const socket = connect(port, '127.0.0.1').on('error', () => {});
+      socket.write(text);
+      await closed(socket);
     });
   }
 
@@ -148,37 +126,34 @@ describe('a TLS client', () => {
     it(`is disconnected in time if it sends ${what} after its handshake`, async () => {
       const handler: HttpServerOptions['handler'] = (request, response) =>
         void request.resume().once('end', () => response.end());
-      await serving({ tls, ...late, handler }, async (port) => {
-        const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }).on('error', () => {});
-        await once(socket, 'secureConnect');
-        socket.resume().write(text);
-        await closed(socket);
-      });
+      const { port } = await startHttp(servers, { tls, ...late, handler });
+      const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }).on('error', () => {});
+      await once(socket, 'secureConnect');
+      socket.resume().write(text);
+      await closed(socket);
     });
   }
 
   it('is disconnected in time if it sends byte by byte', async () => {
-    await serving({ tls, ...late }, async (port) => {
-      const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }).on('error', () => {});
-      await once(socket, 'secureConnect');
-      const start = [...'GET /'];
-      const drip = setInterval(() => socket.write(start.shift() ?? 'x'), 20);
-      await closed(socket.resume());
-      clearInterval(drip);
-    });
+    const { port } = await startHttp(servers, { tls, ...late });
+    const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }).on('error', () => {});
+    await once(socket, 'secureConnect');
+    const start = [...'GET /'];
+    const drip = setInterval(() => socket.write(start.shift() ?? 'x'), 20);
+    await closed(socket.resume());
+    clearInterval(drip);
   });
 
   it('can connect while a thousand others have stalled in the handshake', async () => {
     const connectionLimit = limitOf(2_000);
-    await serving({ tls, connectionLimit, headerTimeoutMs: 60_000 }, async (port) => {
-      const silent = Array.from({ length: 1000 }, () => connect(port, '127.0.0.1').on('error', () => {}));
-      // Waits because clients connect before the server accepts them. No handshake times out during the test.
-      await eventually(() => assert.equal(connectionLimit.counts().open, 1000));
-      const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
-      await once(socket, 'secureConnect');
-      // The oldest handshake was closed to make room.
-      await Promise.race(silent.map(closed));
-      for (const one of [socket, ...silent]) one.destroy();
-    });
+    const { port } = await startHttp(servers, { tls, connectionLimit, headerTimeoutMs: 60_000 });
+    const silent = Array.from({ length: 1000 }, () => connect(port, '127.0.0.1').on('error', () => {}));
+    // Waits because clients connect before the server accepts them. No handshake times out during the test.
+    await eventually(() => assert.equal(connectionLimit.counts().open, 1000));
+    const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
+    await once(socket, 'secureConnect');
+    // The oldest handshake was closed to make room.
+    await Promise.race(silent.map(closed));
+    for (const one of [socket, ...silent]) one.destroy();
   });
 });

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import type { RequestListener } from 'node:http';
+import { createServer, type RequestListener, type ServerOptions } from 'node:http';
+import { connect } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { mock } from 'node:test';
 import { createClientErrorLog, respondToClientErrors } from '#http';
-import { type RawServer, readToEnd, withServer } from '../raw-exchange.ts';
+import { testServers } from '../../support/serve.ts';
+import { peerOf, speak } from '../../support/wire/peer.ts';
+import { sendRaw } from '../../support/wire/raw-client.ts';
 
 type Line = Readonly<Record<string, unknown>>;
 
@@ -13,21 +16,23 @@ const sendX: RequestListener = (_request, response) => response.end('x');
 /** The `maxHeaderSize` of frontdesk. */
 const limits = { maxHeaderSize: 16_384 };
 
-async function logging(use: (raw: RawServer, lines: readonly Line[]) => Promise<void>, options: object = limits) {
+const servers = testServers();
+
+async function logging(options: ServerOptions = limits) {
   const lines: Line[] = [];
-  await withServer({ handler: sendX, options }, async (raw) => {
-    const logger = { warn: (fields: object) => void lines.push({ ...fields }) };
-    respondToClientErrors(raw.server, (_socket, end) => end(), createClientErrorLog(logger));
-    await use(raw, lines);
-  });
+  const server = createServer(options, sendX);
+  const logger = { warn: (fields: object) => void lines.push({ ...fields }) };
+  respondToClientErrors(server, (_socket, end) => end(), createClientErrorLog(logger));
+  const { port } = await servers.listen(server);
+  return { port, lines };
 }
 
 describe('createClientErrorLog', () => {
   const rest = ' HTTP/1.1\r\nHost: a\r\nCookie: secret\r\n\r\n';
   const bad = `X: a\0b\r\n`;
   for (const [what, text, expected] of [
-    ['a non-ASCII byte in the query', `GET /caf?q=ü${rest}`, { status: 400, method: 'GET', path: '/caf' }],
-    ['a non-ASCII byte in the path', `GET /ü\u0001${rest}`, { method: 'GET', path: '/%C3%BC%01' }],
+    ['a non-ASCII byte in the query', `GET /caf?q=\u00fc${rest}`, { status: 400, method: 'GET', path: '/caf' }],
+    ['a non-ASCII byte in the path', `GET /\u00c3\u00bc\u0001${rest}`, { method: 'GET', path: '/%C3%BC%01' }],
     ['an unknown method', `FETCH /a?token=secret${rest}`, { status: 501, method: 'FETCH', path: '/a' }],
     ['a blank in the target', `GET /a b${rest}`, { method: 'GET', path: '/a%20b' }],
     ['an absolute target', `GET http://u:secret@h/a${rest.replace('secret', 'se\0cret')}`, { path: '/a' }],
@@ -44,16 +49,16 @@ describe('createClientErrorLog', () => {
     ],
     ['text that is not HTTP', 'secret\r\n\r\n', { method: undefined, path: undefined }],
   ] as const)
-    it(`logs the client's address, the reason and at most the request line for ${what}`, () =>
-      logging(async ({ send }, lines) => {
-        await send(text).catch(() => '');
-        const [line = {}, ...more] = lines;
-        assert.deepEqual(more, []);
-        assert.match(String(line.client), /127\.0\.0\.1$/);
-        assert.ok(typeof line.reason === 'string' && line.reason !== '');
-        for (const [name, value] of Object.entries(expected)) assert.equal(line[name], value, name);
-        assert.doesNotMatch(JSON.stringify(line), /secret|Cookie/);
-      }));
+    it(`logs the client's address, the reason and at most the request line for ${what}`, async () => {
+      const { port, lines } = await logging();
+      await sendRaw(port, text);
+      const [line = {}, ...more] = lines;
+      assert.deepEqual(more, []);
+      assert.match(String(line.client), /127\.0\.0\.1$/);
+      assert.ok(typeof line.reason === 'string' && line.reason !== '');
+      for (const [name, value] of Object.entries(expected)) assert.equal(line[name], value, name);
+      assert.doesNotMatch(JSON.stringify(line), /secret|Cookie/);
+    });
 
   it('logs one line a second with the number of those left out', () => {
     mock.timers.enable({ apis: ['setTimeout'] });
@@ -76,26 +81,18 @@ describe('createClientErrorLog', () => {
     }
   });
 
-  it('logs nothing for a connection without data', () =>
-    logging(
-      async ({ open }, lines) => {
-        const socket = open();
-        const response = readToEnd(socket);
-        await once(socket, 'connect');
-        assert.match(await response, /^HTTP\/1\.1 408 /);
-        assert.deepEqual(lines, []);
-      },
-      { headersTimeout: 20, requestTimeout: 20, connectionsCheckingInterval: 5 },
-    ));
+  it('logs nothing for a connection without data', async () => {
+    const { port, lines } = await logging({ headersTimeout: 20, requestTimeout: 20, connectionsCheckingInterval: 5 });
+    assert.match(await peerOf(connect(port, '127.0.0.1')).closed, /^HTTP\/1\.1 408 /);
+    assert.deepEqual(lines, []);
+  });
 
-  it('logs nothing and sends no second response if a client skips the rest of a body after its response', () =>
-    logging(async ({ open }, lines) => {
-      const socket = open();
-      const responses = readToEnd(socket);
-      socket.write('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab');
-      await once(socket, 'data');
-      socket.end();
-      assert.match(await responses, /^HTTP\/1\.1 200 (?!.*HTTP)/s);
-      assert.deepEqual(lines, []);
-    }));
+  it('logs nothing and sends no second response if a client skips the rest of a body after its response', async () => {
+    const { port, lines } = await logging();
+    const { socket, closed } = speak(port, 'POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab');
+    await once(socket, 'data');
+    socket.end();
+    assert.match(await closed, /^HTTP\/1\.1 200 (?!.*HTTP)/s);
+    assert.deepEqual(lines, []);
+  });
 });

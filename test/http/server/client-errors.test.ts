@@ -1,20 +1,24 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import type { RequestListener, ServerOptions } from 'node:http';
+import { createServer, type RequestListener, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { respondToClientErrors } from '#http';
-import { bodyOf, type RawServer, readToEnd, withServer } from '../raw-exchange.ts';
+import { testServers } from '../../support/serve.ts';
+import { peerOf } from '../../support/wire/peer.ts';
+import { bodyOf, sendRaw } from '../../support/wire/raw-client.ts';
 
 const sendX: RequestListener = (_request, response) => response.end('x');
 
 type Setup = { readonly handler?: RequestListener; readonly options?: ServerOptions };
 
-function serving({ handler = sendX, options = {} }: Setup, use: (raw: RawServer) => Promise<void>) {
-  return withServer({ handler, options }, async (raw) => {
-    respondToClientErrors(raw.server, (_socket, end) => end());
-    await use(raw);
-  });
+const servers = testServers();
+
+async function serving({ handler = sendX, options = {} }: Setup = {}) {
+  const server = createServer(options, handler);
+  respondToClientErrors(server, (_socket, end) => end());
+  const { port } = await servers.listen(server);
+  return { server, port };
 }
 
 function assertError(response: string, status: number, reason: string) {
@@ -37,20 +41,22 @@ describe('respondToClientErrors', () => {
     'two lengths that differ': `${post}Content-Length: 2\r\n\r\nab`,
     'a length in addition to a transfer encoding': `${post}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
   }))
-    it(`sends a 400 error body for ${what} and closes the connection`, () =>
-      serving({}, async ({ send }) => assertError(await send(text), 400, 'Bad Request')));
+    it(`sends a 400 error body for ${what} and closes the connection`, async () => {
+      const { port } = await serving();
+      assertError(await sendRaw(port, text), 400, 'Bad Request');
+    });
 
   for (const method of ['FETCH', 'GETX', 'get', 'DESCRIBE', 'CONNECT'])
-    it(`sends a 501 error body for the method ${method} and closes the connection`, () =>
-      serving({}, async ({ send }) =>
-        assertError(await send(`${method} / HTTP/1.1\r\nHost: a\r\n\r\n`), 501, 'Not Implemented'),
-      ));
+    it(`sends a 501 error body for the method ${method} and closes the connection`, async () => {
+      const { port } = await serving();
+      assertError(await sendRaw(port, `${method} / HTTP/1.1\r\nHost: a\r\n\r\n`), 501, 'Not Implemented');
+    });
 
-  it('sends a 431 error body for headers that are too large and closes the connection', () =>
-    serving({ options: { maxHeaderSize: 1024 } }, async ({ send }) => {
-      const text = `GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(2000)}\r\n\r\n`;
-      assertError(await send(text), 431, 'Request Header Fields Too Large');
-    }));
+  it('sends a 431 error body for headers that are too large and closes the connection', async () => {
+    const { port } = await serving({ options: { maxHeaderSize: 1024 } });
+    const text = `GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(2000)}\r\n\r\n`;
+    assertError(await sendRaw(port, text), 431, 'Request Header Fields Too Large');
+  });
 
   const hasty = { headersTimeout: 20, requestTimeout: 20, connectionsCheckingInterval: 5 };
 
@@ -58,10 +64,10 @@ describe('respondToClientErrors', () => {
     head: 'GET / HTTP/1.1\r\nHost: a\r\n',
     body: 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na',
   }))
-    it(`sends a 408 error body if the ${what} does not arrive in time and closes the connection`, () =>
-      serving({ options: hasty, handler: () => {} }, async ({ send }) =>
-        assertError(await send(text), 408, 'Request Timeout'),
-      ));
+    it(`sends a 408 error body if the ${what} does not arrive in time and closes the connection`, async () => {
+      const { port } = await serving({ options: hasty, handler: () => {} });
+      assertError(await sendRaw(port, text), 408, 'Request Timeout');
+    });
 
   it('does not handle a request that is completed after the 408', async () => {
     let isHandled = false;
@@ -69,37 +75,34 @@ describe('respondToClientErrors', () => {
       isHandled = true;
       response.end();
     };
-    await serving({ options: hasty, handler }, async ({ open }) => {
-      const socket = open();
-      const response = readToEnd(socket).catch(() => '');
-      socket.write('POST / HTTP/1.1\r\nHost: a\r\n');
-      await once(socket, 'data');
-      socket.write('Content-Length: 0\r\n\r\n');
-      await response;
-    });
+    const { port } = await serving({ options: hasty, handler });
+    const socket = connect(port, '127.0.0.1');
+    const response = peerOf(socket).closed;
+    socket.write('POST / HTTP/1.1\r\nHost: a\r\n');
+    await once(socket, 'data');
+    socket.write('Content-Length: 0\r\n\r\n');
+    await response;
     assert.equal(isHandled, false);
   });
 
   it('closes the connection even if the client keeps its side open', async () => {
-    await serving({}, async ({ open, server }) => {
-      const closed = once(server, 'connection').then(([socket]) => once(socket, 'close'));
-      const socket = open();
-      socket.allowHalfOpen = true;
-      socket.write('GARBAGE\r\n\r\n');
-      await closed;
-      socket.destroy();
-    });
+    const { port, server } = await serving();
+    const closed = once(server, 'connection').then(([socket]) => once(socket, 'close'));
+    const socket = connect(port, '127.0.0.1');
+    socket.allowHalfOpen = true;
+    socket.write('GARBAGE\r\n\r\n');
+    await closed;
+    socket.destroy();
   });
 
   it('responds to well-formed requests on a connection before the malformed one', async () => {
-    await serving({}, async ({ open }) => {
-      const socket = open();
-      const responses = readToEnd(socket);
-      socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-      await once(socket, 'data');
-      socket.write('GARBAGE\r\n\r\n');
-      assert.deepEqual((await responses).match(/HTTP\/1\.1 \d{3}/g), ['HTTP/1.1 200', 'HTTP/1.1 400']);
-    });
+    const { port } = await serving();
+    const socket = connect(port, '127.0.0.1');
+    const responses = peerOf(socket).closed;
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    await once(socket, 'data');
+    socket.write('GARBAGE\r\n\r\n');
+    assert.deepEqual((await responses).match(/HTTP\/1\.1 \d{3}/g), ['HTTP/1.1 200', 'HTTP/1.1 400']);
   });
 
   it('writes nothing into a response that has begun', async () => {
@@ -108,23 +111,19 @@ describe('respondToClientErrors', () => {
       response.writeHead(200, { 'Content-Length': '1000' });
       response.write('half');
     };
-    await serving({ handler }, async ({ open }) => {
-      const socket = open();
-      const response = readToEnd(socket).catch(() => 'reset');
-      socket.write('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n');
-      await once(socket, 'data');
-      socket.write('not a chunk\r\n');
-      assert.ok(!(await response).includes('400'));
-    });
+    const { port } = await serving({ handler });
+    const socket = connect(port, '127.0.0.1');
+    const response = peerOf(socket).closed;
+    socket.write('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n');
+    await once(socket, 'data');
+    socket.write('not a chunk\r\n');
+    assert.ok(!(await response).includes('400'));
   });
 
   it('closes a TLS connection that never starts the handshake', async () => {
     const server = createTlsServer({ handshakeTimeout: 20 });
     respondToClientErrors(server, () => {});
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
-    socket.resume();
-    await once(socket, 'close');
-    server.close();
+    const { port } = await servers.listen(server);
+    await once(connect(port, '127.0.0.1').resume(), 'close');
   });
 });

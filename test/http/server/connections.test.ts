@@ -3,12 +3,14 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { connect as connectTls } from 'node:tls';
-import { createUpgrades, type HttpServerOptions, serveHttp, upgradeOf } from '#http';
+import { createUpgrades, type HttpServerOptions, upgradeOf } from '#http';
+import { testServers } from '../../support/serve.ts';
 import { temporaryFiles } from '../../support/temporary-files.ts';
 import { createDeferred, eventually } from '../../support/waiting.ts';
 import { makeCertificate } from '../../support/wire/certificate.ts';
-import { httpLimits } from '../../support/wire/http-limits.ts';
-import { readToEnd } from '../raw-exchange.ts';
+import { startHttp } from '../../support/wire/http-server.ts';
+import { peerOf, speak } from '../../support/wire/peer.ts';
+import { sendRaw } from '../../support/wire/raw-client.ts';
 
 const page = 'x'.repeat(24 * 1024);
 const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: a\r\n${more}\r\n`;
@@ -18,11 +20,10 @@ const many = (length: number, last = '') =>
 describe('pipelined requests', () => {
   const writeFiles = temporaryFiles();
 
-  /** Runs a server that counts its open requests over all connections. */
-  async function serving(
-    { handler, ...options }: Partial<HttpServerOptions>,
-    use: (port: number, counts: { open: number; most: number; seen: string[] }) => Promise<void>,
-  ): Promise<void> {
+  const servers = testServers();
+
+  /** Starts a server that counts its open requests over all connections. */
+  async function serving({ handler, ...options }: Partial<HttpServerOptions>) {
     const counts = { open: 0, most: 0, seen: [] as string[] };
     const counting = (request: IncomingMessage, response: ServerResponse) => {
       counts.seen.push(request.url ?? '');
@@ -33,62 +34,48 @@ describe('pipelined requests', () => {
       });
       (handler ?? ((_request, res) => void setImmediate(() => res.end(page))))(request, response);
     };
-    const server = await serveHttp({ ...httpLimits, ...options, handler: counting });
-    try {
-      await use(server.port, counts);
-    } finally {
-      await server.close(0);
-    }
+    const { port } = await startHttp(servers, { ...options, handler: counting });
+    return { port, counts };
   }
 
   it('are processed a few at a time on each connection, however many arrive together', async () => {
     const held: ServerResponse[] = [];
-    await serving({ handler: (_request, response) => void held.push(response) }, async (port, counts) => {
-      const sockets = Array.from({ length: 10 }, () => connect(port, '127.0.0.1').on('error', () => {}));
-      for (const socket of sockets) socket.write(many(100));
-      await eventually(() => assert.equal(counts.open, 80));
-      for (const response of held.splice(0)) response.end(page);
-      await eventually(() => assert.equal(counts.seen.length, 160));
-      assert.equal(counts.most, 80);
-      for (const socket of sockets) socket.destroy();
-      await eventually(() => assert.equal(counts.open, 0));
-      assert.equal(counts.seen.length, 160);
-    });
+    const { port, counts } = await serving({ handler: (_request, response) => void held.push(response) });
+    const sockets = Array.from({ length: 10 }, () => connect(port, '127.0.0.1').on('error', () => {}));
+    for (const socket of sockets) socket.write(many(100));
+    await eventually(() => assert.equal(counts.open, 80));
+    for (const response of held.splice(0)) response.end(page);
+    await eventually(() => assert.equal(counts.seen.length, 160));
+    assert.equal(counts.most, 80);
+    for (const socket of sockets) socket.destroy();
+    await eventually(() => assert.equal(counts.open, 0));
+    assert.equal(counts.seen.length, 160);
   });
 
   it('close the connection if too many are waiting across all connections, and later ones are served', async () => {
-    await serving(
-      { handler: (request, response) => void (request.url === '/' && response.end('ok')) },
-      async (port, counts) => {
-        const sockets = Array.from({ length: 11 }, () => connect(port, '127.0.0.1').on('error', () => {}));
-        for (const socket of sockets) socket.write(many(1000));
-        await eventually(() => assert.ok(sockets.some(({ destroyed }) => destroyed)));
-        const last = connect(port, '127.0.0.1');
-        const response = readToEnd(last);
-        last.write(get('/', 'Connection: close\r\n'));
-        assert.match(await response, /\r\n\r\nok$/);
-        for (const socket of sockets) socket.destroy();
-        await eventually(() => assert.equal(counts.open, 0));
-        const late = connect(port, '127.0.0.1');
-        const responses = readToEnd(late);
-        late.write(get('/').repeat(19) + get('/', 'Connection: close\r\n'));
-        assert.equal((await responses).match(/\r\n\r\nok/g)?.length, 20);
-      },
-    );
+    const handler: RequestListener = (request, response) => void (request.url === '/' && response.end('ok'));
+    const { port, counts } = await serving({ handler });
+    const sockets = Array.from({ length: 11 }, () => connect(port, '127.0.0.1').on('error', () => {}));
+    for (const socket of sockets) socket.write(many(1000));
+    await eventually(() => assert.ok(sockets.some(({ destroyed }) => destroyed)));
+    assert.match(await sendRaw(port, get('/', 'Connection: close\r\n')), /\r\n\r\nok$/);
+    for (const socket of sockets) socket.destroy();
+    await eventually(() => assert.equal(counts.open, 0));
+    const responses = await sendRaw(port, get('/').repeat(19) + get('/', 'Connection: close\r\n'));
+    assert.equal(responses.match(/\r\n\r\nok/g)?.length, 20);
   });
 
   it('wait while the client does not read earlier responses', async () => {
     const handler: RequestListener = (_request, response) => void response.end(page.repeat(100));
-    await serving({ handler }, async (port, counts) => {
-      const socket = connect(port, '127.0.0.1').pause();
-      socket.write(many(1000));
-      // The first responses fit into the buffers of the operating system.
-      await eventually(() => assert.ok(counts.seen.length > 8 || counts.open === 8));
-      assert.equal(counts.most, 8);
-      socket.destroy();
-      await eventually(() => assert.equal(counts.open, 0));
-      assert.ok(counts.seen.length < 100);
-    });
+    const { port, counts } = await serving({ handler });
+    const socket = connect(port, '127.0.0.1').pause();
+    socket.write(many(1000));
+    // The first responses fit into the buffers of the operating system.
+    await eventually(() => assert.ok(counts.seen.length > 8 || counts.open === 8));
+    assert.equal(counts.most, 8);
+    socket.destroy();
+    await eventually(() => assert.equal(counts.open, 0));
+    assert.ok(counts.seen.length < 100);
   });
 
   it('do not starve other connections', async () => {
@@ -98,56 +85,46 @@ describe('pipelined requests', () => {
       if (url === '/0') one?.write(get('/second'));
       response.end('ok');
     };
-    await serving({ handler }, async (port, counts) => {
-      one = connect(port, '127.0.0.1').resume();
-      one.write(get('/first'));
-      await eventually(() => assert.equal(counts.seen.length, 1));
-      const crowd = connect(port, '127.0.0.1').resume();
-      crowd.write(many(900));
-      await eventually(() => assert.equal(counts.seen.length, 902));
-      assert.ok(counts.seen.indexOf('/second') < 800);
-      for (const socket of [crowd, one]) socket.destroy();
-    });
+    const { port, counts } = await serving({ handler });
+    one = connect(port, '127.0.0.1').resume();
+    one.write(get('/first'));
+    await eventually(() => assert.equal(counts.seen.length, 1));
+    const crowd = connect(port, '127.0.0.1').resume();
+    crowd.write(many(900));
+    await eventually(() => assert.equal(counts.seen.length, 902));
+    assert.ok(counts.seen.indexOf('/second') < 800);
+    for (const socket of [crowd, one]) socket.destroy();
   });
 
   it('all receive responses in order if the client reads', async () => {
     const handler: RequestListener = ({ url }, response) => void setImmediate(() => response.end(`${url} ${page}`));
-    await serving({ handler, pipelineMax: 3 }, async (port, counts) => {
-      const socket = connect(port, '127.0.0.1');
-      const responses = readToEnd(socket);
-      socket.write(many(500, 'Connection: close\r\n'));
-      const paths = (await responses).match(/\/\d+ (?=x)/g);
-      assert.deepEqual(
-        paths,
-        counts.seen.map((path) => `${path} `),
-      );
-      assert.equal(paths?.length, 500);
-      assert.equal(counts.most, 3);
-    });
+    const { port, counts } = await serving({ handler, pipelineMax: 3 });
+    const paths = (await sendRaw(port, many(500, 'Connection: close\r\n'))).match(/\/\d+ (?=x)/g);
+    assert.deepEqual(
+      paths,
+      counts.seen.map((path) => `${path} `),
+    );
+    assert.equal(paths?.length, 500);
+    assert.equal(counts.most, 3);
   });
 
   it('stop counting as waiting when they are served, so later connections can send as many again', async () => {
     const handler: RequestListener = (_request, response) => void response.end('ok');
-    await serving({ handler, waitingMax: 100 }, async (port) => {
-      for (let round = 0; round < 11; round += 1) {
-        const socket = connect(port, '127.0.0.1');
-        const responses = readToEnd(socket);
-        socket.write(many(100, 'Connection: close\r\n'));
-        assert.equal((await responses).match(/\r\n\r\nok/g)?.length, 100);
-      }
-    });
+    const { port } = await serving({ handler, waitingMax: 100 });
+    for (let round = 0; round < 11; round += 1) {
+      assert.equal((await sendRaw(port, many(100, 'Connection: close\r\n'))).match(/\r\n\r\nok/g)?.length, 100);
+    }
   });
 
   it('all receive responses over TLS too', async function () {
     const tls = await makeCertificate(await writeFiles(), 'IP:127.0.0.1');
     if (tls === undefined) return this.skip();
-    await serving({ tls }, async (port, counts) => {
-      const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
-      const responses = readToEnd(socket);
-      socket.write(many(500, 'Connection: close\r\n'));
-      assert.equal((await responses).match(/HTTP\/1\.1 200/g)?.length, 500);
-      assert.equal(counts.most, 8);
-    });
+    const { port, counts } = await serving({ tls });
+    const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
+    const responses = peerOf(socket).closed;
+    socket.write(many(500, 'Connection: close\r\n'));
+    assert.equal((await responses).match(/HTTP\/1\.1 200/g)?.length, 500);
+    assert.equal(counts.most, 8);
   });
 
   it('deliver their bodies, even ones that are read late', async () => {
@@ -157,13 +134,10 @@ describe('pipelined requests', () => {
     };
     const post = (path: string, length: number, more = '') =>
       `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n${more}\r\n${'x'.repeat(length)}`;
-    await serving({ handler, pipelineMax: 1 }, async (port) => {
-      const socket: Socket = connect(port, '127.0.0.1');
-      const responses = readToEnd(socket);
-      socket.write(post('/1', 300_000) + post('/2', 0) + post('/3', 20_000));
-      socket.write(post('/4', 500_000) + post('/5', 10, 'Connection: close\r\n'));
-      assert.deepEqual((await responses).match(/^\/.*$/gm), ['/1 300000', '/2 0', '/3 20000', '/4 500000', '/5 10']);
-    });
+    const { port } = await serving({ handler, pipelineMax: 1 });
+    const { socket, closed: responses } = speak(port, post('/1', 300_000) + post('/2', 0) + post('/3', 20_000));
+    socket.write(post('/4', 500_000) + post('/5', 10, 'Connection: close\r\n'));
+    assert.deepEqual((await responses).match(/^\/.*$/gm), ['/1 300000', '/2 0', '/3 20000', '/4 500000', '/5 10']);
   });
 
   /** Long enough to receive the heads before the late one on a busy machine. */
@@ -180,52 +154,43 @@ describe('pipelined requests', () => {
       const held: ServerResponse[] = [];
       const rejected = createDeferred();
       const handler: RequestListener = ({ method }, response) => void (method === 'GET' && held.push(response));
-      await serving({ handler, logger: { warn: rejected.resolve }, ...options }, async (port) => {
-        const socket = connect(port, '127.0.0.1');
-        const responses = readToEnd(socket);
-        const sent = many(2) + text;
-        socket.write(sent);
-        await eventually(() => assert.equal(held.length, 2));
-        await rejected.promise;
-        // The parser reports an error again.
-        const garbage = 'GARBAGE\r\n\r\n';
-        socket.write(garbage);
-        await eventually(() => assert.equal(held[0]?.req.socket.bytesRead, sent.length + garbage.length));
-        for (const response of held) response.end('held');
-        const statuses = (await responses).match(/(?<=HTTP\/1.1 )\d+/g);
-        assert.deepEqual(statuses, ['200', '200', String(status)]);
-      });
+      const { port } = await serving({ handler, logger: { warn: rejected.resolve }, ...options });
+      const socket = connect(port, '127.0.0.1');
+      const responses = peerOf(socket).closed;
+      const sent = many(2) + text;
+      socket.write(sent);
+      await eventually(() => assert.equal(held.length, 2));
+      await rejected.promise;
+      // The parser reports an error again.
+      const garbage = 'GARBAGE\r\n\r\n';
+      socket.write(garbage);
+      await eventually(() => assert.equal(held[0]?.req.socket.bytesRead, sent.length + garbage.length));
+      for (const response of held) response.end('held');
+      const statuses = (await responses).match(/(?<=HTTP\/1.1 )\d+/g);
+      assert.deepEqual(statuses, ['200', '200', String(status)]);
     });
 
   it('are not executed if their head is completed only after the 408 for it was sent', async () => {
     const handler: RequestListener = () => {};
     const rejected = createDeferred();
-    await serving({ handler, logger: { warn: rejected.resolve }, ...tooLate }, async (port, { seen }) => {
-      const socket = connect(port, '127.0.0.1');
-      const responses = readToEnd(socket);
-      socket.write(`${many(1)}GET /late HTTP/1.1\r\n`);
-      await rejected.promise;
-      socket.write('Host: a\r\n\r\n');
-      assert.equal(await responses, '');
-      assert.deepEqual(seen, ['/0']);
-    });
+    const { port, counts } = await serving({ handler, logger: { warn: rejected.resolve }, ...tooLate });
+    const { socket, closed: responses } = speak(port, `${many(1)}GET /late HTTP/1.1\r\n`);
+    await rejected.promise;
+    socket.write('Host: a\r\n\r\n');
+    assert.equal(await responses, '');
+    assert.deepEqual(counts.seen, ['/0']);
   });
 
   it('are closed with their connection when CONNECT follows', async () => {
-    await serving({ handler: () => {} }, async (port, { seen }) => {
-      const socket = connect(port, '127.0.0.1');
-      const responses = readToEnd(socket);
-      socket.write(`${many(2)}CONNECT b:443 HTTP/1.1\r\nHost: b:443\r\n\r\n`);
-      assert.equal(await responses, '');
-      assert.deepEqual(seen, ['/0', '/1']);
-    });
+    const { port, counts } = await serving({ handler: () => {} });
+    assert.equal(await sendRaw(port, `${many(2)}CONNECT b:443 HTTP/1.1\r\nHost: b:443\r\n\r\n`), '');
+    assert.deepEqual(counts.seen, ['/0', '/1']);
   });
 
   it('lose no data that a client sends early for the protocol after an upgrade', async () => {
     const upgrades = createUpgrades(() => true);
     const early = 'y'.repeat(30_000);
-    const server = await serveHttp({
-      ...httpLimits,
+    const { port } = await startHttp(servers, {
       upgrades,
       handler(request, response) {
         const upgrade = upgradeOf(request);
@@ -238,10 +203,7 @@ describe('pipelined requests', () => {
         });
       },
     });
-    const socket = connect(server.port, '127.0.0.1');
-    const response = readToEnd(socket);
-    socket.write(`${get('/', 'Connection: upgrade\r\nUpgrade: echo\r\n')}${early}`);
-    assert.ok((await response).endsWith(`\r\n\r\n${early}`));
-    await server.close(0);
+    const response = await sendRaw(port, get('/', 'Connection: upgrade\r\nUpgrade: echo\r\n') + early);
+    assert.ok(response.endsWith(`\r\n\r\n${early}`));
   });
 });

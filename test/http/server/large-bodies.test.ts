@@ -7,21 +7,19 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import Koa from 'koa';
-import { createAccessLog, createAddresses, createRequestContext, serveHttp } from '#http';
+import { createAccessLog, createAddresses, createRequestContext } from '#http';
 import { type EdgeOptions, startEdge } from '../../support/edge.ts';
 import { testServers } from '../../support/serve.ts';
 import { startUpstream } from '../../support/upstream.ts';
 import { createDeferred } from '../../support/waiting.ts';
-import { httpLimits } from '../../support/wire/http-limits.ts';
-import { rawRequest } from '../../support/wire/raw-client.ts';
+import { startHttp } from '../../support/wire/http-server.ts';
+import { rawRequest, sendRaw } from '../../support/wire/raw-client.ts';
 
 const servers = testServers();
 
 async function startFront(options: EdgeOptions, requestTimeoutMs = 30_000) {
   const { listener: handler } = await startEdge(servers, options);
-  const front = await serveHttp({ ...httpLimits, requestTimeoutMs, handler });
-  servers.later(() => front.close(0));
-  return front;
+  return startHttp(servers, { requestTimeoutMs, handler });
 }
 
 const mebibyte = Buffer.alloc(1024 * 1024, 'x');
@@ -113,11 +111,8 @@ describe('a request body', () => {
     const app = new Koa();
     app.use(createRequestContext(createAddresses())).use(createAccessLog({ info, warn() {}, error() {} }));
     app.use(async ({ req }) => void (await once(req, 'close')));
-    const front = await serveHttp({ ...httpLimits, requestTimeoutMs: 30, handler: app.callback() });
-    servers.later(() => front.close(0));
-    const socket = connect(front.port, '127.0.0.1');
-    socket.write(rawRequest('POST /', ['Content-Length: 6'], 'ab'));
-    assert.match(await text(socket), /^HTTP\/1\.1 408 /);
+    const { port } = await startHttp(servers, { requestTimeoutMs: 30, handler: app.callback() });
+    assert.match(await sendRaw(port, rawRequest('POST /', ['Content-Length: 6'], 'ab')), /^HTTP\/1\.1 408 /);
     await logged.promise;
     assert.deepEqual(
       lines.map((line) => (line as { status: number }).status),

@@ -3,31 +3,25 @@ import { EventEmitter, once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { Agent, get, type IncomingMessage, type RequestListener } from 'node:http';
 import { connect } from 'node:net';
-import { type HttpServer, type HttpServerOptions, listenError, serveHttp } from '#http';
+import { type HttpServerOptions, listenError, serveHttp } from '#http';
+import { testServers } from '../../support/serve.ts';
 import { eventually } from '../../support/waiting.ts';
-import { httpLimits } from '../../support/wire/http-limits.ts';
-import { bodyOf, readToEnd } from '../raw-exchange.ts';
+import { httpLimits, startHttp } from '../../support/wire/http-server.ts';
+import { peerOf, speak } from '../../support/wire/peer.ts';
+import { bodyOf, sendRaw } from '../../support/wire/raw-client.ts';
 
 /** Longer than mocha's time-out, so a test that passes did not wait for it. */
 const neverMs = 60_000;
 
-async function serving(options: Partial<HttpServerOptions>, use: (server: HttpServer) => Promise<void>) {
-  const server = await serveHttp({ ...httpLimits, handler: (_request, response) => response.end('x'), ...options });
-  try {
-    await use(server);
-  } finally {
-    await server.close(0);
-  }
-}
+const servers = testServers();
 
 describe('serveHttp', () => {
   it('names the port that is in use and its setting', async () => {
-    await serving({}, async ({ port }) => {
-      await assert.rejects(
-        () => serveHttp({ ...httpLimits, port, portSetting: 'AUTH_PORT', handler: () => {} }),
-        (error: Error) => error.message.includes(`127.0.0.1:${port}`) && error.message.includes('AUTH_PORT'),
-      );
-    });
+    const { port } = await startHttp(servers);
+    await assert.rejects(
+      () => serveHttp({ ...httpLimits, port, portSetting: 'AUTH_PORT', handler: () => {} }),
+      (error: Error) => error.message.includes(`127.0.0.1:${port}`) && error.message.includes('AUTH_PORT'),
+    );
   });
 
   it('names the address that it cannot listen on', async () => {
@@ -47,12 +41,8 @@ describe('serveHttp', () => {
 
   it('limits the size of headers and the time until they arrive', async () => {
     const statusOf = async (options: Partial<HttpServerOptions>, text: string) => {
-      let response = '';
-      await serving(options, async ({ port }) => {
-        const socket = connect(port, '127.0.0.1');
-        socket.write(text);
-        response = await readToEnd(socket);
-      });
+      const { port } = await startHttp(servers, options);
+      const response = await sendRaw(port, text);
       return (JSON.parse(bodyOf(response)) as { code: number }).code;
     };
     const head = 'GET / HTTP/1.1\r\nHost: desk.test\r\n';
@@ -62,13 +52,12 @@ describe('serveHttp', () => {
 
   it('enables TCP keep-alive, because a client that vanished does not close its connection', async function () {
     if (!existsSync(connectionTable)) return this.skip();
-    await serving({}, async ({ port }) => {
-      const socket = connect(port, '127.0.0.1');
-      await once(socket, 'connect');
-      const { localPort = 0 } = socket;
-      await eventually(() => assert.equal(timerOf(port, localPort), keepAliveTimer));
-      socket.destroy();
-    });
+    const { port } = await startHttp(servers);
+    const socket = connect(port, '127.0.0.1');
+    await once(socket, 'connect');
+    const { localPort = 0 } = socket;
+    await eventually(() => assert.equal(timerOf(port, localPort), keepAliveTimer));
+    socket.destroy();
   });
 });
 
@@ -119,9 +108,7 @@ describe('the close function of serveHttp', () => {
       started.emit(request.url ?? '', () => response.end('x'));
     };
     const server = await serveHttp({ ...httpLimits, handler });
-    const socket = connect(server.port, '127.0.0.1');
-    const responses = readToEnd(socket);
-    socket.write('GET /1 HTTP/1.1\r\nHost: a\r\n\r\n');
+    const { socket, closed: responses } = speak(server.port, 'GET /1 HTTP/1.1\r\nHost: a\r\n\r\n');
     const [finishFirst] = (await once(started, '/1')) as [() => void];
     const closed = server.close(neverMs);
     socket.write('GET /2 HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -138,7 +125,7 @@ describe('the close function of serveHttp', () => {
     const socket = connect(server.port, '127.0.0.1');
     socket.write('GET /1 HTTP/1.1\r\nHost: a\r\n\r\n');
     await once(socket, 'data');
-    const response = readToEnd(socket);
+    const response = peerOf(socket).closed;
     const closed = server.close(neverMs);
     socket.write('GET /2 HTTP/1.1\r\nHost: a\r\n\r\n');
     // Blocks the event loop for longer than the grace period of idle connections.

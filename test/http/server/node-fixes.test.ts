@@ -1,29 +1,23 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Agent, get, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import request from 'supertest';
-import { beforeHead, createUpgrades, type HttpServerOptions, serveHttp } from '#http';
+import { beforeHead, createUpgrades, type HttpServerOptions } from '#http';
 import { testServers } from '../../support/serve.ts';
 import { createDeferred } from '../../support/waiting.ts';
-import { httpLimits } from '../../support/wire/http-limits.ts';
-import { upgradeRequest } from '../../support/wire/peer.ts';
-import { readToEnd } from '../raw-exchange.ts';
+import { startHttp } from '../../support/wire/http-server.ts';
+import { speak, upgradeRequest } from '../../support/wire/peer.ts';
 
 const expectRequest = 'POST / HTTP/1.1\r\nHost: desk.test\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n';
 const continueResponse = 'HTTP/1.1 100 Continue\r\n\r\n';
 
-async function withClient(handler: RequestListener, use: (socket: Socket) => Promise<void>): Promise<void> {
-  const server = await serveHttp({ ...httpLimits, handler });
-  const socket = connect(server.port, '127.0.0.1');
-  socket.write(expectRequest);
-  try {
-    await use(socket);
-  } finally {
-    socket.destroy();
-    await server.close(0);
-  }
+const servers = testServers();
+
+async function startClient(handler: RequestListener, text = expectRequest) {
+  const { port } = await startHttp(servers, { handler });
+  return speak(port, text);
 }
 
 describe('sendContinueOnRead', () => {
@@ -38,33 +32,27 @@ describe('sendContinueOnRead', () => {
       await wanted.promise;
       echo(request, response);
     };
-    await withClient(handler, async (socket) => {
-      await reached.promise;
-      assert.equal(socket.bytesRead, 0);
-      wanted.resolve();
-      await once(socket, 'readable');
-      assert.equal(String(socket.read()), continueResponse);
-      socket.write('hello');
-      assert.match(await readToEnd(socket), /^HTTP\/1\.1 200 OK\r\n.*\r\n\r\nhello$/s);
-    });
+    const { socket, until, received, closed } = await startClient(handler);
+    await reached.promise;
+    assert.equal(socket.bytesRead, 0);
+    wanted.resolve();
+    await until(continueResponse);
+    assert.equal(received(), continueResponse);
+    socket.write('hello');
+    const response = (await closed).slice(continueResponse.length);
+    assert.match(response, /^HTTP\/1\.1 200 OK\r\n.*\r\n\r\nhello$/s);
   });
 
   it('sends no 100 Continue if the body is not read, and closes the connection', async () => {
     const reject: RequestListener = (_request, response) => response.writeHead(401).end();
-    await withClient(reject, async (socket) => {
-      const response = await readToEnd(socket);
-      assert.match(response, /^HTTP\/1\.1 401 Unauthorized\r\n[\s\S]*\r\nConnection: close\r\n/);
-      assert.ok(!response.includes('100 Continue'));
-    });
+    const response = await (await startClient(reject)).closed;
+    assert.match(response, /^HTTP\/1\.1 401 Unauthorized\r\n[\s\S]*\r\nConnection: close\r\n/);
+    assert.ok(!response.includes('100 Continue'));
   });
 
   it('ignores other expectations', async () => {
-    const server = await serveHttp({ ...httpLimits, handler: echo });
-    const socket = connect(server.port, '127.0.0.1');
-    socket.write(expectRequest.replace('100-continue', 'a-miracle'));
-    socket.write('hello');
-    assert.match(await readToEnd(socket), /^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nhello$/);
-    await server.close(0);
+    const { closed } = await startClient(echo, `${expectRequest.replace('100-continue', 'a-miracle')}hello`);
+    assert.match(await closed, /^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nhello$/);
   });
 });
 
@@ -72,13 +60,8 @@ describe('sendContinueOnRead', () => {
 const large = Buffer.alloc(32 * 1024 * 1024);
 
 describe('closeStalledResponses', () => {
-  const servers = testServers();
-
-  async function serving(handler: RequestListener, options: Partial<HttpServerOptions>) {
-    const server = await serveHttp({ ...httpLimits, handler, ...options });
-    servers.later(() => server.close(0));
-    return server.port;
-  }
+  const serving = async (handler: RequestListener, options: Partial<HttpServerOptions>) =>
+    (await startHttp(servers, { handler, ...options })).port;
 
   for (const [what, request] of [
     ['', 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'],

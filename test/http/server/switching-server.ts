@@ -1,8 +1,8 @@
 /** A test server that accepts protocol upgrades. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { createUpgrades, type HttpServerOptions, serveHttp, type Upgrades, upgradeOf } from '#http';
+import { createUpgrades, type HttpServerOptions, type Upgrades, upgradeOf } from '#http';
 import type { TestServers } from '../../support/serve.ts';
-import { httpLimits } from '../../support/wire/http-limits.ts';
+import { startHttp } from '../../support/wire/http-server.ts';
 
 /** Accepts an upgrade and echoes all data. Responds to any other request with its path and body. */
 export const echo: RequestListener = (req, res) => {
@@ -27,8 +27,8 @@ export function switchingServer(servers: TestServers) {
     upgrades: Upgrades = createUpgrades((one) => one === 'websocket'),
     tls?: HttpServerOptions['tls'],
   ): Promise<number> {
-    const server = await serveHttp({ ...httpLimits, handler, upgrades, tls });
-    servers.later(() => Promise.all([server.close(0), upgrades.close(0)]));
-    return server.port;
+    const { port } = await startHttp(servers, { handler, upgrades, tls });
+    servers.later(() => upgrades.close(0));
+    return port;
   };
 }

@@ -8,7 +8,7 @@ import { testServers } from '../../support/serve.ts';
 import { temporaryFiles } from '../../support/temporary-files.ts';
 import { makeCertificate } from '../../support/wire/certificate.ts';
 import { peerOf, speak, upgradeRequest } from '../../support/wire/peer.ts';
-import { bodyOf } from '../raw-exchange.ts';
+import { bodyOf } from '../../support/wire/raw-client.ts';
 import { echo, switchingServer } from './switching-server.ts';
 
 describe('createUpgrades', () => {
@@ -114,9 +114,7 @@ describe('createUpgrades', () => {
 
     async function hosting(handler: RequestListener) {
       const server = createServer(handler).on('upgrade', switched.listener(handler));
-      await once(server.listen(0, '127.0.0.1'), 'listening');
-      servers.later(() => server.close());
-      return (server.address() as { port: number }).port;
+      return (await servers.listen(server)).port;
     }
 
     it('works in the same way', async () => {

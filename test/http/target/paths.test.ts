@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import Koa, { type Context } from 'koa';
 import { createProblemResponses, createSafePath, lenientReading, originForm, pathOf, sanitisePath } from '#http';
 import { anyCharacter } from '../../support/any-character.ts';
-import { bodyOf, withServer } from '../raw-exchange.ts';
+import { testServers } from '../../support/serve.ts';
+import { bodyOf, rawRequest, sendRaw } from '../../support/wire/raw-client.ts';
 
 /** Paths that resemble attacks more often than random text. */
 const hostile = pathOfParts(12, [
@@ -154,6 +155,8 @@ function* decodings(path: string): Generator<string> {
 }
 
 describe('createSafePath', () => {
+  const servers = testServers();
+
   for (const [path, detail] of [
     ['/a%zz', /two hexadecimal digits/],
     ['/a%00', /a NUL/],
@@ -176,10 +179,8 @@ describe('createSafePath', () => {
 
   /** Sends targets that no HTTP client would send, and checks each response. */
   async function send(targets: readonly string[], check: (response: string, target: string) => void) {
-    await withServer({ handler: handlerOf() }, async (server) => {
-      for (const target of targets)
-        check(await server.send(`GET ${target} HTTP/1.1\r\nHost: desk.test\r\nConnection: close\r\n\r\n`), target);
-    });
+    const { port } = await servers.http(handlerOf());
+    for (const target of targets) check(await sendRaw(port, rawRequest(`GET ${target}`)), target);
   }
 
   it('rewrites the target to origin-form with a plain path and an unchanged query', async () => {

@@ -1,18 +1,9 @@
 /** A client that sends arbitrary bytes, for requests that no HTTP library would send. */
-import { connect } from 'node:net';
+import { speak } from './peer.ts';
 
 /** Returns everything received until the connection ends, however it ends. */
-export async function sendRaw(port: number, ...parts: readonly string[]): Promise<string> {
-  const socket = connect(port, '127.0.0.1').setEncoding('latin1');
-  let received = '';
-  socket.on('data', (text) => {
-    received += String(text);
-  });
-  // After an error, the received data already shows where the connection broke.
-  socket.on('error', () => socket.destroy());
-  for (const part of parts) socket.write(part, 'latin1');
-  await new Promise((resolve) => socket.once('close', resolve));
-  return received;
+export function sendRaw(port: number, text: string): Promise<string> {
+  return speak(port, text).closed;
 }
 
 /** A request with `Connection: close`. */
