@@ -49,7 +49,7 @@ export function createReadiness({ has }: Pick<Setup, 'has'>, parts: ReadinessPar
   }
   return async function findFault() {
     if (closing.aborted) return stopping;
-    if (needsLimiter() && !rateLimiting.isReady()) return 'The rate limiter has no connection to Redis.';
+    if (needsLimiter() && !rateLimiting.isReady()) return 'The rate limiter cannot count in Redis.';
     return database?.findFault();
   };
 }

@@ -3,10 +3,9 @@ import type { RequestListener } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import { type LimitDomain, parseServiceReference, type RateLimitService } from '#config';
 import { type HostAndPort, hostAndPort, type Resolve, resolveLimiter } from '#gateway';
-import { createOncePerMinute, createOutageLog } from '#http';
+import { createOncePerMinute } from '#http';
 import { createRateLimitMetrics } from '#metrics';
 import {
-  adviseOnRedis,
   type Counters,
   connectRateLimit,
   createLimiter,
@@ -15,12 +14,11 @@ import {
   createRateLimitHttp,
   type Limiter,
   type LimitStats,
-  openRedisCounters,
   portRefusals,
   type ReportRefusal,
-  withFailurePolicy,
 } from '#ratelimit';
 import type { Setup } from './options.ts';
+import { openSharedCounters } from './redis-counters.ts';
 import type { LiveConfiguration } from './reload.ts';
 
 export interface RateLimiting {
@@ -34,7 +32,7 @@ export interface RateLimiting {
   readonly stats: LimitStats;
   /** Counts and logs what the gRPC port refuses. */
   readonly onRefused: ReportRefusal;
-  /** False while the process closes, and while the limiter would fail because its counters are unavailable. */
+  /** False while the process closes, and while the limiter would fail because it cannot count. */
   readonly isReady: () => boolean;
   readonly close: () => Promise<void>;
 }
@@ -50,7 +48,11 @@ export async function openRateLimiting(
   if (!has('ratelimit')) return withoutLimiter(limits);
   const hasHttp = settings.ratelimitHttpPort !== undefined;
   const stats = createLimitStats();
-  const counters = await openCounters(setup, stats.failed);
+  const { redisUrl, ratelimitKeysMax: keysMax } = settings;
+  const counters: Counters =
+    redisUrl === undefined
+      ? createMemoryCounters({ clock: setup.clock, keysMax })
+      : await openSharedCounters(redisUrl, setup, stats.failed);
   const limiter = createLimiter({
     limits: limits(),
     counters,
@@ -90,37 +92,6 @@ function createRefusalReport(stats: LimitStats, logger: Setup['logger']): Report
     );
   };
 }
-
-/** Counters in Redis use its clock, so that all processes that share them agree on the time. */
-async function openCounters({ settings, logger, clock }: Setup, onError: () => void): Promise<Counters> {
-  const { redisUrl: url, redisTimeoutMs: timeoutMs, ratelimitFailOpen: failOpen } = settings;
-  if (url === undefined) return createMemoryCounters({ clock, keysMax: settings.ratelimitKeysMax });
-  const { failed, answered } = createOutageLog({ logger, ended: 'hits are counted in Redis again' });
-  const message = `hits cannot be counted in Redis: requests ${failOpen ? 'pass uncounted' : 'are not decided'}`;
-  // Logs only the host, because the URL may contain a password.
-  const outage = {
-    failed(err: unknown) {
-      const advice = adviseOnRedis(err);
-      failed({ redis: new URL(url).host, err }, advice === undefined ? message : `${message}; ${advice}`);
-    },
-    succeeded: answered,
-  };
-  const redis = await openRedisCounters({ url, timeoutMs, outage });
-  try {
-    if (redis.isReady()) await redis.take(trialHits);
-  } catch (error) {
-    outage.failed(error);
-  }
-  return withFailurePolicy(redis, { failOpen, outage, onError });
-}
-
-/**
- * Counted once at the start, so that a missing permission or a read-only replica is logged before the first request.
- * In a Redis Cluster, the two keys belong to different servers.
- */
-const trialHits = ['start', 'start 2'].map(
-  (key) => ({ key, algorithm: 'fixed_window', windowSeconds: 1, limit: 1, burst: 1, hits: 1, shadow: true }) as const,
-);
 
 export interface ConnectedLimiter {
   readonly limiter: Limiter | undefined;

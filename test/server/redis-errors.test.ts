@@ -1,9 +1,11 @@
-/** A Redis that responds but cannot count is reported at the start, with what to do. */
+/** A Redis that responds but cannot count is logged at the start, with what to do, and reported by check_ready. */
 import assert from 'node:assert/strict';
-import { desksOf } from '../support/desks.ts';
+import request from 'supertest';
+import { call, desksOf } from '../support/desks.ts';
 import { isInstalled } from '../support/programs/installed.ts';
-import { createRedisServer } from '../support/programs/redis-server.ts';
+import { askRedis, createRedisServer } from '../support/programs/redis-server.ts';
 import { testServers } from '../support/serve.ts';
+import { eventually } from '../support/waiting.ts';
 
 const cases: readonly (readonly [name: string, credentials: string, options: string, expected: RegExp])[] = [
   ['a node of a cluster', '', '--cluster-enabled yes', /Redis Cluster is not supported/],
@@ -40,4 +42,37 @@ describe('at the start, REDIS_URL', () => {
         await server.remove();
       }
     });
+});
+
+describe('with RATELIMIT_FAIL_OPEN=false, check_ready', () => {
+  const openDesk = desksOf(testServers());
+
+  it('returns 503 at the start and later, for as long as Redis is a read-only replica', async function () {
+    if (!isInstalled('redis-server')) return this.skip();
+    const server = await createRedisServer(['--replicaof', '127.0.0.1', '1']);
+    try {
+      await server.start();
+      const limits = [{ domain: 'd', descriptors: [{ key: 'k', rate_limit: { unit: 'day', requests_per_unit: 9 } }] }];
+      const desk = await openDesk({
+        ...{ config: { records: [], limits }, only: ['ratelimit'], ratelimitHttpPort: 0 },
+        ...{ redisUrl: server.url, redisTimeoutMs: 5_000, ratelimitFailOpen: false },
+      });
+      const { ratelimitHttp } = await desk.listen();
+      const descriptors = [{ entries: [{ key: 'k', value: 'v' }] }];
+      const count = () => request(ratelimitHttp?.url ?? '').post('/json').send({ domain: 'd', descriptors });
+      const ready = (status: number) => call(desk, '/gateway/v0/check_ready').expect(status);
+      await ready(503);
+      await askRedis(server.url, ['REPLICAOF', 'NO', 'ONE']);
+      await eventually(() => ready(200));
+      await count().expect(200);
+      await askRedis(server.url, ['REPLICAOF', '127.0.0.1', '1']);
+      await count().expect(500);
+      await ready(503);
+      await askRedis(server.url, ['REPLICAOF', 'NO', 'ONE']);
+      await eventually(() => ready(200));
+      await count().expect(200);
+    } finally {
+      await server.remove();
+    }
+  });
 });
