@@ -6,16 +6,17 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { built } from '../support/programs/built.ts';
-import { attack } from './attacks.ts';
-import { measureLoad } from './load-configuration.ts';
-import { measureLogins } from './logins.ts';
-import { measureRows } from './measure.ts';
-import { measureMessages } from './messages.ts';
-import { measureRateLimit } from './ratelimit.ts';
-import { measureReload } from './reload.ts';
-import { missingRows, rows } from './rows.ts';
-import { soak } from './soak.ts';
-import { measureMappings, measureReady, startIdle } from './startup.ts';
+import { attack } from './measurements/attacks.ts';
+import { measureLoad } from './measurements/load-configuration.ts';
+import { measureLogins } from './measurements/logins.ts';
+import { measureMessages } from './measurements/messages.ts';
+import { measureRateLimit } from './measurements/ratelimit.ts';
+import { measureReload } from './measurements/reload.ts';
+import { measureRows } from './measurements/request-cost.ts';
+import { soak } from './measurements/soak.ts';
+import { measureMappings, measureReady, startIdle } from './measurements/startup.ts';
+import { measureThroughput } from './measurements/throughput.ts';
+import { missingRows, rows } from './rows/request-rows.ts';
 import {
   attackRows,
   formatJson,
@@ -33,7 +34,6 @@ import {
   throughputRows,
   withPeers,
 } from './table.ts';
-import { measureThroughput } from './throughput.ts';
 
 const requestNames = [...rows, ...missingRows].map(({ name }) => name);
 const defaultNames = [...requestNames, 'load', 'logins', 'messages', 'ratelimit', 'reload', 'startup', 'throughput'];

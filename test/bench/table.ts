@@ -1,14 +1,14 @@
 /** Formats all figures as one table, each with its peer, the ratio to the peer, and the target. */
-import type { AttackFigures } from './attacks.ts';
-import type { LoadFigures } from './load-configuration.ts';
-import type { LoginFigures } from './logins.ts';
-import type { Figures } from './measure.ts';
-import type { MessageFigures } from './messages.ts';
-import type { RateLimitFigures } from './ratelimit.ts';
-import type { ReloadFigures } from './reload.ts';
-import type { SoakFigures } from './soak.ts';
-import type { Pair, StartUpFigures } from './startup.ts';
-import type { ThroughputFigures } from './throughput.ts';
+import type { AttackFigures } from './measurements/attacks.ts';
+import type { LoadFigures } from './measurements/load-configuration.ts';
+import type { LoginFigures } from './measurements/logins.ts';
+import type { MessageFigures } from './measurements/messages.ts';
+import type { RateLimitFigures } from './measurements/ratelimit.ts';
+import type { ReloadFigures } from './measurements/reload.ts';
+import type { Figures } from './measurements/request-cost.ts';
+import type { SoakFigures } from './measurements/soak.ts';
+import type { Pair, StartUpFigures } from './measurements/startup.ts';
+import type { ThroughputFigures } from './measurements/throughput.ts';
 
 export interface TableRow {
   readonly name: string;

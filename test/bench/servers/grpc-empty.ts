@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { Server, ServerCredentials, type ServiceDefinition } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
-import { root } from '../child.ts';
+import { root } from '../processes/child.ts';
 
 const definition = loadSync('envoy/service/ratelimit/v3/rls.proto', { includeDirs: [join(root, 'proto')] });
 

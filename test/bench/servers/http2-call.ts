@@ -1,8 +1,8 @@
 /** Bare Koa that calls the rate-limit service for each request, with plain node:http2. */
 import { type ClientHttp2Session, connect } from 'node:http2';
 import Koa from 'koa';
-import { booking } from '../booking.ts';
-import { requestMessage } from '../grpc-frames.ts';
+import { booking } from '../clients/booking.ts';
+import { requestMessage } from '../clients/grpc-frames.ts';
 
 /** Opened at the first request, because the service may start after this process. */
 let session: ClientHttp2Session | undefined;

@@ -1,6 +1,6 @@
 /** Bare Koa with a response of the same size, as the peer of most rows. */
 import Koa from 'koa';
-import { booking } from '../booking.ts';
+import { booking } from '../clients/booking.ts';
 
 const app = new Koa();
 app.use((ctx) => {

@@ -1,6 +1,6 @@
 /** Bare node:http with a fixed response, as the lower bound of all rows. */
 import { createServer } from 'node:http';
-import { booking } from '../booking.ts';
+import { booking } from '../clients/booking.ts';
 
 const body = JSON.stringify(booking);
 

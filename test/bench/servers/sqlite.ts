@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import Koa from 'koa';
-import { booking } from '../booking.ts';
+import { booking } from '../clients/booking.ts';
 
 const database = new DatabaseSync(process.env['DATABASE'] ?? '');
 database.exec(`

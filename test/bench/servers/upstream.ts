@@ -2,14 +2,14 @@
 import { createHash } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import { chunksOf, mebibyte } from '../body-chunks.ts';
+import { chunksOf, mebibyte } from '../clients/body-chunks.ts';
 import {
   createSplitter,
   formatEvent,
   formatFrame,
   maskedFrameBytes,
   stampOfMaskedFrame,
-} from '../timestamped-messages.ts';
+} from '../clients/timestamped-messages.ts';
 
 const bodies = new Map<string, Buffer>();
 

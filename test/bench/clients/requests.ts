@@ -27,6 +27,15 @@ export function outcomeOf(options: RequestOptions): Promise<string> {
   });
 }
 
+/** Resolves when the server responds with 200. Rejects after two minutes, because many servers start together. */
+export async function untilReady(port: number, path: string, headers: Readonly<Record<string, string>>): Promise<void> {
+  const giveUpAtMs = performance.now() + 120_000;
+  while ((await outcomeOf({ port, path, headers, agent: false })) !== '200') {
+    if (performance.now() > giveUpAtMs) throw new Error(`no 200 from 127.0.0.1:${port}${path}`);
+    await sleep(5);
+  }
+}
+
 /** Calls `send` at a fixed pace, however long each call takes, and resolves to all results. */
 export async function atFixedPace<T>(
   everyMs: number,

@@ -3,11 +3,10 @@ import { writeFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../support/programs/free-port.ts';
-import { writeConfiguration } from './configuration.ts';
-import { untilReady } from './measure.ts';
-import { countFailure, demoHeaders, outcomeOf } from './requests.ts';
-import { startBackends, startFrontdesk } from './servers.ts';
+import { freePort } from '../../support/programs/free-port.ts';
+import { countFailure, demoHeaders, outcomeOf, untilReady } from '../clients/requests.ts';
+import { writeConfiguration } from '../processes/configuration.ts';
+import { startBackends, startFrontdesk } from '../processes/start-servers.ts';
 
 export interface SoakFigures {
   readonly requests: number;

@@ -1,6 +1,6 @@
 /** Starts the servers under test, and those that they call. */
 import { join } from 'node:path';
-import { freePort } from '../support/programs/free-port.ts';
+import { freePort } from '../../support/programs/free-port.ts';
 import { type Child, root, startChild } from './child.ts';
 import { type ConfigurationKind, writeConfiguration } from './configuration.ts';
 

@@ -9,13 +9,13 @@ import {
   httpFilter,
   limitCluster,
   limitFilter,
-} from '../support/programs/envoy-configuration.ts';
-import { freePort } from '../support/programs/free-port.ts';
-import { envoy } from '../support/programs/proxy-process.ts';
+} from '../../support/programs/envoy-configuration.ts';
+import { freePort } from '../../support/programs/free-port.ts';
+import { envoy } from '../../support/programs/proxy-process.ts';
 import type { Child } from './child.ts';
 import { writeConfiguration } from './configuration.ts';
 import { usageOf } from './process-usage.ts';
-import { type Backends, startFrontdesk } from './servers.ts';
+import { type Backends, startFrontdesk } from './start-servers.ts';
 
 export async function startEnvoy(port: number, parent: string, backends: Backends): Promise<Child> {
   const [auth, limits, hotel] = [await freePort(), await freePort(), await freePort()];

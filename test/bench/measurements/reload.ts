@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../support/programs/free-port.ts';
-import type { Child } from './child.ts';
-import { writeConfiguration } from './configuration.ts';
-import { median, untilReady } from './measure.ts';
-import { demoHeaders } from './requests.ts';
-import { hotelModules, startFrontdesk } from './servers.ts';
+import { freePort } from '../../support/programs/free-port.ts';
+import { demoHeaders, untilReady } from '../clients/requests.ts';
+import type { Child } from '../processes/child.ts';
+import { writeConfiguration } from '../processes/configuration.ts';
+import { hotelModules, startFrontdesk } from '../processes/start-servers.ts';
+import { median } from './quantile.ts';
 
 /** The median over all rounds of the longest delay in a round, in milliseconds. */
 export interface ReloadFigures {
@@ -32,7 +32,7 @@ export async function measureReload(parent: string): Promise<ReloadFigures> {
   const configDir = writeConfiguration(directory, 'in-process', ports);
   const write = (round: number) => writeFileSync(join(configDir, 'services/many.yaml'), recordsOf(round, unusedPort));
   write(0);
-  const timerDelay = new URL('./servers/timer-delay.js', import.meta.url).href;
+  const timerDelay = new URL('../servers/timer-delay.js', import.meta.url).href;
   const env = { PORT: String(port), LOG_LEVEL: 'error', NODE_OPTIONS: `--import ${timerDelay}` };
   const child = startFrontdesk(directory, env, { modules: hotelModules, configDir });
   const samples: ReloadFigures[] = [];

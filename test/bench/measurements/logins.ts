@@ -3,12 +3,12 @@ import { appendFileSync } from 'node:fs';
 import { Agent, type RequestOptions } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../support/programs/free-port.ts';
-import { booking } from './booking.ts';
-import { writeConfiguration } from './configuration.ts';
-import { quantile, untilReady } from './measure.ts';
-import { atFixedPace, headersFrom, outcomeOf } from './requests.ts';
-import { hotelModules, startFrontdesk } from './servers.ts';
+import { freePort } from '../../support/programs/free-port.ts';
+import { booking } from '../clients/booking.ts';
+import { atFixedPace, headersFrom, outcomeOf, untilReady } from '../clients/requests.ts';
+import { writeConfiguration } from '../processes/configuration.ts';
+import { hotelModules, startFrontdesk } from '../processes/start-servers.ts';
+import { quantile } from './quantile.ts';
 
 export interface LoginFigures {
   /** The 99th percentile of the latency of a user with cached credentials before and during the flood, in milliseconds. */

@@ -6,13 +6,12 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../support/programs/free-port.ts';
-import { chunksOf, mebibyte } from './body-chunks.ts';
-import type { Child } from './child.ts';
-import { untilReady } from './measure.ts';
-import { type MeasuredProxy, proxies } from './proxy-rows.ts';
-import { demoHeaders } from './requests.ts';
-import { startBackends } from './servers.ts';
+import { freePort } from '../../support/programs/free-port.ts';
+import { chunksOf, mebibyte } from '../clients/body-chunks.ts';
+import { demoHeaders, untilReady } from '../clients/requests.ts';
+import type { Child } from '../processes/child.ts';
+import { startBackends } from '../processes/start-servers.ts';
+import { type MeasuredProxy, proxies } from '../rows/proxy-rows.ts';
 
 export interface ThroughputFigures {
   readonly proxy: string;

@@ -1,10 +1,10 @@
 /** The rows that measure requests, in the order of the table. */
-import { isInstalled } from '../support/programs/installed.ts';
-import { booking } from './booking.ts';
+import { isInstalled } from '../../support/programs/installed.ts';
+import { booking } from '../clients/booking.ts';
+import { startEnvoy } from '../processes/envoy.ts';
+import { benchServer, frontdeskWith, type Row } from '../processes/start-servers.ts';
 import { bookingRows } from './booking-rows.ts';
-import { startEnvoy } from './envoy.ts';
 import { proxyRows } from './proxy-rows.ts';
-import { benchServer, frontdeskWith, type Row } from './servers.ts';
 
 const readWithLabel = 'read a booking with a rate-limit label';
 const bookingPath = `/v1/hotels/bookings/${booking.id}`;
@@ -51,7 +51,7 @@ export const rows: readonly Row[] = [
     title: 'read a booking: frontdesk with OpenTelemetry',
     path: bookingPath,
     start: frontdeskWith('in-process', 'error', {
-      NODE_OPTIONS: `--import ${new URL('./servers/spans.js', import.meta.url).href}`,
+      NODE_OPTIONS: `--import ${new URL('../servers/spans.js', import.meta.url).href}`,
     }),
   },
   ...withLogOffAndOn({

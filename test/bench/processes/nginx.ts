@@ -3,10 +3,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { nginx } from '../support/programs/proxy-process.ts';
+import { nginx } from '../../support/programs/proxy-process.ts';
 import type { Child } from './child.ts';
 import { usageOf } from './process-usage.ts';
-import type { Backends } from './servers.ts';
+import type { Backends } from './start-servers.ts';
 
 /** Runs nginx as one process, like the other proxies. */
 export function startNginx(port: number, directory: string, backends: Backends): Child {

@@ -3,11 +3,12 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../support/programs/free-port.ts';
-import { type Child, startChild } from './child.ts';
-import { type ConfigurationKind, writeConfiguration } from './configuration.ts';
-import { median, untilReady } from './measure.ts';
-import { startFrontdesk } from './servers.ts';
+import { freePort } from '../../support/programs/free-port.ts';
+import { untilReady } from '../clients/requests.ts';
+import { type Child, startChild } from '../processes/child.ts';
+import { type ConfigurationKind, writeConfiguration } from '../processes/configuration.ts';
+import { startFrontdesk } from '../processes/start-servers.ts';
+import { median } from './quantile.ts';
 
 export interface StartUpFigures {
   readonly readyMs: Pair;

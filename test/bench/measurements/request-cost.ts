@@ -1,15 +1,14 @@
 /** Measures the CPU time of a request. The rows take turns under load, and the least disturbed rounds of each count. */
 import { on } from 'node:events';
 import { mkdirSync } from 'node:fs';
-import { get } from 'node:http';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../support/programs/free-port.ts';
-import { orderBody } from './booking-orders.ts';
-import { type Child, root, startChild } from './child.ts';
-import { type LoadOrder, type LoadReport, stopOrder } from './load.ts';
-import { demoHeaders } from './requests.ts';
-import { type Backends, type Row, startBackends } from './servers.ts';
+import { freePort } from '../../support/programs/free-port.ts';
+import { orderBody } from '../clients/booking-orders.ts';
+import { type LoadOrder, type LoadReport, stopOrder } from '../clients/http-load.ts';
+import { demoHeaders, untilReady } from '../clients/requests.ts';
+import { type Child, root, startChild } from '../processes/child.ts';
+import { type Backends, type Row, startBackends } from '../processes/start-servers.ts';
+import { quantile } from './quantile.ts';
 
 export interface Figures {
   readonly row: Row;
@@ -27,7 +26,7 @@ const firstWarmUp = { requests: 30_000, roundMs: 500, roundsMax: 30 };
 
 export async function measureRows(rows: readonly Row[], directory: string): Promise<Figures[]> {
   const backends = await startBackends(directory);
-  const load = startChild({ args: [join(root, 'test/bench/load.ts')], env: {} });
+  const load = startChild({ args: [join(root, 'test/bench/clients/http-load.ts')], env: {} });
   const servers = await startRows(rows, directory, backends);
   try {
     for (const server of servers) await warmUp(server, load);
@@ -94,24 +93,6 @@ function framingOf({ bodyBytes, json, orders }: Row): Readonly<Record<string, st
   return bodyBytes === undefined ? {} : { 'content-type': 'text/plain', 'content-length': String(bodyBytes) };
 }
 
-/** Resolves when the server responds with 200. Rejects after two minutes, because many servers start together. */
-export async function untilReady(port: number, path: string, headers: Readonly<Record<string, string>>): Promise<void> {
-  const giveUpAtMs = performance.now() + 120_000;
-  while ((await statusOf(port, path, headers)) !== 200) {
-    if (performance.now() > giveUpAtMs) throw new Error(`no 200 from 127.0.0.1:${port}${path}`);
-    await sleep(5);
-  }
-}
-
-function statusOf(port: number, path: string, headers: Readonly<Record<string, string>>): Promise<number | undefined> {
-  return new Promise((resolve) => {
-    get({ port, path, headers, host: '127.0.0.1', agent: false }, (response) => {
-      response.resume();
-      resolve(response.statusCode);
-    }).on('error', () => resolve(undefined));
-  });
-}
-
 async function warmUp(server: Server, load: Child): Promise<void> {
   const { requests, roundMs, roundsMax } = firstWarmUp;
   let sent = 0;
@@ -151,13 +132,4 @@ function leastDisturbed(samples: readonly Sample[]): Sample {
     cpuMicrosPerRequest: quantile(figures('cpuMicrosPerRequest'), 0.25),
     requestsPerSecond: quantile(figures('requestsPerSecond'), 0.75),
   };
-}
-
-/** @param share the share of the values below the result */
-export function quantile(values: readonly number[], share: number): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? Number.NaN;
-}
-
-export function median(values: readonly number[]): number {
-  return quantile(values, 0.5);
 }

@@ -4,12 +4,8 @@ import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../support/programs/free-port.ts';
-import type { Child } from './child.ts';
-import { median, quantile, untilReady } from './measure.ts';
-import { type MeasuredProxy, proxies } from './proxy-rows.ts';
-import { demoHeaders } from './requests.ts';
-import { startBackends } from './servers.ts';
+import { freePort } from '../../support/programs/free-port.ts';
+import { demoHeaders, untilReady } from '../clients/requests.ts';
 import {
   createSplitter,
   currentStamp,
@@ -19,7 +15,11 @@ import {
   microsSince,
   stampOfEvent,
   stampOfFrame,
-} from './timestamped-messages.ts';
+} from '../clients/timestamped-messages.ts';
+import type { Child } from '../processes/child.ts';
+import { startBackends } from '../processes/start-servers.ts';
+import { type MeasuredProxy, proxies } from '../rows/proxy-rows.ts';
+import { median, quantile } from './quantile.ts';
 
 export interface MessageFigures {
   readonly kind: string;

@@ -6,13 +6,13 @@ import { Agent } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../support/programs/free-port.ts';
-import { booking } from './booking.ts';
-import { hotelRecord, writeConfiguration } from './configuration.ts';
-import { flag, formatFrame, frameType, preface } from './grpc-frames.ts';
-import { quantile, untilReady } from './measure.ts';
-import { atFixedPace, countFailure, headersFrom, outcomeOf } from './requests.ts';
-import { hotelModules, startBackends, startFrontdesk } from './servers.ts';
+import { freePort } from '../../support/programs/free-port.ts';
+import { booking } from '../clients/booking.ts';
+import { flag, formatFrame, frameType, preface } from '../clients/grpc-frames.ts';
+import { atFixedPace, countFailure, headersFrom, outcomeOf, untilReady } from '../clients/requests.ts';
+import { hotelRecord, writeConfiguration } from '../processes/configuration.ts';
+import { hotelModules, startBackends, startFrontdesk } from '../processes/start-servers.ts';
+import { quantile } from './quantile.ts';
 
 export interface AttackFigures {
   /** The 99th percentile of the well-behaved client's latency before and during the attacks, in milliseconds. */

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { root } from './child.ts';
+import { root } from '../processes/child.ts';
 
 /** CPU time in milliseconds, which does not depend on other load on the machine. */
 export interface LoadFigures {

@@ -1,12 +1,12 @@
 /** The rows for creating and reading bookings in SQLite and, if TEST_POSTGRES_URL is set, in PostgreSQL. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createPostgresDatabase } from '../support/databases.ts';
-import { booking } from './booking.ts';
-import { formatInventory } from './booking-orders.ts';
-import type { Child } from './child.ts';
-import { writeConfiguration } from './configuration.ts';
-import { type Backends, benchServer, hotelModules, type Row, startFrontdesk } from './servers.ts';
+import { createPostgresDatabase } from '../../support/databases.ts';
+import { booking } from '../clients/booking.ts';
+import { formatInventory } from '../clients/booking-orders.ts';
+import type { Child } from '../processes/child.ts';
+import { writeConfiguration } from '../processes/configuration.ts';
+import { type Backends, benchServer, hotelModules, type Row, startFrontdesk } from '../processes/start-servers.ts';
 
 const postgres = process.env['TEST_POSTGRES_URL'];
 

@@ -27,7 +27,7 @@ export interface Child {
   readonly stop: () => Promise<void>;
 }
 
-export const root = fileURLToPath(new URL('../../', import.meta.url));
+export const root = fileURLToPath(new URL('../../../', import.meta.url));
 
 /** A module that is loaded before the program: reports the usage on request, and ends the process with its parent. */
 const probe = `data:text/javascript,${encodeURIComponent(`

@@ -1,10 +1,10 @@
 /** The rows for rate-limit services. Each can start its server. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort } from '../support/programs/free-port.ts';
-import { type Child, root, startChild } from './child.ts';
-import { writeConfiguration } from './configuration.ts';
-import { startFrontdesk } from './servers.ts';
+import { freePort } from '../../support/programs/free-port.ts';
+import { type Child, root, startChild } from '../processes/child.ts';
+import { writeConfiguration } from '../processes/configuration.ts';
+import { startFrontdesk } from '../processes/start-servers.ts';
 
 export interface RateLimitRow {
   readonly title: string;
@@ -19,7 +19,7 @@ const keyCounts = [1, 10, 1_000_000];
 const keysMax = 2_000_000;
 
 /** The first row is the server with an empty handler, with which the others are compared. */
-export function rateLimitRows(redisUrl: string | undefined): readonly RateLimitRow[] {
+export function createRateLimitRows(redisUrl: string | undefined): readonly RateLimitRow[] {
   return [
     { title: 'rate-limit call: grpc-js with an empty handler', keys: undefined, start: startEmpty },
     ...serviceRows('counters in memory', {}),

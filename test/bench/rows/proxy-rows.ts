@@ -1,9 +1,9 @@
 /** The rows for proxied requests of several sizes, through frontdesk and through other proxies. */
-import { isInstalled } from '../support/programs/installed.ts';
-import { mebibyte } from './body-chunks.ts';
-import type { ConfigurationKind } from './configuration.ts';
-import { startNginx } from './nginx.ts';
-import { benchServer, frontdeskWith, type Row } from './servers.ts';
+import { isInstalled } from '../../support/programs/installed.ts';
+import { mebibyte } from '../clients/body-chunks.ts';
+import type { ConfigurationKind } from '../processes/configuration.ts';
+import { startNginx } from '../processes/nginx.ts';
+import { benchServer, frontdeskWith, type Row } from '../processes/start-servers.ts';
 
 interface Exchange {
   readonly name: string;

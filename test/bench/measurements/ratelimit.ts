@@ -4,11 +4,16 @@ import { mkdtempSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Child, root, startChild } from './child.ts';
-import type { GrpcLoadOrder, GrpcLoadReport } from './grpc-load.ts';
-import { median, quantile } from './measure.ts';
-import { findRedis } from './ratelimit-redis.ts';
-import { type RateLimitRow, type RateLimitServer, rateLimitRows, startRateLimitServer } from './ratelimit-servers.ts';
+import type { GrpcLoadOrder, GrpcLoadReport } from '../clients/grpc-load.ts';
+import { type Child, root, startChild } from '../processes/child.ts';
+import { findRedis } from '../processes/ratelimit-redis.ts';
+import {
+  createRateLimitRows,
+  type RateLimitRow,
+  type RateLimitServer,
+  startRateLimitServer,
+} from '../rows/ratelimit-rows.ts';
+import { median, quantile } from './quantile.ts';
 
 export interface RateLimitFigures {
   readonly row: RateLimitRow;
@@ -27,7 +32,7 @@ const firstWarmUpMs = 2000;
 
 export async function measureRateLimit(directory: string): Promise<RateLimitFigures[]> {
   const redis = await findRedis();
-  const rows = rateLimitRows(redis?.url);
+  const rows = createRateLimitRows(redis?.url);
   const samples: Sample[][] = rows.map(() => []);
   try {
     for (let start = 0; start < starts; start += 1) {
@@ -42,7 +47,7 @@ export async function measureRateLimit(directory: string): Promise<RateLimitFigu
 
 /** Starts all services once, and adds to the samples of each row. */
 async function measureStart(rows: readonly RateLimitRow[], directory: string, samples: Sample[][]): Promise<void> {
-  const load = startChild({ args: [join(root, 'test/bench/grpc-load.ts')], env: {} });
+  const load = startChild({ args: [join(root, 'test/bench/clients/grpc-load.ts')], env: {} });
   const servers: RateLimitServer[] = [];
   try {
     for (const [index, row] of rows.entries()) servers.push(await startRateLimitServer(row, directory, index));
