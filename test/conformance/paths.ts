@@ -85,7 +85,8 @@ export function pathCases(desk: OpenDesk): void {
       it(`are limited to ${allow} at ${path}, where HEAD responds like GET without the body`, async () => {
         for (const method of (['post', 'put', 'patch', 'delete'] as const).filter((other) => other !== write)) {
           const { body } = await callAsDemo(desk, path, method).expect(405).expect('Allow', allow);
-          assert.deepEqual([body.code, body.message], [405, '405: Method Not Allowed']);
+          const detail = `This resource supports ${allow}.`;
+          assert.deepEqual(body, { code: 405, message: '405: Method Not Allowed', info_url: body.info_url, detail });
         }
         const { text } = await callAsDemo(desk, path, 'options').expect(204).expect('Allow', allow);
         const get = await callAsDemo(desk, path).expect(200);

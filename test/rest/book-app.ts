@@ -2,7 +2,7 @@
 import Koa from 'koa';
 import mount from 'koa-mount';
 import { z } from 'zod';
-import { createAddresses, createRepresentations, createRequestContext, problem } from '#http';
+import { createAddresses, createRepresentations, createRequestContext } from '#http';
 import { createListParser, createView, urlField } from '#query';
 import { collection, createResourceApp, index, item, type OperationDocs, type ResourceAppOptions } from '#rest';
 
@@ -38,7 +38,7 @@ type BookAppOptions = Partial<Omit<ResourceAppOptions, 'routes'>> & {
 
 /**
  * `/` lists the collections. The entity tags of `/books/:id` come from revisions, those of `/notes/:id` from digests.
- * `/broken` throws, and `/closed/` is a collection that does not exist.
+ * `/broken` throws.
  */
 export function createBookApp({ shelf = () => books, ...options }: BookAppOptions = {}): Koa {
   const one = (id: unknown) => shelf().find((book) => String(book.id) === id);
@@ -77,16 +77,6 @@ export function createBookApp({ shelf = () => books, ...options }: BookAppOption
         view,
         find() {
           throw new Error('the shelf fell over');
-        },
-      }),
-      collection<Book>({
-        docs: docsOf('listClosed'),
-        path: '/closed/',
-        title: 'Closed',
-        view,
-        parser,
-        async find() {
-          throw problem('not-found', { detail: 'The stacks are closed.' });
         },
       }),
     ],

@@ -11,9 +11,6 @@ import { type AccountRow, createPageReader, type Database, openDatabase } from '
 
 interface Page {
   readonly items: readonly AccountRow[];
-  readonly offset?: number;
-  readonly limit: number;
-  readonly total?: number;
   readonly links: Readonly<Record<string, string>>;
 }
 
@@ -81,46 +78,9 @@ describe('pagination by cursor', () => {
     assert.ok(repeated.length > new Set(repeated).size);
   });
 
-  it('has no offset, and links to the current, first and next page', async () => {
-    await fill(['Ann', 'Bob', 'Cid']);
-    const { offset, limit, total, links } = await read('/accounts/?limit=2&after=start&sort=-name');
-    assert.deepEqual([offset, limit, total, Object.keys(links)], [undefined, 2, 3, ['self', 'first', 'next']]);
-    const next = await read(links['next'] ?? '');
-    assert.deepEqual([idsOf([next]), next.total, Object.keys(next.links)], [['a0'], 3, ['self', 'first']]);
-    assert.equal(next.links['self'], links['next']);
-    assert.deepEqual(idsOf([await read(next.links['first'] ?? '')]), ['a2', 'a1']);
-  });
-
-  it('has the same links in its Link header', async () => {
-    await fill(['Ann', 'Bob', 'Cid']);
-    const { headers, body } = await request(handler).get('/accounts/?limit=1&after=start').expect(200);
-    const found = [...String(headers['link']).matchAll(/<([^>]*)>; rel="(\w+)"/g)].map(([, to, name]) => [name, to]);
-    assert.deepEqual(found, Object.entries(body.links));
-  });
-
-  it('has no total with total=false, including on the linked pages', async () => {
-    await fill(['Ann', 'Bob', 'Cid']);
-    const walked = await read('/accounts/?limit=2&after=start&total=false');
-    assert.ok(!('total' in walked));
-    assert.match(walked.links['next'] ?? '', /total=false/);
-    const paged = await read('/accounts/?limit=2&total=false');
-    assert.deepEqual([paged.offset, 'total' in paged, Object.keys(paged.links)], [0, false, ['self', 'first', 'next']]);
-    const last = await read(paged.links['next'] ?? '');
-    assert.deepEqual([idsOf([last]), Object.keys(last.links)], [['a2'], ['self', 'first', 'prev']]);
-  });
-
   it('applies filters and the search', async () => {
     await fill(['Ann', 'Bob', 'Anna', 'Annabel']);
     assert.deepEqual(idsOf(await pages('/accounts/?q=ann&limit=1&after=start')), ['a0', 'a2', 'a3']);
-  });
-
-  it('rejects an invalid cursor, one of another order, and one together with an offset', async () => {
-    await fill(['Ann', 'Bob', 'Cid']);
-    const { links } = await read('/accounts/?limit=1&after=start');
-    const next = links['next'] ?? '';
-    const repeated = `${next}&${next}`;
-    for (const link of [`${next}&sort=-id`, `${next}&offset=0`, '/accounts/?after=x', '/accounts/?after=', repeated])
-      await request(handler).get(link).expect(400);
   });
 
   it('responds 400 when a cursor would be too long for a URL', async () => {

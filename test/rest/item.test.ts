@@ -1,9 +1,9 @@
-/** Items and indexes: their fields, entity tags, and 304 responses. */
+/** Items and indexes: their fields and entity tags. */
 import assert from 'node:assert/strict';
 import Koa from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
-import { books, createBookApp, serveBooks } from './book-app.ts';
+import { createBookApp, serveBooks } from './book-app.ts';
 
 const library = serveBooks();
 
@@ -35,34 +35,6 @@ describe('an item', () => {
     assert.notEqual(one, other);
     assert.match(one, /^"[\w-]{22}"$/);
   });
-
-  for (const collection of ['books', 'notes'])
-    it(`responds 304 to its entity tag until it changes: ${collection}`, async () => {
-      let shelf = books;
-      const changing = serveBooks(() => shelf);
-      const { headers } = await request(changing).get(`/${collection}/1`).expect(200);
-      const again = () => request(changing).get(`/${collection}/1`).set('If-None-Match', String(headers['etag']));
-      const { headers: known } = await again().expect(304, '');
-      assert.deepEqual([known['content-type'], known['etag']], [undefined, headers['etag']]);
-      shelf = [{ id: 1, title: 'Emma, revised', revision: 2 }];
-      assert.equal((await again().expect(200)).body.title, 'Emma, revised');
-    });
-
-  it('responds 200 to the entity tag of another representation or selection', async () => {
-    const ask = (url: string) => request(library).get(url).set('If-None-Match', '"4-json"');
-    await ask('/books/2').set('Accept', 'application/yaml').expect(200);
-    await ask('/books/2?fields=id').expect(200);
-    await ask('/books/2').expect(304);
-  });
-
-  it('accepts only the argument `fields`', async () => {
-    await request(library).get('/books/2?fields=title').expect(200, { title: 'Ulysses' });
-    const { body } = await request(library).get('/books/2?fields=isbn&limit=1').expect(400);
-    assert.deepEqual(body.errors, [
-      { parameter: 'fields', detail: '"isbn" is not a field; known: id, title, url' },
-      { parameter: 'limit', detail: '"limit" is not an argument here; known: fields' },
-    ]);
-  });
 });
 
 describe('an index', () => {
@@ -73,14 +45,5 @@ describe('an index', () => {
     const app = new Koa().use(mount('/travel', createBookApp()));
     const { body } = await request(app.callback()).get('/travel/').expect(200);
     assert.match(body.books, /^http:\/\/127\.0\.0\.1:\d+\/travel\/books\/$/);
-  });
-
-  it('accepts only the argument `fields`', async () => {
-    await request(library).get('/?fields=notes').expect(200, { notes: 'https://library.test/notes/' });
-    const { body } = await request(library).get('/?limit=1&a%2Fb=2').expect(400);
-    assert.deepEqual(body.errors, [
-      { parameter: 'limit', detail: '"limit" is not an argument here; known: fields' },
-      { parameter: 'a/b', detail: '"a/b" is not an argument here; known: fields' },
-    ]);
   });
 });

@@ -1,7 +1,7 @@
 /** A small writable app for the tests in this folder: notes in memory, each with a version. */
 import type Koa from 'koa';
 import { z } from 'zod';
-import { createRepresentations, problem, type StoredResponse } from '#http';
+import { createRepresentations, problem } from '#http';
 import { createListParser, createView, urlField } from '#query';
 import { collection, createItem, createResourceApp, item, updateItem } from '#rest';
 
@@ -26,8 +26,6 @@ const body = z.strictObject({ text: z.string().min(1) });
 /** Serves `/notes/` and `/notes/:id`. Rejects the text `full` with 409, and any write with `X-Stranger` with 401. */
 export function createNoteApp(): { readonly app: Koa; readonly notes: Map<number, Note> } {
   const notes = new Map<number, Note>();
-  /** Fingerprints and serialized responses by idempotency key. */
-  const stored = new Map<string, { readonly fingerprint: string; readonly response: string }>();
   const one = (id: unknown) => notes.get(Number(id));
   const guard = (ctx: { readonly req: { readonly headers: object } }) => {
     if ('x-stranger' in ctx.req.headers) throw problem('unauthorized');
@@ -57,15 +55,10 @@ export function createNoteApp(): { readonly app: Koa; readonly notes: Map<number
         version: (note) => note.version,
         schema: body,
         guard,
-        async create(_ctx, { input, identity, responseFor }) {
-          const { key = '', fingerprint = '' } = identity ?? {};
-          const known = stored.get(key);
-          if (known !== undefined && known.fingerprint !== fingerprint) throw problem('idempotency-mismatch');
-          if (known !== undefined) return { response: JSON.parse(known.response) as StoredResponse, isReplayed: true };
-          const response = responseFor(add(input.text));
-          if (key !== '') stored.set(key, { fingerprint, response: JSON.stringify(response) });
-          return { response, isReplayed: false };
-        },
+        create: async (_ctx, { input, responseFor }) => ({
+          response: responseFor(add(input.text)),
+          isReplayed: false,
+        }),
       }),
       item<Note>({
         docs: { operationId: 'getNote', summary: 'Read a note' },

@@ -56,18 +56,6 @@ describe('writing', () => {
       assert.equal(notes.size, 0);
     });
 
-    it('replays the first response to a repeated request, even after the item has changed', async () => {
-      const send = () => post().set('Idempotency-Key', '"k"').set('Host', 'notes.test');
-      const first = await send().send({ text: 'a' }).expect(201);
-      assert.equal(first.headers['idempotent-replayed'], undefined);
-      notes.set(1, { id: 1, text: 'b', version: 2 });
-      const again = await send().send('{ "text": "a" }').type('json').expect(201).expect('Idempotent-Replayed', 'true');
-      assert.deepEqual(again.body, first.body);
-      for (const name of ['location', 'etag', 'content-type']) assert.equal(again.headers[name], first.headers[name]);
-      assert.equal(notes.size, 1);
-      await send().send({ text: 'c' }).expect(422);
-    });
-
     it('sends the extension of a problem in every representation', async () => {
       const { body } = await post().send({ text: 'full' }).expect(409);
       assert.deepEqual(body, { code: 409, message: '409: Conflict', alternatives: [{ shelf: '<next>', room: 3 }] });
@@ -88,28 +76,12 @@ describe('writing', () => {
     const tagOf = async (path: string, accept = 'application/json') =>
       String((await request(handler).get(path).set('Accept', accept).expect(200)).headers['etag']);
 
-    it('responds 200 with the item and the same new entity tag as a GET', async () => {
-      const { body, headers } = await patch().set('If-Match', '"1-json"').send({ text: 'b' }).expect(200);
-      assert.deepEqual([body.text, headers['etag']], ['b', '"2-json"']);
-      assert.equal(await tagOf('/v1/notes/1'), '"2-json"');
-    });
-
-    it('responds 428 without If-Match, and changes nothing', async () => {
-      const { body } = await patch().send({ text: 'b' }).expect(428);
-      assert.match(body.detail, /If-Match/);
-      assert.equal(notes.get(1)?.text, 'a');
-    });
-
     it('responds 412 when no entity tag is current, and changes nothing', async () => {
       for (const ifMatch of ['"0-json"', '"2-json"', 'W/"1-json"', '"1"', '"11-json"', '1-json', '', '"12-json"'])
         await patch().set('If-Match', ifMatch).send({ text: 'b' }).expect(412);
       await patch('/v1/notes/12').set('If-Match', '"1-json"').send({ text: 'b' }).expect(412);
       assert.deepEqual([notes.get(1)?.text, notes.get(12)?.text], ['a', 'a']);
     });
-
-    for (const ifMatch of ['*', '"1-json"', '"9-json", "1-json"', 'W/"1-json", "1-json"'])
-      it(`changes the item when one of the entity tags is current: ${ifMatch}`, () =>
-        patch().set('If-Match', ifMatch).send({ text: 'b' }).expect(200).expect('ETag', '"2-json"'));
 
     for (const [search, accept] of [
       ['', 'application/yaml'],
@@ -146,13 +118,6 @@ describe('writing', () => {
       await missing().set('Accept', 'image/png').send('x').expect(406);
       await missing().send('x').expect(404);
       await patch('/v1/notes/9').send({ text: 'b' }).expect(404);
-    });
-
-    it('rejects an invalid body', async () => {
-      const invalid = () => patch().set('If-Match', '*');
-      await invalid().expect(400);
-      await invalid().type('text/plain').send('x').expect(415).expect('Accept-Patch', 'application/json');
-      assert.deepEqual(pointersOf((await invalid().send({ text: 5, id: 2 }).expect(400)).body), ['/id', '/text']);
     });
 
     it('changes an item once when several clients send the same entity tag', async () => {
