@@ -147,10 +147,10 @@ export interface LimitRow {
   /** `10 per minute` or `unlimited`. */
   readonly limit: string;
   readonly source: string;
-  /** Since the start. 0 if the limit is not counted in this process. */
+  /** Hits in this process since the start. */
   readonly hits: number;
   readonly over: number;
-  /** The used share of the fullest counter, from 0 to 1. Undefined if the limit is not counted in this process. */
+  /** The used share of the fullest counter, from 0 to 1. Undefined if this process has counted no hit of the limit. */
   readonly fullness: number | undefined;
 }
 

@@ -107,7 +107,7 @@ export function clusterFigures({ circuit, active_requests, active_upgrades, over
 export function limitFigures({ hits, over, fullness }) {
   const state = fullness === undefined ? 'none' : fullness >= 1 ? 'warning' : 'ok';
   return {
-    full: { text: fullness === undefined ? 'not counted here' : `${shareText(Math.min(fullness, 1))} full`, state },
+    full: { text: fullness === undefined ? 'no hits here' : `${shareText(Math.min(fullness, 1))} full`, state },
     bar: { text: String(Math.round(Math.min(fullness ?? 0, 1) * 100)), state },
     hits: countFigure(hits),
     over: countFigure(over, 'warning'),

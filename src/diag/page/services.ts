@@ -65,7 +65,7 @@ ${part('limits', structures.limits, limitTable(diagnostics))}
 function limitTable({ limits, limits_total: total }: Diagnostics): Markup {
   if (total === 0) return html`<p class="hint">No limits are configured here.</p>`;
   return html`<table>
-<caption>Fullness is that of the fullest counter of each limit. Hits are counted since the start.</caption>
+<caption>Fullness is that of the fullest counter of each limit. Hits are those in this process since the start.</caption>
 <thead><tr><th scope="col">Descriptor</th><th scope="col">Limit</th><th scope="col">Fullness</th><th scope="col" class="number">Hits</th><th scope="col" class="number">Over limit</th></tr></thead>
 <tbody>
 ${visibleRows(limits).map(limitRow)}</tbody>

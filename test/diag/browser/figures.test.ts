@@ -1,6 +1,6 @@
 /** The total figures of all routes, and the digests that show which parts of the page must be fetched again. */
 import assert from 'node:assert/strict';
-import { structuresOf, summaryFigures } from '../../../src/diag/browser/figures.js';
+import { limitFigures, structuresOf, summaryFigures } from '../../../src/diag/browser/figures.js';
 import { busyRoute, busyTraffic, emptyDiagnostics, ownRoute, restingTraffic, sample } from '../diagnostics-sample.ts';
 
 describe('summaryFigures', () => {
@@ -23,6 +23,14 @@ describe('summaryFigures', () => {
 
   it('is zero without requests', () => {
     assert.deepEqual(textsOf({}), ['0', '0 %', '0', 'no requests in five minutes']);
+  });
+});
+
+describe('limitFigures', () => {
+  it('say how full a limit is, or that this process has not counted a hit', () => {
+    const [limit = assert.fail()] = sample.limits;
+    const textOf = (fullness: number | undefined) => limitFigures({ ...limit, fullness }).full?.text;
+    assert.deepEqual([0, 0.62, 1.5, undefined].map(textOf), ['0 % full', '62 % full', '100 % full', 'no hits here']);
   });
 });
 
