@@ -6,10 +6,10 @@ import {
   type Formatter,
   html,
   htmlDocument,
+  inlineMarkup,
   type Markup,
   type ProblemKind,
   type ProblemSlug,
-  phraseMarkup,
   problem,
   problems,
   problemTitle,
@@ -96,16 +96,16 @@ const problemPageFormatters: readonly Formatter[] = withHtmlPage((value, title) 
 });
 
 function detailsOf({ problem, status, meaning, remedy }: ProblemPage): Markup {
-  return html`<p class="lead">${phraseMarkup(meaning)}</p>
+  return html`<p class="lead">${inlineMarkup(meaning)}</p>
 <h2>What to do</h2>
-<p>${phraseMarkup(remedy)}</p>
+<p>${inlineMarkup(remedy)}</p>
 <p class="hint">Status ${status} ${reasonOf(status)} · <code>${problem}</code> · <a href="./">All problems</a></p>`;
 }
 
 function listOf({ problems }: ProblemIndex): Markup {
   const rows = problems.map(
     ({ problem, title, status, meaning }) =>
-      html`<tr><th scope="row"><a href="${problem}">${title}</a></th><td data-label="Status">${status}</td><td>${phraseMarkup(meaning)}</td></tr>\n`,
+      html`<tr><th scope="row"><a href="${problem}">${title}</a></th><td data-label="Status">${status}</td><td>${inlineMarkup(meaning)}</td></tr>\n`,
   );
   return html`<p class="lead">The errors of this server and what they mean. The page of each error says what to do about it.</p>
 <table>

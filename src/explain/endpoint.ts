@@ -107,7 +107,7 @@ ${explainForm('explain', new URLSearchParams(search))}${explanation !== undefine
 }
 
 function formatResult(explanation: Explanation): Markup {
-  return html`<p class="verdict" data-outcome="${explanation.outcome.kind}">${verdictOf(explanation)}</p>
+  return html`<p class="verdict"${explanation.outcome.kind === 'refused' && html` data-state="warning"`}>${verdictOf(explanation)}</p>
 ${explanationSections(explanation).map(
   ({ heading, rows }) => html`<section><h2>${heading}</h2>
 <table>${rows.map((row) => html`<tr>${row.map((cell) => html`<td>${cell}</td>`)}</tr>\n`)}</table></section>

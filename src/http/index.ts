@@ -30,7 +30,7 @@ export {
 } from './context.ts';
 export { dataMarkup, rawJson } from './html/data.ts';
 export { type PageFile, readPageFile, readPageFiles } from './html/files.ts';
-export { escapeHtml, html, htmlDocument, type Markup, pageHeaders, phraseMarkup, proseMarkup } from './html/html.ts';
+export { blockMarkup, escapeHtml, html, htmlDocument, inlineMarkup, type Markup, pageHeaders } from './html/html.ts';
 export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
 export { isolate } from './isolate.ts';
 export { describeIssue } from './issue-text.ts';

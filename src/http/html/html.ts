@@ -1,4 +1,4 @@
-/** HTML generation: an escaping template, the document with the shared style, prose, and security headers. */
+/** Generates HTML: an escaping template, the document with the shared style, text in CommonMark, and security headers. */
 import { createHash } from 'node:crypto';
 import { readPageFile } from './files.ts';
 
@@ -58,14 +58,14 @@ ${header === undefined ? plainBody(heading, main) : bodyWithBar(heading, header,
 }
 
 /** Renders a small subset of CommonMark: paragraphs, lists with `- `, code in backticks. */
-export function proseMarkup(text: string): Markup {
+export function blockMarkup(text: string): Markup {
   const blocks = text.split(/\n{2,}/).filter((block) => block !== '');
   return markupOf(blocks.map(blockText).join('\n'));
 }
 
 /** Renders inline text, with code in backticks. */
-export function phraseMarkup(text: string): Markup {
-  return markupOf(phraseText(text));
+export function inlineMarkup(text: string): Markup {
+  return markupOf(inlineText(text));
 }
 
 /**
@@ -123,11 +123,11 @@ ${main}
 }
 
 function blockText(text: string): string {
-  if (!text.startsWith('- ')) return `<p>${phraseText(text)}</p>`;
+  if (!text.startsWith('- ')) return `<p>${inlineText(text)}</p>`;
   const items = text.slice(2).split('\n- ');
-  return `<ul>${items.map((item) => `<li>${phraseText(item)}</li>`).join('')}</ul>`;
+  return `<ul>${items.map((item) => `<li>${inlineText(item)}</li>`).join('')}</ul>`;
 }
 
-function phraseText(text: string): string {
+function inlineText(text: string): string {
   return escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>');
 }

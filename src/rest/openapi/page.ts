@@ -1,5 +1,5 @@
 /** Renders the OpenAPI document as an HTML page with curl commands, which a script replaces with Swagger UI. */
-import { html, htmlDocument, type Markup, pageHeaders, phraseMarkup, proseMarkup } from '#http';
+import { blockMarkup, html, htmlDocument, inlineMarkup, type Markup, pageHeaders } from '#http';
 import type { OpenApiDocument } from './document.ts';
 
 export const documentPageHeaders = pageHeaders({ ownFiles: true });
@@ -19,7 +19,7 @@ export function documentPage(document: OpenApiDocument): string {
   }));
   const main = html`<div class="docs"><nav aria-label="Operations">${groups.map(contents)}</nav>
 <h2 class="visually-hidden">Operations</h2>
-<div id="api">${proseMarkup(info.description ?? '')}
+<div id="api">${blockMarkup(info.description ?? '')}
 <p>The base URL is <code>${context.server}</code>. The examples work unchanged with the demo data.</p>
 ${groups.map(
   (group) => html`<section><h2>${group.name}</h2>
@@ -82,7 +82,7 @@ function operationsOf({ paths = {} }: OpenApiDocument): readonly PageOperation[]
 function contents({ name, operations }: { name: string; operations: readonly PageOperation[] }): Markup {
   const links = operations.map(
     ({ operationId, method, summary }) =>
-      html`<li><a href="#${operationId}"><b class="method">${method}</b> ${phraseMarkup(summary)}</a></li>\n`,
+      html`<li><a href="#${operationId}"><b class="method">${method}</b> ${inlineMarkup(summary)}</a></li>\n`,
   );
   return html`<h2>${name}</h2>\n<ul class="bare">${links}</ul>\n`;
 }
@@ -90,9 +90,9 @@ function contents({ name, operations }: { name: string; operations: readonly Pag
 function operationSection(operation: PageOperation, context: PageContext): Markup {
   const { operationId, method, path, summary, description = '' } = operation;
   return html`<section id="${operationId}" aria-labelledby="${operationId}-name">
-<h3 id="${operationId}-name">${phraseMarkup(summary)}</h3>
+<h3 id="${operationId}-name">${inlineMarkup(summary)}</h3>
 <p><b>${method}</b> <code>${path}</code></p>
-${proseMarkup(description)}
+${blockMarkup(description)}
 <pre><code>${curlOf(operation, context)}</code></pre>
 </section>
 `;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
-import { dataMarkup, html, htmlDocument, type Markup, pageHeaders, phraseMarkup, proseMarkup } from '#http';
+import { blockMarkup, dataMarkup, html, htmlDocument, inlineMarkup, type Markup, pageHeaders } from '#http';
 
 function textOf(main: Markup): string {
   const page = htmlDocument({ title: '', main });
@@ -44,9 +44,9 @@ describe('html', () => {
   });
 });
 
-describe('proseMarkup and phraseMarkup', () => {
+describe('blockMarkup and inlineMarkup', () => {
   function check(text: string, expected: string) {
-    it(`renders ${JSON.stringify(text)} as ${expected}`, () => assert.equal(textOf(proseMarkup(text)), expected));
+    it(`renders ${JSON.stringify(text)} as ${expected}`, () => assert.equal(textOf(blockMarkup(text)), expected));
   }
 
   check('', '');
@@ -55,7 +55,7 @@ describe('proseMarkup and phraseMarkup', () => {
   check('`<a>` & b', '<p><code>&#60;a&#62;</code> &#38; b</p>');
 
   it('renders a phrase without a paragraph', () => {
-    assert.equal(textOf(phraseMarkup('see `<a>`')), 'see <code>&#60;a&#62;</code>');
+    assert.equal(textOf(inlineMarkup('see `<a>`')), 'see <code>&#60;a&#62;</code>');
   });
 });
 
