@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { createFrontdesk, type Frontdesk } from 'frontdesk';
 import Koa, { type Context, type Next } from 'koa';
 import mount from 'koa-mount';
@@ -121,9 +122,7 @@ async function hostErrors(ctx: Context, next: Next): Promise<void> {
 
 /** Reads the whole body into `rawBody`, like koa-bodyparser. */
 async function hostBodyParser(ctx: Context, next: Next): Promise<void> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of ctx.req) chunks.push(chunk);
-  Object.assign(ctx.request, { rawBody: Buffer.concat(chunks).toString() });
+  Object.assign(ctx.request, { rawBody: await text(ctx.req) });
   await next();
 }
 

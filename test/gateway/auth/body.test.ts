@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import type { AuthService } from '#config';
 import { isolate } from '#http';
 import { authRecordOf, type EdgeOptions, remote, startEdge } from '../../support/edge.ts';
@@ -111,9 +112,7 @@ describe('an auth service with include_body', () => {
 
   it('leaves the body for a service in this process', async () => {
     const read = isolate(async (ctx) => {
-      const chunks: Buffer[] = [];
-      for await (const chunk of ctx.req) chunks.push(chunk as Buffer);
-      ctx.body = Buffer.concat(chunks).toString();
+      ctx.body = await text(ctx.req);
     });
     const auth = await startUpstream(servers);
     const { post } = await setUp(upTo(3, true), 200, { services: { hotel: read }, targets: { auth: remote(auth) } });
