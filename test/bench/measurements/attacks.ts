@@ -50,7 +50,7 @@ export async function attack(directory: string): Promise<AttackFigures> {
   };
   const child = startFrontdesk(directory, env, { modules: hotelModules, configDir });
   const agent = new Agent({ keepAlive: true });
-  writeFileSync(join(configDir, 'services/hotel.yaml'), hotelMapping);
+  writeFileSync(join(configDir, 'services/hotel.yaml'), JSON.stringify({ apiVersion: 'gateway/v1', ...hotelRecord }));
   const rss = async () => (await child.usage()).rssBytes;
   try {
     for (const path of paths) await untilReady(port, path, clientHeaders);
@@ -72,8 +72,6 @@ export async function attack(directory: string): Promise<AttackFigures> {
     await Promise.all([child.stop(), backends.stop()]);
   }
 }
-
-const hotelMapping = JSON.stringify({ apiVersion: 'gateway/v1', ...hotelRecord });
 
 /** The headers of the well-behaved client. */
 const clientHeaders = headersFrom('192.0.2.1', 'demo', 'demo');
@@ -114,15 +112,20 @@ const attackerHeaders = Object.entries(headersFrom('198.51.100.250', 'guest', 'g
 const requestHead = (line: string, moreHeaders = '') =>
   `${line} HTTP/1.1\r\nHost: a\r\n${attackerHeaders}${moreHeaders}\r\n`;
 
+/** An attack that sends these bytes to the gateway, does not read the response, and then disconnects. */
+function repeated(bytes: string, { everyMs = 200, holdMs = 500 } = {}): Attack {
+  return { everyMs, run: ({ port }) => sendAndHold(port, bytes, holdMs) };
+}
+
 const attacks: readonly Attack[] = [
   // Pipelined requests whose responses are never read.
-  { everyMs: 1000, run: (server) => sendAndHold(server.port, requestHead('GET /v1/hotels').repeat(1000), 5000) },
+  repeated(requestHead('GET /v1/hotels').repeat(1000), { everyMs: 1000, holdMs: 5000 }),
   // Connections that send nothing, half a line, or a body byte by byte.
-  { everyMs: 100, run: (server) => sendAndHold(server.port, '', 60_000) },
-  { everyMs: 200, run: (server) => sendAndHold(server.port, 'GET / HT', 60_000) },
+  repeated('', { everyMs: 100, holdMs: 60_000 }),
+  repeated('GET / HT', { holdMs: 60_000 }),
   {
     everyMs: 500,
-    run: (server) => sendSlowly(server.port, requestHead('POST /proxied/2', 'Content-Length: 100000\r\n'), 30),
+    run: ({ port }) => sendSlowly(port, requestHead('POST /proxied/2', 'Content-Length: 100000\r\n'), 30),
   },
   // Password guesses from many addresses.
   {
@@ -131,25 +134,14 @@ const attacks: readonly Attack[] = [
       sendGet(port, '/v1/hotels', headersFrom(`198.51.100.${turn % 200}`, `user-${turn % 1000}`, `${turn}`)),
   },
   // Input that is expensive to parse.
-  {
-    everyMs: 200,
-    run: (server) =>
-      sendAndHold(server.port, requestHead('GET /v1/hotels', `Accept: ${'a/b;q=0.1,'.repeat(600)}\r\n`), 500),
-  },
-  {
-    everyMs: 200,
-    run: (server) => sendAndHold(server.port, requestHead(`GET /v1/hotels/?q=${'a'.repeat(4000)}`), 500),
-  },
-  { everyMs: 200, run: (server) => sendAndHold(server.port, post('/v1/hotels/bookings/', '['.repeat(60_000)), 500) },
-  // Ambiguous requests.
-  { everyMs: 200, run: (server) => sendAndHold(server.port, requestHead('GET /x/..%20/v1/hotels'), 500) },
-  { everyMs: 200, run: (server) => sendAndHold(server.port, requestHead('GET /v1/hotels', 'Host: b\r\n'), 500) },
-  { everyMs: 200, run: (server) => sendAndHold(server.port, requestHead('TRACE /v1/hotels'), 500) },
-  {
-    everyMs: 200,
-    run: (server) =>
-      sendAndHold(server.port, `${requestHead('POST /proxied/2', 'Transfer-Encoding: chunked\r\n')}zz\r\n`, 500),
-  },
+  repeated(requestHead('GET /v1/hotels', `Accept: ${'a/b;q=0.1,'.repeat(600)}\r\n`)),
+  repeated(requestHead(`GET /v1/hotels/?q=${'a'.repeat(4000)}`)),
+  repeated(post('/v1/hotels/bookings/', '['.repeat(60_000))),
+  // Ambiguous or invalid requests.
+  repeated(requestHead('GET /x/..%20/v1/hotels')),
+  repeated(requestHead('GET /v1/hotels', 'Host: b\r\n')),
+  repeated(requestHead('TRACE /v1/hotels')),
+  repeated(`${requestHead('POST /proxied/2', 'Transfer-Encoding: chunked\r\n')}zz\r\n`),
   // A new rate-limit counter for each request.
   {
     everyMs: 20,
@@ -160,16 +152,14 @@ const attacks: readonly Attack[] = [
       }),
   },
   // HTTP/2: endless CONTINUATION frames, and streams that are opened and reset.
-  { everyMs: 500, run: (server) => sendAndHold(server.grpcPort, http2(continuations(200)), 2000) },
-  { everyMs: 500, run: (server) => sendAndHold(server.grpcPort, http2(resets(500)), 2000) },
+  { everyMs: 500, run: ({ grpcPort }) => sendAndHold(grpcPort, http2(continuations(200)), 2000) },
+  { everyMs: 500, run: ({ grpcPort }) => sendAndHold(grpcPort, http2(resets(500)), 2000) },
   // Changes of the configuration, every other one with deeply nested YAML.
   {
     everyMs: 5000,
     async run({ configDir }, turn) {
-      const text =
-        turn % 2 === 0
-          ? '['.repeat(2000)
-          : JSON.stringify({ ...JSON.parse(hotelMapping), name: `x-${turn}`, prefix: '/x' });
+      const changed = { ...hotelRecord, apiVersion: 'gateway/v1', name: `x-${turn}`, prefix: '/x' };
+      const text = turn % 2 === 0 ? '['.repeat(2000) : JSON.stringify(changed);
       writeFileSync(join(configDir, 'services/changing.yaml'), text);
     },
   },
