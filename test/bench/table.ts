@@ -210,7 +210,7 @@ export function reloadRows({ delayMs, cpuMs, gcMs }: ReloadFigures): TableRow[] 
 export function soakRows({ requests, failures, changes, generations, rssBytes }: SoakFigures): TableRow[] {
   const [before, after] = rssBytes;
   return [
-    { name: 'soak', title: 'requests', figure: requests, unit: '' },
+    { name: 'soak', title: 'requests sent', figure: requests, unit: '' },
     { name: 'soak', title: 'configurations written', figure: changes, unit: '' },
     { name: 'soak', title: 'configurations applied', figure: generations - 1, unit: '' },
     { name: 'soak', title: 'memory at the start', figure: before / 1e6, unit: 'MB' },
@@ -229,9 +229,9 @@ export function attackRows(figures: AttackFigures): TableRow[] {
       ...{ name: 'attacks', title: `${latency}, during the attacks`, figure: duringMs, unit: 'ms' },
       ...{ peer: 'before the attacks', ratio: duringMs / beforeMs },
     },
-    { name: 'attacks', title: 'requests of the well-behaved client', figure: requests, unit: '' },
+    { name: 'attacks', title: 'requests sent by the well-behaved client', figure: requests, unit: '' },
     ...failureRows('attacks', failures),
-    { name: 'attacks', title: 'attacks', figure: attacks, unit: '' },
+    { name: 'attacks', title: 'attacks sent', figure: attacks, unit: '' },
     ...times.map((time, index) => ({
       ...{ name: 'attacks', title: `memory ${time}`, figure: (rssBytes[index] ?? 0) / 1e6, unit: 'MB' },
     })),
