@@ -1,20 +1,11 @@
 /** The types of a configuration: plain frozen data with everything that a directory or a program configures. */
 import type { ConfigurationError } from './errors.ts';
 import type { LimitDomain } from './limits/domains.ts';
-import type { AuthService } from './records/auth-service.ts';
 import type { BlockedMatch } from './records/blocked.ts';
-import type { Mapping } from './records/mapping.ts';
-import type { RateLimitService } from './records/rate-limit-service.ts';
-import type { GatewayRecord } from './records/record.ts';
-import type { Version } from './records/version.ts';
+import type { GatewayRecord, RecordLists } from './records/record.ts';
 import type { User } from './users.ts';
 
-export interface Configuration {
-  readonly mappings: readonly Mapping[];
-  readonly authServices: readonly AuthService[];
-  readonly rateLimitServices: readonly RateLimitService[];
-  /** Each has a different prefix. */
-  readonly versions: readonly Version[];
+export interface Configuration extends RecordLists {
   /** Requests that get a 503 until the broken mappings that they belong to are corrected. */
   readonly blocked: readonly BlockedMatch[];
   /**

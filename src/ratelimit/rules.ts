@@ -6,7 +6,6 @@ import {
   type LimitDescriptor,
   type LimitDomain,
   redactedEntry,
-  type Unit,
   windowSeconds,
 } from '#config';
 import type { CurrentLimit, Entry, Rule } from './limiter.ts';
@@ -237,11 +236,7 @@ const keyMarks = Object.freeze({ fixed_window: '', sliding_window: 's', token_bu
   string
 >);
 
-interface LimitWindow {
-  readonly requestsPerUnit: number;
-  readonly unit: Unit;
-  readonly unitMultiplier?: number | undefined;
-}
+type LimitWindow = Pick<CurrentLimit, 'requestsPerUnit' | 'unit' | 'unitMultiplier'>;
 
 function currentLimitOf(
   { requestsPerUnit, unit, unitMultiplier = 1 }: LimitWindow,

@@ -7,7 +7,7 @@ import { below, call, callAsDemo, carBooking, hotelBooking, type Method, mountPa
 const bookings = ['/v1/hotels/bookings', '/v1/cars/bookings'];
 const bookingItems = [`/v1/hotels/bookings/${hotelBooking}`, `/v1/cars/bookings/${carBooking}`];
 const versioned = ['/v1', '/v2', '/v1/messages', '/v2/messages', '/v1/accounts', '/v1/accounts/demo/messages'];
-const collections = [...versioned, ...bookings, '/gateway/v0/diag'];
+const collections = [...versioned, ...bookings, '/gateway/v0/diag', '/gateway/v0/problems'];
 const items = ['/v1/messages/1', '/v2/messages/1', '/v1/accounts/demo', ...bookingItems];
 
 /** Raw paths by the status that they must get with valid credentials. */

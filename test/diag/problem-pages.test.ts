@@ -76,26 +76,12 @@ describe('createProblemPages', () => {
     assert.equal(tags.size, 6);
   });
 
-  it('redirects to the list with a slash, keeping query and mount path', async () => {
-    await request(app).get('/gateway/v0/problems?x').expect(308).expect('Location', '/gateway/v0/problems/?x');
-    await request(host).get('/travel/gateway/v0/problems').expect('Location', '/travel/gateway/v0/problems/');
-  });
-
   it('responds with 404 to any other name and method', async () => {
     for (const name of ['nothing', 'not-found/', 'Not-Found', 'constructor', '__proto__', 'not-found/x'])
       for (const method of ['get', 'post'] as const)
         await request(app)
           [method](problemPagesPath + name)
           .expect(404);
-  });
-
-  it('is read-only', async () => {
-    const methods = 'GET, HEAD, OPTIONS';
-    for (const path of [page, problemPagesPath]) {
-      await request(app).put(path).expect(405).expect('Allow', methods);
-      await request(app).options(path).expect(204).expect('Allow', methods);
-      assert.equal((await request(app).head(path).expect(200)).text, undefined);
-    }
   });
 });
 

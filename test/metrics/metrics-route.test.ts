@@ -1,8 +1,8 @@
-/** The metrics endpoint of a gateway: access, methods and content type. */
+/** The metrics endpoint of a gateway: methods and content type. */
 import assert from 'node:assert/strict';
 import request from 'supertest';
 import type { Frontdesk } from '../../src/index.ts';
-import { call, callAsDemo, desksOf } from '../support/desks.ts';
+import { callAsDemo, desksOf } from '../support/desks.ts';
 import { seriesOf } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
 
@@ -14,11 +14,6 @@ describe('the metrics endpoint of a gateway', () => {
 
   before(async () => {
     desk = await open();
-  });
-
-  it('requires credentials, like the diagnostics', async () => {
-    await call(desk, path).expect(401);
-    await callAsDemo(desk, path).expect(200);
   });
 
   /** Values sent by Prometheus 2 and 3, with and without native histograms, and by other clients. */

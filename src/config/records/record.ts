@@ -41,14 +41,15 @@ export function listFields(kind: GatewayRecord['kind']): readonly FieldDocs[] {
   return docsOf(fields);
 }
 
-interface RecordLists {
+/** Records by kind. */
+export interface RecordLists {
   readonly mappings: readonly Mapping[];
   readonly authServices: readonly AuthService[];
   readonly rateLimitServices: readonly RateLimitService[];
+  /** Each has a different prefix. */
   readonly versions: readonly Version[];
 }
 
-/** Groups records by kind, like the lists of a Configuration. */
 export function* recordLists(records: readonly GatewayRecord[]): Work<RecordLists> {
   const mappings: Mapping[] = [];
   const others: Exclude<GatewayRecord, Mapping>[] = [];
