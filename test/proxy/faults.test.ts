@@ -12,6 +12,7 @@ import { breakersOf } from '../support/clusters.ts';
 import { type EdgeOptions, startEdge } from '../support/edge.ts';
 import { type Served, testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
+import { eventually } from '../support/waiting.ts';
 import { makeCertificate } from '../support/wire/certificate.ts';
 import { bodyOf, rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
@@ -123,7 +124,7 @@ describe('a misbehaving service', () => {
         ['warn'],
       );
       assert.deepEqual(edge.errors, []);
-      await until(() => requested.size === 0);
+      await eventually(() => assert.equal(requested.size, 0));
     });
   }
 
@@ -160,7 +161,7 @@ describe('a misbehaving service', () => {
       assert.match(response, /^HTTP\/1\.1 200 OK\r\n/);
       assert.doesNotMatch(response, /0\r\n\r\n$|"code"/);
       assert.ok(edge.errors.length > 0, 'the app gets the error');
-      await until(() => requested.size === 0);
+      await eventually(() => assert.equal(requested.size, 0));
     });
   }
 
@@ -180,7 +181,7 @@ describe('a misbehaving service', () => {
     const clusters = createClusters();
     const edge = await startEdgeTo(upstream, { clusters, mapping: { timeoutMs: 0, circuitBreakers } });
     const first = send(edge);
-    await until(() => clusters.snapshot()[0]?.activeRequests === 1);
+    await eventually(() => assert.equal(clusters.snapshot()[0]?.activeRequests, 1));
     const { response, code, found } = await send(edge);
     assert.equal(code, 'OVERFLOW');
     checkProblem(response, 'OVERFLOW', found);
@@ -244,7 +245,7 @@ describe('a misbehaving service', () => {
     const [cluster] = clusters.snapshot();
     assert.deepEqual([cluster?.activeRequests, cluster?.activeRetries], [0, 0]);
     await clusters.close();
-    await until(() => opened.size === 0);
+    await eventually(() => assert.equal(opened.size, 0));
     for (const event of ['unhandledRejection', 'warning'] as const) process.off(event, complain);
     assert.deepEqual(complaints, []);
     (edge.log as unknown[]).length = 0;
@@ -253,10 +254,6 @@ describe('a misbehaving service', () => {
     assert.ok(grownBytes < 2e6, `the heap has grown by ${grownBytes} bytes`);
   });
 });
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
-}
 
 function heapUsed(): number {
   setFlagsFromString('--expose-gc');

@@ -242,7 +242,7 @@ describe('listeners', () => {
       await arrived.promise;
 
       const closing = [desk.close(), desk.close()].map((one) => one.then(() => void ended.push('closed')));
-      await until(() => refuses(gateway?.port ?? 0));
+      await eventually(async () => assert.ok(await refuses(gateway?.port ?? 0)));
       assert.deepEqual(await client.checkHealth(''), { status: 'NOT_SERVING' });
       for (const one of [auth, ratelimit]) assert.equal(await refuses(one?.port ?? 0), false);
       assert.deepEqual(ended, []);
@@ -417,11 +417,6 @@ function refuses(port: number): Promise<boolean> {
     });
     socket.once('error', () => resolve(true));
   });
-}
-
-/** Repeats the check until it succeeds. Needs no pause, because each check does I/O. */
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  while (!(await holds()));
 }
 
 function hasIpv6(): boolean {

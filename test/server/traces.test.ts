@@ -5,7 +5,8 @@ import request from 'supertest';
 import { authRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { type Served, testServers } from '../support/serve.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { startUpstream } from '../support/upstream.ts';
+import { eventually } from '../support/waiting.ts';
 import { rawRequest, sendRaw, statusOf } from '../support/wire/raw-client.ts';
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
@@ -57,11 +58,6 @@ describe('the trace of a request', () => {
     return { traceId: id, span, flags, tracestate: headers['tracestate'] };
   }
 
-  async function arrived(upstream: Upstream) {
-    while (upstream.reached.length === 0) await new Promise((resolve) => setImmediate(resolve));
-    return upstream.only();
-  }
-
   it('continues in the service, its shadow and the auth service, with the gateway as parent', async () => {
     // The auth service receives the header only once, although its record also lists it.
     const auth = { allowed_request_headers: ['traceparent', 'tracestate'] };
@@ -72,7 +68,7 @@ describe('the trace of a request', () => {
     assert.doesNotMatch(answer, /^trace/im);
     const seen = traceOf(upstream.only());
     assert.deepEqual({ ...seen, span: '' }, { traceId, span: '', flags: '01', tracestate: 'rojo=1,congo=2' });
-    for (const reached of [upstream.only(), asked.only(), await arrived(shadow)]) {
+    for (const reached of [upstream.only(), asked.only(), await eventually(shadow.only)]) {
       assert.deepEqual(traceOf(reached), seen);
       assert.equal(reached.names.filter((name) => name === 'tracestate').length, 1);
     }

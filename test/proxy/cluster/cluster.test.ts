@@ -7,7 +7,7 @@ import { type ClusterRegistryOptions, createClusters } from '#proxy';
 import { ask, breakersOf, createManualTime, exchangeOn, healthCheckOf, specOf } from '../../support/clusters.ts';
 import { testServers } from '../../support/serve.ts';
 import { startUpstream } from '../../support/upstream.ts';
-import { createDeferred } from '../../support/waiting.ts';
+import { createDeferred, eventually } from '../../support/waiting.ts';
 
 const servers = testServers();
 
@@ -31,16 +31,12 @@ async function askElsewhere(): Promise<void> {
 /** Starts a service that responds when `respondNext` is called, in the order of arrival. */
 async function startPatientUpstream() {
   const waiting: ServerResponse[] = [];
-  const listeners: (() => void)[] = [];
   const sockets = new Set<Socket>();
   const { origin, reached } = await startUpstream(servers, (res) => {
     if (res.socket !== null) sockets.add(res.socket);
     waiting.push(res);
-    for (const notify of listeners.splice(0)) notify();
   });
-  const hasWaiting = async (count: number) => {
-    while (waiting.length < count) await new Promise<void>((resolve) => listeners.push(resolve));
-  };
+  const hasWaiting = (count: number) => eventually(() => assert.ok(waiting.length >= count));
   return {
     origin,
     sockets,
