@@ -5,7 +5,7 @@ import { EventEmitter, once } from 'node:events';
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { rename, symlink } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import request from 'supertest';
@@ -123,8 +123,7 @@ describe('frontdesk serve', () => {
   it('continues starting on SIGHUP', async () => {
     // The start waits for a database that does not respond, until the test closes the connection.
     const database = createServer();
-    await once(database.listen(0, '127.0.0.1'), 'listening');
-    const { port } = database.address() as AddressInfo;
+    const { port } = await servers.listen(database);
     const env = { ...scratch, DATABASE_URL: `postgres://demo@127.0.0.1:${port}/demo`, PATH: process.env['PATH'] };
     const child = spawn(process.execPath, [built('main.js'), 'serve', '--only', 'hotel'], { env, stdio: 'ignore' });
     servers.later(async () => void child.kill('SIGKILL'));

@@ -1,7 +1,7 @@
 /** Misbehaving services: each failure that a socket allows is handled as the table says, and leaks nothing. */
 import assert from 'node:assert/strict';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { RetryPolicy } from '#config';
@@ -193,9 +193,7 @@ describe('a misbehaving service', () => {
     const certificate = await makeCertificate(await writeFiles(), 'DNS:hotel');
     if (certificate === undefined) this.skip();
     const selfSigned = createTlsServer(certificate, (_req, res) => res.end('secret'));
-    await new Promise<void>((resolve) => selfSigned.listen(0, '127.0.0.1', resolve));
-    servers.later(() => selfSigned.close());
-    const { port } = selfSigned.address() as AddressInfo;
+    const { port } = await servers.listen(selfSigned);
     const { upstream: plain } = await startMisbehaving((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
     const { upstream: mute } = await startMisbehaving(() => {});
     for (const [to, expected, remedy] of [

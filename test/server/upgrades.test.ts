@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import Koa from 'koa';
 import mount from 'koa-mount';
 import { WebSocket } from 'undici';
@@ -61,13 +61,11 @@ describe('a server with allow_upgrade', () => {
     const { desk, echo } = await openDesk();
     const app = new Koa().use(mount('/travel', desk.middleware));
     const server = createServer(app.callback()).on('upgrade', desk.upgradesThrough(app.callback()));
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const { port } = server.address() as AddressInfo;
+    const { port } = await servers.listen(server);
     const client = await checkWebSocket(`ws://127.0.0.1:${port}/travel/v1/chat/room`);
     assert.equal(echo.upgrades[0]?.headers['x-forwarded-prefix'], '/travel/v1/chat');
     client.close();
     await once(client, 'close');
-    server.close();
   });
 
   it('does not offer upgrades to services of its process, which see an ordinary request', async () => {

@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
 import Koa, { type Context } from 'koa';
 import { createAddresses, createRequestContext, createUpgrades } from '#http';
+import { testServers } from '../../support/serve.ts';
 import { eventually } from '../../support/waiting.ts';
+import { speak } from '../../support/wire/peer.ts';
 
 const get = 'GET / HTTP/1.1\r\nHost: a\r\n';
 
 describe('queued responses', () => {
+  const servers = testServers();
+
   for (const [what, last] of [
     ['a CONNECT request', 'CONNECT b:443 HTTP/1.1\r\nHost: b:443\r\n\r\n'],
     ['an upgrade', `${get}Connection: upgrade\r\nUpgrade: websocket\r\n\r\n`],
@@ -24,14 +26,7 @@ describe('queued responses', () => {
       });
       const server = createServer(app.callback());
       server.on('upgrade', createUpgrades(() => true).listener(app.callback()));
-      await once(server.listen(0, '127.0.0.1'), 'listening');
-      const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => {});
-      try {
-        socket.write(`${get}\r\n`.repeat(4) + last);
-        await eventually(() => assert.deepEqual([started, closed], [4, 4]));
-      } finally {
-        socket.destroy();
-        server.close();
-      }
+      speak((await servers.listen(server)).port, `${get}\r\n`.repeat(4) + last);
+      await eventually(() => assert.deepEqual([started, closed], [4, 4]));
     });
 });

@@ -1,7 +1,6 @@
 /** Connections: how long idle ones are kept, and HTTPS: verified by the configured name, always over HTTP/1.1. */
 import assert from 'node:assert/strict';
 import { createSecureServer } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls';
 import { createClusters } from '#proxy';
 import { ask, breakersOf, specOf } from '../../support/clusters.ts';
@@ -51,9 +50,7 @@ describe('an HTTPS service', () => {
       { ...certificate, allowHTTP1: true },
       ({ socket, httpVersion }, res) => void res.end(`${(socket as TLSSocket).servername || 'none'} ${httpVersion}`),
     );
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    servers.later(() => void server.close());
-    origin = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    origin = `https://127.0.0.1:${(await servers.listen(server)).port}`;
   });
 
   afterEach(() => setDefaultCACertificates(trusted));

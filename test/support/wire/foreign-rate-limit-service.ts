@@ -13,7 +13,6 @@ export interface ForeignRateLimitService {
 /** @param respond returns a `Response` of the protocol below; enum numbers are sent unchecked */
 export async function startForeignRateLimitService(
   respond: () => object | Promise<object>,
-  port = 0,
 ): Promise<ForeignRateLimitService> {
   const server = new Server();
   server.addService(definition(), {
@@ -27,7 +26,7 @@ export async function startForeignRateLimitService(
     sockets.add(socket);
     injector.injectConnection(socket);
   });
-  listener.listen(port, '127.0.0.1');
+  listener.listen(0, '127.0.0.1');
   await once(listener, 'listening');
   return {
     port: (listener.address() as AddressInfo).port,
