@@ -17,6 +17,7 @@ const advice: readonly (readonly [RegExp, string])[] = [
     / NOPERM |user executing the script can't/,
     'the user in REDIS_URL needs ~frontdesk:* +eval +evalsha +time +get +set +ping, and +select for a database other than 0',
   ],
+  [/ (MISCONF|NOREPLICAS) /, 'Redis rejects writes until its disk or its replicas recover: see its log'],
   [/ OOM /, 'raise the maxmemory of Redis, or set its maxmemory-policy to volatile-lru'],
   [
     /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_GET_ISSUER_CERT(_LOCALLY)?|UNABLE_TO_VERIFY_LEAF_SIGNATURE) /,

@@ -18,6 +18,8 @@ describe('adviseOnRedis', () => {
     [new Error('NOAUTH Authentication required.'), /the password in REDIS_URL/],
     [new Error("NOPERM this user has no permissions to run the 'evalsha' command"), /\+eval /],
     [new Error("ERR The user executing the script can't run this command or subcommand"), /\+eval /],
+    [new Error('MISCONF Redis is configured to save RDB snapshots'), /rejects writes/],
+    [new Error('NOREPLICAS Not enough good replicas to write.'), /rejects writes/],
     [new Error("OOM command not allowed when used memory > 'maxmemory'."), /volatile-lru/],
     [tls('DEPTH_ZERO_SELF_SIGNED_CERT'), /NODE_EXTRA_CA_CERTS/],
     [tls('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), /NODE_EXTRA_CA_CERTS/],
