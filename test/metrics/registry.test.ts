@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { createMetricsOf, type Family } from '../../src/metrics/registry.ts';
 import { anyCharacter } from '../support/any-character.ts';
-import { parsePrometheusText } from '../support/prometheus-text.ts';
+import { parsePrometheusText } from '../support/scrape.ts';
 
 const family = (samples: Family['samples'], more: Partial<Family> = {}): Family => ({
   ...{ name: 'one_total', type: 'counter', labels: ['label'], help: 'Help.', samples },

@@ -1,8 +1,26 @@
-/** Scrapes the metrics of a desk, with a third-party parser of the text format. */
+/** Scrapes the metrics of a desk, with a third-party parser of Prometheus' text format. */
 import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
 import request from 'supertest';
 import type { Frontdesk } from '../../src/index.ts';
-import { parsePrometheusText } from './prometheus-text.ts';
+
+/** The members that the tests use. */
+interface ParsedFamily {
+  readonly name: string;
+  readonly help: string;
+  readonly type: string;
+  readonly metrics: readonly ParsedSample[];
+}
+
+interface ParsedSample {
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly value: string;
+}
+
+const require = createRequire(import.meta.url);
+
+// The package has no type declarations, so TypeScript rejects an import of it.
+export const parsePrometheusText: (text: string) => readonly ParsedFamily[] = require('parse-prometheus-text-format');
 
 /** Values by name and label values: `frontdesk_requests_total hotel 2xx`, `frontdesk_request_duration_seconds_bucket hotel 0.5`. */
 export type Series = Readonly<Record<string, number>>;
