@@ -40,7 +40,7 @@ const defaultNames = [...requestNames, 'load', 'logins', 'messages', 'ratelimit'
 /** These take a minute and twelve minutes, and run only by name. */
 const longNames = ['soak', 'attacks'];
 /** `ratelimit` also measures these, to compare requests with and without a label. */
-const labelRows = ['no-label', 'label', 'label-grpc'];
+const labelRows = ['chain', 'label', 'label-grpc'];
 
 const args = process.argv.slice(2);
 const mebibytes = Number(args.find((arg) => arg.startsWith('--mib='))?.slice('--mib='.length) ?? 1024);

@@ -38,13 +38,13 @@ const requestUnit = 'CPU us/request';
 
 /** Peers and targets of requests, by row. The default is bare Koa as peer and no target. */
 const comparisons: Readonly<Record<string, { readonly peer?: string; readonly target?: Target }>> = {
-  'no-label': { target: { ratioMax: 1.8 } },
-  'no-label-log': { target: { ratioMax: 2.3 } },
-  label: { peer: 'no-label', target: { extraMax: 5 } },
-  'label-grpc': { peer: 'no-label', target: { extraMax: 70 } },
+  chain: { target: { ratioMax: 1.8 } },
+  'chain-log': { target: { ratioMax: 2.3 } },
+  label: { peer: 'chain', target: { extraMax: 5 } },
+  'label-grpc': { peer: 'chain', target: { extraMax: 70 } },
   envoy: { peer: 'label', target: { ratioMin: 5 } },
-  'full-headers': { peer: 'no-label' },
-  'full-body': { peer: 'no-label' },
+  'full-headers': { peer: 'chain' },
+  'full-body': { peer: 'chain' },
   'create-booking': { peer: 'insert', target: { ratioMax: 2, figureMax: 300 } },
   'create-booking-pg': { peer: 'create-booking' },
   'list-bookings': { peer: 'select', target: { ratioMax: 2 } },
@@ -60,8 +60,8 @@ const comparisons: Readonly<Record<string, { readonly peer?: string; readonly ta
 /** The cost of a call alone: a row with it minus a row without it, compared with the same difference of a peer. */
 const limiterCall = {
   name: 'label-grpc',
-  title: 'call the limiter over gRPC: frontdesk (label-grpc - no-label)',
-  rows: ['label-grpc', 'no-label'],
+  title: 'call the limiter over gRPC: frontdesk (label-grpc - chain)',
+  rows: ['label-grpc', 'chain'],
   peers: ['http2-call', 'koa'],
   target: { ratioMax: 1.4, figureMax: 70 },
 } as const;

@@ -45,9 +45,9 @@ export const missingRows = [
 export const rows: readonly Row[] = [
   { name: 'node-http', title: 'a fixed response: bare node:http', path: '/', start: benchServer('node-http') },
   { name: 'koa', title: 'a fixed response: bare Koa', path: '/', start: benchServer('koa') },
-  ...withLogOffAndOn({ name: 'no-label', title: 'read a booking: frontdesk', path: bookingPath, kind: 'in-process' }),
+  ...withLogOffAndOn({ name: 'chain', title: 'read a booking: frontdesk', path: bookingPath, kind: 'in-process' }),
   {
-    name: 'no-label-otel',
+    name: 'chain-otel',
     title: 'read a booking: frontdesk with OpenTelemetry',
     path: bookingPath,
     start: frontdeskWith('in-process', 'error', {
