@@ -12,7 +12,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   rest: ['http', 'query'],
   storage: ['http', 'query'],
   auth: ['http', 'config'],
-  ratelimit: ['http', 'config'],
+  ratelimit: ['config'],
   'services/booking': ['http', 'query', 'rest', 'storage'],
   'services/hotel': ['http', 'query', 'rest', 'storage', 'services/booking'],
   'services/car': ['http', 'query', 'rest', 'storage', 'services/booking'],

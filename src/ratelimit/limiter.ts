@@ -108,3 +108,12 @@ export class InvalidRequest extends Error {
 export class CountersUnavailable extends Error {
   override readonly name = 'CountersUnavailable';
 }
+
+/** The methods of pino that rate limiting uses. */
+export interface Logger {
+  info(fields: object, message?: string): void;
+  warn(fields: object, message?: string): void;
+  error(fields: object, message?: string): void;
+  debug?(fields: object, message?: string): void;
+  isLevelEnabled?(level: string): boolean;
+}

@@ -1,7 +1,6 @@
 /** The in-process limiter: matches descriptors to limits, counts hits, and combines the results into a decision. */
 import { inspect } from 'node:util';
 import type { LimitDomain } from '#config';
-import type { Logger } from '#http';
 import { type Counters, type Hit, type HitResult, isDenied } from './counters/counters.ts';
 import { createMemoryCounters } from './counters/memory.ts';
 import type { LimitStats } from './limit-stats.ts';
@@ -11,6 +10,7 @@ import type {
   DescriptorStatus,
   Entry,
   Limiter,
+  Logger,
   RateLimitRequest,
   ResponseHeader,
   Rule,

@@ -7,8 +7,14 @@ import type {
   ServerWritableStream,
   ServiceError,
 } from '@grpc/grpc-js';
-import type { Logger } from '#http';
-import { CountersUnavailable, type Decision, InvalidRequest, type Limiter, type RateLimitRequest } from '../limiter.ts';
+import {
+  CountersUnavailable,
+  type Decision,
+  InvalidRequest,
+  type Limiter,
+  type Logger,
+  type RateLimitRequest,
+} from '../limiter.ts';
 import { checkBounds } from '../validate-request.ts';
 import { loadCodec } from './codec.ts';
 
