@@ -95,7 +95,7 @@ export interface EventStreams {
    * no more streams can be opened, and `client` if this client cannot open more.
    */
   readonly open: (filter: RowFilter, res: ServerResponse, client: string) => 'open' | RefusalReason;
-  /** Ends all streams immediately, and refuses new ones. */
+  /** Ends all streams immediately, and rejects new ones. */
   readonly close: () => void;
 }
 

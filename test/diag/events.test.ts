@@ -224,7 +224,7 @@ describe('createDiagnosticsEvents', () => {
     await request(origin).get(path).set('Accept', 'application/json').expect(406);
   });
 
-  it('refuses streams beyond the maximum until one is closed; HEAD opens none', async () => {
+  it('rejects streams beyond the maximum until one is closed; HEAD opens none', async () => {
     const { origin, open } = await setUp({ streamsMax: 1 });
     await request(origin).head(path).expect(200).expect('Content-Type', 'text/event-stream');
     const first = await open();
