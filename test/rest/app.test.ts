@@ -41,6 +41,14 @@ describe('createResourceApp', () => {
     assert.equal(body.detail, 'This resource is available as application/json.');
   });
 
+  it('logs unexpected errors and hides them from the client', async () => {
+    const errors: unknown[] = [];
+    const logger = { ...quiet, error: (fields: object) => void errors.push(fields) };
+    const { text } = await request(serve({ logger })).get('/broken').expect(500);
+    assert.deepEqual(JSON.parse(text), { code: 500, message: '500: Internal Server Error' });
+    assert.match(JSON.stringify(errors.map((one) => String(Object(one).err))), /the shelf fell over/);
+  });
+
   it('renders errors of other modules as the problems that toProblem returns', async () => {
     const toProblem = (thrown: unknown) =>
       thrown instanceof Error && thrown.message.includes('shelf')
