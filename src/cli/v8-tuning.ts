@@ -19,8 +19,8 @@ const idleUtilization = 0.02;
 
 /**
  * Returns the memory that only the startup needed, about a quarter of the process, unless the server is busy by then.
- * V8 would keep it, because it starts a collection only when something is allocated. This one takes about 60 ms, and some
- * seconds later V8 makes the heap smaller.
+ * V8 would keep it, because it starts a collection only when something is allocated. This one takes about 60 ms, and
+ * some seconds later V8 makes the heap smaller.
  */
 export function releaseStartupMemory({ afterMs = 10_000 } = {}): void {
   const sinceReady = performance.eventLoopUtilization();

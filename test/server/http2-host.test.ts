@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import Koa from 'koa';
 import mount from 'koa-mount';
 import { desksOf, mappingRecord } from '../support/desks.ts';
@@ -19,9 +18,7 @@ describe('a desk in an app on node:http2', () => {
     const records = [mappingRecord('all', '/', upstream.origin, { bypass_auth: true })];
     const desk = await openDesk({ config: { records }, only: ['gateway'], logger: { info() {}, warn() {}, error } });
     const server = createServer(new Koa().use(mount('/travel', desk.middleware)).callback());
-    servers.later(() => server.close());
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const client = connect((await servers.listen(server)).origin);
     servers.later(() => client.destroy());
     const [headers] = await once(client.request({ ':path': '/travel/a' }), 'response');
     assert.equal(headers[':status'], 500);
