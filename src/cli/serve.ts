@@ -6,7 +6,7 @@ import { losslessOutput } from './file-output.ts';
 import { type LogOutput, openLog } from './log-output.ts';
 import { onStopSignals } from './stop-signals.ts';
 import { colours, print } from './terminal.ts';
-import { collectBuffersEarly, keepTicksFast, releaseStartupMemory } from './v8-tuning.ts';
+import { collectBuffersEarly, createObjectsYoung, keepTicksFast, releaseStartupMemory } from './v8-tuning.ts';
 
 export interface ServeOptions extends ModuleChoice {
   /** Set in a process that `split` has started, which reports its listeners to its parent and ends together with it. */
@@ -25,6 +25,7 @@ export async function serve(
   { only, demo, child = false }: ServeOptions,
 ): Promise<void> {
   collectBuffersEarly();
+  createObjectsYoung();
   keepTicksFast();
   const base = child ? { module: only?.join() } : null;
   const { stdout } = process;

@@ -14,6 +14,16 @@ export function collectBuffersEarly(): void {
   if (process.versions.node.startsWith('24.')) setFlagsFromString('--scavenger-max-new-space-capacity-mb=2');
 }
 
+/**
+ * By default V8 learns which expressions create objects that live long, and from then on creates those in the old
+ * generation. If many requests wait for a slow upstream, it learns that of their objects. An old object keeps all that
+ * it refers to until V8 collects the whole heap, in effect the whole request: 120 MB more memory and a quarter more CPU
+ * time, for the life of the process.
+ */
+export function createObjectsYoung(): void {
+  setFlagsFromString('--no-allocation-site-pretenuring');
+}
+
 /** Health checks and a request now and then take less than this share of the time. */
 const idleUtilization = 0.02;
 

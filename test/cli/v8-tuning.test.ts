@@ -1,5 +1,6 @@
-/** The memory that only the startup needs. */
+/** What V8 does differently for a server. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { releaseStartupMemory } from '../../src/cli/v8-tuning.ts';
 import { eventually } from '../support/waiting.ts';
@@ -10,6 +11,30 @@ const afterMs = 200;
 function createGarbage(): WeakRef<object> {
   return new WeakRef({});
 }
+
+/** Creates objects that live long, so that V8 considers creating the next ones in the old generation. */
+const program = `
+  const { createObjectsYoung } = await import(${JSON.stringify(import.meta.resolve('../../src/cli/v8-tuning.ts'))});
+  if (process.argv[1] === 'tuned') createObjectsYoung();
+  let kept = [];
+  for (let id = 0; id < 500_000; id += 1) {
+    kept.push({ id, position: { id } });
+    if (kept.length === 100_000) kept = [];
+  }
+`;
+
+describe('createObjectsYoung', () => {
+  /** What V8 reports about the expressions whose objects live long. */
+  function report(...args: string[]): string {
+    const flags = ['--trace-pretenuring-statistics', '--conditions=frontdesk-source', '--input-type=module'];
+    return execFileSync(process.execPath, [...flags, '--eval', program, '--', ...args], { encoding: 'utf8' });
+  }
+
+  it('creates objects in the young generation, even if earlier ones lived long', () => {
+    assert.equal(report('tuned'), '');
+    assert.match(report(), /=> maybe tenure/);
+  });
+});
 
 describe('releaseStartupMemory', () => {
   it('collects the whole heap if the server is idle', async () => {
