@@ -5,8 +5,8 @@ import type { Duplex } from 'node:stream';
 
 export interface Connection {
   readonly socket: Socket;
-  /** Responses that are queued, in progress, or not yet fully received by the client. */
-  readonly responses: ReadonlySet<ServerResponse>;
+  /** Responses that are queued, in progress, or not yet fully received by the client, in the order of the requests. */
+  readonly responses: readonly ServerResponse[];
   /** When the last response was finished or, before any request, the connection was opened (`performance.now()`). */
   readonly idleSinceMs: number;
 }
@@ -49,7 +49,7 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
   let isDraining = false;
 
   function openPipeline(socket: Pausable): Pipeline {
-    const responses = new Set<ServerResponse>();
+    const responses: ServerResponse[] = [];
     const waiting: (() => void)[] = [];
     let refusal: Refusal | undefined;
     let idleSinceMs = performance.now();
@@ -63,8 +63,8 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
     }
 
     function removeResponse(response: ServerResponse): void {
-      responses.delete(response);
-      if (responses.size === 0) {
+      responses.splice(responses.indexOf(response), 1);
+      if (responses.length === 0) {
         idleSinceMs = performance.now();
         setIdle?.(socket, true);
       }
@@ -84,7 +84,7 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
     function resumeWaiting(): void {
       isResumeScheduled = false;
       if (socket.destroyed) return;
-      while (waiting.length > 0 && responses.size - waiting.length < pipelineMax) {
+      while (waiting.length > 0 && responses.length - waiting.length < pipelineMax) {
         waitingCount -= 1;
         waiting.shift()?.();
       }
@@ -103,7 +103,7 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
         return idleSinceMs;
       },
       refuse(end) {
-        const last = [...responses].at(-1);
+        const last = responses.at(-1);
         refusal = { end, response: last?.req.complete === false ? last : undefined };
         endInTurn();
       },
@@ -111,11 +111,11 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
         // The head was completed after the refusal. The request must not run, because its error response says that it
         // did not.
         if (refusal !== undefined) return void socket.destroy();
-        if (responses.size === 0) setIdle?.(socket, false);
-        responses.add(response);
+        if (responses.length === 0) setIdle?.(socket, false);
+        responses.push(response);
         // `close` is emitted only once, so the overhead of `once` is not needed.
         response.on('close', () => removeResponse(response));
-        if (responses.size <= pipelineMax) begin();
+        if (responses.length <= pipelineMax) begin();
         else wait(begin);
       },
     };
@@ -130,7 +130,7 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
   server.prependListener('upgrade', (_request, socket) => remove(socket as Socket));
   // Node detaches the connection even in the middle of a response, which could then never be completed.
   server.prependListener('connect', (_request, socket) => {
-    if (connections.get(socket as Socket)?.responses.size !== 0) socket.destroy();
+    if (connections.get(socket as Socket)?.responses.length !== 0) socket.destroy();
   });
   return Object.freeze({
     serve(request, response) {
@@ -144,7 +144,7 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
     drain() {
       isDraining = true;
       for (const { responses } of connections.values()) {
-        const last = [...responses].at(-1);
+        const last = responses.at(-1);
         if (last !== undefined) last.shouldKeepAlive = false;
       }
     },
@@ -156,7 +156,7 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
  * sent `Connection: close`: the client then knows that no later request was executed.
  */
 function becomesLast(response: ServerResponse, { responses }: Connection): boolean {
-  const last = [...responses].at(-1);
+  const last = responses.at(-1);
   if (last?.shouldKeepAlive === false && last.headersSent) return false;
   if (last !== undefined) last.shouldKeepAlive = true;
   response.shouldKeepAlive = false;
