@@ -1,5 +1,6 @@
 /** Explains a request by calling the gateway's own functions in the gateway's order, without sending or counting it. */
 import type { Context } from 'koa';
+import { formatSource } from '#config';
 import { attributesOf, type Gateway, headerPairs, type Route, rejectMethod, type VersionLifecycle } from '#gateway';
 import {
   type Addresses,
@@ -28,7 +29,7 @@ import type {
   ShadowPart,
   VersionPart,
 } from './explanation.ts';
-import { type ClientHeaders, explainAuth, explainLimit, explainTarget, formatSource, identifyAs } from './stages.ts';
+import { type ClientHeaders, explainAuth, explainLimit, explainTarget, identifyAs } from './stages.ts';
 import { createSyntheticContext, faultsOfRequest } from './synthetic-request.ts';
 
 /** Throws `bad-argument` for an invalid request. */

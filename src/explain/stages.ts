@@ -1,6 +1,14 @@
 /** Explains the stages after routing: authentication, rate limiting, and the request to the service. */
 import type { Context } from 'koa';
-import { type AuthService, genericKey, type HeaderRules, type Label, type Mapping, withoutSecrets } from '#config';
+import {
+  type AuthService,
+  formatSource,
+  genericKey,
+  type HeaderRules,
+  type Label,
+  type Mapping,
+  withoutSecrets,
+} from '#config';
 import {
   type ConfiguredAuthService,
   createIdentity,
@@ -21,10 +29,6 @@ export interface ClientHeaders {
   /** Alternating names and values, as the client sent them. */
   readonly pairs: readonly string[];
   readonly conceal: Conceal;
-}
-
-export function formatSource({ file, line }: NonNullable<Route['source']>): string {
-  return `${file}:${line}`;
 }
 
 /** Call it before `identifyAs`, so that the request to the auth service does not contain the user. */

@@ -1,6 +1,7 @@
 /** Explains why each mapping won or lost a request, and formats the list of mappings that `frontdesk check` prints. */
 import {
   finish,
+  formatSource,
   type HostMatch,
   type Mapping,
   type NamedMatch,
@@ -120,7 +121,7 @@ export function listRoutes(mappings: readonly Mapping[], times: ServiceTimes): r
   return rows.map(({ match, rule }) => {
     const { service, redirect, name, source } = rule;
     const target = redirect === undefined ? service + timesText(rule, times) : redirectTarget(redirect);
-    return `${match.padEnd(width)}  ->  ${target}  (Mapping ${name}, ${source.file}:${source.line})`;
+    return `${match.padEnd(width)}  ->  ${target}  (Mapping ${name}, ${formatSource(source)})`;
   });
 }
 
@@ -130,7 +131,7 @@ export function listVersions(versions: readonly Version[]): readonly string[] {
     ms === undefined ? [] : [`${what} from ${new Date(ms).toISOString().replace('.000Z', 'Z')}`];
   return versions.map(({ name, prefix, deprecatedAtMs, endsAtMs, source }) => {
     const times = [...from('deprecated', deprecatedAtMs), ...from('410', endsAtMs)].join(', ');
-    return `${prefix}  ${times}  (Version ${name}, ${source.file}:${source.line})`;
+    return `${prefix}  ${times}  (Version ${name}, ${formatSource(source)})`;
   });
 }
 

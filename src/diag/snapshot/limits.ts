@@ -1,5 +1,5 @@
 /** Reads limits as rows, outermost descriptor first, with their hits and fullness. */
-import { type Limit, type LimitDescriptor, type LimitDomain, redactedEntry } from '#config';
+import { formatSource, type Limit, type LimitDescriptor, type LimitDomain, redactedEntry } from '#config';
 import type { UsageOf } from '#ratelimit';
 import type { LimitRow } from '../diagnostics.ts';
 
@@ -45,7 +45,7 @@ function* rowsOf(parent: ParentPath, descriptors: readonly LimitDescriptor[], us
         domain,
         descriptor: shown,
         limit: limitText(limit),
-        source: `${source.file}:${source.line}`,
+        source: formatSource(source),
         hits: usage?.hits ?? 0,
         over: usage?.over ?? 0,
         fullness: usage?.fullness,

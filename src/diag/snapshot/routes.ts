@@ -1,4 +1,5 @@
 /** Reads routes, their traffic and failed requests as rows. */
+import { formatSource } from '#config';
 import type { FailedRequest, Figures, RecentTraffic, RouteSnapshot, RouteTraffic, UnmatchedRequests } from '#gateway';
 import type { FailureRow, RecentRow, RouteRow, TrafficRow, UnmatchedRow } from '../diagnostics.ts';
 import { type Cluster, isUnusable, type KnownCluster } from './clusters.ts';
@@ -25,7 +26,7 @@ export function routeRow(route: RouteSnapshot, { clusters, trafficOf, time }: Ro
     authenticated: route.auth !== undefined,
     labels: labels.map((group) => group.labels.map((label) => label.name).join(' + ')),
     timeout_ms: transport.timeouts?.timeoutMs,
-    source: source && `${source.file}:${source.line}`,
+    source: source && formatSource(source),
     internal: route.internal === true,
     cluster: known?.name,
     health: healthOf(traffic, cluster),

@@ -81,7 +81,7 @@ function versionRow({ name, prefix, deprecatedAtMs, endsAtMs, successor, source 
     deprecation: timeOf(deprecatedAtMs),
     sunset: timeOf(endsAtMs),
     successor,
-    source: `${source.file}:${source.line}`,
+    source: formatSource(source),
   };
 }
 
