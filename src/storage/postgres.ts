@@ -11,6 +11,7 @@ import {
   type Parameter,
   type PreparedRead,
   StorageSetupError,
+  StorageUnavailable,
   setupError,
   translateDriverError,
 } from './database.ts';
@@ -134,27 +135,47 @@ function closeOnTimeout(client: PoolMember): void {
 }
 
 function createDatabase(pool: Pool, kysely: Kysely<Tables>): Database {
+  /** Runs each prepared read with its placeholders, by its text. */
+  const reads = new Map<string, Read>();
   return Object.freeze({
     dialect: 'postgres',
     kysely,
     transact: (work) => kysely.transaction().execute(work),
-    prepareFirst: <Row>(query: Compilable<Row>) => prepareFirst<Row>(pool, query.compile().sql),
-    findFault: () => findFault(pool),
+    prepareFirst<Row>(query: Compilable<Row>) {
+      const { sql: text, parameters } = query.compile();
+      const readFirst = prepareFirst<Row>(pool, text);
+      reads.set(text, async () => readFirst(...(parameters as readonly Parameter[])));
+      return readFirst;
+    },
+    findFault: () => findFault(pool, [...reads.values()]),
     async close() {
       if (!pool.ending) await pool.end();
     },
   } satisfies Database);
 }
 
-async function findFault(pool: Pool): Promise<string | undefined> {
+type Read = () => Promise<unknown>;
+
+/** Runs the prepared reads as well: the user may have lost a right, or a table may be missing. */
+async function findFault(pool: Pool, reads: readonly Read[]): Promise<string | undefined> {
   try {
     const { rows } = await pool.query<{ setting: string }>(
       `select current_setting('transaction_read_only') as setting`,
     );
-    return rows[0]?.setting === 'on' ? 'The database is read-only. It may be a standby.' : undefined;
-  } catch {
-    return 'The database does not respond.';
+    if (rows[0]?.setting === 'on') return 'The database is read-only. It may be a standby.';
+    // One after the other, to leave the other connections to requests.
+    for (const read of reads) await read();
+    return undefined;
+  } catch (error) {
+    return describeFault(error);
   }
+}
+
+/** The codes have five characters. Those of class 57 mean that the server is stopping, or cancelled a slow query. */
+function describeFault(error: unknown): string {
+  const code = codeOf(error instanceof StorageUnavailable ? error.cause : error);
+  if (!/^(?!57)[0-9A-Z]{5}$/.test(code)) return 'The database does not respond.';
+  return `The database rejects queries, with error ${code} of PostgreSQL.`;
 }
 
 /**

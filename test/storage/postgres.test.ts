@@ -17,6 +17,9 @@ function reply(type: string, text: string): Buffer {
   return Buffer.concat([Buffer.from(type), length, Buffer.from(text)]);
 }
 
+/** The fault of a database that responds with an error. */
+const rejects = (code: string) => `The database rejects queries, with error ${code} of PostgreSQL.`;
+
 const failure = (code: string, message: string) => reply('E', `SERROR\0C${code}\0M${message}\0\0`);
 
 describe('a PostgreSQL database', () => {
@@ -222,11 +225,34 @@ describe('a PostgreSQL database', () => {
     await breakConnections();
     await admin.query(`alter database ${name} rename to ${name}_away`);
     // The first attempt may still use the connection that the server has just closed.
-    for (let times = 0; times < 2; times += 1)
-      assert.equal(await database.findFault(), 'The database does not respond.');
+    await eventually(async () => assert.equal(await database.findFault(), rejects('3D000')));
     await refuse(insert('b'));
     await admin.query(`alter database ${name}_away rename to ${name}`);
     await insert('b');
+  });
+
+  it('is not ready while it rejects a prepared read, because of a lost right or a missing table', async function () {
+    await open(this);
+    const run = (statement: string) => sql.raw(statement).execute(database.kysely);
+    const role = `${nameOf(scratch)}_reader`;
+    await run(`create role ${role}; grant select on all tables in schema public to ${role}`);
+    const url = new URL(scratch.url);
+    url.searchParams.set('options', `-c role=${role}`);
+    const reader = await openDatabase({ url: url.href, timeoutMs });
+    try {
+      const find = reader.prepareFirst(reader.kysely.selectFrom('accounts').select('name').where('id', '=', ''));
+      assert.equal(await reader.findFault(), undefined);
+      await run(`revoke select on accounts from ${role}`);
+      assert.equal(await reader.findFault(), rejects('42501'));
+      await assert.rejects(async () => find('a'), StorageUnavailable);
+      await run(`grant select on accounts to ${role}; alter table accounts rename to away`);
+      assert.equal(await reader.findFault(), rejects('42P01'));
+      await run('alter table away rename to accounts');
+      assert.equal(await reader.findFault(), undefined);
+    } finally {
+      await reader.close();
+      await run(`drop owned by ${role}; drop role ${role}`);
+    }
   });
 
   it('is unavailable after the time-out while all connections are in use', async function () {
