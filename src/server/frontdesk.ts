@@ -19,7 +19,6 @@ import {
   withOptionNames,
 } from './options.ts';
 import { createPipeline } from './pipeline.ts';
-import { createReadiness } from './probes.ts';
 import { openRateLimiting } from './rate-limiting.ts';
 import { reportUnreachableServices } from './record-services.ts';
 import { createLiveConfiguration } from './reload.ts';
@@ -62,9 +61,8 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
   const services = createServices(setup, { configuration, storage, problems });
   const gateway = createCurrentGateway();
   opened.defer(() => gateway.close(timeLeft()));
-  const findFault = createReadiness(setup, { ...shared, database: storage?.database, closing: closing.signal });
   const figures = { clusters, counts: createGatewayCounts(), traffic: createTraffic({ clock }) };
-  const routeParts = { ...shared, ...figures, services, gateway, findFault, representations };
+  const routeParts = { ...shared, ...figures, services, gateway, representations, closing: closing.signal };
   const { routes, close: closeStreams } = createInternalRoutes(setup, routeParts);
   const listenerAddresses = new Map<string, string>();
   const outages = createOutageRegistry({ logger });

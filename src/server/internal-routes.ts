@@ -3,12 +3,12 @@ import { packageVersion } from '#config';
 import { createDiagnostics, createDiagnosticsEvents, createProblemPages } from '#diag';
 import { createExplainEndpoint, explainForm } from '#explain';
 import { durationBoundsMs, type GatewayCounts, type InternalRoute, type Traffic } from '#gateway';
-import type { ConnectionLimit, Representations } from '#http';
+import { acceptRead, type ConnectionLimit, notReady, type Representations, represent, stopping } from '#http';
 import { createMetrics, createMetricsRoute, type MetricsParts } from '#metrics';
 import type { ClusterRegistry } from '#proxy';
+import type { Database } from '#storage';
 import type { CurrentGateway } from './current-gateway.ts';
 import type { Setup } from './options.ts';
-import { createProbes, type FindFault } from './probes.ts';
 import type { RateLimiting } from './rate-limiting.ts';
 import type { LiveConfiguration } from './reload.ts';
 import type { Services } from './services.ts';
@@ -17,8 +17,10 @@ export interface InternalRoutesParts {
   readonly configuration: LiveConfiguration;
   readonly services: Pick<Services, 'versions' | 'logins'>;
   readonly rateLimiting: RateLimiting;
-  /** Used by check_ready. */
-  readonly findFault: FindFault;
+  /** Undefined when no module of this process needs a database. */
+  readonly storage: { readonly database: Pick<Database, 'findFault'> } | undefined;
+  /** Aborted when the process starts to close. */
+  readonly closing: AbortSignal;
   readonly representations: Representations;
   readonly traffic: Traffic;
   readonly clusters: Pick<ClusterRegistry, 'list' | 'snapshot'>;
@@ -34,10 +36,10 @@ export interface InternalRoutes {
 }
 
 export function createInternalRoutes(
-  { logger, clock }: Pick<Setup, 'logger' | 'clock'>,
+  { logger, clock, has }: Pick<Setup, 'logger' | 'clock' | 'has'>,
   parts: InternalRoutesParts,
 ): InternalRoutes {
-  const { configuration, services, rateLimiting, findFault, representations, traffic, clusters, gateway } = parts;
+  const { configuration, services, rateLimiting, representations, traffic, clusters, gateway } = parts;
   const startedAtMs = performance.now();
   const diagnostics = {
     version: packageVersion(),
@@ -53,7 +55,8 @@ export function createInternalRoutes(
   const events = createDiagnosticsEvents(diagnostics);
   const routes = [
     ...Object.entries(services.versions).map(([name, run]) => versionRoute(name, run)),
-    ...createProbes(findFault, representations),
+    probeRoute('check_alive', 'alive', representations, async () => undefined),
+    probeRoute('check_ready', 'ready', representations, createFindFault(has, parts)),
     createMetricsRoute(createMetrics(metricsParts(logger, parts))),
     createProblemPages(),
     createDiagnostics(diagnostics, explainForm('../explain')),
@@ -65,6 +68,45 @@ export function createInternalRoutes(
 
 function versionRoute(name: string, run: InternalRoute['run']): InternalRoute {
   return { name: `api-${name}`, prefix: `/${name}`, forAdmins: false, run };
+}
+
+/** Resolves to a sentence that says why a probe fails, or to undefined if it succeeds. Never rejects. */
+type FindFault = () => Promise<string | undefined>;
+
+/** `status` is what a successful probe reports. */
+function probeRoute(
+  name: string,
+  status: string,
+  representations: Representations,
+  findFault: FindFault,
+): InternalRoute {
+  const prefix = `/gateway/v0/${name}`;
+  const title = status.charAt(0).toUpperCase() + status.slice(1);
+  return {
+    ...{ name, prefix, forAdmins: false },
+    async run(ctx) {
+      if (!acceptRead(ctx, prefix)) return;
+      const detail = await findFault();
+      if (detail !== undefined) throw notReady(detail);
+      ctx.set('Cache-Control', 'no-store');
+      represent(ctx, representations.choose(ctx.req.headers.accept), { status }, { title });
+    },
+  };
+}
+
+/** Defines when the process is ready: as long as it can serve requests. */
+function createFindFault(has: Setup['has'], parts: InternalRoutesParts): FindFault {
+  const { configuration, storage, rateLimiting, closing } = parts;
+  /** False for a gateway that fails open: it forwards requests when the limiter is unavailable. */
+  function needsLimiter(): boolean {
+    const { rateLimitServices } = configuration.current().configuration;
+    return !has('gateway') || rateLimitServices.some(({ failureModeDeny }) => failureModeDeny);
+  }
+  return async function findFault() {
+    if (closing.aborted) return stopping;
+    if (needsLimiter() && !rateLimiting.isReady()) return 'The rate limiter cannot count in Redis.';
+    return storage?.database.findFault();
+  };
 }
 
 function metricsParts({ droppedLines }: Setup['logger'], parts: InternalRoutesParts): MetricsParts {
