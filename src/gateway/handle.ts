@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import { type Addresses, pathOf, problem, requestContext, sanitisePath, searchOf } from '#http';
+import { clientIsGone } from '#proxy';
 import type { Match, RequestAttributes, Table } from '#routing';
 import type { CheckAmbiguity } from './check-ambiguity.ts';
 import type { CheckReferences } from './check-webdav-references.ts';
@@ -36,7 +37,8 @@ interface RoutedRequest extends Match<Route> {
 
 /**
  * Returns `false` to skip the remaining stages, when the response was already set or the client disconnected. Returns a
- * promise only when it has to wait, for example for another process.
+ * promise only when it has to wait, for example for another process. If the client disconnects meanwhile, the remaining
+ * stages are skipped too: no event would release what they acquire.
  */
 type Stage = (routed: RoutedRequest) => unknown;
 
@@ -80,8 +82,9 @@ export function createHandle(parts: HandleParts): Middleware {
   async function runStages(routed: RoutedRequest): Promise<void> {
     for (const stage of stages) {
       const result = stage(routed);
+      if (result === false) return;
       // Awaits only promises, because each await would delay the request by a microtask.
-      if ((result instanceof Promise ? await result : result) === false) return;
+      if (result instanceof Promise && ((await result) === false || clientIsGone(routed.request.ctx))) return;
     }
   }
 

@@ -1,5 +1,6 @@
 /** The stages of the gateway: they run in order, and the first one that rejects the request is the last. */
 import assert from 'node:assert/strict';
+import { request } from 'node:http';
 import supertest from 'supertest';
 import type { AuthDecision } from '#auth';
 import type { LabelGroup } from '#config';
@@ -111,6 +112,46 @@ describe('the stages of a request', () => {
     await supertest(edge.origin).get('/v1/hotels').set('Authorization', 'Bearer of-ann').expect(200);
     assert.deepEqual(counted, [[[{ key: 'authorization', value: 'Bearer of-ann' }]]]);
     assert.equal(upstream.only().headers.authorization, undefined);
+  });
+
+  it('end if the client disconnects while another process decides, and copy nothing to the shadow', async () => {
+    const asked = createDeferred();
+    const decided = createDeferred();
+    const edge = await startEdge(servers, {
+      mappings: [
+        mappingOf({ labels: { gateway: [byAddress] } }),
+        mappingOf({ name: 'next', service: 'next', shadow: true }),
+      ],
+      rateLimitService: limitRecordOf(),
+      limiter: {
+        async shouldRateLimit() {
+          asked.resolve();
+          await decided.promise;
+          return { overallCode: 'OK', statuses: [] };
+        },
+      },
+      targets: { hotel: remote(await startUpstream(servers)), next: remote(await startUpstream(servers)) },
+      inside: [
+        async ({ res }, next) => {
+          res.once('close', decided.resolve);
+          await next();
+          ended.resolve();
+        },
+      ],
+    });
+    const ended = createDeferred();
+    const leaving = request(`${edge.origin}/v1/hotels`, { method: 'POST', headers: { 'Content-Length': 10 } });
+    leaving.on('error', () => {}).write('half');
+    await asked.promise;
+    leaving.destroy();
+    await ended.promise;
+    const inFlight = edge.gateway
+      .snapshot()
+      .routes.map(({ name, transport }) => [name, transport.cluster?.snapshot().activeRequests]);
+    assert.deepEqual(inFlight, [
+      ['hotel', 0],
+      ['next', 0],
+    ]);
   });
 
   it('record the mapping and the user for the access log', async () => {
