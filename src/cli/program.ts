@@ -14,7 +14,6 @@ import {
   parseSettings,
   processNotices,
   readSettingsFile,
-  type Settings,
 } from '#config';
 import { listRoutes, listVersions } from '#routing';
 import type { ExplainOptions } from './explain.ts';
@@ -158,11 +157,11 @@ function handleOutputErrors(): void {
 
 async function startServer(options: ServeOptions): Promise<void> {
   const { serve } = await import('./serve.ts');
-  await serve(requiredSettings(environment(options)), options);
+  await serve(parseSettings(environment(options)), options);
 }
 
 async function startSplit({ demo = false }: ModuleChoice): Promise<void> {
-  const settings = requiredSettings();
+  const settings = parseSettings(environment());
   const { configuration } = await loadDirectory(settings.configDir, settings);
   const modules = chooseModules({ demo }, configuration, settings.serviceAddresses);
   const { split } = await import('./split.ts');
@@ -177,11 +176,11 @@ async function startSplit({ demo = false }: ModuleChoice): Promise<void> {
 
 async function init(directory: string | undefined, { service }: { service: string }): Promise<void> {
   const { initialise } = await import('./init.ts');
-  process.stdout.write(await initialise(requiredSettings(), { directory, service }));
+  process.stdout.write(await initialise(parseSettings(environment()), { directory, service }));
 }
 
 async function check(given: string | undefined, choice: ModuleChoice): Promise<void> {
-  const settings = requiredSettings(environment({ directory: given }));
+  const settings = parseSettings(environment({ directory: given }));
   const { serviceAddresses, configDir } = settings;
   const directory = given ?? configDir;
   const { configuration, errors, notices } = await (given === undefined
@@ -204,7 +203,7 @@ async function check(given: string | undefined, choice: ModuleChoice): Promise<v
 
 async function explain(method: string, url: string, options: Omit<ExplainOptions, 'method' | 'url'>): Promise<void> {
   const { explainOnce } = await import('./explain.ts');
-  const { text, rejection } = await explainOnce(requiredSettings(), { method, url, ...options });
+  const { text, rejection } = await explainOnce(parseSettings(environment()), { method, url, ...options });
   if (options.json) process.stdout.write(text);
   else print(process.stdout, text, colours.explanation);
   if (rejection !== undefined) throw new Error(rejection);
@@ -212,7 +211,7 @@ async function explain(method: string, url: string, options: Omit<ExplainOptions
 
 async function add(name: string, { role = [] }: { readonly role?: readonly string[] }): Promise<void> {
   const { addUser } = await import('./users.ts');
-  process.stdout.write(await addUser(requiredSettings().configDir, { name, roles: role }));
+  process.stdout.write(await addUser(parseSettings(environment()).configDir, { name, roles: role }));
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -231,12 +230,6 @@ function environment({
   if (child) return process.env;
   const file = readSettingsFile(directory ?? (process.env['CONFIG_DIR'] || './config'));
   return { ...file, ...Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== '')) };
-}
-
-function requiredSettings(variables = environment()): Settings {
-  const result = parseSettings(variables);
-  if (result.ok) return result.settings;
-  throw new Error(result.message);
 }
 
 function parseModules(text: string): ModuleName[] {

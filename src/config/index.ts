@@ -60,9 +60,7 @@ export {
   requireSettings,
   type SettingOptions,
   type Settings,
-  type SettingsResult,
   settingsFile,
-  settingsFrom,
 } from './settings/settings.ts';
 export { formatSettings, listSettings, variables } from './settings/table.ts';
 export { loadTls, type Tls } from './settings/tls.ts';

@@ -1,4 +1,4 @@
-/** Tests `requireSettings` and `requireConfiguration`, which throw a single error that lists all problems. */
+/** Tests `requireConfiguration`, which rejects with a single error that lists all problems. */
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import { type ConfigurationRecords, requireConfiguration, requireSettings } from '#config';
@@ -7,16 +7,6 @@ const shipped = fileURLToPath(new URL('../../config', import.meta.url));
 
 const hash = `$scrypt$ln=14,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 const mapping = { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'hotel', prefix: '/v1/hotels', service: 'hotel' };
-
-describe('requireSettings', () => {
-  it('returns valid settings, and throws an error that lists all invalid ones', () => {
-    assert.equal(requireSettings({ port: 0 }).port, 0);
-    assert.throws(
-      () => requireSettings({ port: -1, authPort: 65536 }),
-      /2 settings cannot be used:\n.*port=-1.*\n.*authPort=65536/,
-    );
-  });
-});
 
 describe('requireConfiguration', () => {
   it('accepts records from a program', async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import * as z from 'zod';
-import { configurationFrom, formatErrors, listFields, listSettings, parseSettings, settingsFrom } from '#config';
+import { configurationFrom, formatErrors, listFields, listSettings, parseSettings, requireSettings } from '#config';
 import { type DemoRows, loadDemo, openDatabase } from '#storage';
 import { createFrontdesk, type FrontdeskOptions } from '../../src/index.ts';
 import { parseJsonRequest } from '../../src/ratelimit/http/json.ts';
@@ -190,7 +190,11 @@ const places: readonly (readonly [where: string, versions: Versions, read: Read]
   ['a user', wrongVersions(demoRecord), (version) => configurationErrors({ records: [], users: [version] })],
   ['a configuration', wrongVersions({ records: [], limits: [], users: [], demo: {} }), configurationErrors],
   ['tables', wrongVersions({ hotels: [{ name: 'a' }] }), (demo) => configurationErrors({ records: [], demo })],
-  ['settings as options', wrongFields(settingOptions(), {}), (version) => messageOf(settingsFrom(Object(version)))],
+  [
+    'settings as options',
+    wrongFields(settingOptions(), {}),
+    (version) => messageOf(() => requireSettings(Object(version))),
+  ],
   ['options', wrongVersions({ only: ['hotel'], demo: true, services: {}, dormant: true }), messageOfOptions],
   ['a request to the rate-limit service', wrongVersions(rateLimitRequest()), messageOfRequest],
 ];
@@ -216,8 +220,14 @@ function settingOptions(): object {
   return { ...Object.fromEntries(listSettings().map(({ variable }) => [camelCase(variable), 'x'])), ...given };
 }
 
-function messageOf(result: ReturnType<typeof settingsFrom>): string {
-  return result.ok ? '' : result.message;
+/** Returns the message of the error that `read` throws, or an empty text. */
+function messageOf(read: () => unknown): string {
+  try {
+    read();
+    return '';
+  } catch (error) {
+    return (error as Error).message;
+  }
 }
 
 async function messageOfOptions(options: unknown): Promise<string> {
@@ -239,12 +249,7 @@ function rateLimitRequest(): object {
 }
 
 function messageOfRequest(version: unknown): string {
-  try {
-    parseJsonRequest(json(version));
-    return '';
-  } catch (error) {
-    return (error as Error).message;
-  }
+  return messageOf(() => parseJsonRequest(json(version)));
 }
 
 describe('messages about wrong values never come from zod', () => {
@@ -288,7 +293,7 @@ describe('messages about wrong values never come from zod', () => {
 
   it('for environment variables', () => {
     const messages = listSettings().flatMap(({ variable }) =>
-      strings.map((text) => messageOf(parseSettings({ [variable]: text }))),
+      strings.map((text) => messageOf(() => parseSettings({ [variable]: text }))),
     );
     assert.deepEqual(messages.flatMap(oddLines), []);
   });

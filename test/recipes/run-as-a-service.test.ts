@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import request from 'supertest';
 import { parse } from 'yaml';
-import { settingsFrom } from '#config';
+import { requireSettings } from '#config';
 import { serveHere } from '../support/programs/command.ts';
 import { testServers } from '../support/serve.ts';
 import { readRecipe } from './page.ts';
@@ -48,9 +48,7 @@ describe('the recipe: run it as a service', () => {
   it('starts with the command and environment of the Kubernetes pod', () => runs(container.command.join(' '), podEnv));
 
   it('allows more time for a stop than a stop may take', () => {
-    const defaults = settingsFrom({});
-    assert.ok(defaults.ok);
-    const { shutdownTimeoutMs } = defaults.settings;
+    const { shutdownTimeoutMs } = requireSettings({});
     const seconds = Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1]);
     assert.ok(seconds * 1000 > shutdownTimeoutMs + 1000);
     assert.ok(pod.terminationGracePeriodSeconds * 1000 > Number(podEnv['DRAIN_MS']) + shutdownTimeoutMs + 1000);

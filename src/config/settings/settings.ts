@@ -20,16 +20,11 @@ export type SettingOptions = {
   readonly [Name in keyof typeof settingTable]?: Settings[Name] | undefined;
 };
 
-/** `message` has a line for every invalid setting, with its value (secrets are masked) and the remedy. */
-export type SettingsResult =
-  | { readonly ok: true; readonly settings: Settings }
-  | { readonly ok: false; readonly message: string };
-
 /**
  * Reads environment variables. Treats empty ones as unset, rejects those that look like a mistyped setting, and ignores
- * others.
+ * others. Throws an Error with a line for every invalid setting: its value (secrets are masked) and the remedy.
  */
-export function parseSettings(env: Readonly<Record<string, string | undefined>>): SettingsResult {
+export function parseSettings(env: Readonly<Record<string, string | undefined>>): Settings {
   const values = new Map<string, unknown>();
   for (const [name, { fromText }] of Object.entries(settingTable)) {
     const text = env[variableOf(name)];
@@ -39,20 +34,16 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
   return validate(values, show, nearMisses(env));
 }
 
-/** Validates settings given as typed values. Rejects unknown keys, for which it also suggests names from `others`. */
-export function settingsFrom(options: SettingOptions, others: readonly string[] = []): SettingsResult {
+/**
+ * Like `parseSettings`, for settings given as typed values. Rejects unknown keys, for which it also suggests names from
+ * `others`.
+ */
+export function requireSettings(options: SettingOptions, others: readonly string[] = []): Settings {
   const values = new Map<string, unknown>(Object.entries(options).filter(([, value]) => value !== undefined));
   const unknown = [...values.keys()]
     .filter((name) => !Object.hasOwn(settingTable, name))
     .map((name) => unknownName(name, suggestion(name, [...Object.keys(settingTable), ...others])));
   return validate(values, (name) => ({ name, value: values.get(name), expects: 'expectsValue' }), unknown);
-}
-
-/** Like `settingsFrom`, but throws an Error that lists every invalid option. */
-export function requireSettings(options: SettingOptions, others?: readonly string[]): Settings {
-  const result = settingsFrom(options, others);
-  if (!result.ok) throw new Error(result.message);
-  return result.settings;
 }
 
 interface Shown {
@@ -64,7 +55,7 @@ interface Shown {
 
 type Show = (name: string) => Shown;
 
-function validate(values: ReadonlyMap<string, unknown>, show: Show, unknown: readonly string[]): SettingsResult {
+function validate(values: ReadonlyMap<string, unknown>, show: Show, unknown: readonly string[]): Settings {
   const settings: Record<string, unknown> = {};
   const errors = [...unknown];
   for (const [name, setting] of Object.entries<Setting<unknown>>(settingTable)) {
@@ -73,13 +64,11 @@ function validate(values: ReadonlyMap<string, unknown>, show: Show, unknown: rea
     if (read.success) settings[name] = frozen(read.data);
     else errors.push(faultOf(show(name), setting));
   }
-  if (errors.length > 0) return { ok: false, message: messageOf(errors) };
+  rejectAny(errors);
   // The loop has set every name of the table, but the compiler cannot verify that.
   const whole = settings as unknown as Settings;
-  const conflicts = contradictions(whole, (name) => show(name).name);
-  return conflicts.length > 0
-    ? { ok: false, message: messageOf(conflicts) }
-    : { ok: true, settings: Object.freeze(whole) };
+  rejectAny(contradictions(whole, (name) => show(name).name));
+  return Object.freeze(whole);
 }
 
 /** Returns errors for settings that are valid individually but not in combination. */
@@ -144,9 +133,11 @@ function textOf(value: unknown): string {
   }
 }
 
-function messageOf(errors: readonly string[]): string {
+/** Throws an Error that lists the errors, if there are any. */
+function rejectAny(errors: readonly string[]): void {
+  if (errors.length === 0) return;
   const head = errors.length === 1 ? 'A setting cannot be used:' : `${errors.length} settings cannot be used:`;
-  return [head, ...errors.map((error) => `  ${error}`)].join('\n');
+  throw new Error([head, ...errors.map((error) => `  ${error}`)].join('\n'));
 }
 
 function frozen(value: unknown): unknown {
@@ -167,11 +158,12 @@ export function readSettingsFile(directory: string): Readonly<Record<string, str
   const names = namesByLine(text);
   const fault = names.indexOf(undefined) + 1;
   if (fault !== 0) throw new Error(`${file}:${fault} is not a setting: write NAME=value, such as PORT=9000`);
-  const errors = names.flatMap((name = '', index) => {
-    const found = fileNameFault(name);
-    return found === undefined ? [] : [`${file}:${index + 1} ${found}`];
-  });
-  if (errors.length > 0) throw new Error(messageOf(errors));
+  rejectAny(
+    names.flatMap((name = '', index) => {
+      const found = fileNameFault(name);
+      return found === undefined ? [] : [`${file}:${index + 1} ${found}`];
+    }),
+  );
   return parseEnv(text);
 }
 

@@ -1,26 +1,26 @@
 /** Tests settings from the environment and from options: values, validation and error messages. */
 import assert from 'node:assert/strict';
-import { listSettings, parseSettings, type SettingOptions, type SettingsResult, settingsFrom } from '#config';
+import { listSettings, parseSettings, requireSettings, type SettingOptions } from '#config';
 
-function settingsOf(result: SettingsResult) {
-  assert.ok(result.ok, result.ok ? '' : result.message);
-  return result.settings;
-}
-
-function messageOf(result: SettingsResult): string {
-  assert.ok(!result.ok, 'expected an error');
-  return result.message;
+/** Returns the message with which the settings are rejected. */
+function messageOf(read: () => unknown): string {
+  try {
+    read();
+  } catch (error) {
+    return (error as Error).message;
+  }
+  assert.fail('expected an error');
 }
 
 /** Returns the errors of an environment, without the first line of the message. */
 function faultsOf(env: Readonly<Record<string, string>>): readonly string[] {
-  const [, ...faults] = messageOf(parseSettings(env)).split('\n');
+  const [, ...faults] = messageOf(() => parseSettings(env)).split('\n');
   return faults.map((line) => line.trim());
 }
 
 describe('parseSettings', () => {
   it('returns frozen data', () => {
-    const settings = settingsOf(parseSettings({ TRUSTED_PROXIES: '10.0.0.1', SERVICE_ADDRESSES: 'hotel=a:1' }));
+    const settings = parseSettings({ TRUSTED_PROXIES: '10.0.0.1', SERVICE_ADDRESSES: 'hotel=a:1' });
     for (const value of [settings, settings.trustedProxies, settings.serviceAddresses, settings.corsOrigins]) {
       assert.ok(Object.isFrozen(value));
     }
@@ -30,7 +30,7 @@ describe('parseSettings', () => {
     const [variable = '', text = ''] = given.split(/=(.*)/);
     const name = variable.toLowerCase().replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
     it(`reads ${given}`, () => {
-      assert.deepEqual(Reflect.get(settingsOf(parseSettings({ [variable]: text })), name), expected);
+      assert.deepEqual(Reflect.get(parseSettings({ [variable]: text }), name), expected);
     });
   }
 
@@ -67,12 +67,15 @@ describe('parseSettings', () => {
   ] as const)
     for (const text of texts)
       it(`rejects ${variable}=${JSON.stringify(text)}`, () => {
-        assert.match(messageOf(parseSettings({ [variable]: text })), new RegExp(`^  ${variable}=.*: expected `, 'm'));
+        assert.match(
+          messageOf(() => parseSettings({ [variable]: text })),
+          new RegExp(`^  ${variable}=.*: expected `, 'm'),
+        );
       });
 
   it('lists all invalid settings in one message, with their values and what is expected', () => {
     assert.equal(
-      messageOf(parseSettings({ PORT: '80a', LOG_LEVEL: 'loud' })),
+      messageOf(() => parseSettings({ PORT: '80a', LOG_LEVEL: 'loud' })),
       [
         '2 settings cannot be used:',
         '  PORT="80a": expected a whole number from 0 to 65535',
@@ -101,8 +104,11 @@ describe('parseSettings', () => {
       `${given} is set and ${missing} is not: set both for HTTPS, or neither`;
     assert.deepEqual(faultsOf({ TLS_CERT: 'cert.pem' }), [fault('TLS_CERT', 'TLS_KEY')]);
     assert.deepEqual(faultsOf({ TLS_KEY: 'key.pem' }), [fault('TLS_KEY', 'TLS_CERT')]);
-    assert.match(messageOf(settingsFrom({ tlsCert: 'cert.pem' })), /tlsCert is set and tlsKey is not/);
-    assert.equal(settingsOf(parseSettings({ TLS_CERT: 'cert.pem', TLS_KEY: 'key.pem' })).tlsKey, 'key.pem');
+    assert.match(
+      messageOf(() => requireSettings({ tlsCert: 'cert.pem' })),
+      /tlsCert is set and tlsKey is not/,
+    );
+    assert.equal(parseSettings({ TLS_CERT: 'cert.pem', TLS_KEY: 'key.pem' }).tlsKey, 'key.pem');
   });
 
   it('rejects a header time-out longer than the request time-out, which Node does not accept', () => {
@@ -125,22 +131,22 @@ describe('parseSettings', () => {
     });
 
   it('ignores a name that is similar to a setting if that setting is set too', () => {
-    assert.ok(parseSettings({ DATABASE_URI: 'x', DATABASE_URL: 'sqlite::memory:' }).ok);
+    parseSettings({ DATABASE_URI: 'x', DATABASE_URL: 'sqlite::memory:' });
   });
 
   it('ignores the variables of other programs', () => {
     const foreign = `PATH HOME USER SHELL LANG PWD LOGNAME HOSTNAME HOSTS PORTS REPORT EXPORT TZ NODE_ENV NPM_CONFIG_DIR DEBUG LOG LOGS
       LOG_FILE REDIS_PORT REDIS_HOST DATABASE_HOST DATABASE_NAME DB_URL AUTH_HOST AUTH_TOKEN AUTH_URL PUBLIC_KEY PUBLIC_DIR CONFIG
       CONFIG_FILE CONFIG_HOME XDG_CONFIG_DIRS SSL_CERT SSL_KEY TLS_CA TLS_CERT_FILE HTTP_PROXY TRUST_PROXY HOTEL_PORT PGPORT`;
-    assert.ok(parseSettings(Object.fromEntries(foreign.split(/\s+/).map((name) => [name, 'x']))).ok);
+    parseSettings(Object.fromEntries(foreign.split(/\s+/).map((name) => [name, 'x'])));
   });
 });
 
-describe('settingsFrom', () => {
+describe('requireSettings', () => {
   it('accepts typed values by their camelCase names, and uses defaults for the rest', () => {
     const given = { port: 0, databaseUrl: 'sqlite::memory:', corsOrigins: ['*'] };
-    const defaults = settingsOf(parseSettings({}));
-    assert.deepEqual(settingsOf(settingsFrom({ ...given, host: undefined })), { ...defaults, ...given });
+    const defaults = parseSettings({});
+    assert.deepEqual(requireSettings({ ...given, host: undefined }), { ...defaults, ...given });
   });
 
   it('rejects text for numbers, lists and maps, and describes the expected values', () => {
@@ -148,7 +154,7 @@ describe('settingsFrom', () => {
       '{ "port": "8080", "logLevel": "loud", "trustedProxies": "10.0.0.1", "serviceAddresses": "hotel=a:1" }',
     );
     assert.equal(
-      messageOf(settingsFrom(options)),
+      messageOf(() => requireSettings(options)),
       [
         '4 settings cannot be used:',
         '  port="8080": expected a whole number from 0 to 65535',
@@ -171,11 +177,11 @@ describe('settingsFrom', () => {
     const list: SettingOptions = { trustedProxies: '10.0.0.1' };
     // @ts-expect-error
     const map: SettingOptions = { serviceAddresses: 'hotel=a:1' };
-    for (const options of [list, map]) assert.ok(!settingsFrom(options).ok);
+    for (const options of [list, map]) assert.throws(() => requireSettings(options));
   });
 
   it('rejects unknown names, and suggests similar settings', () => {
-    const message = messageOf(settingsFrom(JSON.parse('{ "prot": 1, "colour": "red", "constructor": 1 }')));
+    const message = messageOf(() => requireSettings(JSON.parse('{ "prot": 1, "colour": "red", "constructor": 1 }')));
     assert.match(message, /prot is not a setting: did you mean port\?/);
     assert.match(message, /colour is not a setting: remove it/);
     assert.match(message, /constructor is not a setting: remove it/);

@@ -79,9 +79,7 @@ export async function serveHere(
   { args = [], env = {}, cwd, ...options }: ServeOptions,
 ): Promise<Listeners> {
   const directory = join(cwd, 'config');
-  const parsed = parseSettings({ ...readSettingsFile(directory), ...scratch, ...env });
-  if (!parsed.ok) throw new Error(parsed.message);
-  const { configDir: _, ...settings } = parsed.settings;
+  const { configDir: _, ...settings } = parseSettings({ ...readSettingsFile(directory), ...scratch, ...env });
   // createFrontdesk also rejects unknown names.
   const only = args[0] === '--only' ? (args[1]?.split(',') as ModuleName[]) : undefined;
   const demo = only?.some(isDemoModule);
