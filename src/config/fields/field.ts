@@ -2,14 +2,18 @@
 import * as z from 'zod';
 import type { Examples, Fault } from '../errors.ts';
 
-/** Describes one field of a record. The row's key in the table is the field's name in our types. */
-export interface Field<Value> {
+/** Describes one field of a map. The row's key in the table is the field's name in our types. */
+interface Row<Value> {
   /** The name in records, such as `timeout_ms`. */
   readonly name: string;
   /** Parses a value. Its issues carry a message and a remedy. */
   readonly schema: z.ZodType<Value>;
   /** The value when a record leaves the field out. A row without `default` is required. */
   readonly default?: NoInfer<Value>;
+}
+
+/** Describes one field of a record. A map inside a record has plain rows, because the outer field documents them. */
+export interface Field<Value> extends Row<Value> {
   /** The columns of config/README.md. `shownDefault` overrides the text derived from `default`. */
   readonly type: string;
   readonly shownDefault?: string;
@@ -36,9 +40,10 @@ export interface Translation {
   readonly notice?: Fault | undefined;
 }
 
+type RowTable = Readonly<Record<string, Row<unknown>>>;
 export type FieldTable = Readonly<Record<string, Field<unknown>>>;
 
-type ValueOf<Row> = Row extends Field<infer Value> ? Value : never;
+type ValueOf<R> = R extends Row<infer Value> ? Value : never;
 
 type Frozen<Value> = Value extends readonly (infer Item)[] ? readonly Item[] : Value;
 
@@ -49,12 +54,16 @@ export type ValuesOf<Table> = { readonly [P in keyof Table]: Frozen<ValueOf<Tabl
 export type Given<Table> = { readonly [P in keyof Table]: ValueOf<Table[P]> | undefined };
 
 /** Defines a field that has a default or is required. */
-export function field<Value>(row: Field<Value>): Field<Value> {
+export function field<Value>(row: Field<Value>): Field<Value>;
+export function field<Value>(row: Row<Value>): Row<Value>;
+export function field<Value>(row: Row<Value>): Row<Value> {
   return row;
 }
 
 /** Defines a field that is undefined when a record omits it. */
-export function optional<Value>(row: Omit<Field<Value>, 'default'>): Field<Value | undefined> {
+export function optional<Value>(row: Omit<Field<Value>, 'default'>): Field<Value | undefined>;
+export function optional<Value>(row: Omit<Row<Value>, 'default'>): Row<Value | undefined>;
+export function optional<Value>(row: Omit<Row<Value>, 'default'>): Row<Value | undefined> {
   return { ...row, default: undefined };
 }
 
@@ -71,10 +80,10 @@ export interface Rule<Table> {
  * Returns the strict schema of a map with these fields. A rule is applied even when unrelated fields are invalid.
  * The fields of `validatedOnly` are validated like the others but are not part of the result.
  */
-export function mapOf<const Table extends FieldTable>(
+export function mapOf<const Table extends RowTable>(
   table: Table,
   rules: readonly Rule<Table>[] = [],
-  validatedOnly: FieldTable = {},
+  validatedOnly: RowTable = {},
 ) {
   const rows = Object.entries(table).map(([key, row]) => ({ key, name: row.name, default: row.default }));
   const keys = new Map(rows.map(({ key, name }) => [name, key]));
@@ -109,14 +118,14 @@ export function mapOf<const Table extends FieldTable>(
   }
 }
 
-function shapeOf(table: FieldTable): Record<string, z.ZodType> {
+function shapeOf(table: RowTable): Record<string, z.ZodType> {
   return Object.fromEntries(
     Object.values(table).map((row) => [row.name, 'default' in row ? row.schema.optional() : row.schema]),
   );
 }
 
 /** The values of an empty map. Required fields are undefined. */
-export function defaultsOf<Table extends FieldTable>(table: Table): ValuesOf<Table> {
+export function defaultsOf<Table extends RowTable>(table: Table): ValuesOf<Table> {
   return Object.fromEntries(Object.entries(table).map(([key, row]) => [key, row.default])) as ValuesOf<Table>;
 }
 

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { Fault } from '../errors.ts';
 import { quote } from '../quote.ts';
 import { field, lengthFault, mapOf, reportFault, text } from './field.ts';
-import { commaList, either, flag } from './values.ts';
+import { commaList, either } from './values.ts';
 
 export interface Named<T> {
   readonly name: string;
@@ -113,8 +113,8 @@ const addedValue = text(addedValueFault);
 const addition = either<{ value: string; append: boolean }>((given) => (typeof given === 'string' ? bare : long));
 const bare = addedValue.transform((value) => ({ value, append: true }));
 const long = mapOf({
-  value: field({ name: 'value', schema: addedValue, type: 'text', docs: '', example: 'gateway' }),
-  append: field({ name: 'append', ...flag, default: true, docs: '' }),
+  value: field({ name: 'value', schema: addedValue }),
+  append: field({ name: 'append', schema: z.boolean(), default: true }),
 });
 
 /** Headers to add: `{ X-Served-By: gateway }`, or `{ X-Served-By: { value: gateway, append: false } }`. */

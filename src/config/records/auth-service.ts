@@ -18,14 +18,8 @@ const realmLengthMax = 100;
 const bodyBytesMax = 10_485_760;
 
 const bodyFields = {
-  maxBytes: field({
-    name: 'max_bytes',
-    schema: wholeNumber(1, bodyBytesMax),
-    type: 'bytes',
-    docs: '',
-    example: '4096',
-  }),
-  allowPartial: field({ name: 'allow_partial', ...flag, docs: '' }),
+  maxBytes: field({ name: 'max_bytes', schema: wholeNumber(1, bodyBytesMax) }),
+  allowPartial: field({ name: 'allow_partial', schema: z.boolean() }),
 };
 
 export const authServiceFields = {

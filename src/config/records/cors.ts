@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { Fault } from '../errors.ts';
 import { field, type Given, mapOf, optional, type Rule, text, type ValuesOf } from '../fields/field.ts';
 import { headerName, joinedList } from '../fields/headers.ts';
-import { commaList, either, flag, methodFault, rejectEmpty, wholeNumber } from '../fields/values.ts';
+import { commaList, either, methodFault, rejectEmpty, wholeNumber } from '../fields/values.ts';
 import { mayHoldSecret, quote } from '../quote.ts';
 
 const seconds = wholeNumber(0, 31_536_000);
@@ -12,47 +12,26 @@ const secondsText = z
   .transform((written) => (/^\d{1,10}$/.test(written) ? Number(written) : Number.NaN))
   .pipe(seconds);
 
-function headerList(name: string, docs: string) {
-  return field({
-    name,
-    schema: joinedList(commaList(headerName())),
-    type: 'list',
-    default: [],
-    docs,
-    example: '[X-Plan]',
-  });
-}
+const headerList = joinedList(commaList(headerName()));
 
 const fields = {
   origins: field({
     name: 'origins',
     schema: commaList(text(originFault)).check(rejectEmpty('Name an origin: origins: [https://app.example.com]')),
-    type: 'list',
-    docs: 'Origins such as `https://app.example`, or `*` alone.',
-    example: '[https://app.example.com]',
   }),
   methods: field({
     name: 'methods',
     schema: joinedList(commaList(text(methodFault))),
-    type: 'list',
     default: ['GET', 'HEAD', 'POST'],
-    docs: 'Methods that a script may use.',
-    example: '[GET, POST]',
   }),
-  headers: headerList('headers', 'Headers that a script may send in addition to the safelisted ones.'),
-  exposedHeaders: headerList('exposed_headers', 'Headers that a script may read in addition to the safelisted ones.'),
-  credentials: field({
-    name: 'credentials',
-    ...flag,
-    default: false,
-    docs: 'Whether browsers send cookies and `Authorization`.',
-  }),
+  /** The headers that a script may send, and those that it may read, in addition to the safelisted ones. */
+  headers: field({ name: 'headers', schema: headerList, default: [] }),
+  exposedHeaders: field({ name: 'exposed_headers', schema: headerList, default: [] }),
+  credentials: field({ name: 'credentials', schema: z.boolean(), default: false }),
+  /** How long browsers may cache the response to a preflight. Without it, their own default applies. */
   maxAgeSeconds: optional({
     name: 'max_age',
     schema: either<number>((value) => (typeof value === 'string' ? secondsText : seconds)),
-    type: 'seconds',
-    docs: "How long browsers may cache the response to a preflight. The browser's own default applies if it is not set.",
-    example: '600',
   }),
 };
 

@@ -1,4 +1,5 @@
 /** The parts common to all kinds of records: apiVersion, kind and name, and readers made from field tables. */
+import * as z from 'zod';
 import { type Examples, type Fault, faultsOf, type PlacedFault, type Source } from '../errors.ts';
 import { examplesOf, type FieldTable, field, mapOf, type Rule, text, type ValuesOf } from '../fields/field.ts';
 import { singleLine } from '../fields/values.ts';
@@ -6,20 +7,8 @@ import { mayHoldSecret, quote } from '../quote.ts';
 
 /** The fields that every record starts with. `kind` has been checked before the others are read. */
 const head = {
-  apiVersion: field({
-    name: 'apiVersion',
-    schema: text(versionFault),
-    type: 'text',
-    docs: 'Always `gateway/v1`.',
-    example: 'gateway/v1',
-  }),
-  kind: field({
-    name: 'kind',
-    schema: text(() => undefined),
-    type: 'text',
-    docs: 'The kind of the record.',
-    example: 'Mapping',
-  }),
+  apiVersion: field({ name: 'apiVersion', schema: text(versionFault) }),
+  kind: field({ name: 'kind', schema: z.string() }),
 };
 
 /** The `name` field of a kind, with the kind's own example. */
@@ -57,7 +46,7 @@ export interface KindOptions<Table extends FieldTable, T> {
 export function recordReader<const Table extends FieldTable, T>(options: KindOptions<Table, T>): RecordReader<T> {
   const { fields, rules, innerExamples, toRecord } = options;
   const schema = mapOf(fields, rules, head);
-  const examples = { ...examplesOf({ ...head, ...fields }), ...innerExamples };
+  const examples = { apiVersion: 'gateway/v1', ...examplesOf(fields), ...innerExamples };
   return (value, source) => {
     const read = schema.safeParse(value);
     return read.success

@@ -18,17 +18,17 @@ import { quote } from '../quote.ts';
 import { hostFault } from './match.ts';
 
 /** A whole number from `min` to `max` with the default `value`. */
-function count(name: string, [min, max]: readonly [number, number], value: number, docs: string) {
-  return field({ name, schema: wholeNumber(min, max), type: 'number', default: value, docs, example: String(value) });
+function count(name: string, [min, max]: readonly [number, number], value: number) {
+  return field({ name, schema: wholeNumber(min, max), default: value });
 }
 
 /** A time in records, written as a duration (`timeout`) or, with `timeMs`, in milliseconds (`timeout_ms`). */
-function time(name: string, docs: string) {
-  return optional({ name, schema: duration(), type: 'duration', docs, example: '5s' });
+function time(name: string) {
+  return optional({ name, schema: duration() });
 }
 
-function timeMs(name: string, docs: string) {
-  return optional({ name, ...milliseconds(), docs });
+function timeMs(name: string) {
+  return optional({ name, schema: milliseconds().schema });
 }
 
 /** Rejects a map that has the time in both forms. */
@@ -74,21 +74,11 @@ const retryFields = {
   retryOn: field({
     name: 'retry_on',
     schema: commaList(z.enum(conditions)).check(rejectEmpty('Name a condition: retry_on: connect-failure')),
-    type: 'list',
-    docs: 'The conditions under which to retry.',
-    example: 'connect-failure',
   }),
-  numRetries: count('num_retries', [0, 10], 1, 'The number of retries after the first attempt.'),
-  perTryTimeout: time('per_try_timeout', 'How long one attempt waits for response headers.'),
-  perTryTimeoutMs: timeMs('per_try_timeout_ms', 'The same in milliseconds.'),
-  statusCodes: field({
-    name: 'retriable_status_codes',
-    schema: z.array(wholeNumber(400, 599)),
-    type: 'list',
-    default: [],
-    docs: 'The statuses to retry under `retriable-status-codes`.',
-    example: '[503]',
-  }),
+  numRetries: count('num_retries', [0, 10], 1),
+  perTryTimeout: time('per_try_timeout'),
+  perTryTimeoutMs: timeMs('per_try_timeout_ms'),
+  statusCodes: field({ name: 'retriable_status_codes', schema: z.array(wholeNumber(400, 599)), default: [] }),
 };
 
 export const retryPolicy = mapOf(retryFields, [
@@ -113,16 +103,14 @@ const limitMax = 1_000_000;
 
 /** The defaults are Envoy's where it has the same limit, so that teams that migrate from it keep their limits. */
 const breakerFields = {
-  maxConnections: count('max_connections', [1, limitMax], 1024, 'Connections to each address of the service.'),
-  maxPendingRequests: count('max_pending_requests', [0, limitMax], 1024, 'Requests that wait for a connection.'),
-  maxRequests: count('max_requests', [1, limitMax], 1024, 'Concurrent requests.'),
-  maxRetries: count('max_retries', [0, limitMax], 3, 'Concurrent retries.'),
-  maxUpgrades: count(
-    'max_upgrades',
-    [1, limitMax],
-    10_000,
-    'Connections that have switched protocols, such as WebSockets.',
-  ),
+  /** Connections to each address of the service. */
+  maxConnections: count('max_connections', [1, limitMax], 1024),
+  /** Requests that wait for a connection. */
+  maxPendingRequests: count('max_pending_requests', [0, limitMax], 1024),
+  maxRequests: count('max_requests', [1, limitMax], 1024),
+  maxRetries: count('max_retries', [0, limitMax], 3),
+  /** Connections that have switched protocols, such as WebSockets. */
+  maxUpgrades: count('max_upgrades', [1, limitMax], 10_000),
 };
 
 /** Limits on a mapping's concurrent use of its service. Requests over a limit get an immediate 503. */
@@ -133,13 +121,8 @@ export const circuitBreakersDefault = defaultsOf(breakerFields);
 export const circuitBreakers = listOfOne(
   mapOf({
     ...breakerFields,
-    priority: optional({
-      name: 'priority',
-      schema: z.literal('default'),
-      type: 'text',
-      docs: 'Accepted for compatibility with Envoy. `default` is the only priority.',
-      example: 'default',
-    }),
+    // Accepted for compatibility with Envoy.
+    priority: optional({ name: 'priority', schema: z.literal('default') }),
   }).transform(({ priority: _priority, ...limits }): CircuitBreakers => limits),
 );
 
@@ -171,19 +154,13 @@ const http = strict({
 });
 
 const healthCheckFields = {
-  timeout: time('timeout', 'How long to wait for the response.'),
-  timeoutMs: timeMs('timeout_ms', 'The same in milliseconds.'),
-  interval: time('interval', 'The time between two checks.'),
-  intervalMs: timeMs('interval_ms', 'The same in milliseconds.'),
-  unhealthyThreshold: count('unhealthy_threshold', [1, 100], 2, 'Consecutive failures.'),
-  healthyThreshold: count('healthy_threshold', [1, 100], 1, 'Consecutive successes.'),
-  healthCheck: field({
-    name: 'health_check',
-    schema: strict({ http }),
-    type: 'map',
-    docs: 'The request.',
-    example: '{ http: { path: /health } }',
-  }),
+  timeout: time('timeout'),
+  timeoutMs: timeMs('timeout_ms'),
+  interval: time('interval'),
+  intervalMs: timeMs('interval_ms'),
+  unhealthyThreshold: count('unhealthy_threshold', [1, 100], 2),
+  healthyThreshold: count('healthy_threshold', [1, 100], 1),
+  healthCheck: field({ name: 'health_check', schema: strict({ http }) }),
 };
 
 export const healthChecks = listOfOne(
@@ -208,14 +185,12 @@ function pathFault(path: string): Fault | undefined {
 }
 
 const outlierFields = {
-  consecutive5xx: count('consecutive_5xx', [0, 1000], 5, 'Consecutive failures; 0 turns it off.'),
-  baseEjectionTimeMs: field({
-    name: 'base_ejection_time_ms',
-    ...milliseconds(),
-    default: 30_000,
-    docs: 'Multiplied by the number of consecutive ejections.',
-  }),
-  maxEjectionPercent: count('max_ejection_percent', [0, 100], 50, 'The share of the addresses of the service.'),
+  /** 0 turns it off. */
+  consecutive5xx: count('consecutive_5xx', [0, 1000], 5),
+  /** Multiplied by the number of consecutive ejections. */
+  baseEjectionTimeMs: field({ name: 'base_ejection_time_ms', schema: milliseconds().schema, default: 30_000 }),
+  /** The share of the addresses of the service. */
+  maxEjectionPercent: count('max_ejection_percent', [0, 100], 50),
 };
 
 /** Ejects an address for a while after consecutive failures, unless too many addresses are ejected already. */

@@ -40,14 +40,8 @@ export const hostRewrite = text((given) =>
 );
 
 const regexRewriteFields = {
-  pattern: field({ name: 'pattern', schema: text(patternFault), type: 'regex', docs: '', example: '^/v1/' }),
-  substitution: field({
-    name: 'substitution',
-    schema: text(substitutionTextFault),
-    type: 'text',
-    docs: '',
-    example: '/v2/',
-  }),
+  pattern: field({ name: 'pattern', schema: text(patternFault) }),
+  substitution: field({ name: 'substitution', schema: text(substitutionTextFault) }),
 };
 
 export const regexRewrite = mapOf(regexRewriteFields, [
