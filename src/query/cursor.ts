@@ -74,8 +74,7 @@ function parseValue<Row extends object>(
   baseUrl: string,
 ): Parsed<Scalar> | undefined {
   if (text === null) return isNullable ? { ok: true, value: null } : undefined;
-  // PostgreSQL cannot store a NUL in text.
-  return text.includes('\0') ? undefined : read(text, baseUrl);
+  return read(text, baseUrl);
 }
 
 function decode(text: string): [string, ...(string | null)[]] | undefined {

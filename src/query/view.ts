@@ -156,7 +156,8 @@ export function parseWholeNumber(text: string): number | undefined {
 export function createScalarReader(schema: z.ZodType<Scalar>): (text: string) => Parsed<Scalar> {
   const type = scalarTypeOf(schema);
   return function readScalar(text) {
-    const candidate = type.fromText(text);
+    // PostgreSQL cannot store a NUL in text.
+    const candidate = text.includes('\0') ? undefined : type.fromText(text);
     if (candidate === undefined) return { ok: false, detail: `must be ${type.name}` };
     const result = schema.safeParse(candidate, { error: describeIssue });
     if (result.success) return { ok: true, value: result.data };

@@ -135,7 +135,7 @@ describe('urlField', () => {
   });
 
   it('rejects relative URLs, URLs of other servers, and URLs that are not of an item', () => {
-    const ends = ['', '1/2', '1?a=b', '%zz'].map((end) => `${apiUrl}things/${end}`);
+    const ends = ['', '1/2', '1?a=b', '%zz', '%00'].map((end) => `${apiUrl}things/${end}`);
     for (const text of [...ends, 'https://other.test/api/v1/things/1', 'things/1', '/api/v1/things/1'])
       assert.throws(() => filterFor(text), { slug: 'bad-argument' });
   });
