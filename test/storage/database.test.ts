@@ -21,7 +21,8 @@ describe('translateDriverError', () => {
   });
 
   it('returns StorageUnavailable for a PostgreSQL server that is down, stopping, full, slow or denies access', () => {
-    for (const code of ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOTFOUND']) check(withCode(code), true);
+    for (const code of ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOTFOUND', 'EAI_AGAIN']) check(withCode(code), true);
+    for (const code of ['ENOENT', 'EACCES', 'EMFILE']) check(withCode(code), true);
     for (const code of ['57P01', '08006', '40P01', '53300', '57014', '55P03']) check(withCode(code), true);
     for (const code of ['28P01', '28000', '3D000', '42501']) check(withCode(code), true);
     check(new Error('timeout exceeded when trying to connect'), true);
