@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { Fault } from '../errors.ts';
 import { quote } from '../quote.ts';
 import { field, lengthFault, mapOf, reportFault, text } from './field.ts';
-import { commaList, either } from './values.ts';
+import { commaList, either, isToken } from './values.ts';
 
 export interface Named<T> {
   readonly name: string;
@@ -23,7 +23,7 @@ const nameLengthMax = 256;
 const headersLengthMax = 8192;
 
 export function headerNameFault(name: string): Fault | undefined {
-  if (/^[\w!#$%&'*+.^`|~-]+$/.test(name)) return lengthFault(name, nameLengthMax);
+  if (isToken(name)) return lengthFault(name, nameLengthMax);
   return {
     message: `${quote(name)} is not a header name`,
     remedy: 'Write the name alone, for example X-Travel-User: no colon, no spaces.',

@@ -29,7 +29,11 @@ export function withoutTrailingSlash(path: string): string {
  * section 6.2.2.1).
  */
 export function requestedPrefix(path: string): string {
-  return withoutTrailingSlash(path.replace(/%[\da-f]{2}/gi, (encoded) => encoded.toUpperCase()));
+  return withoutTrailingSlash(withUpperCaseEncoding(path));
+}
+
+export function withUpperCaseEncoding(path: string): string {
+  return path.replace(/%[\da-f]{2}/gi, (encoded) => encoded.toUpperCase());
 }
 
 interface Rule {

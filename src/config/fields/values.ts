@@ -131,9 +131,14 @@ function referenceFault(reference: string, schemes: readonly ServiceReference['s
   return parsed.path === undefined ? undefined : `${shown} has a path`;
 }
 
+/** Reports whether the text is a token (RFC 9110 section 5.6.2), like the names of headers and methods. */
+export function isToken(text: string): boolean {
+  return /^[\w!#$%&'*+.^`|~-]+$/.test(text);
+}
+
 /** Rejects lower-case methods: methods are case-sensitive (RFC 9110 section 9.1), so they would never match. */
 export function methodFault(method: string): Fault | undefined {
-  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(method)) {
+  if (!isToken(method)) {
     return {
       message: `${quote(method)} is not a method`,
       remedy: 'Write one method, such as GET. For several, set method_regex: true and write "GET|HEAD".',
@@ -155,7 +160,8 @@ function upgradeFault(protocol: string): Fault | undefined {
       remedy: 'Remove it; websocket is what most services need.',
     };
   }
-  if (/^[\w!#$%&'*+.^`|~-]+(?:\/[\w!#$%&'*+.^`|~-]+)?$/.test(protocol)) return undefined;
+  const parts = protocol.split('/');
+  if (parts.length <= 2 && parts.every(isToken)) return undefined;
   return {
     message: `${quote(protocol)} is not a protocol`,
     remedy: 'For example: allow_upgrade: [websocket]',

@@ -3,7 +3,7 @@ import { type PlacedFault, type Source, suggestion } from '../errors.ts';
 import { mapInParts, type Work } from '../work.ts';
 import type { Mapping } from './mapping.ts';
 import { mappingFields } from './mapping-fields.ts';
-import { type MatchFields, matchKey, type RequestMatch, requestMatchOf } from './match.ts';
+import { type MatchFields, matchKey, matchKeys, type RequestMatch, requestMatchOf } from './match.ts';
 
 /** The requests that a broken Mapping would match. It has the same place in the matching order as the Mapping. */
 export interface BlockedMatch extends RequestMatch {
@@ -35,12 +35,6 @@ export function containMapping(
   const name = typeof fields['name'] === 'string' ? fields['name'] : '';
   return { blocked: [{ ...match, name, isGuard, source }], isContained: true };
 }
-
-const matchKeys = [
-  ...(['prefix', 'prefixExact', 'prefixRegex', 'caseSensitive', 'host', 'hostRegex', 'hostname'] as const),
-  ...(['method', 'methodRegex', 'headers', 'regexHeaders', 'queryParameters', 'regexQueryParameters'] as const),
-  'precedence',
-] as const satisfies readonly (keyof MatchFields)[];
 
 const matchNames = new Set(matchKeys.map((key) => mappingFields[key].name));
 const names = ['apiVersion', 'kind', ...Object.values(mappingFields).map(({ name }) => name)];

@@ -1,7 +1,7 @@
 /** Rules between the fields of one Mapping: which of them exclude or require each other. */
 import type { Fault } from '../errors.ts';
 import type { Given, Rule } from '../fields/field.ts';
-import { prefixFault } from '../fields/paths.ts';
+import { prefixFault, withUpperCaseEncoding } from '../fields/paths.ts';
 import { patternFault } from '../fields/pattern.ts';
 import { methodFault } from '../fields/values.ts';
 import { quote } from '../quote.ts';
@@ -132,7 +132,7 @@ function pathPatternFault(pattern: string): Fault | undefined {
   if (fault !== undefined) return fault;
   if (withoutSlash.test(rest)) return matchesNoPath(pattern, 'a path starts with "/"', `${before}/${rest}`);
   const [start = ''] = pattern.includes('(?i') ? [] : (literal.exec(rest) ?? []);
-  const inUpperCase = start.replace(/%[\da-f]{2}/gi, (encoded) => encoded.toUpperCase());
+  const inUpperCase = withUpperCaseEncoding(start);
   return inUpperCase === start
     ? undefined
     : matchesNoPath(

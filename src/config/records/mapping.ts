@@ -6,14 +6,13 @@ import { recordReader } from './kind.ts';
 import { labelExamples } from './labels.ts';
 import { type MappingFields, mappingFields } from './mapping-fields.ts';
 import { mappingRules } from './mapping-rules.ts';
-import { type RequestMatch, requestMatchOf } from './match.ts';
+import { matchKeys, type RequestMatch, requestMatchOf } from './match.ts';
 import { type Redirect, redirectOf } from './rewrite.ts';
 
 /** Fields of the record that a Mapping contains only in converted form or combined with others. */
 const combined = [
-  ...(['prefix', 'prefixExact', 'prefixRegex', 'caseSensitive', 'host', 'hostRegex', 'hostname'] as const),
-  ...(['method', 'methodRegex', 'headers', 'regexHeaders', 'queryParameters', 'regexQueryParameters'] as const),
-  ...(['precedence', 'rewrite', 'hostRedirect', 'pathRedirect', 'prefixRedirect', 'regexRedirect'] as const),
+  ...matchKeys,
+  ...(['rewrite', 'hostRedirect', 'pathRedirect', 'prefixRedirect', 'regexRedirect'] as const),
   ...(['redirectResponseCode', 'addRequestHeaders', 'removeRequestHeaders'] as const),
   ...(['addResponseHeaders', 'removeResponseHeaders'] as const),
 ] satisfies readonly (keyof MappingFields)[];

@@ -78,6 +78,13 @@ export interface MatchFields extends Pick<RequestMatch, 'prefix' | 'caseSensitiv
   readonly regexQueryParameters: Readonly<Record<string, string>> | undefined;
 }
 
+/** The keys of all these fields. */
+export const matchKeys = [
+  ...(['prefix', 'prefixExact', 'prefixRegex', 'caseSensitive', 'host', 'hostRegex', 'hostname'] as const),
+  ...(['method', 'methodRegex', 'headers', 'regexHeaders', 'queryParameters', 'regexQueryParameters'] as const),
+  'precedence',
+] as const satisfies readonly (keyof MatchFields)[];
+
 export function requestMatchOf(fields: MatchFields): RequestMatch {
   const { prefix, prefixExact, prefixRegex, caseSensitive, precedence } = fields;
   return {
