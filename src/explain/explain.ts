@@ -4,7 +4,6 @@ import { formatSource } from '#config';
 import { attributesOf, type Gateway, headerPairs, type Route, rejectMethod, type VersionLifecycle } from '#gateway';
 import {
   type Addresses,
-  createAddresses,
   createHostCheck,
   createSafePath,
   formatTraceparent,
@@ -42,8 +41,7 @@ export interface EntrySettings {
   readonly allowedOrigin: (ctx: Context) => string;
 }
 
-/** By default, `entry` trusts no proxy and permits no origin. */
-export function createExplain({ parts }: Gateway, entry: EntrySettings = defaultEntry()): Explain {
+export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain {
   const { table, preflightRoute, identity, identityHeaders, versionOf, checkAmbiguity } = parts;
   const checkHost = createHostCheck();
   const checkPath = createSafePath();
@@ -148,10 +146,6 @@ const preflightOutcome: Outcome = { kind: 'preflight', status: 204 };
 
 /** Stands in for the next middleware. */
 async function noNext(): Promise<void> {}
-
-function defaultEntry(): EntrySettings {
-  return { addresses: createAddresses(), allowedOrigin: () => '' };
-}
 
 /** Returns the Problem that requests to a broken mapping get. */
 function blockOf({ isBlock }: Route): Problem | undefined {

@@ -12,8 +12,6 @@ export interface SyntheticRequest {
   readonly headers?: readonly (readonly [name: string, value: string])[] | undefined;
   /** The IP address that the connection comes from. @default '127.0.0.1' */
   readonly remoteAddress?: string | undefined;
-  /** Whether the connection is encrypted. @default true for an https URL, otherwise false */
-  readonly tls?: boolean | undefined;
 }
 
 /** Validates a request. The faults name the query arguments of the endpoint. */
@@ -39,7 +37,7 @@ export function createSyntheticContext(request: SyntheticRequest, addresses: Add
   const [, scheme, authority] = /^(https?):\/\/([^/?#]+)/.exec(url) ?? [];
   const socket = new Socket();
   Object.defineProperty(socket, 'remoteAddress', { value: remoteAddress });
-  Object.defineProperty(socket, 'encrypted', { value: request.tls ?? scheme === 'https' });
+  Object.defineProperty(socket, 'encrypted', { value: scheme === 'https' });
   const req = new nodeHttp.IncomingMessage(socket);
   const hasHost = headers.some(([name]) => name.toLowerCase() === 'host');
   const lines = headers.map(([name, value]) => [name.toLowerCase(), asReceived(value.trim())] as const);

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import Koa from 'koa';
 import request from 'supertest';
 import { parse } from 'yaml';
-import { createExplain, createExplainEndpoint, type ExplainRequest } from '#explain';
+import { createExplainEndpoint, type ExplainRequest } from '#explain';
 import { createGateway, type Gateway } from '#gateway';
 import { createProblemResponses, silentLogger } from '#http';
 import { call, callAsDemo, desksOf } from '../support/desks.ts';
-import { mappingOf } from '../support/edge.ts';
+import { explainOf, mappingOf } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 
 const path = '/gateway/v0/explain';
@@ -17,7 +17,7 @@ describe('createExplainEndpoint', () => {
   const requests: ExplainRequest[] = [];
   const endpoint = createExplainEndpoint((one) => {
     requests.push(one);
-    return createExplain(gateway)(one);
+    return explainOf(gateway)(one);
   });
   const app = new Koa()
     .use(createProblemResponses({ logger: silentLogger }))

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Mapping } from '#config';
-import { createExplain, type ExplainRequest, type Explanation } from '#explain';
+import type { ExplainRequest, Explanation } from '#explain';
 import { createLimiter, type RateLimitRequest } from '#ratelimit';
-import { authRecordOf, labelled, limitRecordOf, mappingOf, remote, startEdge } from '../support/edge.ts';
+import { authRecordOf, explainOf, labelled, limitRecordOf, mappingOf, remote, startEdge } from '../support/edge.ts';
 import { domain, limit, node } from '../support/limits.ts';
 import { type TestServers, testServers } from '../support/serve.ts';
 import { type ReceivedRequest, startUpstream } from '../support/upstream.ts';
@@ -246,7 +246,7 @@ describe('explain', () => {
       world.counted,
       ...Object.values(world.auths).map((a) => a.reached),
     ];
-    const explain = createExplain(world.edge.gateway);
+    const explain = explainOf(world.edge.gateway);
     await fc.assert(
       fc.asyncProperty(requests, async (request) => {
         for (const list of lists) (list as unknown[]).length = 0;

@@ -1,9 +1,9 @@
 /** Formatting an explanation as text for a terminal. */
 import assert from 'node:assert/strict';
-import { createExplain, type ExplainRequest, formatExplanation } from '#explain';
+import { type ExplainRequest, formatExplanation } from '#explain';
 import { createGateway, type GatewayOptions } from '#gateway';
 import { createLimiter } from '#ratelimit';
-import { authRecordOf, labelled, limitRecordOf, mappingOf } from '../support/edge.ts';
+import { authRecordOf, explainOf, labelled, limitRecordOf, mappingOf } from '../support/edge.ts';
 import { domain, limit, node, unlimited } from '../support/limits.ts';
 
 const elsewhere = {
@@ -20,7 +20,7 @@ describe('formatExplanation', () => {
   function read(options: Partial<GatewayOptions>, request: Partial<ExplainRequest> = {}): string {
     const gateway = createGateway({ mappings: [mappingOf()], services: {}, resolve: () => elsewhere, ...options });
     gateways.push(gateway);
-    return formatExplanation(createExplain(gateway)({ method: 'GET', url: '/v1/hotels/x', ...request }));
+    return formatExplanation(explainOf(gateway)({ method: 'GET', url: '/v1/hotels/x', ...request }));
   }
 
   const verdict = (text: string) => text.split('\n')[1];

@@ -1,10 +1,10 @@
 /** The stages in an explanation, and the credentials that it conceals. */
 import assert from 'node:assert/strict';
 import type { LabelGroup, Mapping } from '#config';
-import { createExplain, type ExplainRequest, type Explanation } from '#explain';
+import type { ExplainRequest, Explanation } from '#explain';
 import { createGateway, type GatewayOptions, type Target } from '#gateway';
 import { createLimiter } from '#ratelimit';
-import { authRecordOf, labelled, limitRecordOf, mappingOf } from '../support/edge.ts';
+import { authRecordOf, explainOf, labelled, limitRecordOf, mappingOf } from '../support/edge.ts';
 import { domain, limit, node } from '../support/limits.ts';
 
 const elsewhere: Target = {
@@ -24,7 +24,7 @@ describe('an explanation', () => {
     const resolve = () => elsewhere;
     const gateway = createGateway({ mappings: [mappingOf()], services: {}, resolve, ...options });
     gateways.push(gateway);
-    return createExplain(gateway)({ method: 'GET', url: '/v1/hotels/x', ...request });
+    return explainOf(gateway)({ method: 'GET', url: '/v1/hotels/x', ...request });
   }
 
   const mappings = (...fields: Partial<Mapping>[]) => ({ mappings: fields.map((one) => mappingOf(one)) });

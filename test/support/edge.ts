@@ -3,6 +3,7 @@ import type { RequestListener } from 'node:http';
 import Koa, { type Middleware } from 'koa';
 import type { AuthCheck } from '#auth';
 import { type AuthService, type LabelGroup, type Mapping, mappingDefaults, type RateLimitService } from '#config';
+import { createExplain, type Explain } from '#explain';
 import { createGateway, type Gateway, type GatewayOptions, type Target } from '#gateway';
 import {
   type AddressOptions,
@@ -14,6 +15,11 @@ import {
   type Logger,
 } from '#http';
 import type { Served, TestServers } from './serve.ts';
+
+/** Explains like a server that trusts no proxy and has no CORS_ORIGINS. */
+export function explainOf(gateway: Gateway): Explain {
+  return createExplain(gateway, { addresses: createAddresses(), allowedOrigin: () => '' });
+}
 
 const source = { file: 'test.yaml', line: 1 };
 
