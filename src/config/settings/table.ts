@@ -26,7 +26,10 @@ const database = textKind(
   isDatabaseUrl,
   'sqlite:<path>, sqlite::memory: or postgres://user:password@host/name (a single host)',
 );
-const redis = textKind(isRedisUrl, 'redis://host:6379 or rediss://user:password@host:6379');
+const redis = textKind(
+  isRedisUrl,
+  'redis://host:6379 or rediss://user:password@host:6379/database (a single host, a number as the database, no query, a percent-encoded password)',
+);
 const baseUrl = textKind(
   isBaseUrl,
   'an http or https URL without query, fragment, credentials or trailing slash, for example https://travel.example',
@@ -179,11 +182,16 @@ export function formatSettings(): string {
 /** Rejects the lists of hosts that libpq accepts, because pg would look up such a list as one name. */
 function isDatabaseUrl(text: string): boolean {
   if (/^sqlite:.+/.test(text)) return true;
-  return /^postgres(?:ql)?:\/\/./.test(text) && URL.canParse(text) && !new URL(text).host.includes(',');
+  if (!/^postgres(?:ql)?:\/\/./.test(text) || !URL.canParse(text)) return false;
+  const { host, searchParams } = new URL(text);
+  return ![host, ...searchParams.getAll('host')].some((name) => name.includes(','));
 }
 
+/** Rejects lists of hosts, which would be looked up as one name, and a query, which would be ignored. */
 function isRedisUrl(text: string): boolean {
-  return /^rediss?:\/\/./.test(text) && URL.canParse(text);
+  if (!URL.canParse(text) || /%(?![\da-f]{2})/i.test(text)) return false;
+  const { protocol, hostname, pathname, search } = new URL(text);
+  return /^rediss?:$/.test(protocol) && /^[^,]+$/.test(hostname) && /^\/?\d*$/.test(pathname) && search === '';
 }
 
 function isBaseUrl(text: string): boolean {

@@ -35,6 +35,7 @@ describe('parseSettings', () => {
   }
 
   const texts = `HOST=0.0.0.0 HOST=:: CONFIG_DIR=/etc/frontdesk DATABASE_URL=sqlite::memory: DATABASE_URL=postgres://u:p@db/travel
+    DATABASE_URL=postgres:///travel?host=/run/postgresql REDIS_URL=redis://[::1] REDIS_URL=redis://:p@cache/
     REDIS_URL=redis://127.0.0.1:6379/1 REDIS_URL=rediss://u:p@cache:6380 LOG_LEVEL=silent PUBLIC_URL=https://travel.example/api`;
   for (const given of texts.split(/\s+/)) check(given, given.split(/=(.*)/)[1]);
   for (const given of 'PORT=0 PORT=65535 ADMIN_PORT=9090 RATELIMIT_HTTP_PORT=0 RATELIMIT_KEYS_MAX=1000'.split(' '))
@@ -56,7 +57,18 @@ describe('parseSettings', () => {
     ['BODY_BYTES_MAX', '0', '1MiB'],
     ['REQUEST_TIMEOUT_MS', '0', '30s', '2147483648'],
     ['DATABASE_URL', 'sqlite:', 'mysql://db', 'postgres://', 'postgres://a,b/db', 'postgres://a:1,b:2/db', 'travel.db'],
-    ['REDIS_URL', 'localhost:6379', 'redis://', 'http://cache:6379'],
+    ['DATABASE_URL', 'postgres://a/db?host=b,c', 'postgres:///db?host=b&host=c,d'],
+    ['REDIS_URL', 'localhost:6379', 'redis://', 'redis:///0', 'http://cache:6379', 'redis:cache'],
+    [
+      'REDIS_URL',
+      'redis://a,b',
+      'redis://a:1,b:2',
+      'redis://a/?host=b,c',
+      'redis://a?db=1',
+      'redis://a/x',
+      'redis://a/1/2',
+      'redis://:100%@a',
+    ],
     ['RATELIMIT_KEYS_MAX', '0', '10000001', '1e5'],
     ['LOG_LEVEL', 'INFO', 'verbose'],
     ['TRUSTED_PROXIES', '10.0.0.0/33', '10.0.0.1,', 'loopback'],
