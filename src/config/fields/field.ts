@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { Examples, Fault } from '../errors.ts';
 
 /** Describes one field of a map. The row's key in the table is the field's name in our types. */
-interface Row<Value> {
+export interface Row<Value> {
   /** The name in records, such as `timeout_ms`. */
   readonly name: string;
   /** Parses a value. Its issues carry a message and a remedy. */
