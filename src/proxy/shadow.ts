@@ -7,6 +7,7 @@ import { announcesBody, createByteQueue, isBodyUnread, type Logger } from '#http
 import type { Attempt } from './attempt.ts';
 import { type CallOptions, callUpstream, type UpstreamRequest } from './call.ts';
 import type { Cluster } from './cluster/cluster.ts';
+import { CircuitOpen } from './failures.ts';
 import { wholeBody } from './request-body.ts';
 import { createRequestHead, type IdentityNames } from './request-headers.ts';
 
@@ -25,7 +26,8 @@ export interface ShadowOptions {
 
 /**
  * Sends a copy of the request in the background. Skips it if too many copies are in flight, the path cannot be
- * rewritten, or the body is too large, is cut off or is never read. Call it after the rate limits and before anything
+ * rewritten, or the body is too large, is cut off or is never read. A copy with a body holds its slot while the body
+ * arrives, so it needs a cluster that is not crowded: other mappings may share it, and clients may send slowly. Call it after the rate limits and before anything
  * reads the body or changes the path. Never throws.
  */
 export type CopyRequest = (ctx: Context) => void;
@@ -79,6 +81,8 @@ export function createShadow(options: ShadowOptions): CopyRequest {
   return function copyRequest(ctx) {
     let attempt: Attempt | undefined;
     try {
+      if (announcesBody(ctx.req) && cluster.isCrowded())
+        throw new CircuitOpen('a copy with a body may not use the last half of the slots');
       attempt = cluster.attempt();
       sendFrom(attempt, ctx);
     } catch (cause) {

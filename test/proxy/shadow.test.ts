@@ -12,7 +12,7 @@ import { breakersOf, specOf } from '../support/clusters.ts';
 import { mappingOf } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
-import { createDeferred, eventually } from '../support/waiting.ts';
+import { closeOf, createDeferred, eventually } from '../support/waiting.ts';
 
 const servers = testServers();
 
@@ -162,6 +162,21 @@ describe('a shadow', () => {
     await arrived.promise;
     await front.hasLogged(notCopied, notCopied, notCopied);
     for (const release of held) release();
+  });
+
+  it('leaves half of its slots to other mappings while bodies arrive slowly', async () => {
+    const receiver = await startReceiver();
+    const mapping = { circuitBreakers: breakersOf({ maxRequests: 4 }) };
+    const front = await startShadowed(receiver.origin, { mapping, respond: ({ req }) => closeOf(req.resume()) });
+    const slow = Array.from({ length: 4 }, () => {
+      const sent = request(`${front.origin}/v1/hotels`, { method: 'POST', headers: { 'Content-Length': 10 } });
+      sent.on('error', () => {}).write('half');
+      return sent;
+    });
+    await front.hasLogged(notCopied, notCopied);
+    assert.equal(front.cluster.snapshot().activeRequests, 2);
+    for (const one of slow) one.destroy();
+    await eventually(() => assert.equal(front.cluster.snapshot().activeRequests, 0));
   });
 
   it('may fail: this is logged, but the client does not notice', async () => {
