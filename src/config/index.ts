@@ -44,7 +44,6 @@ export {
   type TextMatch,
 } from './records/match.ts';
 export type { RateLimitHeaderStyle, RateLimitService } from './records/rate-limit-service.ts';
-export { listFields } from './records/record.ts';
 export type {
   CircuitBreakers,
   HealthCheck,

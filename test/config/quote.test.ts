@@ -3,12 +3,9 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { parse } from 'yaml';
 import { type ConfigurationRecords, configurationFrom, formatErrors, quote } from '#config';
-import { authServiceFields } from '../../src/config/records/auth-service.ts';
-import { mappingFields } from '../../src/config/records/mapping-fields.ts';
-import { rateLimitServiceFields } from '../../src/config/records/rate-limit-service.ts';
-import { versionFields } from '../../src/config/records/version.ts';
 import { authRecord, callAsDemo, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
+import { fieldTables } from './field-tables.ts';
 
 describe('quote', () => {
   for (const [text, expected] of [
@@ -79,10 +76,10 @@ const shownFields = new Set([
 
 const head = { apiVersion: 'gateway/v1' };
 const samples = [
-  [mappingRecord('m', '/m', 'http://h.example', { bypass_auth: true }), mappingFields],
-  [authRecord, authServiceFields],
-  [limitRecord, rateLimitServiceFields],
-  [{ ...head, kind: 'Version', name: 'v', prefix: '/v', deprecation: '2026-06-30T00:00:00Z' }, versionFields],
+  [mappingRecord('m', '/m', 'http://h.example', { bypass_auth: true }), fieldTables.Mapping],
+  [authRecord, fieldTables.AuthService],
+  [limitRecord, fieldTables.RateLimitService],
+  [{ ...head, kind: 'Version', name: 'v', prefix: '/v', deprecation: '2026-06-30T00:00:00Z' }, fieldTables.Version],
 ] as const;
 
 interface Leaf {

@@ -1,7 +1,8 @@
 /** Tests that the tables of config/README.md match the fields and settings in the source. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { listFields, listSettings } from '#config';
+import { listSettings } from '#config';
+import { fieldTables } from './field-tables.ts';
 
 const page = readFileSync(new URL('../../config/README.md', import.meta.url), 'utf8');
 
@@ -10,15 +11,23 @@ function linesUnder(heading: string): readonly string[] {
   return section.split('\n').filter((line) => line.startsWith('| `'));
 }
 
+function formatDefault(value: unknown): string {
+  if (value === undefined) return 'none';
+  return `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
+}
+
 describe('config/README.md', () => {
   function check(heading: string, expected: readonly string[]): void {
     it(`lists ${heading} as the source defines it`, () => assert.deepEqual(linesUnder(heading), expected));
   }
 
-  for (const kind of ['Mapping', 'AuthService', 'RateLimitService', 'Version'] as const)
+  for (const [kind, { name: _name, ...fields }] of Object.entries(fieldTables))
     check(
       kind,
-      listFields(kind).map((row) => `| \`${row.name}\` | ${row.type} | ${row.default} | ${row.docs} |`),
+      Object.values(fields).map((row) => {
+        const whenMissing = row.shownDefault ?? ('default' in row ? formatDefault(row.default) : 'required');
+        return `| \`${row.name}\` | ${row.type} | ${whenMissing} | ${row.docs} |`;
+      }),
     );
 
   check(

@@ -1,4 +1,4 @@
-/** Tables of a record's fields, from which the strict schema, defaults, examples and documentation are derived. */
+/** Tables of a record's fields, from which the strict schema, defaults and examples are derived. */
 import * as z from 'zod';
 import type { Examples, Fault } from '../errors.ts';
 
@@ -14,7 +14,7 @@ export interface Row<Value> {
 
 /** Describes one field of a record. A map inside a record has plain rows, because the outer field documents them. */
 export interface Field<Value> extends Row<Value> {
-  /** The columns of config/README.md. `shownDefault` overrides the text derived from `default`. */
+  /** The columns of config/README.md, as a test requires. `shownDefault` replaces the text derived from `default`. */
   readonly type: string;
   readonly shownDefault?: string;
   readonly docs: string;
@@ -131,30 +131,6 @@ export function defaultsOf<Table extends RowTable>(table: Table): ValuesOf<Table
 
 export function examplesOf(table: FieldTable): Examples {
   return Object.fromEntries(Object.values(table).map(({ name, example }) => [name, example]));
-}
-
-/** One row of a table in config/README.md, as Markdown. */
-export interface FieldDocs {
-  readonly name: string;
-  readonly type: string;
-  readonly default: string;
-  readonly docs: string;
-}
-
-export function docsOf(table: FieldTable): readonly FieldDocs[] {
-  return Object.values(table).map((row) => ({
-    name: row.name,
-    type: row.type,
-    default: row.shownDefault ?? formatDefault(row),
-    docs: row.docs,
-  }));
-}
-
-function formatDefault(row: Field<unknown>): string {
-  if (!('default' in row)) return 'required';
-  return row.default === undefined
-    ? 'none'
-    : `\`${typeof row.default === 'string' ? row.default : JSON.stringify(row.default)}\``;
 }
 
 /** A string for which `faultOf` returns no fault. */

@@ -8,38 +8,28 @@ import {
   typeName,
   valueAt,
 } from '../errors.ts';
-import { docsOf, type FieldDocs, type FieldTable } from '../fields/field.ts';
 import { mayHoldSecret, quote } from '../quote.ts';
 import { forEachInParts, type Work } from '../work.ts';
-import { type AuthService, authServiceFields, readAuthService } from './auth-service.ts';
+import { type AuthService, readAuthService } from './auth-service.ts';
 import { type BlockedMatch, containMapping } from './blocked.ts';
 import type { RecordReader } from './kind.ts';
 import { type Mapping, readMapping } from './mapping.ts';
-import { mappingFields } from './mapping-fields.ts';
-import { type RateLimitService, rateLimitServiceFields, readRateLimitService } from './rate-limit-service.ts';
-import { readVersion, type Version, versionFields } from './version.ts';
+import { type RateLimitService, readRateLimitService } from './rate-limit-service.ts';
+import { readVersion, type Version } from './version.ts';
 
 export type GatewayRecord = Mapping | AuthService | RateLimitService | Version;
 
-interface Kind {
-  readonly fields: FieldTable;
-  readonly read: RecordReader<GatewayRecord>;
-}
+type Reader = RecordReader<GatewayRecord>;
 
-const kinds = {
-  Mapping: { fields: mappingFields, read: readMapping },
-  AuthService: { fields: authServiceFields, read: readAuthService },
-  RateLimitService: { fields: rateLimitServiceFields, read: readRateLimitService },
-  Version: { fields: versionFields, read: readVersion },
-} satisfies Readonly<Record<string, Kind>>;
+/** By kind. */
+const readers: ReadonlyMap<unknown, Reader> = new Map<unknown, Reader>([
+  ['Mapping', readMapping],
+  ['AuthService', readAuthService],
+  ['RateLimitService', readRateLimitService],
+  ['Version', readVersion],
+]);
 
-const kindNames = [...Object.keys(kinds), 'Service'];
-
-/** Lists the fields of a kind in the order of config/README.md, without apiVersion, kind and name. */
-export function listFields(kind: GatewayRecord['kind']): readonly FieldDocs[] {
-  const { name: _name, ...fields } = kinds[kind].fields as FieldTable;
-  return docsOf(fields);
-}
+const kindNames = [...Array.from(readers.keys(), String), 'Service'];
 
 /** Records by kind. */
 export interface RecordLists {
@@ -73,16 +63,11 @@ export type RecordResult =
 export function readRecord(document: ConfigDocument): RecordResult {
   const { value } = document;
   if (typeName(value) !== 'a map') return rejected(document, [notARecord(value)]);
-  const name = valueAt(value, ['kind']);
-  const kind = kindOf(name);
-  if (kind === undefined) return rejected(document, [unknownKind(name)]);
-  const result = kind.read(value, { file: document.file, line: document.lineAt([]) });
+  const kind = valueAt(value, ['kind']);
+  const read = readers.get(kind);
+  if (read === undefined) return rejected(document, [unknownKind(kind)]);
+  const result = read(value, { file: document.file, line: document.lineAt([]) });
   return result.ok ? result : rejected(document, result.faults);
-}
-
-function kindOf(name: unknown): Kind | undefined {
-  const known: Readonly<Record<string, Kind>> = kinds;
-  return typeof name === 'string' && Object.hasOwn(known, name) ? known[name] : undefined;
 }
 
 /** Returns the name that errors show, such as `Mapping hotel`, or as much of it as the value has. */
