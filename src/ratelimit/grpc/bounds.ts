@@ -1,4 +1,4 @@
-/** Bounds on the connections, unfinished calls and incomplete messages of clients of the rate-limit port. */
+/** Bounds on the connections, unfinished calls and incomplete requests of clients of the rate-limit port. */
 import type { Socket } from 'node:net';
 import type { Responder, ServerInterceptor } from '@grpc/grpc-js';
 import type { PortRefusal, ReportRefusal } from './refusals.ts';
@@ -14,9 +14,9 @@ export interface PortBounds {
   readonly idleMs: number;
   /** How long a call may last until the client has read the response. Health watches are exempt. @default 30_000 */
   readonly callMs: number;
-  /** Concurrent calls with an incomplete message, over all connections. Each may buffer a message. @default 256 */
+  /** Concurrent calls with an incomplete request, over all connections. Each may buffer a message. @default 256 */
   readonly arrivingMax: number;
-  /** How long a message may take to arrive. If sent byte by byte, each costs an object of 150 bytes. @default 5_000 */
+  /** How long a request may take to arrive. If sent byte by byte, each costs an object of 150 bytes. @default 5_000 */
   readonly arrivingMs: number;
 }
 
@@ -169,7 +169,12 @@ function createInterceptor({ ServerInterceptingCall, status }: Grpc, events: Cal
     function receive(current: OpenCall): void {
       messages += 1;
       if (messages > messagesMax) events.disconnect(current);
-      else events[isWatch ? 'end' : 'arrived'](current);
+      else if (isReflection) events.arrived(current);
+    }
+
+    /** Not earlier, because a call keeps its message until the client has ended its request. */
+    function receiveEnd(current: OpenCall): void {
+      events[isWatch ? 'end' : 'arrived'](current);
     }
 
     function end(): void {
@@ -186,7 +191,10 @@ function createInterceptor({ ServerInterceptingCall, status }: Grpc, events: Cal
           if (open !== undefined) receive(open);
           pass(message);
         },
-        onReceiveHalfClose: (pass) => pass(),
+        onReceiveHalfClose(pass) {
+          if (open !== undefined) receiveEnd(open);
+          pass();
+        },
         onCancel: end,
       });
     return new ServerInterceptingCall(call, { start });

@@ -1,4 +1,4 @@
-/** Reasons why the rate-limit port closes connections and rejects calls, and the detection of rejected calls. */
+/** Reasons why the rate-limit port closes connections and rejects calls. Reports rejected calls and closes their streams. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { ServerHttp2Stream } from 'node:http2';
 
@@ -32,14 +32,17 @@ interface SentHeaders {
 }
 
 /**
- * Reports every call that is rejected on this port, until the returned function is called. grpc-js rejects many calls
- * without running interceptors, but Node publishes all of them, as responses whose initial headers have a gRPC status.
+ * Reports every call that is rejected on this port, and closes the streams of those whose client has not ended its
+ * request, until the returned function is called. grpc-js rejects many calls without running interceptors, but Node
+ * publishes all of them, as responses whose initial headers have a gRPC status.
  */
-export function watchRefusedCalls(port: number, report: ReportRefusal): () => void {
+export function watchResponses(port: number, report: ReportRefusal): () => void {
   function onResponse(message: unknown): void {
     const { stream, headers } = message as SentHeaders;
     const status = headers['grpc-status'];
-    if (status === undefined || stream.session?.socket.localPort !== port) return;
+    const isEarly = !stream.readableEnded;
+    if ((status === undefined && !isEarly) || stream.session?.socket.localPort !== port) return;
+    if (isEarly) closeAfterResponse(stream, status !== undefined);
     const reason = refusalsByStatus[String(status)];
     if (reason !== undefined) report(reason);
   }
@@ -48,3 +51,11 @@ export function watchRefusedCalls(port: number, report: ReportRefusal): () => vo
 }
 
 const channel = 'http2.server.stream.finish';
+
+/** Otherwise the stream would stay open for as long as the client does not end its request (RFC 9113 section 8.1). */
+function closeAfterResponse(stream: ServerHttp2Stream, isComplete: boolean): void {
+  const close = () => setImmediate(() => !stream.readableEnded && stream.close());
+  if (isComplete) close();
+  // Node sends the trailers in the next turn of the event loop.
+  else stream.once('wantTrailers', () => setImmediate(close));
+}

@@ -5,7 +5,7 @@ import type { ServerInterceptor, ServerOptions } from '@grpc/grpc-js';
 import { delayMsMax, requestBytesMax } from '#config';
 import type { Limiter, Logger } from '../limiter.ts';
 import { createBoundedPort, type PortBounds, portBounds } from './bounds.ts';
-import { type ReportRefusal, watchRefusedCalls } from './refusals.ts';
+import { type ReportRefusal, watchResponses } from './refusals.ts';
 import { addServices, loadGrpc } from './services.ts';
 
 export interface RateLimitServerOptions {
@@ -58,7 +58,7 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
   listener.on('error', (error) =>
     options.logger.error({ err: error }, 'the rate-limit server could not accept a connection'),
   );
-  const stopWatching = watchRefusedCalls(port, onRefused);
+  const stopWatching = watchResponses(port, onRefused);
   health.setServing(true);
 
   async function stop(deadlineMs: number): Promise<void> {

@@ -105,6 +105,16 @@ describe('the rate-limit port', () => {
     assert.equal(await decide(), '0');
   });
 
+  for (const path of [rateLimit, watch])
+    it(`closes the connection of a call to ${path} whose message has arrived but whose request never ends`, async () => {
+      await open({ arrivingMs: shortMs });
+      const slow = session();
+      begin(slow, path).write(path === watch ? frame('') : onlyDomain);
+      await closeOf(slow);
+      assert.deepEqual(refused, ['unfinished']);
+      assert.equal(await decide(), '0');
+    });
+
   it('closes the connection of a client that does not read responses', async () => {
     await open({ callMs: shortMs });
     const deaf = session(0);
@@ -193,6 +203,21 @@ describe('the rate-limit port', () => {
       assert.equal(await status(call()), code);
       assert.equal(await decide(), '0');
       assert.deepEqual(refused, [reason]);
+    });
+
+  const unended: readonly (readonly [string, string, string, Buffer, object])[] = [
+    ['its message is malformed', '13', rateLimit, frame('ffff'), {}],
+    ['its deadline passes', '4', rateLimit, onlyDomain, { 'grpc-timeout': '1n' }],
+    ['a later message is malformed', '13', reflection, Buffer.concat([listServices, frame('ffff')]), {}],
+  ];
+  for (const [name, code, path, bytes, headers] of unended)
+    it(`closes the stream of a call that never ends its request when ${name}`, async () => {
+      await open();
+      const stream = begin(session(), path, headers);
+      const closed = closeOf(stream);
+      stream.write(bytes);
+      assert.equal(await status(stream), code);
+      await closed;
     });
 
   it('reports rejected calls only for the server that received them, even if a process has several', async () => {
