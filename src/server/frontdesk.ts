@@ -94,7 +94,7 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
   return Object.freeze({
     app: pipeline.embedded,
     middleware: pipeline.middleware,
-    demoUsers: demoUsersAmong(setup.configuration.users),
+    demoUsers: demoUsersAmong(setup.loaded.configuration.users),
     explain: gateway.explain,
     upgradesThrough: (handler: RequestListener = pipeline.embedded.callback()) => listeners.upgradesThrough(handler),
     listen: listeners.open,

@@ -103,11 +103,10 @@ export interface CloseOptions {
   readonly withinMs?: number | undefined;
 }
 
-/** The options with all defaults filled in, and the configuration at the start. */
+/** The options with all defaults filled in. */
 export interface Setup {
   readonly settings: Settings;
-  readonly configuration: Configuration;
-  /** The same configuration with the errors that were found in it. */
+  /** The configuration at the start, with the errors that were found in it. */
   readonly loaded: LoadedConfiguration;
   /** The directory that the configuration was read from. Undefined when a program provided the records. */
   readonly configDirectory: string | undefined;
@@ -138,8 +137,7 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
   const settings = requireSettings(rest, Object.keys(programOptions));
   const loaded = await requireConfiguration(config, settings);
   const configDirectory = typeof config === 'object' ? undefined : (config ?? settings.configDir);
-  const { configuration } = loaded;
-  const modules = chooseModules({ only, demo }, configuration, settings.serviceAddresses);
+  const modules = chooseModules({ only, demo }, loaded.configuration, settings.serviceAddresses);
   const has = (name: ModuleName) => modules.includes(name);
   const context = {
     modules,
@@ -150,7 +148,7 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
   const notices = function* (found: Configuration): Work<readonly ConfigurationError[]> {
     return [...unusedServiceNotices(services, found), ...(yield* processNotices(found, context))];
   };
-  return { settings, configuration, loaded, configDirectory, logger, clock, services, demo, dormant, has, notices };
+  return { settings, loaded, configDirectory, logger, clock, services, demo, dormant, has, notices };
 }
 
 /**

@@ -72,7 +72,7 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
   const parts: Prepare[] = [];
   let { errors } = setup.loaded;
   let notices = finish(noticesOf(setup.loaded));
-  let current = createGeneration(setup.configuration, 1, clock());
+  let current = createGeneration(setup.loaded.configuration, 1, clock());
   let reloads: Reloads = { succeeded: 0, failed: 0, lastDurationMs: 0 };
   let watching: Promise<ConfigurationWatch> | undefined;
 
@@ -201,7 +201,7 @@ interface Prepared {
 }
 
 function requireServiceRoles(setup: Setup): void {
-  const errors = finish(checkServiceRoles(setup, setup.configuration));
+  const errors = finish(checkServiceRoles(setup, setup.loaded.configuration));
   if (errors.length > 0) throw new Error(formatErrors(errors, resolve('.')));
 }
 

@@ -29,7 +29,7 @@ export interface StoredApps {
 
 /** Also loads the demo's data if the options say so. Rejects with a user-facing Error. */
 export async function openStorage(setup: Setup): Promise<Storage> {
-  const { settings, configuration, logger, clock, demo } = setup;
+  const { settings, loaded, logger, clock, demo } = setup;
   const database = await openDatabase({
     url: settings.databaseUrl,
     pool: settings.databasePool,
@@ -37,7 +37,7 @@ export async function openStorage(setup: Setup): Promise<Storage> {
     logger,
   });
   try {
-    if (demo) await loadDemo(database, configuration.demo, { nowMs: clock() });
+    if (demo) await loadDemo(database, loaded.configuration.demo, { nowMs: clock() });
   } catch (error) {
     await database.close();
     throw error;

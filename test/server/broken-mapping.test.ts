@@ -105,7 +105,7 @@ describe('a Mapping that is broken at the start', () => {
     const check = async () => ({ kind: 'denied' }) as never;
     const auth = { checkFor: () => check };
     const { gateway } = finish(
-      openGateway(setup, setup.configuration, {
+      openGateway(setup, setup.loaded.configuration, {
         ...shared,
         routes: [],
         limiter: undefined,
