@@ -19,13 +19,13 @@ import { type AuthCounts, type AuthStage, type ConfiguredAuthService, createAuth
 import { type CheckAmbiguity, createCheckAmbiguity } from './check-ambiguity.ts';
 import { type CheckReferences, createCheckReferences } from './check-webdav-references.ts';
 import { guardAuthPort, guardLimiter } from './guard-ports.ts';
-import { createHandle, createPreflightRoute, type PreflightRoute } from './handle.ts';
+import { attributesOf, createHandle, createPreflightRoute, type PreflightRoute } from './handle.ts';
 import { createIdentity, type Identity } from './identity.ts';
 import { createLimitStage, type LimitCounts } from './limits/stage.ts';
 import { describeTarget, type Resolve, resolveLimiter, type Target } from './resolve-service.ts';
 import { createInternalRoute, createRoute, type InternalRoute, type Route } from './route.ts';
 import { createTraffic, type Traffic } from './traffic/traffic.ts';
-import { clusterSpec, type Handler, type Transport } from './transport.ts';
+import { clusterSpec, type Handler, type Transport, type TransportParts } from './transport.ts';
 import { createVersionLifecycles, type VersionOf } from './version-lifecycle.ts';
 
 export interface GatewayOptions {
@@ -182,8 +182,9 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   const identity = createIdentity([], identityHeaders);
   const shared = { ...options, clusters, counts, traffic, outages };
   const askLimiter = rateLimitService && createLimitStage(limitStageOptions(rateLimitService, shared, releases));
-  const routes = yield* createRoutes(shared, identity, releases);
-  const table = yield* createTable(routes);
+  const mappingOf = (ctx: Context, method: string) => table.match(attributesOf(ctx, { method }))?.route.mapping;
+  const routes = yield* createRoutes(shared, { identity, mappingOf }, releases);
+  const table: Table<Route> = yield* createTable(routes);
   const preflightRoute = createPreflightRoute(table);
   const versionOf = versions.length === 0 ? undefined : createVersionLifecycles(versions, clock);
   const checkAmbiguity = strictPaths ? yield* createCheckAmbiguity(routes) : undefined;
@@ -243,7 +244,11 @@ function limitStageOptions(
  * Acquires clusters, outage logs and traffic counts, and adds their release to `releases`. Throws TypeError for a
  * service that does not exist.
  */
-function* createRoutes(options: SharingOptions, identity: Identity, releases: (() => void)[]): Work<Route[]> {
+function* createRoutes(
+  options: SharingOptions,
+  { identity, mappingOf }: Pick<TransportParts, 'identity' | 'mappingOf'>,
+  releases: (() => void)[],
+): Work<Route[]> {
   const { mappings, services, authServices = [], internalRoutes = [], resolve, clusters, counts, traffic } = options;
   const { timeoutMs = 60_000, connectTimeoutMs = 3000, idleTimeoutMs = 60_000, bodyBytesMax } = options;
   const { logger = silentLogger, clock = Date.now } = options;
@@ -270,7 +275,8 @@ function* createRoutes(options: SharingOptions, identity: Identity, releases: ((
     },
   });
   const parts = {
-    ...{ resolve, acquireCluster, auth, identity, logger, timeoutMs, connectTimeoutMs, idleTimeoutMs, bodyBytesMax },
+    ...{ resolve, acquireCluster, auth, identity, mappingOf, logger },
+    ...{ timeoutMs, connectTimeoutMs, idleTimeoutMs, bodyBytesMax },
     appOf(name: string) {
       const app = services[name];
       if (app === undefined) throw new TypeError(`there is no service "${name}" in this process`);

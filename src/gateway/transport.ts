@@ -56,6 +56,8 @@ export interface TransportParts extends Timeouts {
   /** Returns the isolated app of a service in this process. Throws TypeError if there is none. */
   readonly appOf: (name: string) => Handler;
   readonly acquireCluster: (spec: ClusterSpec) => Cluster;
+  /** Returns the mapping that handles the same request with another method, if any. */
+  readonly mappingOf: (ctx: Context, method: string) => unknown;
   readonly identity: Identity;
   /** The largest request body for a service over HTTP, if the mapping does not set it. Undefined for no limit. */
   readonly bodyBytesMax: number | undefined;
@@ -64,7 +66,7 @@ export interface TransportParts extends Timeouts {
 
 /** Counts calls over HTTP in `counts`. Throws TypeError for a service that does not exist. */
 export function createTransport(mapping: Mapping, counts: UpstreamCounts, parts: TransportParts): Transport {
-  if (mapping.redirect !== undefined) return createRedirect(mapping, mapping.redirect);
+  if (mapping.redirect !== undefined) return createRedirect(mapping, mapping.redirect, parts);
   const target = parts.resolve(mapping.service);
   if (target.kind === 'remote') return overHttp(mapping, target, counts, parts);
   if (mapping.shadow)
@@ -215,17 +217,27 @@ function ownHost({ origins }: RemoteTarget): string {
 }
 
 /** The gateway itself sends redirects, without authentication or rate limits. */
-function createRedirect(mapping: Mapping, redirect: Redirect): Transport {
+function createRedirect(
+  mapping: Mapping,
+  redirect: Redirect,
+  { mappingOf }: Pick<TransportParts, 'mappingOf'>,
+): Transport {
   const { status } = redirect;
   const redirection = createRedirection(redirect, mapping);
   const sameUrl = createRedirection({ status, host: undefined, path: undefined }, mapping);
+
+  /** A client follows a 303 with GET (RFC 9110 section 15.4.4), which another mapping may handle. */
+  function isRepeated(ctx: Context): boolean {
+    return status !== 303 || ctx.method === 'GET' || ctx.method === 'HEAD' || mappingOf(ctx, 'GET') === mapping;
+  }
+
   function location(ctx: Context): string {
     const attributes = { path: pathOf(ctx.url), search: searchOf(ctx.url) };
     const origin = publicBase(ctx);
     const found = redirection(attributes, origin);
     if (found === undefined) throw problem('bad-path', { detail: 'The path is ambiguous after the redirect.' });
     // For example because a `regex_redirect` does not match the path. The client would repeat the request endlessly.
-    if (found === sameUrl(attributes, origin))
+    if (found === sameUrl(attributes, origin) && isRepeated(ctx))
       throw problem('not-found', { detail: 'The redirect for this path leads back to the same URL.' });
     return found;
   }

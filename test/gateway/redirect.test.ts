@@ -64,4 +64,23 @@ describe('a mapping that is a redirect', () => {
       const location = /\r\nLocation: http:\/\/front\.example(.*)\r\n/i.exec(response)?.[1];
       assert.deepEqual([response.slice(9, 12), location], [expected === undefined ? '404' : '301', expected]);
     });
+
+  /** Each row has the method of the request, of the redirect and of another mapping. Undefined means any method. */
+  for (const [expected, sent, own, other] of [
+    ['303', 'POST', undefined, 'GET'],
+    ['303', 'POST', 'POST', undefined],
+    ['404', 'POST', undefined, 'PUT'],
+    ['404', 'GET', undefined, 'POST'],
+    ['404', 'HEAD', 'HEAD', 'GET'],
+  ] as const)
+    it(`responds with ${expected} to ${sent} if a 303 for ${own ?? 'any method'} leads to its own URL, beside a mapping for ${other ?? 'any'}`, async () => {
+      const mapping = (name: string, method: string | undefined, host?: string) =>
+        mappingOf({
+          ...{ name, redirect: { host, path: undefined, status: 303 } },
+          method: method === undefined ? undefined : { kind: 'exact', value: method },
+        });
+      const edge = await setUp({}, { mappings: [mapping('own', own), mapping('other', other, 'other.example')] });
+      const response = await sendRaw(edge.port, rawRequest(`${sent} /v1/hotels/x?y`));
+      assert.equal(response.slice(9, 12), expected);
+    });
 });
