@@ -8,7 +8,7 @@ import { createCarService } from '#services/car';
 import { createHotelService } from '#services/hotel';
 import { type Database, openDatabase, type Tables } from '#storage';
 import type { ScratchDatabase } from '../support/databases.ts';
-import { openWorld } from './booking-world.ts';
+import { highLimits, openWorld } from './booking-world.ts';
 
 interface RecordedQuery {
   readonly sql: string;
@@ -32,7 +32,7 @@ export function bookingPlansContract(create: () => Promise<ScratchDatabase>): vo
     await world.database.close();
     database = await openDatabase({ url: scratch.url });
     const recording = record(database, (query) => recorded.push(query));
-    const options = { database: recording, representations: createRepresentations() };
+    const options = { database: recording, representations: createRepresentations(), limits: highLimits };
     apps = { hotel: createHotelService(options), car: createCarService(options) };
   });
   beforeEach(() => {

@@ -48,7 +48,7 @@ interface Room {
 }
 
 /** High enough for every test that does not set limits. */
-const highLimits: BookingLimits = { holdsMax: 1000, daysMax: 90, unitsMax: 1000 };
+export const highLimits: BookingLimits = { holdsMax: 1000, daysMax: 90, unitsMax: 1000 };
 
 export async function openWorld(url: string, limits: BookingLimits = highLimits): Promise<World> {
   const database = await openDatabase({ url });

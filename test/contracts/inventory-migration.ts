@@ -11,6 +11,7 @@ import { type Database, openDatabase } from '#storage';
 import { createStatementCache } from '../../src/storage/dialect.ts';
 import { migrate } from '../../src/storage/migrations.ts';
 import type { ScratchDatabase } from '../support/databases.ts';
+import { highLimits } from './booking-world.ts';
 
 const hotelId = '10000000-0000-4000-8000-000000000001';
 const carId = '10000000-0000-4000-8000-000000000002';
@@ -35,7 +36,7 @@ export function inventoryMigrationContract(create: () => Promise<ScratchDatabase
   });
 
   const call = (kind: 'hotel' | 'car', path: string) => {
-    const options = { database, representations: createRepresentations() };
+    const options = { database, representations: createRepresentations(), limits: highLimits };
     const app = kind === 'hotel' ? createHotelService(options) : createCarService(options);
     return { get: request(app.callback()).get(path).set('X-Travel-User', 'ann'), app };
   };

@@ -10,6 +10,7 @@ import type { Frontdesk } from '#server';
 import { createHotelService } from '#services/hotel';
 import { type Database, openDatabase } from '#storage';
 import { storageProblem } from '../../src/server/storage.ts';
+import { highLimits } from '../contracts/booking-world.ts';
 import { callAsDemo, desksOf } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
@@ -34,7 +35,7 @@ describe('a full disk', () => {
     const room = { id: hotelId, hotel_id: hotelId, name: 'double', guests: 2, units: 1, price: 100, currency: 'EUR' };
     await kysely.insertInto('hotels').values({ id: hotelId, name: 'Ritz', city: 'Paris' }).execute();
     await kysely.insertInto('room_types').values(room).execute();
-    const options = { database, representations: createRepresentations(), logger: silentLogger };
+    const options = { database, representations: createRepresentations(), limits: highLimits, logger: silentLogger };
     const app = createHotelService({ ...options, toProblem: storageProblem }).callback();
     // Always later nights, and with a key, so that all tables grow.
     const book = (number: number) =>

@@ -8,7 +8,6 @@ import type { BookingRow } from '#storage';
 import { type BookingRequest, badBody } from './create-booking.ts';
 import { bookingDocs, titlesOf } from './docs.ts';
 import { type BookingKind, parseId } from './kind.ts';
-import { defaultLimits } from './limits.ts';
 import { parseStay } from './stay.ts';
 import { type BookingStoreOptions, createBookingStore } from './store.ts';
 
@@ -34,7 +33,7 @@ export function bookingRoutes<Row extends BookingRow, Body extends object>(
   { view, list, schema, requestOf }: BookingsDefinition<Row, Body>,
   options: BookingStoreOptions,
 ): readonly Route[] {
-  const { kind, limits: { daysMax } = defaultLimits } = options;
+  const { kind, limits } = options;
   const store = createBookingStore<Row>(options);
   const version = (row: Row) => row.version;
   const docs = bookingDocs(kind);
@@ -65,7 +64,7 @@ export function bookingRoutes<Row extends BookingRow, Body extends object>(
       guard: requireUser,
       create(ctx, { input, identity, responseFor }) {
         const user = requireUser(ctx);
-        const request = { ...requestOf(input), user, stay: stayIn(kind, daysMax, input) };
+        const request = { ...requestOf(input), user, stay: stayIn(kind, limits.daysMax, input) };
         const scope = [kind.name, user, ctx.method, requestContext(ctx).basePath + ctx.path];
         return store.create(request, identity && { scope, ...identity }, responseFor);
       },

@@ -15,7 +15,6 @@ import {
 } from './availability.ts';
 import { inventoryDocs, titlesOf } from './docs.ts';
 import { type BookingKind, type Offer, parseId } from './kind.ts';
-import { defaultLimits } from './limits.ts';
 import { inThePast, lengthOf, parseStay, type Stay, timeText } from './stay.ts';
 import type { BookingStoreOptions } from './store.ts';
 
@@ -49,12 +48,12 @@ export interface InventoryDefinition<Row extends Resource> {
 
 export function inventoryRoutes<Row extends Resource>(
   { columns, view, list, hasGuests = false }: InventoryDefinition<Row>,
-  { database, kind, clock, limits: { daysMax } = defaultLimits }: BookingStoreOptions,
+  { database, kind, clock, limits }: BookingStoreOptions,
 ): readonly Route[] {
   const { kysely } = database;
   const selected = kysely.selectFrom(kind.tables.resources).select(columns);
   const all = selected as unknown as SelectQueryBuilder<Tables, keyof Tables, Row>;
-  const extra = createStayArguments(kind, daysMax, hasGuests);
+  const extra = createStayArguments(kind, limits.daysMax, hasGuests);
   const docs = inventoryDocs(kind);
   const titles = titlesOf(kind);
   const readAll = createPageReader(database, () => all);

@@ -15,8 +15,6 @@ export interface BookingLimits {
   readonly unitsMax: number;
 }
 
-export const defaultLimits: BookingLimits = Object.freeze({ holdsMax: 10, daysMax: 90, unitsMax: 20 });
-
 /**
  * Locks a user's bookings until the transaction ends, so that each booking counts those before it. SQLite does not need
  * it, because it runs one write transaction at a time.

@@ -7,7 +7,7 @@ import { type BookingsDefinition, bookingRoutes } from './bookings.ts';
 import { apiInfo } from './docs.ts';
 import { type InventoryDefinition, inventoryRoutes, type Resource } from './inventory.ts';
 import type { BookingKind } from './kind.ts';
-import { type BookingLimits, defaultLimits } from './limits.ts';
+import type { BookingLimits } from './limits.ts';
 
 export interface BookingServiceDefinition<Row extends Resource, Booking extends BookingRow, Body extends object> {
   readonly kind: BookingKind;
@@ -20,14 +20,13 @@ export interface BookingServiceOptions extends ProblemResponsesOptions {
   readonly representations: Representations;
   /** Returns milliseconds since 1970. @default Date.now */
   readonly clock?: () => number;
-  /** @default 10 holds, 90 days, 20 units per day */
-  readonly limits?: BookingLimits;
+  readonly limits: BookingLimits;
 }
 
 /** The app's paths have no prefix and no version: `/`, `/<uuid>`, `/bookings/` and `/bookings/<uuid>`. */
 export function createBookingService<Row extends Resource, Booking extends BookingRow, Body extends object>(
   { kind, inventory, bookings }: BookingServiceDefinition<Row, Booking, Body>,
-  { database, clock = Date.now, limits = defaultLimits, ...responses }: BookingServiceOptions,
+  { database, clock = Date.now, limits, ...responses }: BookingServiceOptions,
 ): Koa {
   const options = { database, kind, clock, limits };
   const routes = [...bookingRoutes(bookings, options), ...inventoryRoutes(inventory, options)];

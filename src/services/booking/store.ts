@@ -23,7 +23,7 @@ import {
 } from './create-booking.ts';
 import { createIdempotentRequests, type IdempotentRequest, type Outcome } from './idempotent-requests.ts';
 import { type BookingKind, fixedColumns } from './kind.ts';
-import { type BookingLimits, defaultLimits, prepareLimits } from './limits.ts';
+import { type BookingLimits, prepareLimits } from './limits.ts';
 import { timeText } from './stay.ts';
 
 export interface BookingStoreOptions {
@@ -31,8 +31,7 @@ export interface BookingStoreOptions {
   readonly kind: BookingKind;
   /** Returns milliseconds since 1970. */
   readonly clock: () => number;
-  /** @default 10 holds, 90 days, 20 units per day */
-  readonly limits?: BookingLimits;
+  readonly limits: BookingLimits;
 }
 
 /** All methods fail with StorageUnavailable while the database is unavailable. */
@@ -58,7 +57,7 @@ export interface BookingStore<Row extends BookingRow> {
 }
 
 export function createBookingStore<Row extends BookingRow>(options: BookingStoreOptions): BookingStore<Row> {
-  const { database, clock, limits = defaultLimits } = options;
+  const { database, clock, limits } = options;
   const { kysely } = database;
   const kind = prepareKind(options.kind);
   const idempotentRequests = createIdempotentRequests(database);

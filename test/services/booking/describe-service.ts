@@ -5,6 +5,7 @@ import request from 'supertest';
 import { createRepresentations } from '#http';
 import type { BookingServiceOptions } from '#services/booking';
 import type { DemoRows } from '#storage';
+import { highLimits } from '../../contracts/booking-world.ts';
 import { openDemoDatabase } from '../../support/databases.ts';
 import { testServers } from '../../support/serve.ts';
 
@@ -34,7 +35,7 @@ export function describeService(name: string, given: ServiceCase): void {
 
     async function open() {
       const database = await openDemoDatabase(servers, rows);
-      return create({ database, representations: createRepresentations() }).callback();
+      return create({ database, representations: createRepresentations(), limits: highLimits }).callback();
     }
 
     it(`lists an item with ${Object.keys(resource).join(', ')}`, async () => {

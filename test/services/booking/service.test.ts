@@ -5,6 +5,7 @@ import request, { type Response } from 'supertest';
 import { createRepresentations, problem, silentLogger } from '#http';
 import { createHotelService } from '#services/hotel';
 import { type Database, StorageUnavailable } from '#storage';
+import { highLimits } from '../../contracts/booking-world.ts';
 import { openDemoDatabase } from '../../support/databases.ts';
 import { testServers } from '../../support/serve.ts';
 
@@ -43,7 +44,7 @@ describe('a booking service', () => {
       return Date.UTC(2030, 0, 1);
     };
     const representations = createRepresentations();
-    app = createHotelService({ database, representations, logger: silentLogger, toProblem, clock });
+    app = createHotelService({ database, representations, limits: highLimits, logger: silentLogger, toProblem, clock });
   });
 
   const get = (path: string, user = 'ann') => request(app.callback()).get(path).set('X-Travel-User', user);
