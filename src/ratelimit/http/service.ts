@@ -42,8 +42,9 @@ interface Resource {
 
 function resourcesOf({ limiter, isReady, limits, metrics }: RateLimitHttpOptions): Record<string, Resource> {
   const read = (reply: Resource['reply']): Resource => ({ methods: ['GET', 'HEAD'], reply });
+  const bodyOf = createBodyReader();
   return {
-    '/json': { methods: ['POST'], reply: (request) => decide(limiter, request) },
+    '/json': { methods: ['POST'], reply: (request) => decide(limiter, request, bodyOf) },
     '/healthcheck': read(() => (isReady() ? plain(200, 'OK') : plain(500, 'not ready'))),
     '/rlconfig': read(() => plain(200, formatLimits(limits()))),
     ...(metrics && {
@@ -62,10 +63,10 @@ async function replyTo(resource: Resource | undefined, request: IncomingMessage)
   return fault(405, `This resource supports ${allow}.`, { Allow: allow });
 }
 
-async function decide(limiter: Limiter, request: IncomingMessage): Promise<HttpReply> {
+async function decide(limiter: Limiter, request: IncomingMessage, bodyOf: BodyReader): Promise<HttpReply> {
   const refusal = refusalOf(request);
   if (refusal !== undefined) return refusal;
-  const body = await readBody(request);
+  const body = await bodyOf(request);
   if (body === undefined)
     return fault(413, `The body may have at most ${requestBytesMax} bytes.`, { Connection: 'close' });
   const rateLimitRequest = parseJsonRequest(body);
@@ -89,6 +90,26 @@ function refusalOf({ headers }: IncomingMessage): HttpReply | undefined {
   const [mediaType = ''] = (headers['content-type'] ?? '').split(';');
   if (mediaType.trim().toLowerCase() === 'application/json') return undefined;
   return fault(415, 'Send Content-Type: application/json.', { Accept: 'application/json', Connection: 'close' });
+}
+
+/** Each may use twice the bytes of the longest body. */
+const arrivingMax = 256;
+
+type BodyReader = typeof readBody;
+
+/** Beyond `arrivingMax` incomplete bodies, closes the connection of the oldest. An honest body arrives quickly. */
+function createBodyReader(): BodyReader {
+  const arriving = new Set<IncomingMessage>();
+  return async function readBounded(request) {
+    arriving.add(request);
+    const [oldest] = arriving;
+    if (arriving.size > arrivingMax) oldest?.destroy();
+    try {
+      return await readBody(request);
+    } finally {
+      arriving.delete(request);
+    }
+  };
 }
 
 /**

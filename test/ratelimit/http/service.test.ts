@@ -6,6 +6,7 @@ import request, { type Test } from 'supertest';
 import { CountersUnavailable, createLimiter, createRateLimitHttp, type RateLimitHttpOptions } from '#ratelimit';
 import { domain, limit, node, unlimited } from '../../support/limits.ts';
 import { type Served, testServers } from '../../support/serve.ts';
+import { closeOf } from '../../support/waiting.ts';
 import { createReadChunks, sendByteByByte } from '../../support/wire/byte-by-byte.ts';
 import { rawRequest } from '../../support/wire/raw-client.ts';
 
@@ -90,6 +91,17 @@ describe('the rate-limit service over HTTP', () => {
     client.write(' ');
     assert.match(String(await once(client, 'data')), /^HTTP\/1\.1 200 /);
     client.destroy();
+  });
+
+  it('closes a connection when there are more than 256 incomplete bodies', async () => {
+    await start();
+    const head = rawRequest('POST /json', ['Content-Type: application/json', 'Content-Length: 2']);
+    const sockets = Array.from({ length: 257 }, () => connect(served.port, '127.0.0.1').resume());
+    for (const socket of sockets) socket.on('error', () => {}).write(`${head}{`);
+    await Promise.race(sockets.map(closeOf));
+    await ask(limitedRequest).expect(200);
+    for (const socket of sockets) socket.destroy();
+    assert.deepEqual(logged, []);
   });
 
   it('responds with 500 when the limiter fails, and only logs the cause', async () => {
