@@ -10,6 +10,7 @@ import { dayMs, stayOf } from '../../src/services/booking/stay.ts';
 import { createBookingStore } from '../../src/services/booking/store.ts';
 import { carKind } from '../../src/services/car/car.ts';
 import type { ScratchDatabase } from '../support/databases.ts';
+import { eventually } from '../support/waiting.ts';
 import { availabilityContract } from './availability.ts';
 import {
   assertProblem,
@@ -358,7 +359,25 @@ function constraintsContract(worldOf: () => World): void {
       await rejected(setUnits(0));
       await setUnits(3);
     });
+
+    it('let a booking wait for an operator who is adding rooms', async () => {
+      const { addHotel, database, hotels } = worldOf();
+      const hotelId = await addHotel({ name: 'double', units: 1 });
+      const { booking } = await database.kysely.transaction().execute(async (transaction) => {
+        await transaction.updateTable('room_types').set({ units: 2 }).where('hotel_id', '=', hotelId).execute();
+        const waiting = createBooking(hotels, requestFor(hotelId));
+        if (database.dialect === 'postgres') await eventually(() => assertLockAwaited(database));
+        return { booking: waiting };
+      });
+      assert.equal((await booking).room_type, 'double');
+    });
   });
+}
+
+async function assertLockAwaited({ kysely }: Database): Promise<void> {
+  const awaited = await sql`select 1 from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'`.execute(kysely);
+  assert.equal(awaited.rows.length, 1);
 }
 
 async function countBookings({ kysely }: Database, hotelId: string): Promise<number> {

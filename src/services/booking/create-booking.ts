@@ -88,9 +88,13 @@ export async function createBooking<Row extends BookingRow>(
   return row as unknown as Row;
 }
 
-/** Serializes the bookings of a hotel or car. SQLite does not need this: it runs one write transaction at a time. */
-async function lock(transaction: Kysely<Tables>, { tables }: BookingKind, id: string): Promise<void> {
-  await sql`select 1 from ${sql.table(tables.resources)} where id = ${id} for no key update`.execute(transaction);
+/**
+ * Serializes the bookings of a hotel or car, and keeps operators from changing the number of its units meanwhile. SQLite
+ * does not need this: it runs one write transaction at a time.
+ */
+async function lock(transaction: Kysely<Tables>, { tables, offer }: BookingKind, id: string): Promise<void> {
+  await sql`select 1 from ${sql.table(tables.offers)} where ${offer.columns.resource} = ${id} order by id
+    for no key update`.execute(transaction);
 }
 
 async function chooseOffer(
