@@ -1,7 +1,7 @@
 /** Metrics of mappings, of services, and of the decisions of auth and rate-limit services. */
 import type { GatewayCounts, RouteTraffic, StatusClass } from '#gateway';
 import type { ClusterSnapshot } from '#proxy';
-import { type Family, type Sample, samplesBy } from './registry.ts';
+import { type Family, mergeByLabels, type Sample, samplesBy } from './registry.ts';
 
 /** The sources of the metrics of mappings. */
 export interface RouteParts {
@@ -99,6 +99,8 @@ function durationsOf({ name: mapping, totals }: RouteTraffic, bounds: readonly s
 /** Merges the values of clusters of the same service. It has several if records configure it differently. */
 export function createClusterFamilies(clusters: () => readonly ClusterSnapshot[]): readonly Family[] {
   const all = () => onlyUsed(clusters(), ({ isUsed }) => isUsed);
+  const samplesByService = (figureOf: (cluster: ClusterSnapshot) => number) =>
+    all().map((cluster) => ({ labels: { service: cluster.service }, value: figureOf(cluster) }));
 
   return [
     {
@@ -106,64 +108,41 @@ export function createClusterFamilies(clusters: () => readonly ClusterSnapshot[]
       type: 'gauge',
       labels: ['service'],
       help: 'Connections to the service that have switched protocols, and pending requests to do so.',
-      samples: () => mergeByLabels(all(), ({ activeUpgrades }) => [['', activeUpgrades]], serviceAlone, sum),
+      samples: () => mergeByLabels(samplesByService(({ activeUpgrades }) => activeUpgrades)),
     },
     {
       name: 'frontdesk_upstream_circuit_open',
       type: 'gauge',
       labels: ['service'],
       help: '1 while a circuit breaker rejects requests to the service.',
-      samples: () => mergeByLabels(all(), ({ circuit }) => [['', circuit === 'open' ? 1 : 0]], serviceAlone, Math.max),
+      samples: () =>
+        mergeByLabels(
+          samplesByService(({ circuit }) => (circuit === 'open' ? 1 : 0)),
+          Math.max,
+        ),
     },
     {
       name: 'frontdesk_upstream_circuit_overflows_total',
       type: 'counter',
       labels: ['service'],
       help: 'Requests that a circuit breaker rejected.',
-      samples: () => mergeByLabels(all(), ({ overflows }) => [['', overflows]], serviceAlone, sum),
+      samples: () => mergeByLabels(samplesByService(({ overflows }) => overflows)),
     },
     {
       name: 'frontdesk_upstream_address_healthy',
       type: 'gauge',
       labels: ['service', 'address'],
       help: '0 while the address is not used because it fails its health check or has failed too many times in a row.',
-      samples: () => mergeByLabels(all(), healthOf, (service, address) => ({ service, address }), Math.min),
+      samples: () => mergeByLabels(all().flatMap(healthOf), Math.min),
     },
   ];
 }
 
-function serviceAlone(service: string): Sample['labels'] {
-  return { service };
-}
-
-function sum(one: number, other: number): number {
-  return one + other;
-}
-
-function healthOf({ addresses }: ClusterSnapshot): readonly (readonly [string, number])[] {
-  return addresses.map(({ origin, health }) => [origin, health === 'unhealthy' || health === 'ejected' ? 0 : 1]);
-}
-
-/** Merges values with the same labels, because every series must have different ones. */
-function mergeByLabels(
-  clusters: readonly ClusterSnapshot[],
-  valuesOf: (cluster: ClusterSnapshot) => readonly (readonly [address: string, value: number])[],
-  labelsOf: (service: string, address: string) => Sample['labels'],
-  merge: (one: number, other: number) => number,
-): Iterable<Sample> {
-  const samples = new Map<string, Sample>();
-  for (const cluster of clusters) {
-    for (const [address, value] of valuesOf(cluster)) {
-      // A space separates them, because a service reference contains none.
-      const key = `${cluster.service} ${address}`;
-      const known = samples.get(key);
-      samples.set(key, {
-        labels: labelsOf(cluster.service, address),
-        value: known === undefined ? value : merge(known.value, value),
-      });
-    }
-  }
-  return samples.values();
+function healthOf({ service, addresses }: ClusterSnapshot): readonly Sample[] {
+  return addresses.map(({ origin: address, health }) => ({
+    labels: { service, address },
+    value: health === 'unhealthy' || health === 'ejected' ? 0 : 1,
+  }));
 }
 
 export interface LoginCounts {

@@ -1,7 +1,7 @@
 /** Metrics of rate limits, for a gateway and for a stand-alone rate-limit service. */
 import type { LimitStat, LimitStats } from '#ratelimit';
 import type { ConfigurationState } from './process.ts';
-import { counter, createMetricsOf, type Family, gauge, type Metrics, samplesBy } from './registry.ts';
+import { counter, createMetricsOf, type Family, gauge, type Metrics, mergeByLabels, samplesBy } from './registry.ts';
 
 /** Each sum with its metric. Every hit is either within or over its limit; the other sums count subsets. */
 const sums = [
@@ -47,14 +47,9 @@ export function createRateLimitFamilies({ all, failures, refusals }: LimiterStat
 
 /** Merges limits whose descriptors differ only in values into one series, because values may be secret. */
 function sumsByLabels(stats: Iterable<LimitStat>, field: keyof LimitStat['sums']) {
-  const samples = new Map<string, { readonly labels: Record<string, string>; value: number }>();
-  for (const { shownLabels, sums: found } of stats) {
-    const key = JSON.stringify(Object.values(shownLabels));
-    const sample = samples.get(key) ?? { labels: { ...shownLabels }, value: 0 };
-    sample.value += found[field];
-    samples.set(key, sample);
-  }
-  return samples.values();
+  return mergeByLabels(
+    Array.from(stats, ({ shownLabels, sums: found }) => ({ labels: { ...shownLabels }, value: found[field] })),
+  );
 }
 
 export interface RateLimitMetricsParts {

@@ -34,6 +34,20 @@ export function samplesBy(label: string, values: Readonly<Record<string, number>
   return Object.entries(values).map(([text, value]) => ({ labels: { [label]: text }, value }));
 }
 
+/** Merges samples with the same labels, because no two series of a metric may have the same. */
+export function mergeByLabels(
+  samples: Iterable<Sample>,
+  merge: (one: number, other: number) => number = (one, other) => one + other,
+): Iterable<Sample> {
+  const merged = new Map<string, Sample>();
+  for (const sample of samples) {
+    const key = JSON.stringify(Object.values(sample.labels));
+    const known = merged.get(key);
+    merged.set(key, known === undefined ? sample : { ...sample, value: merge(known.value, sample.value) });
+  }
+  return merged.values();
+}
+
 export interface Metrics {
   /** Renders the current values. */
   readonly read: () => Promise<{ readonly contentType: string; readonly text: string }>;
