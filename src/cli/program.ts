@@ -1,5 +1,5 @@
 /** Defines the commands and their options: serve, split, init, check, explain, users, hash-password. */
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import {
   chooseModules,
   finish,
@@ -35,6 +35,8 @@ export function createProgram(): Command {
     .helpCommand('help [command]', 'print help for a command')
     .showHelpAfterError('Run frontdesk --help to list the commands and settings.')
     .configureOutput({ outputError: (text, write) => write(withoutArguments(text)) })
+    // Otherwise commander would exit before Node reports that it cannot write the help.
+    .exitOverride()
     .addHelpText('after', ({ error }) => wrapFor(error ? process.stderr : process.stdout, `\n${settingsHelp()}`));
   addServers(program);
   addConfigurationTools(program);
@@ -243,7 +245,12 @@ function append(value: string, values: readonly string[] = []): readonly string[
   return [...values, value];
 }
 
-function fail(error: unknown): never {
+function fail(error: unknown): void {
+  // Commander has printed the help or its error.
+  if (error instanceof CommanderError) {
+    process.exitCode ||= error.exitCode;
+    return;
+  }
   print(process.stderr, `frontdesk: ${error instanceof Error ? error.message : String(error)}\n`, colours.errors);
   process.exit(1);
 }

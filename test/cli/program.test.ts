@@ -1,5 +1,7 @@
 /** Runs the command line as a user does, and checks its output and exit code. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parsePasswordHash } from '#config';
@@ -174,6 +176,20 @@ describe('frontdesk', () => {
     it(`\`${args} --help\` ends with examples`, async () => {
       const { stdout } = await runCommand([...args.split(' '), '--help']);
       assert.ok(stdout.split('\n\nExamples:\n')[1]?.includes(example), stdout);
+    });
+
+  for (const args of ['--help', '--version', 'help serve', 'serve --help', 'check', 'hash-password'])
+    it(`exits with 1 and a message when the output of \`${args}\` cannot be written`, function () {
+      if (!existsSync('/dev/full')) return this.skip();
+      const output = openSync('/dev/full', 'w');
+      const { status, stderr } = spawnSync(process.execPath, [built('main.js'), ...args.split(' ')], {
+        input: 'secret',
+        stdio: ['pipe', output, 'pipe'],
+        encoding: 'utf8',
+      });
+      closeSync(output);
+      assert.match(stderr, /^frontdesk: cannot write to standard output: ENOSPC[^\n]*\n$/);
+      assert.equal(status, 1);
     });
 
   for (const [args, error, remedy] of [

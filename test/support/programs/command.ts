@@ -40,10 +40,8 @@ async function runAlone(args: readonly string[], options: RunOptions): Promise<E
 
 /** Returns the error message with which the process would end. Commander prints its own errors. */
 async function failureOf(args: readonly string[]): Promise<string | undefined> {
-  const program = createProgram();
-  for (const command of [program, ...program.commands.flatMap((one) => [one, ...one.commands])]) command.exitOverride();
   try {
-    await program.parseAsync(args, { from: 'user' });
+    await createProgram().parseAsync(args, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) return error instanceof Error ? error.message : String(error);
     process.exitCode = error.exitCode;
