@@ -98,7 +98,8 @@ function poolConfig(size: number, timeoutMs: number): PoolConfig {
     // Shorter than `query_timeout`, so that the client's time-out is only needed when the network fails.
     statement_timeout: Math.ceil(timeoutMs * 0.8),
     query_timeout: timeoutMs,
-    idle_in_transaction_session_timeout: 2 * timeoutMs,
+    // PostgreSQL's maximum is 32 bits.
+    idle_in_transaction_session_timeout: Math.min(2 * timeoutMs, 2 ** 31 - 1),
     keepAlive: true,
     application_name: 'frontdesk',
   };

@@ -4,6 +4,7 @@ import { EventEmitter, once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { sql } from 'kysely';
 import pg from 'pg';
+import { delayMsMax } from '#config';
 import { type Database, type DatabaseOptions, openDatabase, StorageSetupError, StorageUnavailable } from '#storage';
 import { createPostgresDatabase, type ScratchDatabase } from '../support/databases.ts';
 import { eventually } from '../support/waiting.ts';
@@ -277,6 +278,11 @@ describe('a PostgreSQL database', () => {
     } finally {
       await later.close();
     }
+  });
+
+  it('accepts the longest time-out that can be set', async function () {
+    await open(this, { timeoutMs: delayMsMax });
+    await insert('a');
   });
 
   it('cancels a long-running statement in time', async function () {
