@@ -65,7 +65,10 @@ export function createLimiter(options: LimiterOptions): LocalLimiter {
       return { rule: match.rule, result };
     };
     const statuses = matches.map(({ all, counted }) => statusOf(all, counted.map(appliedOf)));
-    return decisionOf(statuses, isDenied(hits, results), responseHeaders);
+    const overallCode = isDenied(hits, results) ? 'OVER_LIMIT' : 'OK';
+    return responseHeaders
+      ? { overallCode, statuses, responseHeaders: headersOf(statuses, matches) }
+      : { overallCode, statuses };
   }
 
   return Object.freeze({
@@ -229,18 +232,18 @@ function stricter(a: Applied, b: Applied): Applied {
   return b.result.remaining < a.result.remaining ? b : a;
 }
 
-function decisionOf(statuses: readonly DescriptorStatus[], denied: boolean, withHeaders: boolean): Decision {
-  const overallCode = denied ? 'OVER_LIMIT' : 'OK';
-  return withHeaders ? { overallCode, statuses, responseHeaders: headersOf(statuses) } : { overallCode, statuses };
-}
-
 /**
- * Builds the response headers of envoyproxy/ratelimit from the first status that is over its limit, or else from the
- * one with the least remaining.
+ * Builds the response headers of envoyproxy/ratelimit from the last status that denies the request or, failing that,
+ * from the first one with the least remaining. A single quota does not deny a request.
  */
-function headersOf(statuses: readonly DescriptorStatus[]): readonly ResponseHeader[] {
+function headersOf(
+  statuses: readonly DescriptorStatus[],
+  matches: readonly DescriptorMatch[],
+): readonly ResponseHeader[] {
+  const denies = ({ code }: DescriptorStatus, index: number) =>
+    code === 'OVER_LIMIT' && matches[index]?.counted.some(({ rule }) => rule.quota) === false;
   const limited = statuses.filter(({ currentLimit }) => currentLimit !== undefined);
-  const shown = limited.find(({ code }) => code === 'OVER_LIMIT') ?? limited.reduce(lessRemaining, limited[0]);
+  const shown = statuses.findLast(denies) ?? limited.reduce(lessRemaining, limited[0]);
   if (shown?.currentLimit === undefined) return [];
   return [
     { name: 'RateLimit-Limit', value: String(shown.currentLimit.requestsPerUnit) },

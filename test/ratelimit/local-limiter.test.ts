@@ -106,13 +106,23 @@ describe('the limits of a descriptor', () => {
     assert.deepEqual(summary(descriptor('free=x'), k), ['OK undefined 4294967295', 'OK hour 4']);
   });
 
-  it('appear in response headers if enabled: the one that is over or, failing that, has the least remaining', () => {
-    const { ask } = setUp([node('k', limit(2)), node('j', limit(9, 'hour'))], { responseHeaders: true });
-    const headers = () => ask(descriptor('j=1'), k).responseHeaders?.map(({ name, value }) => `${name}: ${value}`);
-    assert.deepEqual(headers(), ['RateLimit-Limit: 2', 'RateLimit-Remaining: 1', 'RateLimit-Reset: 60']);
-    headers();
-    assert.deepEqual(headers(), ['RateLimit-Limit: 2', 'RateLimit-Remaining: 0', 'RateLimit-Reset: 60']);
-    assert.deepEqual(ask(descriptor('x=y')).responseHeaders, []);
+  it('appear in response headers if enabled: the last that denies or, failing that, has the least remaining', () => {
+    const { ask } = setUp(
+      [node('k', limit(2)), node('j', limit(9, 'hour')), node('q', limit(2, 'day', { quotaMode: true }))],
+      { responseHeaders: true },
+    );
+    const headers = (...names: string[]) =>
+      ask(...names.map((name) => descriptor(`${name}=1`))).responseHeaders?.map(
+        ({ name, value }) => `${name}: ${value}`,
+      );
+    const limitOf = (...names: string[]) => headers(...names)?.[0];
+    assert.deepEqual(headers('j', 'k'), ['RateLimit-Limit: 2', 'RateLimit-Remaining: 1', 'RateLimit-Reset: 60']);
+    headers('j', 'k');
+    assert.deepEqual(headers('j', 'k'), ['RateLimit-Limit: 2', 'RateLimit-Remaining: 0', 'RateLimit-Reset: 60']);
+    for (const name of ['j', 'q']) for (let count = 0; count < 7; count += 1) headers(name);
+    assert.deepEqual([limitOf('j', 'k'), limitOf('k', 'j')], ['RateLimit-Limit: 2', 'RateLimit-Limit: 9']);
+    assert.deepEqual([limitOf('q', 'j'), limitOf('j', 'q')], ['RateLimit-Limit: 9', 'RateLimit-Limit: 9']);
+    assert.deepEqual(headers('x'), []);
     assert.equal(setUp([]).ask(k).responseHeaders, undefined);
   });
 });
