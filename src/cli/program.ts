@@ -159,7 +159,8 @@ function handleOutputErrors(): void {
 
 async function startServer(options: ServeOptions): Promise<void> {
   const { serve } = await import('./serve.ts');
-  await serve(parseSettings(environment(options)), options);
+  // A child process does not read settings.env: its parent passes it the variables that it needs.
+  await serve(parseSettings(options.child ? process.env : environment()), options);
 }
 
 async function startSplit({ demo = false }: ModuleChoice): Promise<void> {
@@ -182,7 +183,7 @@ async function init(directory: string | undefined, { service }: { service: strin
 }
 
 async function check(given: string | undefined, choice: ModuleChoice): Promise<void> {
-  const settings = parseSettings(environment({ directory: given }));
+  const settings = parseSettings(environment(given));
   const { serviceAddresses, configDir } = settings;
   const directory = given ?? configDir;
   const { configuration, errors, notices } = await (given === undefined
@@ -218,19 +219,9 @@ async function add(name: string, { role = [] }: { readonly role?: readonly strin
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/**
- * Environment variables take precedence over settings.env in the directory; an empty variable counts as unset. A child
- * process does not read the file: its parent passes it the variables that it needs.
- */
-function environment({
-  child = false,
-  directory,
-}: {
-  child?: boolean;
-  directory?: string | undefined;
-} = {}): Environment {
-  if (child) return process.env;
-  const file = readSettingsFile(directory ?? (process.env['CONFIG_DIR'] || './config'));
+/** Environment variables take precedence over settings.env in the directory; an empty variable counts as unset. */
+function environment(directory = process.env['CONFIG_DIR'] || './config'): Environment {
+  const file = readSettingsFile(directory);
   return { ...file, ...Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== '')) };
 }
 
