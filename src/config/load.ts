@@ -212,9 +212,9 @@ function addRecords(part: Draft, document: ConfigDocument, { gatewayDomain = 'ga
 }
 
 function addLimits(part: Draft, document: ConfigDocument): void {
-  const result = readLimits(document);
-  if (result.ok) part.limits.push(result.domain);
-  else part.errors.push(...result.errors);
+  const { kept, errors } = readLimits(document);
+  part.limits.push(...kept);
+  part.errors.push(...errors);
 }
 
 function addUsers(part: Draft, document: ConfigDocument): void {

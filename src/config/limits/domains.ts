@@ -2,7 +2,6 @@
 import * as z from 'zod';
 import {
   type ConfigDocument,
-  type ConfigurationError,
   errorsOf,
   type Fault,
   faultsOf,
@@ -13,6 +12,7 @@ import {
 import { reportFault, strict } from '../fields/field.ts';
 import { notEmpty } from '../fields/values.ts';
 import { mayHoldSecret, quote } from '../quote.ts';
+import type { Kept } from '../records/conflicts.ts';
 import { type Limit, limitsSchema, nullishAsMissing } from './limit.ts';
 
 export interface LimitDomain {
@@ -37,23 +37,19 @@ export interface LimitDescriptor {
   readonly source: Source;
 }
 
-export type LimitsResult =
-  | { readonly ok: true; readonly domain: LimitDomain }
-  | { readonly ok: false; readonly errors: readonly ConfigurationError[] };
-
 /** Reads a document, which defines one domain. */
-export function readLimits(document: ConfigDocument): LimitsResult {
+export function readLimits(document: ConfigDocument): Kept<LimitDomain> {
   const read = domainSchema.safeParse(document.value);
   const faults = read.success
     ? repeatedDescriptors(read.data.descriptors, ['descriptors'], document)
     : faultsOf(read.error, document.value, examples);
   if (!read.success || faults.length > 0)
-    return { ok: false, errors: errorsOf(document, faults, domainName(document.value)) };
+    return { kept: [], errors: errorsOf(document, faults, domainName(document.value)) };
   const { domain, descriptors } = read.data;
   const place = (path: Path) => ({ file: document.file, line: document.lineAt(path) });
   return {
-    ok: true,
-    domain: { domain, descriptors: nested(descriptors, ['descriptors'], place), source: place([]) },
+    kept: [{ domain, descriptors: nested(descriptors, ['descriptors'], place), source: place([]) }],
+    errors: [],
   };
 }
 
