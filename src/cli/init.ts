@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { hashPassword, type Random } from '#auth';
-import { parseServiceReference, quote, type Settings, settingsFile } from '#config';
+import { hostForClients, parseServiceReference, quote, type Settings, settingsFile } from '#config';
 import { listNames, type NewFile, writeNewFiles } from './new-files.ts';
 
 export interface InitOptions {
@@ -21,23 +21,28 @@ const passwordBytes = 15;
  * Resolves to the text to print, which ends with a line break. Writes nothing when it rejects, with a user-facing Error.
  */
 export async function initialise(
-  { configDir, port }: Settings,
-  { directory = configDir, service }: InitOptions,
+  settings: Settings,
+  { directory = settings.configDir, service }: InitOptions,
   random: Random = randomBytes,
 ): Promise<string> {
   const password = Buffer.from(random(passwordBytes)).toString('base64url');
   const files = await writeStarter(directory, { service, user, passwordHash: await hashPassword(password, random) });
-  const setting = resolve(directory) === resolve(configDir) ? '' : `CONFIG_DIR=${quoted(directory)} `;
+  const setting = resolve(directory) === resolve(settings.configDir) ? '' : `CONFIG_DIR=${quoted(directory)} `;
+  const portHint = settings.port === 0 ? ', with the port that it prints' : '';
   return `${[
     'Wrote',
     ...files.map((file) => `  ${file}`),
     '',
     ...programLines(service),
     `The user ${user} has the password ${password}`,
-    'Note it down: users.yaml contains only its hash. Start the gateway, then call it from another terminal:',
+    `Note it down: users.yaml contains only its hash. Start the gateway, then call it from another terminal${portHint}:`,
     `  ${setting}npx frontdesk serve`,
-    `  curl -i -u ${user}:${password} http://127.0.0.1:${port}/`,
+    `  curl -i -u ${user}:${password} ${gatewayUrl(settings)}/`,
   ].join('\n')}\n`;
+}
+
+function gatewayUrl({ host, port, tlsCert }: Settings): string {
+  return `${tlsCert === undefined ? 'http' : 'https'}://${hostForClients(host)}:${port || 'PORT'}`;
 }
 
 /** A bare name is a network host, or a service that an embedding program provides. `serve` has no such services. */

@@ -2,7 +2,7 @@
 
 export { inheritOwner, makeFolders } from './directory.ts';
 export { type ConfigurationError, formatErrors, formatSource, type Source, systemCode, writeError } from './errors.ts';
-export { isLoopback, parseServiceReference, type ServiceReference } from './fields/addresses.ts';
+export { hostForClients, isLoopback, parseServiceReference, type ServiceReference } from './fields/addresses.ts';
 export {
   encodeUnpadded,
   isUserName,

@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { demoModules, isLoopback, loadTls, type Settings, type Tls } from '#config';
+import { demoModules, hostForClients, isLoopback, loadTls, type Settings, type Tls } from '#config';
 import {
   type ConnectionLimit,
   createUpgrades,
@@ -291,11 +291,4 @@ async function openRateLimit(
       return server.close(deadlineMs);
     },
   };
-}
-
-/** Clients on this machine reach a listener on all addresses at the loopback address. */
-function hostForClients(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1';
-  if (host === '::') return '[::1]';
-  return host.includes(':') ? `[${host}]` : host;
 }

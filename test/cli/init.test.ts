@@ -63,6 +63,21 @@ describe('frontdesk init', () => {
     });
   }
 
+  for (const [settings, url] of [
+    [{ port: 0 }, 'http://127.0.0.1:PORT/'],
+    [{ host: '::1', port: 9 }, 'http://[::1]:9/'],
+    [{ host: '0.0.0.0', tlsCert: 'cert.pem', tlsKey: 'key.pem' }, 'https://127.0.0.1:8080/'],
+  ] as const)
+    it(`prints the URL ${url} for the settings ${JSON.stringify(settings)}`, async () => {
+      const configDir = join(await writeFiles(), 'config');
+      const text = await initialise(requireSettings({ ...settings, configDir }), {
+        directory: undefined,
+        service: 'a:1',
+      });
+      assert.ok(text.endsWith(` ${url}\n`), text);
+      assert.equal(text.includes('with the port that it prints:'), url.includes('PORT'));
+    });
+
   it('turns on STRICT_PATHS in settings.env, which the environment overrides', async () => {
     const guarded = { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'open', prefix: '/open', bypass_auth: true };
     const file = join(directory, 'config/services/open.yaml');

@@ -28,6 +28,13 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
+/** Returns the host for a URL. Clients on this machine reach a listener on all addresses at the loopback address. */
+export function hostForClients(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
 /** A reference with neither scheme nor port names a module of this process if there is one, and a host otherwise. */
 export interface ServiceReference {
   readonly scheme: 'http' | 'https' | 'grpc' | undefined;
