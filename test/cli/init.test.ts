@@ -36,7 +36,7 @@ describe('frontdesk init', () => {
     assert.deepEqual([ended.code, ended.stderr], [0, '']);
     printed = ended.stdout;
     const { gateway } = await serveHere(suite, { cwd: directory });
-    gatewayUrl = gateway?.url ?? '';
+    gatewayUrl = gateway.url;
   });
 
   it('prints the written files, the password and the next two commands', async () => {

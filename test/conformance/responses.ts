@@ -80,7 +80,7 @@ export function responseCases(desk: OpenDesk): void {
 
     before(async () => {
       const { gateway } = await (await open({ config: await copyConfig(writeFiles) })).listen();
-      reference = gateway?.url ?? '';
+      reference = gateway.url;
     });
 
     it('are the same as those of a single process', async () => {

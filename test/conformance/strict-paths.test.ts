@@ -46,7 +46,7 @@ describe('a public mapping next to a protected one of the same service', () => {
     ];
     for (const strictPaths of [false, true]) {
       const desk = await open({ config: { records }, only: ['gateway', 'auth'], strictPaths });
-      urls[strictPaths ? 'strict' : 'usual'] = (await desk.listen()).gateway?.url ?? '';
+      urls[strictPaths ? 'strict' : 'usual'] = (await desk.listen()).gateway.url;
     }
   });
 

@@ -11,7 +11,7 @@ describe('a booking service called without the gateway', () => {
   for (const { prefix, guestBooking, idField } of [hotels, cars]) {
     it(`responds 401 to reads and writes without an identity header: ${prefix}`, async () => {
       const desk = await open({ only: [prefix === '/v1/hotels' ? 'hotel' : 'car'] });
-      const url = (await desk.listen()).gateway?.url ?? '';
+      const url = (await desk.listen()).gateway.url;
       const as = (user?: string) => (user === undefined ? {} : { 'X-Travel-User': user });
       const get = (path: string, user?: string) => request(url).get(path).set(as(user));
       const [item] = (await get('/', 'guest').expect(200)).body.items;

@@ -263,7 +263,7 @@ describe('the events of a server', () => {
 
   async function listen(options: Parameters<typeof openDesk>[0] = {}) {
     const desk = await openDesk(options);
-    const url = (await desk.listen()).gateway?.url ?? '';
+    const url = (await desk.listen()).gateway.url;
     return { desk, open: (query = '', user = 'demo') => readEvents(url + path + query, basic(user)), url };
   }
 

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Frontdesk } from '../../src/index.ts';
-import { authRecord, call, callAsDemo, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
+import { authRecord, call, callAsDemo, desksOf, limitRecord, mappingRecord, type TestDesk } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { replaceFile, temporaryFiles } from '../support/temporary-files.ts';
 import { readEvents } from '../support/wire/event-reader.ts';
@@ -62,7 +61,7 @@ describe('the diagnostics of a configuration full of secrets', () => {
   const servers = testServers(after);
   const open = desksOf(servers);
   const writeFiles = temporaryFiles();
-  let desk: Frontdesk;
+  let desk: TestDesk;
   let url = '';
 
   before(async () => {
@@ -72,7 +71,7 @@ describe('the diagnostics of a configuration full of secrets', () => {
       'users.yaml': await readFile('config/users.yaml', 'utf8'),
     });
     desk = await open({ config, only: ['gateway', 'auth', 'ratelimit'] });
-    url = (await desk.listen()).gateway?.url ?? '';
+    url = (await desk.listen()).gateway.url;
     const faults = broken.map((record) => `---\n${JSON.stringify(record)}\n`).join('');
     await replaceFile(join(config, 'services/broken.yaml'), faults);
     await desk.reload();

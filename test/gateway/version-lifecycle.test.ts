@@ -348,7 +348,7 @@ describe('a Version', () => {
     time.now = sunset - 1;
     const options = { clock: () => time.now, config };
     const hotels = await (await openDesk({ ...options, only: ['hotel'], trustedProxies: ['127.0.0.1'] })).listen();
-    const serviceAddresses = { hotel: `127.0.0.1:${hotels.gateway?.port}` };
+    const serviceAddresses = { hotel: `127.0.0.1:${hotels.gateway.port}` };
     const gateway = await openDesk({ ...options, services, only: ['gateway', 'auth'], serviceAddresses });
     const { headers } = await callAsDemo(gateway, '/v1/hotels/?limit=1').expect(200);
     const [own, ...more] = (headers['link'] ?? '').split(`, ${linksOfFirst()}`);

@@ -7,8 +7,8 @@ import type { Context } from 'koa';
 import request from 'supertest';
 import { packageVersion } from '#config';
 import { durationBoundsMs } from '#gateway';
-import type { Frontdesk, FrontdeskOptions } from '../../src/index.ts';
-import { authRecord, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
+import type { FrontdeskOptions } from '../../src/index.ts';
+import { authRecord, demoRecord, desksOf, limitRecord, mappingRecord, type TestDesk } from '../support/desks.ts';
 import { built } from '../support/programs/built.ts';
 import { startProgram } from '../support/programs/frontdesk-process.ts';
 import { isInstalled } from '../support/programs/installed.ts';
@@ -60,16 +60,14 @@ describe('the metrics of a desk', () => {
     });
     const { gateway } = await desk.listen();
     const get = (path: string, headers: Readonly<Record<string, string>> = {}) =>
-      request(gateway?.url ?? '')
-        .get(path)
-        .set(headers);
+      request(gateway.url).get(path).set(headers);
     const write = (...changed: readonly object[]) =>
       writeFile(join(config, 'services/all.yaml'), yaml(authRecord, limitRecord, ...changed));
     return { desk, get, write };
   }
 
   /** Waits for the requests to be counted, which may happen after the client has received the response. */
-  const settled = (desk: Frontdesk, requests: number) =>
+  const settled = (desk: TestDesk, requests: number) =>
     eventually(async () => {
       const series = await scrape(desk);
       const counts = Object.values(among(series, 'frontdesk_requests_total'));
@@ -159,7 +157,7 @@ describe('the metrics of a desk', () => {
     ]);
     const { gateway } = await desk.listen();
     const leaving = new AbortController();
-    const left = fetch(`${gateway?.url}/full`, { signal: leaving.signal });
+    const left = fetch(`${gateway.url}/full`, { signal: leaving.signal });
     left.catch(() => {});
     await reached.promise;
     await get('/full').expect(503);
@@ -292,7 +290,7 @@ describe('the metrics of a desk', () => {
     for (const path of ['/a', '/b', '/nowhere']) await get(path, { 'x-key': 'k' });
     await settled(desk, 3);
     const { admin } = await desk.listen();
-    const { text } = await request(admin?.url ?? '').get('/metrics');
+    const { text } = await request(admin.url).get('/metrics');
     assert.equal(promtool(['check', 'metrics'], text), '');
   });
 });

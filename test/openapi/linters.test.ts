@@ -28,9 +28,7 @@ describe('linting of OpenAPI documents', () => {
     const desk = await openDesk();
     const { gateway } = await desk.listen();
     files = await Promise.all(
-      documentPrefixes.map(async (prefix) =>
-        writeDocument(cwd, prefix, await readDocument(gateway?.url ?? '', prefix)),
-      ),
+      documentPrefixes.map(async (prefix) => writeDocument(cwd, prefix, await readDocument(gateway.url, prefix))),
     );
   });
 

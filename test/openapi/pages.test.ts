@@ -17,7 +17,7 @@ describe('documentation pages', () => {
 
   before(async () => {
     const desk = await openDesk();
-    gatewayUrl = (await desk.listen()).gateway?.url ?? '';
+    gatewayUrl = (await desk.listen()).gateway.url;
   });
 
   const pageOf = (prefix: string) =>

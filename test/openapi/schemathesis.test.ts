@@ -88,7 +88,7 @@ describe('the APIs, tested by Schemathesis', function () {
   before(async () => {
     cwd = await writeFiles();
     const desk = await openDesk();
-    gatewayUrl = (await desk.listen()).gateway?.url ?? '';
+    gatewayUrl = (await desk.listen()).gateway.url;
   });
 
   for (const prefix of documentPrefixes) {

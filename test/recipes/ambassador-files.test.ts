@@ -32,7 +32,7 @@ describe('the recipe: import Ambassador files', () => {
     const ports = { 3000: quote.port, 3001: shop.port, 3002: auth.port };
     const [command = assert.fail()] = serveCommands(onPorts(commands, ports));
     const { gateway } = await serveHere(servers, { ...command, cwd: directory });
-    responses = await runStory(parseStory(story), { cwd: directory, ports: { 8080: gateway?.port ?? 0 } });
+    responses = await runStory(parseStory(story), { cwd: directory, ports: { 8080: gateway.port } });
   });
 
   it('check prints the output on the page: the routes and the unsupported fields', async () => {

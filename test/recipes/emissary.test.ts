@@ -46,7 +46,7 @@ describe('the recipe: use authentication and limits from Emissary', () => {
   before(async () => {
     const cwd = await writeFiles({ 'config/ratelimit/edge.yaml': limits, 'config/users.yaml': 'users: []\n' });
     const { ratelimit } = await serveHere(servers, { args: command.args, cwd });
-    client = createReflectionClient(ratelimit?.url ?? '');
+    client = createReflectionClient(ratelimit.url);
     servers.later(async () => client.close());
   });
 

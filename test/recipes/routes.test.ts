@@ -49,7 +49,7 @@ describe('the recipes for routes', () => {
     const steps = story.includes('password=')
       ? withPassword(story, passwordIn(begun?.stdout ?? ''))
       : parseStory(story);
-    const responses = await runStory(steps, { cwd: directory, ports: { 8080: gateway?.port ?? 0 } });
+    const responses = await runStory(steps, { cwd: directory, ports: { 8080: gateway.port } });
     return { directory, log, service, next, responses, ports };
   }
 

@@ -34,9 +34,7 @@ describe('the recipe: run it as a service', () => {
     assert.ok(command.includes(program), command);
     const args = (command.split(program)[1] ?? '').split(' ');
     const { admin } = await serveHere(servers, { args, env: { ...env, ...here }, cwd: '.' });
-    await request(admin?.url ?? '')
-      .get(container.readinessProbe.httpGet.path)
-      .expect(200);
+    await request(admin.url).get(container.readinessProbe.httpGet.path).expect(200);
   }
 
   it('starts with the command and environment of the systemd unit', async () => {

@@ -14,7 +14,7 @@ describe('the admin port', () => {
   async function adminOf(options: Parameters<typeof open>[0] = {}) {
     const desk = await open({ adminPort: 0, ...options });
     const { admin } = await desk.listen();
-    return { desk, ask: request(admin?.url ?? '') };
+    return { desk, ask: request(admin.url) };
   }
 
   it('serves metrics and probes without credentials', async () => {
@@ -45,7 +45,7 @@ describe('the admin port', () => {
     const { ratelimitHttp, gateway } = await desk.listen();
     assert.equal(gateway, undefined);
     const decide = () =>
-      request(ratelimitHttp?.url ?? '')
+      request(ratelimitHttp.url)
         .post('/json')
         .send({ domain: 'd', descriptors: [{ entries: [{ key: 'k', value: 'v' }] }] });
     await decide().expect(200);
@@ -54,7 +54,7 @@ describe('the admin port', () => {
     assert.equal(series['frontdesk_ratelimit_hits_total d k 1/31536000s'], 2);
     assert.equal(series['frontdesk_ratelimit_over_limit_total d k 1/31536000s'], 1);
     // The HTTP port of the rate-limit service shows the same counts.
-    const { text } = await request(ratelimitHttp?.url ?? '').get('/metrics');
+    const { text } = await request(ratelimitHttp.url).get('/metrics');
     const ofLimits = (all: object) => Object.entries(all).filter(([key]) => / d k /.test(key));
     assert.deepEqual(ofLimits(series), ofLimits(seriesOf(text)));
     await ask.get('/gateway/v0/check_ready').expect(200);
@@ -90,7 +90,7 @@ describe('the admin port', () => {
       services: { slow },
     });
     const { gateway } = await desk.listen();
-    const answered = fetch(`${gateway?.url}/slow`);
+    const answered = fetch(`${gateway.url}/slow`);
     await arrived.promise;
     const closing = desk.close();
     for (const path of ['/gateway/v0/check_ready', '/readyz']) {

@@ -51,7 +51,7 @@ describe('createFrontdesk', () => {
       const { auth } = await desk.listen();
       const challenge = `Basic realm="${realm}", charset="UTF-8"`;
       await call(desk, '/').expect(401).expect('WWW-Authenticate', challenge);
-      assert.equal((await fetch(auth?.url ?? '')).headers.get('www-authenticate'), challenge);
+      assert.equal((await fetch(auth.url)).headers.get('www-authenticate'), challenge);
     }
   });
 

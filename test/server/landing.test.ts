@@ -11,7 +11,7 @@ describe('the page at /', () => {
   let url: string;
 
   before(async () => {
-    url = (await (await openDesk()).listen()).gateway?.url ?? '';
+    url = (await (await openDesk()).listen()).gateway.url;
   });
 
   const get = (accept = browser, path = '/', at = url) => request(at).get(path).set('Accept', accept);
@@ -49,7 +49,7 @@ describe('the page at /', () => {
     const records = [mappingRecord('app', '/', origin)];
     const desk = await openDesk({ config: { records }, demo: false });
     const { gateway } = await desk.listen();
-    await get(browser, '/', gateway?.url).expect(200, 'the service');
+    await get(browser, '/', gateway.url).expect(200, 'the service');
   });
 
   it('is not shown in another app', async () => {
@@ -62,7 +62,7 @@ describe('the page at /', () => {
     const auth = { ...authRecord, auth_service: origin, failure_mode_allow: true };
     const records = [mappingRecord('guarded', '/guarded', 'http://127.0.0.1:9'), auth];
     const desk = await openDesk({ config: { records }, demo: false });
-    const at = (await desk.listen()).gateway?.url;
+    const at = (await desk.listen()).gateway.url;
     for (const path of ['/', '/?sign-in']) {
       const { text } = await get(browser, path, at).auth('ann', 'any').expect(200);
       assert.deepEqual(pathsOf(text), []);
@@ -72,7 +72,7 @@ describe('the page at /', () => {
   it('does not offer to sign in if no route needs credentials', async () => {
     const records = [mappingRecord('open', '/a&b', 'http://127.0.0.1:9', { bypass_auth: true }), authRecord];
     const desk = await openDesk({ config: { records }, demo: false });
-    const { text } = await get(browser, '/', (await desk.listen()).gateway?.url).expect(200);
+    const { text } = await get(browser, '/', (await desk.listen()).gateway.url).expect(200);
     assert.deepEqual(pathsOf(text), ['/a&#38;b']);
     assert.ok(!text.includes('?sign-in'));
   });

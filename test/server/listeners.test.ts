@@ -37,11 +37,11 @@ describe('listeners', () => {
       assert.deepEqual(again, listeners);
       const { gateway, auth, ratelimit, ratelimitHttp } = listeners;
       const get = (url = '', path = '') => request(url).get(path).auth('demo', 'demo');
-      await get(gateway?.url, '/v1/hotels').expect(200);
-      await get(auth?.url, '/any').expect('X-Travel-User', 'demo');
-      assert.match(ratelimit?.url ?? '', /^grpc:\/\/127\.0\.0\.1:\d+$/);
-      assert.equal(ratelimitHttp?.url, `http://127.0.0.1:${ratelimitHttp?.port}`);
-      await get(ratelimitHttp?.url, '/healthcheck').expect(200, 'OK');
+      await get(gateway.url, '/v1/hotels').expect(200);
+      await get(auth.url, '/any').expect('X-Travel-User', 'demo');
+      assert.match(ratelimit.url, /^grpc:\/\/127\.0\.0\.1:\d+$/);
+      assert.equal(ratelimitHttp.url, `http://127.0.0.1:${ratelimitHttp.port}`);
+      await get(ratelimitHttp.url, '/healthcheck').expect(200, 'OK');
     });
 
     const hosts = [
@@ -54,11 +54,11 @@ describe('listeners', () => {
       it(`returns URLs that clients can use when listening on ${host}`, async function () {
         if (host.includes(':') && !hasIpv6()) this.skip();
         const { gateway, auth, ratelimit } = await (await open({ host, allowDemoUsers: true })).listen();
-        assert.equal(gateway?.url, `http://${inUrl}:${gateway?.port}`);
-        assert.equal(auth?.url, `http://${inUrl}:${auth?.port}`);
-        assert.equal(ratelimit?.url, `grpc://${inUrl}:${ratelimit?.port}`);
-        assert.deepEqual([gateway?.host, auth?.host, ratelimit?.host], [host, host, host]);
-        for (const one of [gateway, auth]) assert.notEqual((await fetch(one?.url ?? '')).status, 500);
+        assert.equal(gateway.url, `http://${inUrl}:${gateway.port}`);
+        assert.equal(auth.url, `http://${inUrl}:${auth.port}`);
+        assert.equal(ratelimit.url, `grpc://${inUrl}:${ratelimit.port}`);
+        assert.deepEqual([gateway.host, auth.host, ratelimit.host], [host, host, host]);
+        for (const one of [gateway, auth]) assert.notEqual((await fetch(one.url)).status, 500);
       });
     }
 
@@ -68,12 +68,12 @@ describe('listeners', () => {
       if (certificate === undefined) return this.skip();
       const files = { tlsCert: join(directory, 'cert.pem'), tlsKey: join(directory, 'key.pem') };
       const { gateway } = await (await open({ ...files, only: ['api'] })).listen();
-      assert.match(gateway?.url ?? '', /^https:/);
-      const asked = getHttps(`${gateway?.url}/v1/messages/1`, { ca: certificate.cert, agent: false });
+      assert.match(gateway.url, /^https:/);
+      const asked = getHttps(`${gateway.url}/v1/messages/1`, { ca: certificate.cert, agent: false });
       const [answer]: IncomingMessage[] = await once(asked, 'response');
       let text = '';
       for await (const chunk of answer ?? []) text += chunk;
-      assert.equal(JSON.parse(text).url, `${gateway?.url}/v1/messages/1`);
+      assert.equal(JSON.parse(text).url, `${gateway.url}/v1/messages/1`);
     });
 
     for (const [fault, offsetMs] of [
@@ -103,7 +103,7 @@ describe('listeners', () => {
       const files = { tlsCert: join(directory, 'cert.pem'), tlsKey: join(directory, 'key.pem') };
       const log: LogLine[] = [];
       const desk = await open({ ...files, only: ['api'], logger: recordingLogger(log) });
-      const port = (await desk.listen()).gateway?.port ?? 0;
+      const port = (await desk.listen()).gateway.port;
       const opened: TLSSocket[] = [];
       servers.later(() => opened.forEach((socket) => void socket.destroy()));
       const seen = async () => {
@@ -152,7 +152,7 @@ describe('listeners', () => {
       await assert.rejects(desk.listen(), /not yet/);
       listened.mock.restore();
       const { gateway } = await desk.listen();
-      assert.equal(await refuses(gateway?.port ?? 0), false);
+      assert.equal(await refuses(gateway.port), false);
     });
 
     it('names the option if the address does not belong to this machine', async () => {
@@ -171,16 +171,11 @@ describe('listeners', () => {
     const hosts = { authHost: '127.0.0.2', ratelimitHost: '127.0.0.3', adminHost: '127.0.0.4' };
     const desk = await open({ ...hosts, ratelimitHttpPort: 0, adminPort: 0, logger: recordingLogger(log) });
     const { gateway, auth, ratelimit, ratelimitHttp, admin } = await desk.listen();
-    const listening = [gateway, auth, ratelimit, ratelimitHttp, admin].map((one) => one?.host);
+    const listening = [gateway, auth, ratelimit, ratelimitHttp, admin].map((one) => one.host);
     assert.deepEqual(listening, ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.3', '127.0.0.4']);
-    await request(auth?.url ?? '')
-      .get('/any')
-      .auth('demo', 'demo')
-      .expect(200);
-    await request(admin?.url ?? '')
-      .get('/metrics')
-      .expect(200);
-    assert.equal(await refuses(auth?.port ?? 0), true);
+    await request(auth.url).get('/any').auth('demo', 'demo').expect(200);
+    await request(admin.url).get('/metrics').expect(200);
+    assert.equal(await refuses(auth.port), true);
     const warned = () => log.filter(({ level, fields }) => level === 'warn' && 'listener' in fields);
     assert.deepEqual(warned(), []);
 
@@ -201,26 +196,18 @@ describe('listeners', () => {
   it('share a connection limit, except the admin port, which shows how many were refused', async () => {
     const desk = await open({ connectionsMax: 3, adminPort: 0 });
     const { gateway, auth, ratelimit, admin } = await desk.listen();
-    const silent = [gateway, auth, ratelimit].map((one) => connect(one?.port ?? 0, '127.0.0.1').on('error', () => {}));
-    const metrics = () => request(admin?.url ?? '').get('/metrics');
+    const silent = [gateway, auth, ratelimit].map((one) => connect(one.port, '127.0.0.1').on('error', () => {}));
+    const metrics = () => request(admin.url).get('/metrics');
     await eventually(async () => assert.match((await metrics()).text, /^frontdesk_connections 3$/m));
-    for (const one of [gateway, auth])
-      await request(one?.url ?? '')
-        .get('/')
-        .expect(503)
-        .expect('Retry-After', '1');
-    const refused = connect(ratelimit?.port ?? 0, '127.0.0.1').on('error', () => {});
+    for (const one of [gateway, auth]) await request(one.url).get('/').expect(503).expect('Retry-After', '1');
+    const refused = connect(ratelimit.port, '127.0.0.1').on('error', () => {});
     await closeOf(refused);
     assert.match(
       (await metrics()).text,
       /^frontdesk_connections_max 3\n[\s\S]*^frontdesk_connections_refused_total 3$/m,
     );
     for (const socket of silent) socket.destroy();
-    await eventually(() =>
-      request(gateway?.url ?? '')
-        .get('/v1/messages/1')
-        .expect(200),
-    );
+    await eventually(() => request(gateway.url).get('/v1/messages/1').expect(200));
   });
 
   describe('close', () => {
@@ -236,22 +223,22 @@ describe('listeners', () => {
       };
       const desk = await open({ config: { records: [mappingRecord('slow', '/slow', 'slow')] }, services: { slow } });
       const { gateway, auth, ratelimit } = await desk.listen();
-      const client = createReflectionClient(ratelimit?.url ?? '');
+      const client = createReflectionClient(ratelimit.url);
       assert.deepEqual(await client.checkHealth(''), { status: 'SERVING' });
-      const answered = fetch(`${gateway?.url}/slow`).then((answer) => answer.text());
+      const answered = fetch(`${gateway.url}/slow`).then((answer) => answer.text());
       await arrived.promise;
 
       const closing = [desk.close(), desk.close()].map((one) => one.then(() => void ended.push('closed')));
-      await eventually(async () => assert.ok(await refuses(gateway?.port ?? 0)));
+      await eventually(async () => assert.ok(await refuses(gateway.port)));
       assert.deepEqual(await client.checkHealth(''), { status: 'NOT_SERVING' });
-      for (const one of [auth, ratelimit]) assert.equal(await refuses(one?.port ?? 0), false);
+      for (const one of [auth, ratelimit]) assert.equal(await refuses(one.port), false);
       assert.deepEqual(ended, []);
 
       held.resolve();
       await Promise.all(closing);
       assert.equal(await answered, 'slow');
       assert.deepEqual(ended, ['slow', 'closed', 'closed']);
-      for (const one of [auth, ratelimit]) assert.equal(await refuses(one?.port ?? 0), true);
+      for (const one of [auth, ratelimit]) assert.equal(await refuses(one.port), true);
       client.close();
     });
 
@@ -299,10 +286,10 @@ describe('listeners', () => {
         socket.write([...lines, 'Host: a', '', ''].join('\r\n'));
         return socket;
       };
-      const hangingSocket = begin(gateway?.port, 'GET /hang HTTP/1.1');
+      const hangingSocket = begin(gateway.port, 'GET /hang HTTP/1.1');
       const expect = 'Expect: 100-continue';
       const json = ['POST /json HTTP/1.1', 'Content-Type: application/json', 'Content-Length: 2', expect];
-      const jsonSocket = begin(ratelimitHttp?.port, ...json);
+      const jsonSocket = begin(ratelimitHttp.port, ...json);
       await Promise.all([reached, once(jsonSocket, 'data')]);
 
       const startedAtMs = performance.now();
@@ -341,7 +328,7 @@ describe('listeners', () => {
       const opening = desk.listen();
       await desk.close();
       await desk.close();
-      assert.equal(await refuses((await opening).gateway?.port ?? 0), true);
+      assert.equal(await refuses((await opening).gateway.port), true);
       await call(desk, '/v1/messages/1').expect(503, /The server is stopping\./);
       await assert.rejects(desk.listen(), /^Error: this frontdesk is closed/);
     });

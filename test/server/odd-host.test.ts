@@ -20,7 +20,7 @@ describe('the host of a request', () => {
       mappingRecord('glob', '/', 'echo', { hostname: '*.bücher.example' }),
     ];
     const desk = await open({ config: { records }, services: { echo }, only: ['gateway'] });
-    port = (await desk.listen()).gateway?.port ?? 0;
+    port = (await desk.listen()).gateway.port;
   });
 
   const send = (target: string, ...hosts: readonly string[]) => {

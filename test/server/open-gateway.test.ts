@@ -72,7 +72,7 @@ describe('service references', () => {
       config: { records: [labelledRecord, { ...limitRecord, timeout_ms: 5000, failure_mode_deny: true }] },
       only: ['gateway'],
       services: { own },
-      serviceAddresses: { ratelimit: [`127.0.0.1:${away.port}`, `127.0.0.1:${ratelimit?.port}`] },
+      serviceAddresses: { ratelimit: [`127.0.0.1:${away.port}`, `127.0.0.1:${ratelimit.port}`] },
     });
     await call(desk, '/own').set('X-Name', 'ann').expect(200);
     await call(desk, '/own').set('X-Name', 'ann').expect(429);

@@ -107,7 +107,7 @@ describe('a streamed response', () => {
     const { gateway } = await desk.listen();
     process.on('warning', warn);
     try {
-      const response = await fetch(gateway?.url ?? '');
+      const response = await fetch(gateway.url);
       begun.resolve();
       assert.equal(await response.text(), 'begun');
     } finally {

@@ -109,8 +109,8 @@ describe('the rate-limit service', () => {
     const { ratelimit, ratelimitHttp } = await (
       await open({ config: { records: [], limits: [twoLimits] }, logger })
     ).listen();
-    await askAll(ratelimitHttp?.url ?? '', ['k', 'c']).expect(200);
-    const client = createReflectionClient(ratelimit?.url ?? '');
+    await askAll(ratelimitHttp.url, ['k', 'c']).expect(200);
+    const client = createReflectionClient(ratelimit.url);
     const message = { domain: 'other', descriptors: [{ entries: [{ key: 'k', value: 'v' }] }] };
     await client.call('envoy.service.ratelimit.v3.RateLimitService', 'ShouldRateLimit', message);
     client.close();
@@ -135,12 +135,12 @@ describe('the rate-limit service', () => {
       it(`responds with ${status} while Redis is down, counts the failures, and reports ${health}`, async () => {
         const desk = await open({ config, redisUrl, ratelimitFailOpen, adminPort: 0 });
         const { ratelimit, ratelimitHttp, admin } = await desk.listen();
-        const url = ratelimitHttp?.url ?? '';
+        const url = ratelimitHttp.url;
         for (let sent = 0; sent < 3; sent += 1) await ask(url, 'v').expect(status);
         await request(url).get('/healthcheck').expect(status);
-        for (const from of [url, admin?.url ?? ''])
+        for (const from of [url, admin.url])
           assert.match((await request(from).get('/metrics')).text, /^frontdesk_ratelimit_call_errors_total 3$/m);
-        const client = createReflectionClient(ratelimit?.url ?? '');
+        const client = createReflectionClient(ratelimit.url);
         assert.deepEqual(await client.checkHealth(''), { status: health });
         client.close();
       });

@@ -59,10 +59,7 @@ describe('with RATELIMIT_FAIL_OPEN=false, check_ready', () => {
       });
       const { ratelimitHttp } = await desk.listen();
       const descriptors = [{ entries: [{ key: 'k', value: 'v' }] }];
-      const count = () =>
-        request(ratelimitHttp?.url ?? '')
-          .post('/json')
-          .send({ domain: 'd', descriptors });
+      const count = () => request(ratelimitHttp.url).post('/json').send({ domain: 'd', descriptors });
       const ready = (status: number) => call(desk, '/gateway/v0/check_ready').expect(status);
       await ready(503);
       await askRedis(server.url, ['REPLICAOF', 'NO', 'ONE']);

@@ -48,7 +48,7 @@ describe('createFrontdesk with some of the modules', () => {
   it('looks for modules that are not in the process at the host of the same name', async () => {
     const desk = await open({ only: ['gateway', 'auth'] });
     const { gateway } = await desk.listen();
-    const answer = await fetch(`${gateway?.url}/gateway/v0/diag/`, { headers: demo });
+    const answer = await fetch(`${gateway.url}/gateway/v0/diag/`, { headers: demo });
     const { routes, services } = (await answer.json()) as Record<'routes' | 'services', Record<string, string>[]>;
     const targets = [...(routes ?? []), ...(services ?? [])].map(({ service, target }) => `${service}: ${target}`);
     for (const one of ['hotel: http://hotel:80', 'car: http://car:80', 'ratelimit: grpc://ratelimit:8081'])

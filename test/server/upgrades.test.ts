@@ -46,7 +46,7 @@ describe('a server with allow_upgrade', () => {
   it('opens a WebSocket for authenticated users, and rejects others with an error body', async () => {
     const { desk, echo } = await openDesk();
     const { gateway } = await desk.listen();
-    const port = gateway?.port ?? 0;
+    const port = gateway.port;
     const client = await checkWebSocket(`ws://127.0.0.1:${port}/v1/chat/room`);
     assert.equal(echo.upgrades[0]?.url, '/room');
     assert.equal(echo.upgrades[0]?.headers['x-travel-user'], 'ann');
@@ -75,7 +75,7 @@ describe('a server with allow_upgrade', () => {
     const { desk } = await openDesk({ service: 'own' }, { services: { own } });
     const { gateway } = await desk.listen();
     const headers = [`Authorization: ${credentials.authorization}`, 'Sec-WebSocket-Version: 13'];
-    const answer = await speak(gateway?.port ?? 0, upgradeRequest('/v1/chat', headers)).closed;
+    const answer = await speak(gateway.port, upgradeRequest('/v1/chat', headers)).closed;
     assert.match(answer, /^HTTP\/1\.1 200 [\s\S]*own 13$/);
   });
 
@@ -86,7 +86,7 @@ describe('a server with allow_upgrade', () => {
     );
     const directory = await writeFiles({ 'services/chat.yaml': forbidden ?? '' });
     const desk = await open({ config: directory, demo: false });
-    const port = (await desk.listen()).gateway?.port ?? 0;
+    const port = (await desk.listen()).gateway.port;
     const change = async (text = '', expected: string) => {
       await writeFile(`${directory}/services/chat.yaml`, text);
       for (let status = ''; status !== expected; ) {
@@ -108,7 +108,7 @@ describe('a server with allow_upgrade', () => {
   it('ends upgraded connections at the deadline when closed, and not before', async () => {
     const { desk, echo } = await openDesk({}, { shutdownTimeoutMs: 60 });
     const { gateway } = await desk.listen();
-    const client = await checkWebSocket(`ws://127.0.0.1:${gateway?.port}/v1/chat`);
+    const client = await checkWebSocket(`ws://127.0.0.1:${gateway.port}/v1/chat`);
     const gone = once(client, 'close');
     const closed = desk.close();
     client.send('still');

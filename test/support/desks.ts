@@ -2,11 +2,18 @@
 import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import request, { type Test } from 'supertest';
-import { createFrontdesk, type Frontdesk, type FrontdeskOptions } from '../../src/index.ts';
+import { createFrontdesk, type Frontdesk, type FrontdeskOptions, type Listeners } from '../../src/index.ts';
 import type { TestServers } from './serve.ts';
 import { temporaryFiles, type WriteFiles } from './temporary-files.ts';
 
-export type OpenDesk = (options?: FrontdeskOptions) => Promise<Frontdesk>;
+/** A test uses only the listeners that its options open, so the type has all of them. */
+export type OpenListeners = { readonly [Name in keyof Listeners]: NonNullable<Listeners[Name]> };
+
+export interface TestDesk extends Frontdesk {
+  readonly listen: () => Promise<OpenListeners>;
+}
+
+export type OpenDesk = (options?: FrontdeskOptions) => Promise<TestDesk>;
 
 /** Uses a copy of ./config with its demo data by default. Call it in a `describe`. */
 export function desksOf(servers: TestServers): OpenDesk {
@@ -20,7 +27,7 @@ export function desksOf(servers: TestServers): OpenDesk {
     const scratch = { databaseUrl: 'sqlite::memory:', demo: true, port: 0, authPort: 0, ratelimitPort: 0 };
     const desk = await createFrontdesk({ ...scratch, ...options, config: options.config ?? (await copyOnce()) });
     servers.later(desk.close);
-    return desk;
+    return desk as TestDesk;
   };
 }
 

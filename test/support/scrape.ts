@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import request from 'supertest';
-import type { Frontdesk } from '../../src/index.ts';
+import type { TestDesk } from './desks.ts';
 
 /** The members that the tests use. */
 interface ParsedFamily {
@@ -35,11 +35,9 @@ export function seriesOf(text: string): Series {
 }
 
 /** Reads the admin port, whose requests are not counted. */
-export async function scrape(desk: Frontdesk): Promise<Series> {
+export async function scrape(desk: TestDesk): Promise<Series> {
   const { admin } = await desk.listen();
-  const { text } = await request(admin?.url ?? '')
-    .get('/metrics')
-    .expect(200);
+  const { text } = await request(admin.url).get('/metrics').expect(200);
   return seriesOf(text);
 }
 

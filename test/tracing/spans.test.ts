@@ -234,10 +234,7 @@ describe('spans', () => {
     it('are also created by the listener of the auth service', async () => {
       const desk = await open({ only: ['auth'], config: './config' });
       const { auth } = await desk.listen();
-      await request(auth?.url ?? '')
-        .get('/any')
-        .set({ traceparent })
-        .expect(401);
+      await request(auth.url).get('/any').set({ traceparent }).expect(401);
       const span = await ended();
       assert.equal(span.parentSpanContext?.spanId, parentId);
       assert.equal(span.attributes['http.response.status_code'], 401);

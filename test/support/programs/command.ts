@@ -5,7 +5,8 @@ import { mock } from 'node:test';
 import { CommanderError } from 'commander';
 import { isDemoModule, parseSettings, readSettingsFile } from '#config';
 import { createProgram } from '../../../src/cli/program.ts';
-import { createFrontdesk, type FrontdeskOptions, type Listeners, type ModuleName } from '../../../src/index.ts';
+import { createFrontdesk, type FrontdeskOptions, type ModuleName } from '../../../src/index.ts';
+import type { OpenListeners } from '../desks.ts';
 import type { TestServers } from '../serve.ts';
 import { type Ended, type RunOptions, scratch } from './frontdesk-process.ts';
 
@@ -75,7 +76,7 @@ export interface ServeOptions extends Pick<FrontdeskOptions, 'logger'> {
 export async function serveHere(
   servers: TestServers,
   { args = [], env = {}, cwd, ...options }: ServeOptions,
-): Promise<Listeners> {
+): Promise<OpenListeners> {
   const directory = join(cwd, 'config');
   const { configDir: _, ...settings } = parseSettings({ ...readSettingsFile(directory), ...scratch, ...env });
   // createFrontdesk also rejects unknown names.
@@ -83,5 +84,5 @@ export async function serveHere(
   const demo = only?.some(isDemoModule);
   const desk = await createFrontdesk({ ...settings, only, demo, config: directory, ...options });
   servers.later(desk.close);
-  return desk.listen();
+  return (await desk.listen()) as OpenListeners;
 }
