@@ -24,13 +24,17 @@ export function moneyFor(description: string): z.ZodType<Money> {
   return z.nonoptional(moneySchema).describe(description);
 }
 
-// Currencies whose minor unit is not a hundredth (ISO 4217).
-const withoutDecimals = 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF';
-const withThreeDecimals = 'BHD IQD JOD KWD LYD OMR TND';
-const decimals: ReadonlyMap<string, number> = new Map([
-  ...withoutDecimals.split(' ').map((code) => [code, 0] as const),
-  ...withThreeDecimals.split(' ').map((code) => [code, 3] as const),
-]);
+/** The currencies whose minor unit is not a hundredth (ISO 4217), by the number of decimal places. */
+const currenciesByDecimals = {
+  0: 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
+  3: 'BHD IQD JOD KWD LYD OMR TND',
+  4: 'CLF UYW',
+};
+const decimals: ReadonlyMap<string, number> = new Map(
+  Object.entries(currenciesByDecimals).flatMap(([places, codes]) =>
+    codes.split(' ').map((code) => [code, Number(places)] as const),
+  ),
+);
 
 /** Converts an amount in minor units, such as cents. `minor` must be a non-negative integer. */
 export function moneyOf(minor: number, currency: string): Money {

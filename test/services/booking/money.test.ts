@@ -14,6 +14,8 @@ describe('moneyOf', () => {
     check(7, 'JPY', '7');
     check(0, 'JPY', '0');
     check(1_005, 'KWD', '1.005');
+    check(12_345, 'CLF', '1.2345');
+    check(12_345, 'UYI', '12345');
   });
 
   it('is exact for every amount', () => {
