@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import { nodeHttp, removeOwnNosniff } from '#http';
+import { beforeHead, nodeHttp, removeOwnNosniff } from '#http';
 import { type PathRestoration, restoreCookie, restoreLocation } from '#routing';
 import type { ResponseHead } from './attempt.ts';
 import type { UpstreamResponse } from './call.ts';
@@ -45,6 +45,7 @@ function isBodiless(status: number): boolean {
 function writeHead(ctx: Context, { status, message, rawHeaders }: ResponseHead, restoration: PathRestoration): void {
   copyResponseHeaders(ctx.res, rawHeaders, restoration);
   if (status === 426) requireUpgrade(ctx.res, firstValue(rawHeaders, 'upgrade'));
+  if (status === 205) beforeHead(ctx.res, setEmptyLength);
   ctx.status = status;
   // undici decodes the reason phrase as UTF-8, but Node encodes it as Latin-1, so only ASCII is safe.
   if (message !== nodeHttp.STATUS_CODES[status] && visible.test(message)) ctx.res.statusMessage = message;
@@ -57,6 +58,14 @@ function requireUpgrade(res: ServerResponse, protocols = ''): void {
   if (!visible.test(protocols)) return;
   res.setHeader('Upgrade', protocols);
   res.setHeader('Connection', 'upgrade, close');
+}
+
+/**
+ * Koa removes the length of a 205. Without it, Node ends the connection after the response, and so loses the responses
+ * to the requests that the client has already sent (RFC 9112 section 6.3).
+ */
+function setEmptyLength(res: ServerResponse): void {
+  if (res.statusCode === 205) res.setHeader('Content-Length', '0');
 }
 
 function writeBody(ctx: Context, response: UpstreamResponse, options: ResponseOptions): void {

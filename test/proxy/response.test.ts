@@ -54,6 +54,13 @@ describe('a response', () => {
     assert.match(response, /\r\nset-cookie: a=1; Path=\/v1\/hotels\/x\r\n/i);
   });
 
+  it('with status 205 leaves the connection open for the next request', async () => {
+    const { edge } = await startResponding('HTTP/1.1 205 Reset Content\r\nContent-Length: 0\r\n\r\n');
+    const first = 'GET /v1/hotels HTTP/1.1\r\nHost: a\r\n\r\n';
+    const responses = await sendRaw(edge.port, first + rawRequest('POST /v1/hotels', ['Content-Length: 0']));
+    assert.equal(responses.match(/\r\nContent-Length: 0\r\n/g)?.length, 2);
+  });
+
   const old = 'GET /v1/hotels HTTP/1.0\r\nHost: a\r\n\r\n';
 
   it('may follow early hints, which are not sent to an HTTP/1.0 client', async () => {
