@@ -79,11 +79,11 @@ export interface MatchFields extends Pick<RequestMatch, 'prefix' | 'caseSensitiv
 }
 
 /** The keys of all these fields. */
-export const matchKeys = [
-  ...(['prefix', 'prefixExact', 'prefixRegex', 'caseSensitive', 'host', 'hostRegex', 'hostname'] as const),
-  ...(['method', 'methodRegex', 'headers', 'regexHeaders', 'queryParameters', 'regexQueryParameters'] as const),
-  'precedence',
-] as const satisfies readonly (keyof MatchFields)[];
+export const matchKeys = Object.keys({
+  ...{ prefix: true, prefixExact: true, prefixRegex: true, caseSensitive: true, precedence: true },
+  ...{ host: true, hostRegex: true, hostname: true, method: true, methodRegex: true },
+  ...{ headers: true, regexHeaders: true, queryParameters: true, regexQueryParameters: true },
+} satisfies Record<keyof MatchFields, true>) as readonly (keyof MatchFields)[];
 
 export function requestMatchOf(fields: MatchFields): RequestMatch {
   const { prefix, prefixExact, prefixRegex, caseSensitive, precedence } = fields;
