@@ -112,7 +112,7 @@ interface Subscriber {
 }
 
 export function createEventStreams(options: EventStreamsOptions): EventStreams {
-  const { read, generation, intervalMs = 2_000, lifeMs = 900_000, clock = now } = options;
+  const { read, generation, intervalMs = 2_000, lifeMs = 900_000, clock = () => performance.now() } = options;
   const { streamsMax = 16, streamsPerClientMax = 4 } = options;
   const subscribers = new Set<Subscriber>();
   let timer: NodeJS.Timeout | undefined;
@@ -241,8 +241,4 @@ function write(subscriber: Subscriber, event: Buffer): void {
 function end({ res, isReady }: Subscriber): void {
   if (isReady) res.end();
   else res.destroy();
-}
-
-function now(): number {
-  return performance.now();
 }

@@ -1,5 +1,6 @@
 /** Reads remote services as rows, with the routes that use them. */
 import type { RouteSnapshot } from '#gateway';
+import { isUnhealthy } from '../browser/verdict.js';
 import type { ClusterRow } from '../diagnostics.ts';
 
 export type Cluster = NonNullable<RouteSnapshot['transport']['cluster']>;
@@ -60,5 +61,5 @@ export function clusterRow(cluster: Cluster, { name, service, mappings }: KnownC
 /** Whether all addresses are unhealthy or ejected. */
 export function isUnusable(cluster: Cluster): boolean {
   const { addresses } = cluster.snapshot();
-  return addresses.every(({ health }) => health === 'unhealthy' || health === 'ejected');
+  return addresses.every(({ health }) => isUnhealthy(health));
 }
