@@ -127,7 +127,7 @@ function memoizeLast(check: (host: string) => boolean): (host: string) => boolea
 
 /** The host in lower case, without its port or the trailing dot of a fully qualified domain name. */
 function hostName(host: string): string {
-  return host.replace(/:\d+$/, '').replace(/\.$/, '').toLowerCase();
+  return host.replace(/:\d*$/, '').replace(/\.$/, '').toLowerCase();
 }
 
 /** Every proxy appends its value, so the last one comes from the proxy nearest to us. */
@@ -145,9 +145,9 @@ function validPath(path: string | undefined): string | undefined {
   return path.replace(/\/$/, '');
 }
 
-/** Accepts only a name and a port. With anything else a client could forge our links (RFC 9110 section 7.2). */
+/** Accepts only a name and a port, which may be empty. With anything else a client could forge our links (RFC 9110 section 7.2). */
 function validHost(host: string | undefined): string | undefined {
-  return host !== undefined && /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i.test(host) ? host : undefined;
+  return host !== undefined && /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{0,5})?$/i.test(host) ? host : undefined;
 }
 
 function ownHost({ localAddress = 'localhost', localPort }: Socket): string {

@@ -140,6 +140,7 @@ describe('createAddresses', () => {
       ['host', 'api.example.com:8080', 'api.example.com'],
       ['host', 'api.example.com.', 'api.example.com'],
       ['host', 'api.example.com.:8080', 'api.example.com'],
+      ['host', 'api.example.com:', 'api.example.com'],
       ['host', '[2001:DB8::7]:8080', '[2001:db8::7]'],
       ['host', '[::1]', '[::1]'],
       ['host', 'evil.example/path', ''],
@@ -170,6 +171,7 @@ describe('createAddresses', () => {
       for (const [name, value, expected] of [
         ['host', 'api.example.com', 'http://api.example.com'],
         ['host', '[2001:db8::7]:8080', 'http://[2001:db8::7]:8080'],
+        ['host', 'api.example.com:', 'http://api.example.com:'],
         ['x-forwarded-host', 'evil.example/path', 'http://desk.test:8080'],
         ['x-forwarded-host', 'evil.example, api.example.com', 'http://api.example.com'],
         ['x-forwarded-host', '', 'http://desk.test:8080'],
