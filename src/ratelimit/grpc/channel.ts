@@ -29,13 +29,14 @@ export interface Channel {
  *
  * - `message` and `status`: a gRPC response of the service
  * - `invalid`: a response that is not valid gRPC, from a server that is up
+ * - `refused`: the service has not processed the call, for example because it is stopping
  * - `timedOut`: no response by the deadline
  * - `disconnected`: the connection broke or could not be established
  */
 export type CallResult =
   | { readonly kind: 'message'; readonly message: Buffer }
   | { readonly kind: 'status'; readonly code: number; readonly message: string }
-  | { readonly kind: 'invalid' | 'timedOut' | 'disconnected'; readonly reason: string };
+  | { readonly kind: 'invalid' | 'refused' | 'timedOut' | 'disconnected'; readonly reason: string };
 
 /** A connection attempt may outlast the deadline of the call that started it. */
 const connectMsMax = 1_000;
@@ -47,7 +48,15 @@ export function createChannel(target: () => Target, breakerOptions: BreakerOptio
   let closed = false;
   let lastFailure = '';
 
+  /** Repeats a refused call once. A server that stops refuses the calls that were on their way (RFC 9113 section 6.8). */
   async function call(path: string, message: Buffer, timeoutMs: number): Promise<CallResult> {
+    const startedMs = breakerOptions.clock();
+    const result = await attempt(path, message, timeoutMs);
+    const leftMs = timeoutMs - (breakerOptions.clock() - startedMs);
+    return result.kind === 'refused' && leftMs > 0 ? attempt(path, message, leftMs) : result;
+  }
+
+  async function attempt(path: string, message: Buffer, timeoutMs: number): Promise<CallResult> {
     if (closed) return disconnected('the client is closed');
     const admission = breaker.admit();
     if (admission === 'rejected') return disconnected(`it is down and will be retried shortly (${lastFailure})`);
@@ -208,11 +217,14 @@ function resultOf(reply: Reply, resetCode: number, isDisconnected: boolean): Cal
 const deadlineExceeded = 4;
 const timedOut: CallResult = Object.freeze({ kind: 'timedOut', reason: 'it ended the call at its deadline' });
 
+const refused: CallResult = Object.freeze({ kind: 'refused', reason: 'it refused the call' });
+
 /** Any error other than a reset of this stream means that the whole session has ended or is about to. */
 function resultWithoutStatus({ headers, error }: Reply, resetCode: number, isDisconnected: boolean): CallResult {
   const isSessionError = error !== undefined && (error as NodeJS.ErrnoException).code !== 'ERR_HTTP2_STREAM_ERROR';
   if (isDisconnected || isSessionError) return disconnected(error?.message ?? 'the connection ended');
   if (resetCode === constants.NGHTTP2_CANCEL) return timedOut;
+  if (resetCode === constants.NGHTTP2_REFUSED_STREAM) return refused;
   if (headers === undefined) return invalid(`it reset the stream (${resetCode})`);
   if (headers[':status'] !== 200) return invalid(`it responded with HTTP status ${headers[':status']}`);
   return invalid(isGrpc(headers) ? 'its response has no grpc-status' : 'its response is not gRPC');

@@ -285,13 +285,36 @@ describe('the rate-limit client', () => {
     let calls = 0;
     const { port, connections } = await serve((stream) => {
       calls += 1;
-      if (calls === 1) stream.close(http2.constants.NGHTTP2_REFUSED_STREAM);
+      if (calls === 1) stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR);
       else respond(stream);
     });
     const client = connectTo(port);
     await checkFailure(client, /./);
     assert.deepEqual(await client.shouldRateLimit(request), allowed);
     assert.equal(connections(), 1);
+  });
+
+  it('repeats a call that the service refused before processing it, once and only while time is left', async () => {
+    let calls = 0;
+    let refuse = (_stream: http2.ServerHttp2Stream) => {};
+    const { port } = await serve((stream) => {
+      calls += 1;
+      refuse(stream);
+      if (!stream.closed) respond(stream);
+    });
+    const client = connectTo(port);
+    const refuseAll = (stream: http2.ServerHttp2Stream) => stream.close(http2.constants.NGHTTP2_REFUSED_STREAM);
+    refuse = (stream) => void (calls === 1 && refuseAll(stream));
+    assert.deepEqual(await client.shouldRateLimit(request), allowed);
+    refuse = refuseAll;
+    await checkFailure(client, /refused/);
+    assert.equal(calls, 4);
+    refuse = (stream) => {
+      nowMs += 60_000;
+      refuseAll(stream);
+    };
+    await checkFailure(client, /refused/);
+    assert.equal(calls, 5);
   });
 
   it('drops a connection after a second without a response', async () => {
