@@ -3,9 +3,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { requireSettings } from '#config';
 import { type ExplainOptions, explainOnce } from '../../src/cli/explain.ts';
+import { authRecord, mappingRecord } from '../support/desks.ts';
 import { runCommand } from '../support/programs/command.ts';
 import { testServers } from '../support/serve.ts';
-import { temporaryFiles } from '../support/temporary-files.ts';
+import { temporaryFiles, yamlOf } from '../support/temporary-files.ts';
 
 const readme = readFileSync(new URL('../../src/explain/README.md', import.meta.url), 'utf8');
 
@@ -37,15 +38,10 @@ describe('frontdesk explain', () => {
   });
 
   it('predicts which paths STRICT_PATHS rejects, and why', async () => {
-    const auth = { apiVersion: 'gateway/v1', kind: 'AuthService', name: 'auth', auth_service: 'auth' };
-    const mapping = { apiVersion: 'gateway/v1', kind: 'Mapping', service: 'http://localhost:9' };
-    const records = [
-      auth,
-      { ...mapping, name: 'guarded', prefix: '/admin' },
-      { ...mapping, name: 'open', prefix: '/', bypass_auth: true },
-    ];
-    const text = records.map((record) => JSON.stringify(record)).join('\n---\n');
-    const configDir = await writeFiles({ 'services/x.yaml': text });
+    const service = 'http://localhost:9';
+    const open = mappingRecord('open', '/', service, { bypass_auth: true });
+    const records = [authRecord, mappingRecord('guarded', '/admin', service), open];
+    const configDir = await writeFiles({ 'services/x.yaml': yamlOf(...records) });
     const outcomeOf = async (strictPaths: boolean) => {
       const options = { method: 'GET', url: '/ADMIN', header: [], json: true };
       const explained = JSON.parse((await explainOnce(requireSettings({ configDir, strictPaths }), options)).text);

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { authRecord, call, callAsDemo, desksOf, limitRecord, mappingRecord, type TestDesk } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
-import { replaceFile, temporaryFiles } from '../support/temporary-files.ts';
+import { replaceFile, temporaryFiles, yamlOf } from '../support/temporary-files.ts';
 import { readEvents } from '../support/wire/event-reader.ts';
 
 const path = '/gateway/v0/diag/';
@@ -66,14 +66,13 @@ describe('the diagnostics of a configuration full of secrets', () => {
 
   before(async () => {
     const config = await writeFiles({
-      'services/good.yaml': good.map((record) => `---\n${JSON.stringify(record)}\n`).join(''),
+      'services/good.yaml': yamlOf(...good),
       'ratelimit/gateway.yaml': JSON.stringify(limits),
       'users.yaml': await readFile('config/users.yaml', 'utf8'),
     });
     desk = await open({ config, only: ['gateway', 'auth', 'ratelimit'] });
     url = (await desk.listen()).gateway.url;
-    const faults = broken.map((record) => `---\n${JSON.stringify(record)}\n`).join('');
-    await replaceFile(join(config, 'services/broken.yaml'), faults);
+    await replaceFile(join(config, 'services/broken.yaml'), yamlOf(...broken));
     await desk.reload();
     await call(desk, `/away/http:/ann:${mark}-15@host?token=${mark}-16`).set('Authorization', basic);
     await call(desk, `/away/http%3A%2F%2Fann%3A${mark}-17%40host/x`).set('Authorization', basic);

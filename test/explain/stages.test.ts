@@ -4,6 +4,7 @@ import type { LabelGroup, Mapping } from '#config';
 import type { ExplainRequest, Explanation } from '#explain';
 import { createGateway, type GatewayOptions, type Target } from '#gateway';
 import { createLimiter } from '#ratelimit';
+import { healthCheckOf } from '../support/clusters.ts';
 import { authRecordOf, explainOf, labelled, limitRecordOf, mappingOf } from '../support/edge.ts';
 import { domain, limit, node } from '../support/limits.ts';
 
@@ -141,15 +142,7 @@ describe('an explanation', () => {
           { name: 'fixed', labels: [{ kind: 'generic_key', name: 'fixed', value: configured }] },
         ]),
     };
-    const healthCheck = {
-      path: `/health?k=${configured}`,
-      hostname: undefined,
-      expectedStatuses: [],
-      timeoutMs: 3000,
-      intervalMs: 5000,
-      unhealthyThreshold: 2,
-      healthyThreshold: 1,
-    };
+    const healthCheck = healthCheckOf({ path: `/health?k=${configured}` });
     const explained = explain(
       {
         ...mappings(

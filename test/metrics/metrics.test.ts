@@ -15,7 +15,7 @@ import { isInstalled } from '../support/programs/installed.ts';
 import { promtool } from '../support/programs/promtool.ts';
 import { among, type Series, scrape } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
-import { temporaryFiles } from '../support/temporary-files.ts';
+import { temporaryFiles, yamlOf } from '../support/temporary-files.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { createDeferred, createLogWatcher, eventually } from '../support/waiting.ts';
 
@@ -27,11 +27,8 @@ const own = (name: string, more: object = {}) => mappingRecord(name, `/${name}`,
 const remote = (name: string, service: string, more: object = {}) =>
   mappingRecord(name, `/${name}`, service, { bypass_auth: true, ...more });
 
-/** Formats records as YAML. JSON is valid YAML, and keeps each document on one line. */
-const yaml = (...records: readonly object[]) => records.map((record) => JSON.stringify(record)).join('\n---\n');
-
 /** Allows two requests per hour for each value of `x-key`. */
-const limits = yaml({
+const limits = yamlOf({
   domain: 'gateway',
   descriptors: [{ key: 'x-key', rate_limit: { unit: 'hour', requests_per_unit: 2 } }],
 });
@@ -46,7 +43,7 @@ describe('the metrics of a desk', () => {
 
   async function setUp(records: readonly object[], options: FrontdeskOptions = {}) {
     const config = await writeFiles({
-      'services/all.yaml': yaml(authRecord, limitRecord, ...records),
+      'services/all.yaml': yamlOf(authRecord, limitRecord, ...records),
       'ratelimit/limits.yaml': limits,
       'users.yaml': JSON.stringify({ users: [demoRecord] }),
     });
@@ -62,7 +59,7 @@ describe('the metrics of a desk', () => {
     const get = (path: string, headers: Readonly<Record<string, string>> = {}) =>
       request(gateway.url).get(path).set(headers);
     const write = (...changed: readonly object[]) =>
-      writeFile(join(config, 'services/all.yaml'), yaml(authRecord, limitRecord, ...changed));
+      writeFile(join(config, 'services/all.yaml'), yamlOf(authRecord, limitRecord, ...changed));
     return { desk, get, write };
   }
 

@@ -4,14 +4,12 @@ import Koa from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
 import { z } from 'zod';
-import { builtInFormatters, createRepresentations, problem } from '#http';
+import { builtInFormatters, createRepresentations, problem, silentLogger } from '#http';
 import { createView } from '#query';
 import { createResourceApp, index, item } from '#rest';
 import { createBookApp } from './book-app.ts';
 
 const notFound = { code: 404, message: '404: Not Found' };
-
-const quiet = { info() {}, warn() {}, error() {} };
 
 function serve(options?: Parameters<typeof createBookApp>[0]) {
   return createBookApp(options).callback();
@@ -43,7 +41,7 @@ describe('createResourceApp', () => {
 
   it('logs unexpected errors and hides them from the client', async () => {
     const errors: unknown[] = [];
-    const logger = { ...quiet, error: (fields: object) => void errors.push(fields) };
+    const logger = { info() {}, warn() {}, error: (fields: object) => void errors.push(fields) };
     const { text } = await request(serve({ logger })).get('/broken').expect(500);
     assert.deepEqual(JSON.parse(text), { code: 500, message: '500: Internal Server Error' });
     assert.match(JSON.stringify(errors.map((one) => String(Object(one).err))), /the shelf fell over/);
@@ -54,7 +52,7 @@ describe('createResourceApp', () => {
       thrown instanceof Error && thrown.message.includes('shelf')
         ? problem('storage-unavailable', { headers: { 'Retry-After': '1' } })
         : undefined;
-    const handler = serve({ toProblem, logger: quiet });
+    const handler = serve({ toProblem, logger: silentLogger });
     await request(handler).get('/broken').expect(503).expect('Retry-After', '1');
     await request(handler).get('/nowhere').expect(404, notFound);
   });

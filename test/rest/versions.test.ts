@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import Koa, { type Context, type Middleware } from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
-import { createProblemResponses, requestContext } from '#http';
+import { createProblemResponses, requestContext, silentLogger } from '#http';
 import { createVersions } from '#rest';
 import { createBookApp } from './book-app.ts';
 
@@ -127,7 +127,7 @@ describe('a version', () => {
 
   it('renders its own errors instead of throwing them to the host', async () => {
     const caught: unknown[] = [];
-    const own = createBookApp({ logger: { info() {}, warn() {}, error() {} } });
+    const own = createBookApp({ logger: silentLogger });
     const host: Middleware = (_ctx, next) => Promise.resolve(next()).catch((error) => void caught.push(error));
     const outer = serve({ v1: own, v2: mirror('v2') }, host);
     await request(outer).get('/v1/broken').expect(500, { code: 500, message: '500: Internal Server Error' });

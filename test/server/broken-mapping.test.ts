@@ -11,15 +11,12 @@ import { openGateway } from '../../src/server/open-gateway.ts';
 import { resolveOptions } from '../../src/server/options.ts';
 import { authRecord, call, desksOf, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
-import { temporaryFiles } from '../support/temporary-files.ts';
+import { temporaryFiles, yamlOf } from '../support/temporary-files.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 const open = mappingRecord('all', '/', 'own', { bypass_auth: true });
 const guarded = (name: string, prefix: string, more: Fields) => mappingRecord(name, prefix, 'own', more);
-
-/** JSON is YAML, and keeps each document on one line. */
-const yaml = (records: readonly object[]) => records.map((record) => JSON.stringify(record)).join('\n---\n');
 
 const echo = (ctx: Context) => {
   ctx.body = ctx.path;
@@ -32,7 +29,7 @@ describe('a Mapping that is broken at the start', () => {
   const services = { own: echo };
 
   async function start(...records: readonly object[]) {
-    const config = await writeFiles({ 'services/x.yaml': yaml([authRecord, ...records]) });
+    const config = await writeFiles({ 'services/x.yaml': yamlOf(authRecord, ...records) });
     return openDesk({ config, services, only: ['gateway', 'auth'] });
   }
 
@@ -63,7 +60,7 @@ describe('a Mapping that is broken at the start', () => {
 
   it('prevents the start if a file that may contain it cannot be parsed', async () => {
     for (const bomb of ['['.repeat(1000), '? '.repeat(400), 'a: [']) {
-      const config = await writeFiles({ 'services/a.yaml': yaml([open]), 'services/x.yaml': `a: 1\n---\n${bomb}` });
+      const config = await writeFiles({ 'services/a.yaml': yamlOf(open), 'services/x.yaml': `a: 1\n---\n${bomb}` });
       await assert.rejects(openDesk({ config, services, only: ['gateway'] }), /services\/x\.yaml:3 {2}this is /);
     }
   });
@@ -95,7 +92,7 @@ describe('a Mapping that is broken at the start', () => {
 
   /** Returns a function that says how a request is handled, or undefined if the configuration does not start. */
   async function gatewayOf(records: readonly object[]) {
-    const config = await writeFiles({ 'services/x.yaml': yaml([authRecord, ...records]) });
+    const config = await writeFiles({ 'services/x.yaml': yamlOf(authRecord, ...records) });
     const setup = await resolveOptions({ config, services, only: ['gateway', 'auth'] }).catch(() => undefined);
     if (setup === undefined) return undefined;
     const clusters = createClusters({ logger: silentLogger });

@@ -8,17 +8,14 @@ import { resolveOptions } from '../../src/server/options.ts';
 import { createLiveConfiguration } from '../../src/server/reload.ts';
 import { annRecord, authRecord, call, callAsDemo, demoRecord, desksOf, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
-import { replaceFile, temporaryFiles } from '../support/temporary-files.ts';
+import { replaceFile, temporaryFiles, yamlOf } from '../support/temporary-files.ts';
 import { createDeferred, createLogWatcher } from '../support/waiting.ts';
 
 const own = (name: string, prefix: string, more: object = {}) =>
   mappingRecord(name, prefix, 'own', { bypass_auth: true, ...more });
 
-/** JSON is YAML, and keeps each document on one line. */
-const yaml = (...records: readonly object[]) => records.map((record) => JSON.stringify(record)).join('\n---\n');
-
-const guarded = yaml(mappingRecord('a', '/a', 'own'));
-const usersFile = (...users: readonly object[]) => yaml({ users });
+const guarded = yamlOf(mappingRecord('a', '/a', 'own'));
+const usersFile = (...users: readonly object[]) => yamlOf({ users });
 
 describe('a configuration directory that changes while the server runs', () => {
   const servers = testServers();
@@ -29,7 +26,7 @@ describe('a configuration directory that changes while the server runs', () => {
 
   async function setUp(files: Readonly<Record<string, string>>, options: FrontdeskOptions = {}) {
     const config = await writeFiles({
-      'services/auth.yaml': yaml(authRecord),
+      'services/auth.yaml': yamlOf(authRecord),
       'users.yaml': usersFile(demoRecord, annRecord),
       ...files,
     });
@@ -41,11 +38,11 @@ describe('a configuration directory that changes while the server runs', () => {
   }
 
   it('can add, change and remove routes', async () => {
-    const { config, desk, log, write } = await setUp({ 'services/a.yaml': yaml(own('a', '/a')) });
-    await write('services/b.yaml', yaml(own('b', '/b')));
+    const { config, desk, log, write } = await setUp({ 'services/a.yaml': yamlOf(own('a', '/a')) });
+    await write('services/b.yaml', yamlOf(own('b', '/b')));
     await log.waitFor(taken);
     await call(desk, '/b/x').expect(200, '/x');
-    await write('services/b.yaml', yaml(own('b', '/b', { rewrite: '/inner' })));
+    await write('services/b.yaml', yamlOf(own('b', '/b', { rewrite: '/inner' })));
     await log.waitFor(taken);
     await call(desk, '/b/x').expect(200, '/inner/x');
     await rm(join(config, 'services/b.yaml'));
@@ -55,12 +52,12 @@ describe('a configuration directory that changes while the server runs', () => {
   });
 
   it('takes effect before reload() resolves, with the next generation and a new hash', async () => {
-    const files = { 'services/a.yaml': yaml(own('a', '/a')) };
+    const files = { 'services/a.yaml': yamlOf(own('a', '/a')) };
     const [{ desk, write }, other] = [await setUp(files), await setUp(files)];
     const configurationOf = async (of: typeof desk) => (await callAsDemo(of, '/gateway/v0/diag/')).body.configuration;
     const before = await configurationOf(desk);
     assert.deepEqual([before.generation, before.hash], [1, (await configurationOf(other.desk)).hash]);
-    await write('services/b.yaml', yaml(own('b', '/b')));
+    await write('services/b.yaml', yamlOf(own('b', '/b')));
     await desk.reload();
     await call(desk, '/b/x').expect(200, '/x');
     const after = await configurationOf(desk);
@@ -79,10 +76,10 @@ describe('a configuration directory that changes while the server runs', () => {
     };
     const services = { own: echo, slow };
     const record = (rewrite: string) => mappingRecord('slow', '/slow', 'slow', { bypass_auth: true, rewrite });
-    const { desk, log, write } = await setUp({ 'services/slow.yaml': yaml(record('/old')) }, { services });
+    const { desk, log, write } = await setUp({ 'services/slow.yaml': yamlOf(record('/old')) }, { services });
     const pending = call(desk, '/slow').then(({ text }) => text);
     await reached.promise;
-    await write('services/slow.yaml', yaml(record('/new')));
+    await write('services/slow.yaml', yamlOf(record('/new')));
     await log.waitFor(taken);
     go.resolve();
     assert.equal(await pending, '/old');
@@ -90,15 +87,15 @@ describe('a configuration directory that changes while the server runs', () => {
   });
 
   it('keeps the last version of a bad record, and applies the good ones', async () => {
-    const { config, desk, log, write } = await setUp({ 'services/x.yaml': yaml(own('a', '/a'), own('b', '/b')) });
-    await write('services/x.yaml', yaml(own('a', 'no-slash'), own('b', '/b', { rewrite: '/new' }), own('c', '/c')));
+    const { config, desk, log, write } = await setUp({ 'services/x.yaml': yamlOf(own('a', '/a'), own('b', '/b')) });
+    await write('services/x.yaml', yamlOf(own('a', 'no-slash'), own('b', '/b', { rewrite: '/new' }), own('c', '/c')));
     await log.waitFor(kept);
     await call(desk, '/a/x').expect(200, '/x');
     await call(desk, '/b/x').expect(200, '/new/x');
     await call(desk, '/c/x').expect(200, '/x');
     const { errors } = (await callAsDemo(desk, '/gateway/v0/diag/')).body;
     assert.deepEqual([errors[0].source, errors[0].record], [join(config, 'services/x.yaml:1'), 'Mapping a']);
-    await write('services/x.yaml', yaml(own('a', '/a')));
+    await write('services/x.yaml', yamlOf(own('a', '/a')));
     await log.waitFor(taken);
     assert.deepEqual((await callAsDemo(desk, '/gateway/v0/diag/')).body.errors, []);
     await call(desk, '/c/x').expect(404);
@@ -107,18 +104,18 @@ describe('a configuration directory that changes while the server runs', () => {
   it('reports the first hundred errors, and how many more there are', async () => {
     const { log, write } = await setUp({});
     const broken = Array.from({ length: 103 }, (_, index) => ({ ...own(`a${index}`, '/a'), prefix: 'a' }));
-    await write('services/a.yaml', yaml(...broken.slice(0, 60)));
-    await write('services/b.yaml', yaml(...broken.slice(60)));
+    await write('services/a.yaml', yamlOf(...broken.slice(0, 60)));
+    await write('services/b.yaml', yamlOf(...broken.slice(60)));
     await log.waitFor(/stays in use:\n(?:\S+:\d+ .*\n .*\n){100}and 3 more: frontdesk check lists all of them$/);
   });
 
   it('keeps the last version of a file that cannot be read', async () => {
-    const { desk, log, write } = await setUp({ 'services/x.yaml': yaml(own('a', '/a'), own('b', '/b')) });
+    const { desk, log, write } = await setUp({ 'services/x.yaml': yamlOf(own('a', '/a'), own('b', '/b')) });
     await write('services/x.yaml', '{ this: is: no: YAML');
     await log.waitFor(kept);
     await call(desk, '/a/x').expect(200, '/x');
     await call(desk, '/b/x').expect(200, '/x');
-    await write('services/x.yaml', yaml(own('a', '/a'), own('b', '/b')));
+    await write('services/x.yaml', yamlOf(own('a', '/a'), own('b', '/b')));
     await log.waitFor('all errors of the configuration are fixed');
   });
 
@@ -133,7 +130,7 @@ describe('a configuration directory that changes while the server runs', () => {
   for (const [what, record, message] of brokenAuth) {
     it(`does not open routes if the record of the auth service ${what}`, async () => {
       const { desk, log, write } = await setUp({ 'services/a.yaml': guarded });
-      await write('services/auth.yaml', yaml(record));
+      await write('services/auth.yaml', yamlOf(record));
       await log.waitFor(message);
       await call(desk, '/a').expect(401);
       await callAsDemo(desk, '/a').expect(200);
@@ -142,10 +139,10 @@ describe('a configuration directory that changes while the server runs', () => {
 
   it('does not open routes if a broken AuthService moves to another file under another name', async () => {
     const { config, desk, log, write } = await setUp({ 'services/a.yaml': guarded });
-    await write('services/users.yaml', yaml({ ...authRecord, name: 'users', timeout_ms: 'soon' }));
+    await write('services/users.yaml', yamlOf({ ...authRecord, name: 'users', timeout_ms: 'soon' }));
     await log.waitFor(kept);
     await rm(join(config, 'services/auth.yaml'));
-    await write('services/b.yaml', yaml(own('b', '/b')));
+    await write('services/b.yaml', yamlOf(own('b', '/b')));
     await log.waitFor(taken);
     await call(desk, '/b').expect(200);
     await call(desk, '/a').expect(401);
@@ -185,7 +182,7 @@ describe('a configuration directory that changes while the server runs', () => {
   });
 
   it('is prepared in several turns of the event loop, and takes effect only after the last one', async () => {
-    const config = await writeFiles({ 'services/x.yaml': yaml(own('a', '/a')) });
+    const config = await writeFiles({ 'services/x.yaml': yamlOf(own('a', '/a')) });
     const live = createLiveConfiguration(await resolveOptions({ config, services: { own: echo } }));
     servers.later(live.close);
     const seen: string[] = [];
@@ -198,14 +195,14 @@ describe('a configuration directory that changes while the server runs', () => {
     });
     await live.watch();
     seen.length = 0;
-    await replaceFile(join(config, 'services/x.yaml'), yaml(own('a', '/a'), own('b', '/b')));
+    await replaceFile(join(config, 'services/x.yaml'), yamlOf(own('a', '/a'), own('b', '/b')));
     await live.reload();
     assert.deepEqual(seen, ['after first: 1', 'after second: 1', 'commit']);
     assert.equal(live.current().number, 2);
   });
 
   it('is reported and has no effect if one part of the server cannot use it', async () => {
-    const config = await writeFiles({ 'services/x.yaml': yaml(own('a', '/a')) });
+    const config = await writeFiles({ 'services/x.yaml': yamlOf(own('a', '/a')) });
     const log = createLogWatcher();
     const live = createLiveConfiguration(await resolveOptions({ config, logger: log.logger, services: { own: echo } }));
     servers.later(live.close);
@@ -214,17 +211,17 @@ describe('a configuration directory that changes while the server runs', () => {
       return () => {};
     });
     await live.watch();
-    await replaceFile(join(config, 'services/x.yaml'), yaml(own('a', '/a'), own('b', '/b')));
+    await replaceFile(join(config, 'services/x.yaml'), yamlOf(own('a', '/a'), own('b', '/b')));
     await log.waitFor(kept);
     assert.equal(live.current().number, 1);
     assert.match(String(live.errors()[0]?.message), /one is enough/);
-    await replaceFile(join(config, 'services/x.yaml'), yaml(own('a', '/a')));
+    await replaceFile(join(config, 'services/x.yaml'), yamlOf(own('a', '/a')));
     await log.waitFor('all errors of the configuration are fixed');
     assert.deepEqual(live.errors(), []);
   });
 
   describe('at the start', () => {
-    const bad = yaml(own('a', 'no-slash'), own('b', '/b'));
+    const bad = yamlOf(own('a', 'no-slash'), own('b', '/b'));
 
     it('leaves out a broken mapping, and reports it', async () => {
       const { desk, log } = await setUp({ 'services/x.yaml': bad });
@@ -239,10 +236,10 @@ describe('a configuration directory that changes while the server runs', () => {
         mappingRecord('guarded', '/guarded', 'own', { timeout_ms: 'soon' }),
         mappingRecord('stray', '/stray', 'own', { auth_service: 'nobody' }),
       ];
-      const { desk, log, write } = await setUp({ 'services/x.yaml': yaml(...records) });
+      const { desk, log, write } = await setUp({ 'services/x.yaml': yamlOf(...records) });
       await call(desk, '/open').expect(200);
       for (const path of ['/guarded', '/guarded/x', '/stray']) await call(desk, path).expect(503);
-      await write('services/x.yaml', yaml(own('all', '/'), mappingRecord('guarded', '/guarded', 'own')));
+      await write('services/x.yaml', yamlOf(own('all', '/'), mappingRecord('guarded', '/guarded', 'own')));
       await log.waitFor(taken);
       await call(desk, '/guarded').expect(401);
       await call(desk, '/stray').expect(200);
@@ -251,7 +248,7 @@ describe('a configuration directory that changes while the server runs', () => {
     it('keeps the place of a broken mapping in the matching order, but not of a shadow', async () => {
       const broken = { timeout_ms: 'soon' };
       const { desk } = await setUp({
-        'services/x.yaml': yaml(
+        'services/x.yaml': yamlOf(
           own('all', '/', { precedence: 1 }),
           mappingRecord('first', '/first', 'own', { precedence: 2, ...broken }),
           mappingRecord('folded', '/Folded', 'own', { precedence: 2, case_sensitive: false, auth_service: 'nobody' }),
@@ -266,7 +263,7 @@ describe('a configuration directory that changes while the server runs', () => {
     });
 
     it('does not start with a broken AuthService', async () => {
-      const broken = { 'services/auth.yaml': yaml({ ...authRecord, timeout_ms: 'soon' }) };
+      const broken = { 'services/auth.yaml': yamlOf({ ...authRecord, timeout_ms: 'soon' }) };
       await assert.rejects(setUp(broken), /the configuration has an error:\n.*auth\.yaml:1 {2}AuthService auth/);
     });
 

@@ -1,24 +1,24 @@
 /** SQLite files: created if missing, durable, shared with other processes, and reported with a remedy if unusable. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { type Database, openDatabase, StorageSetupError } from '#storage';
 import { createReadSnapshot, retryWhileBusy } from '../../src/storage/sqlite.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
 
 let directory: string;
 let file: string;
 
 describe('SQLite', () => {
-  beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), 'frontdesk-'));
+  const writeFiles = temporaryFiles();
+
+  beforeEach(async () => {
+    directory = await writeFiles();
     file = join(directory, 'test.db');
   });
-
-  afterEach(() => rmSync(directory, { recursive: true }));
 
   describe('a SQLite database', () => {
     let database: Database;

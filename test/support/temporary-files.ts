@@ -14,6 +14,11 @@ export async function replaceFile(file: string, text: string): Promise<void> {
   await rename(next, file);
 }
 
+/** The text of a file of records. JSON is YAML, and keeps each document on one line. */
+export function yamlOf(...records: readonly object[]): string {
+  return records.map((record) => JSON.stringify(record)).join('\n---\n');
+}
+
 /** Call it in a `describe`. */
 export function temporaryFiles(): WriteFiles {
   const directories: string[] = [];

@@ -6,7 +6,7 @@ import request from 'supertest';
 import { createOncePerMinute, createOutageLog, createProblemResponses, problem, requestContext } from '#http';
 import { authRecord, call, desksOf, limitRecord, mappingRecord } from '../../support/desks.ts';
 import { testServers } from '../../support/serve.ts';
-import { replaceFile, temporaryFiles } from '../../support/temporary-files.ts';
+import { replaceFile, temporaryFiles, yamlOf } from '../../support/temporary-files.ts';
 
 describe('createOutageLog', () => {
   const setUp = () => {
@@ -93,14 +93,13 @@ describe('requests that fail because of one outage', () => {
     ];
     const mapping = (rewrite: string) =>
       mappingRecord('one', '/one', 'own', { rewrite, labels: { gateway: [{ all: ['remote_address'] }] } });
-    const yaml = (...records: object[]) => records.map((record) => JSON.stringify(record)).join('\n---\n');
-    const config = await writeFiles({ 'services/one.yaml': yaml(mapping('/a'), ...askers) });
+    const config = await writeFiles({ 'services/one.yaml': yamlOf(mapping('/a'), ...askers) });
     const own = async (ctx: Context) => {
       ctx.body = 'ok';
     };
     const desk = await openDesk({ config, services: { own }, only: ['gateway'], logger });
     const meet = async (...records: object[]) => {
-      await replaceFile(join(config, 'services/one.yaml'), yaml(...records));
+      await replaceFile(join(config, 'services/one.yaml'), yamlOf(...records));
       await desk.reload();
       lines = [];
       await call(desk, '/one').expect(200);
@@ -117,15 +116,15 @@ describe('requests that fail because of one outage', () => {
   });
 
   it('are logged once across reloads while a record names the service', async () => {
-    const mappings: Record<string, object> = {};
-    for (const name of ['one', 'two'])
-      mappings[name] = mappingRecord(name, `/${name}`, `127.0.0.1:${(await servers.refusing()).port}`, {
-        bypass_auth: true,
-      });
-    const yaml = (names: readonly string[]) => names.map((name) => JSON.stringify(mappings[name])).join('\n---\n');
+    const ports = { one: (await servers.refusing()).port, two: (await servers.refusing()).port };
+    type Name = keyof typeof ports;
+    const yaml = (names: readonly Name[]) =>
+      yamlOf(
+        ...names.map((name) => mappingRecord(name, `/${name}`, `127.0.0.1:${ports[name]}`, { bypass_auth: true })),
+      );
     const config = await writeFiles({ 'services/all.yaml': yaml(['one', 'two']) });
     const desk = await openDesk({ config, only: ['gateway'], logger });
-    const meet = async (...names: string[]) => {
+    const meet = async (...names: Name[]) => {
       await replaceFile(join(config, 'services/all.yaml'), yaml(names));
       await desk.reload();
       lines = [];
