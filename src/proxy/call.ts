@@ -99,7 +99,8 @@ export function callUpstream(
       abandon: undefined,
       releaseRetry: undefined,
       deadline: undefined,
-      timer: undefined,
+      tryTimer: undefined,
+      pause: undefined,
     };
     if (request.client?.destroyed === true) fail(call, clientGone());
     else begin(call);
@@ -133,8 +134,10 @@ interface Call {
   abandon: Abandon | undefined;
   releaseRetry: (() => void) | undefined;
   deadline: NodeJS.Timeout | undefined;
-  /** Times one attempt, or the pause before it. */
-  timer: NodeJS.Timeout | undefined;
+  /** Limits the current attempt. */
+  tryTimer: NodeJS.Timeout | undefined;
+  /** Ends the pause before the next attempt. */
+  pause: NodeJS.Timeout | undefined;
 }
 
 function dispatchOptionsOf({ method, path, headers, body, upgrade }: UpstreamRequest): Dispatcher.DispatchOptions {
@@ -158,13 +161,20 @@ function begin(call: Call): void {
 /** Acquires a slot only when there is something to send, so that slow clients do not occupy all slots. */
 function bufferBody(call: Call, body: RequestBody): void {
   body.watch({
-    onEnd: () => void (call.isSettled || call.deadline?.refresh()),
+    onEnd: () => restartTimers(call),
     onIdle: (isClientIdle) =>
       abort(call, isClientIdle ? uploadTimedOut : () => timedOut('the service did not read the request body in time')),
     onTooLarge: (reason) => abort(call, () => reason),
     isCrowded: call.cluster.isCrowded,
   });
   body.buffer(() => void (call.isSettled || makeAttempt(call)));
+}
+
+/** The time-outs start again at the end of the request body. */
+function restartTimers({ isSettled, deadline, tryTimer }: Call): void {
+  if (isSettled) return;
+  deadline?.refresh();
+  tryTimer?.refresh();
 }
 
 function makeAttempt(call: Call): void {
@@ -191,7 +201,7 @@ function runAttempt(call: Call, attempt: Attempt): void {
   call.tried = tried === undefined ? [origin] : [...tried, origin];
   request.onAttempt?.(origin);
   const perTryTimeoutMs = options.retries?.rules.perTryTimeoutMs;
-  if (perTryTimeoutMs !== undefined) call.timer = setTimeout(onTryTimeout, perTryTimeoutMs, call, perTryTimeoutMs);
+  if (perTryTimeoutMs !== undefined) call.tryTimer = setTimeout(onTryTimeout, perTryTimeoutMs, call, perTryTimeoutMs);
   const listener: AttemptListener = {
     onInterim: request.onInterim,
     onResponse: (head, body, connection) => onResponse(call, { head, body, origin, connection }),
@@ -292,21 +302,24 @@ function retryLater(call: Call, pauseMsMin: number, reason: unknown): boolean {
   call.releaseRetry = cluster.acquireRetry();
   if (call.releaseRetry === undefined) return false;
   call.retryCount += 1;
-  call.timer = setTimeout(makeAttempt, pauseMs, call);
+  call.pause = setTimeout(makeAttempt, pauseMs, call);
   retries.onRetry(pauseMs, reason);
   return true;
 }
 
 /**
- * Does nothing while the request body is still arriving: until then only the idle time-out of the body applies, even if
- * it is the service that reads slowly. The deadline starts again at the end of the body.
+ * While the request body is still arriving, only its idle time-out applies, even if it is the service that reads slowly.
  */
+function isUploading({ request }: Call): boolean {
+  return request.body?.hasArrived() === false;
+}
+
 function onDeadline(call: Call): void {
-  const { request, options } = call;
-  if (request.body?.hasArrived() !== false) abort(call, () => timedOut(`no response within ${options.timeoutMs} ms`));
+  if (!isUploading(call)) abort(call, () => timedOut(`no response within ${call.options.timeoutMs} ms`));
 }
 
 function onTryTimeout(call: Call, perTryTimeoutMs: number): void {
+  if (isUploading(call)) return;
   const reason = timedOut(`an attempt got no response within ${perTryTimeoutMs} ms`);
   call.abandon?.(() => reason);
   call.hasTimedOutAttempt = true;
@@ -328,13 +341,16 @@ function fail(call: Call, cause: unknown): void {
 function settle<T>(call: Call, done: (result: T) => void, result: T): void {
   call.isSettled = true;
   clearTimeout(call.deadline);
-  clearTimeout(call.timer);
+  clearTimeout(call.tryTimer);
+  clearTimeout(call.pause);
   call.releaseRetry?.();
   done(result);
 }
 
 function endAttempt(call: Call): void {
-  clearTimeout(call.timer);
+  clearTimeout(call.tryTimer);
+  // A timer that has run would start again with `refresh`, even after `clearTimeout`.
+  call.tryTimer = undefined;
   call.releaseRetry?.();
   call.releaseRetry = undefined;
 }
