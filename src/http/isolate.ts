@@ -22,6 +22,7 @@ export function isolate(app: Koa | Middleware): (ctx: Context) => Promise<void> 
     try {
       await run(ctx as Parameters<typeof run>[0], fallThrough);
     } finally {
+      if (!ctx.req.complete) discardRest(ctx);
       ctx.state = state;
       (ctx as Routed).params = params;
       (ctx as Routed).matched = matched;
@@ -29,6 +30,14 @@ export function isolate(app: Koa | Middleware): (ctx: Context) => Promise<void> 
     if (hasNoResponse(ctx)) throw problem('not-found');
     if (ctx.respond !== false && !ctx.headerSent) writeJson(ctx);
   };
+}
+
+/**
+ * Discards the rest of a body that the app does not read to its end, after the response. On a host's own server, Node
+ * does this only for a body that has not been read at all, and the next request on the connection would wait.
+ */
+function discardRest({ req, res }: Context): void {
+  res.once('finish', () => req.resume());
 }
 
 /**

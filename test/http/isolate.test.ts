@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import Koa, { type Context, type Middleware } from 'koa';
 import Router from 'koa-router';
 import request from 'supertest';
-import { createProblemResponses, isolate, silentLogger } from '#http';
+import { createProblemResponses, isolate, problem, silentLogger } from '#http';
+import { testServers } from '../support/serve.ts';
+import { speak } from '../support/wire/peer.ts';
+import { rawRequest } from '../support/wire/raw-client.ts';
 
 /** An outer app that isolates `inner`, with a later middleware that would respond if a request fell through. */
 function around(inner: Koa | Middleware, before: Middleware = (_ctx, next) => next()) {
@@ -22,6 +26,8 @@ function around(inner: Koa | Middleware, before: Middleware = (_ctx, next) => ne
 }
 
 describe('isolate', () => {
+  const servers = testServers();
+
   it('responds with a 404 error body, without falling through, when the inner app does not respond', async () => {
     const passing: Middleware = (_ctx, next) => next();
     for (const inner of [passing, new Koa()])
@@ -142,4 +148,25 @@ describe('isolate', () => {
     await request(app.callback()).get('/one').expect(200, { id: 'one' });
     assert.deepEqual(seen, [{ tenant: 'one' }, ['/:tenant']]);
   });
+
+  for (const [how, fails] of [
+    ['responds', false],
+    ['throws', true],
+  ] as const)
+    it(`discards the rest of a body that the inner app stops reading before it ${how}`, async () => {
+      const { port } = await servers.http(
+        around(async (ctx) => {
+          if (ctx.method === 'POST') await once(ctx.req, 'data');
+          ctx.req.pause();
+          if (fails) throw problem('bad-body');
+          ctx.body = 'early';
+        }),
+      );
+      const client = speak(port, `${post}${'a'.repeat(500_000)}`);
+      await client.until('HTTP/1.1 ');
+      client.socket.write('a'.repeat(500_000) + rawRequest('GET /on'));
+      assert.equal((await client.closed).split('HTTP/1.1 ').length, 3);
+    });
 });
+
+const post = 'POST / HTTP/1.1\r\nHost: front.example\r\nContent-Length: 1000000\r\n\r\n';
