@@ -174,6 +174,10 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   const { outages = createOutageRegistry({ logger }) } = options;
   const { clusters = createClusters({ logger }), bodyBytesMax, strictPaths = false } = options;
   const releases: (() => void)[] = [];
+  const keep: Keep = (lease) => {
+    releases.push(lease.release);
+    return lease;
+  };
   const releaseAll = () => forEachInParts(releases.splice(0), (release) => release());
   // Releases everything acquired so far if creation fails. After `move`, `close` is responsible for that.
   using acquired = new DisposableStack();
@@ -181,9 +185,9 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   const identityHeaders = [...new Set(strippedNames(options))];
   const identity = createIdentity([], identityHeaders);
   const shared = { ...options, clusters, counts, traffic, outages };
-  const askLimiter = rateLimitService && createLimitStage(limitStageOptions(rateLimitService, shared, releases));
+  const askLimiter = rateLimitService && createLimitStage(limitStageOptions(rateLimitService, shared, keep));
   const mappingOf = (ctx: Context, method: string) => table.match(attributesOf(ctx, { method }))?.route.mapping;
-  const routes = yield* createRoutes(shared, { identity, mappingOf }, releases);
+  const routes = yield* createRoutes(shared, { identity, mappingOf }, keep);
   const table: Table<Route> = yield* createTable(routes);
   const preflightRoute = createPreflightRoute(table);
   const versionOf = versions.length === 0 ? undefined : createVersionLifecycles(versions, clock);
@@ -221,53 +225,41 @@ function strippedNames({ authServices = [], identityHeaders = [] }: GatewayOptio
 type Shared = Required<Pick<GatewayOptions, 'clusters' | 'counts' | 'traffic' | 'outages'>>;
 type SharingOptions = GatewayOptions & { readonly [Name in keyof Shared]: NonNullable<Shared[Name]> };
 
-/** Acquires the outage log, and adds its release to `releases`. */
+/** Keeps something acquired until the gateway closes, and returns it. */
+type Keep = <Lease extends { readonly release: () => void }>(lease: Lease) => Lease;
+
 function limitStageOptions(
   record: RateLimitService,
   { limiter, clock = Date.now, counts: { ratelimit: counts, lastUnanswered }, outages }: SharingOptions,
-  releases: (() => void)[],
+  keep: Keep,
 ) {
   if (limiter === undefined)
     throw new TypeError(`the rate-limit service "${record.service}" has a record, but no \`limiter\` was passed`);
   const onError = () => {
     lastUnanswered.ratelimit = clock();
   };
-  const { log: outage, release } = outages.acquire(
-    `ratelimit ${record.service}`,
-    'the rate-limit service is responding again',
-  );
-  releases.push(release);
+  const ended = 'the rate-limit service is responding again';
+  const { log: outage } = keep(outages.acquire(`ratelimit ${record.service}`, ended));
   return { record, limiter, counts, onError, outage };
 }
 
-/**
- * Acquires clusters, outage logs and traffic counts, and adds their release to `releases`. Throws TypeError for a
- * service that does not exist.
- */
+/** Throws TypeError for a service that does not exist. */
 function* createRoutes(
   options: SharingOptions,
   { identity, mappingOf }: Pick<TransportParts, 'identity' | 'mappingOf'>,
-  releases: (() => void)[],
+  keep: Keep,
 ): Work<Route[]> {
   const { mappings, services, authServices = [], internalRoutes = [], resolve, clusters, counts, traffic } = options;
   const { timeoutMs = 60_000, connectTimeoutMs = 3000, idleTimeoutMs = 60_000, bodyBytesMax } = options;
   const { logger = silentLogger, clock = Date.now } = options;
 
-  function acquireCluster(spec: ClusterSpec): Cluster {
-    const { cluster, release } = clusters.acquire(spec);
-    releases.push(release);
-    return cluster;
-  }
-
+  const acquireCluster = (spec: ClusterSpec) => keep(clusters.acquire(spec)).cluster;
   const auth = createAuthStages(authServices, {
     resolve,
     acquireCluster: (record, target) =>
       acquireCluster(clusterSpec(record.authService, target, record.timeoutMs, mappingDefaults)),
-    acquireOutageLog({ authService }) {
-      const { log, release } = options.outages.acquire(`auth ${authService}`, 'the auth service is responding again');
-      releases.push(release);
-      return log;
-    },
+    acquireOutageLog: ({ authService }) =>
+      keep(options.outages.acquire(`auth ${authService}`, 'the auth service is responding again')).log,
     counts: counts.auth,
     adminUsers: options.adminUsers ?? [],
     onError() {
@@ -284,10 +276,7 @@ function* createRoutes(
         throw new TypeError(`the service "${name}" is not a function that accepts a Koa context`);
       return app;
     },
-    acquireTraffic(name: string) {
-      releases.push(() => traffic.release(name));
-      return traffic.hold(name);
-    },
+    acquireTraffic: (name: string) => keep(traffic.acquire(name)).traffic,
     domain: options.rateLimitService?.domain,
   };
   const served = internalRoutes.filter(({ forAdmins }) => !forAdmins || auth.hasDefault);

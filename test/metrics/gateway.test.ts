@@ -70,7 +70,7 @@ describe('the metrics of mappings', () => {
 
   function trafficOf(routes: number): Traffic {
     const traffic = createTraffic();
-    for (let number = 0; number < routes; number += 1) traffic.hold(`route-${number}`);
+    for (let number = 0; number < routes; number += 1) traffic.acquire(`route-${number}`);
     return traffic;
   }
 

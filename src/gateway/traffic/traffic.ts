@@ -40,10 +40,8 @@ export interface UnmatchedRequests {
 }
 
 export interface Traffic {
-  /** Returns the counts of the route with this name. They are retained until every `hold` has been released. */
-  readonly hold: (name: string) => RouteTraffic;
-  /** Call it once for every `hold`. */
-  readonly release: (name: string) => void;
+  /** Returns the counts of the route with this name. They are retained until every holder has released them, once. */
+  readonly acquire: (name: string) => { readonly traffic: RouteTraffic; readonly release: () => void };
   /** Returns the counts of all acquired routes, and those of unmatched requests under the name `''`. */
   readonly routes: () => readonly RouteTraffic[];
   /** Returns undefined if the route is not acquired. */
@@ -83,7 +81,7 @@ interface Counted {
   holders: number;
 }
 
-export function createTraffic({ clock = Date.now, stopwatch = now }: TrafficOptions = {}): Traffic {
+export function createTraffic({ clock = Date.now, stopwatch = () => performance.now() }: TrafficOptions = {}): Traffic {
   const acquired = new Map<string, Counted>();
   const unmatched = createRouteTraffic('');
   const failed: FailedRequest[] = [];
@@ -112,17 +110,17 @@ export function createTraffic({ clock = Date.now, stopwatch = now }: TrafficOpti
   }
 
   return Object.freeze({
-    hold(name: string) {
-      const known = acquired.get(name) ?? { traffic: createRouteTraffic(name), holders: 0 };
-      known.holders += 1;
-      acquired.set(name, known);
-      return known.traffic;
-    },
-    release(name: string) {
-      const known = acquired.get(name);
-      if (known === undefined) return;
-      known.holders -= 1;
-      if (known.holders === 0) acquired.delete(name);
+    acquire(name: string) {
+      const counted = acquired.get(name) ?? { traffic: createRouteTraffic(name), holders: 0 };
+      counted.holders += 1;
+      acquired.set(name, counted);
+      return {
+        traffic: counted.traffic,
+        release() {
+          counted.holders -= 1;
+          if (counted.holders === 0) acquired.delete(name);
+        },
+      };
     },
     routes: () => [...[...acquired.values()].map(({ traffic }) => traffic), unmatched],
     of: (name: string) => acquired.get(name)?.traffic,
@@ -168,8 +166,4 @@ function reasonOf({ cause, message }: Problem): string {
 /** Marks truncated text with an ellipsis. */
 function truncate(text: string): string {
   return text.length > textLengthMax ? `${text.slice(0, textLengthMax)}…` : text;
-}
-
-function now(): number {
-  return performance.now();
 }
