@@ -86,7 +86,7 @@ export function callUpstream(
       cluster,
       request,
       options,
-      startedAtMs: options.retries?.clock() ?? 0,
+      startedAtMs: nowOf(options),
       resolve,
       reject,
       tried: undefined,
@@ -116,7 +116,8 @@ interface Call {
   readonly cluster: Cluster;
   readonly request: UpstreamRequest;
   readonly options: CallOptions;
-  readonly startedAtMs: number;
+  /** The time at which the deadline started, at the latest at the end of the request body. */
+  startedAtMs: number;
   readonly resolve: (response: UpstreamResponse) => void;
   readonly reject: (cause: unknown) => void;
   /** The origins of all attempts so far, in order. */
@@ -171,10 +172,16 @@ function bufferBody(call: Call, body: RequestBody): void {
 }
 
 /** The time-outs start again at the end of the request body. */
-function restartTimers({ isSettled, deadline, tryTimer }: Call): void {
-  if (isSettled) return;
-  deadline?.refresh();
-  tryTimer?.refresh();
+function restartTimers(call: Call): void {
+  if (call.isSettled) return;
+  call.startedAtMs = nowOf(call.options);
+  call.deadline?.refresh();
+  call.tryTimer?.refresh();
+}
+
+/** Only retries need the time. */
+function nowOf({ retries }: CallOptions): number {
+  return retries?.clock() ?? 0;
 }
 
 function makeAttempt(call: Call): void {

@@ -12,6 +12,7 @@ import {
   type UpstreamRequest,
   wholeBody,
 } from '#proxy';
+import type { RequestBody } from '../../src/proxy/request-body.ts';
 import { createRetryRules } from '../../src/proxy/retry-policy.ts';
 import { breakersOf, specOf } from '../support/clusters.ts';
 import { type Served, testServers } from '../support/serve.ts';
@@ -86,6 +87,34 @@ describe('a call whose connection fails', () => {
       // The FIN has been sent, but our side has not read it yet.
       last?.end();
     }
+  });
+});
+
+describe('the time-out of a call', () => {
+  it('leaves time for a retry after a slow upload, because it starts at the end of the body', async () => {
+    const statuses = [503, 200];
+    const upstream = await startUpstream(servers, (res) => void res.writeHead(statuses.shift() ?? 500).end());
+    const clusters = createClusters();
+    servers.later(clusters.close);
+    const { cluster } = clusters.acquire(specOf([upstream.origin]));
+    let nowMs = 0;
+    let onEnd = () => {};
+    const slow: RequestBody = {
+      ...wholeBody('hello'),
+      watch(watcher) {
+        onEnd = watcher.onEnd;
+      },
+      buffer(done) {
+        nowMs += 120_000;
+        onEnd();
+        done();
+      },
+    };
+    const rules = createRetryRules({ retryOn: ['5xx'], numRetries: 1, perTryTimeoutMs: undefined, statusCodes: [] });
+    const retries = { rules, random: () => 0, clock: () => nowMs, onRetry() {} };
+    const options = { timeoutMs: 60_000, repeat: 'idempotent', retries } as const;
+    const { head } = await callUpstream(cluster, { ...post, method: 'PUT', body: slow }, options);
+    assert.equal(head.status, 200);
   });
 });
 
