@@ -10,6 +10,7 @@ import {
   createHeaderRules,
   createRequestHead,
   createShadow,
+  hostOfOrigin,
   type UpstreamCounts,
 } from '#proxy';
 import { createRedirection, createRewrite, type PathRule, rewritePrefixes } from '#routing';
@@ -172,7 +173,7 @@ function overHttp(mapping: Mapping, target: RemoteTarget, counts: UpstreamCounts
       counts,
     }),
     preview(ctx) {
-      const { path, headers, host = ownHost(target) } = requestHead(ctx);
+      const { path, headers, host = hostOfOrigin(origins()[0] ?? '') } = requestHead(ctx);
       hasBody(ctx.req.headers, bodyBytesMax ?? Number.POSITIVE_INFINITY);
       return { path, headers: ['host', host, ...headers] };
     },
@@ -208,12 +209,6 @@ export function clusterSpec(
     outlierDetection,
     loadBalancer,
   };
-}
-
-/** Returns the host of the first address. */
-function ownHost({ origins }: RemoteTarget): string {
-  const [origin = ''] = origins();
-  return origin.slice(origin.indexOf('//') + 2);
 }
 
 /** The gateway itself sends redirects, without authentication or rate limits. */

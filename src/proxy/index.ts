@@ -13,6 +13,7 @@ export { wholeBody } from './request-body.ts';
 export {
   createRequestHead,
   forwardedHeaders,
+  hostOfOrigin,
   type IdentityNames,
   publicAddress,
   referenceBase,

@@ -110,6 +110,11 @@ export function createRequestHead({ mapping, path: basePath, origins, identity }
   };
 }
 
+/** Returns the host and port of an origin, as `Host` has them. */
+export function hostOfOrigin(origin: string): string {
+  return origin.slice(origin.indexOf('//') + 2);
+}
+
 /**
  * Blocked in addition to `x-forwarded-*`: headers that the gateway writes itself, and headers that some frameworks
  * trust more than the request line, the connection or their environment. CGI turns `proxy` into the variable

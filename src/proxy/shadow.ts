@@ -9,7 +9,7 @@ import { type CallOptions, callUpstream, type UpstreamRequest } from './call.ts'
 import type { Cluster } from './cluster/cluster.ts';
 import { CircuitOpen } from './failures.ts';
 import { wholeBody } from './request-body.ts';
-import { createRequestHead, type IdentityNames } from './request-headers.ts';
+import { createRequestHead, hostOfOrigin, type IdentityNames } from './request-headers.ts';
 
 export interface ShadowOptions {
   /** The mapping with `shadow: true`. */
@@ -41,7 +41,7 @@ export function createShadow(options: ShadowOptions): CopyRequest {
   const callOptions: CallOptions = { timeoutMs, repeat: 'never' };
 
   function requestFor(ctx: Context, attempt: Attempt): UpstreamRequest {
-    const { path, headers, host = authorityOf(attempt.origin) } = headOf(ctx);
+    const { path, headers, host = hostOfOrigin(attempt.origin) } = headOf(ctx);
     headers.push('host', shadowHost(host));
     return { method: ctx.req.method ?? 'GET', path, headers, body: undefined, firstAttempt: attempt };
   }
@@ -128,10 +128,6 @@ function copyBody(req: IncomingMessage, done: (body: Uint8Array | undefined) => 
   EventEmitter.prototype.on.call(req, 'data', onData);
   req.on('end', onEnd);
   req.on('close', onClose);
-}
-
-function authorityOf(origin: string): string {
-  return origin.slice(origin.indexOf('//') + 2);
 }
 
 /** Adds Envoy's suffix to the host: `hotel-shadow:8080`. */

@@ -1,12 +1,13 @@
 /** PostgreSQL servers that reject or drop connections, do not respond, are busy, or are read-only. */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { delayMsMax } from '#config';
 import { type Database, type DatabaseOptions, openDatabase, StorageSetupError, StorageUnavailable } from '#storage';
 import { createPostgresDatabase, type ScratchDatabase } from '../support/databases.ts';
+import { type TestServers, testServers } from '../support/serve.ts';
 import { eventually } from '../support/waiting.ts';
 
 const timeoutMs = 1000;
@@ -24,6 +25,7 @@ const rejects = (code: string) => `The database rejects queries, with error ${co
 const failure = (code: string, message: string) => reply('E', `SERROR\0C${code}\0M${message}\0\0`);
 
 describe('a PostgreSQL database', () => {
+  const servers = testServers();
   let scratch: ScratchDatabase;
   let database: Database;
   let admin: pg.Client;
@@ -34,21 +36,17 @@ describe('a PostgreSQL database', () => {
     const server = process.env['TEST_POSTGRES_URL'];
     if (server === undefined) return context.skip();
     scratch = await createPostgresDatabase(server);
+    servers.later(() => scratch.remove());
     // Creates the tables first, which may take longer than the time-out of the tests on a busy machine.
     await (await openDatabase({ url: scratch.url })).close();
-    gate = await openGate(scratch.url);
+    gate = await openGate(servers, scratch.url);
     database = await openDatabase({ url: gate.url, timeoutMs, ...options });
+    servers.later(() => database.close());
+    servers.later(() => gate.open());
     admin = new pg.Client(server);
+    servers.later(() => admin.end());
     await admin.connect();
   }
-
-  afterEach(async () => {
-    gate?.open();
-    await database?.close();
-    gate?.close();
-    await admin?.end();
-    await scratch?.remove();
-  });
 
   const nameOf = ({ url }: ScratchDatabase) => new URL(url).pathname.slice(1);
   const breakConnections = () =>
@@ -101,21 +99,11 @@ describe('a PostgreSQL database', () => {
     ],
   ] as const)
     it(what, async () => {
-      const clients: Socket[] = [];
-      const server = createServer((client) => {
+      const { port } = await servers.tcp((client) => {
         const left: Buffer[] = [...replies];
-        clients.push(client);
         client.on('data', () => void client.write(left.shift() ?? ''));
       });
-      await once(server.listen(0, '127.0.0.1'), 'listening');
-      try {
-        const url = `postgres://demo@127.0.0.1:${(server.address() as AddressInfo).port}/frontdesk`;
-        await assert.rejects(openDatabase({ url }), expected);
-      } finally {
-        // pg leaves it to the server to close the connection.
-        for (const client of clients) client.destroy();
-        server.close();
-      }
+      await assert.rejects(openDatabase({ url: `postgres://demo@127.0.0.1:${port}/frontdesk` }), expected);
     });
 
   it('finds rows by prepared reads behind a pooler that switches server connections', async function () {
@@ -308,29 +296,23 @@ interface Gate {
   readonly shut: () => void;
   /** Forwards data again. */
   readonly open: () => void;
-  readonly close: () => void;
 }
 
-async function openGate(target: string): Promise<Gate> {
-  const { hostname, port } = new URL(target);
-  const sockets = new Set<Socket>();
+async function openGate(servers: TestServers, target: string): Promise<Gate> {
+  const url = new URL(target);
+  const { hostname, port } = url;
   let isShut = false;
-  const server: Server = createServer((client) => {
+  const gate = await servers.tcp((client) => {
     const upstream = connect(Number(port), hostname);
     for (const [from, to] of [
       [client, upstream],
       [upstream, client],
     ] as const) {
-      sockets.add(from);
       from.on('data', (chunk) => isShut || to.write(chunk));
       from.on('close', () => to.destroy()).on('error', () => {});
     }
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const url = new URL(target);
-  url.hostname = '127.0.0.1';
-  url.port = String((server.address() as AddressInfo).port);
+  url.host = `127.0.0.1:${gate.port}`;
   return {
     url: url.href,
     shut: () => {
@@ -338,10 +320,6 @@ async function openGate(target: string): Promise<Gate> {
     },
     open: () => {
       isShut = false;
-    },
-    close() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
     },
   };
 }
