@@ -60,15 +60,23 @@ export interface GatewayOptions {
   readonly idleTimeoutMs?: number;
   /** The largest request body for a service over HTTP, for mappings that do not set it. @default no limit */
   readonly bodyBytesMax?: number | undefined;
-  /** Shared with earlier and later gateways; the caller closes it. @default one that this gateway closes */
-  readonly clusters?: ClusterRegistry | undefined;
-  /** Counters to increment, shared with earlier and later gateways. @default new counts */
-  readonly counts?: GatewayCounts | undefined;
-  /** Shared with earlier and later gateways. @default a new one */
-  readonly traffic?: Traffic | undefined;
-  /** Shared with earlier and later gateways. @default a new one */
-  readonly outages?: OutageRegistry | undefined;
+  /** Shared with earlier and later gateways. @default new state, whose clusters this gateway closes */
+  readonly state?: GatewayState | undefined;
   readonly logger?: Logger;
+}
+
+/** What successive gateways share, so that it survives a reload. Its creator closes the clusters. */
+export interface GatewayState {
+  readonly clusters: ClusterRegistry;
+  readonly counts: GatewayCounts;
+  readonly traffic: Traffic;
+  readonly outages: OutageRegistry;
+}
+
+/** `clock` returns milliseconds since the epoch. */
+export function createGatewayState(clusters: ClusterRegistry, logger: Logger, clock?: () => number): GatewayState {
+  const outages = createOutageRegistry({ logger });
+  return { clusters, counts: createGatewayCounts(), traffic: createTraffic({ clock }), outages };
 }
 
 /** Counts the decisions of the auth services and the rate-limit service since the start. */
@@ -170,9 +178,9 @@ export function createGateway(options: GatewayOptions): Gateway {
  */
 export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   const { authServices = [], rateLimitService, limiter, resolve, versions = [], clock = Date.now } = options;
-  const { logger = silentLogger, counts = createGatewayCounts(), traffic = createTraffic() } = options;
-  const { outages = createOutageRegistry({ logger }) } = options;
-  const { clusters = createClusters({ logger }), bodyBytesMax, strictPaths = false } = options;
+  const { logger = silentLogger, bodyBytesMax, strictPaths = false } = options;
+  const { state = createGatewayState(createClusters({ logger }), logger) } = options;
+  const { counts, traffic } = state;
   const releases: (() => void)[] = [];
   const keep: Keep = (lease) => {
     releases.push(lease.release);
@@ -184,10 +192,10 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   acquired.defer(() => finish(releaseAll()));
   const identityHeaders = [...new Set(strippedNames(options))];
   const identity = createIdentity([], identityHeaders);
-  const shared = { ...options, clusters, counts, traffic, outages };
-  const askLimiter = rateLimitService && createLimitStage(limitStageOptions(rateLimitService, shared, keep));
+  const withState = { ...options, state };
+  const askLimiter = rateLimitService && createLimitStage(limitStageOptions(rateLimitService, withState, keep));
   const mappingOf = (ctx: Context, method: string) => table.match(attributesOf(ctx, { method }))?.route.mapping;
-  const routes = yield* createRoutes(shared, { identity, mappingOf }, keep);
+  const routes = yield* createRoutes(withState, { identity, mappingOf }, keep);
   const table: Table<Route> = yield* createTable(routes);
   const preflightRoute = createPreflightRoute(table);
   const versionOf = versions.length === 0 ? undefined : createVersionLifecycles(versions, clock);
@@ -211,7 +219,7 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
     },
     async close() {
       await finishInTurns(releaseAll());
-      if (options.clusters === undefined) await clusters.close();
+      if (options.state === undefined) await state.clusters.close();
     },
   });
 }
@@ -221,35 +229,34 @@ function strippedNames({ authServices = [], identityHeaders = [] }: GatewayOptio
   return [...authServices.flatMap(({ record }) => record.allowedAuthorizationHeaders), ...identityHeaders];
 }
 
-/** The options that gateways share, with the defaults filled in. */
-type Shared = Required<Pick<GatewayOptions, 'clusters' | 'counts' | 'traffic' | 'outages'>>;
-type SharingOptions = GatewayOptions & { readonly [Name in keyof Shared]: NonNullable<Shared[Name]> };
+type OptionsWithState = GatewayOptions & { readonly state: GatewayState };
 
 /** Keeps something acquired until the gateway closes, and returns it. */
 type Keep = <Lease extends { readonly release: () => void }>(lease: Lease) => Lease;
 
 function limitStageOptions(
   record: RateLimitService,
-  { limiter, clock = Date.now, counts: { ratelimit: counts, lastUnanswered }, outages }: SharingOptions,
+  { limiter, clock = Date.now, state: { counts, outages } }: OptionsWithState,
   keep: Keep,
 ) {
   if (limiter === undefined)
     throw new TypeError(`the rate-limit service "${record.service}" has a record, but no \`limiter\` was passed`);
   const onError = () => {
-    lastUnanswered.ratelimit = clock();
+    counts.lastUnanswered.ratelimit = clock();
   };
   const ended = 'the rate-limit service is responding again';
   const { log: outage } = keep(outages.acquire(`ratelimit ${record.service}`, ended));
-  return { record, limiter, counts, onError, outage };
+  return { record, limiter, counts: counts.ratelimit, onError, outage };
 }
 
 /** Throws TypeError for a service that does not exist. */
 function* createRoutes(
-  options: SharingOptions,
+  options: OptionsWithState,
   { identity, mappingOf }: Pick<TransportParts, 'identity' | 'mappingOf'>,
   keep: Keep,
 ): Work<Route[]> {
-  const { mappings, services, authServices = [], internalRoutes = [], resolve, clusters, counts, traffic } = options;
+  const { mappings, services, authServices = [], internalRoutes = [], resolve } = options;
+  const { clusters, counts, traffic, outages } = options.state;
   const { timeoutMs = 60_000, connectTimeoutMs = 3000, idleTimeoutMs = 60_000, bodyBytesMax } = options;
   const { logger = silentLogger, clock = Date.now } = options;
 
@@ -259,7 +266,7 @@ function* createRoutes(
     acquireCluster: (record, target) =>
       acquireCluster(clusterSpec(record.authService, target, record.timeoutMs, mappingDefaults)),
     acquireOutageLog: ({ authService }) =>
-      keep(options.outages.acquire(`auth ${authService}`, 'the auth service is responding again')).log,
+      keep(outages.acquire(`auth ${authService}`, 'the auth service is responding again')).log,
     counts: counts.auth,
     adminUsers: options.adminUsers ?? [],
     onError() {

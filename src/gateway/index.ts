@@ -5,11 +5,13 @@ export {
   createGateway,
   createGatewayCounts,
   createGatewayInParts,
+  createGatewayState,
   type Gateway,
   type GatewayCounts,
   type GatewayOptions,
   type GatewayParts,
   type GatewaySnapshot,
+  type GatewayState,
   type RouteSnapshot,
 } from './gateway.ts';
 export { attributesOf, rejectMethod } from './handle.ts';

@@ -2,8 +2,8 @@
 import type { RequestListener } from 'node:http';
 import { delayMsMax, demoUsersAmong, loadTls, openFilesMax, packageVersion } from '#config';
 import { problemPagesPath } from '#diag';
-import { createGatewayCounts, createTraffic } from '#gateway';
-import { createConnectionLimit, createOutageLogs, createOutageRegistry, createRepresentations } from '#http';
+import { createGatewayState } from '#gateway';
+import { createConnectionLimit, createOutageLogs, createRepresentations } from '#http';
 import { createClusters } from '#proxy';
 import { loadTracing } from '#tracing';
 import { createCurrentGateway } from './current-gateway.ts';
@@ -61,12 +61,11 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
   const services = createServices(setup, { configuration, storage, problems });
   const gateway = createCurrentGateway();
   opened.defer(() => gateway.close(timeLeft()));
-  const figures = { clusters, counts: createGatewayCounts(), traffic: createTraffic({ clock }) };
-  const routeParts = { ...shared, ...figures, services, gateway, representations, closing: closing.signal };
+  const state = createGatewayState(clusters, logger, clock);
+  const routeParts = { ...shared, state, services, gateway, representations, closing: closing.signal };
   const { routes, close: closeStreams } = createInternalRoutes(setup, routeParts);
   const listenerAddresses = new Map<string, string>();
-  const outages = createOutageRegistry({ logger });
-  const parts = { ...figures, outages, services, routes, limiter: rateLimiting.limiter, listenerAddresses };
+  const parts = { state, services, routes, limiter: rateLimiting.limiter, listenerAddresses };
   // No subscriber after this one may throw: the new gateway would never be used, and nothing would close it.
   configuration.onChange(function* (changed) {
     const next = yield* openGateway(setup, changed, parts);

@@ -2,10 +2,9 @@
 import { packageVersion } from '#config';
 import { createDiagnostics, createDiagnosticsEvents, createProblemPages } from '#diag';
 import { createExplainEndpoint, explainForm } from '#explain';
-import { durationBoundsMs, type GatewayCounts, type InternalRoute, type Traffic } from '#gateway';
+import { durationBoundsMs, type GatewayState, type InternalRoute } from '#gateway';
 import { acceptRead, type ConnectionLimit, notReady, type Representations, represent, stopping } from '#http';
 import { createMetrics, createMetricsRoute, type MetricsParts } from '#metrics';
-import type { ClusterRegistry } from '#proxy';
 import type { Database } from '#storage';
 import type { CurrentGateway } from './current-gateway.ts';
 import type { Setup } from './options.ts';
@@ -22,9 +21,7 @@ export interface InternalRoutesParts {
   /** Aborted when the process starts to close. */
   readonly closing: AbortSignal;
   readonly representations: Representations;
-  readonly traffic: Traffic;
-  readonly clusters: Pick<ClusterRegistry, 'list' | 'snapshot'>;
-  readonly counts: GatewayCounts;
+  readonly state: Pick<GatewayState, 'clusters' | 'counts' | 'traffic'>;
   readonly connectionLimit: Pick<ConnectionLimit, 'counts'>;
   readonly gateway: Pick<CurrentGateway, 'snapshot' | 'explain'>;
 }
@@ -39,7 +36,8 @@ export function createInternalRoutes(
   { logger, clock, has }: Pick<Setup, 'logger' | 'clock' | 'has'>,
   parts: InternalRoutesParts,
 ): InternalRoutes {
-  const { configuration, services, rateLimiting, representations, traffic, clusters, gateway } = parts;
+  const { configuration, services, rateLimiting, representations, gateway } = parts;
+  const { clusters, traffic } = parts.state;
   const startedAtMs = performance.now();
   const diagnostics = {
     version: packageVersion(),
@@ -110,7 +108,8 @@ function createFindFault(has: Setup['has'], parts: InternalRoutesParts): FindFau
 }
 
 function metricsParts({ droppedLines }: Setup['logger'], parts: InternalRoutesParts): MetricsParts {
-  const { configuration, services, rateLimiting, traffic, clusters, counts, connectionLimit } = parts;
+  const { configuration, services, rateLimiting, connectionLimit } = parts;
+  const { clusters, counts, traffic } = parts.state;
   return {
     version: packageVersion(),
     routes: { all: traffic.routes, durationBoundsMs },

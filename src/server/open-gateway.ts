@@ -14,14 +14,12 @@ import {
   createGateway,
   createGatewayInParts,
   createResolve,
-  type GatewayCounts,
+  type GatewayState,
   type Handler,
   type InternalRoute,
   type Resolve,
-  type Traffic,
 } from '#gateway';
-import { type OutageRegistry, problem, userHeader } from '#http';
-import type { ClusterRegistry } from '#proxy';
+import { problem, userHeader } from '#http';
 import type { Limiter } from '#ratelimit';
 import type { OpenGateway } from './current-gateway.ts';
 import type { Setup } from './options.ts';
@@ -41,17 +39,14 @@ export interface GatewayParts {
   readonly routes: readonly InternalRoute[];
   /** The `host:port` at which services of this process listen, by name. */
   readonly listenerAddresses: ReadonlyMap<string, string>;
-  /** Shared by all gateways of the process, and closed after the last one. */
-  readonly clusters: ClusterRegistry;
-  readonly counts: GatewayCounts;
-  readonly traffic: Traffic;
-  readonly outages: OutageRegistry;
+  /** Shared by all gateways of the process. */
+  readonly state: GatewayState;
 }
 
 /** Without the gateway module, ignores the records: serves a single service at `/`, and several under their names. */
 export function* openGateway(setup: Setup, configuration: Configuration, parts: GatewayParts): Work<OpenGateway> {
   const { settings, logger, clock, has } = setup;
-  const { listenerAddresses, clusters, counts, traffic, outages } = parts;
+  const { listenerAddresses, state } = parts;
   const services = parts.services.byName;
   const resolve = createResolve({
     isLocal: (name) => isLocalService(setup, name),
@@ -59,7 +54,7 @@ export function* openGateway(setup: Setup, configuration: Configuration, parts: 
     addresses: settings.serviceAddresses,
   });
   const common = {
-    ...{ services, resolve, clusters, counts, traffic, outages, logger, clock },
+    ...{ services, resolve, state, logger, clock },
     timeoutMs: settings.upstreamTimeoutMs,
     connectTimeoutMs: settings.upstreamConnectTimeoutMs,
     idleTimeoutMs: settings.upstreamIdleTimeoutMs,

@@ -4,8 +4,8 @@ import Koa from 'koa';
 import supertest from 'supertest';
 import type { AuthCheck } from '#auth';
 import type { Mapping } from '#config';
-import { createGateway, createGatewayCounts, createGatewayInParts, type Handler } from '#gateway';
-import { isolate, publicBase, requestContext } from '#http';
+import { createGateway, createGatewayInParts, createGatewayState, type Handler } from '#gateway';
+import { isolate, publicBase, requestContext, silentLogger } from '#http';
 import { createClusters } from '#proxy';
 import type { Limiter } from '#ratelimit';
 import {
@@ -195,9 +195,10 @@ describe('the gateway', () => {
     servers.later(clusters.close);
     const resolve = () => ({ kind: 'remote', origins: () => ['http://127.0.0.1:9'], path: '' }) as const;
     const authServices = [{ record: authRecordOf() }];
+    const state = createGatewayState(clusters, silentLogger);
     const acquired = () => clusters.snapshot().map(({ service }) => service);
     const create = (mappings: readonly Mapping[]) =>
-      createGateway({ mappings, authServices, services: {}, resolve, clusters });
+      createGateway({ mappings, authServices, services: {}, resolve, state });
     const [one, two] = [create([mappingOf()]), create([mappingOf()])];
     assert.deepEqual(acquired(), ['auth', 'hotel']);
     await one.close();
@@ -209,16 +210,18 @@ describe('the gateway', () => {
   });
 
   it('continues the counts of the previous gateway', async () => {
-    const counts = createGatewayCounts();
+    const clusters = createClusters();
+    servers.later(clusters.close);
+    const state = createGatewayState(clusters, silentLogger);
     const options: EdgeOptions = {
       services: { hotel: local },
       authService: authRecordOf(),
       authPort: () => ({ outcome: 'allow', headers: {} }),
-      counts,
+      state,
     };
     for (const edge of [await startEdge(servers, options), await startEdge(servers, options)])
       await supertest(edge.origin).get('/v1/hotels').expect(200);
-    assert.equal(counts.auth.allowed, 2);
+    assert.equal(state.counts.auth.allowed, 2);
   });
 
   for (const [what, failureModeAllow, status] of [

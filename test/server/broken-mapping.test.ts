@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Context } from 'koa';
 import { configurationFrom, finish } from '#config';
-import { createGatewayCounts, createTraffic } from '#gateway';
-import { createOutageRegistry, silentLogger } from '#http';
+import { createGatewayState } from '#gateway';
+import { silentLogger } from '#http';
 import { createClusters } from '#proxy';
 import type { RequestAttributes } from '#routing';
 import { openGateway } from '../../src/server/open-gateway.ts';
@@ -97,13 +97,11 @@ describe('a Mapping that is broken at the start', () => {
     if (setup === undefined) return undefined;
     const clusters = createClusters({ logger: silentLogger });
     servers.later(clusters.close);
-    const outages = createOutageRegistry({ logger: silentLogger });
-    const shared = { clusters, outages, counts: createGatewayCounts(), traffic: createTraffic() };
     const check = async () => ({ kind: 'denied' }) as never;
     const auth = { checkFor: () => check };
     const { gateway } = finish(
       openGateway(setup, setup.loaded.configuration, {
-        ...shared,
+        state: createGatewayState(clusters, silentLogger),
         routes: [],
         limiter: undefined,
         services: { auth, byName: { own: async () => {} } },

@@ -4,7 +4,14 @@ import Koa, { type Middleware } from 'koa';
 import type { AuthCheck } from '#auth';
 import { type AuthService, type LabelGroup, type Mapping, mappingDefaults, type RateLimitService } from '#config';
 import { createExplain, type Explain } from '#explain';
-import { createGateway, type Gateway, type GatewayOptions, type Target } from '#gateway';
+import {
+  createGateway,
+  createGatewayState,
+  type Gateway,
+  type GatewayOptions,
+  type Target,
+  type Traffic,
+} from '#gateway';
 import {
   type AddressOptions,
   createAddresses,
@@ -14,6 +21,7 @@ import {
   createSafePath,
   type Logger,
 } from '#http';
+import { type ClusterRegistry, createClusters } from '#proxy';
 import type { Served, TestServers } from './serve.ts';
 
 /** Explains like a server that trusts no proxy and has no CORS_ORIGINS. */
@@ -104,6 +112,8 @@ export interface Edge extends Served {
 }
 
 export interface EdgeOptions extends Partial<Omit<GatewayOptions, 'resolve'>> {
+  readonly clusters?: ClusterRegistry;
+  readonly traffic?: Traffic;
   /** The only auth service. With `authPort` it runs in this process. */
   readonly authService?: AuthService;
   readonly authPort?: AuthCheck;
@@ -122,16 +132,19 @@ export interface EdgeOptions extends Partial<Omit<GatewayOptions, 'resolve'>> {
 
 export async function startEdge(servers: TestServers, options: EdgeOptions): Promise<Edge> {
   const { mapping, upstream, addresses, host = [], inside = [], authService, authPort, ...others } = options;
-  const { targets = upstream ? { hotel: remote(upstream) } : {}, ...rest } = others;
   const log: LogLine[] = [];
   const errors: unknown[] = [];
   const logger = recordingLogger(log);
+  const { targets = upstream ? { hotel: remote(upstream) } : {}, ...more } = others;
+  const { clusters = createClusters({ logger }), traffic, ...rest } = more;
+  servers.later(clusters.close);
   const gateway = createGateway({
     mappings: [mappingOf(mapping)],
     services: {},
     resolve: (service) => targets[service] ?? { kind: 'local', name: service },
     logger,
     authServices: authService ? [{ record: authService, port: authPort }] : [],
+    state: { ...createGatewayState(clusters, logger), ...(traffic && { traffic }) },
     ...rest,
   });
   servers.later(gateway.close);

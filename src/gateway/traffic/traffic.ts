@@ -62,7 +62,7 @@ export interface Traffic {
 
 export interface TrafficOptions {
   /** Milliseconds since the epoch, for the times of failures. @default Date.now */
-  readonly clock?: () => number;
+  readonly clock?: (() => number) | undefined;
   /** Monotonic milliseconds. @default performance.now */
   readonly stopwatch?: () => number;
 }
