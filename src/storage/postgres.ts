@@ -138,6 +138,8 @@ function closeOnTimeout(client: PoolMember): void {
 function createDatabase(pool: Pool, kysely: Kysely<Tables>): Database {
   /** Runs each prepared read with its placeholders, by its text. */
   const reads = new Map<string, Read>();
+  /** Shared by concurrent callers: anyone may ask for readiness, and must not take the connections of requests. */
+  let check: Promise<string | undefined> | undefined;
   return Object.freeze({
     dialect: 'postgres',
     kysely,
@@ -148,7 +150,12 @@ function createDatabase(pool: Pool, kysely: Kysely<Tables>): Database {
       reads.set(text, async () => readFirst(...(parameters as readonly Parameter[])));
       return readFirst;
     },
-    findFault: () => findFault(pool, [...reads.values()]),
+    findFault() {
+      check ??= findFault(pool, [...reads.values()]).finally(() => {
+        check = undefined;
+      });
+      return check;
+    },
     async close() {
       if (!pool.ending) await pool.end();
     },

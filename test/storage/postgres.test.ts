@@ -191,6 +191,14 @@ describe('a PostgreSQL database', () => {
     assert.equal(await database.findFault(), undefined);
   });
 
+  it('is checked once for concurrent callers, because anyone may ask whether the server is ready', async function () {
+    await open(this);
+    const check = database.findFault();
+    assert.equal(database.findFault(), check);
+    await check;
+    assert.notEqual(database.findFault(), check);
+  });
+
   it('is neither ready nor available while it is read-only, as a standby is', async function () {
     await open(this);
     const setReadOnly = async (setting: 'on' | 'off') => {
