@@ -64,7 +64,7 @@ describe('a mapping with cors', () => {
     const upstream = await startUpstream(servers);
     const edge = await startEdge(servers, {
       mappings: [mappingOf({ cors: ruleOf(fields) })],
-      targets: { hotel: remote(upstream) },
+      upstream,
       ...options,
     });
     const ask = (headers: Record<string, string>, method = 'GET', path = '/v1/hotels') =>
@@ -113,7 +113,7 @@ describe('a mapping with cors', () => {
       Vary: 'Accept-Language',
     };
     const upstream = await startUpstream(servers, (res) => res.writeHead(200, theirs).end());
-    const { ask } = await setUp({ credentials: false }, { targets: { hotel: remote(upstream) } });
+    const { ask } = await setUp({ credentials: false }, { upstream });
     const { 'access-control-allow-credentials': _, ...expected } = readable;
     const response = await ask({ Origin: app });
     assert.deepEqual(permissions(response), expected);

@@ -107,7 +107,7 @@ describe('the stages of a request', () => {
           return { overallCode: 'OK', statuses: [] };
         },
       },
-      targets: { hotel: remote(upstream) },
+      upstream,
     });
     await supertest(edge.origin).get('/v1/hotels').set('Authorization', 'Bearer of-ann').expect(200);
     assert.deepEqual(counted, [[[{ key: 'authorization', value: 'Bearer of-ann' }]]]);

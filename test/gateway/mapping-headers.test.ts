@@ -47,7 +47,7 @@ describe('the header rules of a mapping', () => {
       seen.push(headers['x-added'], headers['x-list'], headers['x-removed']);
       res.writeHead(200, serviceHeaders).end();
     });
-    await checkBoth({ targets: { hotel: remote(upstream) } }, seen);
+    await checkBoth({ upstream }, seen);
   });
 
   it('apply to the request and the response of a service in this process', async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { RateLimitService } from '#config';
 import { connectRateLimit } from '#ratelimit';
-import { labelled, limitRecordOf, mappingOf, remote, startEdge } from '../../support/edge.ts';
+import { labelled, limitRecordOf, mappingOf, startEdge } from '../../support/edge.ts';
 import { testServers } from '../../support/serve.ts';
 import { startUpstream } from '../../support/upstream.ts';
 import { startForeignRateLimitService } from '../../support/wire/foreign-rate-limit-service.ts';
@@ -32,7 +32,7 @@ describe("another vendor's rate-limit service", () => {
       mappings: [mappingOf({ labels: { gateway: labelled('x-key') } })],
       rateLimitService: limitRecordOf({ failureModeDeny: true, ...record }),
       limiter,
-      targets: { hotel: remote(upstream) },
+      upstream,
     });
     return fetch(`${edge.origin}/v1/hotels`, { headers: { 'X-Key': 'a' } });
   }

@@ -29,7 +29,7 @@ describe('the traffic of a gateway', () => {
   it('counts every status from the service', async () => {
     let status = 200;
     const upstream = await startUpstream(servers, (res) => res.writeHead(status).end());
-    const { traffic, get } = await setUp({ targets: { hotel: remote(upstream) } });
+    const { traffic, get } = await setUp({ upstream });
     for (status of [200, 404, 500]) await get();
     const { byClass, errors, refusedByAuth } = await counted(traffic, 3);
     assert.deepEqual([byClass, errors, refusedByAuth], [{ 1: 0, 2: 1, 3: 0, 4: 1, 5: 1 }, 1, 0]);
@@ -100,7 +100,7 @@ describe('the traffic of a gateway', () => {
 
   it('counts an open request as in flight, and as abandoned when its client disconnects', async () => {
     const upstream = await startUpstream(servers, (res) => void res.writeHead(200).write('some'));
-    const { traffic, get } = await setUp({ targets: { hotel: remote(upstream) } });
+    const { traffic, get } = await setUp({ upstream });
     const controller = new AbortController();
     await get('/v1/hotels', { signal: controller.signal });
     assert.equal(traffic.of('hotel')?.inFlight, 1);
