@@ -4,6 +4,7 @@ export { withFailurePolicy } from './counters/failure-policy.ts';
 export { createMemoryCounters, type MemoryCounters } from './counters/memory.ts';
 export { openRedisCounters } from './counters/redis.ts';
 export { adviseOnRedis } from './counters/redis-advice.ts';
+export { portBounds } from './grpc/bounds.ts';
 export { connectRateLimit, type RateLimitClient, type RateLimitClientOptions } from './grpc/client.ts';
 export type { ProtocolName } from './grpc/codec.ts';
 export { portRefusals, type ReportRefusal } from './grpc/refusals.ts';

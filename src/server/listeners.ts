@@ -14,7 +14,7 @@ import {
   type UpgradeListener,
   type Upgrades,
 } from '#http';
-import { type Limiter, serveRateLimit } from '#ratelimit';
+import { type Limiter, portBounds, serveRateLimit } from '#ratelimit';
 import type { Listeners, Listening, Setup } from './options.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { RateLimiting } from './rate-limiting.ts';
@@ -272,11 +272,14 @@ const healthEveryMs = 1000;
 async function openRateLimit(
   { settings, logger }: Setup,
   { limiter, onRefused, isReady }: Pick<RateLimiting, 'onRefused' | 'isReady'> & { readonly limiter: Limiter },
-  { admit }: ConnectionLimit,
+  { admit, counts }: ConnectionLimit,
 ): Promise<OpenListener & { readonly reportStopping: () => void }> {
   const { port = 0, ...binding } = bindingsOf(settings).ratelimit;
   const { host } = binding;
-  const server = await serveRateLimit({ limiter, host, port, logger, onRefused, admit }).catch((error) => {
+  // Idle gRPC connections make no room for others near the limit, so they may use only half of it.
+  const connectionsMax = Math.min(portBounds.connectionsMax, Math.ceil(counts().max / 2));
+  const bounds = { connectionsMax };
+  const server = await serveRateLimit({ limiter, host, port, logger, onRefused, admit, bounds }).catch((error) => {
     // Only an error from listening has a system error as its cause. Others come from loading the library.
     throw error.cause === undefined ? error : listenError(error.cause, { ...binding, port });
   });

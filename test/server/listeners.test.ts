@@ -210,6 +210,15 @@ describe('listeners', () => {
     await eventually(() => request(gateway.url).get('/v1/messages/1').expect(200));
   });
 
+  it('share a connection limit, of which idle connections to the rate-limit service use only half', async () => {
+    const { gateway, ratelimit } = await (await open({ connectionsMax: 4 })).listen();
+    const sessions = Array.from({ length: 6 }, () => connectHttp2(ratelimit.url.replace('grpc', 'http')));
+    for (const session of sessions) session.on('error', () => {});
+    await eventually(() => assert.equal(sessions.filter(({ destroyed }) => destroyed).length, 4));
+    await request(gateway.url).get('/v1/messages/1').expect(200);
+    for (const session of sessions) session.destroy();
+  });
+
   describe('close', () => {
     it('waits for requests in flight; until then gRPC health and the services of the gateway respond', async () => {
       const held = createDeferred();
