@@ -46,7 +46,7 @@ export function createInternalRoutes(
     gateway: gateway.snapshot,
     clusters: clusters.list,
     traffic,
-    limits: rateLimiting.limits,
+    limits: () => configuration.current().configuration.limits,
     usages: rateLimiting.stats.usages,
     configuration,
   };

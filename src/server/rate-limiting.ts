@@ -1,7 +1,7 @@
 /** Opens the rate-limit service of this process, and connects RateLimitService records to it or to a remote one. */
 import type { RequestListener } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
-import { type LimitDomain, parseServiceReference, type RateLimitService } from '#config';
+import { parseServiceReference, type RateLimitService } from '#config';
 import { type HostAndPort, hostAndPort, type Resolve, resolveLimiter } from '#gateway';
 import { createOncePerMinute } from '#http';
 import { createRateLimitMetrics } from '#metrics';
@@ -26,8 +26,6 @@ export interface RateLimiting {
   readonly limiter: Limiter | undefined;
   /** The HTTP interface of the limiter. Also undefined when it has no port. */
   readonly http: RequestListener | undefined;
-  /** Returns the current limits. */
-  readonly limits: () => readonly LimitDomain[];
   /** Counts how often each limit was hit and exceeded in this process. */
   readonly stats: LimitStats;
   /** Counts and logs what the gRPC port refuses. */
@@ -44,8 +42,8 @@ export async function openRateLimiting(
   closing: AbortSignal,
 ): Promise<RateLimiting> {
   const { settings, logger, has } = setup;
+  if (!has('ratelimit')) return withoutLimiter();
   const limits = () => configuration.current().configuration.limits;
-  if (!has('ratelimit')) return withoutLimiter(limits);
   const hasHttp = settings.ratelimitHttpPort !== undefined;
   const stats = createLimitStats();
   const { redisUrl, ratelimitKeysMax: keysMax } = settings;
@@ -69,12 +67,12 @@ export async function openRateLimiting(
   const metrics = createRateLimitMetrics({ stats, configuration });
   const http = hasHttp ? createRateLimitHttp({ limiter, isReady, limits, metrics: metrics.read, logger }) : undefined;
   const close = async () => counters.close?.();
-  return { limiter, http, limits, stats, onRefused: createRefusalReport(stats, logger), isReady, close };
+  return { limiter, http, stats, onRefused: createRefusalReport(stats, logger), isReady, close };
 }
 
-function withoutLimiter(limits: RateLimiting['limits']): RateLimiting {
+function withoutLimiter(): RateLimiting {
   return {
-    ...{ limiter: undefined, http: undefined, limits, stats: createLimitStats() },
+    ...{ limiter: undefined, http: undefined, stats: createLimitStats() },
     onRefused: () => {},
     isReady: () => true,
     close: async () => {},
