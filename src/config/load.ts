@@ -1,5 +1,4 @@
 /** Loads a directory or a program's records: reads each file separately, then applies the rules between files. */
-import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { differencesNotice, translateRecords } from './ambassador/translate.ts';
@@ -23,7 +22,7 @@ import { type Kept, keepCompatible, keepFirst } from './records/conflicts.ts';
 import { readRecord, recordLists } from './records/record.ts';
 import { readUsers } from './users.ts';
 import { finish, forEachInParts, sortInParts, type Work } from './work.ts';
-import { readYaml } from './yaml.ts';
+import { encodingErrorOf, readYaml } from './yaml.ts';
 
 export interface LoadOptions {
   /** The first part of the annotation key `<gateway domain>/config`. @default 'gateway.local' */
@@ -171,9 +170,10 @@ function partOf({ kind, file, bytes }: ConfigurationFile, options: LoadOptions):
     demo: (document: ConfigDocument) => addDemo(part, document),
   }[kind];
   const textKeys = kind === 'limits' ? limitTextKeys : [];
-  const { errors } = isUtf8(bytes)
-    ? readYaml(bytes.toString('utf8'), { file, lineOf: (line) => line }, add, textKeys)
-    : { errors: [notUtf8(file, bytes)] };
+  const encodingError = encodingErrorOf(file, bytes);
+  const errors = encodingError
+    ? [encodingError]
+    : readYaml(bytes.toString('utf8'), { file, lineOf: (line) => line }, add, textKeys).errors;
   part.errors.unshift(...errors);
   if (kind === 'limits' && part.errors.length + part.limits.length === 0) part.errors.push(noDomain(file));
   return part;
@@ -183,15 +183,6 @@ function partOf({ kind, file, bytes }: ConfigurationFile, options: LoadOptions):
 function noDomain(file: string): ConfigurationError {
   const remedy = 'Write the limits of a domain, for example domain: gateway, or remove the file.';
   return { source: { file, line: 1 }, record: undefined, message: 'there is no domain in this file', remedy };
-}
-
-/** Rejects a file that is not UTF-8. Decoding it anyway would replace invalid bytes, for example in paths. */
-function notUtf8(file: string, bytes: Buffer): ConfigurationError {
-  // Multi-byte characters in UTF-8 never contain the byte of a line feed, so each line can be checked separately.
-  const lines = bytes.toString('latin1').split('\n');
-  const line = lines.findIndex((text) => !isUtf8(Buffer.from(text, 'latin1'))) + 1;
-  const remedy = 'Save the file as UTF-8.';
-  return { source: { file, line }, record: undefined, message: 'this is not valid UTF-8', remedy };
 }
 
 function addRecords(part: Draft, document: ConfigDocument, { gatewayDomain = 'gateway.local' }: LoadOptions): void {

@@ -1,6 +1,6 @@
 /** `users.yaml`: reads users with their scrypt hashes, detects demo users with published passwords, and adds users. */
 import { randomUUID } from 'node:crypto';
-import { open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { open, readFile, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { isMap, isSeq, parseDocument, Scalar } from 'yaml';
 import * as z from 'zod';
@@ -24,7 +24,7 @@ import { mayHoldSecret } from './quote.ts';
 import { type Kept, keepFirst } from './records/conflicts.ts';
 import type { Settings } from './settings/settings.ts';
 import { finish } from './work.ts';
-import { readYaml } from './yaml.ts';
+import { encodingErrorOf, readYaml } from './yaml.ts';
 
 /** An `admin` may see diagnostics, explanations and metrics. */
 export const roles = ['admin'] as const;
@@ -183,8 +183,7 @@ async function textWith(file: string, user: UserEntry): Promise<string> {
   const before = await readOrCreate(file);
   const text = withUser(before, user, file);
   const { results, errors } = readYaml(text, { file, lineOf: (line) => line }, readUsers);
-  const found = [...errors, ...results.flatMap((result) => result.errors)];
-  if (found.length > 0) throw new Error(`nothing was written:\n${formatErrors(found, resolve('.'))}`);
+  requireNone([...errors, ...results.flatMap((result) => result.errors)]);
   if (text === before) throw new Error(`${file} has several YAML documents: merge them, then add the user`);
   return text;
 }
@@ -195,12 +194,19 @@ const passwordAdvice =
 const newFileText = '# The users who may call the gateway. `frontdesk users add NAME` adds a user.\nusers: []\n';
 
 async function readOrCreate(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (cause) {
-    if (systemCode(cause) === 'ENOENT') return newFileText;
+  const bytes = await readFile(file).catch(async (cause) => {
+    // A link to a file that does not exist is probably a mistake, and would be replaced.
+    if (systemCode(cause) === 'ENOENT' && (await readlink(file).catch(() => undefined)) === undefined) return undefined;
     throw new Error(`cannot read ${file} (${systemCode(cause)})`, { cause });
-  }
+  });
+  if (bytes === undefined) return newFileText;
+  const encodingError = encodingErrorOf(file, bytes);
+  requireNone(encodingError === undefined ? [] : [encodingError]);
+  return bytes.toString('utf8');
+}
+
+function requireNone(errors: readonly ConfigurationError[]): void {
+  if (errors.length > 0) throw new Error(`nothing was written:\n${formatErrors(errors, resolve('.'))}`);
 }
 
 /**

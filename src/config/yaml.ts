@@ -1,4 +1,5 @@
 /** Parses YAML into plain values with line numbers, and reports syntax errors with line and remedy. */
+import { isUtf8 } from 'node:buffer';
 import {
   Composer,
   type CST,
@@ -294,4 +295,14 @@ function stepInto(node: Node | undefined, key: PropertyKey): Pair | Node | undef
   if (isMap(node)) return node.items.find((pair) => isScalar(pair.key) && String(pair.key.value) === String(key));
   const item = isSeq(node) && typeof key === 'number' ? node.items[key] : undefined;
   return isNode(item) ? item : undefined;
+}
+
+/** Rejects a file that is not UTF-8. Decoding it anyway would replace invalid bytes, for example in paths. */
+export function encodingErrorOf(file: string, bytes: Buffer): ConfigurationError | undefined {
+  if (isUtf8(bytes)) return undefined;
+  // Multi-byte characters in UTF-8 never contain the byte of a line feed, so each line can be checked separately.
+  const lines = bytes.toString('latin1').split('\n');
+  const line = lines.findIndex((text) => !isUtf8(Buffer.from(text, 'latin1'))) + 1;
+  const remedy = 'Save the file as UTF-8.';
+  return { source: { file, line }, record: undefined, message: 'this is not valid UTF-8', remedy };
 }

@@ -1,7 +1,7 @@
 /** Tests users, their password hashes and the demo users. The golden files cover the wording of the errors. */
 import assert from 'node:assert/strict';
 import { scryptSync } from 'node:crypto';
-import { chmod, chown, readFile, stat } from 'node:fs/promises';
+import { chmod, chown, readFile, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
@@ -42,6 +42,28 @@ describe('users', () => {
     const added = addUserToFile(directory, { name: 'ann', roles: [] }, () => assert.fail('requests a password'));
     await assert.rejects(added, /users\.yaml has several YAML documents: merge them, then add the user$/);
     assert.equal(await readFile(join(directory, 'users.yaml'), 'utf8'), text);
+  });
+
+  it('are not added to a file in Latin-1, whose characters would be lost', async () => {
+    const directory = await writeFiles({});
+    const file = join(directory, 'users.yaml');
+    const bytes = Buffer.from('users: []\n# Zo\xeb\n', 'latin1');
+    await writeFile(file, bytes);
+    const added = addUserToFile(directory, { name: 'ann', roles: [] }, async () => phc);
+    await assert.rejects(added, /^Error: nothing was written:\n.*users\.yaml:2 {2}this is not valid UTF-8\n/);
+    assert.deepEqual(await readFile(file), bytes);
+  });
+
+  it('are added through a link to a file, but do not replace a link to nothing', async () => {
+    const directory = await writeFiles({ 'real.yaml': 'users: []\n' });
+    const [file, target] = [join(directory, 'users.yaml'), join(directory, 'real.yaml')];
+    await symlink('real.yaml', file);
+    const add = () => addUserToFile(directory, { name: 'ann', roles: [] }, async () => phc);
+    await add();
+    assert.match(await readFile(target, 'utf8'), /name: ann/);
+    await rm(target);
+    await assert.rejects(add, /^Error: cannot read .*users\.yaml \(ENOENT\)$/);
+    assert.equal(await readlink(file), 'real.yaml');
   });
 
   it('are added to a file that keeps its mode and owner, whoever adds them', async function () {
