@@ -5,6 +5,7 @@ import { createGateway, type GatewayOptions } from '#gateway';
 import { createLimiter } from '#ratelimit';
 import { authRecordOf, explainOf, labelled, limitRecordOf, mappingOf } from '../support/edge.ts';
 import { domain, limit, node, unlimited } from '../support/limits.ts';
+import { testServers } from '../support/serve.ts';
 
 const elsewhere = {
   kind: 'remote',
@@ -13,13 +14,11 @@ const elsewhere = {
 } as const;
 
 describe('formatExplanation', () => {
-  const gateways: { close: () => Promise<void> }[] = [];
-
-  after(() => Promise.all(gateways.map(({ close }) => close())));
+  const servers = testServers(after);
 
   function read(options: Partial<GatewayOptions>, request: Partial<ExplainRequest> = {}): string {
     const gateway = createGateway({ mappings: [mappingOf()], services: {}, resolve: () => elsewhere, ...options });
-    gateways.push(gateway);
+    servers.later(gateway.close);
     return formatExplanation(explainOf(gateway)({ method: 'GET', url: '/v1/hotels/x', ...request }));
   }
 

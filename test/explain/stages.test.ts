@@ -7,6 +7,7 @@ import { createLimiter } from '#ratelimit';
 import { healthCheckOf } from '../support/clusters.ts';
 import { authRecordOf, explainOf, labelled, limitRecordOf, mappingOf } from '../support/edge.ts';
 import { domain, limit, node } from '../support/limits.ts';
+import { testServers } from '../support/serve.ts';
 
 const elsewhere: Target = {
   kind: 'remote',
@@ -17,14 +18,12 @@ const deny = { outcome: 'deny', status: 401, headers: {} } as const;
 const auth = { record: authRecordOf(), port: () => deny };
 
 describe('an explanation', () => {
-  const gateways: { close: () => Promise<void> }[] = [];
-
-  after(() => Promise.all(gateways.map(({ close }) => close())));
+  const servers = testServers(after);
 
   function explain(options: Partial<GatewayOptions>, request: Partial<ExplainRequest> = {}): Explanation {
     const resolve = () => elsewhere;
     const gateway = createGateway({ mappings: [mappingOf()], services: {}, resolve, ...options });
-    gateways.push(gateway);
+    servers.later(gateway.close);
     return explainOf(gateway)({ method: 'GET', url: '/v1/hotels/x', ...request });
   }
 

@@ -7,6 +7,7 @@ import {
 } from '../../src/ratelimit/counters/redis.ts';
 import { isInstalled } from './programs/installed.ts';
 import { createRedisServer, type RedisServer } from './programs/redis-server.ts';
+import { testServers } from './serve.ts';
 
 export interface TestRedis {
   readonly url: () => string;
@@ -27,7 +28,7 @@ export function describeWithRedis(title: string, body: (redis: TestRedis) => voi
 
 function createTestRedis(): TestRedis {
   let server: RedisServer;
-  let opened: RedisCounters[] = [];
+  const servers = testServers();
   const url = () => server.url;
 
   before(async () => {
@@ -37,18 +38,13 @@ function createTestRedis(): TestRedis {
 
   after(() => server.remove());
 
-  afterEach(async () => {
-    for (const counters of opened) await counters.close();
-    opened = [];
-  });
-
   return {
     url,
     async open(options = {}) {
       // The deadline is long, because the machine may be busy and no test measures its speed.
       const patient = { url: url(), timeoutMs: 5_000, keyPrefix: `${randomUUID()}:`, outage: unwatched };
       const counters = await openRedisCounters({ ...patient, ...options });
-      opened.push(counters);
+      servers.later(counters.close);
       return counters;
     },
   };

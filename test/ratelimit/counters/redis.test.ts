@@ -15,6 +15,7 @@ import { hitOfThree } from '../../support/limits.ts';
 import { isInstalled } from '../../support/programs/installed.ts';
 import { askRedis, createRedisServer, keysOfRedis, type RedisServer } from '../../support/programs/redis-server.ts';
 import { describeWithRedis, unwatched } from '../../support/redis-counters.ts';
+import { testServers } from '../../support/serve.ts';
 import { eventually } from '../../support/waiting.ts';
 
 const year = 365 * 86_400;
@@ -192,25 +193,20 @@ describeWithRedis('Redis counters', ({ url, open }) => {
 
 if (isInstalled('redis-server')) {
   describe('Redis counters while Redis is down', () => {
+    const servers = testServers();
     let server: RedisServer;
-    let opened: RedisCounters[];
     let nowMs: number;
 
     beforeEach(async () => {
       server = await createRedisServer();
-      opened = [];
+      servers.later(server.remove);
       nowMs = Date.UTC(2026, 6, 1);
-    });
-
-    afterEach(async () => {
-      for (const counters of opened) await counters.close();
-      await server.remove();
     });
 
     async function open(options: Partial<RedisCountersOptions> = {}): Promise<RedisCounters> {
       const common = { url: server.url, outage: unwatched, clock: () => nowMs, random: () => 0.5, timeoutMs: 5_000 };
       const counters = await openRedisCounters({ ...common, ...options });
-      opened.push(counters);
+      servers.later(counters.close);
       return counters;
     }
 

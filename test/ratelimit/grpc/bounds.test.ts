@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from 'node:http2';
 import { connect as connectSocket, type Socket } from 'node:net';
 import { createLimiter, type RateLimitServer, type RateLimitServerOptions, serveRateLimit } from '#ratelimit';
+import { testServers } from '../../support/serve.ts';
 import { closeOf } from '../../support/waiting.ts';
 
 const limiter = createLimiter({ limits: [] });
@@ -17,10 +18,10 @@ const listServices = frame('3a00');
 const shortMs = 500;
 
 describe('the rate-limit port', () => {
+  const servers = testServers();
   let server: RateLimitServer;
   let refused: string[];
   let logged: string[];
-  let closers: (() => void)[];
 
   async function open(bounds: RateLimitServerOptions['bounds'] = {}): Promise<void> {
     const log = (_fields: object, message = '') => logged.push(message);
@@ -31,29 +32,24 @@ describe('the rate-limit port', () => {
       onRefused: (reason) => refused.push(reason),
       bounds,
     });
+    servers.later(() => server.close(100));
   }
 
   beforeEach(() => {
     [refused, logged] = [[], []];
-    closers = [];
-  });
-
-  afterEach(async () => {
-    for (const close of closers) close();
-    await server.close(100);
   });
 
   function session(initialWindowSize = 65_535): ClientHttp2Session {
     const opened = connectHttp2(`http://127.0.0.1:${server.port}`, { settings: { initialWindowSize } });
     opened.on('error', () => {});
-    closers.push(() => opened.destroy());
+    servers.later(() => opened.destroy());
     return opened;
   }
 
   function socket(): Socket {
     const opened = connectSocket(server.port, '127.0.0.1').resume();
     opened.on('error', () => {});
-    closers.push(() => opened.destroy());
+    servers.later(() => opened.destroy());
     return opened;
   }
 
