@@ -226,9 +226,9 @@ function environment(directory = process.env['CONFIG_DIR'] || './config'): Envir
 }
 
 function parseModules(text: string): ModuleName[] {
-  const names = text.split(',').map((name) => name.trim());
-  const known = moduleNames.filter((name) => names.includes(name));
-  if (known.length === names.length && known.length > 0) return known;
+  const names = new Set(text.split(',').map((name) => name.trim()));
+  const known = moduleNames.filter((name) => names.has(name));
+  if (known.length === names.size) return known;
   throw new InvalidArgumentError(`Choose from ${moduleNames.join(', ')}, separated by commas.`);
 }
 

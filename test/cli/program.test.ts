@@ -227,6 +227,11 @@ describe('frontdesk', () => {
       assert.doesNotMatch(stderr, /s3cret/);
     });
 
+  it('accepts a module that --only names twice', async () => {
+    const { code, stderr } = await runCommand(['check', '--only', 'gateway,gateway']);
+    assert.deepEqual([code, /invalid/.test(stderr)], [0, false]);
+  });
+
   const app = {
     'config/services/app.yaml': 'apiVersion: gateway/v1\nkind: Mapping\nname: a\nprefix: /\nservice: a:1\n',
   };
