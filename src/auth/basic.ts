@@ -10,6 +10,9 @@ export interface BasicCredentials {
 /** Bounds the cost of parsing: the maximum length of the header in characters, including the scheme. */
 const authorizationCharsMax = 4096;
 
+/** Leaves about 1,000 bytes for the name. */
+export const passwordBytesMax = 2048;
+
 const basic = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
 
 /**

@@ -2,7 +2,7 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { encodeUnpadded, type PasswordHash, type ScryptCost } from '#config';
-import { hasControlCharacter } from './basic.ts';
+import { hasControlCharacter, passwordBytesMax } from './basic.ts';
 
 /** Returns the given number of unpredictable bytes. */
 export type Random = (bytes: number) => Uint8Array;
@@ -18,7 +18,8 @@ export const saltBytes = 16;
  *
  * Hashes the UTF-8 bytes as they are, without the normalisation of RFC 8265. With `charset="UTF-8"`, clients send NFC
  * anyway (RFC 7617 section 2.1), and hashes from other tools, which do not normalise, keep working.
- * @throws {TypeError} for control characters, which HTTP Basic cannot transmit.
+ * @throws {TypeError} for control characters, which HTTP Basic cannot transmit, and for more than 2,048 bytes, which
+ * would not fit into an `Authorization` header that the auth service accepts.
  */
 export async function hashPassword(
   password: string,
@@ -27,6 +28,8 @@ export async function hashPassword(
 ): Promise<string> {
   if (hasControlCharacter(password))
     throw new TypeError('a password must not contain control characters: HTTP Basic cannot transmit them');
+  if (Buffer.byteLength(password) > passwordBytesMax)
+    throw new TypeError(`a password must not have more than ${passwordBytesMax} bytes`);
   const salt = random(saltBytes);
   return formatPasswordHash({ cost, salt, hash: await derive(password, salt, cost, hashBytes) });
 }

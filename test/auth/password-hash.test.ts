@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { scryptSync } from 'node:crypto';
 import fc from 'fast-check';
 import { type PasswordHash, parsePasswordHash, type ScryptCost } from '#config';
+import { formatBasic, parseBasic } from '../../src/auth/basic.ts';
 import { hashPassword, verifyPassword } from '../../src/auth/password-hash.ts';
 import { anyCharacter } from '../support/any-character.ts';
 
@@ -29,10 +30,17 @@ describe('hashPassword', () => {
 
   it('rejects a password that HTTP Basic cannot transmit', async () => {
     await assert.rejects(hashPassword('demo\n', undefined, cheap), /control characters/);
+    await assert.rejects(hashPassword('\u00e4'.repeat(1025), undefined, cheap), /not have more than 2048 bytes/);
   });
 });
 
 describe('verifyPassword', () => {
+  it('accepts the longest password that can be hashed, as Basic transmits it', async () => {
+    const password = 'a'.repeat(2048);
+    const sent = parseBasic(formatBasic('n'.repeat(1000), password))?.password ?? '';
+    assert.equal(await verifyPassword(sent, await parsed(password)), true);
+  });
+
   it('accepts only the exact password', async () => {
     const expected = await parsed('open sesame');
     assert.equal(await verifyPassword('open sesame', expected), true);
