@@ -7,7 +7,7 @@ import { compileOrThrow, type PathRule, type RequestAttributes } from './rule.ts
 export type Rewrite = (path: string) => string | undefined;
 
 /**
- * Throws TypeError for a pattern that does not compile. `regexRewrite` takes precedence over `rewrite`. A regex prefix
+ * Throws TypeError for a pattern that does not compile. An empty `rewrite` leaves the path unchanged. A regex prefix
  * matches the whole path, so the default `rewrite` would remove all of it. As in Ambassador, only `regexRewrite`
  * changes the path under such a prefix.
  */
@@ -28,11 +28,10 @@ function createRegexRewrite({ pattern, substitution }: { pattern: string; substi
 
 /**
  * Replaces the prefix. With prefix `/v1/hotels` and rewrite `/`, `/v1/hotels/bookings/1` becomes `/bookings/1`, and
- * `/v1/hotels` becomes `/`. An empty rewrite leaves the path unchanged. The result starts with exactly one slash,
- * because a client that resolves `//host` would connect to another host.
+ * `/v1/hotels` becomes `/`. The result starts with exactly one slash, because a client that resolves `//host` would
+ * connect to another host.
  */
 function rewritePath(path: string, prefix: string, rewrite: string): string {
-  if (rewrite === '') return path;
   const rest = prefix === '/' ? path : path.slice(prefix.length);
   const joined = rewrite === '/' ? rest : rewrite.replace(/\/$/, '') + rest;
   if (joined === '') return '/';
