@@ -28,8 +28,14 @@ export interface Database {
  * Runs `work` in a transaction and settles after the commit, when its writes are on disk. If `work` throws, its writes
  * are undone. In SQLite, concurrent calls run one after the other and share a commit. `work` must only use the
  * transaction and have no other side effects, because in SQLite it may run again when another call of its group throws.
+ *
+ * Name in `locks` what `work` locks first. In PostgreSQL, calls that share a name run one after the other, so that they
+ * do not wait for each other with a connection each. SQLite does not need it.
  */
-export type Transact = <T>(work: (transaction: Transaction<Tables>) => Promise<T>) => Promise<T>;
+export type Transact = <T>(
+  work: (transaction: Transaction<Tables>) => Promise<T>,
+  locks?: readonly string[],
+) => Promise<T>;
 
 /** Reads at most one row: synchronously in SQLite, as a promise in PostgreSQL. Fails with StorageUnavailable. */
 export type PreparedRead<Row> = (...parameters: readonly Parameter[]) => Row | undefined | Promise<Row | undefined>;

@@ -18,6 +18,7 @@ import {
 import { extendDialect } from './dialect.ts';
 import { migrate } from './migrations.ts';
 import type { Tables } from './schema.ts';
+import { createTurns, type InTurn } from './turns.ts';
 
 export interface PostgresOptions extends DatabaseOptions {
   readonly pool: number;
@@ -38,7 +39,7 @@ export async function openPostgres({ url, logger, pool: size, timeoutMs }: Postg
     await pool.end();
     throw setupError(`the PostgreSQL database ${name}`, error, remedyFor(error));
   }
-  return createDatabase(pool, kysely);
+  return createDatabase(pool, kysely, createTurns(timeoutMs));
 }
 
 function remedyFor(error: unknown): string {
@@ -135,7 +136,7 @@ function closeOnTimeout(client: PoolMember): void {
   }
 }
 
-function createDatabase(pool: Pool, kysely: Kysely<Tables>): Database {
+function createDatabase(pool: Pool, kysely: Kysely<Tables>, inTurn: InTurn): Database {
   /** Runs each prepared read with its placeholders, by its text. */
   const reads = new Map<string, Read>();
   /** Shared by concurrent callers: anyone may ask for readiness, and must not take the connections of requests. */
@@ -143,7 +144,10 @@ function createDatabase(pool: Pool, kysely: Kysely<Tables>): Database {
   return Object.freeze({
     dialect: 'postgres',
     kysely,
-    transact: (work) => kysely.transaction().execute(work),
+    transact(work, locks = []) {
+      const begin = () => kysely.transaction().execute(work);
+      return locks.reduceRight((run, name) => () => inTurn(name, run), begin)();
+    },
     prepareFirst<Row>(query: Compilable<Row>) {
       const { sql: text, parameters } = query.compile();
       const readFirst = prepareFirst<Row>(pool, text);

@@ -360,16 +360,17 @@ function constraintsContract(worldOf: () => World): void {
       await setUnits(3);
     });
 
-    it('let a booking wait for an operator who is adding rooms', async () => {
+    it('let bookings wait, with one connection, for an operator who is adding rooms', async () => {
       const { addHotel, database, hotels } = worldOf();
       const hotelId = await addHotel({ name: 'double', units: 1 });
-      const { booking } = await database.kysely.transaction().execute(async (transaction) => {
-        await transaction.updateTable('room_types').set({ units: 2 }).where('hotel_id', '=', hotelId).execute();
-        const waiting = createBooking(hotels, requestFor(hotelId));
+      const { bookings } = await database.kysely.transaction().execute(async (transaction) => {
+        await transaction.updateTable('room_types').set({ units: 20 }).where('hotel_id', '=', hotelId).execute();
+        const users = Array.from({ length: 20 }, (_, client) => `guest ${client % 15}`);
+        const waiting = users.map((user) => createBooking(hotels, requestFor(hotelId, { user })));
         if (database.dialect === 'postgres') await eventually(() => assertLockAwaited(database));
-        return { booking: waiting };
+        return { bookings: waiting };
       });
-      assert.equal((await booking).room_type, 'double');
+      for (const { room_type } of await Promise.all(bookings)) assert.equal(room_type, 'double');
     });
   });
 }

@@ -260,6 +260,27 @@ describe('a PostgreSQL database', () => {
     await insert('a');
   });
 
+  it('serves other requests while transactions wait for the same lock, until each gives up in time', async function () {
+    await open(this, { pool: 2 });
+    await insert('a');
+    const change = () =>
+      database.transact(
+        (transaction) => transaction.updateTable('accounts').set({ name: 'B' }).where('id', '=', 'a').execute(),
+        ['accounts', 'a'],
+      );
+    const owner = new pg.Client(scratch.url);
+    await owner.connect();
+    try {
+      await owner.query(`begin; update accounts set name = 'C'`);
+      const waiting = Promise.all(Array.from({ length: 5 }, () => refuse(change())));
+      await insert('b');
+      await waiting;
+    } finally {
+      await owner.end();
+    }
+    await change();
+  });
+
   it('lets transactions see what others commit in the meantime, even if its default isolation is stricter', async function () {
     await open(this);
     await admin.query(`alter database ${nameOf(scratch)} set default_transaction_isolation = 'repeatable read'`);

@@ -27,8 +27,14 @@ export interface IdempotentRequests {
   readonly runOnce: <Response>(
     request: IdempotentRequest | undefined,
     work: (transaction: Kysely<Tables>) => Promise<Response>,
-    nowMs: number,
+    options: RunOptions,
   ) => Promise<Outcome<Response>>;
+}
+
+export interface RunOptions {
+  readonly nowMs: number;
+  /** What `work` locks first (see `Transact`). */
+  readonly locks: readonly string[];
 }
 
 export interface Outcome<Response> {
@@ -43,9 +49,9 @@ export function createIdempotentRequests({ transact, dialect }: Database): Idemp
   async function runOnce<Response>(
     request: IdempotentRequest | undefined,
     work: (transaction: Kysely<Tables>) => Promise<Response>,
-    nowMs: number,
+    { nowMs, locks }: RunOptions,
   ) {
-    if (request === undefined) return { response: await transact(work), isReplayed: false };
+    if (request === undefined) return { response: await transact(work, locks), isReplayed: false };
     const { scope, key, fingerprint } = request;
     const id = digest([...scope, key]);
     if (running.has(id)) throw stillRunning();
@@ -65,7 +71,7 @@ export function createIdempotentRequests({ transact, dialect }: Database): Idemp
         });
         await deleteOld(transaction, cutoff);
         return { response, isReplayed: false };
-      });
+      }, locks);
     } finally {
       running.delete(id);
     }

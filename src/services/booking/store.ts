@@ -79,7 +79,8 @@ export function createBookingStore<Row extends BookingRow>(options: BookingStore
       const work = async (transaction: Kysely<Tables>) =>
         toResponse(await createBooking<Row>({ database, kind, limits }, transaction, { ...request, nowMs }));
       try {
-        return await idempotentRequests.runOnce(idempotent, work, nowMs);
+        const locks = [`${kind.name} user ${request.user}`, `${kind.name} ${request.resourceId}`];
+        return await idempotentRequests.runOnce(idempotent, work, { nowMs, locks });
       } catch (error) {
         throw error instanceof SoldOut ? await soldOutProblem(kysely, kind, error) : error;
       }
