@@ -207,6 +207,8 @@ const earlyHints = 103;
  */
 export function forwardEarlyHints({ req, res }: Context, status: number, rawHeaders: readonly Buffer[]): void {
   if (status !== earlyHints || req.httpVersionMinor === 0 || res.headersSent || res.destroyed) return;
+  // A pipelined response that waits for its turn has no socket. Node would send its hints after its head.
+  if (res.socket === null) return;
   // Drops hints while the client is slow: interim responses have no backpressure, and a service could send any number.
   if (res.writableLength >= res.writableHighWaterMark) return;
   const links = rawHeaders.flatMap((name, index) => (isLink(name, index) ? linksIn(rawHeaders[index + 1]) : []));

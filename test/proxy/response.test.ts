@@ -80,22 +80,21 @@ describe('a response', () => {
     assert.match(await sendRaw(edge.port, old), /^HTTP\/1\.1 200 OK\r\n/);
   });
 
-  it('has only a few early hints buffered while a pipelined client waits for an earlier response', async () => {
+  it('has no early hints while a pipelined client waits for an earlier response', async () => {
     const first = createDeferred();
-    const hint = `HTTP/1.1 103 Early Hints\r\nLink: </${'a'.repeat(1000)}>; rel=preload\r\n\r\n`;
+    const hint = 'HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n';
     const upstream = await servers.tcp((socket) => {
       socket.on('data', async (request) => {
         if (String(request).startsWith('GET /1 ')) await first.promise;
-        else socket.once('close', first.resolve).write(hint.repeat(1000));
+        else socket.once('close', first.resolve).write(hint);
         socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
       });
     });
     const edge = await startEdge(servers, { upstream });
     const keep = 'GET /v1/hotels/1 HTTP/1.1\r\nHost: front.example\r\n\r\n';
     const responses = await sendRaw(edge.port, keep + rawRequest('GET /v1/hotels/2'));
-    const hints = responses.split('HTTP/1.1 103 ').length - 1;
-    assert.equal(responses.split('HTTP/1.1 200 OK').length - 1, 2);
-    assert.ok(hints > 0 && hints < 100, `${hints} hints`);
+    assert.doesNotMatch(responses, /HTTP\/1\.1 103/);
+    assert.match(responses, /\r\n\r\nokHTTP\/1\.1 200 OK\r\n(?:.+\r\n)+\r\nok$/);
   });
 
   it('keeps its trailers, except those that concern more than the body', async () => {

@@ -24,10 +24,16 @@ function continueOnRead(request: IncomingMessage, response: ServerResponse): voi
   const read = request._read;
   request._read = (size) => {
     request._read = read;
-    // After the response, the body is read only to be discarded.
-    if (!response.headersSent) response.writeContinue();
+    // A pipelined response that waits for its turn has no socket. Node would send its 100 after its head.
+    if (response.socket === null) response.once('socket', writeContinue);
+    else writeContinue();
     read.call(request, size);
   };
+
+  function writeContinue(): void {
+    // After the response, the body is read only to be discarded.
+    if (!response.headersSent) response.writeContinue();
+  }
 }
 
 const latestKey = Symbol('latest response');
