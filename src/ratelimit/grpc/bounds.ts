@@ -47,51 +47,67 @@ export interface BoundedPort {
 type Grpc = Pick<typeof import('@grpc/grpc-js'), 'ServerInterceptingCall' | 'status'>;
 type Peer = ReturnType<Parameters<ServerInterceptor>[1]['getConnectionInfo']>;
 
+interface Connection {
+  readonly peer: string;
+  readonly socket: Socket;
+  readonly openedMs: number;
+  /** The number of open calls. */
+  calls: number;
+}
+
 interface OpenCall {
   readonly startedMs: number;
-  readonly peer: Peer;
+  /** Undefined if it has closed. */
+  readonly connection: Connection | undefined;
 }
 
 export function createBoundedPort(grpc: Grpc, bounds: PortBounds, report: ReportRefusal): BoundedPort {
-  const openedMs = new Map<Socket, number>();
-  // Both sets are in order of start time, oldest first.
+  // By peer, because a call does not know its socket.
+  const connections = new Map<string, Connection>();
+  // Like the connections, both sets are in order of start time, oldest first.
   const calls = new Set<OpenCall>();
   const arriving = new Set<OpenCall>();
   let lastSweepMs = performance.now();
 
   function admit(socket: Socket): boolean {
-    if (openedMs.size >= bounds.connectionsMax && !makeRoom()) {
+    if (connections.size >= bounds.connectionsMax && !makeRoom()) {
       report('too_many');
       socket.destroy();
       return false;
     }
-    openedMs.set(socket, performance.now());
-    socket.once('close', () => openedMs.delete(socket));
+    const peer = peerOf(socket);
+    const connection = { peer, socket, openedMs: performance.now(), calls: 0 };
+    connections.set(peer, connection);
+    socket.once('close', () => {
+      if (connections.get(peer) === connection) connections.delete(peer);
+    });
     return true;
   }
 
   /** Closes the newest connection without a call, so that a client that opens many loses its own. */
   function makeRoom(): boolean {
-    const busy = new Set([...calls].map(({ peer }) => addressOf(peer)));
-    const idle = [...openedMs.keys()].findLast((socket) => !busy.has(addressOf(socket)));
-    if (idle !== undefined) closeSocket(idle, 'too_many');
+    const idle = [...connections.values()].findLast((connection) => connection.calls === 0);
+    if (idle !== undefined) close(idle, 'too_many');
     return idle !== undefined;
   }
 
-  function closeSocket(socket: Socket, reason: PortRefusal): void {
+  function close({ peer, socket }: Connection, reason: PortRefusal): void {
+    // The other calls of a closed connection end a little later.
+    if (socket.destroyed) return;
+    connections.delete(peer);
     report(reason);
-    openedMs.delete(socket);
     socket.destroy();
   }
 
   function disconnect(call: OpenCall): void {
     end(call);
-    const address = addressOf(call.peer);
-    for (const socket of openedMs.keys()) if (addressOf(socket) === address) closeSocket(socket, 'unfinished');
+    if (call.connection !== undefined) close(call.connection, 'unfinished');
   }
 
   function begin(peer: Peer): OpenCall {
-    const call = { startedMs: performance.now(), peer };
+    const connection = connections.get(peerOf(peer));
+    if (connection !== undefined) connection.calls += 1;
+    const call = { startedMs: performance.now(), connection };
     calls.add(call);
     arriving.add(call);
     const [oldest] = arriving;
@@ -100,7 +116,7 @@ export function createBoundedPort(grpc: Grpc, bounds: PortBounds, report: Report
   }
 
   function end(call: OpenCall): void {
-    calls.delete(call);
+    if (calls.delete(call) && call.connection !== undefined) call.connection.calls -= 1;
     arriving.delete(call);
   }
 
@@ -117,15 +133,16 @@ export function createBoundedPort(grpc: Grpc, bounds: PortBounds, report: Report
     disconnectFrom(calls, lastSweepMs - bounds.callMs);
     disconnectFrom(arriving, lastSweepMs - bounds.arrivingMs);
     lastSweepMs = nowMs;
-    for (const [socket, sinceMs] of openedMs)
-      if (nowMs - sinceMs >= bounds.silentMs && socket.bytesRead < prefaceBytes) closeSocket(socket, 'silent');
+    for (const connection of connections.values())
+      if (nowMs - connection.openedMs >= bounds.silentMs && connection.socket.bytesRead < prefaceBytes)
+        close(connection, 'silent');
   }
 
   const timer = setInterval(sweep, Math.min(1_000, bounds.silentMs, bounds.callMs, bounds.arrivingMs)).unref();
   return Object.freeze({
     admit,
     interceptor: createInterceptor(grpc, { begin, arrived: (call) => arriving.delete(call), end, disconnect }),
-    sockets: () => openedMs.keys(),
+    sockets: () => Array.from(connections.values(), ({ socket }) => socket),
     close: () => clearInterval(timer),
   });
 }
@@ -133,7 +150,7 @@ export function createBoundedPort(grpc: Grpc, bounds: PortBounds, report: Report
 /** The length of the HTTP/2 connection preface, `PRI * HTTP/2.0…` (RFC 9113 section 3.4). */
 const prefaceBytes = 24;
 
-function addressOf({ remoteAddress, remotePort }: Peer): string {
+function peerOf({ remoteAddress, remotePort }: Peer): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
