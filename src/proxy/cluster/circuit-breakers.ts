@@ -11,6 +11,8 @@ export interface CircuitBreakers {
   readonly acquireRetry: () => (() => void) | undefined;
   /** True if `acquire` would throw for a request or for an upgrade. */
   readonly rejects: (address: AddressLoad) => boolean;
+  /** True if the address has no free connection, and no more requests may wait for one. */
+  readonly isFull: (address: AddressLoad) => boolean;
   /** True if one more request would occupy more than half of the slots. */
   readonly isCrowded: () => boolean;
   readonly counts: Readonly<BreakerCounts>;
@@ -44,8 +46,11 @@ export function createCircuitBreakers(service: string, limits: Limits): CircuitB
   function exceededLimit(address: AddressLoad, isUpgrade: boolean): string | undefined {
     if (isUpgrade && counts.activeUpgrades >= maxUpgrades) return `max_upgrades (${maxUpgrades})`;
     if (counts.activeRequests >= maxRequests) return `max_requests (${maxRequests})`;
-    if (address.activeRequests < maxConnections || pending < maxPendingRequests) return undefined;
-    return `max_pending_requests (${maxPendingRequests})`;
+    return isFull(address) ? `max_pending_requests (${maxPendingRequests})` : undefined;
+  }
+
+  function isFull({ activeRequests }: AddressLoad): boolean {
+    return activeRequests >= maxConnections && pending >= maxPendingRequests;
   }
 
   return Object.freeze({
@@ -83,6 +88,7 @@ export function createCircuitBreakers(service: string, limits: Limits): CircuitB
       };
     },
     rejects: (address: AddressLoad) => exceededLimit(address, true) !== undefined,
+    isFull,
     isCrowded: () => counts.activeRequests + 1 > maxRequests / 2,
     counts,
   });

@@ -75,6 +75,12 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
     return pick(all, (endpoint) => availabilityOf(endpoint, nowMs), tried);
   }
 
+  function availabilityOf(endpoint: Endpoint, nowMs: number): Availability {
+    if (isEjected(endpoint.outlier, nowMs) || endpoint.health === 'unhealthy') return 'unavailable';
+    if (breakers.isFull(endpoint)) return 'full';
+    return nowMs < endpoint.drainingUntilMs ? 'draining' : 'available';
+  }
+
   function attempt(tried: readonly string[] = noneTried, isUpgrade = false): Attempt {
     isUsed = true;
     const endpoint = pickEndpoint(tried);
@@ -146,11 +152,6 @@ function isNeutral(outcome: AttemptOutcome): boolean {
 
 /** An address that closes a connection by itself may be shutting down, and may cut off requests it has not read. */
 const drainingMs = 1000;
-
-function availabilityOf({ outlier, health, drainingUntilMs }: Endpoint, nowMs: number): Availability {
-  if (isEjected(outlier, nowMs) || health === 'unhealthy') return 'unavailable';
-  return nowMs < drainingUntilMs ? 'draining' : 'available';
-}
 
 /**
  * The 5xx statuses with which a healthy service may reject a request, such as one with an unknown method or a loop. If

@@ -9,8 +9,11 @@ export interface Candidate {
   lastPicked: number;
 }
 
-/** Whether an address should receive requests. One that is `draining` receives them only if no other is available. */
-export type Availability = 'available' | 'draining' | 'unavailable';
+/**
+ * Whether an address should receive requests. One that is `draining` receives them only if no other is available. One
+ * that is `full` would reject the request.
+ */
+export type Availability = 'available' | 'draining' | 'full' | 'unavailable';
 
 /** `candidates` must not be empty. */
 export type Pick<C extends Candidate> = (
@@ -43,10 +46,10 @@ export function createLoadBalancer<C extends Candidate>(policy: Mapping['loadBal
   };
 }
 
-const ranks: Readonly<Record<Availability, number>> = { available: 2, draining: 1, unavailable: 0 };
+const ranks: Readonly<Record<Availability, number>> = { available: 3, draining: 2, full: 1, unavailable: 0 };
 
 function rankOf(availability: Availability, isTried: boolean): number {
-  return (isTried ? 0 : 3) + ranks[availability];
+  return (isTried ? 0 : 4) + ranks[availability];
 }
 
 function hasWaitedLonger(one: Candidate, other: Candidate): boolean {

@@ -208,6 +208,20 @@ describe('a cluster of several addresses', () => {
     assert.equal(free.reached.length, 3);
   });
 
+  it('rejects no request because one address is full while another has room', () => {
+    const cluster = openCluster(['http://127.0.0.1:1', 'http://127.0.0.1:2'], {
+      circuitBreakers: breakersOf({ maxConnections: 1, maxPendingRequests: 0 }),
+    });
+    const hanging = cluster.attempt();
+    for (let turn = 0; turn < 3; turn += 1) {
+      const other = cluster.attempt();
+      assert.notEqual(other.origin, hanging.origin);
+      other.release();
+    }
+    cluster.attempt();
+    assert.throws(() => cluster.attempt(), { code: 'OVERFLOW' });
+  });
+
   it('rejects requests beyond max_requests, counted over all addresses', async () => {
     const upstreams = [await startPatientUpstream(), await startPatientUpstream()];
     const origins = upstreams.map(({ origin }) => origin);

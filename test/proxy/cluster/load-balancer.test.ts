@@ -51,7 +51,7 @@ describe('a load balancer', () => {
     const addresses = addressesOf(3);
     const last = addresses.at(-1) as Address;
     const pick = createLoadBalancer<Address>('round_robin');
-    for (const other of ['draining', 'unavailable'] as const) {
+    for (const other of ['draining', 'full', 'unavailable'] as const) {
       const availabilityOf = (address: Address) => (address === last ? 'available' : other);
       assert.notEqual(pick(addresses, availabilityOf, [last.origin]), last);
       assert.equal(pick(addresses, availabilityOf, []), last);
