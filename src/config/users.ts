@@ -1,10 +1,10 @@
 /** `users.yaml`: reads users with their scrypt hashes, detects demo users with published passwords, and adds users. */
 import { randomUUID } from 'node:crypto';
-import { open, readFile, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
+import { open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { isMap, isSeq, parseDocument, Scalar } from 'yaml';
 import * as z from 'zod';
-import { inheritOwner, makeFolders } from './directory.ts';
+import { inheritOwner, makeFolders, readText } from './directory.ts';
 import {
   type ConfigDocument,
   type ConfigurationError,
@@ -13,7 +13,6 @@ import {
   faultsOf,
   formatErrors,
   type Source,
-  systemCode,
   valueAt,
   writeError,
 } from './errors.ts';
@@ -24,7 +23,7 @@ import { mayHoldSecret } from './quote.ts';
 import { type Kept, keepFirst } from './records/conflicts.ts';
 import type { Settings } from './settings/settings.ts';
 import { finish } from './work.ts';
-import { encodingErrorOf, readYaml } from './yaml.ts';
+import { readYaml } from './yaml.ts';
 
 /** An `admin` may see diagnostics, explanations and metrics. */
 export const roles = ['admin'] as const;
@@ -171,19 +170,20 @@ export async function addUserToFile(
   readHash: () => Promise<string>,
 ): Promise<string> {
   const file = join(directory, 'users.yaml');
-  await textWith(file, { ...user, passwordHash: placeholderHash });
+  textWith(file, { ...user, passwordHash: placeholderHash });
   const passwordHash = await readHash();
   // Reads the file again, because it may have changed in the meantime.
-  await replace(file, await textWith(file, { ...user, passwordHash }));
+  await replace(file, textWith(file, { ...user, passwordHash }));
   return file;
 }
 
 /** Returns the text of the file with the user added, after checking it like any users.yaml. */
-async function textWith(file: string, user: UserEntry): Promise<string> {
-  const before = await readOrCreate(file);
+function textWith(file: string, user: UserEntry): string {
+  const before = readText(file) ?? newFileText;
   const text = withUser(before, user, file);
   const { results, errors } = readYaml(text, { file, lineOf: (line) => line }, readUsers);
-  requireNone([...errors, ...results.flatMap((result) => result.errors)]);
+  const found = [...errors, ...results.flatMap((result) => result.errors)];
+  if (found.length > 0) throw new Error(`nothing was written:\n${formatErrors(found, resolve('.'))}`);
   if (text === before) throw new Error(`${file} has several YAML documents: merge them, then add the user`);
   return text;
 }
@@ -192,22 +192,6 @@ const passwordAdvice =
   'to change the password, replace password_hash with the line that frontdesk hash-password prints';
 
 const newFileText = '# The users who may call the gateway. `frontdesk users add NAME` adds a user.\nusers: []\n';
-
-async function readOrCreate(file: string): Promise<string> {
-  const bytes = await readFile(file).catch(async (cause) => {
-    // A link to a file that does not exist is probably a mistake, and would be replaced.
-    if (systemCode(cause) === 'ENOENT' && (await readlink(file).catch(() => undefined)) === undefined) return undefined;
-    throw new Error(`cannot read ${file} (${systemCode(cause)})`, { cause });
-  });
-  if (bytes === undefined) return newFileText;
-  const encodingError = encodingErrorOf(file, bytes);
-  requireNone(encodingError === undefined ? [] : [encodingError]);
-  return bytes.toString('utf8');
-}
-
-function requireNone(errors: readonly ConfigurationError[]): void {
-  if (errors.length > 0) throw new Error(`nothing was written:\n${formatErrors(errors, resolve('.'))}`);
-}
 
 /**
  * Adds the user to the text. Throws an Error for the terminal if it already has the user. Returns text that is not a

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { closeSync, existsSync, openSync } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parsePasswordHash } from '#config';
 import { verifyPassword } from '../../src/auth/password-hash.ts';
@@ -18,6 +18,9 @@ const passwordHash = `$scrypt$ln=14,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`
 
 describe('frontdesk', () => {
   const writeFiles = temporaryFiles();
+  const app = {
+    'config/services/app.yaml': 'apiVersion: gateway/v1\nkind: Mapping\nname: a\nprefix: /\nservice: a:1\n',
+  };
 
   /** A run that succeeds prints no errors, one that fails prints only errors, and neither prints a stack trace. */
   function check(
@@ -178,6 +181,19 @@ describe('frontdesk', () => {
       assert.ok(stdout.split('\n\nExamples:\n')[1]?.includes(example), stdout);
     });
 
+  for (const [what, expected, create] of [
+    ['a link to nothing', 'it does not exist', (file: string) => symlink('nothing', file)],
+    ['a device', 'it is not a regular file', (file: string) => symlink('/dev/zero', file)],
+    ['a directory', 'it is a directory', (file: string) => mkdir(file)],
+    ['Latin-1', 'settings.env:1  this is not valid UTF-8', (file: string) => writeFile(file, '# \xe9\n', 'latin1')],
+  ] as const)
+    it(`reports settings.env that is ${what}`, async () => {
+      const cwd = await writeFiles(app);
+      await create(join(cwd, 'config/settings.env'));
+      const { code, stderr } = await runCommand(['check'], { cwd });
+      assert.deepEqual([code, stderr.split('\n')[0]?.endsWith(expected)], [1, true], stderr);
+    });
+
   for (const args of ['--help', '--version', 'help serve', 'serve --help', 'check', 'hash-password'])
     it(`exits with 1 and a message when the output of \`${args}\` cannot be written`, function () {
       if (!existsSync('/dev/full')) return this.skip();
@@ -232,9 +248,6 @@ describe('frontdesk', () => {
     assert.deepEqual([code, /invalid/.test(stderr)], [0, false]);
   });
 
-  const app = {
-    'config/services/app.yaml': 'apiVersion: gateway/v1\nkind: Mapping\nname: a\nprefix: /\nservice: a:1\n',
-  };
   for (const [what, args, expected, files = {}] of [
     ['a subfolder of the directory', 'check config/services', /^ {4}.* Use the parent directory: config\.$/m],
     [
@@ -264,6 +277,12 @@ describe('frontdesk', () => {
       'serve',
       /^frontdesk: 2 settings cannot be used:\n {2}config.settings\.env:3 PROT2X is not a setting: remove it\n {2}config.settings\.env:4 PORTT is not a setting: did you mean PORT\?\n$/,
       { 'config/settings.env': 'ADMIN_USERS="ann,\nbob"\nPROT2X=1\nexport PORTT=9000\n' },
+    ],
+    [
+      'a setting that settings.env contains twice',
+      'check',
+      /\n {2}config.settings\.env:3 PORT is already set in line 1: remove one of the two\n$/,
+      { 'config/settings.env': 'PORT=9000\n# mine\nexport PORT=9001\n' },
     ],
     [
       'a bad value after a byte order mark',

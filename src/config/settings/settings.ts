@@ -1,8 +1,8 @@
 /** Reads and validates settings from environment variables, from the file settings.env or from options. */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
-import { editDistance, suggestion, systemCode, typeName } from '../errors.ts';
+import { readText } from '../directory.ts';
+import { editDistance, suggestion, typeName } from '../errors.ts';
 import { quote, withoutSecrets } from '../quote.ts';
 import type { Setting } from './kinds.ts';
 import { type SettingName, settingTable, variableOf, variables } from './table.ts';
@@ -154,13 +154,18 @@ export const settingsFile = 'settings.env';
  */
 export function readSettingsFile(directory: string): Readonly<Record<string, string | undefined>> {
   const file = join(directory, settingsFile);
-  const text = textOfFile(file);
+  // Removes a byte order mark, which would become part of the first name.
+  const text = (readText(file) ?? '').replace(/^\uFEFF/, '');
   const names = namesByLine(text);
   const fault = names.indexOf(undefined) + 1;
   if (fault !== 0) throw new Error(`${file}:${fault} is not a setting: write NAME=value, such as PORT=9000`);
   rejectAny(
     names.flatMap((name = '', index) => {
-      const found = fileNameFault(name);
+      const first = names.indexOf(name);
+      const found =
+        name !== '' && first < index
+          ? `${name} is already set in line ${first + 1}: remove one of the two`
+          : fileNameFault(name);
       return found === undefined ? [] : [`${file}:${index + 1} ${found}`];
     }),
   );
@@ -172,17 +177,6 @@ function fileNameFault(name: string): string | undefined {
   if (name === 'CONFIG_DIR') return 'CONFIG_DIR determines where this file is: set it in the environment';
   const all = allVariables();
   return name === '' || all.includes(name) ? undefined : unknownName(name, suggestion(name, all));
-}
-
-function textOfFile(file: string): string {
-  try {
-    // Removes a byte order mark, which would become part of the first name.
-    return readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
-  } catch (cause) {
-    const code = systemCode(cause);
-    if (code === 'ENOENT' || code === 'ENOTDIR') return '';
-    throw new Error(`cannot read ${file} (${code}): give this user permission to read it, or remove it`, { cause });
-  }
 }
 
 /**
