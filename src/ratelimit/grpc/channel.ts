@@ -178,7 +178,7 @@ function readResult(
       else stream.close(constants.NGHTTP2_CANCEL);
     };
     const stopDeadline = startDeadline(timeoutMs, () =>
-      abandon('timedOut', `it did not respond within ${timeoutMs} ms`),
+      abandon('timedOut', `it did not respond within ${Math.round(timeoutMs)} ms`),
     );
     stream.on('response', (headers) => {
       reply.headers = headers;

@@ -317,6 +317,16 @@ describe('the rate-limit client', () => {
     assert.equal(calls, 5);
   });
 
+  it('reports the time that was left for a repeated call in whole milliseconds', async () => {
+    let calls = 0;
+    const { port } = await serve((stream) => {
+      calls += 1;
+      nowMs += 0.7;
+      if (calls === 1) stream.close(http2.constants.NGHTTP2_REFUSED_STREAM);
+    });
+    await checkFailure(connectTo(port, { timeoutMs: 20 }), 'it did not respond within 19 ms');
+  });
+
   it('drops a connection after a second without a response', async () => {
     let isSilent = true;
     const { port, connections } = await serve((stream) => {
