@@ -45,7 +45,6 @@ const firstAnnounced = (link = linksOfFirst()): Announcement => [deprecated, end
 const announcedBy = ({ headers }: Response) => [headers['deprecation'], headers['sunset'], headers['link']];
 
 const page = 'https://page.example';
-const corsOrigin = 'https://app.example';
 const theirs = { Link: '</own>; rel="self"', Deprecation: '@1', Sunset: 'Thu, 01 Jan 1970 00:00:01 GMT' };
 
 const services = {
@@ -134,7 +133,7 @@ describe('a Version', () => {
       users: [demoRecord],
       demo: parse(await readFile('config/demo.yaml', 'utf8')),
     };
-    const more = { services, trustedProxies: ['127.0.0.1', '::1'], corsOrigins: [corsOrigin] };
+    const more = { services, trustedProxies: ['127.0.0.1', '::1'] };
     desk = await openDesk({ clock: () => time.now, config, ...more });
     port = (await desk.listen()).gateway?.port ?? 0;
   });
@@ -220,13 +219,6 @@ describe('a Version', () => {
     time.now = sunset;
     const { headers } = await ask('/v1/own', { Origin: page }).expect(410);
     assert.deepEqual([headers['access-control-allow-origin'], headers['x-safe']], [page, 'yes']);
-  });
-
-  it('lets scripts of the allowed origins read the announcement', async () => {
-    time.now = sunset - 1;
-    const { headers } = await ask('/v1/messages/1', { Origin: corsOrigin });
-    const exposed = (headers['access-control-expose-headers'] ?? '').split(',');
-    for (const name of ['Deprecation', 'Sunset', 'Link']) assert.ok(exposed.includes(name), name);
   });
 
   it('appends its links to those of a list and of a service over HTTP', async () => {
