@@ -47,12 +47,12 @@ function checkDemo(tables: ReadonlyMap<keyof Tables, DemoTable>, demo: DemoRows)
 
 function checkTable(
   name: keyof Tables,
-  { columns, reference }: DemoTable,
+  { columns, reference, unique = [['id']] }: DemoTable,
   rows: DemoRows[string],
   checked: CheckedRows,
   faults: string[],
 ): readonly DemoRow[] {
-  const ids = new Set<unknown>();
+  const taken = new Set<string>();
   const known = reference && new Set(checked.get(reference.table)?.map(({ id }) => id));
   const valid: DemoRow[] = [];
   for (const [index, row] of rows.entries()) {
@@ -60,14 +60,24 @@ function checkTable(
     const { success, data, error } = columns.safeParse(row, { error: describeIssue });
     for (const issue of error?.issues ?? []) fault(columnOf(issue), issue.message);
     if (!success) continue;
-    if (ids.has(data['id'])) fault('id', `${data['id']} is already the id of an earlier row`);
+    for (const column of repeatedIn(data, unique, taken))
+      fault(column, `${data[column]} is already the ${column} of an earlier row`);
     if (reference && !known?.has(data[reference.column])) {
       fault(reference.column, `there is no ${data[reference.column]} in ${reference.table}`);
     }
-    ids.add(data['id']);
     valid.push(data);
   }
   return valid;
+}
+
+/** Returns the last column of each list whose values an earlier row has. Adds the values of this row to `taken`. */
+function repeatedIn(row: DemoRow, unique: readonly (readonly string[])[], taken: Set<string>): readonly string[] {
+  return unique.flatMap((columns) => {
+    const key = JSON.stringify(columns.map((column) => [column, row[column]]));
+    if (taken.has(key)) return columns.slice(-1);
+    taken.add(key);
+    return [];
+  });
 }
 
 function columnOf(issue: { readonly code?: string; readonly path: readonly PropertyKey[] }): string {
@@ -104,6 +114,8 @@ interface DemoTable {
   readonly columns: z.ZodType<DemoRow>;
   /** The column that refers to a row of another table by its ID. */
   readonly reference?: { readonly column: string; readonly table: keyof Tables };
+  /** Lists of columns that are unique together. @default the ID alone */
+  readonly unique?: readonly (readonly string[])[];
 }
 
 type DemoRow = Readonly<Record<string, string | number>>;
@@ -133,7 +145,14 @@ function createDemoTables(createdAt: string): ReadonlyMap<keyof Tables, DemoTabl
   const stay = { room_type: text.default('standard'), guests: z.int32().min(1).default(1) };
   return new Map<keyof Tables, DemoTable>([
     ['hotels', { columns: z.strictObject({ id, name: text, city: text }) }],
-    ['room_types', { columns: z.strictObject(roomType), reference: { column: 'hotel_id', table: 'hotels' } }],
+    [
+      'room_types',
+      {
+        columns: z.strictObject(roomType),
+        reference: { column: 'hotel_id', table: 'hotels' },
+        unique: [['id'], ['hotel_id', 'name']],
+      },
+    ],
     [
       'cars',
       { columns: z.strictObject(car).transform((row) => ({ ...row, pickup_place: row.pickup_place ?? row.city })) },

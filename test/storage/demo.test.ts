@@ -79,6 +79,17 @@ describe('loadDemo', () => {
     /hotels, row 2, id: .* already the id of an earlier row/,
   );
   refuse(
+    'two room types of a hotel with the same name',
+    {
+      hotels: [hotel],
+      room_types: [
+        { id, hotel_id: id, name: 'double' },
+        { id: id.replace('6', '7'), hotel_id: id, name: 'double' },
+      ],
+    },
+    /room_types, row 2, name: double is already the name of an earlier row/,
+  );
+  refuse(
     'a booking of a hotel that is missing',
     { hotel_bookings: [booking] },
     /hotel_bookings, row 1, hotel_id: there is no .* in hotels/,
