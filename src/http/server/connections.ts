@@ -51,11 +51,13 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
   function openPipeline(socket: Pausable): Pipeline {
     const responses: ServerResponse[] = [];
     const waiting: (() => void)[] = [];
+    let latest: ServerResponse | undefined;
     let refusal: Refusal | undefined;
     let idleSinceMs = performance.now();
     let isResumeScheduled = false;
 
-    function wait(begin: () => void): void {
+    function beginInTurn(begin: () => void): void {
+      if (responses.length <= pipelineMax) return void begin();
       if (waitingCount >= waitingMax) return void socket.destroy();
       waitingCount += 1;
       waiting.push(begin);
@@ -111,12 +113,13 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
         // The head was completed after the refusal. The request must not run, because its error response says that it
         // did not.
         if (refusal !== undefined) return void socket.destroy();
+        if (hasSentClose(latest)) return;
+        latest = response;
         if (responses.length === 0) setIdle?.(socket, false);
         responses.push(response);
         // `close` is emitted only once, so the overhead of `once` is not needed.
         response.on('close', () => removeResponse(response));
-        if (responses.length <= pipelineMax) begin();
-        else wait(begin);
+        beginInTurn(begin);
       },
     };
   }
@@ -135,7 +138,7 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
   return Object.freeze({
     serve(request, response) {
       const connection = connections.get(request.socket);
-      if (isDraining && connection !== undefined && !becomesLast(response, connection)) return;
+      if (isDraining && connection !== undefined) makeLast(response, connection);
       connection?.enter(response, () => handler(request, response));
     },
     add: (socket) => void connections.set(socket, openPipeline(socket)),
@@ -145,22 +148,23 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
       isDraining = true;
       for (const { responses } of connections.values()) {
         const last = responses.at(-1);
-        if (last !== undefined) last.shouldKeepAlive = false;
+        if (last?.headersSent === false) last.shouldKeepAlive = false;
       }
     },
   } satisfies Connections);
 }
 
-/**
- * Makes a response the last one of its connection, instead of the one before it. Returns false if that one has already
- * sent `Connection: close`: the client then knows that no later request was executed.
- */
-function becomesLast(response: ServerResponse, { responses }: Connection): boolean {
+/** The client then knows that no later request was executed (RFC 9112 section 9.6). */
+function hasSentClose(response: ServerResponse | undefined): boolean {
+  if (response?.headersSent !== true) return false;
+  return !response.shouldKeepAlive || /\bclose\b/i.test(String(response.getHeader('connection')));
+}
+
+/** Makes a response the last one of its connection, instead of the one before it. */
+function makeLast(response: ServerResponse, { responses }: Connection): void {
   const last = responses.at(-1);
-  if (last?.shouldKeepAlive === false && last.headersSent) return false;
-  if (last !== undefined) last.shouldKeepAlive = true;
+  if (last?.headersSent === false) last.shouldKeepAlive = true;
   response.shouldKeepAlive = false;
-  return true;
 }
 
 interface Refusal {

@@ -181,6 +181,17 @@ describe('pipelined requests', () => {
     assert.deepEqual(counts.seen, ['/0']);
   });
 
+  for (const [what, handler, more] of [
+    ['that was sent before the end of the body', (_request, response) => response.end('x'), 'Content-Length: 5\r\n'],
+    ['that the handler chose', (_request, response) => response.setHeader('Connection', 'close').end('x'), ''],
+  ] as const satisfies readonly (readonly [string, RequestListener, string])[])
+    it(`are not executed after a response with Connection: close ${what}`, async () => {
+      const { port, counts } = await serving({ handler });
+      const body = more === '' ? '' : 'hello';
+      assert.match(await sendRaw(port, get('/0', more) + body + get('/1')), /\r\nConnection: close\r\n.*x/s);
+      assert.deepEqual(counts.seen, ['/0']);
+    });
+
   it('are closed with their connection when CONNECT follows', async () => {
     const { port, counts } = await serving({ handler: () => {} });
     assert.equal(await sendRaw(port, `${many(2)}CONNECT b:443 HTTP/1.1\r\nHost: b:443\r\n\r\n`), '');
