@@ -145,7 +145,10 @@ function validPath(path: string | undefined): string | undefined {
   return path.replace(/\/$/, '');
 }
 
-/** Accepts only a name and a port, which may be empty. With anything else a client could forge our links (RFC 9110 section 7.2). */
+/**
+ * Accepts only a name and a port, which may be empty. With anything else a client could forge our links (RFC 9110
+ * section 7.2).
+ */
 function validHost(host: string | undefined): string | undefined {
   return host !== undefined && /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{0,5})?$/i.test(host) ? host : undefined;
 }

@@ -27,8 +27,8 @@ export interface ShadowOptions {
 /**
  * Sends a copy of the request in the background. Skips it if too many copies are in flight, the path cannot be
  * rewritten, or the body is too large, is cut off or is never read. A copy with a body holds its slot while the body
- * arrives, so it needs a cluster that is not crowded: other mappings may share it, and clients may send slowly. Call it after the rate limits and before anything
- * reads the body or changes the path. Never throws.
+ * arrives, so it needs a cluster that is not crowded: other mappings may share it, and clients may send slowly. Call it
+ * after the rate limits and before anything reads the body or changes the path. Never throws.
  */
 export type CopyRequest = (ctx: Context) => void;
 

@@ -28,7 +28,7 @@ const database = textKind(
 );
 const redis = textKind(
   isRedisUrl,
-  'redis://host:6379 or rediss://user:password@host:6379/database (a single host, a number as the database, no query, a percent-encoded password)',
+  'redis://host:6379 or rediss://user:password@host:6379/0 (one host, no query, a percent-encoded password)',
 );
 const baseUrl = textKind(
   isBaseUrl,

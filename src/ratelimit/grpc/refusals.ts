@@ -1,4 +1,4 @@
-/** Reasons why the rate-limit port closes connections and rejects calls. Reports rejected calls and closes their streams. */
+/** Why the rate-limit port closes connections and rejects calls. Reports rejected calls, and closes their streams. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { ServerHttp2Stream } from 'node:http2';
 
