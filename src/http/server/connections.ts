@@ -51,7 +51,6 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
   function openPipeline(socket: Pausable): Pipeline {
     const responses: ServerResponse[] = [];
     const waiting: (() => void)[] = [];
-    let latest: ServerResponse | undefined;
     let refusal: Refusal | undefined;
     let idleSinceMs = performance.now();
     let isResumeScheduled = false;
@@ -113,8 +112,8 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
         // The head was completed after the refusal. The request must not run, because its error response says that it
         // did not.
         if (refusal !== undefined) return void socket.destroy();
-        if (hasSentClose(latest)) return;
-        latest = response;
+        // Node ends the connection right after a response with `Connection: close`.
+        if (socket.writableEnded || hasSentClose(responses.at(-1))) return;
         if (responses.length === 0) setIdle?.(socket, false);
         responses.push(response);
         // `close` is emitted only once, so the overhead of `once` is not needed.
