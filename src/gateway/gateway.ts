@@ -11,7 +11,7 @@ import {
   type Version,
   type Work,
 } from '#config';
-import { createOutageRegistry, type Logger, type OutageRegistry, silentLogger } from '#http';
+import { createOutageLog, type Logger, type OutageLog, silentLogger } from '#http';
 import { type Cluster, type ClusterRegistry, type ClusterSpec, createClusters } from '#proxy';
 import type { Limiter } from '#ratelimit';
 import { createTable, type Table } from '#routing';
@@ -21,6 +21,7 @@ import { type CheckReferences, createCheckReferences } from './check-webdav-refe
 import { guardAuthPort, guardLimiter } from './guard-ports.ts';
 import { attributesOf, createHandle, createPreflightRoute, type PreflightRoute } from './handle.ts';
 import { createIdentity, type Identity } from './identity.ts';
+import { createLeases, type Leases } from './leases.ts';
 import { createLimitStage, type LimitCounts } from './limits/stage.ts';
 import { describeTarget, type Resolve, resolveLimiter, type Target } from './resolve-service.ts';
 import { createInternalRoute, createRoute, type InternalRoute, type Route } from './route.ts';
@@ -70,13 +71,13 @@ export interface GatewayState {
   readonly clusters: ClusterRegistry;
   readonly counts: GatewayCounts;
   readonly traffic: Traffic;
-  readonly outages: OutageRegistry;
+  /** By upstream, so that an outage continues across a reload. */
+  readonly outages: Leases<OutageLog>;
 }
 
 /** `clock` returns milliseconds since the epoch. */
-export function createGatewayState(clusters: ClusterRegistry, logger: Logger, clock?: () => number): GatewayState {
-  const outages = createOutageRegistry({ logger });
-  return { clusters, counts: createGatewayCounts(), traffic: createTraffic({ clock }), outages };
+export function createGatewayState(clusters: ClusterRegistry, clock?: () => number): GatewayState {
+  return { clusters, counts: createGatewayCounts(), traffic: createTraffic({ clock }), outages: createLeases() };
 }
 
 /** Counts the decisions of the auth services and the rate-limit service since the start. */
@@ -179,7 +180,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   const { authServices = [], rateLimitService, limiter, resolve, versions = [], clock = Date.now } = options;
   const { logger = silentLogger, bodyBytesMax, strictPaths = false } = options;
-  const { state = createGatewayState(createClusters({ logger }), logger) } = options;
+  const { state = createGatewayState(createClusters({ logger })) } = options;
   const { counts, traffic } = state;
   const releases: (() => void)[] = [];
   const keep: Keep = (lease) => {
@@ -236,7 +237,7 @@ type Keep = <Lease extends { readonly release: () => void }>(lease: Lease) => Le
 
 function limitStageOptions(
   record: RateLimitService,
-  { limiter, clock = Date.now, state: { counts, outages } }: OptionsWithState,
+  { limiter, logger = silentLogger, clock = Date.now, state: { counts, outages } }: OptionsWithState,
   keep: Keep,
 ) {
   if (limiter === undefined)
@@ -245,7 +246,9 @@ function limitStageOptions(
     counts.lastUnanswered.ratelimit = clock();
   };
   const ended = 'the rate-limit service is responding again';
-  const { log: outage } = keep(outages.acquire(`ratelimit ${record.service}`, ended));
+  const { value: outage } = keep(
+    outages.acquire(`ratelimit ${record.service}`, () => createOutageLog({ logger, ended })),
+  );
   return { record, limiter, counts: counts.ratelimit, onError, outage };
 }
 
@@ -265,8 +268,10 @@ function* createRoutes(
     resolve,
     acquireCluster: (record, target) =>
       acquireCluster(clusterSpec(record.authService, target, record.timeoutMs, mappingDefaults)),
-    acquireOutageLog: ({ authService }) =>
-      keep(outages.acquire(`auth ${authService}`, 'the auth service is responding again')).log,
+    acquireOutageLog({ authService }) {
+      const ended = 'the auth service is responding again';
+      return keep(outages.acquire(`auth ${authService}`, () => createOutageLog({ logger, ended }))).value;
+    },
     counts: counts.auth,
     adminUsers: options.adminUsers ?? [],
     onError() {
@@ -283,7 +288,7 @@ function* createRoutes(
         throw new TypeError(`the service "${name}" is not a function that accepts a Koa context`);
       return app;
     },
-    acquireTraffic: (name: string) => keep(traffic.acquire(name)).traffic,
+    acquireTraffic: (name: string) => keep(traffic.acquire(name)).value,
     domain: options.rateLimitService?.domain,
   };
   const served = internalRoutes.filter(({ forAdmins }) => !forAdmins || auth.hasDefault);

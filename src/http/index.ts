@@ -40,12 +40,10 @@ export {
   createOncePerMinute,
   createOutageLog,
   createOutageLogs,
-  createOutageRegistry,
   finalStatus,
   type Logger,
   logRequest,
   type OutageLog,
-  type OutageRegistry,
   requestLogFields,
   silentLogger,
 } from './log/log.ts';

@@ -61,7 +61,7 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
   const services = createServices(setup, { configuration, storage, problems });
   const gateway = createCurrentGateway();
   opened.defer(() => gateway.close(timeLeft()));
-  const state = createGatewayState(clusters, logger, clock);
+  const state = createGatewayState(clusters, clock);
   const routeParts = { ...shared, state, services, gateway, representations, closing: closing.signal };
   const { routes, close: closeStreams } = createInternalRoutes(setup, routeParts);
   const listenerAddresses = new Map<string, string>();

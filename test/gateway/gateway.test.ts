@@ -5,7 +5,7 @@ import supertest from 'supertest';
 import type { AuthCheck } from '#auth';
 import type { Mapping } from '#config';
 import { createGateway, createGatewayInParts, createGatewayState, type Handler } from '#gateway';
-import { isolate, publicBase, requestContext, silentLogger } from '#http';
+import { isolate, publicBase, requestContext } from '#http';
 import { createClusters } from '#proxy';
 import type { Limiter } from '#ratelimit';
 import { authRecordOf, type EdgeOptions, labelled, limitRecordOf, mappingOf, startEdge } from '../support/edge.ts';
@@ -183,7 +183,7 @@ describe('the gateway', () => {
     servers.later(clusters.close);
     const resolve = () => ({ kind: 'remote', origins: () => ['http://127.0.0.1:9'], path: '' }) as const;
     const authServices = [{ record: authRecordOf() }];
-    const state = createGatewayState(clusters, silentLogger);
+    const state = createGatewayState(clusters);
     const acquired = () => clusters.snapshot().map(({ service }) => service);
     const create = (mappings: readonly Mapping[]) =>
       createGateway({ mappings, authServices, services: {}, resolve, state });
@@ -200,7 +200,7 @@ describe('the gateway', () => {
   it('continues the counts of the previous gateway', async () => {
     const clusters = createClusters();
     servers.later(clusters.close);
-    const state = createGatewayState(clusters, silentLogger);
+    const state = createGatewayState(clusters);
     const options: EdgeOptions = {
       services: { hotel: local },
       authService: authRecordOf(),

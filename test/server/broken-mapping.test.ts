@@ -101,7 +101,7 @@ describe('a Mapping that is broken at the start', () => {
     const auth = { checkFor: () => check };
     const { gateway } = finish(
       openGateway(setup, setup.loaded.configuration, {
-        state: createGatewayState(clusters, silentLogger),
+        state: createGatewayState(clusters),
         routes: [],
         limiter: undefined,
         services: { auth, byName: { own: async () => {} } },

@@ -144,7 +144,7 @@ export async function startEdge(servers: TestServers, options: EdgeOptions): Pro
     resolve: (service) => targets[service] ?? { kind: 'local', name: service },
     logger,
     authServices: authService ? [{ record: authService, port: authPort }] : [],
-    state: { ...createGatewayState(clusters, logger), ...(traffic && { traffic }) },
+    state: { ...createGatewayState(clusters), ...(traffic && { traffic }) },
     ...rest,
   });
   servers.later(gateway.close);

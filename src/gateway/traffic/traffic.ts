@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 import { finalStatus, type Problem, pathOf, type RequestContext, requestContext } from '#http';
 import type { Descriptor, DescriptorStatus } from '#ratelimit';
+import { createLeases, type Lease } from '../leases.ts';
 import { createRouteTraffic, type RouteTraffic } from './route-traffic.ts';
 
 /** A request that is passing through the stages of the gateway. */
@@ -40,8 +41,8 @@ export interface UnmatchedRequests {
 }
 
 export interface Traffic {
-  /** Returns the counts of the route with this name. They are retained until every holder has released them, once. */
-  readonly acquire: (name: string) => { readonly traffic: RouteTraffic; readonly release: () => void };
+  /** Leases the counts of the route with this name. */
+  readonly acquire: (name: string) => Lease<RouteTraffic>;
   /** Returns the counts of all acquired routes, and those of unmatched requests under the name `''`. */
   readonly routes: () => readonly RouteTraffic[];
   /** Returns undefined if the route is not acquired. */
@@ -75,14 +76,8 @@ const unmatchedMax = 20;
 /** Long enough to recognise a path or a reason. */
 const textLengthMax = 500;
 
-interface Counted {
-  readonly traffic: RouteTraffic;
-  /** How many callers have acquired the counts and not released them. */
-  holders: number;
-}
-
 export function createTraffic({ clock = Date.now, stopwatch = () => performance.now() }: TrafficOptions = {}): Traffic {
-  const acquired = new Map<string, Counted>();
+  const acquired = createLeases<RouteTraffic>();
   const unmatched = createRouteTraffic('');
   const failed: FailedRequest[] = [];
   const unmatchedByTarget = new Map<string, UnmatchedRequests>();
@@ -110,20 +105,9 @@ export function createTraffic({ clock = Date.now, stopwatch = () => performance.
   }
 
   return Object.freeze({
-    acquire(name: string) {
-      const counted = acquired.get(name) ?? { traffic: createRouteTraffic(name), holders: 0 };
-      counted.holders += 1;
-      acquired.set(name, counted);
-      return {
-        traffic: counted.traffic,
-        release() {
-          counted.holders -= 1;
-          if (counted.holders === 0) acquired.delete(name);
-        },
-      };
-    },
-    routes: () => [...[...acquired.values()].map(({ traffic }) => traffic), unmatched],
-    of: (name: string) => acquired.get(name)?.traffic,
+    acquire: (name: string) => acquired.acquire(name, () => createRouteTraffic(name)),
+    routes: () => [...acquired.values(), unmatched],
+    of: acquired.get,
     begin(ctx: Context, route: RouteTraffic) {
       const request: InFlightRequest = { ctx, stage: 'service', statuses: none, descriptors: none };
       const startedAtMs = stopwatch();

@@ -123,30 +123,6 @@ export function createOutageLog({ logger, ended, clock = () => performance.now()
   });
 }
 
-/** Outage logs by upstream, shared by successive gateways so that an outage continues across a reload. */
-export interface OutageRegistry {
-  /** All holders of an upstream share one log, which is dropped when the last one releases it. */
-  readonly acquire: (upstream: string, ended: string) => { readonly log: OutageLog; readonly release: () => void };
-}
-
-export function createOutageRegistry(options: Omit<OutageLogOptions, 'ended'>): OutageRegistry {
-  const shared = new Map<string, { readonly log: OutageLog; holders: number }>();
-  return Object.freeze({
-    acquire(upstream: string, ended: string) {
-      const entry = shared.get(upstream) ?? { log: createOutageLog({ ...options, ended }), holders: 0 };
-      entry.holders += 1;
-      shared.set(upstream, entry);
-      return {
-        log: entry.log,
-        release() {
-          entry.holders -= 1;
-          if (entry.holders === 0) shared.delete(upstream);
-        },
-      };
-    },
-  });
-}
-
 /**
  * One outage log per upstream, created on its first failure. In-process services share the log of an upstream that they
  * depend on, such as the database.

@@ -8,7 +8,7 @@ describe('the traffic in the diagnostics', () => {
   function setUp(startedAtMs = 0) {
     let nowMs = startedAtMs;
     const traffic = createTraffic({ stopwatch: () => nowMs });
-    const counted = traffic.acquire('hotel').traffic;
+    const counted = traffic.acquire('hotel').value;
     const gateway = () => ({ ...parts.gateway(), routes: [hotelRoute] });
     return {
       traffic,
