@@ -2,13 +2,17 @@
 import assert from 'node:assert/strict';
 import request from 'supertest';
 import { call, desksOf } from '../support/desks.ts';
+import { freePort } from '../support/programs/free-port.ts';
 import { isInstalled } from '../support/programs/installed.ts';
 import { askRedis, createRedisServer } from '../support/programs/redis-server.ts';
 import { testServers } from '../support/serve.ts';
 import { eventually } from '../support/waiting.ts';
 
+// By default a node of a cluster also listens on its port plus 10,000, which another process may have.
+const clusterOptions = `--cluster-enabled yes --cluster-port ${await freePort()}`;
+
 const cases: readonly (readonly [name: string, credentials: string, options: string, expected: RegExp])[] = [
-  ['a node of a cluster', '', '--cluster-enabled yes', /Redis Cluster is not supported/],
+  ['a node of a cluster', '', clusterOptions, /Redis Cluster is not supported/],
   ['a read-only replica', '', '--replicaof 127.0.0.1 1', /name the primary/],
   ['a server that requires a password', '', '--requirepass secret', /check the user and the password/],
   ['a wrong password', ':wrong@', '--requirepass secret', /check the user and the password/],

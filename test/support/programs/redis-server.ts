@@ -26,11 +26,13 @@ export async function createRedisServer(more: readonly string[] = []): Promise<R
   let child: ChildProcess | undefined;
 
   async function kill(): Promise<void> {
-    if (child === undefined) return;
-    const exited = once(child, 'exit');
-    child.kill('SIGKILL');
-    await exited;
+    const running = child;
     child = undefined;
+    // One that could not start has exited already.
+    if (running === undefined || running.exitCode !== null || running.signalCode !== null) return;
+    const exited = once(running, 'exit');
+    running.kill('SIGKILL');
+    await exited;
   }
 
   return {
