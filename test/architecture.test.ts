@@ -65,10 +65,7 @@ const linesOfFunctionMax = 50;
 const filesInFolderMax = 16;
 
 const src = fileURLToPath(new URL('../src', import.meta.url));
-const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.ts'))
-  .map((name) => name.replaceAll('\\', '/'))
-  .sort();
+const files = filesIn(src);
 const texts = new Map(files.map((file) => [file, readFileSync(join(src, file), 'utf8')]));
 const importsOf = new Map(files.map((file) => [file, parseImports(file)]));
 const moduleNames = new Set(files.map(moduleOf));
@@ -130,10 +127,12 @@ describe('architecture', () => {
     );
   });
 
-  it('opens every file with one sentence', () => {
+  it('opens every file with one sentence, in src and in test', () => {
+    const root = join(src, '..');
+    const all = ['src', 'test'].flatMap((folder) => filesIn(join(root, folder)).map((file) => `${folder}/${file}`));
     failIfAny(
-      files.filter((file) => !/^(?:#!.*\n)?\/\*\* ?\S/.test(textOf(file))),
-      (file) => `src/${file} does not begin with /** … */: describe in one sentence what it is for.`,
+      all.filter((file) => !/^(?:#!.*\n)?\/\*\*\s+\S/.test(readFileSync(join(root, file), 'utf8'))),
+      (file) => `${file} does not begin with /** … */: describe in one sentence what it is for.`,
     );
   });
 
@@ -207,6 +206,14 @@ interface FileImport {
   readonly typeOnly: boolean;
   /** Imported with `import()`. */
   readonly late: boolean;
+}
+
+/** Returns the paths of the TypeScript files in a folder and below it, relative to the folder. */
+function filesIn(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => name.replaceAll('\\', '/'))
+    .sort();
 }
 
 function failIfAny<Fault>(faults: readonly Fault[], sentence: (fault: Fault) => string): void {

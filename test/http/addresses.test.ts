@@ -1,3 +1,4 @@
+/** The client's address, host and prefix, and this server's public URL, with and without trusted proxies. */
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { BlockList } from 'node:net';

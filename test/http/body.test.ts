@@ -1,3 +1,4 @@
+/** JSON bodies: which ones are accepted, their validation, and bodies that another stage has already read. */
 import assert from 'node:assert/strict';
 import { gzipSync } from 'node:zlib';
 import Koa, { type Context, type Middleware } from 'koa';

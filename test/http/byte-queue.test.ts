@@ -1,3 +1,4 @@
+/** The queue of bytes: it preserves their order, and many small chunks use few buffers. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { createByteQueue } from '#http';

@@ -1,3 +1,4 @@
+/** The request context: ids, clients that disconnect early, the base path of nested mounts, and the trace. */
 import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import { connect } from 'node:net';

@@ -1,3 +1,4 @@
+/** Parsing `Idempotency-Key`, and the fingerprints of request bodies. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { fingerprintOf, idempotencyKeyOf } from '#http';

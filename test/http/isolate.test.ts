@@ -1,3 +1,4 @@
+/** An isolated inner app: its responses and errors, its state, and bodies that it does not read to the end. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Readable } from 'node:stream';

@@ -1,3 +1,4 @@
+/** The wording of validation messages. */
 import assert from 'node:assert/strict';
 import { z } from 'zod';
 import { describeIssue } from '#http';

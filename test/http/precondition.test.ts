@@ -1,3 +1,4 @@
+/** Lists of entity tags in `If-Match` and `If-None-Match`: which tags they match, and how they are parsed. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Context } from 'koa';

@@ -1,3 +1,4 @@
+/** The responses for thrown errors: format, headers, details and links to the problem pages, and what is logged. */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';

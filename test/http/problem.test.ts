@@ -1,3 +1,4 @@
+/** Error bodies, the conversion of any thrown value to a problem, and pointers to faults. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import Koa from 'koa';

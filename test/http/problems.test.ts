@@ -1,3 +1,4 @@
+/** The table of problems: slugs, statuses, titles and texts that follow the same rules. */
 import assert from 'node:assert/strict';
 import { STATUS_CODES } from 'node:http';
 import { type ProblemKind, type ProblemSlug, problems, problemTitle } from '#http';

@@ -1,3 +1,4 @@
+/** Content negotiation for normal and error responses, its cache, and the formatters. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { parse } from 'yaml';

@@ -1,3 +1,4 @@
+/** Standard responses: representations with preconditions, and redirects. */
 import assert from 'node:assert/strict';
 import Koa, { type Context, type Middleware } from 'koa';
 import request from 'supertest';

@@ -1,3 +1,4 @@
+/** `traceparent` and `tracestate`: parsing, formatting and bounds. The generation of trace ids. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { boundTracestate, formatTraceparent, parseTraceparent } from '#http';

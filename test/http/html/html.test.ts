@@ -1,3 +1,4 @@
+/** HTML templates that escape their values, and text in CommonMark as HTML. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';

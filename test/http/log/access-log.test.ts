@@ -1,3 +1,4 @@
+/** The lines of the access log, as JSON and in Apache's combined format. */
 import assert from 'node:assert/strict';
 import { createServer as createTlsServer } from 'node:https';
 import { connect } from 'node:net';

@@ -1,3 +1,4 @@
+/** The ids in the log lines of a request, and the status that the log reports for a response. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';

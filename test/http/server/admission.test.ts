@@ -1,3 +1,4 @@
+/** Limits on client connections, and TLS clients that are slow to send their handshake or their request. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';

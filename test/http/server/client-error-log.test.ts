@@ -1,3 +1,4 @@
+/** The log lines about input that is not HTTP: what they contain, and at most one a second. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type RequestListener, type ServerOptions } from 'node:http';

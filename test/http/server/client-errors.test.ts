@@ -1,3 +1,4 @@
+/** Responses to input that is not a valid request, and what happens to its connection. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type RequestListener, type ServerOptions } from 'node:http';

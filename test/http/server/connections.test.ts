@@ -1,3 +1,4 @@
+/** Pipelined requests: how many are processed at once, the order of responses, and when a connection closes. */
 import assert from 'node:assert/strict';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';

@@ -1,3 +1,4 @@
+/** Listening: errors, limits and keep-alive. Closing: which requests and connections get time to finish. */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';

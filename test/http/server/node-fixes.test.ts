@@ -1,3 +1,4 @@
+/** Changes to Node's HTTP server: 100 Continue, clients that do not read, and hooks before the response head. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Agent, get, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';

@@ -1,3 +1,4 @@
+/** Pipelined responses that are still waiting when their connection is handed over: they close together with it. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import Koa, { type Context } from 'koa';

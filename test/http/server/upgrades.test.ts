@@ -1,3 +1,4 @@
+/** Upgraded connections, on our server and on a host's, and upgrade requests that are not accepted. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type RequestListener, type ServerResponse } from 'node:http';

@@ -1,3 +1,4 @@
+/** Paths: sanitising them, how the most lenient service would read them, and the target in origin form. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import Koa, { type Context } from 'koa';
