@@ -188,7 +188,7 @@ function overHttp(mapping: Mapping, target: RemoteTarget, counts: UpstreamCounts
 
 type ClusterRules = Pick<
   Mapping,
-  'circuitBreakers' | 'healthCheck' | 'outlierDetection' | 'loadBalancer' | 'idleConnectionMs'
+  'circuitBreakers' | 'healthCheck' | 'outlierDetection' | 'loadBalancer' | 'idleConnectionMs' | 'connectionLifetimeMs'
 >;
 
 /** Describes the cluster for a service, following the rules of its mapping. */
@@ -196,14 +196,17 @@ export function clusterSpec(
   service: string,
   { origins, serverName }: RemoteTarget,
   connectTimeoutMs: number,
-  { circuitBreakers, healthCheck, outlierDetection, loadBalancer, idleConnectionMs }: ClusterRules,
+  rules: ClusterRules,
 ): ClusterSpec {
+  const { circuitBreakers, healthCheck, outlierDetection, loadBalancer, idleConnectionMs, connectionLifetimeMs } =
+    rules;
   return {
     service,
     origins,
     serverName,
     connectTimeoutMs,
     idleConnectionMs,
+    connectionLifetimeMs,
     circuitBreakers,
     healthCheck,
     outlierDetection,

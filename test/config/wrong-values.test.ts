@@ -98,6 +98,7 @@ timeout_ms: 3000
 connect_timeout_ms: 3000
 idle_timeout_ms: 3000
 idle_connection_ms: 1500
+connection_lifetime_ms: 60000
 max_request_bytes: 4096
 retry_policy: { retry_on: [connect-failure], num_retries: 2, per_try_timeout: 1s, per_try_timeout_ms: 5, retriable_status_codes: [503] }
 circuit_breakers: { priority: default, max_connections: 1, max_pending_requests: 1, max_requests: 1, max_retries: 1, max_upgrades: 1 }

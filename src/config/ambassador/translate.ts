@@ -196,7 +196,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
       bypass_error_response_overrides: ignoredSilently,
       circuit_breaker: ignored('it refers to a record of Ambassador 0.x', 'Write circuit_breakers.'),
       cluster_idle_timeout_ms: (value) => ({ fields: { idle_connection_ms: value } }),
-      cluster_max_connection_lifetime_ms: ignored('connections to services have no maximum lifetime'),
+      cluster_max_connection_lifetime_ms: (value) => ({ fields: { connection_lifetime_ms: value } }),
       cluster_tag: ignored('metrics have fixed names here'),
       dns_type: ignored('names are resolved by the system'),
       docs: ignored('there is no developer portal'),

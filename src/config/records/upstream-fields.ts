@@ -49,6 +49,14 @@ export const upstreamFields = {
     example: '1500',
     allowedWithRedirect: false,
   }),
+  connectionLifetimeMs: field({
+    name: 'connection_lifetime_ms',
+    ...milliseconds(0),
+    default: 600_000,
+    docs: 'How long a connection to the service gets new requests, less up to a tenth at random; 0 means no limit. A new connection asks DNS again.',
+    example: '60000',
+    allowedWithRedirect: false,
+  }),
   maxRequestBytes: optional({
     name: 'max_request_bytes',
     schema: wholeNumber(1, Number.MAX_SAFE_INTEGER),

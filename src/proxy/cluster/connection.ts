@@ -8,10 +8,19 @@ export interface ConnectionOptions {
   /** Scheme, host and port. */
   readonly origin: string;
   /** The name that an HTTPS certificate must be valid for. Undefined for the host of the origin. */
-  readonly serverName: string | undefined;
+  readonly serverName?: string | undefined;
   readonly connectTimeoutMs: number;
   /** How long an idle connection is kept. Undefined for the service's `Keep-Alive` time-out or a default. */
   readonly idleConnectionMs?: number | undefined;
+  /** How long a connection gets new requests. 0 or undefined for no limit. */
+  readonly connectionLifetimeMs?: number | undefined;
+}
+
+export interface ConnectionParts {
+  /** Returns the time in milliseconds. */
+  readonly clock: () => number;
+  /** Returns a number from 0 up to, but not including, 1. */
+  readonly random: () => number;
 }
 
 /** A request in the pool: queued or in flight. */
@@ -39,6 +48,8 @@ export interface Connection {
   /** The number of sockets that the client has opened so far. */
   socketsOpened: number;
   isConnected: boolean;
+  /** From then on the connection gets no new requests. */
+  expiresAtMs: number;
   /**
    * The last socket could not be opened, and the client must not be used again: after a certificate for the wrong name,
    * an undici client stays busy forever.
@@ -62,10 +73,13 @@ const keepAliveMsMax = 60_000;
 const keepAliveMarginMs = 1000;
 
 export function openConnection(
-  { origin, idleConnectionMs }: ConnectionOptions,
+  { origin, idleConnectionMs, connectionLifetimeMs }: ConnectionOptions,
   { connect, serverName }: Connector,
   { onFree, onClosed }: ConnectionListener,
+  { clock, random }: ConnectionParts,
 ): Connection {
+  // Varies by a tenth, so that connections that opened together are not replaced together.
+  const lifetimeMs = (connectionLifetimeMs || Number.POSITIVE_INFINITY) * (1 - random() / 10);
   const client = new (loadUndici().Client)(origin, {
     connect,
     pipelining: 1,
@@ -80,12 +94,14 @@ export function openConnection(
     serverName,
     socketsOpened: 0,
     isConnected: false,
+    expiresAtMs: Number.POSITIVE_INFINITY,
     isBroken: false,
     request: undefined,
   };
   client.on('connect', () => {
     connection.socketsOpened += 1;
     connection.isConnected = true;
+    connection.expiresAtMs = clock() + lifetimeMs;
   });
   client.on('disconnect', () => {
     connection.isConnected = false;

@@ -1,29 +1,23 @@
 /** The current addresses of a cluster, each with its connections, health and outlier state. */
 import type { CircuitBreakers, HealthCheck } from '#config';
 import type { Logger } from '#http';
+import type { ConnectionOptions, ConnectionParts } from './connection.ts';
 import { type Health, type HealthCheckParts, watchHealth } from './health-check.ts';
 import type { Candidate } from './load-balancer.ts';
 import { createOutlierState, endEjection, isEjected, type OutlierState } from './outlier-detection.ts';
 import { createPool, type Pool } from './pool.ts';
 
-export interface EndpointOptions {
+export interface EndpointOptions extends Omit<ConnectionOptions, 'origin'> {
   /** The service reference, as diagnostics and logs show it. */
   readonly service: string;
   /** Returns the origin of each address. Called for each request, because a port may become known late. Never empty. */
   readonly origins: () => readonly string[];
-  /** The name that all HTTPS certificates must be valid for. Undefined for the host of each address. */
-  readonly serverName?: string | undefined;
-  readonly connectTimeoutMs: number;
-  /** How long an idle connection is kept. Undefined for the service's `Keep-Alive` time-out or a default. */
-  readonly idleConnectionMs?: number | undefined;
   readonly circuitBreakers: CircuitBreakers;
   readonly healthCheck: HealthCheck | undefined;
 }
 
-export interface EndpointParts extends Pick<HealthCheckParts, 'random' | 'timer'> {
+export interface EndpointParts extends ConnectionParts, Pick<HealthCheckParts, 'timer'> {
   readonly logger: Logger;
-  /** Returns the time in milliseconds. */
-  readonly clock: () => number;
 }
 
 export interface Endpoint extends Candidate {
@@ -101,8 +95,8 @@ export function createEndpoints(options: EndpointOptions, parts: EndpointParts):
 
 /** Starts `lastPicked` at a random negative number, so that different gateways start with different addresses. */
 function openEndpoint(origin: string, options: EndpointOptions, parts: EndpointParts): Endpoint {
-  const { serverName, connectTimeoutMs, idleConnectionMs, circuitBreakers, healthCheck } = options;
-  const pool = createPool({ origin, serverName, connectTimeoutMs, idleConnectionMs }, circuitBreakers.maxConnections);
+  const { circuitBreakers, healthCheck } = options;
+  const pool = createPool({ ...options, origin }, circuitBreakers.maxConnections, parts);
   let stopWatching = () => {};
   const endpoint: Endpoint = {
     origin,

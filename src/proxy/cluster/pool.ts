@@ -3,6 +3,7 @@ import {
   type Connection,
   type ConnectionListener,
   type ConnectionOptions,
+  type ConnectionParts,
   type Connector,
   createConnector,
   openConnection,
@@ -20,9 +21,9 @@ export interface Pool {
   readonly destroy: () => void;
 }
 
-export function createPool(options: ConnectionOptions, connectionsMax: number): Pool {
+export function createPool(options: ConnectionOptions, connectionsMax: number, parts: ConnectionParts): Pool {
   const queue = new Set<PooledRequest>();
-  const connections = createConnections(options, connectionsMax, onFree);
+  const connections = createConnections(options, connectionsMax, parts, onFree);
 
   function start(connection: Connection, request: PooledRequest): void {
     send(connection, request, () => onFree(connection));
@@ -40,7 +41,7 @@ export function createPool(options: ConnectionOptions, connectionsMax: number): 
     const [request] = queue;
     if (request === undefined) return;
     queue.delete(request);
-    if (connection.isBroken || (request.isFresh && connection.isConnected)) {
+    if (connections.isUsedUp(connection) || (request.isFresh && connection.isConnected)) {
       connections.drop(connection);
       run(request);
     } else start(connection, request);
@@ -69,7 +70,12 @@ export function createPool(options: ConnectionOptions, connectionsMax: number): 
  * Tracks the open and the idle connections. We do not use undici's own Pool because it searches all its clients for
  * each request, keeps them forever, and loses a client when it rejects a request.
  */
-function createConnections(options: ConnectionOptions, connectionsMax: number, onFree: ConnectionListener['onFree']) {
+function createConnections(
+  options: ConnectionOptions,
+  connectionsMax: number,
+  parts: ConnectionParts,
+  onFree: ConnectionListener['onFree'],
+) {
   const idle: Connection[] = [];
   const all = new Set<Connection>();
   const listener: ConnectionListener = { onFree, onClosed };
@@ -82,11 +88,24 @@ function createConnections(options: ConnectionOptions, connectionsMax: number, o
   function open(): Connection | undefined {
     if (all.size >= connectionsMax) return undefined;
     connector ??= createConnector(options);
-    const connection = openConnection(options, connector, listener);
+    const connection = openConnection(options, connector, listener, parts);
     // A destroyed client rejects the request, which then fails like any other.
     if (isDestroyed) destroyClient(connection);
     all.add(connection);
     return connection;
+  }
+
+  function isUsedUp({ isBroken, expiresAtMs }: Connection): boolean {
+    return isBroken || parts.clock() >= expiresAtMs;
+  }
+
+  /** Returns the last used idle connection, closing those whose lifetime is over. */
+  function reuse(): Connection | undefined {
+    for (let connection = idle.pop(); connection !== undefined; connection = idle.pop()) {
+      if (!isUsedUp(connection)) return connection;
+      drop(connection);
+    }
+    return undefined;
   }
 
   /** Opens a new connection, closing an idle one if the pool is full. */
@@ -126,12 +145,13 @@ function createConnections(options: ConnectionOptions, connectionsMax: number, o
 
   return {
     /** Returns the last used idle connection or a new one. Undefined if all connections are busy. */
-    acquire: (isFresh: boolean) => (isFresh ? openFresh() : (idle.pop() ?? open())),
+    acquire: (isFresh: boolean) => (isFresh ? openFresh() : (reuse() ?? open())),
     /** Keeps the connection for later requests, or closes it if it has no socket. */
     release(connection: Connection) {
       if (connection.isConnected && closed === undefined) idle.push(connection);
       else drop(connection);
     },
+    isUsedUp,
     drop,
     close() {
       closed ??= new Promise<void>((resolve) => {

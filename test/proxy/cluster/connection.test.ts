@@ -1,11 +1,13 @@
-/** Connections: how long idle ones are kept, and HTTPS: verified by the configured name, always over HTTP/1.1. */
+/** Connections: how long they are kept, and HTTPS: verified by the configured name, always over HTTP/1.1. */
 import assert from 'node:assert/strict';
 import { createSecureServer } from 'node:http2';
+import type { Socket } from 'node:net';
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls';
 import { createClusters } from '#proxy';
-import { ask, breakersOf, specOf } from '../../support/clusters.ts';
+import { ask, breakersOf, createManualTime, specOf } from '../../support/clusters.ts';
 import { testServers } from '../../support/serve.ts';
 import { temporaryFiles } from '../../support/temporary-files.ts';
+import { closeOf, createDeferred, eventually } from '../../support/waiting.ts';
 import { type Certificate, makeCertificate } from '../../support/wire/certificate.ts';
 
 describe('an idle connection', () => {
@@ -32,6 +34,54 @@ describe('an idle connection', () => {
     assert.equal(await isKept(undefined, undefined), true);
     assert.equal(await isKept('timeout=1', undefined), false);
     assert.equal(await isKept('timeout=60', 10), false);
+  });
+});
+
+describe('a connection', () => {
+  const servers = testServers();
+  const lifetimeMs = 1000;
+
+  /** Starts a service that reports the number of its connection. It responds when `respond` resolves. */
+  async function connect(random: number, respond = Promise.resolve()) {
+    const time = createManualTime();
+    const sockets: { readonly socket: Socket; readonly closed: Promise<void> }[] = [];
+    const { origin } = await servers.http(async ({ socket }, res) => {
+      let number = sockets.findIndex((one) => one.socket === socket);
+      if (number === -1) number = sockets.push({ socket, closed: closeOf(socket) }) - 1;
+      await respond;
+      res.end(String(number));
+    });
+    const clusters = createClusters({ ...time, random: () => random });
+    servers.later(clusters.close);
+    const circuitBreakers = breakersOf({ maxConnections: 1 });
+    const { cluster } = clusters.acquire(specOf([origin], { connectionLifetimeMs: lifetimeMs, circuitBreakers }));
+    return { time, sockets, get: async () => (await ask(cluster)).body };
+  }
+
+  /** Each gateway shortens a lifetime at random, by up to a tenth. */
+  function check(random: number, keptMs: number) {
+    it(`gets no new request after its lifetime, with ${keptMs} ms at random ${random}`, async () => {
+      const { time, sockets, get } = await connect(random);
+      assert.equal(await get(), '0');
+      time.advance(keptMs - 1);
+      assert.equal(await get(), '0');
+      time.advance(1);
+      assert.equal(await get(), '1');
+      await sockets[0]?.closed;
+    });
+  }
+
+  check(0, lifetimeMs);
+  check(0.5, 950);
+
+  it('finishes its request after its lifetime, and the next in the queue gets a new connection', async () => {
+    const { promise, resolve } = createDeferred();
+    const { time, sockets, get } = await connect(0, promise);
+    const responses = Promise.all([get(), get()]);
+    await eventually(() => assert.equal(sockets.length, 1));
+    time.advance(lifetimeMs);
+    resolve();
+    assert.deepEqual(await responses, ['0', '1']);
   });
 });
 
