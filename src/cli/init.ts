@@ -70,13 +70,10 @@ export interface StarterOptions {
 
 /**
  * Resolves to the names of the written files. Rejects with a user-facing Error, having written nothing, if part of a
- * configuration already exists, if there is a symbolic link, if writing fails, or if `directory` is empty.
+ * configuration already exists, if there is a symbolic link, or if writing fails.
  */
 export async function writeStarter(directory: string, options: StarterOptions): Promise<readonly string[]> {
   requireService(options.service);
-  // The argument may be an unset shell variable. The current directory would be a bad guess, because the suggested
-  // command would contain an empty CONFIG_DIR, which means the default.
-  if (directory === '') throw new Error('"" is not a directory: use . for the current one');
   const existing = (await listNames(directory, ['services', 'ratelimit'])).filter((name) => isRead.test(name));
   if (existing.length > 0) {
     const files = existing.map((name) => join(directory, name)).join(', ');

@@ -32,7 +32,7 @@ export function createProgram(): Command {
     .description('An API gateway and the services behind it, in one process or in several.')
     .version(packageVersion(), '-v, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
-    .helpCommand('help [command]', 'print help for a command')
+    .helpCommand(false)
     .showHelpAfterError('Run frontdesk --help to list the commands and settings.')
     .configureOutput({ outputError: (text, write) => write(withoutArguments(text)) })
     // Otherwise commander would exit before Node reports that it cannot write the help.
@@ -41,7 +41,19 @@ export function createProgram(): Command {
   addServers(program);
   addConfigurationTools(program);
   addUserTools(program);
+  program
+    .command('help')
+    .description('print help for a command')
+    .argument('[command...]')
+    .action((names: readonly string[]) => help(program, names));
   return program;
+}
+
+/** Unlike the help command of commander, does not print the whole help for an unknown command. */
+function help(program: Command, names: readonly string[]): never {
+  const find = (above: Command | undefined, name: string) => above?.commands.find((one) => one.name() === name);
+  const command = names.reduce(find, program) ?? program.error(`error: unknown command '${names.join(' ')}'`);
+  return command.help();
 }
 
 function settingsHelp(): string {
@@ -92,14 +104,14 @@ function addConfigurationTools(program: Command): void {
     .command('init')
     .description('write a starter configuration with one service, one user and one limit');
   withExamples(initialising, ['frontdesk init', 'frontdesk init ./config --service http://127.0.0.1:3000'])
-    .argument('[directory]', 'where to write it (default: CONFIG_DIR)')
+    .argument('[directory]', 'where to write it (default: CONFIG_DIR)', parseDirectory)
     .option('--service <address>', 'the service to send requests to', 'http://127.0.0.1:3000')
     .action(init);
 
   const checking = program
     .command('check')
     .description('check a configuration: print its errors, or its routes in matching order and its API versions')
-    .argument('[directory]', 'the configuration directory (default: CONFIG_DIR)');
+    .argument('[directory]', 'the configuration directory (default: CONFIG_DIR)', parseDirectory);
   withModules(withExamples(checking, ['frontdesk check', 'frontdesk check ./config'])).action(check);
 
   const explaining = program
@@ -230,6 +242,12 @@ function parseModules(text: string): ModuleName[] {
   const known = moduleNames.filter((name) => names.has(name));
   if (known.length === names.size) return known;
   throw new InvalidArgumentError(`Choose from ${moduleNames.join(', ')}, separated by commas.`);
+}
+
+/** Rejects the value of an unset shell variable: the default or the current directory would be a bad guess. */
+function parseDirectory(text: string): string {
+  if (text !== '') return text;
+  throw new InvalidArgumentError('Use . for the current directory.');
 }
 
 function append(value: string, values: readonly string[] = []): readonly string[] {

@@ -14,8 +14,9 @@ export interface SyntheticRequest {
   readonly remoteAddress?: string | undefined;
 }
 
-/** Validates a request. The faults name the query arguments of the endpoint. */
-export function faultsOfRequest({ method, url, headers = [], remoteAddress }: SyntheticRequest): readonly Fault[] {
+/** Validates a request and its user. The faults name the query arguments of the endpoint. */
+export function faultsOfRequest(request: SyntheticRequest & { readonly user?: string | undefined }): readonly Fault[] {
+  const { method, url, headers = [], remoteAddress, user } = request;
   const faults = [
     nodeHttp.METHODS.includes(method)
       ? undefined
@@ -24,6 +25,7 @@ export function faultsOfRequest({ method, url, headers = [], remoteAddress }: Sy
       ? undefined
       : queryFault('url', 'must be a path such as /v1/hotels?city=New%20York or an http or https URL, percent-encoded'),
     ...headers.map(headerFault),
+    user === '' ? queryFault('user', 'must not be empty') : undefined,
     remoteAddress === undefined || isIP(remoteAddress) !== 0
       ? undefined
       : queryFault('from', 'must be an IP address, such as 203.0.113.7'),

@@ -173,7 +173,7 @@ const knownModules = moduleNames.join(', ');
 /** Checks the options that are not settings, for programs in JavaScript. */
 const programOptions = {
   config: z.custom(
-    (value) => typeof value === 'string' || (typeof value === 'object' && value !== null),
+    (value) => value !== '' && (typeof value === 'string' || (typeof value === 'object' && value !== null)),
     'expected a directory, or records as { records: [{ apiVersion: gateway/v1, kind: Mapping, … }] }',
   ),
   only: z

@@ -58,6 +58,15 @@ describe('frontdesk', () => {
     assert.match(stderr, /^error: unknown command 'chek'\n\(Did you mean check\?\)\n+Run frontdesk --help .*\n$/),
   );
 
+  for (const names of ['nope', 'users nope'])
+    check(`help reports an unknown command: ${names}`, ['help', ...names.split(' ')], 1, ({ stderr }) =>
+      assert.equal(stderr.split('\n')[0], `error: unknown command '${names}'`),
+    );
+
+  check('help prints the help for a command below another', ['help', 'users', 'add'], 0, ({ stdout }) =>
+    assert.match(stdout, /^Usage: frontdesk users add /),
+  );
+
   checkProcess(
     'check prints file, line, record and remedy of each error in CONFIG_DIR, and exits with 1',
     ['check'],
@@ -220,6 +229,16 @@ describe('frontdesk', () => {
       /\n {2}frontdesk users add ann\n.* --role admin\nThe password is prompted for/,
     ],
     ['users add', "missing required argument 'name'", /\n {2}frontdesk users add ann\n/],
+    [
+      'init ',
+      "command-argument value '' is invalid for argument 'directory'. Use . for the current directory.",
+      /\n {2}frontdesk init \.\/config --service http/,
+    ],
+    [
+      'check ',
+      "command-argument value '' is invalid for argument 'directory'. Use . for the current directory.",
+      /\n {2}frontdesk check \.\/config\n/,
+    ],
     ['users list', "unknown command 'list'", /\n {2}frontdesk users add ann\n/],
     ['serve s3cret', "too many arguments for 'serve'", /\n {2}frontdesk serve --demo\n/],
     ['serve --port 9000', "unknown option '--port'", /\n {2}PORT=9000 frontdesk serve\n.*environment variables/],

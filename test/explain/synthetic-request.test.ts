@@ -55,7 +55,10 @@ describe('faultsOfRequest', () => {
       ['X-Empty', ''],
       ['X-Other', 'ü'],
     ] as const;
-    assert.deepEqual(faultsOfRequest({ method: 'GET', url: '/a?b=%20', headers, remoteAddress: '::1' }), []);
+    assert.deepEqual(
+      faultsOfRequest({ method: 'GET', url: '/a?b=%20', headers, remoteAddress: '::1', user: 'Anné' }),
+      [],
+    );
     assert.deepEqual(faultsOfRequest({ method: 'POST', url: 'http://[::1]:8080' }), []);
   });
 
@@ -66,9 +69,10 @@ describe('faultsOfRequest', () => {
       JSON.stringify(request),
     );
 
-  it('reports invalid URLs and headers', () => {
+  it('reports invalid URLs, headers and users', () => {
     for (const url of ['', 'x', '*', '/é', '/a b', 'ftp://host/', 'http://user@host/', '/a\nb']) check({ url }, 'url');
     const headers = { '': 'x', 'a b': 'x', a: 'x\r\nb: c', b: '\0' };
     for (const header of Object.entries(headers)) check({ headers: [header] }, 'header');
+    check({ user: '' }, 'user');
   });
 });

@@ -40,6 +40,7 @@ describe('options of createFrontdesk', () => {
     ],
     ['a module that is not a string', { only: [null] }, /^Error: only: null is not a module/],
     ['a configuration that is a number', { config: 5 }, /^Error: config: expected a directory, or records as \{/],
+    ['an empty configuration directory', { config: '' }, /^Error: config: expected a directory, or records as \{/],
     ['a demo option that is text', { demo: 'yes' }, /^Error: demo: expected true or false$/],
     ['an object that is not a logger', { logger: {} }, /^Error: logger: expected a logger such as pino/],
     ['a clock that is a number', { clock: 5 }, /^Error: clock: expected a function/],
