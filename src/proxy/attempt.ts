@@ -131,7 +131,7 @@ export function startAttempt(
         onInterim?.(status, rawHeaders);
         return;
       }
-      attempt.reportOutcome({ kind: 'responded', status, closesConnection: headers['connection'] === 'close' });
+      attempt.reportOutcome({ kind: 'responded', status, closesConnection: closes(headers) });
       const resume = () => controller.resume();
       const body = createResponseBody(resume, () => abandon(bodyNotNeeded));
       sink = body;
@@ -163,6 +163,11 @@ export function startAttempt(
   };
   attempt.dispatch(options, handler, isFresh);
   return abandon;
+}
+
+/** `Connection` is a list of names in any case (RFC 9110 section 7.6.1). */
+function closes({ connection }: IncomingHttpHeaders): boolean {
+  return connection !== undefined && /\bclose\b/i.test(String(connection));
 }
 
 function bodyNotNeeded(): CallAborted {

@@ -21,9 +21,12 @@ import { createDeferred } from '../support/waiting.ts';
 
 const servers = testServers();
 
-/** Creates a cluster with one connection per address and no retries, which ejects an address after one failure. */
+/**
+ * Creates a cluster with one connection per address and no retries, which ejects an address after one failure. Its clock
+ * stands still.
+ */
 function clusterOf(...services: readonly Served[]) {
-  const clusters = createClusters({ random: () => 0 });
+  const clusters = createClusters({ random: () => 0, clock: () => 0 });
   servers.later(clusters.close);
   const outlierDetection = { consecutive5xx: 1, baseEjectionTimeMs: 60_000, maxEjectionPercent: 50 };
   const circuitBreakers = breakersOf({ maxConnections: 1, maxRetries: 0 });
@@ -88,6 +91,20 @@ describe('a call whose connection fails', () => {
       last?.end();
     }
   });
+});
+
+describe('a call after a response with Connection: close', () => {
+  for (const connection of ['close', 'Close', 'X-Hop, close'])
+    it(`prefers another address for a while (${connection})`, async () => {
+      const stopping = await startUpstream(servers, (res) => void res.setHeader('Connection', connection).end());
+      const other = await startUpstream(servers);
+      const cluster = clusterOf(stopping, other);
+      for (const { origin } of [stopping, other, other]) {
+        const response = await callUpstream(cluster, post, never);
+        await response.body.drain(5000);
+        assert.equal(response.origin, origin);
+      }
+    });
 });
 
 describe('the time-out of a call', () => {
