@@ -152,7 +152,7 @@ function copy(
   restoration: PathRestoration,
 ): void {
   if (name === 'set-cookie') res.appendHeader(rawName, restoreCookie(value, restoration));
-  else if (name === 'vary') res.appendHeader(rawName, value);
+  else if (name === 'vary' || name === 'via') res.appendHeader(rawName, value);
   else if (ours.includes(name)) return;
   else if (res.hasHeader(name)) res.appendHeader(rawName, value);
   else res.setHeader(rawName, name === 'location' ? restoreLocation(value, restoration) : value);

@@ -194,15 +194,16 @@ describe('response headers for the client', () => {
     );
   });
 
-  it('are merged with the cookies and the Vary of a host app', async () => {
+  it('are merged with the cookies, the Vary and the Via of a host app', async () => {
     const dated = 'b=2; Expires=Wed, 21 Oct 2026 07:28:00 GMT';
     const { get } = await startResponding(
-      () => [`Set-Cookie: ${dated}`, 'Set-Cookie: c=3', 'Vary: Accept-Encoding', 'Vary: "odd"'],
+      () => [`Set-Cookie: ${dated}`, 'Set-Cookie: c=3', 'Vary: Accept-Encoding', 'Vary: "odd"', 'Via: 1.1 cache'],
       {
         host: [
           (ctx, next) => {
             ctx.set('Set-Cookie', 'a=1');
             ctx.vary('Origin');
+            ctx.set('Via', '1.1 host');
             return next();
           },
         ],
@@ -211,6 +212,7 @@ describe('response headers for the client', () => {
     const { headers } = await get();
     assert.deepEqual(headers['set-cookie'], ['a=1', dated, 'c=3']);
     assert.equal(headers['vary'], 'Origin, Accept-Encoding, "odd"');
+    assert.equal(headers['via'], '1.1 host, 1.1 cache, 1.1 frontdesk');
   });
 
   it('contain the X-Request-Id and X-Content-Type-Options of the service', async () => {
