@@ -1,6 +1,6 @@
 /** Identity headers, which name the caller: stripped from client requests, and set from the auth service's response. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { IdentityNames } from '#proxy';
+import { dashedName, type IdentityNames } from '#proxy';
 
 export interface Identity extends IdentityNames {
   /** Removes the identity headers that a client sent, from every representation of the headers that Node offers. */
@@ -21,7 +21,7 @@ export function createIdentity(names: readonly string[], reserved: readonly stri
   const [userHeader] = names;
   const known = new Set([...names, ...reserved]);
   const stripped = [...known];
-  const dashed = new Set(stripped.map((name) => name.replaceAll('_', '-')));
+  const dashed = new Set(stripped.map(dashedName));
   return Object.freeze({
     strip(request: RequestHeaders) {
       for (const name of stripped) if (request.headers[name] !== undefined) removeHeader(request, name);

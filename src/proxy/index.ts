@@ -12,6 +12,7 @@ export { withoutNames } from './hop-by-hop.ts';
 export { wholeBody } from './request-body.ts';
 export {
   createRequestHead,
+  dashedName,
   forwardedHeaders,
   hostOfOrigin,
   type IdentityNames,

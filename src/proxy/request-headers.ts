@@ -28,8 +28,8 @@ import { isEndToEnd, nominatedBy } from './hop-by-hop.ts';
 export interface IdentityNames {
   /** True for the name of such a header, in lower case. */
   readonly has: (name: string) => boolean;
-  /** True if CGI or WSGI would confuse a name with that of such a header. Pass the name with `_` replaced by `-`. */
-  readonly isAlias: (name: string) => boolean;
+  /** True if a service could confuse the header with such a header. `dashed` comes from `dashedName`. */
+  readonly isAlias: (dashed: string) => boolean;
 }
 
 export interface RequestHeadOptions {
@@ -145,11 +145,19 @@ function clientHeaders(headers: IncomingHttpHeaders, identity: IdentityNames): s
   return list;
 }
 
-/** CGI and WSGI do not distinguish `_` from `-`, so a blocked name is blocked in both spellings. */
+/** A blocked name is blocked in all spellings that a service could confuse with it. */
 function isForwarded(name: string, nominated: ReadonlySet<string>, identity: IdentityNames): boolean {
-  const dashed = name.includes('_') ? name.replaceAll('_', '-') : name;
+  const dashed = dashedName(name);
   if (identity.isAlias(dashed) || (dashed !== name && nominated.has(name))) return false;
   return isEndToEnd(dashed, nominated) && !blockedHeaders.has(dashed) && !dashed.startsWith('x-forwarded-');
+}
+
+/**
+ * Returns a lower-case name with a dash for everything but letters and digits. CGI and WSGI do not distinguish `_` from
+ * `-`, PHP does not distinguish `.` from them, and lighttpd replaces each of these characters with `_`.
+ */
+export function dashedName(name: string): string {
+  return /[^a-z\d-]/.test(name) ? name.replace(/[^a-z\d]/g, '-') : name;
 }
 
 function push(list: string[], name: string, value: string | readonly string[] | undefined): void {
