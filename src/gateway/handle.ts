@@ -1,7 +1,15 @@
 /** Handles a request: finds its mapping, runs the stages in order, and applies the mapping's response headers. */
 import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
-import { type Addresses, pathOf, problem, requestContext, sanitisePath, searchOf } from '#http';
+import {
+  type Addresses,
+  discardPreparedResponse,
+  pathOf,
+  problem,
+  requestContext,
+  sanitisePath,
+  searchOf,
+} from '#http';
 import { clientIsGone } from '#proxy';
 import type { Match, RequestAttributes, Table } from '#routing';
 import type { CheckAmbiguity } from './check-ambiguity.ts';
@@ -116,6 +124,7 @@ export function createHandle(parts: HandleParts): Middleware {
   }
 
   return function gateway(ctx) {
+    discardPreparedResponse(ctx);
     identity.strip(ctx.req);
     const attributes = attributesOf(ctx);
     const preflight = preflightRoute(ctx);

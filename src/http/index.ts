@@ -32,7 +32,7 @@ export { dataMarkup, rawJson } from './html/data.ts';
 export { type PageFile, readPageFile, readPageFiles } from './html/files.ts';
 export { blockMarkup, escapeHtml, html, htmlDocument, inlineMarkup, type Markup, pageHeaders } from './html/html.ts';
 export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
-export { isolate } from './isolate.ts';
+export { discardPreparedResponse, isolate } from './isolate.ts';
 export { describeIssue } from './issue-text.ts';
 export { createAccessLog } from './log/access-log.ts';
 export {

@@ -60,9 +60,9 @@ function isStreamed(body: unknown): boolean {
 
 /**
  * Discards a fallback response that the host application may have prepared. Koa would send it instead of `not-found`,
- * or combine its status with the body of the app.
+ * or combine its status, type or length with the body of the app.
  */
-function discardPreparedResponse(ctx: Context): void {
+export function discardPreparedResponse(ctx: Context): void {
   const response = ctx.response as Context['response'] & { _explicitStatus?: boolean };
   const isPrepared = response._explicitStatus === true || ctx.res.statusCode !== 404 || ctx.body != null;
   if (ctx.respond === false) ctx.respond = true;

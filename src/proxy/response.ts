@@ -105,7 +105,7 @@ function ignore(): void {}
 /**
  * Copies all headers except hop-by-hop ones and those that the gateway or its host application has already set. `Vary`,
  * `Via` and `Set-Cookie` are merged. The service's `X-Request-Id` replaces ours, and only the service decides about
- * `X-Content-Type-Options`. Throws if the response has a transfer coding other than `chunked`, or a header with invalid
+ * `Content-Type` and `X-Content-Type-Options`. Throws if the response has a transfer coding other than `chunked`, or a header with invalid
  * bytes.
  */
 export function copyResponseHeaders(
@@ -113,6 +113,7 @@ export function copyResponseHeaders(
   rawHeaders: readonly Buffer[],
   restoration: PathRestoration,
 ): void {
+  res.removeHeader('Content-Type');
   const ours = res.getHeaderNames();
   try {
     copyAll(res, ours, rawHeaders, restoration);

@@ -1,6 +1,6 @@
 /** The gateway as a whole: its routes, its counts, and the resources that it shares with other gateways. */
 import assert from 'node:assert/strict';
-import Koa from 'koa';
+import Koa, { type Context, type Middleware } from 'koa';
 import supertest from 'supertest';
 import type { AuthCheck } from '#auth';
 import type { Mapping } from '#config';
@@ -62,6 +62,28 @@ describe('the gateway', () => {
       assert.deepEqual(seen, [received, '/v1/hotels', sent, '']);
     }
   });
+
+  const prepared: Readonly<Record<string, object>> = {
+    'a status and a body': { status: 500, body: 'the host' },
+    'a type': { type: 'json' },
+    'ctx.respond': { respond: false },
+  };
+  for (const [what, response] of Object.entries(prepared))
+    it(`replaces ${what} that a host app has prepared, on every route`, async () => {
+      const run = async (ctx: Context) => {
+        ctx.body = { from: 'the gateway' };
+      };
+      const edge = await startEdge(servers, {
+        host: [assigning(response)],
+        upstream: await startUpstream(servers, (res) => res.setHeader('Content-Type', 'text/html').end('<p>')),
+        internalRoutes: [{ name: 'own', prefix: '/own', forAdmins: false, run }],
+      });
+      const client = supertest(edge.origin);
+      await client.get('/v1/hotels').expect(200, '<p>').expect('Content-Type', 'text/html');
+      const { headers } = await client.head('/v1/hotels').expect(200).expect('Content-Type', 'text/html');
+      assert.equal(headers['content-length'], undefined);
+      await client.get('/own').expect(200, { from: 'the gateway' });
+    });
 
   it('lists its routes, the services in its records, and the counts of their decisions', async () => {
     const moved = { host: undefined, path: { kind: 'prefix', value: '/v1/hotels' }, status: 308 } as const;
@@ -268,3 +290,10 @@ describe('the gateway', () => {
     });
   }
 });
+
+function assigning(values: object): Middleware {
+  return function assign(ctx, next) {
+    Object.assign(ctx, values);
+    return next();
+  };
+}
