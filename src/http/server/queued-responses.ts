@@ -1,4 +1,4 @@
-/** Closes the pipelined responses that are still queued when their connection closes. */
+/** Closes queued pipelined responses with their connection, and the connection in turn of one that was cut off. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
@@ -19,6 +19,8 @@ export function closeWithConnection({ socket }: IncomingMessage, res: ServerResp
   const queued = queuedOn(socket);
   queued.add(res);
   res.once('close', () => queued.delete(res));
+  // Node gives even a response that was cut off its turn, and then waits for the rest of it.
+  res.once('socket', (connection: Socket) => void (res.destroyed && connection.destroy()));
 }
 
 /** Uses one listener per connection, because a client may pipeline many requests. */

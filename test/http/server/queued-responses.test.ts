@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import Koa, { type Context } from 'koa';
 import { createAddresses, createRequestContext, createUpgrades } from '#http';
 import { testServers } from '../../support/serve.ts';
-import { eventually } from '../../support/waiting.ts';
+import { createDeferred, eventually } from '../../support/waiting.ts';
 import { speak } from '../../support/wire/peer.ts';
 
 const get = 'GET / HTTP/1.1\r\nHost: a\r\n';
@@ -30,4 +30,16 @@ describe('queued responses', () => {
       speak((await servers.listen(server)).port, `${get}\r\n`.repeat(4) + last);
       await eventually(() => assert.deepEqual([started, closed], [4, 4]));
     });
+
+  it("close the connection in their turn if they were cut off, in a host's server too", async () => {
+    const cutOff = createDeferred();
+    const app = new Koa().use(createRequestContext(createAddresses())).use(async (ctx: Context) => {
+      if (ctx.path !== '/cut') await cutOff.promise;
+      else ctx.res.once('close', cutOff.resolve).writeHead(200).destroy();
+      ctx.body = ctx.path;
+    });
+    const { port } = await servers.http(app.callback());
+    const requests = ['/whole', '/cut', '/later'].map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    assert.match(await speak(port, requests.join('')).closed, /^HTTP\/1\.1 200 OK\r\n(?:.+\r\n)+\r\n\/whole$/);
+  });
 });
