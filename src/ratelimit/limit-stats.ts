@@ -1,4 +1,5 @@
 /** Statistics of each limit for metrics and diagnostics: sums of hits, and how much of the limit is used up. */
+import { createHash } from 'node:crypto';
 import { type Limit, windowSeconds } from '#config';
 import type { Hit, HitResult } from './counters/counters.ts';
 import { type PortRefusal, portRefusals, type ReportRefusal } from './grpc/refusals.ts';
@@ -105,7 +106,7 @@ export function createLimitStats({
   function detailedEntry(rule: Rule, detail: string): Entry | undefined {
     // Lone surrogates, including one that the cut may create, all become U+FFFD when written as UTF-8. Replacing them
     // here keeps two entries from becoming series with identical labels.
-    const labels = { ...labelsOf(rule), descriptor: detail.slice(0, detailCharactersMax).toWellFormed() };
+    const labels = { ...labelsOf(rule), descriptor: shortened(detail).toWellFormed() };
     const known = entries.get(keyOf(labels));
     if (known !== undefined || details >= detailsMax) return known;
     details += 1;
@@ -151,8 +152,14 @@ interface Peak {
   untilMs: number;
 }
 
-/** Values from requests can be as long as a header block, which is too long for a label. */
 const detailCharactersMax = 256;
+
+/** Values from requests can be as long as a header block, which is too long for a label. A digest keeps them apart. */
+function shortened(detail: string): string {
+  if (detail.length <= detailCharactersMax) return detail;
+  const digest = createHash('sha256').update(detail, 'utf16le').digest('base64url').slice(0, 16);
+  return `${detail.slice(0, detailCharactersMax)}…${digest}`;
+}
 
 function addHit(sums: LimitSums, { hits, burst, shadow }: Hit, result: HitResult): void {
   const { over, remaining, fromCache, isUncounted } = result;

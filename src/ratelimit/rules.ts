@@ -108,10 +108,15 @@ function detailOf(start: Level, entries: readonly Entry[], kind: NonNullable<Met
     const node = nodeFor(level.get(key), value);
     if (node === undefined) break;
     const { configured, showsValue, isShared } = node.metrics;
-    labels.push((kind === 'detailed' || showsValue) && !isShared ? `${key}=${value}` : configured);
+    labels.push((kind === 'detailed' || showsValue) && !isShared ? `${key}=${shownValue(value)}` : configured);
     level = node.level;
   }
   return labels.join(' › ');
+}
+
+/** Quotes a value that could look like several entries, so that no two descriptors look alike. */
+function shownValue(value: string): string {
+  return /[›"]/.test(value) ? JSON.stringify(value) : value;
 }
 
 function nodeFor(branch: Branch | undefined, value: string): Node | undefined {

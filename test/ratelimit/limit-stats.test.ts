@@ -1,5 +1,6 @@
 /** Statistics of each limit: sums of hits in a bounded number of series, and fullness. */
 import assert from 'node:assert/strict';
+import fc from 'fast-check';
 import type { Limit, LimitDomain } from '#config';
 import {
   type Counters,
@@ -55,11 +56,31 @@ describe('limit stats', () => {
     assert.deepEqual([[...stats.all()][0]?.sums.overFromCache, stats.failures()], [1, 1]);
   });
 
-  it('merge values that metrics would render alike because truncation splits a surrogate pair', () => {
+  it('merge values that metrics would render alike', () => {
     const { hit, totals } = setUp([{ ...node('k', limit(9)), detailedMetric: true }]);
-    const start = 'x'.repeat(256 - 'k=?'.length);
-    for (const last of ['😀', '🌀']) hit(`k=${start}${last}`);
-    assert.deepEqual(totals(), [['d', `k=${start}\ufffd`, 2]]);
+    for (const loneSurrogate of ['\ud800', '\udc00']) hit(`k=${loneSurrogate}`);
+    assert.deepEqual(totals(), [['d', 'k=\ufffd', 2]]);
+  });
+
+  it('never merge different descriptors, whatever their values, and bound their length', () => {
+    const value = fc.string({ unit: fc.constantFrom('a', 'b=', '=', ' › ', '"', '\\', '…', 'x'.repeat(256), '😀') });
+    const values = fc.array(value, { minLength: 1, maxLength: 2 });
+    const detailed = (key: string, ...below: LimitDomain['descriptors']) => ({
+      ...node(key, limit(9), ...below),
+      detailedMetric: true,
+    });
+    const check = (one: readonly string[], other: readonly string[]) => {
+      const { limiter, totals } = setUp([detailed('a', detailed('b'))]);
+      for (const sent of [one, other]) {
+        const entries = sent.map((value, index) => ({ key: index === 0 ? 'a' : 'b', value }));
+        void limiter.shouldRateLimit({ domain: 'd', descriptors: [{ entries }] });
+      }
+      assert.equal(totals().length, JSON.stringify(one) === JSON.stringify(other) ? 1 : 2);
+      for (const [, label] of totals()) assert.ok(String(label).length < 300);
+    };
+    check(['a › b=a'], ['a', 'a']);
+    check(['a › b=a'], ['"a', 'a"']);
+    fc.assert(fc.property(values, values, check));
   });
 
   it('survive a reload, and create no series for values, domains and limits that clients make up', () => {
