@@ -11,6 +11,7 @@ import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 const ambiguous = [
   ...['/ADMIN', '/Admin/x', '/%61DMIN', '/admin%2Fx', '/admin%252fx', '/%2561dmin', '/%2Fadmin'],
   ...['/;x/admin', '/admin;x=1', '/admin%3Bx=1', '/admin.', '/admin%20', '/admin.%20/x', '/.../admin', '/files/A;x'],
+  ...['/adm%C4%B1n', '/files/%E2%84%AA'],
 ];
 
 /** A lenient interpretation of these matches the same mapping, or one with the same authentication. */

@@ -48,7 +48,7 @@ export function sanitisePath(path: string): string | undefined {
 }
 
 /** A path without any of these has only one reading. */
-const manyReadings = /[%;A-Z]|\/\/|[.\0-\x20](?:\/|$)/;
+const manyReadings = /[%;A-Z\x80-\xff]|\/\/|[.\0-\x20](?:\/|$)/;
 
 /**
  * Returns a plain path as the most lenient service would interpret it: decoded repeatedly, without path parameters
@@ -64,10 +64,17 @@ export function lenientReading(plain: string): string {
     .replace(/;[^/]*/g, '')
     .split('/')
     .map(trimDotsAndBlanks);
-  return segments
-    .join('/')
-    .replace(/\/{2,}/g, '/')
-    .toLowerCase();
+  return foldCase(segments.join('/').replace(/\/{2,}/g, '/'));
+}
+
+/**
+ * Ignores the case of all letters, as services do after they have decoded UTF-8: the Kelvin sign is then a `k`, and the
+ * long s an `s`. `bytes` has one character for each byte, and so has the result.
+ */
+function foldCase(bytes: string): string {
+  const text = Buffer.from(bytes, 'latin1').toString().toLowerCase().toUpperCase().toLowerCase();
+  // Java and Python treat an I with a dot as an `i`.
+  return Buffer.from(text.replaceAll('i\u0307', 'i')).toString('latin1');
 }
 
 /** A loop, because a regular expression would take quadratic time for a long run of dots. */

@@ -121,6 +121,9 @@ describe('lenientReading', () => {
     '/admin': ['/%2541dmin', '/admin;', '/;/admin', '/.../admin', '/admin%3Bx=1', '/%C1%81dmin', '/admin%09'],
     '/admin/': ['/Admin/', '/admin//', '/admin;x/'],
     '/%': ['/%2525'],
+    // The Kelvin sign, the long s, and the letters i with and without a dot.
+    '/kiss': ['/%E2%84%AAISS', '/ki%C5%BFs', '/\xe2\x84\xaaiss', '/k%C4%B0ss', '/K%C4%B1ss'],
+    '/caf\xc3\xa9': ['/caf%C3%A9', '/CAF%C3%89', '/caf\xc3\x89'],
   };
   for (const [expected, paths] of Object.entries(rows))
     it(`returns ${expected} for ${paths.join(' ')}`, () => {
