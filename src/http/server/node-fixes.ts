@@ -1,6 +1,6 @@
 /** Fills gaps in Node's HTTP server: lazy `100 Continue`, a time-out for stalled responses, a hook before the head. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { ClientSocket } from './refused-request.ts';
 
 /**
  * Sends `100 Continue` when the body is first read. Node would send it immediately (nodejs/node#20744, still so in
@@ -36,24 +36,14 @@ function continueOnRead(request: IncomingMessage, response: ServerResponse): voi
   }
 }
 
-const latestKey = Symbol('latest response');
-
-interface Carrier {
-  [latestKey]?: ServerResponse;
-}
-
 /**
  * Closes the connection of a client that stops reading its response for this long. Node has no such time-out. 0
  * disables it. With a `timeout` listener, Node leaves all idle connections to it (see `server.setTimeout`), including
  * those between two requests.
  */
 export function closeStalledResponses(server: Server, idleTimeoutMs: number): void {
-  server.prependListener('request', ({ socket }, res) => {
-    (socket as Carrier)[latestKey] = res;
-  });
-  server.setTimeout(idleTimeoutMs, (socket: Socket) => {
-    const latest = (socket as Carrier)[latestKey];
-    const isBetweenRequests = latest === undefined || latest.writableFinished;
+  server.setTimeout(idleTimeoutMs, (socket: ClientSocket) => {
+    const isBetweenRequests = !socket._httpMessage;
     if (isBetweenRequests || socket.writableLength > 0) socket.destroy();
   });
 }

@@ -4,10 +4,12 @@ import { once } from 'node:events';
 import { Agent, get, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import request from 'supertest';
 import { beforeHead, createUpgrades, type HttpServerOptions } from '#http';
 import { testServers } from '../../support/serve.ts';
-import { createDeferred } from '../../support/waiting.ts';
+import { createDeferred, eventually } from '../../support/waiting.ts';
 import { startHttp } from '../../support/wire/http-server.ts';
 import { speak, upgradeRequest } from '../../support/wire/peer.ts';
 
@@ -130,6 +132,23 @@ describe('closeStalledResponses', () => {
     setTimeout(send, 250);
     const [rest] = await once(response, 'data');
     assert.equal(String(rest), 'two');
+  });
+
+  it('keeps no response in memory after its end', async () => {
+    let last: WeakRef<ServerResponse> | undefined;
+    const respond: RequestListener = (_request, response) => {
+      last = new WeakRef(response.end('x'));
+    };
+    const port = await serving(respond, {});
+    const agent = new Agent({ keepAlive: true });
+    servers.later(() => agent.destroy());
+    await text(await responseOf(port, agent));
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc');
+    await eventually(() => {
+      collectGarbage();
+      assert.equal(last?.deref(), undefined);
+    });
   });
 
   it('leaves connections between requests to the keep-alive time-out', async () => {
