@@ -60,14 +60,14 @@ export interface HttpServer {
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
   const server = await createListener(options);
   const { connectionLimit: limit, tls, logger } = options;
-  const connections = createConnections(server, { ...options, setIdle: limit?.setIdle });
+  const handler = limitBodyTime(server, options.handler, options.requestTimeoutMs);
+  const connections = createConnections(server, { ...options, handler, setIdle: limit?.setIdle });
   const serve = requireHost(server, connections.serve);
   server.on('request', serve).on(tls ? 'secureConnection' : 'connection', connections.add);
   const admission = limitAdmission(server, { limit, isTls: tls !== undefined });
   respondToClientErrors(server, connections.refuse, logger && createClientErrorLog(logger));
   sendContinueOnRead(server);
   closeStalledResponses(server, options.responseIdleTimeoutMs);
-  limitBodyTime(server, options.requestTimeoutMs);
   lingerAfterEarlyResponses(server);
   await listening(server, options);
   return Object.freeze({

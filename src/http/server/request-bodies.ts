@@ -1,5 +1,5 @@
 /** Time limit of request bodies, and lingering close after a response that was sent before the end of a body. */
-import type { IncomingMessage, Server } from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { beforeHead } from './node-fixes.ts';
@@ -15,18 +15,23 @@ export function disableBodyTimeout(req: IncomingMessage): void {
   (req as Carrier)[noTimeoutKey] = true;
 }
 
-/** Limits the time for a body like Node's `requestTimeout`, but lets requests opt out. Emits the same `clientError`. */
-export function limitBodyTime(server: Server, timeoutMs: number): void {
+/**
+ * Limits the time for a body like Node's `requestTimeout`, but lets requests opt out. The time starts with the call of
+ * the handler, because the body of a pipelined request is not read before its turn. Emits the same `clientError`.
+ */
+export function limitBodyTime(server: Server, handler: RequestListener, timeoutMs: number): RequestListener {
   function onLate(req: IncomingMessage): void {
     if (req.complete || (req as Carrier)[noTimeoutKey] === true) return;
     const error = Object.assign(new Error('Request timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
     server.emit('clientError', error, req.socket);
   }
-  server.prependListener('request', (req) => {
-    if (!announcesBody(req)) return;
-    const timer = setTimeout(onLate, timeoutMs, req);
-    req.once('close', () => clearTimeout(timer));
-  });
+  return (req, res) => {
+    if (announcesBody(req)) {
+      const timer = setTimeout(onLate, timeoutMs, req);
+      req.once('close', () => clearTimeout(timer));
+    }
+    handler(req, res);
+  };
 }
 
 /** The defaults of nginx: `lingering_time` and `lingering_timeout`. */

@@ -182,6 +182,20 @@ describe('pipelined requests', () => {
     assert.deepEqual(counts.seen, ['/0']);
   });
 
+  it('may take as long as any other to send their bodies once it is their turn', async () => {
+    const requestTimeoutMs = 100;
+    const handler: RequestListener = async (request, response) => {
+      if (request.method === 'GET') setTimeout(() => response.end('first'), 2 * requestTimeoutMs);
+      else response.end(String((await text(request)).length));
+    };
+    const { port } = await serving({ handler, pipelineMax: 1, requestTimeoutMs });
+    // Node reads 64 KiB at a time, so that most of the body has not been read while the request waits.
+    const body = 'x'.repeat(256 * 1024);
+    const more = `Content-Length: ${body.length}\r\nConnection: close\r\n`;
+    const responses = await sendRaw(port, get('/') + get('/', more).replace('GET', 'POST') + body);
+    assert.match(responses, new RegExp(`\\r\\n\\r\\nfirstHTTP/1\\.1 200 OK\\r\\n[^]*\\r\\n${body.length}$`));
+  });
+
   for (const [what, handler, more] of [
     ['that was sent before the end of the body', (_request, response) => response.end('x'), 'Content-Length: 5\r\n'],
     ['that the handler chose', (_request, response) => response.setHeader('Connection', 'close').end('x'), ''],
