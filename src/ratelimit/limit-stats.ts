@@ -8,6 +8,8 @@ import type { RuleMatch } from './rules.ts';
 
 export interface LimitStats {
   readonly count: (match: RuleMatch, hit: Hit, result: HitResult) => void;
+  /** Removes the sums of other limits. Call it after a reload. */
+  readonly keepOnly: (rules: Iterable<Rule>) => void;
   /** Call it when the counters could not be reached for a decision. */
   readonly failed: () => void;
   /** Call it when the rate-limit port closes a connection or rejects a call. */
@@ -110,14 +112,19 @@ export function createLimitStats({
     const known = entries.get(keyOf(labels));
     if (known !== undefined || details >= detailsMax) return known;
     details += 1;
-    return add(labels, rule, labels);
+    return add(labels, rule, labels, true);
   }
 
-  function add(labels: LimitLabels, { descriptor: configured }: Rule, shownLabels: LimitLabels): Entry {
+  function add(
+    labels: LimitLabels,
+    { descriptor: configured }: Rule,
+    shownLabels: LimitLabels,
+    isDetail = false,
+  ): Entry {
     const peak = { share: 0, untilMs: 0 };
     const sums = { total: 0, within: 0, near: 0, over: 0, overFromCache: 0, shadow: 0 };
     const fullness = () => (clock() < peak.untilMs ? peak.share : 0);
-    const entry = { labels, shownLabels, configured, sums, peak, fullness };
+    const entry = { labels, shownLabels, configured, isDetail, sums, peak, fullness };
     entries.set(keyOf(labels), entry);
     return entry;
   }
@@ -127,6 +134,14 @@ export function createLimitStats({
       const { sums, peak } = entryOf(match);
       addHit(sums, hit, result);
       raisePeak(peak, hit, result, clock());
+    },
+    keepOnly(rules: Iterable<Rule>) {
+      const kept = new Set(Array.from(rules, (rule) => keyOf(labelsOf(rule))));
+      for (const [key, { labels, configured, isDetail }] of entries) {
+        if (configured === '*' || kept.has(keyOf({ ...labels, descriptor: configured }))) continue;
+        entries.delete(key);
+        if (isDetail) details -= 1;
+      }
     },
     failed() {
       failures += 1;
@@ -142,6 +157,8 @@ export function createLimitStats({
 }
 
 interface Entry extends LimitStat {
+  /** Whether `labels` contains values from a request. */
+  readonly isDetail: boolean;
   readonly sums: LimitSums;
   readonly peak: Peak;
 }

@@ -26,7 +26,7 @@ export interface LimiterOptions {
   readonly countDenied?: boolean;
   /** Add RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset response headers to decisions. @default false */
   readonly responseHeaders?: boolean;
-  readonly stats?: Pick<LimitStats, 'count'> | undefined;
+  readonly stats?: Pick<LimitStats, 'count' | 'keepOnly'> | undefined;
   /**
    * Logs descriptors that match no limit, if the debug level is enabled when the limiter is created.
    * @default nothing is logged
@@ -85,6 +85,7 @@ export function createLimiter(options: LimiterOptions): LocalLimiter {
     reload(next: readonly LimitDomain[]): void {
       requireParsed(next);
       rules = compileRules(next);
+      stats?.keepOnly(rules.all());
     },
   });
 }

@@ -14,6 +14,7 @@ export interface Rules {
   readonly has: (domain: string) => boolean;
   /** Returns an empty list when no limit applies. */
   match(domain: string, entries: readonly Entry[]): readonly RuleMatch[];
+  readonly all: () => Iterable<Rule>;
   /** Whether any limit replaces another. */
   readonly hasReplaces: boolean;
 }
@@ -45,12 +46,24 @@ export function compileRules(domains: readonly LimitDomain[]): Rules {
       const level = levels.get(domain);
       return level === undefined ? none : walk(level, entries);
     },
+    *all() {
+      for (const level of levels.values()) yield* rulesIn(level);
+    },
     hasReplaces: domains.some(({ descriptors }) => descriptors.some(hasReplaces)),
   });
 }
 
 function hasReplaces({ limits, descriptors }: LimitDescriptor): boolean {
   return limits.some(({ replaces }) => replaces.length > 0) || descriptors.some(hasReplaces);
+}
+
+function* rulesIn(level: Level): Generator<Rule> {
+  for (const { byValue, wildcards, anyValue } of level.values())
+    for (const node of [...byValue.values(), ...wildcards.map((one) => one.node), anyValue]) {
+      if (node === undefined) continue;
+      yield* node.rules;
+      yield* rulesIn(node.level);
+    }
 }
 
 const none: readonly RuleMatch[] = Object.freeze([]);

@@ -97,6 +97,23 @@ describe('limit stats', () => {
     ]);
   });
 
+  it('are removed when a reload removes or changes their limit, which makes room for others', () => {
+    const detailed = (perMinute: number) => ({ ...node('k', limit(perMinute)), detailedMetric: true });
+    const { hit, limiter, totals } = setUp([detailed(10), node('x', limit(1), node('y', limit(1)))], { detailsMax: 2 });
+    for (const entries of [['k=a'], ['k=b'], ['k=c'], ['x=1'], ['x=1', 'y=1']]) hit(...entries);
+    const own = { ...descriptor('k=v'), limit: { requestsPerUnit: 1, unit: 'hour' as const } };
+    void limiter.shouldRateLimit({ domain: 'd', descriptors: [own] });
+    limiter.reload([domain('d', detailed(20), node('x', [], node('y', limit(1))))]);
+    for (const value of ['b', 'c', 'd']) hit(`k=${value}`);
+    assert.deepEqual(totals(), [
+      ['d', 'x › y', 1],
+      ['*', '*', 1],
+      ['d', 'k=b', 1],
+      ['d', 'k=c', 1],
+      ['d', 'k', 1],
+    ]);
+  });
+
   it('separate values with detailed_metric, up to a bound, and sum the rest', () => {
     const { hit, totals } = setUp([{ ...node('k', limit(10)), detailedMetric: true }], { detailsMax: 2 });
     for (const value of ['a', 'b', 'c', 'a', 'd']) hit(`k=${value}`);
