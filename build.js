@@ -16,14 +16,20 @@ await documentSettings('dist/config/settings/table');
 utimesSync('dist/main.js', began, began);
 chmodSync('dist/main.js', 0o755);
 
-/** Adds a doc comment to each setting in the generated declaration file, which contains only the types. */
+/**
+ * Adds a doc comment to each setting in the generated declaration file, which contains only the types. Settings in the
+ * comments have the names of options.
+ */
 async function documentSettings(table) {
-  const { settingTable } = await import(`./${table}.js`);
+  const { settingTable, variables } = await import(`./${table}.js`);
+  const options = new Map(variables());
+  const withOptions = (text) =>
+    text.replace(/[A-Z_]+/g, (word) => (options.has(word) ? `\`${options.get(word)}\`` : word));
   const declared = readFileSync(`${table}.d.ts`, 'utf8');
   const documented = declared.replace(/^( *)readonly (\w+): import\(/gm, (line, indent, name) => {
     const { description, expectsValue, default: value } = settingTable[name];
     const defaultTag = value === undefined ? '' : ` @default ${JSON.stringify(value)}`;
-    return `${indent}/** ${description} Takes ${expectsValue}.${defaultTag} */\n${line}`;
+    return `${indent}/** ${withOptions(description)} Takes ${expectsValue}.${defaultTag} */\n${line}`;
   });
   writeFileSync(`${table}.d.ts`, documented);
 }

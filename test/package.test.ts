@@ -39,6 +39,7 @@ describe('the package', () => {
       /^How long a shutdown keeps serving .+ Takes a whole number of milliseconds .+ @default 0$/,
     );
     assert.match(texts['trustedProxies'], / Takes a list of addresses .+ @default \[\]$/);
+    assert.match(texts['tlsCert'], /requires `tlsKey`/);
     assert.doesNotMatch(texts['tlsCert'], /@default/);
   });
 

@@ -47,6 +47,7 @@ export {
   requestLogFields,
   silentLogger,
 } from './log/log.ts';
+export { fromLevel } from './log/log-level.ts';
 export { createSafeLogger } from './log/safe-logger.ts';
 export { preconditionFailed, preconditionOf } from './precondition.ts';
 export {

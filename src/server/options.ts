@@ -21,7 +21,14 @@ import {
   type Work,
 } from '#config';
 import type { Explain } from '#explain';
-import { type CountingLogger, createSafeLogger, type Logger, silentLogger, type UpgradeListener } from '#http';
+import {
+  type CountingLogger,
+  createSafeLogger,
+  fromLevel,
+  type Logger,
+  silentLogger,
+  type UpgradeListener,
+} from '#http';
 
 /** The settings in camelCase, and options that only a program can provide. */
 export interface FrontdeskOptions extends Omit<SettingOptions, 'configDir'> {
@@ -31,7 +38,7 @@ export interface FrontdeskOptions extends Omit<SettingOptions, 'configDir'> {
   readonly only?: readonly ModuleName[] | undefined;
   /** Runs the demo: its services, with the configuration's demo data in an empty database. @default false */
   readonly demo?: boolean | undefined;
-  /** pino, or a logger with the same functions. @default silent */
+  /** pino, or a logger with the same functions. Its level applies, or `logLevel` if that is higher. @default silent */
   readonly logger?: Logger | undefined;
   /**
    * Services that the program itself provides, by the name that mappings use. A service sees the path as the mapping
@@ -133,8 +140,10 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
     dormant = false,
     ...rest
   } = options;
-  const logger = createSafeLogger(given);
   const settings = requireSettings(rest, Object.keys(programOptions));
+  const safe = createSafeLogger(given);
+  // The default level applies only to the command line, because the logger of a program has its own.
+  const logger = rest.logLevel === undefined ? safe : fromLevel(safe, rest.logLevel);
   const loaded = await requireConfiguration(config, settings);
   const configDirectory = typeof config === 'object' ? undefined : (config ?? settings.configDir);
   const modules = chooseModules({ only, demo }, loaded.configuration, settings.serviceAddresses);
