@@ -85,7 +85,7 @@ function firstSegment(path: string): string {
  * because `/bookings` would match `/:id`.
  */
 function createDispatch(routerOf: RouterOf, routes: readonly Route[]): Middleware {
-  const collections = routes.filter(({ path }) => path.endsWith('/') && !path.includes(':'));
+  const collections = routes.filter(({ path }) => path.endsWith('/'));
   const withoutSlash = new Set(collections.map(({ path }) => path.slice(0, -1)));
   const handleUnmatched = createFallback(routes);
   return function dispatch(ctx: Context) {
@@ -99,9 +99,8 @@ function createFallback(routes: readonly Route[]): (ctx: Context, path: string) 
   const methodsAt = (path: string) => methodsOf(routes.filter((route) => matches(route.path, path)));
   return function handleUnmatched(ctx, path) {
     const allowed = methodsAt(path);
-    const isCollection = !path.endsWith('/') && methodsAt(`${path}/`).length > 0;
     if (allowed.length > 0) handleOtherMethod(ctx, allowed);
-    else if (isCollection) redirectToSlash(ctx);
+    else if (methodsAt(`${path}/`).length > 0) redirectToSlash(ctx);
     else throw problem('not-found');
   };
 }

@@ -62,14 +62,12 @@ export function pathParameters(path: string, id: z.ZodType = z.string()): z.ZodO
 
 interface KeyField {
   readonly name: string;
-  readonly column: string;
   readonly schema: z.ZodType;
 }
 
 /** Returns the schema of a view's key, as it occurs in the paths of items. */
 export function keySchema({ key, list }: { readonly key: string; readonly list: readonly KeyField[] }): z.ZodType {
-  const fields = list.filter(({ column }) => column === key);
-  return (fields.find(({ name }) => name === key) ?? fields[0])?.schema ?? z.string();
+  return list.find(({ name }) => name === key)?.schema ?? z.string();
 }
 
 /** Returns the request headers of every GET. */

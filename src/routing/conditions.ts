@@ -34,9 +34,11 @@ export interface Condition {
   readonly reason: (view: RequestView) => string;
 }
 
-/** Returns the cheapest conditions first. Throws TypeError for a pattern that does not compile. */
+/**
+ * Returns the cheapest conditions first. Throws TypeError for a pattern that does not compile. The list is not frozen:
+ * every request iterates over it, and a frozen list is slower.
+ */
 export function conditionsOf({ host, method, headers, queryParameters }: Rule): readonly Condition[] {
-  if (!host && !method && headers.length === 0 && queryParameters.length === 0) return none;
   return [
     ...(method === undefined ? [] : [methodCondition(method)]),
     ...(host === undefined ? [] : [hostCondition(host)]),
@@ -44,9 +46,6 @@ export function conditionsOf({ host, method, headers, queryParameters }: Rule): 
     ...queryParameters.map(queryCondition),
   ];
 }
-
-/** Not frozen: every request iterates over it, and a frozen list is slower. */
-const none: readonly Condition[] = [];
 
 /** The path condition of a rule. For literal prefixes, the table checks the same with its tree. */
 export function pathCondition(rule: Rule): Condition {

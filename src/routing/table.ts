@@ -134,7 +134,7 @@ function* nodesBelow<R extends Rule>(root: Node<R>): Generator<{ readonly node: 
   for (let parent = parents.pop(); parent !== undefined; parent = parents.pop()) {
     for (const node of parent.children?.values() ?? []) {
       yield { node, parent };
-      if (node.children !== undefined) parents.push(node);
+      parents.push(node);
     }
   }
 }
