@@ -19,20 +19,16 @@ describe('parseFields', () => {
     for (const all of ['*', 'id,*', names.toReversed().join(',')]) check(all, undefined);
   });
 
-  it('lists unknown and known fields', () => {
+  it('lists known fields, and at most five unknown ones', () => {
     refuse('id,ctiy', '"ctiy" is not a field; known: id, name, city, open, code');
-    refuse('a,b', '"a", "b" are not fields; known: id, name, city, open, code');
+    refuse('a,b,c,d,e', '"a", "b", "c", "d", "e" are not fields; known: id, name, city, open, code');
+    refuse('a,b,c,d,e,f', '"a", "b", "c", "d", "e" and others are not fields; known: id, name, city, open, code');
   });
 
   it('accepts only exact public names', () => {
     for (const text of ['town', 'ID', ' id', 'id,', ',', '__proto__', 'constructor']) {
       assert.ok(!parseFields(view, text).ok, text);
     }
-  });
-
-  it('lists only a few of many unknown names', () => {
-    const parsed = parseFields(view, Array.from({ length: 500 }, (_, index) => `x${index}`).join(','));
-    assert.ok(!parsed.ok && parsed.detail.length < 200);
   });
 
   it('returns exactly the requested names, in whatever order and number they are given', () => {
@@ -67,7 +63,7 @@ describe('parseSort', () => {
     check('code', ['stars', false], ['id', false]);
   });
 
-  it('lists unknown and known fields', () => {
+  it('lists known fields, and at most five unknown ones', () => {
     refuse('town', /"town" is not a field; known: id, name/);
     refuse('name,', /"" is not a field/);
     refuse('--name', /"-name" is not a field/);

@@ -52,6 +52,11 @@ describe('the schema of a list', () => {
       assert.equal(agree(name, value), isValid, `${name}=${value}`);
   });
 
+  it('names the fields that `q` searches', () => {
+    const { q } = createListParser(view, { searchable: ['name', 'town'] }).schema().shape as { q: z.ZodType };
+    assert.match(JSON.stringify(q.meta()), /in any of `name`, `city`\./);
+  });
+
   it('has the same sort terms as the parser', () => {
     const parser = createListParser(view);
     const { sort } = parser.schema().shape as { sort: z.ZodType };
