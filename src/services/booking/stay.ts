@@ -32,29 +32,23 @@ export function parseStay(
   daysMax: number,
   given: Readonly<Record<string, string | undefined>>,
 ): ParsedStay {
-  const { fields, parse, examples } = kind.stay;
-  const [from, to] = fields.map((field) => given[field]);
-  if (from === undefined && to === undefined) return { ok: true, stay: undefined };
-  const missing = fields.filter((field) => given[field] === undefined);
-  if (missing.length > 0) return refuse(missing, `is missing: give both ${fields.join(' and ')}, or neither`);
-  const [fromMs, toMs] = [parse(from ?? ''), parse(to ?? '')];
-  if (fromMs === undefined || toMs === undefined) {
-    const malformed = fields.filter((_, index) => [fromMs, toMs][index] === undefined);
-    return {
-      ok: false,
-      faults: malformed.map((field) => ({ field, detail: malformedEnd(examples, given[field] ?? '') })),
-    };
-  }
+  const { fields, parse } = kind.stay;
+  if (fields.every((field) => given[field] === undefined)) return { ok: true, stay: undefined };
+  const [fromMs, toMs] = fields.map((field) => parse(given[field] ?? ''));
+  if (fromMs === undefined || toMs === undefined)
+    return { ok: false, faults: fields.flatMap((field) => faultsOfEnd(kind, field, given[field])) };
   const stay = stayOf(fromMs, toMs);
   const detail = faultOf(kind, daysMax, stay);
-  return detail === undefined ? { ok: true, stay } : refuse([fields[1]], detail);
+  return detail === undefined ? { ok: true, stay } : { ok: false, faults: [{ field: fields[1], detail }] };
 }
 
-function refuse(fields: readonly string[], detail: string): ParsedStay {
-  return { ok: false, faults: fields.map((field) => ({ field, detail })) };
+/** Returns what is wrong with the start or the end alone. */
+function faultsOfEnd({ stay }: BookingKind, field: string, text: string | undefined): readonly StayFault[] {
+  if (text === undefined) return [{ field, detail: `is missing: give both ${stay.fields.join(' and ')}, or neither` }];
+  return stay.parse(text) === undefined ? [{ field, detail: malformedEnd(stay, text) }] : [];
 }
 
-function malformedEnd([example]: readonly string[], text: string): string {
+function malformedEnd({ examples: [example] }: BookingKind['stay'], text: string): string {
   const [day] = /^\d{4}-\d\d-\d\d/.exec(text) ?? [];
   return day !== undefined && !isDay(day) ? `${day} is not a date in the calendar` : `must be like ${example}`;
 }
@@ -81,8 +75,9 @@ export function endsTooLate({ toMs }: Stay): boolean {
 }
 
 /** Returns the schemas of a stay's start and end, for request bodies and responses. */
-export function stayEndSchemas({ stay: { parse, format, examples } }: BookingKind) {
-  const error = ({ input }: { readonly input?: unknown }) => malformedEnd(examples, String(input));
+export function stayEndSchemas({ stay }: BookingKind) {
+  const { parse, format, examples } = stay;
+  const error = ({ input }: { readonly input?: unknown }) => malformedEnd(stay, String(input));
   const end = z.string().refine((text) => parse(text) !== undefined, { error });
   const [from, to] = examples;
   return [end.meta({ format, examples: [from] }), end.meta({ format, examples: [to] })] as const;

@@ -43,6 +43,7 @@ describe('parseStay', () => {
     assert.deepEqual(faultsOf(hotel(undefined, '2030-05-01')), ['check_in']);
     assert.deepEqual(faultsOf(hotel('today', '2030-05-01')), ['check_in']);
     assert.deepEqual(faultsOf(hotel('today', 'tomorrow')), ['check_in', 'check_out']);
+    assert.deepEqual(faultsOf(hotel('today')), ['check_in', 'check_out']);
     assert.deepEqual(faultsOf(hotel('2030-05-01', '2030-05-01')), ['check_out']);
     assert.deepEqual(faultsOf(hotel('2030-05-02', '2030-05-01')), ['check_out']);
     assert.deepEqual(faultsOf(hotel('2030-05-01', '2030-07-30')), []);
