@@ -48,7 +48,9 @@ function faultsOfEnd({ stay }: BookingKind, field: string, text: string | undefi
   return stay.parse(text) === undefined ? [{ field, detail: malformedEnd(stay, text) }] : [];
 }
 
-function malformedEnd({ examples: [example] }: BookingKind['stay'], text: string): string {
+function malformedEnd({ parse, examples: [example] }: BookingKind['stay'], text: string): string {
+  // In a query, + stands for a space.
+  if (parse(text.replace(' ', '+')) !== undefined) return 'has a space instead of +: write + as %2B in a URL';
   const [day] = /^\d{4}-\d\d-\d\d/.exec(text) ?? [];
   return day !== undefined && !isDay(day) ? `${day} is not a date in the calendar` : `must be like ${example}`;
 }

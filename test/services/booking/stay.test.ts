@@ -50,6 +50,14 @@ describe('parseStay', () => {
     assert.deepEqual(faultsOf(hotel('2030-05-01', '2030-07-31')), ['check_out']);
   });
 
+  it('explains how to write the + of a time zone in a URL', () => {
+    const parsed = car('2030-05-01T10:00:00 02:00', '2030-05-02 10:00');
+    assert.deepEqual(parsed.ok ? [] : parsed.faults.map(({ detail }) => detail), [
+      'has a space instead of +: write + as %2B in a URL',
+      'must be like 2031-05-12T09:00:00+02:00',
+    ]);
+  });
+
   it('rejects malformed dates and times, and days that do not exist', () => {
     for (const text of ['2030-02-30', '2030-5-1', 'today', '2030-05-01T00:00:00Z', '+012030-05-01'])
       assert.equal(hotelKind.stay.parse(text), undefined, text);
