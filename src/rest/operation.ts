@@ -72,8 +72,11 @@ export function keySchema({ key, list }: { readonly key: string; readonly list: 
 
 /** Returns the request headers of every GET. */
 export function readHeaders(): z.ZodObject {
-  const description = 'The `ETag` of a response that you have. If it is still current, the response is 304.';
-  return z.object({ 'If-None-Match': z.string().optional().meta({ param: { description } }) });
+  const tag = (description: string) => z.string().optional().meta({ param: { description } });
+  return z.object({
+    'If-Match': tag('The only `ETag` that you accept. If the current one differs, the response is 412.'),
+    'If-None-Match': tag('The `ETag` of a response that you have. If it is still current, the response is 304.'),
+  });
 }
 
 /** Returns the response headers of every item and page. */
@@ -87,10 +90,12 @@ export function header(schema: z.ZodType, description: string): z.ZodType {
   return schema.meta({ header: { description } });
 }
 
-export const readProblems: Problems = Object.freeze({ 'bad-argument': {}, 'not-acceptable': {} });
+const queryProblems: Problems = Object.freeze({ 'bad-argument': {}, 'not-acceptable': {} });
+
+export const readProblems: Problems = Object.freeze({ ...queryProblems, 'precondition-failed': {} });
 
 export const bodyProblems: Problems = Object.freeze({
-  ...readProblems,
+  ...queryProblems,
   'bad-body': {},
   'body-too-large': {},
   'unsupported-media-type': {},

@@ -11,7 +11,6 @@ const lastCar = '47378190-96da-4dac-b2ff-5d2a386ecbe0';
 /** Requests that fail in the booking services, by status. */
 const failuresOfBookings: Readonly<Record<number, readonly Variation[]>> = {
   401: [{ isAnonymous: true }],
-  412: [{ headers: { 'If-Match': '"0-json"' }, body: { status: 'confirmed' } }],
   413: [{ body: { padding: 'x'.repeat(1024 * 1024) } }],
   415: [{ headers: { 'Content-Type': 'application/xml' }, body: '<booking/>' }],
   428: [{ headers: { 'If-Match': undefined } }],
@@ -116,6 +115,7 @@ describe('every documented operation', () => {
         ],
         404: [{ path: { id: '3f1c9a52-0000-4000-8000-000000000000' } }],
         406: [{ headers: { Accept: 'image/png' } }],
+        412: [{ headers: { 'If-Match': '"0-json"' }, body: { status: 'confirmed' } }],
         ...(isSignedIn && failuresOfBookings),
       };
       /** Statuses that are tested below, or that occur only when a part of the server fails. */

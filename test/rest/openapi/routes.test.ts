@@ -56,9 +56,9 @@ describe('documentation routes', () => {
     assert.equal(operationId, 'getShelf');
     assert.deepEqual(
       parameters.map(({ in: place, name }: Record<string, string>) => `${place} ${name}`),
-      ['path id', 'query fields', 'header If-None-Match'],
+      ['path id', 'query fields', 'header If-Match', 'header If-None-Match'],
     );
-    assert.deepEqual(Object.keys(responses), ['200', '304', '400', '404', '406', 'default']);
+    assert.deepEqual(Object.keys(responses), ['200', '304', '400', '404', '406', '412', 'default']);
   });
 
   it('contain the URL of the app, for each host and mount path', async () => {
