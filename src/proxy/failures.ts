@@ -195,14 +195,17 @@ function hasInvalidHeader(cause: unknown): boolean {
 
 /** Returns the problem for a failed call. Its cause is only logged, because it reveals internal addresses. */
 export function upstreamProblem(cause: unknown): Problem {
-  const { slug, retryAfter, remedy } = failureOf(cause);
+  const { slug, retryAfter } = failureOf(cause);
   return problem(slug, {
-    cause: remedy === undefined ? cause : withRemedy(cause, remedy),
+    cause: explainFailure(cause),
     ...(retryAfter === undefined ? {} : { headers: { 'Retry-After': String(retryAfter) } }),
   });
 }
 
-function withRemedy(cause: unknown, remedy: string): Error {
+/** Adds the remedy to the message, for the log. */
+export function explainFailure(cause: unknown): unknown {
+  const { remedy } = failureOf(cause);
+  if (remedy === undefined) return cause;
   const { message = String(cause) } = Object(cause) as { message?: string };
   return new Error(`${message || codeOf(cause)}: ${remedy}`, { cause });
 }

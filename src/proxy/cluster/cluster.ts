@@ -4,7 +4,13 @@ import type { Attempt, AttemptOutcome } from '../attempt.ts';
 import { isProvoked } from '../failures.ts';
 import { createCircuitBreakers } from './circuit-breakers.ts';
 import { createPooledRequest, type PooledRequest, usedOpenSocket, type WithoutTracing } from './connection.ts';
-import { createEndpoints, type Endpoint, type EndpointOptions, type EndpointParts } from './endpoints.ts';
+import {
+  createEndpoints,
+  type Endpoint,
+  type EndpointOptions,
+  type EndpointParts,
+  outcomeFields,
+} from './endpoints.ts';
 import type { Health } from './health-check.ts';
 import { type Availability, createLoadBalancer } from './load-balancer.ts';
 import { isEjected, recordOutcome } from './outlier-detection.ts';
@@ -115,14 +121,24 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
   }
 
   function recordHealth(endpoint: Endpoint, outcome: AttemptOutcome): void {
-    const { origin, outlier } = endpoint;
     if (outcome.kind === 'responded' && outcome.closesConnection) endpoint.drainingUntilMs = clock() + drainingMs;
     if (isNeutral(outcome)) return;
     const hasFailed = outcome.kind === 'failed' || outcome.status >= 500;
-    if (!hasFailed && outlier.failures === 0) return;
+    if (hasFailed || endpoint.outlier.failures > 0 || endpoint.wasEjected)
+      recordInOutlier(endpoint, outcome, hasFailed);
+  }
+
+  function recordInOutlier(endpoint: Endpoint, outcome: AttemptOutcome, hasFailed: boolean): void {
+    const { origin, outlier } = endpoint;
     const nowMs = clock();
-    if (!recordOutcome(outlierDetection, outlier, endpoints.outliers(), hasFailed, nowMs)) return;
-    logger.warn({ service, origin, forMs: outlier.ejectedUntilMs - nowMs }, 'address ejected');
+    if (recordOutcome(outlierDetection, outlier, endpoints.outliers(), hasFailed, nowMs)) {
+      endpoint.wasEjected = true;
+      const forMs = outlier.ejectedUntilMs - nowMs;
+      logger.warn({ service, origin, forMs, ...outcomeFields(outcome) }, 'address ejected');
+    } else if (endpoint.wasEjected && !hasFailed && !isEjected(outlier, nowMs)) {
+      endpoint.wasEjected = false;
+      logger.info({ service, origin }, 'address is responding again after its ejection');
+    }
   }
 
   function snapshot(): ClusterSnapshot {

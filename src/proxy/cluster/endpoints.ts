@@ -1,6 +1,8 @@
 /** The current addresses of a cluster, each with its connections, health and outlier state. */
 import type { CircuitBreakers, HealthCheck } from '#config';
 import type { Logger } from '#http';
+import type { AttemptOutcome } from '../attempt.ts';
+import { explainFailure } from '../failures.ts';
 import type { ConnectionOptions, ConnectionParts } from './connection.ts';
 import { type Health, type HealthCheckParts, watchHealth } from './health-check.ts';
 import type { Candidate } from './load-balancer.ts';
@@ -27,6 +29,8 @@ export interface Endpoint extends Candidate {
   /** Other addresses are preferred until then, because the last response had `Connection: close`. */
   drainingUntilMs: number;
   readonly outlier: OutlierState;
+  /** True from an ejection until the address is known to work again. */
+  wasEjected: boolean;
   readonly pool: Pool;
   /** Stops the health check and closes the connections after their requests. */
   readonly close: () => Promise<void>;
@@ -106,6 +110,7 @@ function openEndpoint(origin: string, options: EndpointOptions, parts: EndpointP
     health: 'unknown',
     drainingUntilMs: Number.NEGATIVE_INFINITY,
     outlier: createOutlierState(),
+    wasEjected: false,
     pool,
     close() {
       stopWatching();
@@ -123,9 +128,9 @@ function watchEndpoint(
   { random, timer, logger, clock }: EndpointParts,
 ): () => void {
   const { origin, outlier } = endpoint;
-  function onChange(health: Health, status: number | undefined): void {
+  function onChange(health: Health, outcome: AttemptOutcome): void {
     endpoint.health = health;
-    const fields = { service, origin, status };
+    const fields = { service, origin, ...outcomeFields(outcome) };
     if (health === 'healthy') logger.info(fields, 'address is healthy');
     else logger.warn(fields, 'address is unhealthy');
   }
@@ -133,7 +138,13 @@ function watchEndpoint(
     const nowMs = clock();
     if (!isEjected(outlier, nowMs)) return;
     endEjection(outlier, nowMs);
+    endpoint.wasEjected = false;
     logger.info({ service, origin }, 'ejection ended: the address passes its health check');
   }
   return watchHealth({ origin, serverName }, check, { random, timer, onChange, onPass });
+}
+
+/** The status or the error, for a log line about the health of an address. */
+export function outcomeFields(outcome: AttemptOutcome): object {
+  return outcome.kind === 'responded' ? { status: outcome.status } : { err: explainFailure(outcome.cause) };
 }

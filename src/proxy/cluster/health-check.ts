@@ -1,5 +1,7 @@
 /** Active health checks: probes one address at an interval, with or without traffic. */
 import type { HealthCheck } from '#config';
+import type { AttemptOutcome } from '../attempt.ts';
+import { timedOut } from '../failures.ts';
 import { type ConnectionOptions, createConnector, loadUndici, withServerName } from './connection.ts';
 
 /** Calls `run` once after `delayMs`. Returns a function that cancels it. */
@@ -11,8 +13,8 @@ export interface HealthCheckParts {
   /** Returns a number from 0 up to, but not including, 1. */
   readonly random: () => number;
   readonly timer: Timer;
-  /** Called when the health changes. `status` is undefined if there was no response in time. */
-  readonly onChange: (health: Health, status: number | undefined) => void;
+  /** Called when the health changes, with the outcome of the last check. */
+  readonly onChange: (health: Health, outcome: AttemptOutcome) => void;
   /** Called after each check that a healthy address passes. */
   readonly onPass: () => void;
 }
@@ -36,20 +38,20 @@ export function watchHealth(
     cancelProbe = probe(onResult);
   }
 
-  function onResult(status: number | undefined): void {
+  function onResult(outcome: AttemptOutcome): void {
     cancelTimer = timer(runCheck, check.intervalMs);
-    const next = healthAfter(status);
+    const next = healthAfter(outcome);
     if (next !== health) {
       health = next;
-      onChange(health, status);
+      onChange(health, outcome);
     }
-    if (health === 'healthy' && isExpected(check, status)) onPass();
+    if (health === 'healthy' && isExpected(check, outcome)) onPass();
   }
 
-  function healthAfter(status: number | undefined): Health {
-    const found = isExpected(check, status) ? 'healthy' : 'unhealthy';
+  function healthAfter(outcome: AttemptOutcome): Health {
+    const found = isExpected(check, outcome) ? 'healthy' : 'unhealthy';
     streak = health === found ? 0 : streak + 1;
-    if (streak < thresholdFor(check, health, status)) return health;
+    if (streak < thresholdFor(check, health, outcome)) return health;
     streak = 0;
     return found;
   }
@@ -61,17 +63,18 @@ export function watchHealth(
 }
 
 /** How many consecutive results change the health. As in Envoy, the first success is enough, and so is any 503. */
-function thresholdFor(check: HealthCheck, health: Health, status: number | undefined): number {
-  if (!isExpected(check, status)) return status === 503 ? 1 : check.unhealthyThreshold;
-  return health === 'unknown' ? 1 : check.healthyThreshold;
+function thresholdFor(check: HealthCheck, health: Health, outcome: AttemptOutcome): number {
+  if (isExpected(check, outcome)) return health === 'unknown' ? 1 : check.healthyThreshold;
+  return outcome.kind === 'responded' && outcome.status === 503 ? 1 : check.unhealthyThreshold;
 }
 
-function isExpected({ expectedStatuses }: HealthCheck, status: number | undefined): boolean {
-  return status !== undefined && expectedStatuses.some(({ min, max }) => min <= status && status <= max);
+function isExpected({ expectedStatuses }: HealthCheck, outcome: AttemptOutcome): boolean {
+  if (outcome.kind === 'failed') return false;
+  return expectedStatuses.some(({ min, max }) => min <= outcome.status && outcome.status <= max);
 }
 
-/** Calls `done` once with the status, or undefined if there was none in time. Returns a function that cancels it. */
-type Probe = (done: (status: number | undefined) => void) => () => void;
+/** Calls `done` once. Returns a function that cancels it. */
+type Probe = (done: (outcome: AttemptOutcome) => void) => () => void;
 
 /** Probes over a separate connection: a check that had to wait for a busy connection would fail. */
 function createProbe(
@@ -96,20 +99,21 @@ function createProbe(
       cancel();
       void client.destroy();
     };
-    const finish = (status: number | undefined) => {
+    const finish = (outcome: AttemptOutcome) => {
       if (isOver) return;
       end();
-      done(status);
+      done(outcome);
     };
-    const cancel = timer(() => finish(undefined), timeoutMs);
+    const fail = (cause: unknown) => finish({ kind: 'failed', cause });
+    const cancel = timer(() => fail(timedOut(`no response within ${timeoutMs} ms`)), timeoutMs);
     client.dispatch(options, {
       onRequestStart() {},
       onResponseStart(_controller, status) {
-        if (status >= 200) finish(status);
+        if (status >= 200) finish({ kind: 'responded', status });
       },
       onResponseData() {},
       onResponseEnd() {},
-      onResponseError: () => finish(undefined),
+      onResponseError: (_controller, cause) => fail(cause),
     });
     return end;
   };

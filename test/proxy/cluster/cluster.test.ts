@@ -232,11 +232,11 @@ describe('a cluster of several addresses', () => {
     assert.equal(cluster.snapshot().overflows, 4);
   });
 
-  it('ejects a failing address, logs that, and uses the address again after the ejection time', async () => {
+  it('ejects a failing address, logs the last failure, and uses the address again after the ejection time', async () => {
     const good = await startUpstream(servers);
     const { origin: dead } = await servers.refusing();
     const time = createManualTime();
-    const warned: object[] = [];
+    const warned: { readonly err?: { readonly code?: string } }[] = [];
     const logger = { info() {}, error() {}, warn: (fields: object) => void warned.push(fields) };
     const { cluster } = openClusters({ ...time, logger }).acquire(specOf([good.origin, dead], { outlierDetection }));
     const failuresOf = async (count: number) => {
@@ -246,9 +246,31 @@ describe('a cluster of several addresses', () => {
     assert.equal(await failuresOf(4), 2);
     assert.equal(await failuresOf(10), 0);
     assert.equal(cluster.snapshot().addresses.find(({ origin }) => origin === dead)?.health, 'ejected');
-    assert.deepEqual(warned, [{ service: 'hotel', origin: dead, forMs: 1000 }]);
+    const [{ err, ...fields } = {}, ...others] = warned;
+    assert.deepEqual(
+      [fields, err?.code, others],
+      [{ service: 'hotel', origin: dead, forMs: 1000 }, 'ECONNREFUSED', []],
+    );
     time.advance(1000);
     assert.equal(await failuresOf(2), 1);
+  });
+
+  it('logs once that an address responds again after its ejection', () => {
+    const time = createManualTime();
+    const logged: (readonly [fields: object, message?: string])[] = [];
+    const log = (...line: (typeof logged)[number]) => void logged.push(line);
+    const logger = { info: log, warn: log, error: log };
+    const [origin, other] = ['http://127.0.0.1:1', 'http://127.0.0.1:2'];
+    const { cluster } = openClusters({ ...time, logger }).acquire(specOf([origin, other], { outlierDetection }));
+    const respond = (status: number) => cluster.attempt([other]).reportOutcome({ kind: 'responded', status });
+    for (const status of [500, 503, 200]) respond(status);
+    time.advance(1000);
+    for (const status of [500, 200, 200]) respond(status);
+    const fields = { service: 'hotel', origin };
+    assert.deepEqual(logged, [
+      [{ ...fields, forMs: 1000, status: 503 }, 'address ejected'],
+      [fields, 'address is responding again after its ejection'],
+    ]);
   });
 
   it('does not blame an address for a request that undici refuses to send', async () => {

@@ -18,7 +18,11 @@ const firstMs = check.intervalMs / 2;
 function openClusters() {
   const time = createManualTime();
   const logged: (string | undefined)[] = [];
-  const log = (_fields: object, message?: string) => void logged.push(message);
+  const causes: unknown[] = [];
+  const log = (fields: { readonly err?: { readonly message?: string } }, message?: string) => {
+    logged.push(message);
+    causes.push(fields.err?.message);
+  };
   let onTimer = () => {};
   const clusters = createClusters({
     clock: time.clock,
@@ -34,6 +38,7 @@ function openClusters() {
     clusters,
     time,
     logged,
+    causes,
     async next(ms: number) {
       time.advance(ms);
       await new Promise<void>((resolve) => {
@@ -96,12 +101,12 @@ describe('a health check', () => {
     }
   });
 
-  it('fails after a time-out or a refused connection', async () => {
+  it('fails after a time-out or a refused connection, and logs which', async () => {
     const arrived = createDeferred();
     const silent = await servers.tcp((socket) => void socket.once('data', arrived.resolve));
     const refusing = await servers.refusing();
     const healthCheck = healthCheckOf({ unhealthyThreshold: 1 });
-    const { clusters, next, time } = openClusters();
+    const { clusters, next, time, causes } = openClusters();
     const { cluster } = clusters.acquire(specOf([silent.origin], { healthCheck }));
     const { cluster: other } = clusters.acquire(specOf([refusing.origin], { healthCheck, service: 'car' }));
     await next(firstMs);
@@ -109,6 +114,7 @@ describe('a health check', () => {
     await arrived.promise;
     time.advance(check.timeoutMs);
     assert.deepEqual(healthOf(cluster), ['unhealthy']);
+    assert.deepEqual(causes, [`connect ECONNREFUSED ${new URL(refusing.origin).host}`, 'no response within 300 ms']);
   });
 
   it('takes an unhealthy address out of rotation, unless it is the only one', async () => {
