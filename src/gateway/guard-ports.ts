@@ -60,9 +60,14 @@ function errorDecision(thrown: unknown): AuthDecision {
 function requireAuthDecision(result: AuthDecision): AuthDecision {
   const { outcome, headers, status }: Record<string, unknown> = Object(result);
   const isAllowed = outcome === 'allow' && isMap(headers) && Object.values(headers).every(isFieldValue);
-  const isDenied = outcome === 'deny' && isMap(headers) && Number.isInteger(status);
+  const areSendable = isMap(headers) && Object.values(headers).flat().every(isFieldValue);
+  const isDenied = outcome === 'deny' && areSendable && isFinalStatus(status);
   if (isAllowed || isDenied || outcome === 'error') return result;
   throw new Error(`it returned ${shapeOf(result)}, which is not a valid decision`);
+}
+
+function isFinalStatus(status: unknown): boolean {
+  return Number.isInteger(status) && Number(status) >= 200 && Number(status) <= 599;
 }
 
 function isFieldValue(value: unknown): boolean {

@@ -54,6 +54,19 @@ describe('authentication without a decision', () => {
       'it returned { outcome, headers }, which is not a valid decision',
     ],
     ['denies without a status', () => ({ outcome: 'deny', headers: {} }), /which is not a valid decision$/],
+    ...[100, 600, 403.5].map(
+      (status) =>
+        [
+          `denies with the status ${status}`,
+          () => ({ outcome: 'deny', status, headers: {} }),
+          /which is not a valid decision$/,
+        ] as const,
+    ),
+    [
+      'denies with a header that HTTP cannot carry',
+      () => ({ outcome: 'deny', status: 401, headers: { 'Set-Cookie': ['a=1', 'b=\n'] } }),
+      /which is not a valid decision$/,
+    ],
   ] as const)
     it(`rejects with 503 when a custom auth service ${what}`, async () => {
       const upstream = await startUpstream(servers);
