@@ -95,7 +95,12 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
     middleware: pipeline.middleware,
     demoUsers: demoUsersAmong(setup.loaded.configuration.users),
     explain: gateway.explain,
-    upgradesThrough: (handler: RequestListener = pipeline.embedded.callback()) => listeners.upgradesThrough(handler),
+    upgradesThrough(handler: RequestListener = pipeline.embedded.callback()) {
+      // Checked here, because an error in the listener would end the process at the first upgrade.
+      if (typeof handler !== 'function')
+        throw new TypeError('upgradesThrough: expected a request listener such as app.callback()');
+      return listeners.upgradesThrough(handler);
+    },
     listen: listeners.open,
     async reload() {
       await Promise.all([configuration.reload(), listeners.reloadCertificate()]);

@@ -43,7 +43,7 @@ export interface FrontdeskOptions extends Omit<SettingOptions, 'configDir'> {
   /**
    * Services that the program itself provides, by the name that mappings use. A service sees the path as the mapping
    * rewrites it. As with koa-mount, only the middleware of an app is used: `keys`, `context`, `proxy` and the `error`
-   * event are those of the outer app.
+   * event are those of the outer app. An app is read once, so add its middleware first.
    * @default {}
    */
   readonly services?: Readonly<Record<string, Koa | Middleware>> | undefined;
@@ -78,7 +78,7 @@ export interface Frontdesk {
   /**
    * Creates a listener for the `upgrade` event of the program's own server, needed for mappings with `allow_upgrade`.
    * Such requests are passed to `handler`, which must reach `middleware`, as the `callback()` of the outer app does.
-   * `close` ends the upgraded connections.
+   * `close` ends the upgraded connections. Throws TypeError if `handler` is not a function.
    * @default app.callback()
    */
   readonly upgradesThrough: (handler?: RequestListener) => UpgradeListener;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import Koa from 'koa';
 import mount from 'koa-mount';
@@ -66,6 +66,15 @@ describe('a server with allow_upgrade', () => {
     assert.equal(echo.upgrades[0]?.headers['x-forwarded-prefix'], '/travel/v1/chat');
     client.close();
     await once(client, 'close');
+  });
+
+  it('rejects an app in place of its callback before any client opens a WebSocket', async () => {
+    const { desk } = await openDesk();
+    const app: unknown = new Koa();
+    assert.throws(
+      () => desk.upgradesThrough(app as RequestListener),
+      /^TypeError: upgradesThrough: .* app\.callback\(\)$/,
+    );
   });
 
   it('does not offer upgrades to services of its process, which see an ordinary request', async () => {
