@@ -95,6 +95,15 @@ describe('OpenAPI documents', () => {
     assert.deepEqual(messages.security, []);
   });
 
+  it('describe arguments that are whole numbers as integers', async () => {
+    for (const [prefix, name] of Object.entries({ '/v1/hotels': 'guests', '/v1/cars': 'count' })) {
+      const { body } = await get(monolith, `${prefix}/openapi.json`);
+      const parameters: { name: string; schema: { type: string } }[] = body.paths['/'].get.parameters;
+      const integers = parameters.filter(({ schema }) => schema.type === 'integer').map((one) => one.name);
+      assert.deepEqual(integers, [name, 'limit', 'offset']);
+    }
+  });
+
   it('share schemas between operations', async () => {
     const { body } = await get(monolith, '/v1/hotels/openapi.json');
     const hotel = ['Hotel', 'HotelBooking', 'HotelBookingPage', 'HotelBookingRequest', 'HotelPage'];

@@ -156,11 +156,12 @@ function stayArgumentShape({ stay }: BookingKind, hasGuests: boolean): Record<st
       .optional()
       .meta({ param: { description } });
   const ends = Object.fromEntries(fields.map((field, index) => [field, end(examples[index] ?? '')]));
+  // Text in a query, but a number for generated clients.
   const guests = z
     .string()
-    .meta({ pattern: guestsPattern.source })
+    .meta({ type: 'integer', minimum: 1, maximum: 20, examples: [2] })
     .optional()
-    .meta({ param: { description: 'The number of guests, from 1 to 20.' }, examples: ['2'] });
+    .meta({ param: { description: 'The number of guests that one room must sleep.' } });
   return { ...ends, ...(hasGuests && { guests }) };
 }
 
