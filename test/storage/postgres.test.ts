@@ -88,6 +88,11 @@ describe('a PostgreSQL database', () => {
       /user "demo"\. Correct the user and the password in DATABASE_URL, /,
     ],
     [
+      'is reported with the setting for more time when a statement takes too long',
+      [failure('57014', 'canceling statement due to statement timeout')],
+      /statement timeout\. End the sessions that lock its tables\. .* raise DATABASE_TIMEOUT_MS for this start$/,
+    ],
+    [
       'is reported with the URL parameters for TLS when it requires TLS',
       [failure('28000', 'no pg_hba.conf entry for host "10.0.0.1", user "demo", database "frontdesk", no encryption')],
       /no encryption\. Configure TLS in DATABASE_URL: \?sslmode=verify-full&sslrootcert=/,
