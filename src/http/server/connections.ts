@@ -2,6 +2,7 @@
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { beforeHead } from './node-fixes.ts';
 
 export interface Connection {
   readonly socket: Socket;
@@ -56,11 +57,17 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
     let isResumeScheduled = false;
 
     function beginInTurn(begin: () => void): void {
-      if (responses.length <= pipelineMax) return void begin();
+      if (responses.length <= pipelineMax) return void beginNext(begin);
       if (waitingCount >= waitingMax) return void socket.destroy();
       waitingCount += 1;
       waiting.push(begin);
       socket.pause();
+    }
+
+    function beginNext(begin: () => void): void {
+      const previous = responses.at(-2 - waiting.length);
+      if (previous?.headersSent === false) keepOpen(previous);
+      begin();
     }
 
     function removeResponse(response: ServerResponse): void {
@@ -81,13 +88,18 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
       if (first === undefined || first === refusal.response) refusal.end();
     }
 
+    function isNextDue(): boolean {
+      const running = responses.length - waiting.length;
+      return waiting.length > 0 && running < pipelineMax && !hasSentClose(responses[running - 1]);
+    }
+
     /** Runs in a separate turn of the event loop, so that a long pipeline cannot starve all other connections. */
     function resumeWaiting(): void {
       isResumeScheduled = false;
       if (socket.destroyed) return;
-      while (waiting.length > 0 && responses.length - waiting.length < pipelineMax) {
+      while (isNextDue()) {
         waitingCount -= 1;
-        waiting.shift()?.();
+        beginNext(waiting.shift() as () => void);
       }
       // If Node paused the socket itself, it will also resume it.
       if (waiting.length === 0 && socket._paused !== true) socket.resume();
@@ -113,7 +125,7 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
         // did not.
         if (refusal !== undefined) return void socket.destroy();
         // Node ends the connection right after a response with `Connection: close`.
-        if (socket.writableEnded || hasSentClose(responses.at(-1))) return;
+        if (socket.writableEnded || hasSentClose(responses.at(-1 - waiting.length))) return;
         if (responses.length === 0) setIdle?.(socket, false);
         responses.push(response);
         // `close` is emitted only once, so the overhead of `once` is not needed.
@@ -156,7 +168,17 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
 /** The client then knows that no later request was executed (RFC 9112 section 9.6). */
 function hasSentClose(response: ServerResponse | undefined): boolean {
   if (response?.headersSent !== true) return false;
-  return !response.shouldKeepAlive || /\bclose\b/i.test(String(response.getHeader('connection')));
+  return !response.shouldKeepAlive || closing.test(String(response.getHeader('connection')));
+}
+
+const closing = /\bclose\b/i;
+
+/** Otherwise the next request, which is about to begin, might be executed without a response. */
+function keepOpen(response: ServerResponse): void {
+  beforeHead(response, () => {
+    const connection = response.getHeader('connection');
+    if (connection !== undefined) response.setHeader('Connection', String(connection).replace(closing, 'keep-alive'));
+  });
 }
 
 /** Makes a response the last one of its connection, instead of the one before it. */

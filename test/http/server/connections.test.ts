@@ -207,6 +207,31 @@ describe('pipelined requests', () => {
       assert.deepEqual(counts.seen, ['/0']);
     });
 
+  it('are not executed if they wait and an earlier response says Connection: close', async () => {
+    const held: ServerResponse[] = [];
+    const handler: RequestListener = (_request, response) => {
+      if (held.push(response) !== 3) return;
+      setImmediate(() => {
+        const [first, second, third] = held;
+        third?.setHeader('Connection', 'close').end('last');
+        first?.once('close', () => setImmediate(() => second?.end())).end();
+      });
+    };
+    const { port, counts } = await serving({ handler, pipelineMax: 3 });
+    assert.match(await sendRaw(port, many(5)), /last$/);
+    assert.deepEqual(counts.seen, ['/0', '/1', '/2']);
+  });
+
+  it('that are being executed receive a response even if an earlier one was to close the connection', async () => {
+    const held: ServerResponse[] = [];
+    const handler: RequestListener = (_request, response) => {
+      if (held.push(response) === 2) for (const one of held) one.setHeader('Connection', 'close').end('x');
+    };
+    const { port } = await serving({ handler });
+    const responses = await sendRaw(port, many(2));
+    assert.deepEqual(responses.match(/(?<=^Connection: ).*(?=\r$)/gm), ['keep-alive', 'close']);
+  });
+
   it('are closed with their connection when CONNECT follows', async () => {
     const { port, counts } = await serving({ handler: () => {} });
     assert.equal(await sendRaw(port, `${many(2)}CONNECT b:443 HTTP/1.1\r\nHost: b:443\r\n\r\n`), '');
