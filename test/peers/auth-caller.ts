@@ -27,7 +27,10 @@ const methods = ['get', 'head', 'post', 'put', 'patch', 'delete', 'options'] as 
 
 const refusal = { code: 401, message: '401: Unauthorized' };
 
-const forged = ['X-Travel-User', 'x-travel-user', 'X_Travel_User', 'X-Travel_User', 'x_travel-USER'];
+const forged = [
+  ...['X-Travel-User', 'x-travel-user', 'X_Travel_User', 'X-Travel_User', 'x_travel-USER'],
+  ...['X.Travel.User', 'X-Travel.User', 'X!Travel!User'],
+];
 
 /** Targets that a proxy may interpret as another path. */
 const oddPaths = [
