@@ -245,7 +245,7 @@ function limitStageOptions(
   const onError = () => {
     counts.lastUnanswered.ratelimit = clock();
   };
-  const ended = 'the rate-limit service is responding again';
+  const ended = `the rate-limit service ${record.service} is responding again`;
   const { value: outage } = keep(
     outages.acquire(`ratelimit ${record.service}`, () => createOutageLog({ logger, ended })),
   );
@@ -269,7 +269,7 @@ function* createRoutes(
     acquireCluster: (record, target) =>
       acquireCluster(clusterSpec(record.authService, target, record.timeoutMs, mappingDefaults)),
     acquireOutageLog({ authService }) {
-      const ended = 'the auth service is responding again';
+      const ended = `the auth service ${authService} is responding again`;
       return keep(outages.acquire(`auth ${authService}`, () => createOutageLog({ logger, ended }))).value;
     },
     counts: counts.auth,

@@ -155,9 +155,9 @@ function report(
   const fields = { mapping: context.mapping, problem: found.slug, err: found.cause ?? thrown };
   if (found.slug === 'internal') logRequest(logger, 'error', ctx, fields, 'a request failed unexpectedly');
   else if (!isAlreadyLogged(found)) {
-    const { service } = context;
-    const upstream = found.slug === 'storage-unavailable' ? 'the database' : (service ?? 'this server');
-    outages?.failed(service, upstream, { ...requestLogFields(ctx), ...fields }, found.message);
+    const { service, upstream } = context;
+    const failed = found.slug === 'storage-unavailable' ? 'the database' : (service ?? 'this server');
+    outages?.failed(service, failed, { ...requestLogFields(ctx), service, upstream, ...fields }, found.message);
   }
 }
 

@@ -16,6 +16,7 @@ import {
   type Logger,
   type ProblemResponsesOptions,
   problem,
+  requestContext,
   requestLogFields,
 } from '#http';
 import type { Tracing } from '#tracing';
@@ -162,6 +163,8 @@ function createAdminRoutes(routes: readonly InternalRoute[]): Middleware {
     const path = adminPaths.get(ctx.path);
     const route = routes.find(({ prefix }) => prefix === path);
     if (path === undefined || route === undefined) throw problem('not-found');
+    // Otherwise the log would take a successful scrape for the end of a fault that check_ready reports.
+    Object.assign(requestContext(ctx), { mapping: route.name, service: route.name });
     const { url } = ctx;
     ctx.url = path + ctx.search;
     try {

@@ -71,6 +71,21 @@ describe('the admin port', () => {
     for (const mapping of ['metrics', '']) assert.equal(series[`frontdesk_requests_total ${mapping} 2xx`], 0);
   });
 
+  it('logs a failing probe under its own name, so that a successful scrape does not end the outage', async () => {
+    const logged: unknown[] = [];
+    const log = (fields: { readonly service?: string }, message?: string) =>
+      void logged.push([fields.service, message]);
+    const { desk, ask } = await adminOf({
+      ...{ only: ['ratelimit'], config: { records: [] }, ratelimitFailOpen: false },
+      ...{ redisUrl: `redis://127.0.0.1:${(await servers.refusing()).port}`, ratelimitHttpPort: 0 },
+      logger: { info() {}, warn: log, error: log },
+    });
+    await ask.get('/readyz').expect(503);
+    await ask.get('/metrics').expect(200);
+    await desk.close();
+    assert.deepEqual(logged.at(-1), ['check_ready', 'The rate limiter cannot count in Redis.']);
+  });
+
   it('cannot be used as a service by a record', async () => {
     const { desk } = await adminOf({ config: { records: [mappingRecord('a', '/a', 'http://admin')] } });
     await desk.listen();

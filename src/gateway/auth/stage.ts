@@ -131,7 +131,7 @@ function createPortClient(port: AuthCheck, record: AuthService): AuthClient {
 
 type StageRecord = Pick<
   AuthService,
-  'failureModeAllow' | 'statusOnError' | 'includeBody' | 'allowedAuthorizationHeaders'
+  'name' | 'authService' | 'failureModeAllow' | 'statusOnError' | 'includeBody' | 'allowedAuthorizationHeaders'
 >;
 
 function createAuthenticate(
@@ -165,9 +165,11 @@ function createAuthenticate(
   const settleLater = (ctx: Context, decision: AuthDecision) => !clientIsGone(ctx) && settle(ctx, decision);
 
   function settleError(ctx: Context, reason: string): boolean {
-    const fields = { reason, allowed: record.failureModeAllow };
+    const { mapping } = requestContext(ctx);
+    const { name, authService: service, failureModeAllow: allowed } = record;
+    const fields = { mapping, record: name, service, allowed, reason };
     outage.failed({ ...requestLogFields(ctx), ...fields }, 'the auth service returned no decision');
-    if (record.failureModeAllow) return true;
+    if (allowed) return true;
     throw problem('auth-unavailable', {
       status: record.statusOnError,
       headers: { 'Retry-After': '1' },

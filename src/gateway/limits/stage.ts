@@ -17,7 +17,10 @@ export interface LimitCounts {
 export type AskLimiter = (request: InFlightRequest, descriptors: readonly Descriptor[]) => void | Promise<void>;
 
 export interface LimitStageOptions {
-  readonly record: Pick<RateLimitService, 'domain' | 'failureModeDeny' | 'headers' | 'allowedResponseHeaders'>;
+  readonly record: Pick<
+    RateLimitService,
+    'name' | 'service' | 'domain' | 'failureModeDeny' | 'headers' | 'allowedResponseHeaders'
+  >;
   readonly limiter: Limiter;
   /** Counters to increment. */
   readonly counts: LimitCounts;
@@ -55,10 +58,11 @@ export function createLimitStage(options: LimitStageOptions): AskLimiter {
     counts.error += 1;
     onError();
     const { mapping } = requestContext(ctx);
-    const fields = { mapping, denied: record.failureModeDeny, err: cause };
+    const { name, service, failureModeDeny: denied } = record;
+    const fields = { mapping, record: name, service, denied, err: cause };
     if (!isLogged(cause))
       outage.failed({ ...requestLogFields(ctx), ...fields }, 'the rate-limit service returned no decision');
-    if (record.failureModeDeny)
+    if (denied)
       throw problem('ratelimit-unavailable', {
         headers: { 'Retry-After': '1' },
         cause,

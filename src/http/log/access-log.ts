@@ -48,7 +48,7 @@ function createJsonWriter(logger: Logger) {
   const info = logger.infoPlain ?? logger.info.bind(logger);
   return function writeJson({ ctx, context, connection, startedAtMs, client, path }: StartedRequest): void {
     const { req, res } = ctx;
-    const { requestId, user, mapping, upstream, upstreamMs } = context;
+    const { requestId, user, mapping, problem, upstream, upstreamMs } = context;
     const { bytesIn, bytesOut } = countNewBytes(connection, req.socket);
     const fields = {
       requestId,
@@ -61,6 +61,7 @@ function createJsonWriter(logger: Logger) {
       protocol: protocolOf(req),
       tls: connection.tls,
       status: finalStatus(res),
+      problem: problem?.slug,
       bytesIn,
       bytesOut,
       durationMs: roundToTenths(performance.now() - startedAtMs),

@@ -6,7 +6,16 @@ import { connect as connectTls } from 'node:tls';
 import Koa, { type Middleware } from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
-import { createAccessLog, createAddresses, createRequestContext, type Logger, requestContext } from '#http';
+import {
+  createAccessLog,
+  createAddresses,
+  createProblemResponses,
+  createRequestContext,
+  type Logger,
+  problem,
+  requestContext,
+  silentLogger,
+} from '#http';
 import { testServers } from '../../support/serve.ts';
 import { temporaryFiles } from '../../support/temporary-files.ts';
 import { createDeferred } from '../../support/waiting.ts';
@@ -67,13 +76,24 @@ describe('createAccessLog', () => {
     const [{ durationMs, bytesIn, bytesOut, client, ...rest } = {}] = lines;
     assert.deepEqual(rest, {
       ...{ message: 'request', requestId: 'one', traceId, user: 'demo', mapping: 'hotel', method: 'POST' },
-      ...{ path: '/v1/hotels/bookings/', protocol: 'HTTP/1.1', tls: undefined, status: 201 },
+      ...{ path: '/v1/hotels/bookings/', protocol: 'HTTP/1.1', tls: undefined, status: 201, problem: undefined },
       ...{ upstream: 'http://10.0.0.1:9001', upstreamMs: 12.3 },
     });
     assert.match(String(client), /^(?:127\.0\.0\.1|::1)$/);
     assert.ok(typeof durationMs === 'number' && durationMs >= 0 && durationMs * 10 === Math.round(durationMs * 10));
     assert.ok(Number(bytesIn) > 100 && Number(bytesOut) > 100);
     assert.equal(lines.length, 1);
+  });
+
+  it('logs the problem that was sent, so that a status of the service can be told from one of the gateway', async () => {
+    const { logger, lines, firstLine } = recordingLogger();
+    const problems = createProblemResponses({ logger: silentLogger });
+    const handler = appOf(createAccessLog(logger), problems, () => {
+      throw problem('upstream-overloaded');
+    });
+    await request(handler).get('/').expect(503);
+    await firstLine;
+    assert.deepEqual([lines[0]?.['status'], lines[0]?.['problem']], [503, 'upstream-overloaded']);
   });
 
   it('logs the path that the client sent, even if the app is mounted and rewrites it', async () => {

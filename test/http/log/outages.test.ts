@@ -85,6 +85,33 @@ describe('requests that fail because of one outage', () => {
     assert.deepEqual(lines, [`${away} one`, `${away} other`]);
   });
 
+  it('are logged with the service, the address that was tried last and the record', async () => {
+    const logged: Record<string, unknown>[] = [];
+    const warn = (fields: object) => void logged.push({ ...fields });
+    const [upstream, auth, limiter] = [await servers.refusing(), await servers.refusing(), await servers.refusing()];
+    const askers = [
+      { ...authRecord, auth_service: auth.origin, failure_mode_allow: true },
+      { ...limitRecord, service: `grpc://127.0.0.1:${limiter.port}` },
+    ];
+    const labels = { gateway: [{ all: [{ generic_key: 'all' }] }] };
+    const records = [mappingRecord('one', '/one', 'http://rooms', { labels }), ...askers];
+    const serviceAddresses = { rooms: `127.0.0.1:${upstream.port}` };
+    const desk = await openDesk({
+      ...{ config: { records }, only: ['gateway'], serviceAddresses },
+      logger: { info() {}, warn, error: warn },
+    });
+    await call(desk, '/one').expect(503);
+    const found = logged.filter(({ mapping }) => mapping === 'one');
+    assert.deepEqual(
+      found.map(({ record, service, upstream }) => ({ record, service, upstream })),
+      [
+        { record: 'auth', service: auth.origin, upstream: undefined },
+        { record: 'limits', service: `grpc://127.0.0.1:${limiter.port}`, upstream: undefined },
+        { record: undefined, service: 'rooms:80', upstream: upstream.origin },
+      ],
+    );
+  });
+
   it('are logged once across reloads while a record names the auth or rate-limit service', async () => {
     const away = async () => `127.0.0.1:${(await servers.refusing()).port}`;
     const askers = [
@@ -105,10 +132,7 @@ describe('requests that fail because of one outage', () => {
       await call(desk, '/one').expect(200);
       return lines;
     };
-    const first = [
-      'the rate-limit service returned no decision one',
-      'the auth service returned no decision undefined',
-    ];
+    const first = ['the rate-limit service returned no decision one', 'the auth service returned no decision one'];
     assert.deepEqual(await meet(mapping('/a'), ...askers), first);
     assert.deepEqual(await meet(mapping('/b'), ...askers), []);
     assert.deepEqual(await meet(mapping('/b')), []);
