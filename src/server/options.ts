@@ -1,5 +1,6 @@
 /** The options and the result of `createFrontdesk`. Validates the options and fills in the defaults. */
 import type { RequestListener } from 'node:http';
+import { resolve } from 'node:path';
 import { inspect } from 'node:util';
 import type Koa from 'koa';
 import type { Middleware } from 'koa';
@@ -13,10 +14,12 @@ import {
   type ModuleName,
   moduleNames,
   processNotices,
+  readSettingsFile,
   requireConfiguration,
   requireSettings,
   type SettingOptions,
   type Settings,
+  settingsFile,
   variables,
   type Work,
 } from '#config';
@@ -154,8 +157,9 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
     serviceAddresses: settings.serviceAddresses,
     directory: configDirectory,
   };
+  const unread = unreadSettingNotices(configDirectory, rest);
   const notices = function* (found: Configuration): Work<readonly ConfigurationError[]> {
-    return [...unusedServiceNotices(services, found), ...(yield* processNotices(found, context))];
+    return [...unread, ...unusedServiceNotices(services, found), ...(yield* processNotices(found, context))];
   };
   return { settings, loaded, configDirectory, logger, clock, services, demo, dormant, has, notices };
 }
@@ -175,6 +179,37 @@ function unusedServiceNotices(services: Setup['services'], configuration: Config
       message: `no record uses "${name}", a service that this program provides`,
       remedy: `Add a Mapping with \`service: ${name}\`, or remove the service.`,
     }));
+}
+
+/**
+ * Reports settings in `settings.env` that the program does not pass, such as the STRICT_PATHS that `init` writes. Only
+ * the command line applies this file.
+ */
+function unreadSettingNotices(directory: string | undefined, options: SettingOptions): ConfigurationError[] {
+  if (directory === undefined) return [];
+  const inFile = settingsIn(directory);
+  const unread = variables().flatMap(([variable, name]) =>
+    inFile[variable] && Reflect.get(options, name) === undefined ? [name] : [],
+  );
+  if (unread.length === 0) return [];
+  const [are, them] = unread.length === 1 ? ['is', 'it'] : ['are', 'them'];
+  return [
+    {
+      source: { file: resolve(directory, settingsFile), line: 0 },
+      record: undefined,
+      message: `${unread.join(' and ')} ${are} not in effect, because the library does not read this file`,
+      remedy: `Pass ${them} to createFrontdesk.`,
+    },
+  ];
+}
+
+/** A file that cannot be read has no settings: its errors are for the command line. */
+function settingsIn(directory: string): Readonly<Record<string, string | undefined>> {
+  try {
+    return readSettingsFile(directory);
+  } catch {
+    return {};
+  }
 }
 
 const knownModules = moduleNames.join(', ');

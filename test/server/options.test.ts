@@ -4,9 +4,11 @@ import Koa from 'koa';
 import { createFrontdesk, type FrontdeskOptions } from '../../src/index.ts';
 import { desksOf, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
 
 describe('options of createFrontdesk', () => {
   const open = desksOf(testServers());
+  const writeFiles = temporaryFiles();
 
   /** Options that a program in plain JavaScript could pass. */
   const wrong: readonly (readonly [string, object, RegExp])[] = [
@@ -89,12 +91,29 @@ describe('options of createFrontdesk', () => {
     await open({ ...own, publicUrl: undefined, tlsCert: undefined, corsOrigins: undefined });
   });
 
-  it('can contain a service that no mapping uses, which is logged', async () => {
-    const config = { records: [mappingRecord('hotel', '/hotels', 'hotel'), mappingRecord('pool', '/pool', 'pool')] };
+  /** Opens a desk and returns its warnings. */
+  async function warningsOf(options: FrontdeskOptions): Promise<string> {
     const lines: string[] = [];
     const logger = { info() {}, warn: (_: object, text?: string) => void lines.push(text ?? ''), error() {} };
-    await open({ config, logger, services: { spa: new Koa(), pool: new Koa() } });
-    assert.match(lines.join('\n'), /no record uses "spa".*\n.*service: spa/);
-    assert.doesNotMatch(lines.join('\n'), /"pool"/);
+    await open({ ...options, logger });
+    return lines.join('\n');
+  }
+
+  it('can contain a service that no mapping uses, which is logged', async () => {
+    const config = { records: [mappingRecord('hotel', '/hotels', 'hotel'), mappingRecord('pool', '/pool', 'pool')] };
+    const warnings = await warningsOf({ config, services: { spa: new Koa(), pool: new Koa() } });
+    assert.match(warnings, /no record uses "spa".*\n.*service: spa/);
+    assert.doesNotMatch(warnings, /"pool"/);
+  });
+
+  it('can lack a setting of settings.env, which is logged because the library does not read that file', async () => {
+    const files = { 'services/spa.yaml': JSON.stringify(mappingRecord('spa', '/', 'spa')) };
+    const services = { spa: new Koa() };
+    const config = await writeFiles({ ...files, 'settings.env': 'STRICT_PATHS=true\nPORT=80\nLOG_LEVEL=\n' });
+    const warnings = await warningsOf({ config, services, demo: false });
+    assert.match(warnings, /settings\.env {2}strictPaths is not in effect.*\n.*Pass it to createFrontdesk/);
+    assert.equal(await warningsOf({ config, services, demo: false, strictPaths: true }), '');
+    const broken = await writeFiles({ ...files, 'settings.env': 'STRICT PATHS' });
+    assert.equal(await warningsOf({ config: broken, services, demo: false }), '');
   });
 });
