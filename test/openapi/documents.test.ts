@@ -39,6 +39,7 @@ describe('OpenAPI documents', () => {
       assert.ok(valid, JSON.stringify(errors));
       assert.equal(validator.version, '3.1');
       assert.equal(body.info.title, title);
+      assert.equal(body.tags[0].name, title, 'the group of the root comes first');
       const operations = Object.values(body.paths as object).flatMap((item) => Object.values(item));
       const ids = operations.map((operation) => (operation as { operationId: string }).operationId);
       assert.ok(ids.length > 4 && new Set(ids).size === ids.length, 'operation IDs must be unique');
@@ -112,5 +113,6 @@ describe('OpenAPI documents', () => {
     assert.deepEqual(Object.keys(body.components.schemas).sort(), [...hotel, ...parts, ...shared].sort());
     assert.equal(body.components.schemas.HotelBookingRequest.additionalProperties, false);
     assert.equal(body.components.schemas.HotelBooking.additionalProperties, undefined);
+    assert.deepEqual(body.components.schemas.HotelBooking.properties.guests, { type: 'integer', format: 'int32' });
   });
 });
