@@ -1,24 +1,27 @@
-/** Mappings that redirect, which need no authentication. */
+/** Mappings that redirect, without authentication or rate limits. */
 import assert from 'node:assert/strict';
 import type { Middleware } from 'koa';
 import type { Redirect } from '#config';
 import { requestContext } from '#http';
-import { authRecordOf, type EdgeOptions, mappingOf, startEdge } from '../support/edge.ts';
+import { authRecordOf, type EdgeOptions, labelled, limitRecordOf, mappingOf, startEdge } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 describe('a mapping that is a redirect', () => {
   const servers = testServers();
 
+  const labels = { gateway: labelled('host') };
   const setUp = (redirect: Partial<Redirect>, options: EdgeOptions = {}) =>
     startEdge(servers, {
-      mappings: [mappingOf({ redirect: { host: undefined, path: undefined, status: 301, ...redirect } })],
+      mappings: [mappingOf({ labels, redirect: { host: undefined, path: undefined, status: 301, ...redirect } })],
       authService: authRecordOf(),
       authPort: () => assert.fail('asked'),
+      rateLimitService: limitRecordOf(),
+      limiter: { shouldRateLimit: () => ({ overallCode: 'OVER_LIMIT', statuses: [] }) },
       ...options,
     });
 
-  it('responds to every method with status and Location, without a body and without authentication', async () => {
+  it('responds to every method with status and Location, without a body, authentication or rate limits', async () => {
     const seen: unknown[] = [];
     const edge = await setUp(
       { host: 'new.example', status: 308 },

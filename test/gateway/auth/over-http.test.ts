@@ -229,11 +229,22 @@ describe('an auth service over HTTP', () => {
     assert.equal(upstream.reached.length, 0);
   });
 
-  it('can add a challenge, cookies, a redirect and the listed headers to a denial, and nothing else', async () => {
+  it('has a denial without a body sent with its status and our error body', async () => {
+    let status = 0;
+    const { client } = await setUp((res) => res.writeHead(status).end());
+    for (status of [400, 401, 403, 404, 429, 499]) {
+      const { body } = await client.get('/v1/hotels').expect(status);
+      assert.equal(body.code, status);
+    }
+  });
+
+  it('can add challenges, a wait, cookies, a redirect and the listed headers to a denial, and nothing else', async () => {
     const listed = {
       'www-authenticate': 'Basic realm="x"',
       'set-cookie': ['a=1', 'b=2'],
       location: 'https://login.example/?next=%2Fv1',
+      'proxy-authenticate': 'Basic realm="y"',
+      'retry-after': '7',
       'x-travel-user': 'none',
     };
     const { client } = await setUp((res) => res.writeHead(302, { ...listed, 'X-Bar': 'theirs' }).end());
