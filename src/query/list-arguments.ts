@@ -85,7 +85,7 @@ export function createListParser<Row extends object, Extra = unknown>(
     sort: defaultOrder(view, defaultSort),
     ...(extra && { extra: extra.defaults }),
   });
-  return Object.assign(parseList, { schema: () => listArguments(view, searchable, extraSchema) });
+  return Object.assign(parseList, { schema: () => listArguments(view, searchable, extraSchema, defaults.sort) });
 
   function parseList(search: string, baseUrl: string): ListQuery<Row, Extra> {
     if (search === '' || search === '?') return defaults;

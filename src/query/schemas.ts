@@ -1,6 +1,7 @@
 /** The schemas of items and of query arguments for the OpenAPI documents, and the bounds of arguments. */
 import { z } from 'zod';
 import { argumentsIn, type ExtraSchema } from './arguments.ts';
+import type { Order } from './fields.ts';
 import type { Column, ItemShape, View } from './view.ts';
 
 export const limitDefault = 20;
@@ -24,13 +25,14 @@ export function listArguments<Row extends object>(
   view: View<Row>,
   searchable: readonly Column<Row>[],
   extra: ExtraSchema<unknown> | undefined,
+  defaultSort: readonly Order<Row>[],
 ): z.ZodObject {
   const filters = view.list.map(({ name, schema }) => [name, filterArgument(name, schema)] as const);
   return z.object({
     ...(extra && argumentsIn(extra)),
     ...(searchable.length > 0 && { q: searchArgument(view, searchable) }),
     ...Object.fromEntries(filters),
-    sort: sortArgument(view),
+    sort: sortArgument(view, defaultSort),
     fields: fieldsArgument(view),
     ...pageArguments(),
   });
@@ -72,11 +74,17 @@ function searchArgument<Row extends object>({ list }: View<Row>, searchable: rea
   );
 }
 
-function sortArgument<Row extends object>({ fields }: View<Row>): z.ZodType {
+function sortArgument<Row extends object>(
+  { key, fields, list }: View<Row>,
+  defaultSort: readonly Order<Row>[],
+): z.ZodType {
   const names = [...fields.keys()];
+  const nameOf = (column: Column<Row>) => list.find((field) => field.column === column)?.name;
   const terms = z.array(z.enum([...names, ...names.map((name) => `-${name}`)])).min(1);
+  const defaults = defaultSort.map(({ column, descending }) => `${descending ? '-' : ''}${nameOf(column)}`);
   const description = 'The fields to sort by, most important first, each at most once. `-` means descending.';
-  return argument(terms.optional(), description, commaSeparated, { uniqueItems: true });
+  const ties = `Equal items are sorted by \`${nameOf(key)}\`.`;
+  return argument(terms.default(defaults), `${description} ${ties}`, commaSeparated, { uniqueItems: true });
 }
 
 function fieldsArgument({ shown }: ItemShape): z.ZodType {

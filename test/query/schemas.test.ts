@@ -57,6 +57,14 @@ describe('the schema of a list', () => {
     assert.match(JSON.stringify(q.meta()), /in any of `name`, `city`\./);
   });
 
+  it('has the default order, and the field that orders equal items', () => {
+    const parser = createListParser(view, { defaultSort: [{ column: 'town', descending: true }] });
+    const { sort } = parser.schema().shape as { sort: z.ZodType };
+    assert.deepEqual(parser(`?sort=${sort.parse(undefined)}`, baseUrl).sort, parser('', baseUrl).sort);
+    assert.deepEqual(sort.parse(undefined), ['-city', 'id']);
+    assert.match(JSON.stringify(sort.meta()), /Equal items are sorted by `id`\./);
+  });
+
   it('has the same sort terms as the parser', () => {
     const parser = createListParser(view);
     const { sort } = parser.schema().shape as { sort: z.ZodType };
