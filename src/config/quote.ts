@@ -2,10 +2,18 @@
 
 const lengthMax = 120;
 
-/** Returns the text in quotation marks, on one line, without secrets, and truncated if it is long. */
+/** Returns the text as a JSON string on one line, without secrets, and truncated if it is long. */
 export function quote(text: string): string {
   const shown = withoutSecrets(text);
-  return JSON.stringify(shown.length > lengthMax ? `${shown.slice(0, lengthMax)}…` : shown);
+  return JSON.stringify(shown.length > lengthMax ? `${shown.slice(0, lengthMax)}…` : shown).replace(invisible, escaped);
+}
+
+/** Characters that look like a space or like nothing, such as those in text copied from a web page. */
+const invisible = /(?! )[\p{Z}\p{Cf}]/gu;
+
+function escaped(character: string): string {
+  const units = character.split('').map((unit) => unit.charCodeAt(0).toString(16).padStart(4, '0'));
+  return units.map((unit) => `\\u${unit}`).join('');
 }
 
 /**

@@ -33,6 +33,10 @@ describe('quote', () => {
     it(`shows ${JSON.stringify(text).slice(0, 50)} as ${expected.slice(0, 50)}`, () => {
       assert.equal(quote(text), JSON.stringify(expected));
     });
+
+  it('escapes characters that look like a space or like nothing', () => {
+    assert.equal(quote('\ufeffa b\u00a0c\u200b\u{e0001}é'), '"\\ufeffa b\\u00a0c\\u200b\\udb40\\udc01é"');
+  });
 });
 
 /** Every generated secret contains this mark, and no other text does. */
