@@ -171,9 +171,7 @@ function keepSpelling(document: Document, keys: readonly unknown[]): void {
   });
 }
 
-/**
- * Converts a document to a plain value. `toJS` throws a ReferenceError for aliases that are unknown or expand too much.
- */
+/** Converts a document to a plain value. `toJS` throws a ReferenceError for aliases that are unknown or too many. */
 function plainValue(document: Document, text: string): { readonly value?: unknown; readonly faults: SyntaxFault[] } {
   const faults = syntaxFaults(document, text);
   if (faults.length > 0) return { faults };
@@ -181,10 +179,39 @@ function plainValue(document: Document, text: string): { readonly value?: unknow
     return { value: document.toJS({ maxAliasCount: aliasesMax }), faults };
   } catch (error) {
     if (!(error instanceof ReferenceError)) throw error;
-    const offset = document.contents?.range?.[0] ?? 0;
-    const remedy = `Define each anchor before its aliases and use at most ${aliasesMax} aliases, or write the values out.`;
-    return { faults: [{ offset, message: `the aliases cannot be resolved: ${error.message}`, remedy }] };
+    return { faults: [unknownAlias(document) ?? tooManyAliases(document)] };
   }
+}
+
+/** Returns a fault for the first alias without an anchor. The name is omitted, because it may be a part of a secret. */
+function unknownAlias(document: Document): SyntaxFault | undefined {
+  const anchors = new Set<string>();
+  let offset: number | undefined;
+  visit(document, {
+    Value(_, { anchor }) {
+      if (anchor !== undefined) anchors.add(anchor);
+    },
+    Alias(_, { source, range }) {
+      if (anchors.has(source)) return undefined;
+      offset = range?.[0];
+      return visit.BREAK;
+    },
+  });
+  if (offset === undefined) return undefined;
+  const message = 'a text that begins with * refers to an anchor, and there is none with this name above it';
+  return {
+    offset,
+    message,
+    remedy: 'Put the text into quotes, for example "*.example.com", or define the anchor first.',
+  };
+}
+
+function tooManyAliases({ contents }: Document): SyntaxFault {
+  return {
+    offset: contents?.range?.[0] ?? 0,
+    message: 'the aliases expand to too many values',
+    remedy: `Use at most ${aliasesMax} aliases, or write the values out.`,
+  };
 }
 
 /** Returns all repeated keys, but only the first of the other errors, because the rest usually follow from it. */
@@ -199,12 +226,15 @@ function faultOf({ pos, code, message }: YAMLError): SyntaxFault {
   return {
     offset: pos[0],
     message: `this is not valid YAML: ${message.replace(/: .*/s, '')}`,
-    remedy:
-      code === 'TAB_AS_INDENT'
-        ? 'Indent with spaces.'
-        : 'Check the indentation, quotes and brackets on this line and the one above.',
+    remedy: remedies[code] ?? 'Check the indentation, quotes and brackets on this line and the one above.',
   };
 }
+
+const remedies: { readonly [Code in YAMLError['code']]?: string } = {
+  TAB_AS_INDENT: 'Indent with spaces.',
+  BAD_SCALAR_START: 'Put the text into quotes.',
+  TAG_RESOLVE_FAILED: 'Put the text that begins with ! into quotes, or remove the tag.',
+};
 
 /** Returns the faults of all maps in a node. Stops when there are too many, because every character may be one. */
 function keyFaults(root: Node | null, text: string): SyntaxFault[] {

@@ -36,9 +36,33 @@ describe('readYaml', () => {
     assert.equal(document?.lineAt(['b']), 2);
   });
 
-  it('rejects unknown tags', () => {
-    assert.match(read('a: !secret x\n').errors[0]?.message ?? '', /Unresolved tag$/);
-  });
+  for (const [what, text, message, remedy] of [
+    ['an unknown tag', 'a: 1\nb: !secret x\n', /Unresolved tag$/, /^Put the text that begins with ! into quotes, or /],
+    [
+      'a reserved character',
+      'a: 1\nb: @x\n',
+      /cannot start with reserved character @$/,
+      /^Put the text into quotes\.$/,
+    ],
+    [
+      'an unknown anchor',
+      'a: &x 1\nb: [*x, *y.z]\n',
+      /begins with \* refers to an anchor/,
+      /quotes, for example "\*\./,
+    ],
+    [
+      'an anchor below its alias',
+      'a: 1\nb: *x\nc: &x 1\n',
+      /there is none with this name above it$/,
+      /define the anch/,
+    ],
+  ] as const)
+    it(`rejects ${what} with its line and a remedy`, () => {
+      const [error, ...others] = read(text).errors;
+      assert.deepEqual([error?.source.line, others], [2, []]);
+      assert.match(error?.message ?? '', message);
+      assert.match(error?.remedy ?? '', remedy);
+    });
 
   it('rejects a document that is nested too deeply, with its line, and reads the next one', () => {
     const deep = (levels: number) => `${'['.repeat(levels)}1${']'.repeat(levels)}`;
@@ -54,7 +78,7 @@ describe('readYaml', () => {
   const bombs: readonly (readonly [string, string, number, RegExp])[] = [
     ['a thousand brackets', '['.repeat(1000), 1, /nested more than 64 levels/],
     ['four hundred question marks', '? '.repeat(400), 1, /nested more than 64 levels/],
-    ['aliases of aliases', aliasBomb(), 1, /aliases cannot be resolved: Excessive alias count/],
+    ['aliases of aliases', aliasBomb(), 1, /the aliases expand to too many values/],
     [
       'a map of many keys',
       `a:\n${numbered(5000, (index) => `  k${index}: 1\n`)}`,
