@@ -32,6 +32,7 @@ const plainName = fc.constantFrom(...plain).chain(anyCase);
 const headerName = fc.oneof(
   spellings('x-travel-user', 'x-travel-role'),
   spellings('x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-forwarded-prefix', 'x-real-ip'),
+  spellings('true-client-ip', 'x-client-ip', 'x-scheme'),
   spellings('x-forwarded-port', 'x-forwarded-ssl', 'forwarded', 'x-original-url', 'proxy'),
   spellings('keep-alive', 'proxy-connection', 'proxy-authorization', 'te', 'trailer', 'upgrade', 'http2-settings'),
   plainName,
