@@ -18,10 +18,12 @@ function escaped(character: string): string {
 
 /**
  * Removes everything before an `@` that may end a URL's credentials, and everything after a `?` that may start its
- * query, percent-encoded or not, whatever the rest of the text is. It errs on the side of removing too much.
+ * query, percent-encoded or not, whatever the rest of the text is. It errs on the side of removing too much. Also
+ * removes a PEM block, which may be a private key.
  */
 export function withoutSecrets(text: string): string {
-  return withoutQuery(withoutUserinfo(text));
+  const [beforeKey = '', ...more] = text.split('-----BEGIN ');
+  return more.length > 0 ? `${withoutSecrets(beforeKey)}…` : withoutQuery(withoutUserinfo(text));
 }
 
 export function mayHoldSecret(text: string): boolean {

@@ -28,6 +28,7 @@ describe('quote', () => {
     ['/v1/hotels?/(a|b)?', '/v1/hotels?/(a|b)?'],
     ['/@scope/package', '/@scope/package'],
     ['ops@example', 'ops@example'],
+    ['key: -----BEGIN PRIVATE KEY-----\nMIGH', 'key: …'],
     ['x'.repeat(200), `${'x'.repeat(120)}…`],
   ] as const)
     it(`shows ${JSON.stringify(text).slice(0, 50)} as ${expected.slice(0, 50)}`, () => {

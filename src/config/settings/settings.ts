@@ -124,10 +124,15 @@ function faultOf({ name, value, expects }: Shown, setting: Setting<unknown>): st
   return `${name}=${shown}: expected ${setting[expects]}`;
 }
 
-/** Formats a value for messages. A program may pass values that JSON cannot represent. */
+/**
+ * Formats a value for messages. A program may pass values that JSON cannot represent, such as NaN, or that belong in no
+ * message, such as a Buffer with a private key.
+ */
 function textOf(value: unknown): string {
+  const isShown =
+    value === null || Array.isArray(value) || ['a map', 'a boolean', 'a number'].includes(typeName(value));
   try {
-    return JSON.stringify(value) ?? String(value);
+    return isShown ? JSON.stringify(value) : typeName(value);
   } catch {
     return typeName(value);
   }

@@ -17,7 +17,10 @@ import {
 
 const address = textKind(isHost, 'a host name or an IP address, without brackets or port');
 const directory = textKind((text) => text !== '', 'a path');
-const file = textKind((text) => text !== '', 'the path of a PEM file');
+const file = textKind(
+  (text) => text !== '' && !text.includes('-----BEGIN '),
+  'the path of a PEM file, not its contents',
+);
 const domain = textKind(
   (text) => /^[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i.test(text),
   'a domain name, for example gateway.local',

@@ -111,6 +111,21 @@ describe('parseSettings', () => {
       assert.ok(fault.endsWith(expected));
     });
 
+  it('shows no private key in place of the path of its file', () => {
+    const key = '-----BEGIN PRIVATE KEY-----\ns3cret\n-----END PRIVATE KEY-----\n';
+    const expected = 'expected the path of a PEM file, not its contents';
+    assert.deepEqual(faultsOf({ TLS_CERT: 'cert.pem', TLS_KEY: key }), [`TLS_KEY="…": ${expected}`]);
+    for (const [value, shown] of [
+      [key, '"…"'],
+      [Buffer.from(key), 'a Uint8Array'],
+    ] as const)
+      assert.ok(
+        messageOf(() => requireSettings({ tlsCert: 'cert.pem', tlsKey: value as string })).endsWith(
+          `  tlsKey=${shown}: ${expected}`,
+        ),
+      );
+  });
+
   it('requires TLS_CERT and TLS_KEY together', () => {
     const fault = (given: string, missing: string) =>
       `${given} is set and ${missing} is not: set both for HTTPS, or neither`;
@@ -175,6 +190,21 @@ describe('requireSettings', () => {
         `  serviceAddresses="hotel=a:1": expected a map such as { hotel: '10.0.0.1:9001' }, from each name to its host:port or a list of several without repetition`,
       ].join('\n'),
     );
+  });
+
+  it('shows what a program passed, even if JSON has no such value', () => {
+    for (const [value, shown] of [
+      [Number(undefined), 'NaN'],
+      [80n, 'a bigint'],
+      [() => 80, 'a function'],
+      [new URL('http://a'), 'a URL'],
+      [null, 'null'],
+      [{ port: 80 }, '{"port":80}'],
+    ] as const)
+      assert.match(
+        messageOf(() => requireSettings({ port: value as number })),
+        new RegExp(`^  port=${shown}: expected a whole number`, 'm'),
+      );
   });
 
   it('describes the format of lists and maps in environment variables', () => {
