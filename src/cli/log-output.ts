@@ -89,7 +89,9 @@ export function openLog(output: Writable, { level, base, isTerminal = false }: L
     write(`{"level":30,"time":${Date.now()},${baseFields}${rest},"msg":${JSON.stringify(message)}}\n`);
   }
 
-  const logger = Object.assign(pino({ level, base }, { write }), {
+  // pino's default would append the message of a cause, which ours usually contain already, and leave out its code.
+  const serializers = { err: pino.stdSerializers.errWithCause };
+  const logger = Object.assign(pino({ level, base, serializers }, { write }), {
     droppedLines: () => dropped,
     infoPlain,
     writeLine: (line: string) => write(`${line}\n`),

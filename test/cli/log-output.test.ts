@@ -155,6 +155,18 @@ describe('the log on standard output', () => {
     assert.deepEqual(new Set(reports), new Set(['ENOSPC']));
   });
 
+  it('contains an error and its cause, each with its own message and code', async () => {
+    const { output, taken, readOn } = createReader();
+    const { logger, flush } = openLog(output, options);
+    const cause = Object.assign(new Error('certificate has expired'), { code: 'CERT_HAS_EXPIRED' });
+    logger.warn({ err: new Error(`${cause.message}: renew it`, { cause }) }, 'failed');
+    const flushed = flush();
+    await readOn();
+    await flushed;
+    const { err } = JSON.parse(taken());
+    assert.deepEqual([err.message, err.cause.code], ['certificate has expired: renew it', 'CERT_HAS_EXPIRED']);
+  });
+
   it('does not keep the process alive when its output is not read', async () => {
     const { output } = createReader();
     const { logger, flush } = openLog(output, options);
