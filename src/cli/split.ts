@@ -139,7 +139,9 @@ function createChildren(demo: boolean, stopMs: number): Children {
     if (code !== 0 && killedBy !== 'SIGTERM') exitCode = 1;
     if (isStopping) return;
     exitCode = 1;
-    process.stderr.write(`frontdesk: the ${child.name} process has exited, stopping the others\n`);
+    // SIGKILL may come from the system when it runs out of memory.
+    const end = killedBy === null ? `has exited with code ${code}` : `was killed by ${killedBy}`;
+    process.stderr.write(`frontdesk: the ${child.name} process ${end}, stopping the others\n`);
     stop();
   }
 

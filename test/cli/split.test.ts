@@ -107,13 +107,22 @@ describe('frontdesk split', () => {
     await Promise.all([hang('gateway'), hang('auth')]);
   });
 
+  it('reports the signal that killed a module, stops the others, and exits with 1', async () => {
+    const CONFIG_DIR = await writeFiles({ 'services/rooms.yaml': mapping('/v1/rooms') + auth });
+    const script = `process.argv.includes('auth') && process.kill(process.pid, 'SIGKILL')`;
+    const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(script)}`;
+    const { code, stderr } = await runFrontdesk(['split'], { env: { ...scratch, CONFIG_DIR, NODE_OPTIONS } });
+    const expected = 'frontdesk: the auth process was killed by SIGKILL, stopping the others\n';
+    assert.deepEqual({ code, stderr }, { code: 1, stderr: expected });
+  });
+
   it('reports why a module cannot start, stops the others, and exits with 1', async () => {
     const { port } = await servers.tcp(() => {});
     const CONFIG_DIR = await writeFiles({ 'services/rooms.yaml': mapping('/v1/rooms') + auth });
     const starting = startSplit([], { env: { CONFIG_DIR, AUTH_PORT: String(port) } });
     await assert.rejects(
       starting,
-      /ended with 1 .*EADDRINUSE.*AUTH_PORT.*the auth process has exited, stopping the others/s,
+      /ended with 1 .*EADDRINUSE.*AUTH_PORT.*the auth process has exited with code 1, stopping the others/s,
     );
   });
 });
