@@ -100,7 +100,7 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
     if (areNoticesNew) reportNotices();
     if (errors.length > 0) reportErrors('the last good version stays in use');
     if (prepared?.next !== undefined) commit(prepared.next, prepareStartedAtMs);
-    else if (hadErrors && errors.length === 0) reportFixed();
+    if (hadErrors && errors.length === 0) reportFixed();
     countReload(performance.now() - startedAtMs);
   }
 

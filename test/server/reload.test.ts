@@ -96,7 +96,7 @@ describe('a configuration directory that changes while the server runs', () => {
     const { errors } = (await callAsDemo(desk, '/gateway/v0/diag/')).body;
     assert.deepEqual([errors[0].source, errors[0].record], [join(config, 'services/x.yaml:1'), 'Mapping a']);
     await write('services/x.yaml', yamlOf(own('a', '/a')));
-    await log.waitFor(taken);
+    await log.waitFor('all errors of the configuration are fixed');
     assert.deepEqual((await callAsDemo(desk, '/gateway/v0/diag/')).body.errors, []);
     await call(desk, '/c/x').expect(404);
   });
