@@ -50,6 +50,9 @@ function remedyFor(error: unknown): string {
     return 'Let the pooler ignore it, in pgbouncer.ini: ignore_startup_parameters = statement_timeout, idle_in_transaction_session_timeout';
   if (/ statement timeout$|^Query read timeout$/.test(messageOf(error)))
     return 'End the sessions that lock its tables. If it needs more time to change the tables, raise DATABASE_TIMEOUT_MS for this start';
+  // Class 53 has the limits on connections, of the server and of the user.
+  if (codeOf(error) === '53300')
+    return 'End other sessions, raise max_connections of the server, or lower DATABASE_POOL of the processes that share it';
   // The server rejects the user (28000) or the password (28P01), or it requires a password and the URL has none.
   if (codeOf(error).startsWith('28') || messageOf(error).startsWith('SASL'))
     return 'Correct the user and the password in DATABASE_URL, or let pg_hba.conf of the server accept them';

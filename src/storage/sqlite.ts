@@ -7,6 +7,7 @@ import { type Compilable, CompiledQuery, Kysely, SqliteDialect } from 'kysely';
 import {
   type Database,
   isSqliteBusy,
+  messageOf,
   type PreparedRead,
   StorageSetupError,
   StorageUnavailable,
@@ -164,7 +165,7 @@ function createDatabase({ writer, reader, snapshot, kysely, findFileFault, disk 
     transact: createGroupCommit(kysely, createChangeCount(writer)),
     prepareFirst: <Row>(query: Compilable<Row>) => prepareFirst<Row>(reader, snapshot, query.compile().sql),
     async findFault() {
-      return findFileFault() ?? (canRead(reader) ? disk.findFault(kysely) : 'The database cannot be read.');
+      return findFileFault() ?? findReadFault(reader) ?? disk.findFault(kysely);
     },
     async close() {
       closeAll(reader, writer);
@@ -269,11 +270,12 @@ function createDiskCheck(): DiskCheck {
 }
 
 /** Reads the schema version, which SQLite always reads from the file. */
-function canRead(reader: DatabaseSync): boolean {
+function findReadFault(reader: DatabaseSync): string | undefined {
   try {
-    return reader.prepare('pragma schema_version').get() !== undefined;
-  } catch {
-    return false;
+    reader.prepare('pragma schema_version').get();
+    return undefined;
+  } catch (error) {
+    return `The database cannot be read: ${messageOf(error)}.`;
   }
 }
 

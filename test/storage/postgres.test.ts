@@ -88,6 +88,11 @@ describe('a PostgreSQL database', () => {
       /user "demo"\. Correct the user and the password in DATABASE_URL, /,
     ],
     [
+      'is reported with the settings for connections when it has too many',
+      [failure('53300', 'sorry, too many clients already')],
+      /too many clients already\. End other sessions, raise max_connections of the server, or lower DATABASE_POOL /,
+    ],
+    [
       'is reported with the setting for more time when a statement takes too long',
       [failure('57014', 'canceling statement due to statement timeout')],
       /statement timeout\. End the sessions that lock its tables\. .* raise DATABASE_TIMEOUT_MS for this start$/,

@@ -1,6 +1,6 @@
 /** SQLite files: created if missing, durable, shared with other processes, and reported with a remedy if unusable. */
 import assert from 'node:assert/strict';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -61,6 +61,12 @@ describe('SQLite', () => {
       const opening = openDatabase({ url: `sqlite:${file}` });
       setImmediate(() => other.exec('commit'));
       database = await opening;
+    });
+
+    it('is not ready when its file is damaged, and says so', async () => {
+      database = await openDatabase({ url: `sqlite:${file}` });
+      for (const path of [file, `${file}-wal`]) writeFileSync(path, Buffer.alloc(statSync(path).size, 'x'));
+      assert.equal(await database.findFault(), 'The database cannot be read: file is not a database.');
     });
 
     it('is reported with a hint to wait when another process keeps it locked', async () => {
