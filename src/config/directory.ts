@@ -42,7 +42,7 @@ async function findFiles(directory: string, useAnother = 'set CONFIG_DIR to its 
   const folder = async (kind: ConfigurationFile['kind'], name: string) => {
     const path = join(directory, name);
     const names = entries.includes(name) ? await listNames(path, errors) : [];
-    notices.push(...names.filter(isJson).map((file) => ignoredJson(path, file)));
+    notices.push(...names.filter((one) => !isYaml(one)).flatMap((one) => ignoredIn(path, one)));
     return names.filter(isYaml).map((file) => ({ kind, file: join(path, file) }));
   };
   const file = (kind: ConfigurationFile['kind'], name: string) =>
@@ -84,13 +84,25 @@ function ignoredYaml(directory: string, entries: readonly string[]): Configurati
   return found.map((entry) => errorAt(join(directory, entry), `"${entry}" is not read`, remedy));
 }
 
-function ignoredJson(folder: string, file: string): ConfigurationError {
-  const name = file.replace(/json$/, 'yaml');
-  return errorAt(join(folder, file), `"${file}" is not read`, `Rename it to ${name}: JSON is valid YAML.`);
+/** Reports a folder, JSON, or YAML under another extension in `services` or `ratelimit`. Ignores hidden ones. */
+function ignoredIn(folder: string, name: string): ConfigurationError[] {
+  if (name.startsWith('.')) return [];
+  const path = join(folder, name);
+  const renamed = name.replace(/\.(?:json|ya?ml)$/i, '.yaml');
+  if (isFolder(path))
+    return [errorAt(path, `"${name}" is not read`, `Move its files to ${basename(folder)}/: subfolders are not read.`)];
+  if (renamed === name) return [];
+  const reason = /json$/i.test(name) ? ': JSON is valid YAML' : '';
+  return [errorAt(path, `"${name}" is not read`, `Rename it to ${renamed}${reason}.`)];
 }
 
-function isJson(name: string): boolean {
-  return /^[^.].*\.json$/.test(name);
+/** False if it is unknown, for example for a broken link. */
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
 }
 
 function isYaml(name: string): boolean {

@@ -128,15 +128,21 @@ describe('loadConfiguration', () => {
       );
     });
 
-  it('returns notices about other YAML and JSON files, which are not read', async () => {
-    const parts = { 'demo.yaml': '', 'services/a.json': '{}', 'services/notes.txt': '' };
+  it('returns notices about folders and about other YAML and JSON files, which are not read', async () => {
+    const parts = {
+      ...{ 'demo.yaml': '', 'services/a.json': '{}', 'services/notes.txt': '', 'services/.hidden/a.yaml': '' },
+      ...{ 'services/B.YML': '', 'services/team/a.yaml': '' },
+    };
     const directory = await writeFiles({ 'extra.yaml': '', 'README.md': '', 'recipes/a.yaml': '', ...parts });
+    await symlink('loop', join(directory, 'services/loop'));
     const { errors, notices } = await loadConfiguration(directory);
     assert.deepEqual(errors, []);
     assert.equal(
       formatErrors(notices, directory),
       'extra.yaml  "extra.yaml" is not read\n    Move it to services/ if it contains records, to ratelimit/ if it contains limits, or out of the directory.\n' +
-        'services/a.json  "a.json" is not read\n    Rename it to a.yaml: JSON is valid YAML.',
+        'services/B.YML  "B.YML" is not read\n    Rename it to B.yaml.\n' +
+        'services/a.json  "a.json" is not read\n    Rename it to a.yaml: JSON is valid YAML.\n' +
+        'services/team  "team" is not read\n    Move its files to services/: subfolders are not read.',
     );
   });
 
