@@ -173,11 +173,12 @@ function hasSentClose(response: ServerResponse | undefined): boolean {
 
 const closing = /\bclose\b/i;
 
-/** Otherwise the next request, which is about to begin, might be executed without a response. */
+/** Otherwise the next request, which is about to begin, could be executed without a response. */
 function keepOpen(response: ServerResponse): void {
   beforeHead(response, () => {
-    const connection = response.getHeader('connection');
-    if (connection !== undefined) response.setHeader('Connection', String(connection).replace(closing, 'keep-alive'));
+    // Without the header, Node would close the connection if the client expected a 100 Continue and did not get it.
+    const connection = String(response.getHeader('connection') ?? 'keep-alive');
+    response.setHeader('Connection', connection.replace(closing, 'keep-alive'));
   });
 }
 

@@ -222,15 +222,21 @@ describe('pipelined requests', () => {
     assert.deepEqual(counts.seen, ['/0', '/1', '/2']);
   });
 
-  it('that are being executed receive a response even if an earlier one was to close the connection', async () => {
-    const held: ServerResponse[] = [];
-    const handler: RequestListener = (_request, response) => {
-      if (held.push(response) === 2) for (const one of held) one.setHeader('Connection', 'close').end('x');
-    };
-    const { port } = await serving({ handler });
-    const responses = await sendRaw(port, many(2));
-    assert.deepEqual(responses.match(/(?<=^Connection: ).*(?=\r$)/gm), ['keep-alive', 'close']);
-  });
+  for (const [what, second, prepare] of [
+    ['was to close the connection', get('/1'), (response) => response.setHeader('Connection', 'close')],
+    ['got no 100 Continue in time', `${get('/1', 'Expect: 100-continue\r\nContent-Length: 1\r\n')}x`, () => {}],
+  ] as const satisfies readonly (readonly [string, string, (response: ServerResponse) => unknown])[])
+    it(`that are being executed receive a response even if an earlier one ${what}`, async () => {
+      const held: ServerResponse[] = [];
+      const handler: RequestListener = (request, response) => {
+        prepare(response);
+        request.resume();
+        if (held.push(response) === 3) for (const one of held) one.end('x');
+      };
+      const { port } = await serving({ handler });
+      const responses = await sendRaw(port, get('/0') + second + get('/2', 'Connection: close\r\n'));
+      assert.deepEqual(responses.match(/(?<=^Connection: ).*(?=\r$)/gm), ['keep-alive', 'keep-alive', 'close']);
+    });
 
   it('are closed with their connection when CONNECT follows', async () => {
     const { port, counts } = await serving({ handler: () => {} });
