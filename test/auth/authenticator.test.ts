@@ -196,6 +196,12 @@ describe('verification', () => {
     assert.deepEqual(await authenticate(guest, from('a')), { kind: 'user', name: 'guest', isAdmin: false });
   });
 
+  it('forgets the failures of a user who then logs in', async () => {
+    const { authenticate } = setUp();
+    for (const header of [...Array<string>(10).fill(wrong), demo, wrong, wrong])
+      assert.notEqual((await authenticate(header, from('a'))).kind, 'throttled');
+  });
+
   it('is throttled equally for concurrent and for consecutive guesses', async () => {
     const { authenticate, state, release } = setUp({ verificationsMax: 1 });
     state.hold = true;
