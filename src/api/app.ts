@@ -153,7 +153,10 @@ function infoOf({ version }: VersionViews): ApiInfo {
       'Needs no credentials. All versions contain the same messages and accounts, but show different fields.',
     groups: {
       '': 'The entry point.',
-      messages: 'Every message belongs to an account. `content` is its subject in version 1 and its text in version 2.',
+      messages: [
+        'Every message belongs to an account. `content` is its subject in version 1 and its text in version 2.',
+        '`created_at` is new in version 2.',
+      ].join(' '),
       accounts: 'The owners of messages.',
     },
     problems: { 'storage-unavailable': {} },

@@ -105,6 +105,19 @@ describe('OpenAPI documents', () => {
     }
   });
 
+  it('name the fields that only one version shows', async () => {
+    const [v1, v2] = await Promise.all(
+      ['/v1', '/v2'].map(async (prefix) => (await get(monolith, `${prefix}/openapi.json`)).body),
+    );
+    const fieldsOf = ({ components }: typeof v1) => Object.keys(components.schemas.Message.properties);
+    const added = fieldsOf(v2).filter((name) => !fieldsOf(v1).includes(name));
+    assert.deepEqual(added, ['created_at']);
+    for (const { tags } of [v1, v2]) {
+      const { description } = tags.find(({ name }: { name: string }) => name === 'Messages');
+      for (const name of added) assert.ok(description.includes(`\`${name}\` is new in version 2`), name);
+    }
+  });
+
   it('share schemas between operations', async () => {
     const { body } = await get(monolith, '/v1/hotels/openapi.json');
     const hotel = ['Hotel', 'HotelBooking', 'HotelBookingPage', 'HotelBookingRequest', 'HotelPage'];
