@@ -2,7 +2,7 @@
 import type Koa from 'koa';
 import { sql } from 'kysely';
 import { z } from 'zod';
-import { createView, timeSchema } from '#query';
+import { createView, timeSchema, urlField } from '#query';
 import {
   type BookingKind,
   type BookingServiceOptions,
@@ -104,6 +104,7 @@ const cars = createView<CarRow & WithAvailability>({
         return { cars_left: units, ...(price !== undefined && { price: moneyOf(price, currency) }) };
       },
     },
+    url: urlField<CarRow & WithAvailability>({ column: 'id', schema: carId }),
   },
 });
 

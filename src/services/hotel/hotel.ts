@@ -2,7 +2,7 @@
 import type Koa from 'koa';
 import { sql } from 'kysely';
 import { z } from 'zod';
-import { createView } from '#query';
+import { createView, urlField } from '#query';
 import {
   type BookingKind,
   type BookingServiceOptions,
@@ -125,6 +125,7 @@ const hotels = createView<HotelRow & WithAvailability>({
           price: moneyOf(price, offer.currency),
         })),
     },
+    url: urlField<HotelRow & WithAvailability>({ column: 'id', schema: hotelId }),
   },
 });
 

@@ -54,9 +54,10 @@ describe('a booking service', () => {
 
   describe('the inventory', () => {
     it('lists all hotels by name, without a user', async () => {
-      const response = await request(app.callback()).get('/').expect(200);
+      const response = await request(app.callback()).get('/').set('Host', 'api.example').expect(200);
       assert.deepEqual(idsOf(response), [astoria, ritz]);
-      assert.deepEqual(response.body.items[0], { id: astoria, name: 'Astoria', city: 'Paris', room_types: [] });
+      const url = `http://api.example/${astoria}`;
+      assert.deepEqual(response.body.items[0], { id: astoria, name: 'Astoria', city: 'Paris', room_types: [], url });
     });
 
     it('can be filtered, also by guests and stay, and searched, sorted and paged', async () => {

@@ -7,7 +7,13 @@ const booking = { id: '20000000-0000-4000-8000-000000000001', car_id: car.id, st
 
 describeService('createCarService', {
   create: createCarService,
-  resource: { ...car, pickup_place: 'Gare du Nord', count: 2, price: { amount: '49.00', currency: 'EUR' } },
+  resource: {
+    ...car,
+    pickup_place: 'Gare du Nord',
+    count: 2,
+    price: { amount: '49.00', currency: 'EUR' },
+    url: `/${car.id}`,
+  },
   booking: {
     ...booking,
     reference: '95EB-2692',

@@ -11,6 +11,7 @@ describeService('createHotelService', {
   resource: {
     ...hotel,
     room_types: [{ name: 'double', guests: 2, rooms: 3, price: { amount: '120.50', currency: 'EUR' } }],
+    url: `/${hotel.id}`,
   },
   booking: {
     ...booking,
