@@ -1,5 +1,5 @@
 /** Handles configurations with errors: decides whether the process can start, and what a reload applies. */
-import { relative, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { type ConfigurationError, formatErrors, type Source } from './errors.ts';
 import { type ConfigurationRecords, configurationFrom, loadDirectory } from './load.ts';
 import type { Configuration, LoadedConfiguration } from './model.ts';
@@ -160,8 +160,12 @@ function* missingIn(
   return { isMissing, mayBeRenamed };
 }
 
+/**
+ * Normalises the names as those in the sources of records are. An error of the directory has its name as it was given,
+ * such as `./config` or `config/`.
+ */
 function filesOf(errors: readonly ConfigurationError[]): readonly string[] {
-  return [...new Set(errors.map(({ source }) => source.file))];
+  return [...new Set(errors.map(({ source }) => join(source.file, '.')))];
 }
 
 function isGuard({ kind }: Named): boolean {
@@ -169,7 +173,7 @@ function isGuard({ kind }: Named): boolean {
 }
 
 function contains(fileOrDirectory: string, { file }: Source): boolean {
-  return file === fileOrDirectory || file.startsWith(`${fileOrDirectory}/`);
+  return fileOrDirectory === '.' || file === fileOrDirectory || file.startsWith(`${fileOrDirectory}/`);
 }
 
 /** Reports whether an error affects a part of the directory. An error of the directory itself affects all parts. */

@@ -1,5 +1,6 @@
 /** Tests what a reload puts into force when a part of the configuration is broken. */
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
   type Configuration,
@@ -74,6 +75,13 @@ describe('keepLastGood', () => {
   check('keeps all records of a folder that cannot be read', [], [errorAt('services')], ['a', 'b', 'c']);
   check('keeps all records of a directory that cannot be read', [], [errorAt('')], ['a', 'b', 'c']);
   check('does not keep records because of a file with a similar name', [c], [errorAt('services/x.yml')], ['c']);
+
+  for (const given of ['config', './config', 'config/', '.', './', '/etc/./config'])
+    it(`keeps all records of ${given} if it cannot be read`, () => {
+      const source = { file: join(given, 'services/x.yaml'), line: 1 };
+      const errors = [{ ...errorAt(''), source: { file: given, line: 0 } }];
+      assert.deepEqual(namesOf(keep({}, { mappings: [mappingOf({ name: 'a', source })] }, errors)), ['a']);
+    });
 
   const block = (name: string) => ({ ...mapping(name, 'x.yaml'), isGuard: true });
 

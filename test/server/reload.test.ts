@@ -1,7 +1,7 @@
 /** A configuration directory that changes at run time: which changes take effect, what stays, and what is logged. */
 import assert from 'node:assert/strict';
-import { readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readFile, rename, rm } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 import type { Context } from 'koa';
 import type { FrontdeskOptions } from '../../src/index.ts';
 import { resolveOptions } from '../../src/server/options.ts';
@@ -49,6 +49,16 @@ describe('a configuration directory that changes while the server runs', () => {
     await log.waitFor(taken);
     await call(desk, '/b/x').expect(404);
     await call(desk, '/a/x').expect(200, '/x');
+  });
+
+  it('keeps its routes while it cannot be read, if it was given as ./config', async () => {
+    const { config, log } = await setUp({ 'services/a.yaml': yamlOf(own('a', '/a')) });
+    const options = { config: `./${relative('.', config)}`, services: { own: echo }, logger: log.logger };
+    const desk = await openDesk(options);
+    await rename(config, `${config}-away`);
+    await desk.reload();
+    await call(desk, '/a/x').expect(200, '/x');
+    await rename(`${config}-away`, config);
   });
 
   it('takes effect before reload() resolves, with the next generation and a new hash', async () => {
