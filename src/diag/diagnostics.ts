@@ -59,7 +59,7 @@ export interface RateLimitRow {
   readonly ok: number;
   readonly over: number;
   readonly error: number;
-  /** RFC 3339. Undefined if there was no error. */
+  /** RFC 3339. Also the time of a decision that passed uncounted, because Redis did not respond. */
   readonly last_error_at: string | undefined;
 }
 

@@ -48,6 +48,7 @@ export function createInternalRoutes(
     traffic,
     limits: () => configuration.current().configuration.limits,
     usages: rateLimiting.stats.usages,
+    lastUncountedAtMs: rateLimiting.lastUncountedAtMs,
     configuration,
   };
   const events = createDiagnosticsEvents(diagnostics);

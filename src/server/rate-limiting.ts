@@ -32,6 +32,8 @@ export interface RateLimiting {
   readonly onRefused: ReportRefusal;
   /** False while the process closes, and while the limiter would fail because it cannot count. */
   readonly isReady: () => boolean;
+  /** Returns when a decision last passed or failed because Redis could not count it. */
+  readonly lastUncountedAtMs: () => number | undefined;
   readonly close: () => Promise<void>;
 }
 
@@ -46,11 +48,16 @@ export async function openRateLimiting(
   const limits = () => configuration.current().configuration.limits;
   const hasHttp = settings.ratelimitHttpPort !== undefined;
   const stats = createLimitStats();
+  let lastUncountedAtMs: number | undefined;
+  const onUncounted = () => {
+    stats.failed();
+    lastUncountedAtMs = setup.clock();
+  };
   const { redisUrl, ratelimitKeysMax: keysMax } = settings;
   const counters: Counters =
     redisUrl === undefined
       ? createMemoryCounters({ clock: setup.clock, keysMax })
-      : await openSharedCounters(redisUrl, setup, stats.failed);
+      : await openSharedCounters(redisUrl, setup, onUncounted);
   const limiter = createLimiter({
     limits: limits(),
     counters,
@@ -67,7 +74,8 @@ export async function openRateLimiting(
   const metrics = createRateLimitMetrics({ stats, configuration });
   const http = hasHttp ? createRateLimitHttp({ limiter, isReady, limits, metrics: metrics.read, logger }) : undefined;
   const close = async () => counters.close?.();
-  return { limiter, http, stats, onRefused: createRefusalReport(stats, logger), isReady, close };
+  const onRefused = createRefusalReport(stats, logger);
+  return { limiter, http, stats, onRefused, isReady, lastUncountedAtMs: () => lastUncountedAtMs, close };
 }
 
 function withoutLimiter(): RateLimiting {
@@ -75,6 +83,7 @@ function withoutLimiter(): RateLimiting {
     ...{ limiter: undefined, http: undefined, stats: createLimitStats() },
     onRefused: () => {},
     isReady: () => true,
+    lastUncountedAtMs: () => undefined,
     close: async () => {},
   };
 }

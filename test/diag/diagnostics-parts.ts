@@ -32,6 +32,7 @@ export const parts: Parts = {
   clusters: () => [],
   traffic: createTraffic(),
   usages: () => () => undefined,
+  lastUncountedAtMs: () => undefined,
   gateway: () => ({
     routes: [hotelRoute],
     versions: [

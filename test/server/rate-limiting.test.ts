@@ -160,6 +160,20 @@ describe('the rate-limit service', () => {
         await call(desk, '/gateway/v0/check_alive').expect(200);
       });
 
+    it('shows in the diagnostics when it last let a request pass that Redis did not count', async () => {
+      const labels = { d: [{ all: [{ generic_key: { key: 'k', value: 'v' } }] }] };
+      const own = mappingRecord('own', '/own', 'http://127.0.0.1:1', { bypass_auth: true, labels });
+      const desk = await open({
+        ...{ config: { ...config, records: [authRecord, { ...limitRecord, domain: 'd' }, own], users: [demoRecord] } },
+        ...{ only: whole, redisUrl, clock: () => 1_000 },
+      });
+      const lastError = async () =>
+        (await callAsDemo(desk, '/gateway/v0/diag/').expect(200)).body.ratelimit.last_error_at;
+      assert.equal(await lastError(), undefined);
+      await call(desk, '/own').expect(503);
+      assert.equal(await lastError(), '1970-01-01T00:00:01.000Z');
+    });
+
     it('shows clients no limits while Redis is down, except one that allows no requests', async () => {
       const closed = { key: 'closed', rate_limit: { unit: 'year', requests_per_unit: 0 } };
       const mapping = (name: string) => ({

@@ -21,6 +21,8 @@ export interface DiagnosticsParts {
   readonly limits: () => readonly LimitDomain[];
   /** Returns a function that looks up the hits and the fullness of a limit. */
   readonly usages: () => UsageOf;
+  /** Returns when this process could last not count a decision, in milliseconds since the epoch. */
+  readonly lastUncountedAtMs: () => number | undefined;
   readonly configuration: {
     readonly current: () => { readonly number: number; readonly hash: () => string; readonly appliedAtMs: number };
     /** The errors in the current files. The faulty versions of records are not used. */
@@ -43,6 +45,7 @@ export function readDiagnostics(parts: DiagnosticsParts, rowFilter: RowFilter = 
   const selected = selectRows(filter, { routes, clusters, services });
   const domains = parts.limits();
   const limits = limitRows(domains, rowsMax, parts.usages());
+  const limitErrorAtMs = Math.max(lastUnanswered.ratelimit ?? 0, parts.lastUncountedAtMs() ?? 0) || undefined;
   const { errors, notices } = configuration;
   return {
     version,
@@ -66,7 +69,7 @@ export function readDiagnostics(parts: DiagnosticsParts, rowFilter: RowFilter = 
     ...{ limits, limits_total: countLimits(domains) },
     failures: traffic.failures().map(failureRow),
     auth: auth && { ...auth, last_error_at: timeOf(lastUnanswered.auth) },
-    ratelimit: ratelimit && { ...ratelimit, last_error_at: timeOf(lastUnanswered.ratelimit) },
+    ratelimit: ratelimit && { ...ratelimit, last_error_at: timeOf(limitErrorAtMs) },
   };
 }
 

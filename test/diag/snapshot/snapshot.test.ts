@@ -94,6 +94,15 @@ describe('readDiagnostics', () => {
     assert.ok(!('auth' in read) && !('ratelimit' in read));
   });
 
+  it('shows the later of a rate-limit call without response and a decision that could not be counted', () => {
+    const check = (lastUncounted: number, expected: string) => {
+      const { ratelimit } = readDiagnostics({ ...parts, lastUncountedAtMs: () => lastUncounted });
+      assert.equal(ratelimit?.last_error_at, expected);
+    };
+    check(Date.UTC(2026, 0, 2, 3, 4, 29), '2026-01-02T03:04:30.000Z');
+    check(Date.UTC(2026, 0, 2, 3, 4, 31), '2026-01-02T03:04:31.000Z');
+  });
+
   it("shows a limit's algorithm and shadow mode unless they are the default", () => {
     const check = (more: Parameters<typeof limit>[2], expected: string) => {
       const limits = () => [domain('gateway', node('user', limit(10, 'minute', more)))];
