@@ -183,9 +183,9 @@ describe('pipelined requests', () => {
   });
 
   it('may take as long as any other to send their bodies once it is their turn', async () => {
-    const requestTimeoutMs = 100;
+    const requestTimeoutMs = 300;
     const handler: RequestListener = async (request, response) => {
-      if (request.method === 'GET') setTimeout(() => response.end('first'), 2 * requestTimeoutMs);
+      if (request.method === 'GET') setTimeout(() => response.end('first'), requestTimeoutMs + 100);
       else response.end(String((await text(request)).length));
     };
     const { port } = await serving({ handler, pipelineMax: 1, requestTimeoutMs });
