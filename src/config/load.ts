@@ -69,9 +69,18 @@ export async function readFiles(
   const digests = files.map(({ file, bytes }) => ({ file, digest: digestOf(bytes) }));
   const changed = files.flatMap((one, index) => {
     const digest = digests[index]?.digest ?? '';
-    return known.get(one.file) === digest ? [] : [{ ...partOf(one, options), digest }];
+    if (known.get(one.file) === digest) return [];
+    const part = partOf(one, options);
+    const isEmptied = one.bytes.length === 0 && known.has(one.file);
+    return [{ ...part, ...(isEmptied && { errors: [emptied(one.file)] }), digest }];
   });
   return { files: digests, changed, errors, notices };
+}
+
+/** Rejects a file that is now empty: a program may be about to write it, as in `generate > auth.yaml`. */
+function emptied(file: string): ConfigurationError {
+  const remedy = 'Write it again, or remove it. A file without records may contain a comment.';
+  return { source: { file, line: 0 }, record: undefined, message: 'the file has become empty', remedy };
 }
 
 function digestOf(bytes: Buffer): string {

@@ -1,7 +1,7 @@
 /** Tests which changes of a configuration directory are reported. */
 import assert from 'node:assert/strict';
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { type ConfigurationWatch, type LoadedConfiguration, loadConfiguration, watchConfiguration } from '#config';
 import { temporaryFiles } from '../support/temporary-files.ts';
 
@@ -71,6 +71,20 @@ describe('watchConfiguration', () => {
     await reported(says(3));
     await rm(join(directory, b));
     await reported(({ configuration }) => configuration.limits.length === 1);
+  });
+
+  it('reports an error while a file that had content is empty, because a program may be about to write it', async () => {
+    const file = 'services/a.yaml';
+    const directory = await writeFiles({ [file]: '# none\n', 'services/b.yaml': '' });
+    await start(directory);
+    for (const next of ['', '# written\n', '']) {
+      await writeFile(join(directory, file), next);
+      const { errors } = await reported((loaded) => (loaded.errors.length === 1) === (next === ''));
+      const found = errors.map(({ source, message }) => `${relative(directory, source.file)}: ${message}`);
+      assert.deepEqual(found, next === '' ? [`${file}: the file has become empty`] : []);
+    }
+    await rm(join(directory, file));
+    await reported(({ errors }) => errors.length === 0);
   });
 
   it('reports a new folder', async () => {
