@@ -60,13 +60,13 @@ export const problemJsonFormatter: Formatter = {
   },
 };
 
-/** RFC 9512. */
+/** RFC 9512. Quotes what older parsers, such as PyYAML, would read as a date or a boolean: `2030-01-01`, `no`. */
 export const yamlFormatter: Formatter = {
   type: 'application/yaml',
   contentType: 'application/yaml',
   tag: 'yaml',
   // Block scalars do not round-trip if the first line is blank: yaml reads " \n" back as "\n".
-  format: (value) => stringify(value, { aliasDuplicateObjects: false, blockQuote: false }),
+  format: (value) => stringify(value, { aliasDuplicateObjects: false, blockQuote: false, compat: 'yaml-1.1' }),
 };
 
 /** HTML for people with a browser. */

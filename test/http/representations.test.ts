@@ -148,17 +148,19 @@ describe('createRepresentations', () => {
 });
 
 describe('built-in formatters', () => {
-  it('write YAML that parses to the same value as JSON', () => {
+  it('write YAML that parses to the same value as JSON, also with a parser of YAML 1.1', () => {
     const parts = ['null', 'true', '1', '0x1', '2020-01-01', 'a', '- ', ': ', '#', '\n', 'é', '😀', ' ', '@', '`', '|'];
+    const older = ['no', 'y', '1:30', '1_0', '2020-01-01T10:00:00Z'];
     const more = ['>', '%', '!', '&a', '*a', '"', "'", '\\', '{', '[', ',', '~', '\t', '?'];
-    const text = fc.array(fc.constantFrom(...parts, ...more), { maxLength: 5 }).map((some) => some.join(''));
+    const text = fc.array(fc.constantFrom(...parts, ...older, ...more), { maxLength: 5 }).map((some) => some.join(''));
     const leaf = fc.oneof(text, fc.double({ noNaN: true }), fc.boolean(), fc.constant(null));
     fc.assert(
       fc.property(fc.dictionary(text, fc.oneof(leaf, fc.array(leaf, { maxLength: 3 })), { maxKeys: 4 }), (value) => {
         const json = jsonFormatter.format(value, '');
-        assert.deepEqual(parse(yamlFormatter.format(JSON.parse(json), '')), JSON.parse(json));
+        const written = yamlFormatter.format(JSON.parse(json), '');
+        for (const version of ['1.1', '1.2'] as const) assert.deepEqual(parse(written, { version }), JSON.parse(json));
       }),
-      { examples: [[{ blanks: ' \n' }]] },
+      { examples: [[{ blanks: ' \n' }], [{ check_in: '2020-01-01', no: 'no' }]] },
     );
   });
 
