@@ -192,7 +192,7 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   using acquired = new DisposableStack();
   acquired.defer(() => finish(releaseAll()));
   const identityHeaders = [...new Set(strippedNames(options))];
-  const identity = createIdentity([], identityHeaders);
+  const identity = createIdentity([], identityHeaders, yield* namesRead(options));
   const withState = { ...options, state };
   const askLimiter = rateLimitService && createLimitStage(limitStageOptions(rateLimitService, withState, keep));
   const mappingOf = (ctx: Context, method: string) => table.match(attributesOf(ctx, { method }))?.route.mapping;
@@ -228,6 +228,18 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
 /** The identity headers of all auth services, which are stripped on every route, including open ones. */
 function strippedNames({ authServices = [], identityHeaders = [] }: GatewayOptions): string[] {
   return [...authServices.flatMap(({ record }) => record.allowedAuthorizationHeaders), ...identityHeaders];
+}
+
+/** The names of the headers that limits, conditions and auth services read, and of those that mappings remove. */
+function* namesRead({ mappings, authServices = [], rateLimitService }: GatewayOptions): Work<ReadonlySet<string>> {
+  const names = new Set(authServices.flatMap(({ record }) => record.allowedRequestHeaders));
+  yield* forEachInParts(mappings, ({ headers, labels, requestHeaders: { add, remove } }) => {
+    const groups = labels[rateLimitService?.domain ?? ''] ?? [];
+    for (const label of groups.flatMap((group) => group.labels)) if (label.kind === 'header') names.add(label.header);
+    for (const { name } of [...headers, ...add.filter(({ append }) => !append)]) names.add(name);
+    for (const name of remove) names.add(name);
+  });
+  return names;
 }
 
 type OptionsWithState = GatewayOptions & { readonly state: GatewayState };

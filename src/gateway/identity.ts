@@ -15,13 +15,18 @@ type RequestHeaders = Pick<IncomingMessage, 'headers' | 'headersDistinct' | 'raw
 
 /**
  * `names`: the lower-case names in `allowed_authorization_headers`. `reserved`: further names that services in this
- * process trust, which clients must not send even if no auth service sets them.
+ * process trust, which clients must not send even if no auth service sets them. `read`: the lower-case names of other
+ * headers that the records read or remove.
  */
-export function createIdentity(names: readonly string[], reserved: readonly string[] = []): Identity {
+export function createIdentity(
+  names: readonly string[],
+  reserved: readonly string[] = [],
+  read: ReadonlySet<string> = new Set(),
+): Identity {
   const [userHeader] = names;
   const known = new Set([...names, ...reserved]);
   const stripped = [...known];
-  const dashed = new Set(stripped.map(dashedName));
+  const aliases = new Set(stripped.map(dashedName));
   return Object.freeze({
     strip(request: RequestHeaders) {
       for (const name of stripped) if (request.headers[name] !== undefined) removeHeader(request, name);
@@ -37,7 +42,8 @@ export function createIdentity(names: readonly string[], reserved: readonly stri
       return typeof user === 'string' ? user : undefined;
     },
     has: (name: string) => known.has(name),
-    isAlias: (name: string) => dashed.has(name),
+    isAlias: (name: string, dashed: string) =>
+      aliases.has(dashed) || (dashed !== name && read.has(dashed) && !read.has(name)),
   });
 }
 

@@ -28,8 +28,11 @@ import { isEndToEnd, nominatedBy } from './hop-by-hop.ts';
 export interface IdentityNames {
   /** True for the name of such a header, in lower case. */
   readonly has: (name: string) => boolean;
-  /** True if a service could confuse the header with such a header. `dashed` comes from `dashedName`. */
-  readonly isAlias: (dashed: string) => boolean;
+  /**
+   * True for another spelling of such a name, or of the name of a header that the records read or remove. `dashed` comes
+   * from `dashedName`.
+   */
+  readonly isAlias: (name: string, dashed: string) => boolean;
 }
 
 export interface RequestHeadOptions {
@@ -152,7 +155,7 @@ function clientHeaders(headers: IncomingHttpHeaders, identity: IdentityNames): s
 /** A blocked name is blocked in all spellings that a service could confuse with it. */
 function isForwarded(name: string, nominated: ReadonlySet<string>, identity: IdentityNames): boolean {
   const dashed = dashedName(name);
-  if (identity.isAlias(dashed) || (dashed !== name && nominated.has(name))) return false;
+  if (identity.isAlias(name, dashed) || (dashed !== name && nominated.has(name))) return false;
   return isEndToEnd(dashed, nominated) && !blockedHeaders.has(dashed) && !dashed.startsWith('x-forwarded-');
 }
 

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import Koa, { type Context } from 'koa';
 import supertest from 'supertest';
 import { forwardedHeaders } from '../../src/proxy/request-headers.ts';
-import { authRecordOf, type EdgeOptions, startEdge } from '../support/edge.ts';
+import { authRecordOf, type EdgeOptions, labelled, limitRecordOf, mappingOf, startEdge } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
@@ -111,6 +111,37 @@ describe('request headers for a service', () => {
       );
       assert.equal(headers['x-forwarded-for'], '127.0.0.1');
       assert.match(String(headers['x-request-id']), /^[\w-]{36}$/);
+    });
+
+  const condition = { name: 'x-key', match: { kind: 'present' } } as const;
+  const readers: Readonly<Record<string, EdgeOptions>> = {
+    'a limit counts': {
+      mapping: { bypassAuth: true, labels: { gateway: labelled('x-key') } },
+      rateLimitService: limitRecordOf(),
+      limiter: { shouldRateLimit: () => ({ overallCode: 'OK', statuses: [] }) },
+    },
+    'a condition reads': {
+      mappings: [mappingOf({ bypassAuth: true }), mappingOf({ name: 'keyed', prefix: '/v1', headers: [condition] })],
+    },
+    'an auth service gets': { authService: authRecordOf({ allowedRequestHeaders: ['x-key'] }) },
+    'a mapping removes': { mapping: { bypassAuth: true, requestHeaders: { add: [], remove: ['x-key', 'x_other'] } } },
+    'a mapping replaces': {
+      mapping: {
+        bypassAuth: true,
+        requestHeaders: { add: [{ name: 'x-key', value: '1', append: false }], remove: [] },
+      },
+    },
+  };
+  for (const [what, options] of Object.entries(readers))
+    it(`contain a header that ${what} in no other spelling`, async () => {
+      const { upstream, port } = await setUp(options);
+      await sendRaw(
+        port,
+        rawRequest('GET /v1/hotels', ['X_Key: 1', 'X.Key: 1', 'X_Keys: 1', 'X-Other: 1', 'X-Key: 1']),
+      );
+      const received = upstream.only().names.filter((name) => /^x.(?:key|other)/.test(name));
+      const isRemoved = what === 'a mapping removes';
+      assert.deepEqual(received.sort(), ['x-key', 'x-other', 'x_keys'].slice(isRemoved ? 1 : 0));
     });
 
   it('contain the request id that the client receives, which is its own if that is valid', async () => {
