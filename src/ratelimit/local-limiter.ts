@@ -126,7 +126,7 @@ function prepare({ domain, descriptors, hitsAddend }: RateLimitRequest, rules: R
   const matches = (rules.hasReplaces ? withoutReplaced(found) : found).map((all, index) => {
     // In the protocol, 0 and an absent hits_addend look the same for a request, so 0 counts as 1 here too.
     const weight = Math.min(weightMax, descriptors[index]?.hitsAddend ?? (hitsAddend || 1));
-    const counted = all.some(isUnlimited) ? all.filter((match) => !isUnlimited(match)) : all;
+    const counted = all.filter(({ rule }) => !rule.unlimited);
     for (const match of counted) hits.push(hitOf(match, weight, index));
     return { all, counted };
   });
@@ -179,10 +179,6 @@ function withoutReplaced(found: readonly (readonly RuleMatch[])[]): readonly (re
   return found.map((matches) => matches.filter(isKept));
 }
 
-function isUnlimited({ rule }: RuleMatch): boolean {
-  return rule.unlimited;
-}
-
 /** `quota` is the index of the descriptor: all limits of a descriptor that are in quota mode form one quota. */
 function hitOf({ rule, counterKey }: RuleMatch, hits: number, quota: number): Hit {
   const { windowSeconds, requestsPerUnit } = rule.currentLimit;
@@ -198,9 +194,8 @@ interface Applied {
 }
 
 function statusOf(matches: readonly RuleMatch[], applied: readonly Applied[]): DescriptorStatus {
-  const [first] = applied;
-  if (first === undefined) return matches.length === 0 ? noLimit : unlimited;
-  const { rule, result } = applied.length === 1 ? first : applied.reduce(stricter);
+  if (applied.length === 0) return matches.length === 0 ? noLimit : unlimited;
+  const { rule, result } = applied.reduce(stricter);
   const code = result.over && !rule.shadow ? 'OVER_LIMIT' : 'OK';
   // Do not promise the client a quota that is not being enforced.
   if (result.isUncounted && code === 'OK') return noLimit;
