@@ -13,6 +13,7 @@ import {
 } from './gateway.ts';
 import {
   type ConfigurationState,
+  createCertificateFamily,
   createConfigurationFamilies,
   createConnectionFamilies,
   createLogFamily,
@@ -31,6 +32,8 @@ export interface MetricsParts {
   readonly limits: Pick<LimitStats, 'all' | 'failures' | 'refusals'>;
   readonly configuration: ConfigurationState;
   readonly connections: () => ConnectionCounts;
+  /** Returns when the certificate of the gateway expires. Undefined without TLS. */
+  readonly certificateExpiresAtMs: () => number | undefined;
   /** Undefined when the logger never drops lines. */
   readonly droppedLogLines: (() => number) | undefined;
 }
@@ -55,6 +58,7 @@ export function familiesOf(parts: MetricsParts): readonly Family[] {
     ...createRateLimitFamilies(parts.limits),
     ...createConfigurationFamilies(parts.configuration),
     ...createConnectionFamilies(parts.connections),
+    createCertificateFamily(parts.certificateExpiresAtMs),
     createLogFamily(parts.droppedLogLines),
     ...createProcessFamilies(),
   ];

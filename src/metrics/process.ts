@@ -67,6 +67,20 @@ export function createConnectionFamilies(counts: () => ConnectionCounts): readon
   ];
 }
 
+/** Without TLS, the metric has no series. */
+export function createCertificateFamily(expiresAtMs: () => number | undefined): Family {
+  return {
+    name: 'frontdesk_certificate_expires_timestamp_seconds',
+    type: 'gauge',
+    labels: [],
+    help: 'When the certificate in `TLS_CERT` expires, since the epoch. No series without `TLS_CERT`.',
+    samples() {
+      const atMs = expiresAtMs();
+      return atMs === undefined ? [] : [{ labels: {}, value: atMs / 1000 }];
+    },
+  };
+}
+
 export function createLogFamily(droppedLines: () => number = () => 0): Family {
   const help = 'Log lines dropped because the output could not keep up.';
   return counter('frontdesk_log_lines_dropped_total', help, droppedLines);

@@ -62,8 +62,10 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
   const gateway = createCurrentGateway();
   opened.defer(() => gateway.close(timeLeft()));
   const state = createGatewayState(clusters, clock);
-  const routeParts = { ...shared, state, services, gateway, representations, closing: closing.signal };
-  const { routes, close: closeStreams } = createInternalRoutes(setup, routeParts);
+  const { routes, close: closeStreams } = createInternalRoutes(setup, {
+    ...{ ...shared, state, services, gateway, representations, closing: closing.signal },
+    certificateExpiresAtMs: () => listeners.certificateExpiresAtMs(),
+  });
   const listenerAddresses = new Map<string, string>();
   const parts = { state, services, routes, limiter: rateLimiting.limiter, listenerAddresses };
   // No subscriber after this one may throw: the new gateway would never be used, and nothing would close it.

@@ -24,6 +24,8 @@ export interface InternalRoutesParts {
   readonly state: Pick<GatewayState, 'clusters' | 'counts' | 'traffic'>;
   readonly connectionLimit: Pick<ConnectionLimit, 'counts'>;
   readonly gateway: Pick<CurrentGateway, 'snapshot' | 'explain'>;
+  /** Returns when the certificate of the gateway expires. Undefined without TLS. */
+  readonly certificateExpiresAtMs: () => number | undefined;
 }
 
 export interface InternalRoutes {
@@ -109,7 +111,7 @@ function createFindFault(has: Setup['has'], parts: InternalRoutesParts): FindFau
 }
 
 function metricsParts({ droppedLines }: Setup['logger'], parts: InternalRoutesParts): MetricsParts {
-  const { configuration, services, rateLimiting, connectionLimit } = parts;
+  const { configuration, services, rateLimiting, connectionLimit, certificateExpiresAtMs } = parts;
   const { clusters, counts, traffic } = parts.state;
   return {
     version: packageVersion(),
@@ -120,6 +122,7 @@ function metricsParts({ droppedLines }: Setup['logger'], parts: InternalRoutesPa
     limits: rateLimiting.stats,
     configuration,
     connections: connectionLimit.counts,
+    certificateExpiresAtMs,
     droppedLogLines: droppedLines,
   };
 }

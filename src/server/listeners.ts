@@ -44,6 +44,8 @@ export interface ListenerSet {
    * Reloads certificate and key for new connections. If they are unusable, logs an error and keeps the current ones.
    */
   readonly reloadCertificate: () => Promise<void>;
+  /** Returns when the current certificate expires. Undefined without TLS. */
+  readonly certificateExpiresAtMs: () => number | undefined;
   /** If listeners are open, waits for DRAIN_MS, so that load balancers can notice that the process is not ready. */
   readonly drain: () => Promise<void>;
   /** Closes all listeners even if closing one fails, and then rejects with that error. */
@@ -56,6 +58,7 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
   // Upgraded connections may use half of the limit. The other half is reserved for requests.
   const upgrades = createUpgrades(isAllowed, Math.floor(connectionLimit.counts().max / 2));
   let { tls } = parts;
+  let certificate = tls && new X509Certificate(tls.cert);
   let gateway: Pick<HttpServer, 'replaceCertificate'> | undefined;
   let opened = new AsyncDisposableStack();
   let opening: Promise<Listeners> | undefined;
@@ -70,7 +73,7 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
   }
 
   async function openOrRelease(): Promise<Listeners> {
-    if (tls !== undefined) warnAboutDates(setup, new X509Certificate(tls.cert));
+    if (certificate !== undefined) warnAboutDates(setup, certificate);
     try {
       return await openAll(setup, { ...parts, tls, upgrades, onGateway }, opened);
     } catch (error) {
@@ -91,7 +94,7 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
       if (found === undefined || isDeepStrictEqual(found, tls)) return;
       tls = found;
       gateway?.replaceCertificate(found);
-      const certificate = new X509Certificate(found.cert);
+      certificate = new X509Certificate(found.cert);
       setup.logger.info({ validTo: certificate.validTo }, 'certificate reloaded');
       warnAboutDates(setup, certificate);
     } catch (err) {
@@ -106,6 +109,7 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
       lastReload = lastReload.then(reloadCertificate);
       return lastReload;
     },
+    certificateExpiresAtMs: () => certificate?.validToDate.getTime(),
     async open() {
       if (isClosed) throw new Error('this frontdesk is closed: create another one with createFrontdesk');
       opening ??= openOrRelease();

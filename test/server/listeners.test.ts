@@ -1,5 +1,6 @@
 /** The listeners of a server: their addresses, errors when opening them, and how they close. */
 import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { Agent, get, type IncomingMessage } from 'node:http';
@@ -16,6 +17,7 @@ import { createFrontdesk } from '../../src/index.ts';
 import { call, desksOf, mappingRecord } from '../support/desks.ts';
 import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { freePort } from '../support/programs/free-port.ts';
+import { scrape } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { closeOf, createDeferred, createHangingHandler, eventually } from '../support/waiting.ts';
@@ -96,13 +98,13 @@ describe('listeners', () => {
       });
     }
 
-    it('uses a reloaded certificate for new connections, unless it is unusable', async function () {
+    it('uses a reloaded certificate for new connections and its metric, unless it is unusable', async function () {
       const directory = await writeFiles();
       const first = await makeCertificate(directory, 'IP:127.0.0.1');
       if (first === undefined) return this.skip();
       const files = { tlsCert: join(directory, 'cert.pem'), tlsKey: join(directory, 'key.pem') };
       const log: LogLine[] = [];
-      const desk = await open({ ...files, only: ['api'], logger: recordingLogger(log) });
+      const desk = await open({ ...files, only: ['api'], adminPort: 0, logger: recordingLogger(log) });
       const port = (await desk.listen()).gateway.port;
       const opened: TLSSocket[] = [];
       servers.later(() => opened.forEach((socket) => void socket.destroy()));
@@ -120,6 +122,8 @@ describe('listeners', () => {
       await desk.reload();
       assert.equal(await seen(), second?.cert);
       assert.match(String(log.find(({ level }) => level === 'error')?.fields['err']), /TLS_KEY cannot be used/);
+      const expires = (await scrape(desk))['frontdesk_certificate_expires_timestamp_seconds'];
+      assert.equal(expires, new X509Certificate(second?.cert ?? '').validToDate.getTime() / 1000);
       opened[0]?.write('GET /v1/messages/1 HTTP/1.1\r\nHost: a\r\n\r\n');
       assert.match(String(await once(opened[0] as TLSSocket, 'data')), /^HTTP\/1\.1 200 /);
     });
