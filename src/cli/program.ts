@@ -237,8 +237,8 @@ function environment(directory = process.env['CONFIG_DIR'] || './config'): Envir
   return { ...file, ...Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== '')) };
 }
 
-function parseModules(text: string): ModuleName[] {
-  const names = new Set(text.split(',').map((name) => name.trim()));
+function parseModules(text: string, previous: readonly ModuleName[] = []): ModuleName[] {
+  const names = new Set([...previous, ...text.split(',').map((name) => name.trim())]);
   const known = moduleNames.filter((name) => names.has(name));
   if (known.length === names.size) return known;
   throw new InvalidArgumentError(`Choose from ${moduleNames.join(', ')}, separated by commas.`);

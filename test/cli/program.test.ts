@@ -267,6 +267,14 @@ describe('frontdesk', () => {
     assert.deepEqual([code, /invalid/.test(stderr)], [0, false]);
   });
 
+  it('runs the modules of every --only', async () => {
+    const each = await runCommand(['check', '--only', 'gateway', '--only', 'hotel']);
+    const together = await runCommand(['check', '--only', 'gateway,hotel']);
+    assert.deepEqual(each, together);
+    assert.match(each.stderr, /"car" does not run in this process/);
+    assert.doesNotMatch(each.stderr, /"hotel" does not run in this process/);
+  });
+
   for (const [what, args, expected, files = {}] of [
     ['a subfolder of the directory', 'check config/services', /^ {4}.* Use the parent directory: config\.$/m],
     [
