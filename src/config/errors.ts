@@ -84,7 +84,7 @@ export function errorsOf(
   }));
 }
 
-/** Formats each error on two lines. Shows absolute file names relative to `workingDirectory`. */
+/** Formats each error on two lines. Shortens the absolute names of files in `workingDirectory`. */
 export function formatErrors(errors: readonly ConfigurationError[], workingDirectory: string): string {
   return errors.map((error) => formatError(error, workingDirectory)).join('\n');
 }
@@ -97,7 +97,8 @@ function formatError({ source, record, message, other, remedy }: ConfigurationEr
 }
 
 function formatPlace({ file, line }: Source, workingDirectory: string): string {
-  return formatSource({ file: isAbsolute(file) ? relative(workingDirectory, file) || '.' : file, line });
+  const shortened = relative(workingDirectory, file) || '.';
+  return formatSource({ file: isAbsolute(file) && !shortened.startsWith('..') ? shortened : file, line });
 }
 
 /** Formats a location as `file:line`, or only the file or directory if it is meant as a whole. */

@@ -58,6 +58,12 @@ describe('formatErrors', () => {
     assert.equal(first, `${place}  ${error.message} (config/a.yaml:2)`);
   });
 
+  it('shows the whole name of a file outside the working directory', () => {
+    const { file } = error.source;
+    assert.equal(formatErrors([error], '/srv/web').split(':')[0], file);
+    assert.equal(formatErrors([error], file).split(':')[0], '.');
+  });
+
   /** Returns the formatted errors of invalid records. */
   function printed(given: Parameters<typeof configurationFrom>[0]): string {
     const { errors } = configurationFrom(given);
