@@ -33,7 +33,8 @@ export interface AuthRequest {
  * - `allow`: the request may pass. `headers` are set on the routed request, with lower-case names. `isAdmin` reflects a
  *   role in users.yaml, so only the auth service of this process reports it.
  * - `deny`: the response to send to the client. Without a body, the gateway writes the error body of `status`.
- * - `error`: the auth service could not decide. `reason` is for the log and is never sent to the client.
+ * - `error`: the auth service could not decide. `reason` is for the log and is never sent to the client. `isProvoked`
+ *   means that the client may have caused it although the service is healthy, so the request never passes.
  */
 export type AuthDecision =
   | { readonly outcome: 'allow'; readonly headers: Readonly<Record<string, string>>; readonly isAdmin?: boolean }
@@ -45,7 +46,7 @@ export type AuthDecision =
       /** The problem to render if there is no body. @default the problem of `status` */
       readonly slug?: ProblemSlug;
     }
-  | { readonly outcome: 'error'; readonly reason: string };
+  | { readonly outcome: 'error'; readonly reason: string; readonly isProvoked?: boolean };
 
 /**
  * Asks an auth service, in this process or over HTTP. Returns the decision synchronously when no I/O is needed. Never

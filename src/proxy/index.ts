@@ -5,7 +5,7 @@ export { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, typ
 export type { Cluster, ClusterSnapshot, ClusterSpec } from './cluster/cluster.ts';
 export type { Timer } from './cluster/health-check.ts';
 export { type ClusterRegistry, type ClusterRegistryOptions, createClusters } from './cluster/registry.ts';
-export { createUpstreamCounts, type UpstreamCounts } from './failures.ts';
+export { createUpstreamCounts, isProvoked, type UpstreamCounts } from './failures.ts';
 export { createForward } from './forward.ts';
 export { createHeaderRules, type HeaderEdits } from './header-rules.ts';
 export { withoutNames } from './hop-by-hop.ts';

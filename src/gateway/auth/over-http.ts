@@ -9,6 +9,7 @@ import {
   type Cluster,
   callUpstream,
   forwardedHeaders,
+  isProvoked,
   publicAddress,
   type UpstreamResponse,
   wholeBody,
@@ -66,7 +67,8 @@ export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOption
       if (decision.outcome === 'allow' && mayBeCached(response.head.headers)) cache?.remember(check, decision);
       return decision;
     } catch (cause) {
-      return { outcome: 'error', reason: cause instanceof Error ? cause.message || cause.name : String(cause) };
+      const reason = cause instanceof Error ? cause.message || cause.name : String(cause);
+      return { outcome: 'error', reason, isProvoked: isProvoked(cause) };
     }
   }
 

@@ -156,7 +156,7 @@ function createAuthenticate(
     }
     counts.error += 1;
     onError();
-    return settleError(ctx, decision.reason);
+    return settleError(ctx, decision);
   }
 
   /**
@@ -164,9 +164,10 @@ function createAuthenticate(
    */
   const settleLater = (ctx: Context, decision: AuthDecision) => !clientIsGone(ctx) && settle(ctx, decision);
 
-  function settleError(ctx: Context, reason: string): boolean {
+  function settleError(ctx: Context, { reason, isProvoked }: Extract<AuthDecision, { outcome: 'error' }>): boolean {
     const { mapping } = requestContext(ctx);
-    const { name, authService: service, failureModeAllow: allowed } = record;
+    const { name, authService: service } = record;
+    const allowed = record.failureModeAllow && isProvoked !== true;
     const fields = { mapping, record: name, service, allowed, reason };
     outage.failed({ ...requestLogFields(ctx), ...fields }, 'the auth service returned no decision');
     if (allowed) return true;

@@ -311,6 +311,20 @@ describe('an auth service over HTTP', () => {
       });
     }
 
+    /** An oauth2-proxy, for example, puts the URL into the `Location` of its login page. */
+    it('causes 503 even with failure_mode_allow when the client made its response too long', async () => {
+      const auth = await servers.http((req, res) => {
+        res.writeHead(302, { Location: `/login?rd=${encodeURIComponent(req.url ?? '')}` }).end();
+      });
+      const { upstream, client } = await behind(auth, { failureModeAllow: true });
+      await client.get('/v1/hotels?short').redirects(0).expect(302);
+      await client
+        .get(`/v1/hotels?${'/'.repeat(6000)}`)
+        .redirects(0)
+        .expect(503);
+      assert.equal(upstream.reached.length, 0);
+    });
+
     it('causes the status in status_on_error', async () => {
       const { client } = await behind(await servers.refusing(), { statusOnError: 403 });
       await client.get('/v1/hotels').expect(403, { code: 403, message: '403: Forbidden' });
