@@ -176,6 +176,8 @@ export interface FailureRow {
   /** Undefined if the status came from the service itself. */
   readonly problem: string | undefined;
   readonly reason: string | undefined;
+  /** The address that was tried last. Undefined if none was, or for a service in this process. */
+  readonly upstream: string | undefined;
 }
 
 export interface ErrorRow {

@@ -146,6 +146,7 @@ export const sample: Diagnostics = {
       status: 504,
       problem: 'upstream-timeout',
       reason: 'no answer within 3000 ms',
+      upstream: 'http://10.0.0.2:9002',
     },
   ],
   auth: { allowed: 9_501, denied: 9_502, error: 9_503, last_error_at: undefined },

@@ -126,7 +126,8 @@ export function unmatchedFigures({ at, requests }) {
  * @param {FailureRow} failure
  * @returns {Figures}
  */
-export function failureFigures({ at, request_id, method, path, mapping, status, problem, reason }) {
+export function failureFigures({ at, request_id, method, path, mapping, status, problem, reason, upstream }) {
+  const why = reason ?? (problem === undefined ? 'the service itself responded with this status' : '');
   return {
     at: { text: at },
     status: { text: String(status), state: 'error' },
@@ -134,7 +135,7 @@ export function failureFigures({ at, request_id, method, path, mapping, status, 
     path: { text: path },
     mapping: { text: mapping ?? 'no route' },
     problem: { text: problem ?? '', href: problem === undefined ? '' : `../problems/${encodeURIComponent(problem)}` },
-    reason: { text: reason ?? (problem === undefined ? 'the service itself responded with this status' : '') },
+    reason: { text: upstream === undefined ? why : `${why} (${upstream})` },
     request_id: { text: request_id },
   };
 }

@@ -104,7 +104,7 @@ export function unmatchedRow({ atMs, method, path, requests }: UnmatchedRequests
 }
 
 export function failureRow(failure: FailedRequest): FailureRow {
-  const { atMs, requestId, method, path, mapping, status, problem, reason } = failure;
+  const { atMs, requestId, method, path, mapping, status, problem, reason, upstream } = failure;
   return {
     at: new Date(atMs).toISOString(),
     request_id: requestId,
@@ -114,5 +114,6 @@ export function failureRow(failure: FailedRequest): FailureRow {
     status,
     problem,
     reason: reason && conceal(reason),
+    upstream,
   };
 }

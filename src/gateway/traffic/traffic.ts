@@ -29,6 +29,8 @@ export interface FailedRequest {
   readonly problem: string | undefined;
   /** For operators. Never sent to clients. */
   readonly reason: string | undefined;
+  /** The address that was tried last. Undefined if none was. */
+  readonly upstream: string | undefined;
 }
 
 /** Requests with the same method and path that matched no route. */
@@ -130,7 +132,7 @@ function refusalOf({ stage }: InFlightRequest, status: number): 'auth' | 'limit'
 }
 
 function failureOf({ method, originalUrl, res }: Context, context: RequestContext, atMs: number): FailedRequest {
-  const { requestId, mapping, problem } = context;
+  const { requestId, mapping, problem, upstream } = context;
   return {
     atMs,
     requestId,
@@ -140,6 +142,7 @@ function failureOf({ method, originalUrl, res }: Context, context: RequestContex
     status: res.statusCode,
     problem: problem?.slug,
     reason: problem && truncate(reasonOf(problem)),
+    upstream,
   };
 }
 

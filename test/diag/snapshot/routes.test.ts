@@ -93,6 +93,7 @@ describe('the traffic in the diagnostics', () => {
       status: 503,
       problem: 'upstream-unavailable',
       reason: 'connect to postgres://ann:pw-2@db:5432 failed',
+      upstream: 'http://10.0.0.1:9001',
     };
     const failures = () => [failure, { ...failure, problem: undefined, reason: undefined }];
     const { failures: rows } = readDiagnostics({ ...parts, traffic: { ...parts.traffic, failures } });
@@ -105,6 +106,7 @@ describe('the traffic in the diagnostics', () => {
       status: 503,
       problem: 'upstream-unavailable',
       reason: 'connect to postgres://…@db:5432 failed',
+      upstream: 'http://10.0.0.1:9001',
     };
     assert.deepEqual(rows, [row, { ...row, problem: undefined, reason: undefined }]);
   });

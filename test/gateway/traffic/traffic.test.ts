@@ -43,6 +43,7 @@ describe('the traffic of a gateway', () => {
         status: 500,
         problem: undefined,
         reason: undefined,
+        upstream: upstream.origin,
       },
     ]);
   });
