@@ -65,9 +65,26 @@ export const yamlFormatter: Formatter = {
   type: 'application/yaml',
   contentType: 'application/yaml',
   tag: 'yaml',
-  // Block scalars do not round-trip if the first line is blank: yaml reads " \n" back as "\n".
-  format: (value) => stringify(value, { aliasDuplicateObjects: false, blockQuote: false, compat: 'yaml-1.1' }),
+  format(value) {
+    const text = stringify(value, yamlOptions);
+    if (text.search(unprintable) < 0) return text;
+    return stringify(value, { ...yamlOptions, defaultStringType: 'QUOTE_DOUBLE' }).replace(unprintable, unicodeEscape);
+  },
 };
+
+const yamlOptions = {
+  aliasDuplicateObjects: false,
+  // Block scalars do not round-trip if the first line is blank: yaml reads " \n" back as "\n".
+  blockQuote: false,
+  compat: 'yaml-1.1',
+} as const;
+
+/** Characters that parsers reject or read as line breaks (YAML 1.1 and 1.2, section 5.1). yaml does not escape them. */
+const unprintable = /[\x7f-\x9f\u2028\u2029\ufffe\uffff]/g;
+
+function unicodeEscape(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
 
 /** HTML for people with a browser. */
 export const htmlFormatter: Formatter = {

@@ -150,7 +150,7 @@ describe('createRepresentations', () => {
 describe('built-in formatters', () => {
   it('write YAML that parses to the same value as JSON, also with a parser of YAML 1.1', () => {
     const parts = ['null', 'true', '1', '0x1', '2020-01-01', 'a', '- ', ': ', '#', '\n', 'é', '😀', ' ', '@', '`', '|'];
-    const older = ['no', 'y', '1:30', '1_0', '2020-01-01T10:00:00Z'];
+    const older = ['no', 'y', '1:30', '1_0', '2020-01-01T10:00:00Z', '\x7f', '\x85', '\u2028', '\ufffe'];
     const more = ['>', '%', '!', '&a', '*a', '"', "'", '\\', '{', '[', ',', '~', '\t', '?'];
     const text = fc.array(fc.constantFrom(...parts, ...older, ...more), { maxLength: 5 }).map((some) => some.join(''));
     const leaf = fc.oneof(text, fc.double({ noNaN: true }), fc.boolean(), fc.constant(null));
@@ -158,6 +158,7 @@ describe('built-in formatters', () => {
       fc.property(fc.dictionary(text, fc.oneof(leaf, fc.array(leaf, { maxLength: 3 })), { maxKeys: 4 }), (value) => {
         const json = jsonFormatter.format(value, '');
         const written = yamlFormatter.format(JSON.parse(json), '');
+        assert.doesNotMatch(written, /[\x7f-\x9f\u2028\ufffe]/);
         for (const version of ['1.1', '1.2'] as const) assert.deepEqual(parse(written, { version }), JSON.parse(json));
       }),
       { examples: [[{ blanks: ' \n' }], [{ check_in: '2020-01-01', no: 'no' }]] },
