@@ -38,7 +38,7 @@ export interface HttpServerOptions {
   readonly connectionLimit?: ConnectionLimit | undefined;
   /** The caller closes it in addition to the server. @default none: requests with `Upgrade` are ordinary requests */
   readonly upgrades?: Upgrades | undefined;
-  /** Logs input that is not a valid request. @default nothing is logged */
+  /** Logs input that is not a valid request, and requests that are cut off by `close`. @default nothing is logged */
   readonly logger?: Pick<Logger, 'warn'>;
 }
 
@@ -73,7 +73,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   return Object.freeze({
     port: (server.address() as AddressInfo).port,
     replaceCertificate: (certificate: Certificate) => void (server as SecureServer).setSecureContext?.(certificate),
-    close: (deadlineMs: number) => closeServer(server, { ...connections, ...admission }, deadlineMs),
+    close: (deadlineMs: number) => closeServer(server, { ...connections, ...admission }, deadlineMs, logger),
   });
 }
 
@@ -142,6 +142,7 @@ async function closeServer(
   server: Server,
   { all, drain, closeHandshakes }: Pick<Connections, 'all' | 'drain'> & Admission,
   deadlineMs: number,
+  logger: HttpServerOptions['logger'],
 ): Promise<void> {
   const finished = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   drain();
@@ -159,7 +160,12 @@ async function closeServer(
   }, 20);
   const deadline = setTimeout(() => {
     closeHandshakes();
-    for (const { socket } of all()) socket.destroy();
+    let requests = 0;
+    for (const { socket, responses } of all()) {
+      requests += responses.length;
+      socket.destroy();
+    }
+    if (requests > 0) logger?.warn({ requests, afterMs: deadlineMs }, cutOff);
   }, deadlineMs);
   try {
     await finished;
@@ -170,3 +176,5 @@ async function closeServer(
   // Stops Node's timer that checks for late headers.
   server.close(() => {});
 }
+
+const cutOff = 'requests were cut off by the shutdown: if they need more time, raise SHUTDOWN_TIMEOUT_MS';

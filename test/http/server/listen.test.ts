@@ -81,26 +81,30 @@ describe('the close function of serveHttp', () => {
       response.flushHeaders();
       finish = () => response.end('whole');
     };
-    const server = await serveHttp({ ...httpLimits, handler });
+    const logged: object[] = [];
+    const logger = { warn: (fields: object) => void logged.push(fields) };
+    const server = await serveHttp({ ...httpLimits, handler, logger });
     const [response] = (await once(get({ port: server.port, host: '127.0.0.1', agent }), 'response')) as [
       IncomingMessage,
     ];
-    return { server, response, finish: () => finish() };
+    return { server, response, logged, finish: () => finish() };
   }
 
   it('lets a running request finish, and does not wait for a connection that is kept alive', async () => {
     const agent = new Agent({ keepAlive: true });
-    const { server, response, finish } = await startRequest(agent);
+    const { server, response, logged, finish } = await startRequest(agent);
     const closed = server.close(neverMs);
     finish();
     assert.equal(Buffer.concat(await response.toArray()).toString(), 'whole');
     await closed;
+    assert.deepEqual(logged, []);
     agent.destroy();
   });
 
-  it('aborts a running request at the deadline', async () => {
-    const { server, response } = await startRequest(new Agent());
+  it('aborts a running request at the deadline, and logs that', async () => {
+    const { server, response, logged } = await startRequest(new Agent());
     await Promise.all([server.close(10), assert.rejects(() => response.toArray(), { code: 'ECONNRESET' })]);
+    assert.deepEqual(logged, [{ requests: 1, afterMs: 10 }]);
   });
 
   it('responds to one more request on a busy connection, with Connection: close', async () => {
