@@ -80,7 +80,7 @@ function urlOf({ url }: Fields): string | undefined {
 /** `hrefOfRow` returns the link for the first cell of a row. */
 function table(rows: readonly Fields[], hrefOfRow: (row: Fields) => string | undefined): Markup {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-  const areLinked = names.length > 1 && rows.every((row) => hrefOfRow(row) !== undefined);
+  const areLinked = names.some((name) => name !== 'url') && rows.every((row) => hrefOfRow(row) !== undefined);
   const columns = areLinked ? names.filter((name) => name !== 'url') : names;
   const [first = ''] = columns;
   const firstCell = (row: Fields) =>

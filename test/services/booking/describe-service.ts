@@ -81,7 +81,7 @@ export function describeService(name: string, given: ServiceCase): void {
 
     it('links the rows of the HTML list to the items, also without their `url`', async () => {
       const service = await open();
-      for (const path of ['/', '/?fields=id,city']) {
+      for (const path of ['/', '/?fields=id']) {
         const response = request(service).get(path).set('Accept', 'text/html');
         const [, href = ''] = /<th scope="row"><a href="([^"]+)">/.exec((await response.expect(200)).text) ?? [];
         const { pathname } = new URL(href, 'http://api.example');
