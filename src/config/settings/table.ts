@@ -27,7 +27,7 @@ const domain = textKind(
 );
 const database = textKind(
   isDatabaseUrl,
-  'sqlite:<path>, sqlite::memory: or postgres://user:password@host/name (a single host)',
+  'sqlite:<path>, sqlite::memory: or postgres://user:password@host/name (a single host, a percent-encoded password)',
 );
 const redis = textKind(
   isRedisUrl,
@@ -182,9 +182,12 @@ export function formatSettings(): string {
     .join('\n');
 }
 
-/** Rejects the lists of hosts that libpq accepts, because pg would look up such a list as one name. */
+/**
+ * Rejects the lists of hosts that libpq accepts, because pg would look up such a list as one name, and
+ * `sqlite://data/x.db`, which would be a file in the root directory.
+ */
 function isDatabaseUrl(text: string): boolean {
-  if (/^sqlite:.+/.test(text)) return true;
+  if (/^sqlite:(?!\/\/[^/]).+/.test(text)) return true;
   if (!/^postgres(?:ql)?:\/\/./.test(text) || !URL.canParse(text)) return false;
   const { host, searchParams } = new URL(text);
   return ![host, ...searchParams.getAll('host')].some((name) => name.includes(','));

@@ -56,7 +56,16 @@ describe('parseSettings', () => {
     ['PORT', '65536', '-1', '8080 ', '0x1F90', '8e3', '80.5', '99999999999999999999'],
     ['BODY_BYTES_MAX', '0', '1MiB'],
     ['REQUEST_TIMEOUT_MS', '0', '30s', '2147483648'],
-    ['DATABASE_URL', 'sqlite:', 'mysql://db', 'postgres://', 'postgres://a,b/db', 'postgres://a:1,b:2/db', 'travel.db'],
+    [
+      'DATABASE_URL',
+      'sqlite:',
+      'sqlite://data/travel.db',
+      'mysql://db',
+      'postgres://',
+      'postgres://a,b/db',
+      'postgres://a:1,b:2/db',
+      'travel.db',
+    ],
     ['DATABASE_URL', 'postgres://a/db?host=b,c', 'postgres:///db?host=b&host=c,d'],
     ['REDIS_URL', 'localhost:6379', 'redis://', 'redis:///0', 'http://cache:6379', 'redis:cache'],
     [
@@ -96,7 +105,8 @@ describe('parseSettings', () => {
     );
   });
 
-  const expected = 'expected sqlite:<path>, sqlite::memory: or postgres://user:password@host/name (a single host)';
+  const expected =
+    'expected sqlite:<path>, sqlite::memory: or postgres://user:password@host/name (a single host, a percent-encoded password)';
   for (const [url, shown] of [
     ['postgress://demo:s3cret@db/travel', /^DATABASE_URL="postgress:\/\/…@db\/travel": /],
     ['postgres:demo:s3c@s3cret@db', /@db": /],
