@@ -312,6 +312,15 @@ describe('frontdesk', () => {
       { 'config/settings.env': 'PORT=9000\n# mine\nexport PORT=9001\n' },
     ],
     [
+      'values in settings.env that end early or begin with a quotation mark',
+      'check',
+      /\n {2}config.settings\.env:4 REDIS_URL contains a #, .*: put the value into quotes, .*\n {2}config.settings\.env:5 HOST has a quotation mark that is never closed: close it\n$/,
+      {
+        'config/settings.env':
+          'PORT=9000 # mine, a#b\nPUBLIC_URL= "http://a" #\nADMIN_USERS="a#b"\nREDIS_URL=redis://:s3#cret@a\nHOST="a\n',
+      },
+    ],
+    [
       'a bad value after a byte order mark',
       'check config',
       /PORT="nope": expected/,

@@ -161,7 +161,8 @@ export function readSettingsFile(directory: string): Readonly<Record<string, str
   const file = join(directory, settingsFile);
   // Removes a byte order mark, which would become part of the first name.
   const text = (readText(file) ?? '').replace(/^\uFEFF/, '');
-  const names = namesByLine(text);
+  const lines = linesWithoutQuotes(text);
+  const names = lines.map(nameIn);
   const fault = names.indexOf(undefined) + 1;
   if (fault !== 0) throw new Error(`${file}:${fault} is not a setting: write NAME=value, such as PORT=9000`);
   rejectAny(
@@ -170,7 +171,7 @@ export function readSettingsFile(directory: string): Readonly<Record<string, str
       const found =
         name !== '' && first < index
           ? `${name} is already set in line ${first + 1}: remove one of the two`
-          : fileNameFault(name);
+          : (fileNameFault(name) ?? fileValueFault(name, lines[index] ?? ''));
       return found === undefined ? [] : [`${file}:${index + 1} ${found}`];
     }),
   );
@@ -184,14 +185,25 @@ function fileNameFault(name: string): string | undefined {
   return name === '' || all.includes(name) ? undefined : unknownName(name, suggestion(name, all));
 }
 
+/** Reports values that Node's parser would read up to a `#`, or together with a quotation mark. */
+function fileValueFault(name: string, line: string): string | undefined {
+  const value = line.slice(line.indexOf('=') + 1).trim();
+  if (name === '') return undefined;
+  if (/^["'`]/.test(value)) return `${name} has a quotation mark that is never closed: close it`;
+  if (!/^[^#]*[^\s#]#/.test(value)) return undefined;
+  return `${name} contains a #, which starts a comment: put the value into quotes, or a space before the comment`;
+}
+
+/** Returns the lines without the quoted values, which may continue on further lines. */
+function linesWithoutQuotes(text: string): readonly string[] {
+  return text.replace(/=\s*(["'`]).*?\1/gs, (value) => `=${value.replace(/[^\n]/g, '')}`).split('\n');
+}
+
 /**
- * Returns the name that each line sets: `''` for comments, empty lines and continuation lines of quoted values, and
- * undefined for lines that Node's parser cannot read and would ignore.
+ * Returns the name that a line sets: `''` for a comment, an empty line and the rest of a quoted value, and undefined for
+ * a line that Node's parser cannot read and would ignore.
  */
-function namesByLine(text: string): readonly (string | undefined)[] {
-  const unquoted = text.replace(/=\s*(["'`]).*?\1/gs, (value) => `=${value.replace(/[^\n]/g, '')}`);
-  return unquoted.split('\n').map((line) => {
-    const found = /^\s*(?:#|$|(?:export\s+)?(?<name>[\w.-]+)\s*=)/.exec(line);
-    return found === null ? undefined : (found.groups?.['name'] ?? '');
-  });
+function nameIn(line: string): string | undefined {
+  const found = /^\s*(?:#|$|(?:export\s+)?(?<name>[\w.-]+)\s*=)/.exec(line);
+  return found === null ? undefined : (found.groups?.['name'] ?? '');
 }
