@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { type Compilable, Kysely, PostgresDialect } from 'kysely';
 import type { Pool, PoolConfig } from 'pg';
+import { createOncePerMinute } from '#http';
 import {
   codeOf,
   type Database,
@@ -111,10 +112,16 @@ function poolConfig(size: number, timeoutMs: number): PoolConfig {
   };
 }
 
-/** A connection may fail at any time. Without a listener, its `error` event would end the process. */
+/**
+ * A connection may fail at any time. Without a listener, its `error` event would end the process. A server that stops
+ * closes all connections at once, and one line is enough for them.
+ */
 function handleConnectionErrors(pool: Pool, logger: DatabaseOptions['logger']): void {
+  const mayLog = createOncePerMinute();
   pool.on('connect', (client) => {
-    client.on('error', (error) => logger?.warn({ err: error }, 'a connection to the database failed'));
+    client.on('error', (error) => {
+      if (mayLog()) logger?.warn({ err: error }, 'a connection to the database failed');
+    });
     closeOnTimeout(client as unknown as PoolMember);
   });
   // The pool emits the same errors again.

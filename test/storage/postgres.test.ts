@@ -1,6 +1,5 @@
 /** PostgreSQL servers that reject or drop connections, do not respond, are busy, or are read-only. */
 import assert from 'node:assert/strict';
-import { EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
 import { sql } from 'kysely';
 import pg from 'pg';
@@ -192,13 +191,15 @@ describe('a PostgreSQL database', () => {
     assert.deepEqual(await database.kysely.selectFrom('accounts').select('id').execute(), []);
   });
 
-  it('is used over new connections after the old ones have failed', async function () {
-    const warnings = new EventEmitter();
-    const warning = once(warnings, 'warning');
-    await open(this, { logger: { warn: (_, message) => void warnings.emit('warning', message) } });
+  it('is used over new connections after the old ones have failed, which is logged once', async function () {
+    const logged: unknown[] = [];
+    await open(this, { logger: { warn: (_, message) => void logged.push(message) } });
+    const read = () => database.kysely.selectFrom('accounts').select('id').execute();
+    await Promise.all([read(), read(), read()]);
     await breakConnections();
-    assert.match(String(await warning), /connection to the database failed/);
-    assert.equal(await database.findFault(), undefined);
+    // At first a query may still use a connection that the server has just closed.
+    await eventually(async () => assert.equal(await database.findFault(), undefined));
+    assert.deepEqual(logged, ['a connection to the database failed']);
   });
 
   it('is checked once for concurrent callers, because anyone may ask whether the server is ready', async function () {
