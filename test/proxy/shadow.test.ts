@@ -148,6 +148,19 @@ describe('a shadow', () => {
     assert.equal(front.cluster.snapshot().activeRequests, 0);
   });
 
+  it('releases its slot if the client leaves after an early response, without sending the rest of the body', async () => {
+    const respond = (ctx: Context) => {
+      ctx.body = 'early';
+    };
+    const front = await startShadowed((await startReceiver()).origin, { respond });
+    const impatient = request(`${front.origin}/v1/hotels`, { method: 'POST', headers: { 'Content-Length': 10 } });
+    impatient.on('error', () => {}).write('half');
+    await once(impatient, 'response');
+    impatient.destroy();
+    await front.hasLogged(notCopied);
+    assert.equal(front.cluster.snapshot().activeRequests, 0);
+  });
+
   it('receives no more copies than its circuit breakers allow, while every client gets its response', async () => {
     const arrived = createDeferred();
     const held: (() => void)[] = [];

@@ -9,14 +9,14 @@ import { speak } from '../../support/wire/peer.ts';
 
 const get = 'GET / HTTP/1.1\r\nHost: a\r\n';
 
-describe('queued responses', () => {
+describe('closeWithConnection', () => {
   const servers = testServers();
 
   for (const [what, last] of [
     ['a CONNECT request', 'CONNECT b:443 HTTP/1.1\r\nHost: b:443\r\n\r\n'],
     ['an upgrade', `${get}Connection: upgrade\r\nUpgrade: websocket\r\n\r\n`],
   ] as const)
-    it(`close with their connection if ${what} follows, in a host's server too`, async () => {
+    it(`closes queued responses with their connection if ${what} follows, in a host's server too`, async () => {
       let [started, closed] = [0, 0];
       const app = new Koa().use(createRequestContext(createAddresses())).use(({ res }: Context) => {
         started += 1;
@@ -31,7 +31,7 @@ describe('queued responses', () => {
       await eventually(() => assert.deepEqual([started, closed], [4, 4]));
     });
 
-  it("close the connection in their turn if they were cut off, in a host's server too", async () => {
+  it("closes the connection in the turn of a response that was cut off, in a host's server too", async () => {
     const cutOff = createDeferred();
     const app = new Koa().use(createRequestContext(createAddresses())).use(async (ctx: Context) => {
       if (ctx.path !== '/cut') await cutOff.promise;
@@ -41,5 +41,18 @@ describe('queued responses', () => {
     const { port } = await servers.http(app.callback());
     const requests = ['/whole', '/cut', '/later'].map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
     assert.match(await speak(port, requests.join('')).closed, /^HTTP\/1\.1 200 OK\r\n(?:.+\r\n)+\r\n\/whole$/);
+  });
+
+  it("closes a request with its connection if its response ended before its body, in a host's server too", async () => {
+    const closed = createDeferred();
+    const app = new Koa().use(createRequestContext(createAddresses())).use((ctx: Context) => {
+      ctx.req.once('close', closed.resolve);
+      ctx.body = 'early';
+    });
+    const { port } = await servers.http(app.callback());
+    const client = speak(port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello');
+    await client.until('early');
+    client.socket.destroy();
+    await closed.promise;
   });
 });
