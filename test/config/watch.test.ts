@@ -107,6 +107,26 @@ describe('watchConfiguration', () => {
     }
   });
 
+  it('reports changes in a directory that was deleted and created again, and in one that took its place', async () => {
+    const directory = await startWithOneFile();
+    await rm(directory, { recursive: true });
+    await reported(({ errors }) => errors.length > 0);
+    await mkdir(join(directory, 'ratelimit'), { recursive: true });
+    for (const requests of [2, 3, 4]) {
+      await writeFile(join(directory, a), limits(requests));
+      await reported(says(requests));
+    }
+    const next = await writeFiles({ [a]: limits(5) });
+    await rename(directory, `${directory}-old`);
+    await rename(next, directory);
+    await reported(says(5));
+    for (const requests of [6, 7, 8]) {
+      await writeFile(join(directory, a), limits(requests));
+      await reported(says(requests));
+    }
+    await rm(`${directory}-old`, { recursive: true });
+  });
+
   it('reports every update of a ConfigMap, which only replaces a link', async () => {
     const directory = await writeFiles({
       'ratelimit/..1/a.yaml': limits(1),

@@ -1,5 +1,5 @@
 /** Watches a configuration directory, reads changed files, and reports the new configuration. */
-import { extname, join } from 'node:path';
+import { basename, extname, join, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { FSWatcher } from 'chokidar';
 import { hasBytes } from '../directory.ts';
@@ -38,25 +38,51 @@ export interface ConfigurationWatch {
  */
 export async function watchConfiguration(options: WatchOptions): Promise<ConfigurationWatch> {
   const { directory, onError } = options;
-  const reader = createReader(options);
+  const reader = createReader(options, watchAgain);
   // Loaded on demand, because a process that does not watch a directory does not need it.
   const { watch } = await import('chokidar');
   // Watches each folder without its subfolders, because the directory may contain many other files.
   const paths = [directory, join(directory, 'services'), join(directory, 'ratelimit')];
-  // Not persistent, so that the watcher does not keep the process alive.
-  const watcher = watch(paths, { depth: 0, ignoreInitial: true, persistent: false });
-  // Listens to raw events too, because the others may omit the second of two changes in quick succession.
-  watcher.on('raw', reader.schedule).on('all', reader.schedule).on('error', onError);
-  // When a folder is deleted and created again, chokidar does not report changes in it unless it is added again.
-  watcher.on('addDir', (path) => void (paths.includes(path) && watcher.unwatch(path).add(path)));
-  await ready(watcher);
+  const names = new Set<string | null>(paths.map((path) => basename(resolve(path))));
+  let isReplaced = false;
+  let watcher = await open();
+
+  async function open(): Promise<FSWatcher> {
+    isReplaced = false;
+    // Not persistent, so that the watcher does not keep the process alive.
+    const opened = watch(paths, { depth: 0, ignoreInitial: true, persistent: false });
+    opened.on('error', onError);
+    // Listens to raw events too, because the others may omit the second of two changes in quick succession.
+    opened.on('raw', (event, name) => {
+      if (event === 'rename' && names.has(name)) isReplaced = true;
+      reader.schedule();
+    });
+    opened.on('all', (event, path) => {
+      if (event === 'addDir' && paths.includes(path)) isReplaced = true;
+      reader.schedule();
+    });
+    await ready(opened);
+    return opened;
+  }
+
+  /**
+   * When a folder is moved, or deleted and created again, chokidar does not report changes in the folder that took its
+   * place, so a new watcher is needed.
+   */
+  async function watchAgain(): Promise<void> {
+    if (!isReplaced) return;
+    // First, because watchers of the same path share what they know of it. The reading that follows misses no change.
+    await watcher.close();
+    watcher = await open();
+  }
+
   // Few files, if any, have changed since `initial` was loaded, so a thread is not worth starting.
   await reader.read(readHere);
   return Object.freeze({
     reload: () => reader.read(),
     async close() {
-      await watcher.close();
       await reader.close();
+      await watcher.close();
     },
   });
 }
@@ -90,8 +116,10 @@ interface Reader {
   readonly close: () => Promise<void>;
 }
 
-/** Runs one reading at a time, so that an older one never overtakes a newer one. */
-function createReader(options: WatchOptions): Reader {
+/**
+ * Runs one reading at a time, so that an older one never overtakes a newer one. Calls `prepare` before each of them.
+ */
+function createReader(options: WatchOptions, prepare: () => Promise<void>): Reader {
   const { directory, gatewayDomain, onChange, onError, quietMs = quietMsDefault } = options;
   const { threadFromBytes = threadFromBytesDefault } = options;
   let last = options.initial;
@@ -102,6 +130,7 @@ function createReader(options: WatchOptions): Reader {
 
   async function readOnce(start: Read): Promise<void> {
     if (closing.signal.aborted) return;
+    await prepare();
     const startedAtMs = performance.now();
     const { files = [] } = last;
     const known = new Map(files.map((part) => [part.file, part]));
