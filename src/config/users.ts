@@ -210,7 +210,8 @@ function withUser(text: string, { name, passwordHash, roles }: UserEntry, file: 
   users.add(entry);
   // Turns `[]` into a block list, with one item per line.
   users.flow = users.flow === true && users.items.length > 1;
-  return document.toString({ lineWidth: 0 });
+  // Without padding, because `frontdesk init` and config/README.md write `[admin]`, not `[ admin ]`.
+  return document.toString({ lineWidth: 0, flowCollectionPadding: false });
 }
 
 /**

@@ -107,6 +107,7 @@ describe('frontdesk', () => {
   );
 
   let usersDirectory: string;
+  const usersBefore = `# mine\nusers:\n  - name: bob\n    roles: [admin] # mine\n    password_hash: "${passwordHash}"\n`;
   check(
     'users add adds a user with the password from standard input, and leaves the rest of the file alone',
     ['users', 'add', 'ann'],
@@ -114,11 +115,13 @@ describe('frontdesk', () => {
     async ({ stdout }) => {
       assert.equal(stdout, 'Added the user ann to users.yaml. A running frontdesk picks up the change.\n');
       const text = await readFile(join(usersDirectory, 'users.yaml'), 'utf8');
-      const [, hash = ''] = /^# mine\nusers:\n {2}- name: ann\n {4}password_hash: "(\S+)"\n$/.exec(text) ?? [];
+      assert.ok(text.startsWith(usersBefore), text);
+      const [, hash = ''] =
+        /^ {2}- name: ann\n {4}password_hash: "(\S+)"\n$/.exec(text.slice(usersBefore.length)) ?? [];
       assert.ok(await verifyPassword('secret', parsePasswordHash(hash) ?? assert.fail(text)));
     },
     async () => {
-      usersDirectory = await writeFiles({ 'users.yaml': '# mine\nusers: []\n' });
+      usersDirectory = await writeFiles({ 'users.yaml': usersBefore });
       return { input: 'secret\n', cwd: usersDirectory, env: { CONFIG_DIR: '.' } };
     },
   );
