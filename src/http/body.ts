@@ -230,9 +230,7 @@ function faultsOf(issue: z.core.$ZodIssue, known: readonly string[]): Fault[] {
   const { path, message } = issue;
   if (issue.code === 'unrecognized_keys') {
     const hint = path.length === 0 ? `; known: ${known.join(', ')}` : '';
-    return issue.keys
-      .slice(0, faultsMax)
-      .map((key) => ({ pointer: bodyPointer([...path, key]), detail: message + hint }));
+    return issue.keys.map((key) => ({ pointer: bodyPointer([...path, key]), detail: message + hint }));
   }
   return [{ pointer: bodyPointer(path), detail: message }];
 }

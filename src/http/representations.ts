@@ -158,7 +158,7 @@ const cachedLengthMax = 512;
 const acceptLengthMax = 1024;
 
 /** Caches results for headers of ordinary length, because negotiation takes microseconds and most headers repeat. */
-function memoize(select: Selection): Selection {
+function memoize(select: (accept: string) => Formatter | undefined): Selection {
   const cache = new Map<string, Formatter>();
   return (sent = '') => {
     const accept = sent.length > acceptLengthMax ? '' : sent;
@@ -176,7 +176,7 @@ function memoize(select: Selection): Selection {
   }
 }
 
-function negotiate(accept: string | undefined, formatters: readonly Formatter[]): Formatter | undefined {
+function negotiate(accept: string, formatters: readonly Formatter[]): Formatter | undefined {
   const type = negotiatorOf(accept).mediaType(formatters.map((one) => one.type));
   return formatters.find((one) => one.type === type);
 }
@@ -184,14 +184,14 @@ function negotiate(accept: string | undefined, formatters: readonly Formatter[])
 /**
  * Prefers an errors-only type that the client lists explicitly over the default type, in whatever order it lists them.
  */
-function negotiateError(accept: string | undefined, formatters: readonly Formatter[]): Formatter | undefined {
+function negotiateError(accept: string, formatters: readonly Formatter[]): Formatter | undefined {
   const chosen = negotiate(accept, formatters);
   if (chosen !== formatters[0]) return chosen;
   const listed = negotiatorOf(accept).mediaTypes();
   return formatters.find(({ errorsOnly, type }) => errorsOnly === true && listed.includes(type)) ?? chosen;
 }
 
-function negotiatorOf(accept: string | undefined): Negotiator {
+function negotiatorOf(accept: string): Negotiator {
   return new Negotiator({ headers: { accept: normaliseAccept(accept) } });
 }
 
@@ -200,7 +200,7 @@ function negotiatorOf(accept: string | undefined): Negotiator {
  * would treat each as a different type. Drops invalid media ranges. If none is left, accepts everything (RFC 9110
  * section 12.5.1).
  */
-function normaliseAccept(accept = ''): string {
+function normaliseAccept(accept: string): string {
   const ranges = accept.split(',').flatMap((part) => {
     const [range = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
     if (!/^(?:\*\/\*|[\w!#$&^.+-]+\/(?:\*|[\w!#$&^.+-]+))$/.test(range)) return [];
