@@ -139,8 +139,10 @@ describe('the fullness of a limit', () => {
     for (const value of ['a', 'a', 'a', 'b']) hit(`k=${value}`);
     assert.deepEqual(fullness(), [1]);
     const closed = fullnessOf(0);
-    closed.hit('k=a');
-    assert.deepEqual(closed.fullness(), [1], 'a limit of 0');
+    for (const hitsAddend of [0, 1]) {
+      closed.limiter.shouldRateLimit({ domain: 'd', descriptors: [{ ...descriptor('k=a'), hitsAddend }] });
+      assert.deepEqual(closed.fullness(), [1], 'a limit of 0');
+    }
   });
 
   it('drops to 0 when the window ends, and then starts over', () => {
