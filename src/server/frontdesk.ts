@@ -8,7 +8,7 @@ import { createClusters } from '#proxy';
 import { loadTracing } from '#tracing';
 import { createCurrentGateway } from './current-gateway.ts';
 import { createInternalRoutes } from './internal-routes.ts';
-import { createListeners, type TimeLeft } from './listeners.ts';
+import { type CurrentTls, createListeners, type TimeLeft } from './listeners.ts';
 import { openGateway } from './open-gateway.ts';
 import {
   type Frontdesk,
@@ -62,10 +62,8 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
   const gateway = createCurrentGateway();
   opened.defer(() => gateway.close(timeLeft()));
   const state = createGatewayState(clusters, clock);
-  const { routes, close: closeStreams } = createInternalRoutes(setup, {
-    ...{ ...shared, state, services, gateway, representations, closing: closing.signal },
-    certificateExpiresAtMs: () => listeners.certificateExpiresAtMs(),
-  });
+  const routeParts = { ...shared, state, services, gateway, representations, closing: closing.signal };
+  const { routes, close: closeStreams } = createInternalRoutes(setup, routeParts);
   const listenerAddresses = new Map<string, string>();
   const parts = { state, services, routes, limiter: rateLimiting.limiter, listenerAddresses };
   // No subscriber after this one may throw: the new gateway would never be used, and nothing would close it.
@@ -123,7 +121,7 @@ async function openSharedParts(
   opened: AsyncDisposableStack,
 ) {
   const { settings, logger, dormant } = setup;
-  const tls = await loadTls(settings);
+  const tls: CurrentTls = { current: await loadTls(settings) };
   const configuration = createLiveConfiguration(setup);
   const storage = await openStorageIfNeeded(setup);
   opened.defer(() => storage?.database.close());

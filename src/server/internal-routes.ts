@@ -1,4 +1,5 @@
 /** The server's internal routes: API versions, probes, metrics, problem pages, diagnostics and explain. */
+import { X509Certificate } from 'node:crypto';
 import { packageVersion } from '#config';
 import { createDiagnostics, createDiagnosticsEvents, createProblemPages } from '#diag';
 import { createExplainEndpoint, explainForm } from '#explain';
@@ -7,6 +8,7 @@ import { acceptRead, type ConnectionLimit, notReady, type Representations, repre
 import { createMetrics, createMetricsRoute, type MetricsParts } from '#metrics';
 import type { Database } from '#storage';
 import type { CurrentGateway } from './current-gateway.ts';
+import type { CurrentTls } from './listeners.ts';
 import type { Setup } from './options.ts';
 import type { RateLimiting } from './rate-limiting.ts';
 import type { LiveConfiguration } from './reload.ts';
@@ -24,8 +26,7 @@ export interface InternalRoutesParts {
   readonly state: Pick<GatewayState, 'clusters' | 'counts' | 'traffic'>;
   readonly connectionLimit: Pick<ConnectionLimit, 'counts'>;
   readonly gateway: Pick<CurrentGateway, 'snapshot' | 'explain'>;
-  /** Returns when the certificate of the gateway expires. Undefined without TLS. */
-  readonly certificateExpiresAtMs: () => number | undefined;
+  readonly tls: CurrentTls;
 }
 
 export interface InternalRoutes {
@@ -111,7 +112,7 @@ function createFindFault(has: Setup['has'], parts: InternalRoutesParts): FindFau
 }
 
 function metricsParts({ droppedLines }: Setup['logger'], parts: InternalRoutesParts): MetricsParts {
-  const { configuration, services, rateLimiting, connectionLimit, certificateExpiresAtMs } = parts;
+  const { configuration, services, rateLimiting, connectionLimit, tls } = parts;
   const { clusters, counts, traffic } = parts.state;
   return {
     version: packageVersion(),
@@ -122,7 +123,7 @@ function metricsParts({ droppedLines }: Setup['logger'], parts: InternalRoutesPa
     limits: rateLimiting.stats,
     configuration,
     connections: connectionLimit.counts,
-    certificateExpiresAtMs,
+    certificateExpiresAtMs: () => tls.current && new X509Certificate(tls.current.cert).validToDate.getTime(),
     droppedLogLines: droppedLines,
   };
 }

@@ -24,12 +24,16 @@ export interface ListenersParts {
   readonly configuration: LiveConfiguration;
   readonly pipeline: Pipeline;
   readonly rateLimiting: RateLimiting;
-  /** For the gateway's listener. Undefined for plain HTTP. */
-  readonly tls: Tls | undefined;
+  readonly tls: CurrentTls;
   readonly connectionLimit: ConnectionLimit;
   readonly timeLeft: TimeLeft;
   /** Receives the `host:port` of each open listener, under the name that records use. */
   readonly listenerAddresses: Map<string, string>;
+}
+
+/** The certificate and key of the gateway's listener, which a reload replaces. Undefined for plain HTTP. */
+export interface CurrentTls {
+  current: Tls | undefined;
 }
 
 /** Returns how many milliseconds are left until the deadline of the shutdown. The first call sets the deadline. */
@@ -44,8 +48,6 @@ export interface ListenerSet {
    * Reloads certificate and key for new connections. If they are unusable, logs an error and keeps the current ones.
    */
   readonly reloadCertificate: () => Promise<void>;
-  /** Returns when the current certificate expires. Undefined without TLS. */
-  readonly certificateExpiresAtMs: () => number | undefined;
   /** If listeners are open, waits for DRAIN_MS, so that load balancers can notice that the process is not ready. */
   readonly drain: () => Promise<void>;
   /** Closes all listeners even if closing one fails, and then rejects with that error. */
@@ -53,12 +55,10 @@ export interface ListenerSet {
 }
 
 export function createListeners(setup: Setup, parts: ListenersParts): ListenerSet {
-  const { connectionLimit } = parts;
+  const { connectionLimit, tls } = parts;
   const isAllowed = createAllowsUpgrade(setup, parts.configuration);
   // Upgraded connections may use half of the limit. The other half is reserved for requests.
   const upgrades = createUpgrades(isAllowed, Math.floor(connectionLimit.counts().max / 2));
-  let { tls } = parts;
-  let certificate = tls && new X509Certificate(tls.cert);
   let gateway: Pick<HttpServer, 'replaceCertificate'> | undefined;
   let opened = new AsyncDisposableStack();
   let opening: Promise<Listeners> | undefined;
@@ -73,9 +73,9 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
   }
 
   async function openOrRelease(): Promise<Listeners> {
-    if (certificate !== undefined) warnAboutDates(setup, certificate);
+    if (tls.current !== undefined) warnAboutDates(setup, new X509Certificate(tls.current.cert));
     try {
-      return await openAll(setup, { ...parts, tls, upgrades, onGateway }, opened);
+      return await openAll(setup, { ...parts, upgrades, onGateway }, opened);
     } catch (error) {
       await release();
       opening = undefined;
@@ -91,10 +91,10 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
     await opening?.catch(() => {});
     try {
       const found = await loadTls(setup.settings);
-      if (found === undefined || isDeepStrictEqual(found, tls)) return;
-      tls = found;
+      if (found === undefined || isDeepStrictEqual(found, tls.current)) return;
+      tls.current = found;
       gateway?.replaceCertificate(found);
-      certificate = new X509Certificate(found.cert);
+      const certificate = new X509Certificate(found.cert);
       setup.logger.info({ validTo: certificate.validTo }, 'certificate reloaded');
       warnAboutDates(setup, certificate);
     } catch (err) {
@@ -109,7 +109,6 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
       lastReload = lastReload.then(reloadCertificate);
       return lastReload;
     },
-    certificateExpiresAtMs: () => certificate?.validToDate.getTime(),
     async open() {
       if (isClosed) throw new Error('this frontdesk is closed: create another one with createFrontdesk');
       opening ??= openOrRelease();
@@ -199,7 +198,7 @@ async function openAll(
   const ratelimitHttp = await http('ratelimit-http', rateLimiting.http);
   const auth = await http('auth', has('auth') ? pipeline.auth.callback() : undefined);
   const gateway = await http('gateway', servesHttp(setup) ? pipeline.standalone.callback() : undefined, {
-    tls,
+    tls: tls.current,
     upgrades,
   });
   // Runs before any listener closes: gRPC health reports NOT_SERVING while requests in flight finish.
