@@ -232,6 +232,7 @@ function faultOf({ pos, code, message }: YAMLError): SyntaxFault {
 
 const remedies: { readonly [Code in YAMLError['code']]?: string } = {
   TAB_AS_INDENT: 'Indent with spaces.',
+  BAD_ALIAS: 'Put the text that begins with * or & into quotes, for example "*".',
   BAD_SCALAR_START: 'Put the text into quotes.',
   TAG_RESOLVE_FAILED: 'Put the text that begins with ! into quotes, or remove the tag.',
 };
