@@ -93,7 +93,8 @@ export interface Frontdesk {
   readonly listen: () => Promise<Listeners>;
   /**
    * Reads the configuration directory now, without waiting for the file watcher, and the TLS certificate with its key,
-   * for new connections. Logs errors in them.
+   * for new connections. Logs errors in them. Records that the program passed were copied at the start: to change them,
+   * create another desk.
    */
   readonly reload: () => Promise<void>;
   /**
