@@ -124,8 +124,8 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
         // The head was completed after the refusal. The request must not run, because its error response says that it
         // did not.
         if (refusal !== undefined) return void socket.destroy();
-        // Node ends the connection right after a response with `Connection: close`.
-        if (socket.writableEnded || hasSentClose(responses.at(-1 - waiting.length))) return;
+        // Node still parses what it has read after a connection has ended or closed. Such a response might never close.
+        if (!socket.writable || hasSentClose(responses.at(-1 - waiting.length))) return;
         if (responses.length === 0) setIdle?.(socket, false);
         responses.push(response);
         // `close` is emitted only once, so the overhead of `once` is not needed.

@@ -238,6 +238,12 @@ describe('pipelined requests', () => {
       assert.deepEqual(responses.match(/(?<=^Connection: ).*(?=\r$)/gm), ['keep-alive', 'keep-alive', 'close']);
     });
 
+  it('are not executed if their connection has been closed', async () => {
+    const { port, counts } = await serving({ handler: ({ socket }) => void socket.destroy() });
+    assert.equal(await sendRaw(port, many(3)), '');
+    assert.deepEqual(counts.seen, ['/0']);
+  });
+
   it('are closed with their connection when CONNECT follows', async () => {
     const { port, counts } = await serving({ handler: () => {} });
     assert.equal(await sendRaw(port, `${many(2)}CONNECT b:443 HTTP/1.1\r\nHost: b:443\r\n\r\n`), '');
