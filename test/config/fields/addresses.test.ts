@@ -26,7 +26,7 @@ check(
 check(
   isHostAndPort,
   'hotel:1 127.0.0.1:65535 [::1]:8081',
-  'hotel hotel: hotel:0 hotel:65536 ::1:80 [hotel]:80 :80 http://hotel:80',
+  'hotel hotel: hotel:0 hotel:65536 1.2.3:80 a..b:80 ::1:80 [hotel]:80 :80 http://hotel:80',
 );
 check(
   isNetwork,

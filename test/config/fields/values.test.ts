@@ -1,7 +1,7 @@
-/** Tests the parsing of durations in records. */
+/** Tests the parsing of durations and names in records. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { parseDuration } from '../../../src/config/fields/values.ts';
+import { parseDuration, singleLine } from '../../../src/config/fields/values.ts';
 
 describe('a duration', () => {
   it('is a number with a unit, or several of them in a row', () => {
@@ -18,4 +18,11 @@ describe('a duration', () => {
       }),
     );
   });
+});
+
+it('a name is on a single line and not blank', () => {
+  const valid = ['a', ' a b ', 'é', '', ' ', 'a\nb', 'a\0', 'a\x7f'].filter(
+    (name) => singleLine().safeParse(name).success,
+  );
+  assert.deepEqual(valid, ['a', ' a b ', 'é']);
 });
