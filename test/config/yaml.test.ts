@@ -38,6 +38,7 @@ describe('readYaml', () => {
 
   for (const [what, text, message, remedy] of [
     ['an unknown tag', 'a: 1\nb: !secret x\n', /Unresolved tag$/, /^Put the text that begins with ! into quotes, or /],
+    ['a bare asterisk', 'a: 1\nb: [*]\n', /Alias cannot be an empty string$/, /into quotes, for example "\*"\.$/],
     [
       'a reserved character',
       'a: 1\nb: @x\n',
