@@ -59,6 +59,7 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
   const isAllowed = createAllowsUpgrade(setup, parts.configuration);
   // Upgraded connections may use half of the limit. The other half is reserved for requests.
   const upgrades = createUpgrades(isAllowed, Math.floor(connectionLimit.counts().max / 2));
+  let hasReloadFailed = false;
   let gateway: Pick<HttpServer, 'replaceCertificate'> | undefined;
   let opened = new AsyncDisposableStack();
   let opening: Promise<Listeners> | undefined;
@@ -91,13 +92,16 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
     await opening?.catch(() => {});
     try {
       const found = await loadTls(setup.settings);
-      if (found === undefined || isDeepStrictEqual(found, tls.current)) return;
+      // After a failure the log has to say that the files are right again, even if they are the ones in use.
+      if (found === undefined || (isDeepStrictEqual(found, tls.current) && !hasReloadFailed)) return;
       tls.current = found;
+      hasReloadFailed = false;
       gateway?.replaceCertificate(found);
       const certificate = new X509Certificate(found.cert);
       setup.logger.info({ validTo: certificate.validTo }, 'certificate reloaded');
       warnAboutDates(setup, certificate);
     } catch (err) {
+      hasReloadFailed = true;
       setup.logger.error({ err }, 'the certificate cannot be reloaded, so the current one stays in use');
     }
   }

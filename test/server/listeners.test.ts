@@ -124,6 +124,9 @@ describe('listeners', () => {
       assert.match(String(log.find(({ level }) => level === 'error')?.fields['err']), /TLS_KEY cannot be used/);
       const expires = (await scrape(desk))['frontdesk_certificate_expires_timestamp_seconds'];
       assert.equal(expires, new X509Certificate(second?.cert ?? '').validToDate.getTime() / 1000);
+      await writeFile(files.tlsKey, second?.key ?? '');
+      for (let times = 0; times < 2; times += 1) await desk.reload();
+      assert.equal(log.filter(({ message }) => message === 'certificate reloaded').length, 2);
       opened[0]?.write('GET /v1/messages/1 HTTP/1.1\r\nHost: a\r\n\r\n');
       assert.match(String(await once(opened[0] as TLSSocket, 'data')), /^HTTP\/1\.1 200 /);
     });
