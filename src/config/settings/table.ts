@@ -182,12 +182,9 @@ export function formatSettings(): string {
     .join('\n');
 }
 
-/**
- * Rejects the lists of hosts that libpq accepts, because pg would look up such a list as one name, and
- * `sqlite://data/x.db`, which would be a file in the root directory.
- */
+/** Rejects the lists of hosts that libpq accepts, because pg would look up such a list as one name. */
 function isDatabaseUrl(text: string): boolean {
-  if (/^sqlite:(?!\/\/[^/]).+/.test(text)) return true;
+  if (/^sqlite:.+/.test(text)) return true;
   if (!/^postgres(?:ql)?:\/\/./.test(text) || !URL.canParse(text)) return false;
   const { host, searchParams } = new URL(text);
   return ![host, ...searchParams.getAll('host')].some((name) => name.includes(','));
