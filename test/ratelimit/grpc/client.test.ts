@@ -267,6 +267,13 @@ describe('the rate-limit client', () => {
     for (const _ of [1, 2]) assert.equal((await client.shouldRateLimit(request)).overallCode, 'OK');
     const alone = connectTo(0, { target: () => [refusing, unavailable].map(at) });
     await checkFailure(alone, /^it responded with gRPC status 14/);
+    const slow = await serve((stream) => {
+      nowMs += 4_900;
+      refuse(stream, '14');
+    });
+    const silent = await serve(() => {});
+    const late = connectTo(0, { target: () => [slow, silent].map(at) });
+    await checkFailure(late, 'it did not respond within 100 ms');
   });
 
   it('lets a running call finish after a GOAWAY, and opens a new connection for the next one', async () => {
