@@ -111,7 +111,7 @@ export function handleOtherMethod(ctx: Context, allowed: readonly string[]): voi
   ctx.status = 204;
 }
 
-const readMethods = Object.freeze(['GET', 'HEAD', 'OPTIONS']);
+export const readMethods: readonly string[] = Object.freeze(['GET', 'HEAD', 'OPTIONS']);
 
 /**
  * Checks a request for a read-only resource at exactly one path. Returns true for GET and HEAD, which the caller

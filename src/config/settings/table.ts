@@ -123,7 +123,10 @@ export const settingTable = {
     undefined,
     'Maximum client connections of all listeners together, except the admin port; by default 45 % of the files that the process may open.',
   ),
-  pipelineMax: count(8, 'Maximum concurrent requests of a connection; later ones wait, unread.'),
+  pipelineMax: count(
+    8,
+    'Maximum concurrent requests of a connection; later ones wait, unread. Only GET, HEAD and OPTIONS without a body run concurrently.',
+  ),
   upstreamTimeoutMs: timeoutMs(
     60_000,
     "How long to wait for a service's response headers, in milliseconds; timeout_ms in a Mapping takes precedence.",

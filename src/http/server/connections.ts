@@ -2,7 +2,8 @@
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { beforeHead } from './node-fixes.ts';
+import { readMethods } from '../respond.ts';
+import { announcesBody } from './request-bodies.ts';
 
 export interface Connection {
   readonly socket: Socket;
@@ -38,10 +39,11 @@ export interface ConnectionsOptions {
 const defaultWaitingMax = 10_000;
 
 /**
- * Node handles all pipelined requests of a connection concurrently and buffers their responses in memory. Here, a
- * request waits until fewer than `pipelineMax` before it are open, counting responses that the client has not read. The
- * connection is paused meanwhile, but Node may still parse requests that it has already read. They wait too, and a
- * connection that exceeds `waitingMax` is closed.
+ * Node handles all pipelined requests of a connection concurrently and buffers their responses in memory. Here, at most
+ * `pipelineMax` requests run concurrently, counting those whose response the client has not read. A request that may
+ * change something, or has a body, runs alone: the next one may depend on it (RFC 9112 section 9.3.2), and may never get a
+ * response if its body is faulty. The connection is paused while requests wait, but Node may still parse those that it
+ * has already read. They wait too, and a connection that exceeds `waitingMax` is closed.
  */
 export function createConnections(server: Server, options: ConnectionsOptions): Connections {
   const { handler, pipelineMax, waitingMax = defaultWaitingMax, setIdle } = options;
@@ -57,17 +59,19 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
     let isResumeScheduled = false;
 
     function beginInTurn(begin: () => void): void {
-      if (responses.length <= pipelineMax) return void beginNext(begin);
+      if (waiting.length === 0 && mayBegin(responses.length - 1)) return void begin();
       if (waitingCount >= waitingMax) return void socket.destroy();
       waitingCount += 1;
       waiting.push(begin);
       socket.pause();
     }
 
-    function beginNext(begin: () => void): void {
-      const previous = responses.at(-2 - waiting.length);
-      if (previous?.headersSent === false) keepOpen(previous);
-      begin();
+    /** `running`: the number of requests that run, which is the index of the next one. */
+    function mayBegin(running: number): boolean {
+      const previous = responses[running - 1];
+      if (previous === undefined) return true;
+      const next = responses[running];
+      return running < pipelineMax && runsBesideOthers(previous) && runsBesideOthers(next) && !hasSentClose(previous);
     }
 
     function removeResponse(response: ServerResponse): void {
@@ -88,18 +92,13 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
       if (first === undefined || first === refusal.response) refusal.end();
     }
 
-    function isNextDue(): boolean {
-      const running = responses.length - waiting.length;
-      return waiting.length > 0 && running < pipelineMax && !hasSentClose(responses[running - 1]);
-    }
-
     /** Runs in a separate turn of the event loop, so that a long pipeline cannot starve all other connections. */
     function resumeWaiting(): void {
       isResumeScheduled = false;
       if (socket.destroyed) return;
-      while (isNextDue()) {
+      while (waiting.length > 0 && mayBegin(responses.length - waiting.length)) {
         waitingCount -= 1;
-        beginNext(waiting.shift() as () => void);
+        waiting.shift()?.();
       }
       // If Node paused the socket itself, it will also resume it.
       if (waiting.length === 0 && socket._paused !== true) socket.resume();
@@ -168,18 +167,11 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
 /** The client then knows that no later request was executed (RFC 9112 section 9.6). */
 function hasSentClose(response: ServerResponse | undefined): boolean {
   if (response?.headersSent !== true) return false;
-  return !response.shouldKeepAlive || closing.test(String(response.getHeader('connection')));
+  return !response.shouldKeepAlive || /\bclose\b/i.test(String(response.getHeader('connection')));
 }
 
-const closing = /\bclose\b/i;
-
-/** Otherwise the next request, which is about to begin, could be executed without a response. */
-function keepOpen(response: ServerResponse): void {
-  beforeHead(response, () => {
-    // Without the header, Node would close the connection if the client expected a 100 Continue and did not get it.
-    const connection = String(response.getHeader('connection') ?? 'keep-alive');
-    response.setHeader('Connection', connection.replace(closing, 'keep-alive'));
-  });
+function runsBesideOthers(response: ServerResponse | undefined): boolean {
+  return response !== undefined && readMethods.includes(response.req.method ?? '') && !announcesBody(response.req);
 }
 
 /** Makes a response the last one of its connection, instead of the one before it. */

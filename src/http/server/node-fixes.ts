@@ -24,16 +24,11 @@ function continueOnRead(request: IncomingMessage, response: ServerResponse): voi
   const read = request._read;
   request._read = (size) => {
     request._read = read;
-    // A pipelined response that waits for its turn has no socket. Node would send its 100 after its head.
-    if (response.socket === null) response.once('socket', writeContinue);
-    else writeContinue();
+    // After the response, the body is read only to be discarded. A queued response is to a request without a body, and
+    // Node would send its 100 after its head.
+    if (!response.headersSent && response.socket !== null) response.writeContinue();
     read.call(request, size);
   };
-
-  function writeContinue(): void {
-    // After the response, the body is read only to be discarded.
-    if (!response.headersSent) response.writeContinue();
-  }
 }
 
 /**
