@@ -62,6 +62,18 @@ describe('watchConfiguration', () => {
   const says = (requests: number) => (loaded: LoadedConfiguration) =>
     loaded.errors.length === 0 && JSON.stringify(loaded).includes(`"requestsPerUnit":${requests},`);
 
+  it('reports a swap of a link in the path of the directory, and later changes', async () => {
+    const releases = await writeFiles({ [`1/config/${a}`]: limits(1), [`2/config/${a}`]: limits(2) });
+    const directory = join(releases, 'current/config');
+    await symlink('1', join(releases, 'current'));
+    await start(directory);
+    await symlink('2', join(releases, 'next'));
+    await rename(join(releases, 'next'), join(releases, 'current'));
+    await reported(says(2));
+    await writeFile(join(directory, a), limits(3));
+    await reported(says(3));
+  });
+
   it('reports a file that is created, renamed over another, or deleted', async () => {
     const directory = await writeFiles({ 'ratelimit/a.yaml': limits(1), 'new.txt': limits(3) });
     await start(directory);

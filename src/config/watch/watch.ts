@@ -1,4 +1,5 @@
 /** Watches a configuration directory, reads changed files, and reports the new configuration. */
+import { type Stats, unwatchFile, watchFile } from 'node:fs';
 import { basename, extname, join, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { FSWatcher } from 'chokidar';
@@ -37,7 +38,7 @@ export interface ConfigurationWatch {
  * updates a ConfigMap by replacing a symbolic link (`..data`), for which only the directory emits events.
  */
 export async function watchConfiguration(options: WatchOptions): Promise<ConfigurationWatch> {
-  const { directory, onError } = options;
+  const { directory, onError, quietMs = quietMsDefault } = options;
   const reader = createReader(options, watchAgain);
   // Loaded on demand, because a process that does not watch a directory does not need it.
   const { watch } = await import('chokidar');
@@ -76,11 +77,20 @@ export async function watchConfiguration(options: WatchOptions): Promise<Configu
     watcher = await open();
   }
 
+  /** A deployment may swap a link above the directory, of which the directory emits no event. */
+  function onStat(now: Stats, before: Stats): void {
+    if (now.ino === before.ino && now.dev === before.dev) return;
+    isReplaced = true;
+    reader.schedule();
+  }
+
+  watchFile(directory, { interval: 20 * quietMs, persistent: false }, onStat);
   // Few files, if any, have changed since `initial` was loaded, so a thread is not worth starting.
   await reader.read(readHere);
   return Object.freeze({
     reload: () => reader.read(),
     async close() {
+      unwatchFile(directory, onStat);
       await reader.close();
       await watcher.close();
     },
