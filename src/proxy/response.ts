@@ -105,8 +105,8 @@ function ignore(): void {}
 /**
  * Copies all headers except hop-by-hop ones and those that the gateway or its host application has already set. `Vary`,
  * `Via` and `Set-Cookie` are merged. The service's `X-Request-Id` replaces ours, and only the service decides about
- * `Content-Type` and `X-Content-Type-Options`. Throws if the response has a transfer coding other than `chunked`, or a header with invalid
- * bytes.
+ * `Content-Type` and `X-Content-Type-Options`. Throws if the response has a transfer coding other than `chunked`, or a
+ * header with invalid bytes.
  */
 export function copyResponseHeaders(
   res: ServerResponse,
