@@ -44,14 +44,14 @@ export {
   type TextMatch,
 } from './records/match.ts';
 export type { RateLimitHeaderStyle, RateLimitService } from './records/rate-limit-service.ts';
+export type { Redirect, RegexRewrite } from './records/rewrite.ts';
 export type {
   CircuitBreakers,
   HealthCheck,
   OutlierDetection,
   RetryCondition,
   RetryPolicy,
-} from './records/resilience.ts';
-export type { Redirect, RegexRewrite } from './records/rewrite.ts';
+} from './records/upstream-fields.ts';
 export type { Version } from './records/version.ts';
 export {
   parseSettings,

@@ -1,4 +1,4 @@
-/** The fields of a Mapping that describe calls to its service: time-outs, connections, retries and health. */
+/** The fields of a Mapping that describe calls to its service: time-outs, connections, retries, limits and health. */
 import * as z from 'zod';
 import {
   loadBalancer,
@@ -6,16 +6,205 @@ import {
   healthChecks as translateHealthChecks,
   outlierDetection as translateOutliers,
 } from '../ambassador/readers.ts';
-import { field, optional, strict } from '../fields/field.ts';
-import { milliseconds, wholeNumber } from '../fields/values.ts';
+import type { Fault } from '../errors.ts';
 import {
-  circuitBreakers,
-  circuitBreakersDefault,
-  healthChecks,
-  outlierDetection,
-  outlierDetectionDefault,
-  retryPolicy,
-} from './resilience.ts';
+  defaultsOf,
+  field,
+  type Given,
+  mapOf,
+  optional,
+  type Rule,
+  reportFault,
+  strict,
+  text,
+  type ValuesOf,
+} from '../fields/field.ts';
+import { commaList, duration, listOfOne, milliseconds, rejectEmpty, wholeNumber } from '../fields/values.ts';
+import { quote } from '../quote.ts';
+import { hostFault } from './match.ts';
+
+/** A whole number from `min` to `max` with the default `value`. */
+function count(name: string, [min, max]: readonly [number, number], value: number) {
+  return field({ name, schema: wholeNumber(min, max), default: value });
+}
+
+/** A time in records, written as a duration (`timeout`) or, with `timeMs`, in milliseconds (`timeout_ms`). */
+function time(name: string) {
+  return optional({ name, schema: duration() });
+}
+
+function timeMs(name: string) {
+  return optional({ name, schema: milliseconds().schema });
+}
+
+/** Rejects a map that has the time in both forms. */
+function oneForm<Key extends string>(key: Key): Rule<Readonly<Record<Key | `${Key}Ms`, ReturnType<typeof time>>>> {
+  return {
+    at: `${key}Ms`,
+    reads: [key],
+    faultOf: (given: Given<Readonly<Record<Key | `${Key}Ms`, ReturnType<typeof time>>>>) =>
+      given[key] === undefined || given[`${key}Ms`] === undefined
+        ? undefined
+        : { message: `cannot be combined with ${snake(key)}`, remedy: 'Keep one of the two.' },
+  };
+}
+
+function snake(key: string): string {
+  return key.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
+}
+
+const conditions = [
+  '5xx',
+  'gateway-error',
+  'connect-failure',
+  'refused-stream',
+  'reset',
+  'retriable-4xx',
+  'retriable-status-codes',
+] as const;
+
+/** A condition under which a failed attempt is retried. */
+export type RetryCondition = (typeof conditions)[number];
+
+export interface RetryPolicy {
+  readonly retryOn: readonly RetryCondition[];
+  /** Does not include the first attempt. */
+  readonly numRetries: number;
+  /** How long one attempt waits for response headers. Undefined to use the rest of the mapping's `timeout_ms`. */
+  readonly perTryTimeoutMs: number | undefined;
+  /** The statuses to retry under `retriable-status-codes`. */
+  readonly statusCodes: readonly number[];
+}
+
+const retryFields = {
+  retryOn: field({
+    name: 'retry_on',
+    schema: commaList(z.enum(conditions)).check(rejectEmpty('Name a condition: retry_on: connect-failure')),
+  }),
+  numRetries: count('num_retries', [0, 10], 1),
+  perTryTimeout: time('per_try_timeout'),
+  perTryTimeoutMs: timeMs('per_try_timeout_ms'),
+  statusCodes: field({ name: 'retriable_status_codes', schema: z.array(wholeNumber(400, 599)), default: [] }),
+};
+
+const retryPolicy = mapOf(retryFields, [
+  oneForm('perTryTimeout'),
+  { at: 'statusCodes', reads: ['retryOn'], faultOf: statusCodesFault },
+]).transform(
+  ({ perTryTimeout, ...policy }): RetryPolicy => ({
+    ...policy,
+    perTryTimeoutMs: perTryTimeout ?? policy.perTryTimeoutMs,
+  }),
+);
+
+function statusCodesFault({ retryOn = [], statusCodes: codes = [] }: Given<typeof retryFields>): Fault | undefined {
+  if (retryOn.includes('retriable-status-codes') === codes.length > 0) return undefined;
+  return {
+    message: `${codes.length > 0 ? 'lists codes' : 'is empty'}, but retry_on ${codes.length > 0 ? 'does not contain' : 'contains'} retriable-status-codes`,
+    remedy: 'Set both: retry_on: [retriable-status-codes] and retriable_status_codes: [503]',
+  };
+}
+
+const limitMax = 1_000_000;
+
+/** The defaults are Envoy's where it has the same limit, so that teams that migrate from it keep their limits. */
+const breakerFields = {
+  /** Connections to each address of the service. */
+  maxConnections: count('max_connections', [1, limitMax], 1024),
+  /** Requests that wait for a connection. */
+  maxPendingRequests: count('max_pending_requests', [0, limitMax], 1024),
+  maxRequests: count('max_requests', [1, limitMax], 1024),
+  maxRetries: count('max_retries', [0, limitMax], 3),
+  /** Connections that have switched protocols, such as WebSockets. */
+  maxUpgrades: count('max_upgrades', [1, limitMax], 10_000),
+};
+
+/** Limits on a mapping's concurrent use of its service. Requests over a limit get an immediate 503. */
+export type CircuitBreakers = ValuesOf<typeof breakerFields>;
+
+const circuitBreakersDefault = defaultsOf(breakerFields);
+
+const circuitBreakers = listOfOne(
+  mapOf({
+    ...breakerFields,
+    // Accepted for compatibility with Envoy.
+    priority: optional({ name: 'priority', schema: z.literal('default') }),
+  }).transform(({ priority: _priority, ...limits }): CircuitBreakers => limits),
+);
+
+/** Each address of the service is checked at this interval, with or without traffic. */
+export interface HealthCheck {
+  /** The path on the service, which is not rewritten. */
+  readonly path: string;
+  /** The `Host` header of the check. Undefined to use the address. */
+  readonly hostname: string | undefined;
+  readonly timeoutMs: number;
+  readonly intervalMs: number;
+  /** Consecutive failures that make an address unhealthy. */
+  readonly unhealthyThreshold: number;
+  /** Consecutive successes that make it healthy again. */
+  readonly healthyThreshold: number;
+  readonly expectedStatuses: readonly { readonly min: number; readonly max: number }[];
+}
+
+const statusCode = wholeNumber(100, 599);
+const statusRange = strict({ min: statusCode, max: statusCode }).check((payload) => {
+  const { min, max } = payload.value;
+  if (min > max) reportFault(payload, ['min'], { message: `is above max: ${min} to ${max}`, remedy: 'Swap the two.' });
+});
+
+const http = strict({
+  path: text(pathFault),
+  hostname: text(hostFault).optional(),
+  expected_statuses: z.array(statusRange).default([{ min: 200, max: 200 }]),
+});
+
+const healthCheckFields = {
+  timeout: time('timeout'),
+  timeoutMs: timeMs('timeout_ms'),
+  interval: time('interval'),
+  intervalMs: timeMs('interval_ms'),
+  unhealthyThreshold: count('unhealthy_threshold', [1, 100], 2),
+  healthyThreshold: count('healthy_threshold', [1, 100], 1),
+  healthCheck: field({ name: 'health_check', schema: strict({ http }) }),
+};
+
+const healthChecks = listOfOne(
+  mapOf(healthCheckFields, [oneForm('timeout'), oneForm('interval')]).transform(
+    ({ healthCheck: { http: request }, timeout, interval, ...given }): HealthCheck => ({
+      ...given,
+      path: request.path,
+      hostname: request.hostname,
+      expectedStatuses: request.expected_statuses,
+      timeoutMs: timeout ?? given.timeoutMs ?? 3000,
+      intervalMs: interval ?? given.intervalMs ?? 5000,
+    }),
+  ),
+);
+
+function pathFault(path: string): Fault | undefined {
+  if (/^\/[\x21-\x22\x24-\x7e]*$/.test(path)) return undefined;
+  return {
+    message: `${quote(path)} is not a path`,
+    remedy: 'Write a path on the service, for example "/health".',
+  };
+}
+
+const outlierFields = {
+  /** 0 turns it off. */
+  consecutive5xx: count('consecutive_5xx', [0, 1000], 5),
+  /** Multiplied by the number of consecutive ejections. */
+  baseEjectionTimeMs: field({ name: 'base_ejection_time_ms', schema: milliseconds().schema, default: 30_000 }),
+  /** The share of the addresses of the service. */
+  maxEjectionPercent: count('max_ejection_percent', [0, 100], 50),
+};
+
+/** Ejects an address for a while after consecutive failures, unless too many addresses are ejected already. */
+export type OutlierDetection = ValuesOf<typeof outlierFields>;
+
+const outlierDetectionDefault = defaultsOf(outlierFields);
+
+const outlierDetection = mapOf(outlierFields);
 
 /** A part of the table in mapping-fields.ts. */
 export const upstreamFields = {
