@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { Problem } from '#http';
 import { CallAborted, failureOf } from './failures.ts';
+import { nominatedBy } from './hop-by-hop.ts';
 import { createResponseBody, type ResponseBody, type ResponseSink } from './response-body.ts';
 
 /** A slot for one request at one address. */
@@ -165,9 +166,8 @@ export function startAttempt(
   return abandon;
 }
 
-/** `Connection` is a list of names in any case (RFC 9110 section 7.6.1). */
 function closes({ connection }: IncomingHttpHeaders): boolean {
-  return connection !== undefined && /\bclose\b/i.test(String(connection));
+  return connection === 'close' || nominatedBy(connection).has('close');
 }
 
 function bodyNotNeeded(): CallAborted {
