@@ -13,7 +13,7 @@ import {
 } from './endpoints.ts';
 import type { Health } from './health-check.ts';
 import { type Availability, createLoadBalancer } from './load-balancer.ts';
-import { isEjected, recordOutcome } from './outlier-detection.ts';
+import { isEjected, recordOutcome, recordRecovery } from './outlier-detection.ts';
 
 export interface ClusterSpec extends EndpointOptions {
   readonly outlierDetection: OutlierDetection;
@@ -121,24 +121,20 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
   }
 
   function recordHealth(endpoint: Endpoint, outcome: AttemptOutcome): void {
+    const { outlier } = endpoint;
     if (outcome.kind === 'responded' && outcome.closesConnection) endpoint.drainingUntilMs = clock() + drainingMs;
     if (isNeutral(outcome)) return;
     const hasFailed = outcome.kind === 'failed' || outcome.status >= 500;
-    if (hasFailed || endpoint.outlier.failures > 0 || endpoint.wasEjected)
-      recordInOutlier(endpoint, outcome, hasFailed);
+    if (hasFailed || outlier.failures > 0 || outlier.isSuspect) recordInOutlier(endpoint, outcome, hasFailed);
   }
 
-  function recordInOutlier(endpoint: Endpoint, outcome: AttemptOutcome, hasFailed: boolean): void {
-    const { origin, outlier } = endpoint;
+  function recordInOutlier({ origin, outlier }: Endpoint, outcome: AttemptOutcome, hasFailed: boolean): void {
     const nowMs = clock();
     if (recordOutcome(outlierDetection, outlier, endpoints.outliers(), hasFailed, nowMs)) {
-      endpoint.wasEjected = true;
       const forMs = outlier.ejectedUntilMs - nowMs;
       logger.warn({ service, origin, forMs, ...outcomeFields(outcome) }, 'address ejected');
-    } else if (endpoint.wasEjected && !hasFailed && !isEjected(outlier, nowMs)) {
-      endpoint.wasEjected = false;
+    } else if (!hasFailed && recordRecovery(outlier, nowMs))
       logger.info({ service, origin }, 'address is responding again after its ejection');
-    }
   }
 
   function snapshot(): ClusterSnapshot {

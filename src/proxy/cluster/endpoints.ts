@@ -29,8 +29,6 @@ export interface Endpoint extends Candidate {
   /** Other addresses are preferred until then, because the last response had `Connection: close`. */
   drainingUntilMs: number;
   readonly outlier: OutlierState;
-  /** True from an ejection until the address is known to work again. */
-  wasEjected: boolean;
   readonly pool: Pool;
   /** Stops the health check and closes the connections after their requests. */
   readonly close: () => Promise<void>;
@@ -110,7 +108,6 @@ function openEndpoint(origin: string, options: EndpointOptions, parts: EndpointP
     health: 'unknown',
     drainingUntilMs: Number.NEGATIVE_INFINITY,
     outlier: createOutlierState(),
-    wasEjected: false,
     pool,
     close() {
       stopWatching();
@@ -138,7 +135,6 @@ function watchEndpoint(
     const nowMs = clock();
     if (!isEjected(outlier, nowMs)) return;
     endEjection(outlier, nowMs);
-    endpoint.wasEjected = false;
     logger.info({ service, origin }, 'ejection ended: the address passes its health check');
   }
   return watchHealth({ origin, serverName }, check, { random, timer, onChange, onPass });

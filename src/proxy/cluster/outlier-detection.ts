@@ -9,13 +9,15 @@ export interface OutlierState {
   ejections: number;
   /** In the past unless the address is ejected. */
   ejectedUntilMs: number;
+  /** True from an ejection until the address is known to work again. */
+  isSuspect: boolean;
 }
 
 /** The longest ejection. Like Envoy, we give every address another chance after five minutes. */
 const ejectionMsMax = 300_000;
 
 export function createOutlierState(): OutlierState {
-  return { failures: 0, ejections: 0, ejectedUntilMs: Number.NEGATIVE_INFINITY };
+  return { failures: 0, ejections: 0, ejectedUntilMs: Number.NEGATIVE_INFINITY, isSuspect: false };
 }
 
 export function isEjected({ ejectedUntilMs }: OutlierState, nowMs: number): boolean {
@@ -24,7 +26,16 @@ export function isEjected({ ejectedUntilMs }: OutlierState, nowMs: number): bool
 
 /** Ends the ejection early, because the address is healthy. The next ejection is longer all the same. */
 export function endEjection(address: OutlierState, nowMs: number): void {
-  if (isEjected(address, nowMs)) address.ejectedUntilMs = nowMs;
+  if (!isEjected(address, nowMs)) return;
+  address.ejectedUntilMs = nowMs;
+  address.isSuspect = false;
+}
+
+/** Call it for each success. Returns true for the first one after an ejection. */
+export function recordRecovery(address: OutlierState, nowMs: number): boolean {
+  if (!address.isSuspect || isEjected(address, nowMs)) return false;
+  address.isSuspect = false;
+  return true;
 }
 
 /** Records an outcome of `address`, which is one of `all`. Returns true if this ejects it. */
@@ -54,6 +65,7 @@ function eject({ baseEjectionTimeMs }: OutlierDetection, address: OutlierState, 
   const sinceMs = nowMs - address.ejectedUntilMs;
   address.ejections = Math.max(0, address.ejections - Math.floor(sinceMs / baseEjectionTimeMs)) + 1;
   address.failures = 0;
+  address.isSuspect = true;
   const longestMs = Math.max(ejectionMsMax, baseEjectionTimeMs);
   address.ejectedUntilMs = nowMs + Math.min(longestMs, baseEjectionTimeMs * address.ejections);
 }
