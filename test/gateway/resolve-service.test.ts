@@ -7,7 +7,7 @@ describe('resolving a service reference', () => {
   const resolve = createResolve({
     isLocal: (name) => name === 'hotel' || name === 'auth',
     listenerOf: (name) => listening.get(name),
-    addresses: { car: 'cars.internal:9000', bus: ['10.0.0.1:1', '10.0.0.2:1'] },
+    addresses: { car: 'cars.internal:9000', bus: ['10.0.0.1:1', '10.0.0.2:1'], 'api.example.com': '10.0.0.3:443' },
   });
 
   function check(reference: string, expected: string) {
@@ -24,6 +24,7 @@ describe('resolving a service reference', () => {
   check('car', 'http://cars.internal:9000');
   check('bus', 'http://10.0.0.1:1, http://10.0.0.2:1');
   check('https://bus/base', 'https://10.0.0.1:1/base, https://10.0.0.2:1/base');
+  check('https://api.example.com/v1', 'https://10.0.0.3:443/v1');
   check('elsewhere', 'http://elsewhere:80');
   check('constructor', 'http://constructor:80');
 

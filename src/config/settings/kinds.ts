@@ -65,7 +65,7 @@ const addresses = z
 
 /** `name=host:port,…` in text, where a name can be repeated. A plain object in options. */
 export const addressBook = kind<AddressBook>(
-  z.record(z.string().regex(/^[\w-]+$/), z.union([address, addresses])),
+  z.record(z.string().regex(/^[\w.-]+$/), z.union([address, addresses])),
   addressesFromText,
   'name=host:port, separated by commas, without repeating an address of a name',
   "a map such as { hotel: '10.0.0.1:9001' }, from each name to its host:port or a list of several without repetition",

@@ -98,7 +98,7 @@ export const settingTable = {
   corsOrigins: origins([], 'Origins that may read responses in a browser.'),
   serviceAddresses: addressBook(
     {},
-    'Addresses of services that run in other processes, for example hotel=10.0.0.1:9001; repeat a name to give it several addresses.',
+    'Addresses of services in other processes, by the name or host in the records, for example hotel=10.0.0.1:9001; repeat a name to give it several addresses.',
   ),
   allowDemoUsers: flag(false, 'Allows the demo users on a server that does not listen on loopback only.'),
   strictPaths: flag(

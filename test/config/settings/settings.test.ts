@@ -50,6 +50,7 @@ describe('parseSettings', () => {
   check('CORS_ORIGINS=https://a.test,http://b:3000', ['https://a.test', 'http://b:3000']);
   check('SERVICE_ADDRESSES=hotel=a:9001,ratelimit=[::1]:5', { hotel: 'a:9001', ratelimit: '[::1]:5' });
   check('SERVICE_ADDRESSES=hotel=a:1,car=c:1,hotel=b:2', { hotel: ['a:1', 'b:2'], car: 'c:1' });
+  check('SERVICE_ADDRESSES=api.example.com=10.0.0.1:443', { 'api.example.com': '10.0.0.1:443' });
 
   for (const [variable, ...texts] of [
     ['HOST', '[::1]', 'localhost:8080', 'http://localhost'],
