@@ -1,4 +1,4 @@
-/** Extracts the records from the annotation of a Kubernetes Service manifest, with their line numbers. */
+/** Extracts the records from Kubernetes manifests: from the annotation of a Service, and from the items of a List. */
 import {
   type ConfigDocument,
   type ConfigurationError,
@@ -16,10 +16,26 @@ interface Unfolded {
   readonly errors: readonly ConfigurationError[];
 }
 
-/** Returns the records in the annotation of a manifest. Returns any other document unchanged. */
+/** Returns the records in a List or in the annotation of a Service. Returns any other document unchanged. */
 export function unfoldManifest(document: ConfigDocument, gatewayDomain: string): Unfolded {
-  const isManifest = valueAt(document.value, ['kind']) === 'Service';
-  return isManifest ? readManifest(document, `${gatewayDomain}/config`) : { records: [document], errors: [] };
+  const kind = valueAt(document.value, ['kind']);
+  const items = valueAt(document.value, ['items']);
+  if (kind === 'List' && Array.isArray(items)) {
+    const parts = items.map((item, index) => unfoldManifest(itemOf(document, item, index), gatewayDomain));
+    return { records: parts.flatMap(({ records }) => records), errors: parts.flatMap(({ errors }) => errors) };
+  }
+  return kind === 'Service' ? readManifest(document, `${gatewayDomain}/config`) : { records: [document], errors: [] };
+}
+
+/** Returns an item of a List, which is what `kubectl get -o yaml` prints for several resources. */
+function itemOf({ file, lineAt, placeWithin }: ConfigDocument, value: unknown, index: number): ConfigDocument {
+  const within = (path: readonly PropertyKey[]) => ['items', index, ...path];
+  return {
+    value,
+    file,
+    lineAt: (path) => lineAt(within(path)),
+    placeWithin: (path, record) => placeWithin(within(path), record),
+  };
 }
 
 function readManifest(document: ConfigDocument, key: string): Unfolded {

@@ -1,4 +1,4 @@
-/** Tests the extraction of records from Service manifests. */
+/** Tests the extraction of records from Kubernetes manifests. */
 import assert from 'node:assert/strict';
 import { configurationFrom } from '#config';
 import { unfoldManifest } from '../../src/config/manifest.ts';
@@ -67,6 +67,23 @@ describe('a Service manifest', () => {
     const bare = 'apiVersion: v1\nkind: Service\nmetadata:\n  name: hotel\n---\nb: 2\n';
     const { records, errors } = unfold(bare);
     assert.deepEqual([records.map((record) => [record.value, record.lineAt([])]), errors], [[[{ b: 2 }, 6]], []]);
+  });
+
+  it('can be an item of a List, as kubectl prints several resources, beside records without a Service', () => {
+    const service = manifest('    gateway.local/config: |\n      a: 1\n').replaceAll(/^(?=.)/gm, '    ');
+    const { records, errors } = unfold(`kind: List\nitems:\n  -\n${service}  - b: 2\n    c: 3\n`);
+    const placed = records.map((record) => [record.value, record.lineAt([])]);
+    assert.deepEqual(
+      [placed, errors],
+      [
+        [
+          [{ a: 1 }, 13],
+          [{ b: 2, c: 3 }, 17],
+        ],
+        [],
+      ],
+    );
+    assert.equal(records[1]?.lineAt(['c']), 18);
   });
 
   it('can be passed in options', () => {
