@@ -26,6 +26,7 @@ export async function hashPassword(
   random: Random = randomBytes,
   cost: ScryptCost = defaultCost,
 ): Promise<string> {
+  if (typeof password !== 'string') throw new TypeError(`the password must be text, not ${typeof password}`);
   if (hasControlCharacter(password))
     throw new TypeError('a password must not contain control characters: HTTP Basic cannot transmit them');
   if (Buffer.byteLength(password) > passwordBytesMax)

@@ -15,6 +15,7 @@ export type UserRecord = Omit<User, 'roles'> & Partial<Pick<User, 'roles'>>;
 
 /** @throws {Error} that lists every invalid user with a remedy. */
 export function createUsers(records: readonly UserRecord[], random: Random = randomBytes): UserStore {
+  if (!Array.isArray(records)) throw new TypeError('the users must be a list, such as `users` of a configuration');
   const byName = new Map<string, PasswordHash>();
   const faults: string[] = [];
   for (const { name, passwordHash } of records) {

@@ -165,7 +165,11 @@ export interface Gateway {
  * `timeout_ms` of their records to the auth services and the limiter.
  */
 export function createGateway(options: GatewayOptions): Gateway {
-  const { authServices = [], rateLimitService, limiter } = options;
+  const { mappings, resolve, authServices = [], rateLimitService, limiter } = options;
+  if (!Array.isArray(mappings)) throw new TypeError('`mappings` must be a list: use configurationFrom');
+  if (typeof resolve !== 'function') throw new TypeError('`resolve` must be a function: use createResolve');
+  if (!authServices.every(({ record }) => record))
+    throw new TypeError('`authServices` must be a list of { record, port }, with a record of the configuration');
   const guarded = {
     authServices: authServices.map(({ record, port }) => ({ record, port: port && guardAuthPort(port, record) })),
     limiter: limiter && rateLimitService && guardLimiter(limiter, rateLimitService),
@@ -270,7 +274,7 @@ function* createRoutes(
   { identity, mappingOf }: Pick<TransportParts, 'identity' | 'mappingOf'>,
   keep: Keep,
 ): Work<Route[]> {
-  const { mappings, services, authServices = [], internalRoutes = [], resolve } = options;
+  const { mappings, services = {}, authServices = [], internalRoutes = [], resolve } = options;
   const { clusters, counts, traffic, outages } = options.state;
   const { timeoutMs = 60_000, connectTimeoutMs = 3000, idleTimeoutMs = 60_000, bodyBytesMax } = options;
   const { logger = silentLogger, clock = Date.now } = options;

@@ -51,6 +51,8 @@ export type Resolve = (reference: string) => Target;
  * must match the name in the reference.
  */
 export function createResolve({ isLocal, listenerOf, addresses }: ResolverOptions): Resolve {
+  if (typeof isLocal !== 'function' || typeof listenerOf !== 'function' || addresses === undefined)
+    throw new TypeError('createResolve needs `isLocal` and `listenerOf`, which are functions, and `addresses`');
   return (reference) => {
     const parsed = parseServiceReference(reference);
     if (parsed === undefined) throw new TypeError(`"${reference}" is not a service reference`);

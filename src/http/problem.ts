@@ -46,6 +46,8 @@ export class Problem extends Error {
   readonly headers: Readonly<Record<string, string | readonly string[]>> | undefined;
 
   constructor(slug: ProblemSlug, options: ProblemOptions = {}) {
+    if (!Object.hasOwn(problems, slug))
+      throw new TypeError(`there is no problem "${slug}": /gateway/v0/problems/ lists all of them`);
     super(options.detail ?? problems[slug].meaning, { cause: options.cause });
     this.slug = slug;
     this.status = options.status ?? problems[slug].status;

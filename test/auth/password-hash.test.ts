@@ -30,6 +30,7 @@ describe('hashPassword', () => {
 
   it('rejects a password that HTTP Basic cannot transmit', async () => {
     await assert.rejects(hashPassword('demo\n', undefined, cheap), /control characters/);
+    await assert.rejects(hashPassword(undefined as never, undefined, cheap), /^TypeError: the password must be text/);
     await assert.rejects(hashPassword('\u00e4'.repeat(1025), undefined, cheap), /not have more than 2048 bytes/);
   });
 });

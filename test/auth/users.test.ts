@@ -27,6 +27,10 @@ describe('createUsers', () => {
       );
   });
 
+  it('rejects a configuration in place of its users', () => {
+    assert.throws(() => createUsers({ users: [] } as never), /^TypeError: the users must be a list/);
+  });
+
   it('rejects a duplicate name', () => {
     const demo = { name: 'demo', passwordHash };
     assert.throws(

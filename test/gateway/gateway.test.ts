@@ -283,6 +283,14 @@ describe('the gateway', () => {
       { authServices: [{ record: authRecordOf(), port: {} as AuthCheck }] },
       /port of the auth service "auth" is not a function/,
     ],
+    [
+      'with records in place of auth services',
+      { authServices: [authRecordOf()] as never },
+      /^TypeError: `authServices` must be a list of \{ record, port \}/,
+    ],
+    ['without mappings', { mappings: undefined as never }, /^TypeError: `mappings` must be a list/],
+    ['without a resolver', { resolve: undefined as never }, /^TypeError: `resolve` must be a function/],
+    ['without services', { mappings: [mappingOf()], services: undefined as never }, /no service "hotel"/],
   ] as const) {
     it(`cannot be created ${what}`, () => {
       const resolve = (name: string) => ({ kind: 'local', name }) as const;

@@ -54,6 +54,10 @@ describe('resolving a service reference', () => {
     }
   });
 
+  it('throws at creation if a part is missing, and not at the first request', () => {
+    assert.throws(() => createResolve({ isLocal: () => true } as never), /^TypeError: createResolve needs `isLocal`/);
+  });
+
   it('throws for an invalid reference', () => {
     assert.throws(() => resolve('no such thing'), /"no such thing" is not a service reference/);
   });

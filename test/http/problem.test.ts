@@ -31,6 +31,12 @@ describe('errorBody', () => {
   });
 });
 
+describe('problem', () => {
+  it('names a slug that is not in the table', () => {
+    assert.throws(() => problem('nope' as never), /^TypeError: there is no problem "nope": .*problems\//);
+  });
+});
+
 describe('problemOf', () => {
   for (const [status, slug, detail] of [
     [400, 'bad-request', undefined],

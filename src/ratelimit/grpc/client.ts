@@ -38,6 +38,8 @@ export interface RateLimitClient extends Limiter {
  */
 export function connectRateLimit(options: RateLimitClientOptions): RateLimitClient {
   const { target, timeoutMs = 100, clock = () => performance.now(), random = Math.random } = options;
+  if (typeof target !== 'function')
+    throw new TypeError('`target` must be a function that returns the address: () => ({ host, port })');
   const channels: Channel[] = [];
   const loading = loadLibrary(options.protocol ?? 'v3');
   // The first call reports a failure.

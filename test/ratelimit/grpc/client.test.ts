@@ -145,6 +145,11 @@ describe('the rate-limit client', () => {
     });
   }
 
+  it('cannot be created with an address in place of a function', () => {
+    const target = { host: '127.0.0.1', port: 8081 };
+    assert.throws(() => connectRateLimit({ target } as never), /^TypeError: `target` must be a function/);
+  });
+
   it('sends the gRPC headers, with ten times its deadline, and all calls over one connection', async () => {
     const seen = new Set<string>();
     const { port, connections } = await serve((stream, headers) => {
