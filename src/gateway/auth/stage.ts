@@ -143,20 +143,16 @@ function createAuthenticate(
   const identity = createIdentity(record.allowedAuthorizationHeaders);
 
   function settle(ctx: Context, decision: AuthDecision): boolean {
-    if (decision.outcome !== 'error') outage.answered();
-    if (decision.outcome === 'allow') {
-      counts.allowed += 1;
-      setIdentity(ctx, identity, decision.headers);
-      requireRole?.(ctx, decision.isAdmin);
-      return true;
-    }
+    if (decision.outcome === 'error') return settleError(ctx, decision);
+    outage.answered();
     if (decision.outcome === 'deny') {
       counts.denied += 1;
       return deny(ctx, decision);
     }
-    counts.error += 1;
-    onError();
-    return settleError(ctx, decision);
+    counts.allowed += 1;
+    setIdentity(ctx, identity, decision.headers);
+    requireRole?.(ctx, decision.isAdmin);
+    return true;
   }
 
   /**
@@ -165,6 +161,8 @@ function createAuthenticate(
   const settleLater = (ctx: Context, decision: AuthDecision) => !clientIsGone(ctx) && settle(ctx, decision);
 
   function settleError(ctx: Context, { reason, isProvoked }: Extract<AuthDecision, { outcome: 'error' }>): boolean {
+    counts.error += 1;
+    onError();
     const { mapping } = requestContext(ctx);
     const { name, authService: service } = record;
     const allowed = record.failureModeAllow && isProvoked !== true;

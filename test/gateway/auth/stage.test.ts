@@ -113,8 +113,9 @@ describe('authentication without a decision', () => {
 });
 
 describe('the authentication stage', () => {
-  function setUp(port: AuthCheck) {
+  function setUp(port: AuthCheck, clock?: () => number) {
     const log: LogLine[] = [];
+    const outageLog = { logger: recordingLogger(log), ended: 'it is responding again', ...(clock && { clock }) };
     const counts = { allowed: 0, denied: 0, error: 0 };
     const stages = createAuthStages([{ record: authRecordOf(), port }], {
       resolve: () => assert.fail('resolved'),
@@ -122,7 +123,7 @@ describe('the authentication stage', () => {
       counts,
       adminUsers: [],
       onError() {},
-      acquireOutageLog: () => createOutageLog({ logger: recordingLogger(log), ended: 'it is responding again' }),
+      acquireOutageLog: () => createOutageLog(outageLog),
     });
     const ctx = new Koa().createContext(
       { headers: {}, url: '/', method: 'GET', socket: {} } as never,
@@ -141,4 +142,22 @@ describe('the authentication stage', () => {
     Object.assign(ctx.res, { destroyed: true });
     assert.deepEqual([await decision, log, counts], [false, [], { allowed: 0, denied: 0, error: 0 }]);
   });
+
+  for (const last of [allowed, { outcome: 'deny', status: 401, headers: {} }] as const)
+    it(`logs the end of an outage with a decision (${last.outcome}), and not with a failure`, () => {
+      const decisions: AuthDecision[] = [failed, failed, last];
+      let nowMs = 0;
+      const { authenticate, log } = setUp(
+        () => decisions.shift() as AuthDecision,
+        () => nowMs,
+      );
+      while (decisions.length > 0) {
+        nowMs += 10_000;
+        try {
+          authenticate();
+        } catch {}
+      }
+      const lines = log.map(({ message }) => message);
+      assert.deepEqual(lines, ['the auth service returned no decision', 'it is responding again']);
+    });
 });
