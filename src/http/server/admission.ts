@@ -41,9 +41,7 @@ function boundHandshakes(server: Server) {
     begin(socket: Socket) {
       const peer = peerOf(socket);
       running.set(peer, socket);
-      socket.once('close', () => {
-        if (running.get(peer) === socket) running.delete(peer);
-      });
+      socket.once('close', () => running.delete(peer));
       if (running.size <= handshakesMax) return;
       const [oldest] = running.values();
       oldest?.destroy();

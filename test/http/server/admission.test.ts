@@ -148,6 +148,10 @@ describe('a TLS client', () => {
   it('can connect while a thousand others have stalled in the handshake', async () => {
     const connectionLimit = limitOf(2_000);
     const { port } = await startHttp(servers, { tls, connectionLimit, headerTimeoutMs: 60_000 });
+    const gone = connect(port, '127.0.0.1');
+    await eventually(() => assert.equal(connectionLimit.counts().open, 1));
+    gone.destroy();
+    await eventually(() => assert.equal(connectionLimit.counts().open, 0));
     const silent = Array.from({ length: 1000 }, () => connect(port, '127.0.0.1').on('error', () => {}));
     // Waits because clients connect before the server accepts them. No handshake times out during the test.
     await eventually(() => assert.equal(connectionLimit.counts().open, 1000));
