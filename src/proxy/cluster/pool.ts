@@ -89,9 +89,9 @@ function createConnections(
     if (all.size >= connectionsMax) return undefined;
     connector ??= createConnector(options);
     const connection = openConnection(options, connector, listener, parts);
-    // A destroyed client rejects the request, which then fails like any other.
-    if (isDestroyed) destroyClient(connection);
     all.add(connection);
+    // A destroyed client rejects the request, which then fails like any other.
+    if (isDestroyed) dropNow(connection);
     return connection;
   }
 
@@ -134,9 +134,9 @@ function createConnections(
     });
   }
 
-  function destroyClient(connection: Connection): void {
+  function dropNow(connection: Connection): void {
     connection.isBroken = true;
-    void connection.client.destroy();
+    drop(connection);
   }
 
   function isEmpty(): boolean {
@@ -163,10 +163,7 @@ function createConnections(
     },
     destroy() {
       isDestroyed = true;
-      for (const connection of all) {
-        destroyClient(connection);
-        drop(connection);
-      }
+      for (const connection of all) dropNow(connection);
     },
   };
 }
