@@ -30,7 +30,7 @@ export interface ResponseBody {
   readonly drain: (timeoutMs: number) => Promise<void>;
   /** Drops the body, but closes the connection instead if it exceeds 64 KiB or pauses for a second. */
   readonly discard: () => void;
-  /** True while the stream has nothing to read but has not ended. */
+  /** True while nothing has arrived that the stream could read. */
   readonly isWaiting: () => boolean;
   /** Alternating names and values. Empty until the stream has ended. */
   readonly trailers: () => readonly Buffer[];
@@ -157,7 +157,7 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
       idleTimer = createIdleTimer(discardIdleMs, abandon);
       resumeUpstream();
     },
-    isWaiting: () => !isEnded && reader?.readableLength === 0 && unread.length + queue.length() === 0,
+    isWaiting: () => queue.length() === 0,
     trailers: () => trailers,
     failure: () => failure,
   };
