@@ -38,6 +38,8 @@ export interface LocalLimiter extends Limiter {
   readonly explain: NonNullable<Limiter['explain']>;
   /** Replaces the limits. Requests already in progress finish with the old limits. Counters are kept. */
   readonly reload: (limits: readonly LimitDomain[]) => void;
+  /** Returns a limiter with limits that a reload does not replace. It shares the counters. */
+  readonly withLimits: (limits: readonly LimitDomain[]) => Limiter;
 }
 
 /**
@@ -50,8 +52,7 @@ export interface LocalLimiter extends Limiter {
 export function createLimiter(options: LimiterOptions): LocalLimiter {
   const { limits, counters = createMemoryCounters(), countDenied = false, responseHeaders = false, stats } = options;
   if (typeof counters.take !== 'function') throw new TypeError(noTake);
-  requireParsed(limits);
-  let rules = compileRules(limits);
+  let rules = rulesOf(limits);
   const takeOptions = Object.freeze({ countDenied });
   const reportUnmatched = createUnmatchedReport(options.logger);
 
@@ -71,21 +72,29 @@ export function createLimiter(options: LimiterOptions): LocalLimiter {
       : { overallCode, statuses };
   }
 
-  return Object.freeze({
+  /** `current` returns the rules to apply. */
+  const limiterOf = (current: () => Rules) => ({
     shouldRateLimit(request: RateLimitRequest): Decision | Promise<Decision> {
       checkRequest(request);
-      reportUnmatched?.(request, rules);
-      const prepared = prepare(request, rules);
+      reportUnmatched?.(request, current());
+      const prepared = prepare(request, current());
       if (prepared.hits.length === 0) return decide(prepared, []);
       const results = counters.take(prepared.hits, takeOptions);
       return results instanceof Promise ? results.then((later) => decide(prepared, later)) : decide(prepared, results);
     },
     explain: (request: RateLimitRequest) =>
-      prepare(request, rules).matches.map(({ all }) => all.map(({ rule }) => rule)),
+      prepare(request, current()).matches.map(({ all }) => all.map(({ rule }) => rule)),
+  });
+
+  return Object.freeze({
+    ...limiterOf(() => rules),
     reload(next: readonly LimitDomain[]): void {
-      requireParsed(next);
-      rules = compileRules(next);
+      rules = rulesOf(next);
       stats?.keepOnly(rules.all());
+    },
+    withLimits(fixed: readonly LimitDomain[]): Limiter {
+      const fixedRules = rulesOf(fixed);
+      return Object.freeze(limiterOf(() => fixedRules));
     },
   });
 }
@@ -93,10 +102,11 @@ export function createLimiter(options: LimiterOptions): LocalLimiter {
 const noTake = 'the counters have no function `take`: use createMemoryCounters or another implementation of Counters';
 
 /** Guards against limits in the format of the configuration files, which a caller may pass by mistake. */
-function requireParsed(limits: readonly LimitDomain[]): void {
+function rulesOf(limits: readonly LimitDomain[]): Rules {
   const isParsed = (domain: LimitDomain) =>
     domain?.descriptors?.every((descriptor) => Array.isArray(descriptor?.limits));
   if (!Array.isArray(limits) || !limits.every(isParsed)) throw new TypeError(unparsed);
+  return compileRules(limits);
 }
 
 const unparsed = 'the limits were not parsed by configurationFrom: pass the `limits` of the configuration it returns';

@@ -20,7 +20,7 @@ import {
   type Resolve,
 } from '#gateway';
 import { problem, userHeader } from '#http';
-import type { Limiter } from '#ratelimit';
+import type { LocalLimiter } from '#ratelimit';
 import type { OpenGateway } from './current-gateway.ts';
 import type { Setup } from './options.ts';
 import { createEntrySettings } from './pipeline.ts';
@@ -34,7 +34,7 @@ export interface GatewayParts {
     readonly auth: Pick<AuthServiceOfProcess, 'checkFor'> | undefined;
   };
   /** Undefined when the limiter does not run in this process. */
-  readonly limiter: Limiter | undefined;
+  readonly limiter: LocalLimiter | undefined;
   /** The server's internal routes: API versions, probes, diagnostics. */
   readonly routes: readonly InternalRoute[];
   /** The `host:port` at which services of this process listen, by name. */
@@ -69,10 +69,10 @@ export function* openGateway(setup: Setup, configuration: Configuration, parts: 
     });
     return { gateway, explain: createExplain(gateway, createEntrySettings(setup)), close: gateway.close };
   }
-  const { blocked, versions, authServices, rateLimitServices } = configuration;
+  const { blocked, versions, authServices, rateLimitServices, limits } = configuration;
   const mappings = [...configuration.mappings, ...remoteVersions(setup, configuration)];
   const [rateLimitService] = rateLimitServices;
-  const limiter = rateLimitService && connectLimiter(rateLimitService, resolve, parts);
+  const limiter = rateLimitService && connectLimiter(rateLimitService, resolve, { ...parts, limits });
   const gateway = yield* closeOnFailure(
     limiter,
     createGatewayInParts({

@@ -1,7 +1,7 @@
 /** Opens the rate-limit service of this process, and connects RateLimitService records to it or to a remote one. */
 import type { RequestListener } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
-import { parseServiceReference, type RateLimitService } from '#config';
+import { type LimitDomain, parseServiceReference, type RateLimitService } from '#config';
 import { type HostAndPort, hostAndPort, type Resolve, resolveLimiter } from '#gateway';
 import { createOncePerMinute } from '#http';
 import { createRateLimitMetrics } from '#metrics';
@@ -14,6 +14,7 @@ import {
   createRateLimitHttp,
   type Limiter,
   type LimitStats,
+  type LocalLimiter,
   portRefusals,
   type ReportRefusal,
 } from '#ratelimit';
@@ -23,7 +24,7 @@ import type { LiveConfiguration } from './reload.ts';
 
 export interface RateLimiting {
   /** Undefined when the rate-limit service does not run in this process. */
-  readonly limiter: Limiter | undefined;
+  readonly limiter: LocalLimiter | undefined;
   /** The HTTP interface of the limiter. Also undefined when it has no port. */
   readonly http: RequestListener | undefined;
   /** Counts how often each limit was hit and exceeded in this process. */
@@ -105,6 +106,12 @@ export interface ConnectedLimiter {
   readonly close: () => Promise<void>;
 }
 
+export interface ConnectLimiterParts {
+  readonly limiter: LocalLimiter | undefined;
+  readonly limits: readonly LimitDomain[];
+  readonly listenerAddresses: ReadonlyMap<string, string>;
+}
+
 /**
  * Returns the limiter of this process or a gRPC client. If the record refers to this process's own gRPC port, but the
  * process does not listen because it is embedded, the client is bypassed and the limiter is called directly.
@@ -112,8 +119,10 @@ export interface ConnectedLimiter {
 export function connectLimiter(
   record: RateLimitService,
   resolve: Resolve,
-  { limiter, listenerAddresses }: { limiter: Limiter | undefined; listenerAddresses: ReadonlyMap<string, string> },
+  { limits, listenerAddresses, ...parts }: ConnectLimiterParts,
 ): ConnectedLimiter {
+  // A request that began before a reload has the labels of its own configuration, so it needs those limits as well.
+  const limiter = parts.limiter?.withLimits(limits);
   const reference = record.service;
   const target = resolveLimiter(resolve, reference);
   if (target.kind === 'local') return { limiter, close: async () => {} };

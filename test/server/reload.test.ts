@@ -6,7 +6,16 @@ import type { Context } from 'koa';
 import type { FrontdeskOptions } from '../../src/index.ts';
 import { resolveOptions } from '../../src/server/options.ts';
 import { createLiveConfiguration } from '../../src/server/reload.ts';
-import { annRecord, authRecord, call, callAsDemo, demoRecord, desksOf, mappingRecord } from '../support/desks.ts';
+import {
+  annRecord,
+  authRecord,
+  call,
+  callAsDemo,
+  demoRecord,
+  desksOf,
+  limitRecord,
+  mappingRecord,
+} from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { replaceFile, temporaryFiles, yamlOf } from '../support/temporary-files.ts';
 import { createDeferred, createLogWatcher } from '../support/waiting.ts';
@@ -94,6 +103,37 @@ describe('a configuration directory that changes while the server runs', () => {
     go.resolve();
     assert.equal(await pending, '/old');
     await call(desk, '/slow').expect(200, '/new');
+  });
+
+  it('lets a request that is being authenticated finish with the limits of its own labels', async () => {
+    const reached = createDeferred();
+    const go = createDeferred();
+    const upstream = await servers.http((_request, response) => {
+      reached.resolve();
+      void go.promise.then(() => response.end());
+    });
+    const filesFor = (key: string) => ({
+      'services/a.yaml': yamlOf(
+        mappingRecord('a', '/a', 'own', { labels: { gateway: [{ all: [key] }] } }),
+        limitRecord,
+      ),
+      'ratelimit/a.yaml': yamlOf({
+        domain: 'gateway',
+        descriptors: [{ key: 'generic_key', value: key, rate_limit: { unit: 'day', requests_per_unit: 0 } }],
+      }),
+    });
+    const auth = yamlOf({ ...authRecord, auth_service: upstream.origin });
+    const only = ['gateway', 'ratelimit'] as const;
+    const { desk, write } = await setUp({ ...filesFor('old'), 'services/auth.yaml': auth }, { only });
+    const pending = call(desk, '/a')
+      .expect(429)
+      .then(() => {});
+    await reached.promise;
+    for (const [file, text] of Object.entries(filesFor('new'))) await write(file, text);
+    await desk.reload();
+    go.resolve();
+    await pending;
+    await call(desk, '/a').expect(429);
   });
 
   it('keeps the last version of a bad record, and applies the good ones', async () => {
