@@ -4,8 +4,8 @@ import type { Examples, Fault } from '../errors.ts';
 
 /** Describes one field of a map. The row's key in the table is the field's name in our types. */
 export interface Row<Value> {
-  /** The name in records, such as `timeout_ms`. */
-  readonly name: string;
+  /** The name in records, such as `timeout_ms`. @default the key of the row in snake_case */
+  readonly name?: string;
   /** Parses a value. Its issues carry a message and a remedy. */
   readonly schema: z.ZodType<Value>;
   /** The value when a record leaves the field out. A row without `default` is required. */
@@ -41,7 +41,8 @@ export interface Translation {
 }
 
 type RowTable = Readonly<Record<string, Row<unknown>>>;
-export type FieldTable = Readonly<Record<string, Field<unknown>>>;
+type Named<Table> = { readonly [P in keyof Table]: Table[P] & { readonly name: string } };
+export type FieldTable = Named<Readonly<Record<string, Field<unknown>>>>;
 
 type ValueOf<R> = R extends Row<infer Value> ? Value : never;
 
@@ -67,6 +68,16 @@ export function optional<Value>(row: Omit<Row<Value>, 'default'>): Row<Value | u
   return { ...row, default: undefined };
 }
 
+/** Gives every row of a table its name. */
+export function withNames<const Table extends RowTable>(table: Table): Named<Table> {
+  const rows = Object.entries(table).map(([key, row]) => [key, { name: snakeCase(key), ...row }]);
+  return Object.fromEntries(rows) as Named<Table>;
+}
+
+export function snakeCase(key: string): string {
+  return key.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
+}
+
 /** A constraint between several fields of one map. */
 export interface Rule<Table> {
   /** The field that the error is reported for. */
@@ -85,9 +96,10 @@ export function mapOf<const Table extends RowTable>(
   rules: readonly Rule<Table>[] = [],
   validatedOnly: RowTable = {},
 ) {
-  const rows = Object.entries(table).map(([key, row]) => ({ key, name: row.name, default: row.default }));
+  const named = withNames(table);
+  const rows = Object.entries(named).map(([key, row]) => ({ key, name: row.name, default: row.default }));
   const keys = new Map(rows.map(({ key, name }) => [name, key]));
-  const map = strict(shapeOf({ ...validatedOnly, ...table }));
+  const map = strict(shapeOf(withNames({ ...validatedOnly, ...table })));
   const isMap = ({ value }: { readonly value: unknown }) => typeof value === 'object' && value !== null;
   const withRules = rules.length === 0 ? map : map.superRefine(applyRules, { when: isMap });
   // The loop fills in every key of the table, but the compiler cannot verify that.
@@ -97,8 +109,8 @@ export function mapOf<const Table extends RowTable>(
     const invalid = new Set(issues.map(({ path }) => path?.[0]));
     const given = givenOf(value) as unknown as Given<Table>;
     for (const { at, reads = [], faultOf } of rules) {
-      if (invalid.size > 0 && [at, ...reads].some((key) => invalid.has(table[key]?.name))) continue;
-      reportFault({ value, issues }, [String(table[at]?.name)], faultOf(given));
+      if (invalid.size > 0 && [at, ...reads].some((key) => invalid.has(named[key].name))) continue;
+      reportFault({ value, issues }, [named[at].name], faultOf(given));
     }
   }
 
@@ -118,7 +130,7 @@ export function mapOf<const Table extends RowTable>(
   }
 }
 
-function shapeOf(table: RowTable): Record<string, z.ZodType> {
+function shapeOf(table: Named<RowTable>): Record<string, z.ZodType> {
   return Object.fromEntries(
     Object.values(table).map((row) => [row.name, 'default' in row ? row.schema.optional() : row.schema]),
   );

@@ -113,8 +113,8 @@ const addedValue = text(addedValueFault);
 const addition = either<{ value: string; append: boolean }>((given) => (typeof given === 'string' ? bare : long));
 const bare = addedValue.transform((value) => ({ value, append: true }));
 const long = mapOf({
-  value: field({ name: 'value', schema: addedValue }),
-  append: field({ name: 'append', schema: z.boolean(), default: true }),
+  value: field({ schema: addedValue }),
+  append: field({ schema: z.boolean(), default: true }),
 });
 
 /** Headers to add: `{ X-Served-By: gateway }`, or `{ X-Served-By: { value: gateway, append: false } }`. */

@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { httpsIfTls, identityHeaders } from '../ambassador/readers.ts';
 import type { Fault } from '../errors.ts';
-import { field, type Given, mapOf, optional, strict, text } from '../fields/field.ts';
+import { field, type Given, mapOf, optional, strict, text, withNames } from '../fields/field.ts';
 import { credentialHeaders, framingFault, headerMap, headerName, headerValueFault } from '../fields/headers.ts';
 import { prefixFault, withoutTrailingSlash } from '../fields/paths.ts';
 import { flag, milliseconds, serviceReference, wholeNumber } from '../fields/values.ts';
@@ -18,14 +18,13 @@ const realmLengthMax = 100;
 const bodyBytesMax = 10_485_760;
 
 const bodyFields = {
-  maxBytes: field({ name: 'max_bytes', schema: wholeNumber(1, bodyBytesMax) }),
-  allowPartial: field({ name: 'allow_partial', schema: z.boolean() }),
+  maxBytes: field({ schema: wholeNumber(1, bodyBytesMax) }),
+  allowPartial: field({ schema: z.boolean() }),
 };
 
-export const authServiceFields = {
+export const authServiceFields = withNames({
   name: nameField('auth'),
   authService: field({
-    name: 'auth_service',
     schema: serviceReference(['http', 'https']),
     type: 'service reference',
     docs: 'The service to call.',
@@ -33,7 +32,6 @@ export const authServiceFields = {
     ambassador: httpsIfTls('auth_service'),
   }),
   proto: field({
-    name: 'proto',
     schema: z.literal('http'),
     type: '`http`',
     default: 'http',
@@ -48,7 +46,6 @@ export const authServiceFields = {
     example: 'false',
   }),
   pathPrefix: field({
-    name: 'path_prefix',
     schema: text(pathPrefixFault).transform((path) => (path === '/' ? '' : withoutTrailingSlash(path))),
     type: 'path',
     default: '',
@@ -57,7 +54,6 @@ export const authServiceFields = {
     example: '/extauth',
   }),
   allowedRequestHeaders: field({
-    name: 'allowed_request_headers',
     schema: z.array(headerName(forwardedFault)),
     type: 'list',
     default: [],
@@ -65,7 +61,6 @@ export const authServiceFields = {
     example: '[X-Api-Key]',
   }),
   allowedAuthorizationHeaders: field({
-    name: 'allowed_authorization_headers',
     schema: z.array(headerName(identityFault)),
     type: 'list',
     default: [],
@@ -74,14 +69,12 @@ export const authServiceFields = {
     ambassador: identityHeaders,
   }),
   removeAuthorization: field({
-    name: 'remove_authorization',
     ...flag,
     default: false,
     docs: "Removes the client's `Authorization` from requests to services.",
     example: 'true',
   }),
   addAuthHeaders: field({
-    name: 'add_auth_headers',
     schema: headerMap(text(headerValueFault), sentFault),
     type: 'map',
     default: [],
@@ -90,21 +83,18 @@ export const authServiceFields = {
     example: '{ X-Asked-By: gateway }',
   }),
   includeBody: optional({
-    name: 'include_body',
     schema: mapOf(bodyFields),
     type: 'map',
     docs: 'Sends up to `max_bytes` (at most 10 MiB) of the body. Without `allow_partial`, a larger body gets a 413.',
     example: '{ max_bytes: 4096, allow_partial: true }',
   }),
   timeoutMs: field({
-    name: 'timeout_ms',
     ...milliseconds(),
     default: 5000,
     docs: 'How long to wait for its whole response.',
     example: '5000',
   }),
   statusOnError: field({
-    name: 'status_on_error',
     schema: strict({ code: wholeNumber(400, 599) }).transform(({ code }) => code),
     type: 'map',
     default: 503,
@@ -113,13 +103,11 @@ export const authServiceFields = {
     example: '{ code: 503 }',
   }),
   failureModeAllow: field({
-    name: 'failure_mode_allow',
     ...flag,
     default: false,
     docs: 'Lets requests through without an identity when it is down, too slow or responds with 5xx.',
   }),
   realm: optional({
-    name: 'realm',
     schema: text(realmFault),
     type: 'text',
     shownDefault: '`api`; `travel` in the demo',
@@ -127,14 +115,13 @@ export const authServiceFields = {
     example: 'orders',
   }),
   cacheMs: field({
-    name: 'cache_ms',
     schema: wholeNumber(0, cacheMsMax),
     type: 'milliseconds',
     default: 0,
     docs: 'How long a positive response is cached for the same request by the same client; at most 60000.',
     example: '1000',
   }),
-};
+});
 
 export type AuthService = PlainRecord<'AuthService', typeof authServiceFields>;
 

@@ -16,18 +16,16 @@ const headerList = joinedList(commaList(headerName()));
 
 const fields = {
   origins: field({
-    name: 'origins',
     schema: commaList(text(originFault)).check(rejectEmpty('Name an origin: origins: [https://app.example.com]')),
   }),
   methods: field({
-    name: 'methods',
     schema: joinedList(commaList(text(methodFault))),
     default: ['GET', 'HEAD', 'POST'],
   }),
   /** The headers that a script may send, and those that it may read, in addition to the safelisted ones. */
-  headers: field({ name: 'headers', schema: headerList, default: [] }),
-  exposedHeaders: field({ name: 'exposed_headers', schema: headerList, default: [] }),
-  credentials: field({ name: 'credentials', schema: z.boolean(), default: false }),
+  headers: field({ schema: headerList, default: [] }),
+  exposedHeaders: field({ schema: headerList, default: [] }),
+  credentials: field({ schema: z.boolean(), default: false }),
   /** How long browsers may cache the response to a preflight. Without it, their own default applies. */
   maxAgeSeconds: optional({
     name: 'max_age',

@@ -8,7 +8,7 @@ import { mayHoldSecret, quote } from '../quote.ts';
 /** The fields that every record starts with. `kind` has been checked before the others are read. */
 const head = {
   apiVersion: field({ name: 'apiVersion', schema: text(versionFault) }),
-  kind: field({ name: 'kind', schema: z.string() }),
+  kind: field({ schema: z.string() }),
 };
 
 /** The `name` field of a kind, with the kind's own example. */

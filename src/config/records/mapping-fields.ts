@@ -9,7 +9,7 @@ import {
   rewrite as translateRewrite,
   withoutUnsupportedVariables,
 } from '../ambassador/readers.ts';
-import { type Field, field, optional, type ValuesOf } from '../fields/field.ts';
+import { type Field, field, optional, type ValuesOf, withNames } from '../fields/field.ts';
 import { addedHeaders, removedHeaders } from '../fields/headers.ts';
 import { flag, serviceReference, singleLine, upgradeProtocols, wholeNumber } from '../fields/values.ts';
 import { type CorsRule, cors } from './cors.ts';
@@ -22,32 +22,28 @@ import { upstreamFields } from './upstream-fields.ts';
 /** The common part of a row for a map that is empty by default. */
 const map = { type: 'map', shownDefault: '`{}`' } as const;
 
-export const mappingFields = {
+export const mappingFields = withNames({
   name: nameField('hotel'),
   prefix: field({
-    name: 'prefix',
     schema: z.string(),
     type: 'path',
     docs: 'Matches whole segments of the path: `/v1/hotels` matches `/v1/hotels/x` but never `/v1/hotelsx`.',
     example: '/v1/hotels',
     ambassador: exactPrefix,
   }),
-  prefixExact: field({ name: 'prefix_exact', ...flag, default: false, docs: 'Matches only the path itself.' }),
+  prefixExact: field({ ...flag, default: false, docs: 'Matches only the path itself.' }),
   prefixRegex: field({
-    name: 'prefix_regex',
     ...flag,
     default: false,
     docs: '`prefix` is a regular expression for the whole path. The path is not rewritten unless `regex_rewrite` is set.',
   }),
   caseSensitive: field({
-    name: 'case_sensitive',
     ...flag,
     default: true,
     docs: 'Whether the prefix is case-sensitive.',
     example: 'false',
   }),
   host: optional({
-    name: 'host',
     schema: z.string(),
     type: 'host name',
     shownDefault: 'any',
@@ -55,9 +51,8 @@ export const mappingFields = {
     example: 'api.example.com',
     ambassador: hostOrHostname,
   }),
-  hostRegex: field({ name: 'host_regex', ...flag, default: false, docs: '`host` is a regular expression.' }),
+  hostRegex: field({ ...flag, default: false, docs: '`host` is a regular expression.' }),
   hostname: optional({
-    name: 'hostname',
     schema: hostGlob,
     type: 'host name',
     shownDefault: '`"*"`',
@@ -65,7 +60,6 @@ export const mappingFields = {
     example: '"*.example.com"',
   }),
   method: optional({
-    name: 'method',
     schema: z.string(),
     type: 'text',
     shownDefault: 'any',
@@ -73,41 +67,35 @@ export const mappingFields = {
     example: 'GET',
   }),
   methodRegex: field({
-    name: 'method_regex',
     ...flag,
     default: false,
     docs: '`method` is a regular expression: `GET\\|HEAD`.',
   }),
   headers: optional({
-    name: 'headers',
     schema: headerValues,
     ...map,
     docs: 'The value of each header, or `true` if it only has to be present. All must match.',
     example: '{ X-Plan: gold, X-Trial: true }',
   }),
   regexHeaders: optional({
-    name: 'regex_headers',
     schema: headerPatterns,
     ...map,
     docs: 'A regular expression for each header.',
     example: '{ X-Plan: "gold|silver" }',
   }),
   queryParameters: optional({
-    name: 'query_parameters',
     schema: parameterValues,
     ...map,
     docs: 'Like `headers`, for query parameters. Only the first value of a repeated parameter counts.',
     example: '{ plan: gold, trial: true }',
   }),
   regexQueryParameters: optional({
-    name: 'regex_query_parameters',
     schema: parameterPatterns,
     ...map,
     docs: 'A regular expression for each parameter.',
     example: '{ plan: "gold|silver" }',
   }),
   precedence: field({
-    name: 'precedence',
     schema: wholeNumber(-1_000_000, 1_000_000),
     type: 'number',
     default: 0,
@@ -115,7 +103,6 @@ export const mappingFields = {
     example: '10',
   }),
   service: field({
-    name: 'service',
     schema: serviceReference(['http', 'https']),
     type: 'service reference',
     docs: 'The service to call, or the target of a `host_redirect`.',
@@ -123,7 +110,6 @@ export const mappingFields = {
     ambassador: httpsIfTls('service'),
   }),
   rewrite: optional({
-    name: 'rewrite',
     schema: rewrittenPrefix,
     type: 'path',
     shownDefault: '`/`',
@@ -133,7 +119,6 @@ export const mappingFields = {
     ambassador: translateRewrite,
   }),
   regexRewrite: optional({
-    name: 'regex_rewrite',
     schema: regexRewrite,
     type: 'map',
     docs: 'Rewrites the path with `pattern` and `substitution` instead of `rewrite`; `\\1` is the first group.',
@@ -141,7 +126,6 @@ export const mappingFields = {
     allowedWithRedirect: false,
   }),
   hostRewrite: optional({
-    name: 'host_rewrite',
     schema: hostRewrite,
     type: 'host name',
     shownDefault: "the client's",
@@ -150,13 +134,11 @@ export const mappingFields = {
     allowedWithRedirect: false,
   }),
   hostRedirect: field({
-    name: 'host_redirect',
     ...flag,
     default: false,
     docs: 'Redirects the client to the host of `service`, over https if it says so. A redirect calls neither the auth service nor the service.',
   }),
   pathRedirect: optional({
-    name: 'path_redirect',
     schema: path,
     type: 'path',
     docs: 'Redirects the client to this path.',
@@ -164,7 +146,6 @@ export const mappingFields = {
     ambassador: onlyWithHostRedirect('path_redirect'),
   }),
   prefixRedirect: optional({
-    name: 'prefix_redirect',
     schema: prefix,
     type: 'path',
     docs: 'Redirects the client to the path with the matched prefix replaced by this one.',
@@ -172,7 +153,6 @@ export const mappingFields = {
     ambassador: onlyWithHostRedirect('prefix_redirect'),
   }),
   regexRedirect: optional({
-    name: 'regex_redirect',
     schema: regexRewrite,
     type: 'map',
     docs: 'Redirects the client to the path that `pattern` and `substitution` produce.',
@@ -180,7 +160,6 @@ export const mappingFields = {
     ambassador: onlyWithHostRedirect('regex_redirect'),
   }),
   redirectResponseCode: optional({
-    name: 'redirect_response_code',
     schema: z.literal(redirectStatuses),
     type: 'number',
     shownDefault: '`301`',
@@ -189,7 +168,6 @@ export const mappingFields = {
     ambassador: onlyWithHostRedirect('redirect_response_code'),
   }),
   weight: optional({
-    name: 'weight',
     schema: wholeNumber(0, 100),
     type: '0 to 100',
     shownDefault: 'the rest',
@@ -198,7 +176,6 @@ export const mappingFields = {
     allowedWithRedirect: false,
   }),
   shadow: field({
-    name: 'shadow',
     ...flag,
     default: false,
     docs: 'Gets copies of the requests of the mapping with the same match. Its responses are discarded.',
@@ -206,7 +183,6 @@ export const mappingFields = {
   }),
   ...upstreamFields,
   cors: optional<CorsRule>({
-    name: 'cors',
     schema: cors,
     type: 'map',
     docs: '`origins` (a list, or `*`), `methods` (default GET, HEAD, POST), `headers`, `exposed_headers`, `credentials`, `max_age` in seconds.',
@@ -214,7 +190,6 @@ export const mappingFields = {
     sameInGroup: true,
   }),
   addRequestHeaders: optional({
-    name: 'add_request_headers',
     schema: addedHeaders,
     ...map,
     docs: 'The value to append to each header, or `{ value, append: false }` to replace its existing values.',
@@ -223,7 +198,6 @@ export const mappingFields = {
     ambassador: withoutUnsupportedVariables('add_request_headers'),
   }),
   removeRequestHeaders: optional({
-    name: 'remove_request_headers',
     schema: removedHeaders,
     type: 'list',
     shownDefault: '`[]`',
@@ -232,7 +206,6 @@ export const mappingFields = {
     allowedWithRedirect: false,
   }),
   addResponseHeaders: optional({
-    name: 'add_response_headers',
     schema: addedHeaders,
     ...map,
     docs: 'Like `add_request_headers`, for responses.',
@@ -240,7 +213,6 @@ export const mappingFields = {
     ambassador: withoutUnsupportedVariables('add_response_headers'),
   }),
   removeResponseHeaders: optional({
-    name: 'remove_response_headers',
     schema: removedHeaders,
     type: 'list',
     shownDefault: '`[]`',
@@ -248,7 +220,6 @@ export const mappingFields = {
     example: '[X-Powered-By]',
   }),
   allowUpgrade: field({
-    name: 'allow_upgrade',
     schema: upgradeProtocols,
     type: 'list',
     default: [],
@@ -257,7 +228,6 @@ export const mappingFields = {
     allowedWithRedirect: false,
   }),
   labels: field<Readonly<Record<string, readonly LabelGroup[]>>>({
-    name: 'labels',
     schema: labels,
     type: 'map',
     default: {},
@@ -268,7 +238,6 @@ export const mappingFields = {
     ambassador: translateLabels,
   }),
   bypassAuth: field({
-    name: 'bypass_auth',
     ...flag,
     default: false,
     docs: 'Skips authentication: no auth service is called.',
@@ -276,7 +245,6 @@ export const mappingFields = {
     sameInGroup: true,
   }),
   authService: optional({
-    name: 'auth_service',
     schema: singleLine(),
     type: 'name',
     shownDefault: 'the default one',
@@ -285,7 +253,7 @@ export const mappingFields = {
     allowedWithRedirect: false,
     sameInGroup: true,
   }),
-};
+});
 
 export type MappingFields = ValuesOf<typeof mappingFields>;
 

@@ -1,7 +1,7 @@
 /** The fields of a RateLimitService: the service that limits labelled requests, over gRPC or in this process. */
 import * as z from 'zod';
 import type { Fault } from '../errors.ts';
-import { field, lengthFault } from '../fields/field.ts';
+import { field, lengthFault, withNames } from '../fields/field.ts';
 import { headerName } from '../fields/headers.ts';
 import { flag, milliseconds, serviceReference, singleLine } from '../fields/values.ts';
 import { requestBounds } from '../limits/request-bounds.ts';
@@ -13,17 +13,15 @@ const limitHeaders = ['ratelimit', 'x-ratelimit'].flatMap((start) =>
   ['limit', 'remaining', 'reset'].map((end) => `${start}-${end}`),
 );
 
-export const rateLimitServiceFields = {
+export const rateLimitServiceFields = withNames({
   name: nameField('ratelimit'),
   service: field({
-    name: 'service',
     schema: serviceReference(['grpc']),
     type: 'service reference',
     docs: '`ratelimit` is the limiter in this process, `grpc://name` a remote one.',
     example: 'ratelimit',
   }),
   domain: field({
-    name: 'domain',
     schema: singleLine((domain) => lengthFault(domain, requestBounds.domain)),
     type: 'text',
     default: 'gateway',
@@ -31,20 +29,17 @@ export const rateLimitServiceFields = {
     example: 'gateway',
   }),
   timeoutMs: field({
-    name: 'timeout_ms',
     ...milliseconds(),
     default: 100,
     docs: 'How long to wait for a remote service. The limiter in this process waits only for Redis, at most `REDIS_TIMEOUT_MS`.',
     example: '100',
   }),
   failureModeDeny: field({
-    name: 'failure_mode_deny',
     ...flag,
     default: false,
     docs: 'Rejects requests with a 503 when the rate-limit service does not respond.',
   }),
   headers: field({
-    name: 'headers',
     schema: z.enum(['ietf', 'draft_03', 'none']),
     type: 'text',
     default: 'ietf',
@@ -52,7 +47,6 @@ export const rateLimitServiceFields = {
     example: 'draft_03',
   }),
   allowedResponseHeaders: field({
-    name: 'allowed_response_headers',
     schema: z.array(headerName(responseFramingFault)),
     type: 'list',
     default: limitHeaders,
@@ -60,7 +54,7 @@ export const rateLimitServiceFields = {
     docs: 'Headers that it may add to a response.',
     example: '[RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset]',
   }),
-};
+});
 
 export type RateLimitService = PlainRecord<'RateLimitService', typeof rateLimitServiceFields>;
 

@@ -40,8 +40,8 @@ export const hostRewrite = text((given) =>
 );
 
 const regexRewriteFields = {
-  pattern: field({ name: 'pattern', schema: text(patternFault) }),
-  substitution: field({ name: 'substitution', schema: text(substitutionTextFault) }),
+  pattern: field({ schema: text(patternFault) }),
+  substitution: field({ schema: text(substitutionTextFault) }),
 };
 
 export const regexRewrite = mapOf(regexRewriteFields, [

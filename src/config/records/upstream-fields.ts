@@ -15,6 +15,7 @@ import {
   optional,
   type Rule,
   reportFault,
+  snakeCase,
   strict,
   text,
   type ValuesOf,
@@ -24,33 +25,24 @@ import { quote } from '../quote.ts';
 import { hostFault } from './match.ts';
 
 /** A whole number from `min` to `max` with the default `value`. */
-function count(name: string, [min, max]: readonly [number, number], value: number) {
-  return field({ name, schema: wholeNumber(min, max), default: value });
+function count(min: number, max: number, value: number) {
+  return field({ schema: wholeNumber(min, max), default: value });
 }
 
-/** A time in records, written as a duration (`timeout`) or, with `timeMs`, in milliseconds (`timeout_ms`). */
-function time(name: string) {
-  return optional({ name, schema: duration() });
-}
-
-function timeMs(name: string) {
-  return optional({ name, schema: milliseconds().schema });
-}
+/** A time, which records write as a duration (`timeout`) or, with `timeMs`, in milliseconds (`timeout_ms`). */
+const time = optional({ schema: duration() });
+const timeMs = optional({ schema: milliseconds().schema });
 
 /** Rejects a map that has the time in both forms. */
-function oneForm<Key extends string>(key: Key): Rule<Readonly<Record<Key | `${Key}Ms`, ReturnType<typeof time>>>> {
+function oneForm<Key extends string>(key: Key): Rule<Readonly<Record<Key | `${Key}Ms`, typeof time>>> {
   return {
     at: `${key}Ms`,
     reads: [key],
-    faultOf: (given: Given<Readonly<Record<Key | `${Key}Ms`, ReturnType<typeof time>>>>) =>
+    faultOf: (given: Given<Readonly<Record<Key | `${Key}Ms`, typeof time>>>) =>
       given[key] === undefined || given[`${key}Ms`] === undefined
         ? undefined
-        : { message: `cannot be combined with ${snake(key)}`, remedy: 'Keep one of the two.' },
+        : { message: `cannot be combined with ${snakeCase(key)}`, remedy: 'Keep one of the two.' },
   };
-}
-
-function snake(key: string): string {
-  return key.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
 }
 
 const conditions = [
@@ -78,12 +70,11 @@ export interface RetryPolicy {
 
 const retryFields = {
   retryOn: field({
-    name: 'retry_on',
     schema: commaList(z.enum(conditions)).check(rejectEmpty('Name a condition: retry_on: connect-failure')),
   }),
-  numRetries: count('num_retries', [0, 10], 1),
-  perTryTimeout: time('per_try_timeout'),
-  perTryTimeoutMs: timeMs('per_try_timeout_ms'),
+  numRetries: count(0, 10, 1),
+  perTryTimeout: time,
+  perTryTimeoutMs: timeMs,
   statusCodes: field({ name: 'retriable_status_codes', schema: z.array(wholeNumber(400, 599)), default: [] }),
 };
 
@@ -110,13 +101,13 @@ const limitMax = 1_000_000;
 /** The defaults are Envoy's where it has the same limit, so that teams that migrate from it keep their limits. */
 const breakerFields = {
   /** Connections to each address of the service. */
-  maxConnections: count('max_connections', [1, limitMax], 1024),
+  maxConnections: count(1, limitMax, 1024),
   /** Requests that wait for a connection. */
-  maxPendingRequests: count('max_pending_requests', [0, limitMax], 1024),
-  maxRequests: count('max_requests', [1, limitMax], 1024),
-  maxRetries: count('max_retries', [0, limitMax], 3),
+  maxPendingRequests: count(0, limitMax, 1024),
+  maxRequests: count(1, limitMax, 1024),
+  maxRetries: count(0, limitMax, 3),
   /** Connections that have switched protocols, such as WebSockets. */
-  maxUpgrades: count('max_upgrades', [1, limitMax], 10_000),
+  maxUpgrades: count(1, limitMax, 10_000),
 };
 
 /** Limits on a mapping's concurrent use of its service. Requests over a limit get an immediate 503. */
@@ -128,7 +119,7 @@ const circuitBreakers = listOfOne(
   mapOf({
     ...breakerFields,
     // Accepted for compatibility with Envoy.
-    priority: optional({ name: 'priority', schema: z.literal('default') }),
+    priority: optional({ schema: z.literal('default') }),
   }).transform(({ priority: _priority, ...limits }): CircuitBreakers => limits),
 );
 
@@ -160,13 +151,13 @@ const http = strict({
 });
 
 const healthCheckFields = {
-  timeout: time('timeout'),
-  timeoutMs: timeMs('timeout_ms'),
-  interval: time('interval'),
-  intervalMs: timeMs('interval_ms'),
-  unhealthyThreshold: count('unhealthy_threshold', [1, 100], 2),
-  healthyThreshold: count('healthy_threshold', [1, 100], 1),
-  healthCheck: field({ name: 'health_check', schema: strict({ http }) }),
+  timeout: time,
+  timeoutMs: timeMs,
+  interval: time,
+  intervalMs: timeMs,
+  unhealthyThreshold: count(1, 100, 2),
+  healthyThreshold: count(1, 100, 1),
+  healthCheck: field({ schema: strict({ http }) }),
 };
 
 const healthChecks = listOfOne(
@@ -192,11 +183,11 @@ function pathFault(path: string): Fault | undefined {
 
 const outlierFields = {
   /** 0 turns it off. */
-  consecutive5xx: count('consecutive_5xx', [0, 1000], 5),
+  consecutive5xx: { ...count(0, 1000, 5), name: 'consecutive_5xx' },
   /** Multiplied by the number of consecutive ejections. */
-  baseEjectionTimeMs: field({ name: 'base_ejection_time_ms', schema: milliseconds().schema, default: 30_000 }),
+  baseEjectionTimeMs: field({ schema: milliseconds().schema, default: 30_000 }),
   /** The share of the addresses of the service. */
-  maxEjectionPercent: count('max_ejection_percent', [0, 100], 50),
+  maxEjectionPercent: count(0, 100, 50),
 };
 
 /** Ejects an address for a while after consecutive failures, unless too many addresses are ejected already. */
@@ -209,21 +200,18 @@ const outlierDetection = mapOf(outlierFields);
 /** A part of the table in mapping-fields.ts. */
 export const upstreamFields = {
   timeoutMs: optional({
-    name: 'timeout_ms',
     ...milliseconds(0),
     shownDefault: '`UPSTREAM_TIMEOUT_MS`',
     docs: "How long to wait for the service's response headers, including retries; 0 means no limit.",
     allowedWithRedirect: false,
   }),
   connectTimeoutMs: optional({
-    name: 'connect_timeout_ms',
     ...milliseconds(),
     shownDefault: '`UPSTREAM_CONNECT_TIMEOUT_MS`',
     docs: 'How long to wait for a connection to the service.',
     allowedWithRedirect: false,
   }),
   idleTimeoutMs: optional({
-    name: 'idle_timeout_ms',
     ...milliseconds(0),
     shownDefault: '`UPSTREAM_IDLE_TIMEOUT_MS`',
     docs: 'How long a request or response body may pause; 0 means no limit.',
@@ -231,7 +219,6 @@ export const upstreamFields = {
     allowedWithRedirect: false,
   }),
   idleConnectionMs: optional({
-    name: 'idle_connection_ms',
     ...milliseconds(),
     shownDefault: '`1500`',
     docs: "How long an idle connection to the service is kept open. A shorter time in the service's `Keep-Alive` header wins; a longer one, up to 60000, applies only if this field is not set.",
@@ -239,7 +226,6 @@ export const upstreamFields = {
     allowedWithRedirect: false,
   }),
   connectionLifetimeMs: field({
-    name: 'connection_lifetime_ms',
     ...milliseconds(0),
     default: 600_000,
     docs: 'How long a connection to the service gets new requests, less up to a tenth at random; 0 means no limit. A new connection asks DNS again.',
@@ -247,7 +233,6 @@ export const upstreamFields = {
     allowedWithRedirect: false,
   }),
   maxRequestBytes: optional({
-    name: 'max_request_bytes',
     schema: wholeNumber(1, Number.MAX_SAFE_INTEGER),
     type: 'bytes',
     shownDefault: '`BODY_BYTES_MAX`',
@@ -256,7 +241,6 @@ export const upstreamFields = {
     allowedWithRedirect: false,
   }),
   retryPolicy: optional({
-    name: 'retry_policy',
     schema: retryPolicy,
     type: 'map',
     docs: '`retry_on` (`5xx`, `gateway-error`, `connect-failure`, `refused-stream`, `reset`, `retriable-4xx`, `retriable-status-codes`), `num_retries` (0 to 10, default 1), `per_try_timeout` or `per_try_timeout_ms`, `retriable_status_codes`.',
@@ -264,7 +248,6 @@ export const upstreamFields = {
     allowedWithRedirect: false,
   }),
   circuitBreakers: field({
-    name: 'circuit_breakers',
     schema: circuitBreakers,
     type: 'map',
     default: circuitBreakersDefault,
@@ -284,7 +267,6 @@ export const upstreamFields = {
     ambassador: translateHealthChecks,
   }),
   outlierDetection: field({
-    name: 'outlier_detection',
     schema: outlierDetection,
     type: 'map',
     default: outlierDetectionDefault,
@@ -295,7 +277,6 @@ export const upstreamFields = {
     ambassador: translateOutliers,
   }),
   loadBalancer: field({
-    name: 'load_balancer',
     schema: strict({ policy: z.enum(['round_robin', 'least_request']) }).transform(({ policy }) => policy),
     type: 'map',
     default: 'round_robin',

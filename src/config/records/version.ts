@@ -1,7 +1,7 @@
 /** The fields of a Version: a deprecated part of the API, when it ends, and what replaces it. */
 import * as z from 'zod';
 import type { Fault } from '../errors.ts';
-import { field, type Given, lengthFault, optional, text } from '../fields/field.ts';
+import { field, type Given, lengthFault, optional, text, withNames } from '../fields/field.ts';
 import { prefixFault, requestedPrefix, withoutTrailingSlash } from '../fields/paths.ts';
 import { quote } from '../quote.ts';
 import { nameField, type PlainRecord, plainReader } from './kind.ts';
@@ -17,10 +17,9 @@ const instant = text((value) =>
 const link = { schema: text(linkFault), type: 'path or URL' } as const;
 
 /** `deprecatedAtMs` and `endsAtMs` are in milliseconds since the epoch. At least one of them is set. */
-export const versionFields = {
+export const versionFields = withNames({
   name: nameField('v1'),
   prefix: field({
-    name: 'prefix',
     schema: text((path) => prefixFault(path) ?? ownPagesFault(path)).transform(requestedPrefix),
     type: 'path',
     docs: 'Matches whole segments of the path, case-sensitive; the longest match wins. Cannot be `/` or below `/gateway/v0`.',
@@ -41,18 +40,16 @@ export const versionFields = {
     example: '2027-06-30T00:00:00Z',
   }),
   successor: optional({
-    name: 'successor',
     ...link,
     docs: 'The replacement: a path of the gateway, or an absolute `http` or `https` URL.',
     example: '/v2/',
   }),
   info: optional({
-    name: 'info',
     ...link,
     docs: 'A page that informs users about the deprecation.',
     example: 'https://example.com/v1-is-leaving',
   }),
-};
+});
 
 export type Version = PlainRecord<'Version', typeof versionFields>;
 
