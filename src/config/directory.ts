@@ -2,7 +2,7 @@
 import { constants, lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { type ConfigurationError, didYouMean, formatErrors, suggestion, systemCode } from './errors.ts';
+import { type ConfigurationError, didYouMean, fileError, formatErrors, suggestion, systemCode } from './errors.ts';
 import { encodingErrorOf } from './yaml.ts';
 
 export interface ConfigurationFile {
@@ -67,10 +67,10 @@ function layoutErrors(directory: string, entries: readonly string[], createOne: 
     const remedy = entryNames.includes(basename(resolve(directory)))
       ? `Use the parent directory: ${dirname(directory)}.`
       : createOne;
-    return [errorAt(directory, 'there is no configuration here', `${layout} ${remedy}`)];
+    return [fileError(directory, 'there is no configuration here', `${layout} ${remedy}`)];
   }
   return mistyped.map((entry) =>
-    errorAt(join(directory, entry), `"${entry}" is not read${didYouMean(entry, entryNames)}`, layout),
+    fileError(join(directory, entry), `"${entry}" is not read${didYouMean(entry, entryNames)}`, layout),
   );
 }
 
@@ -81,7 +81,7 @@ function ignoredYaml(directory: string, entries: readonly string[]): Configurati
   );
   const remedy =
     'Move it to services/ if it contains records, to ratelimit/ if it contains limits, or out of the directory.';
-  return found.map((entry) => errorAt(join(directory, entry), `"${entry}" is not read`, remedy));
+  return found.map((entry) => fileError(join(directory, entry), `"${entry}" is not read`, remedy));
 }
 
 /** Reports a folder, JSON, or YAML under another extension in `services` or `ratelimit`. Ignores hidden ones. */
@@ -90,10 +90,12 @@ function ignoredIn(folder: string, name: string): ConfigurationError[] {
   const path = join(folder, name);
   const renamed = name.replace(/\.(?:json|ya?ml)$/i, '.yaml');
   if (isFolder(path))
-    return [errorAt(path, `"${name}" is not read`, `Move its files to ${basename(folder)}/: subfolders are not read.`)];
+    return [
+      fileError(path, `"${name}" is not read`, `Move its files to ${basename(folder)}/: subfolders are not read.`),
+    ];
   if (renamed === name) return [];
   const reason = /json$/i.test(name) ? ': JSON is valid YAML' : '';
-  return [errorAt(path, `"${name}" is not read`, `Rename it to ${renamed}${reason}.`)];
+  return [fileError(path, `"${name}" is not read`, `Rename it to ${renamed}${reason}.`)];
 }
 
 /** False if it is unknown, for example for a broken link. */
@@ -155,7 +157,7 @@ function bytesOf(file: string, errors: ConfigurationError[]): Buffer | undefined
     const stats = statSync(file);
     const fault = stats.isDirectory() ? undefined : sizeFault(stats);
     if (fault === undefined) return readFileSync(file);
-    errors.push(errorAt(file, ...fault));
+    errors.push(fileError(file, ...fault));
   } catch (cause) {
     errors.push(unreadable(file, 'file', cause));
   }
@@ -232,7 +234,7 @@ function unreadable(
 ): ConfigurationError {
   const code = systemCode(cause);
   const remedy = { ...remedies, ENOENT: ifMissing }[code] ?? `Give this user permission to read ${path}.`;
-  return errorAt(path, `the ${what} cannot be read: ${reasons[code] ?? code}`, remedy);
+  return fileError(path, `the ${what} cannot be read: ${reasons[code] ?? code}`, remedy);
 }
 
 /** For a file or folder that is listed but does not exist: it is a broken link, or was just deleted. */
@@ -243,10 +245,6 @@ const remedies: Readonly<Record<string, string>> = {
   EISDIR: replaceIt,
   ENOTDIR: `Use a directory. ${layout}`,
 };
-
-function errorAt(file: string, message: string, remedy: string): ConfigurationError {
-  return { source: { file, line: 0 }, record: undefined, message, remedy };
-}
 
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'it does not exist',

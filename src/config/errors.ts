@@ -13,7 +13,7 @@ export interface Source {
 export interface ConfigurationError {
   readonly source: Source;
   /** The name of the record, such as `Mapping hotel`. Undefined when the error concerns the whole file. */
-  readonly record: string | undefined;
+  readonly record?: string | undefined;
   readonly message: string;
   /** A second location that the message refers to, such as the record that already has the name. */
   readonly other?: Source | undefined;
@@ -82,6 +82,11 @@ export function errorsOf(
     message,
     remedy,
   }));
+}
+
+/** An error of a whole file or directory, or of one line. */
+export function fileError(file: string, message: string, remedy: string, line = 0): ConfigurationError {
+  return { source: { file, line }, message, remedy };
 }
 
 /** Formats each error on two lines. Shortens the absolute names of files in `workingDirectory`. */

@@ -1,7 +1,15 @@
 /** Reads settings, records, limits and users into plain frozen data. */
 
 export { inheritOwner, makeFolders } from './directory.ts';
-export { type ConfigurationError, formatErrors, formatSource, type Source, systemCode, writeError } from './errors.ts';
+export {
+  type ConfigurationError,
+  fileError,
+  formatErrors,
+  formatSource,
+  type Source,
+  systemCode,
+  writeError,
+} from './errors.ts';
 export { hostForClients, isLoopback, parseServiceReference, type ServiceReference } from './fields/addresses.ts';
 export {
   encodeUnpadded,

@@ -1,6 +1,6 @@
 /** Handles configurations with errors: decides whether the process can start, and what a reload applies. */
 import { join, relative, resolve } from 'node:path';
-import { type ConfigurationError, formatErrors, type Source } from './errors.ts';
+import { type ConfigurationError, fileError, formatErrors, type Source } from './errors.ts';
 import { type ConfigurationRecords, configurationFrom, loadDirectory } from './load.ts';
 import type { Configuration, LoadedConfiguration } from './model.ts';
 import { type BlockedMatch, blockedByMapping, keysOf } from './records/blocked.ts';
@@ -219,12 +219,8 @@ function withoutExposedUsers(
 ): LoadedConfiguration {
   const exposed = exposedDemoUsers(settings, loaded.configuration.users);
   if (exposed.length === 0) return loaded;
-  const error: ConfigurationError = {
-    source: { file: `${directory}/users.yaml`, line: 1 },
-    record: undefined,
-    message: exposureMessage(settings, exposed),
-    remedy: 'Give them other passwords (frontdesk hash-password), or set ALLOW_DEMO_USERS=true.',
-  };
+  const remedy = 'Give them other passwords (frontdesk hash-password), or set ALLOW_DEMO_USERS=true.';
+  const error = fileError(`${directory}/users.yaml`, exposureMessage(settings, exposed), remedy, 1);
   const configuration = { ...loaded.configuration, users: current.users };
   return { ...loaded, configuration, errors: [...loaded.errors, error] };
 }

@@ -1,5 +1,5 @@
 /** Loads a directory or a program's records: reads each file separately, then applies the rules between files. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import * as z from 'zod';
 import { differencesNotice, translateRecords } from './ambassador/translate.ts';
 import { type ConfigurationFile, readDirectory } from './directory.ts';
@@ -8,6 +8,7 @@ import {
   type ConfigurationError,
   errorsOf,
   faultsOf,
+  fileError,
   type PlacedFault,
   typeName,
 } from './errors.ts';
@@ -66,7 +67,7 @@ export async function readFiles(
   useAnother?: string,
 ): Promise<Reading> {
   const { files, errors, notices } = await readDirectory(directory, useAnother);
-  const digests = files.map(({ file, bytes }) => ({ file, digest: digestOf(bytes) }));
+  const digests = files.map(({ file, bytes }) => ({ file, digest: hash('sha256', bytes, 'base64') }));
   const changed = files.flatMap((one, index) => {
     const digest = digests[index]?.digest ?? '';
     if (known.get(one.file) === digest) return [];
@@ -80,11 +81,7 @@ export async function readFiles(
 /** Rejects a file that is now empty: a program may be about to write it, as in `generate > auth.yaml`. */
 function emptied(file: string): ConfigurationError {
   const remedy = 'Write it again, or remove it. A file without records may contain a comment.';
-  return { source: { file, line: 0 }, record: undefined, message: 'the file has become empty', remedy };
-}
-
-function digestOf(bytes: Buffer): string {
-  return createHash('sha256').update(bytes).digest('base64');
+  return fileError(file, 'the file has become empty', remedy);
 }
 
 /** Combines the changed files of a reading with the known parts, whose records remain the same objects. */
@@ -118,9 +115,9 @@ export function configurationFrom(given: ConfigurationRecords, options: LoadOpti
   const { records, limits = [], users, demo } = given;
   const part = emptyPart('<options>');
   for (const document of listed(records)) addRecords(part, document, options);
-  for (const document of listed(limits)) addLimits(part, document);
+  for (const document of listed(limits)) addKept(part, part.limits, readLimits(document));
   const lineOfUser = ([, index]: readonly PropertyKey[]) => (typeof index === 'number' ? index + 1 : 1);
-  if (users) addUsers(part, optionDocument({ users }, lineOfUser));
+  if (users) addKept(part, part.users, readUsers(optionDocument({ users }, lineOfUser)));
   if (demo !== undefined) addDemo(part, optionDocument(demo));
   return finishFrozen(assemble([part], { errors: [], notices: [] }, options));
 }
@@ -165,7 +162,7 @@ function faultsOfRecords(value: unknown): readonly PlacedFault[] {
 /** A FilePart under construction. */
 type Draft = { -readonly [P in keyof FilePart]: FilePart[P] extends readonly (infer Item)[] ? Item[] : FilePart[P] };
 
-function emptyPart(file: string): Draft {
+export function emptyPart(file: string): Draft {
   const lists = { records: [], blocked: [], limits: [], users: [], errors: [], notices: [], differences: [] };
   return { file, digest: '', demo: {}, ...lists };
 }
@@ -174,8 +171,8 @@ function partOf({ kind, file, bytes }: ConfigurationFile, options: LoadOptions):
   const part = emptyPart(file);
   const add = {
     services: (document: ConfigDocument) => addRecords(part, document, options),
-    limits: (document: ConfigDocument) => addLimits(part, document),
-    users: (document: ConfigDocument) => addUsers(part, document),
+    limits: (document: ConfigDocument) => addKept(part, part.limits, readLimits(document)),
+    users: (document: ConfigDocument) => addKept(part, part.users, readUsers(document)),
     demo: (document: ConfigDocument) => addDemo(part, document),
   }[kind];
   const textKeys = kind === 'limits' ? limitTextKeys : [];
@@ -191,7 +188,7 @@ function partOf({ kind, file, bytes }: ConfigurationFile, options: LoadOptions):
 /** Rejects a file without a domain, like envoyproxy/ratelimit: a truncated file would remove its limits. */
 function noDomain(file: string): ConfigurationError {
   const remedy = 'Write the limits of a domain, for example domain: gateway, or remove the file.';
-  return { source: { file, line: 1 }, record: undefined, message: 'there is no domain in this file', remedy };
+  return fileError(file, 'there is no domain in this file', remedy, 1);
 }
 
 function addRecords(part: Draft, document: ConfigDocument, { gatewayDomain = 'gateway.local' }: LoadOptions): void {
@@ -211,15 +208,8 @@ function addRecords(part: Draft, document: ConfigDocument, { gatewayDomain = 'ga
   }
 }
 
-function addLimits(part: Draft, document: ConfigDocument): void {
-  const { kept, errors } = readLimits(document);
-  part.limits.push(...kept);
-  part.errors.push(...errors);
-}
-
-function addUsers(part: Draft, document: ConfigDocument): void {
-  const { kept, errors } = readUsers(document);
-  part.users.push(...kept);
+function addKept<T>(part: Draft, list: T[], { kept, errors }: Kept<T>): void {
+  list.push(...kept);
   part.errors.push(...errors);
 }
 

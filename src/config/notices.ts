@@ -1,5 +1,5 @@
 /** Notices about a valid configuration that may not work in this process, such as missing modules or users. */
-import type { ConfigurationError } from './errors.ts';
+import { type ConfigurationError, fileError } from './errors.ts';
 import { unreachableNotices } from './limits/unreachable.ts';
 import type { Configuration } from './model.ts';
 import { isDemoModule, type ModuleName, modulesNamedBy, type NamedModule } from './modules.ts';
@@ -28,14 +28,8 @@ export function* processNotices(
 
 function usersNotices({ users }: Configuration, { modules, directory }: NoticeContext): ConfigurationError[] {
   if (!modules.includes('auth') || users.length > 0) return [];
-  return [
-    {
-      source: placeOf(directory, 'users.yaml'),
-      record: undefined,
-      message: 'the auth service in this process has no users, so it rejects every password',
-      remedy: 'Add one: frontdesk users add NAME',
-    },
-  ];
+  const message = 'the auth service in this process has no users, so it rejects every password';
+  return [fileError(fileIn(directory, 'users.yaml'), message, 'Add one: frontdesk users add NAME')];
 }
 
 function* gatewayNotices(configuration: Configuration, context: NoticeContext): Work<ConfigurationError[]> {
@@ -46,17 +40,13 @@ function* gatewayNotices(configuration: Configuration, context: NoticeContext): 
     ...named.flatMap((one) => elsewhereNotice(one, context)),
     ...uncountedNotices(configuration),
     ...(yield* limiterNotices(named, configuration, context)),
-    ...(isDemo ? [] : firstOfEach(named.filter(({ module }) => runsAsDemo(module, context))).map(demoNotice)),
+    ...(isDemo ? [] : demoNotices(named, context)),
   ];
 }
 
 function noMapping(directory: string | undefined): ConfigurationError {
-  return {
-    source: placeOf(directory, 'services'),
-    record: undefined,
-    message: 'there is no Mapping, so the gateway routes no requests',
-    remedy: 'Write one as shown in config/README.md, or create a first configuration with frontdesk init.',
-  };
+  const remedy = 'Write one as shown in config/README.md, or create a first configuration with frontdesk init.';
+  return fileError(fileIn(directory, 'services'), 'there is no Mapping, so the gateway routes no requests', remedy);
 }
 
 /** Reports a record that names a module which does not run here and whose address is not configured. */
@@ -98,23 +88,18 @@ function* limiterNotices(
   return domain === undefined || !modules.includes('ratelimit') ? [] : yield* unreachableNotices(configuration, domain);
 }
 
-function runsAsDemo(module: ModuleName, { modules }: NoticeContext): boolean {
-  return isDemoModule(module) && modules.includes(module);
-}
-
-function firstOfEach(named: readonly NamedModule[]): readonly NamedModule[] {
-  return named.filter(({ module }, index) => named.findIndex((one) => one.module === module) === index);
-}
-
-function demoNotice({ module, record }: NamedModule): ConfigurationError {
-  return {
+/** Reports the first record that names each service of the demo. */
+function demoNotices(named: readonly NamedModule[], { modules }: NoticeContext): ConfigurationError[] {
+  const isFirst = (one: NamedModule) => named.find(({ module }) => module === one.module) === one;
+  const first = named.filter((one) => isDemoModule(one.module) && modules.includes(one.module) && isFirst(one));
+  return first.map(({ module, record }) => ({
     source: record.source,
     record: fullName(record),
     message: `"${module}" is a service of the demo, which runs in this process because this record names it`,
     remedy: `Write http://${module} to call your own service of this name, or start with --demo to run the demo.`,
-  };
+  }));
 }
 
-function placeOf(directory: string | undefined, name: string) {
-  return { file: directory === undefined ? '<options>' : `${directory}/${name}`, line: 0 };
+function fileIn(directory: string | undefined, name: string): string {
+  return directory === undefined ? '<options>' : `${directory}/${name}`;
 }

@@ -18,7 +18,7 @@ import {
   type YAMLError,
   type YAMLMap,
 } from 'yaml';
-import type { ConfigDocument, ConfigurationError, Fault, Place } from './errors.ts';
+import { type ConfigDocument, type ConfigurationError, type Fault, fileError, type Place } from './errors.ts';
 import { quote } from './quote.ts';
 
 /** The library counts every item that nested aliases expand to, so a few lines cannot become gigabytes. */
@@ -334,6 +334,5 @@ export function encodingErrorOf(file: string, bytes: Buffer): ConfigurationError
   // Multi-byte characters in UTF-8 never contain the byte of a line feed, so each line can be checked separately.
   const lines = bytes.toString('latin1').split('\n');
   const line = lines.findIndex((text) => !isUtf8(Buffer.from(text, 'latin1'))) + 1;
-  const remedy = 'Save the file as UTF-8.';
-  return { source: { file, line }, record: undefined, message: 'this is not valid UTF-8', remedy };
+  return fileError(file, 'this is not valid UTF-8', 'Save the file as UTF-8.', line);
 }

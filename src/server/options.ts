@@ -10,6 +10,7 @@ import {
   type ConfigurationError,
   type ConfigurationRecords,
   chooseModules,
+  fileError,
   type LoadedConfiguration,
   type ModuleName,
   moduleNames,
@@ -174,12 +175,10 @@ function unusedServiceNotices(services: Setup['services'], configuration: Config
   const used = new Set([...mappings.map(({ service }) => service), ...authServices.map((one) => one.authService)]);
   return Object.keys(services)
     .filter((name) => !used.has(name))
-    .map((name) => ({
-      source: { file: '<options>', line: 1 },
-      record: undefined,
-      message: `no record uses "${name}", a service that this program provides`,
-      remedy: `Add a Mapping with \`service: ${name}\`, or remove the service.`,
-    }));
+    .map((name) => {
+      const remedy = `Add a Mapping with \`service: ${name}\`, or remove the service.`;
+      return fileError('<options>', `no record uses "${name}", a service that this program provides`, remedy, 1);
+    });
 }
 
 /**
@@ -194,14 +193,8 @@ function unreadSettingNotices(directory: string | undefined, options: SettingOpt
   );
   if (unread.length === 0) return [];
   const [are, them] = unread.length === 1 ? ['is', 'it'] : ['are', 'them'];
-  return [
-    {
-      source: { file: resolve(directory, settingsFile), line: 0 },
-      record: undefined,
-      message: `${unread.join(' and ')} ${are} not in effect, because the library does not read this file`,
-      remedy: `Pass ${them} to createFrontdesk.`,
-    },
-  ];
+  const message = `${unread.join(' and ')} ${are} not in effect, because the library does not read this file`;
+  return [fileError(resolve(directory, settingsFile), message, `Pass ${them} to createFrontdesk.`)];
 }
 
 /** A file that cannot be read has no settings: its errors are for the command line. */

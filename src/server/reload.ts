@@ -6,6 +6,7 @@ import {
   type Configuration,
   type ConfigurationError,
   type ConfigurationWatch,
+  fileError,
   finish,
   finishInTurns,
   forEachInParts,
@@ -216,12 +217,8 @@ function formatFirst(errors: readonly ConfigurationError[]): string {
 
 /** The error for records that are valid, but that a part of the server cannot use. */
 function unusableError(thrown: unknown, { configDirectory = '' }: Setup): ConfigurationError {
-  return {
-    source: { file: configDirectory, line: 0 },
-    record: undefined,
-    message: `the configuration cannot be applied: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
-    remedy: 'Undo the last change, or try a restart.',
-  };
+  const message = `the configuration cannot be applied: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
+  return fileError(configDirectory, message, 'Undo the last change, or try a restart.');
 }
 
 function createGeneration(

@@ -1,5 +1,5 @@
 /** Splits the result of a reading into messages that the event loop can receive without being blocked for long. */
-import type { Reading } from '../load.ts';
+import { emptyPart, type Reading } from '../load.ts';
 import type { FilePart } from '../model.ts';
 
 export interface ReadingPart extends Reading {
@@ -34,9 +34,8 @@ export function* splitReading({ changed, ...rest }: Reading): Generator<ReadingP
 function splitFile({ records, ...rest }: FilePart): readonly FilePart[] {
   const pieces: FilePart[] = [{ ...rest, records: records.slice(0, recordsMax) }];
   const { file, digest } = rest;
-  const none = { blocked: [], limits: [], users: [], demo: {}, errors: [], notices: [], differences: [] };
   for (let start = recordsMax; start < records.length; start += recordsMax)
-    pieces.push({ ...none, file, digest, records: records.slice(start, start + recordsMax) });
+    pieces.push({ ...emptyPart(file), digest, records: records.slice(start, start + recordsMax) });
   return pieces;
 }
 
