@@ -84,6 +84,7 @@ export function createHandle(parts: HandleParts): Middleware {
   }
 
   function rejectForeignReferences({ request, attributes, route }: RoutedRequest): void {
+    request.stage = 'service';
     checkReferences(request.ctx, attributes, route);
   }
 
@@ -156,7 +157,6 @@ function removeAuthorization({ request, route }: RoutedRequest): void {
 }
 
 function copyToShadow({ request, shadow }: RoutedRequest): void {
-  request.stage = 'service';
   shadow?.transport.shadow?.(request.ctx);
 }
 

@@ -5,6 +5,7 @@ import type { EdgeOptions } from '../support/edge.ts';
 import { authRecordOf, mappingOf, remote, startEdge } from '../support/edge.ts';
 import { type Served, testServers } from '../support/serve.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { eventually } from '../support/waiting.ts';
 import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 const servers = testServers();
@@ -33,11 +34,16 @@ async function setUp(fields: Partial<Mapping> = {}, options: EdgeOptions = {}, b
   webdav.files.set(`${base}/a`, 'content');
   const others = { targets: { hotel: remote(webdav, base) } };
   const mapping = { prefix: '/dav', ...fields };
-  const { port } = await startEdge(servers, { ...others, ...(options.mappings ? {} : { mapping }), ...options });
+  const { port, gateway } = await startEdge(servers, {
+    ...others,
+    ...(options.mappings ? {} : { mapping }),
+    ...options,
+  });
   const ask = async (request: string, ...headers: readonly string[]) =>
     Number((await sendRaw(port, rawRequest(request, headers))).split(' ')[1]);
   const sent = () => webdav.reached.at(-1)?.headers ?? {};
-  return { webdav, port, ask, sent };
+  const traffic = () => gateway.parts.table.routes[0]?.traffic.totals;
+  return { webdav, port, ask, sent, traffic };
 }
 
 describe('WebDAV', () => {
@@ -133,6 +139,14 @@ describe('WebDAV', () => {
       'If: </dav/guarded/b> (["a"])',
     );
     check('valid, but If refers to too many resources', 400, `If: ${'</dav/b> (["a"])'.repeat(33)}`);
+
+    it('and counts a rejection neither as one by the auth service nor as one by a limit', async () => {
+      const authPort = () => ({ outcome: 'allow', headers: {} }) as const;
+      const { ask, traffic } = await setUp({}, { authService: authRecordOf(guarded), authPort });
+      assert.equal(await ask('COPY /dav/a', 'Destination: /dav/../b'), 400);
+      const totals = await eventually(() => traffic() ?? assert.fail('no request was counted'));
+      assert.deepEqual([totals.refusedByAuth, totals.refusedByLimit], [0, 0]);
+    });
 
     it('behind mappings that share requests by weight, with up to 32 resources: 201', async () => {
       const { ask } = await setUp({}, options);

@@ -1,7 +1,7 @@
 /** Limits by address, which count all requests before authentication. Other limits count only authenticated ones. */
 import assert from 'node:assert/strict';
 import type { LabelGroup } from '#config';
-import { createLimiter, type RateLimitRequest } from '#ratelimit';
+import { createLimiter, createMemoryCounters, type RateLimitRequest } from '#ratelimit';
 import { authRecordOf, labelled, limitRecordOf, mappingOf, startEdge } from '../../support/edge.ts';
 import { domain, limit, node } from '../../support/limits.ts';
 import { testServers } from '../../support/serve.ts';
@@ -26,7 +26,7 @@ describe('a limit by address', () => {
 
   async function setUp(groups: readonly LabelGroup[], options: { headers?: 'draft_03'; later?: true } = {}) {
     const asked: (readonly string[])[] = [];
-    const limiter = createLimiter({ limits });
+    const limiter = createLimiter({ limits, counters: createMemoryCounters({ clock: () => 0 }) });
     const edge = await startEdge(servers, {
       mappings: [mappingOf({ labels: { gateway: groups } })],
       services: {

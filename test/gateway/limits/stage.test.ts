@@ -74,7 +74,7 @@ describe('rate limiting', () => {
   ];
   for (const [what, match, label, limited, requests] of spellings)
     it(`counts all spellings of ${what} together`, async () => {
-      const limits = [domain('gateway', node(limited, limit(1)))];
+      const limits = [domain('gateway', node(limited, limit(1, 'year')))];
       const mappings = [mappingOf({ ...match, labels: { gateway: [{ name: 'all', labels: [label] }] } })];
       const { edge } = await setUp(createLimiter({ limits }).shouldRateLimit, { mappings });
       const statuses: number[] = [];
@@ -84,7 +84,7 @@ describe('rate limiting', () => {
     });
 
   it('counts long values against a limit with a wildcard', async () => {
-    const limits = [domain('gateway', { ...node('x-key=*bot*', limit(2)), shareThreshold: true })];
+    const limits = [domain('gateway', { ...node('x-key=*bot*', limit(2, 'year')), shareThreshold: true })];
     const { get } = await setUp(createLimiter({ limits }).shouldRateLimit);
     const statuses: number[] = [];
     for (const key of ['bot', 'bot', `bot${'x'.repeat(8_000)}`, `${'x'.repeat(8_000)}bot`])
@@ -94,7 +94,7 @@ describe('rate limiting', () => {
 
   it('counts long values of many labels, which a rate-limit service accepts in one request', async () => {
     const service = await serveRateLimit({
-      limiter: createLimiter({ limits: [domain('gateway', node('k0', limit(2)))] }),
+      limiter: createLimiter({ limits: [domain('gateway', node('k0', limit(2, 'year')))] }),
       port: 0,
       logger: { error: assert.fail },
     });
