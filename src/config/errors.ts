@@ -44,6 +44,8 @@ export interface ConfigDocument {
   readonly lineAt: (path: readonly PropertyKey[]) => number;
   /** Returns the place of the text inside the string at `path`. */
   readonly placeWithin: (path: readonly PropertyKey[], record: string) => Place;
+  /** The Kubernetes namespace of the manifest whose annotation contains the document. */
+  readonly namespace?: unknown;
 }
 
 /** The origin of a text. `lineOf` converts a line of the text to a line of the file. */

@@ -45,7 +45,9 @@ function readManifest(document: ConfigDocument, key: string): Unfolded {
   const annotation = valueAt(value, [...annotationsPath, key]);
   const errors = errorsOf(document, manifestFaults(value, key), record);
   if (typeof annotation !== 'string') return { records: [], errors };
-  const inner = readYaml(annotation, document.placeWithin([...annotationsPath, key], record), (found) => found);
+  const namespace = valueAt(value, ['metadata', 'namespace']);
+  const place = document.placeWithin([...annotationsPath, key], record);
+  const inner = readYaml(annotation, place, (found) => ({ ...found, namespace }));
   return { records: inner.results, errors: [...errors, ...inner.errors] };
 }
 

@@ -25,6 +25,27 @@ export function httpsIfTls(name: string): AmbassadorReader {
   };
 }
 
+/** Adds the namespace of the record to the name of a service that has none, which is where Ambassador looks for it. */
+export const service: AmbassadorReader = (value, all) => {
+  const { namespace } = all;
+  const isLocal = typeof value === 'string' && typeof namespace === 'string';
+  const bare = /^((?:\w+:\/\/)?)(?!localhost\b)([^.:/]+)(?=$|:\d)/;
+  return httpsIfTls('service')(isLocal ? value.replace(bare, `$1$2.${namespace}`) : value, all);
+};
+
+/**
+ * Translates a map of conditions, and the field `present`, which lists names that only have to be present. The
+ * Kubernetes API writes it for each `true` when it converts a record of v2.
+ */
+export function conditions(name: string, present: string): AmbassadorReader {
+  return (_, { [name]: given = {}, [present]: names }) => {
+    const isBoth = isMap(given) && Array.isArray(names);
+    return {
+      fields: { [name]: isBoth ? { ...given, ...Object.fromEntries(names.map((one) => [one, true])) } : given },
+    };
+  };
+}
+
 /** Translates `true` to `meaning` in the field `name`, unless the record also sets that field. */
 export function shorthand(name: string, meaning: unknown): AmbassadorReader {
   return (value, all) => ({ fields: value === true && all[name] === undefined ? { [name]: meaning } : {} });

@@ -6,7 +6,17 @@ import { isAmbassadorVersion } from '../records/kind.ts';
 import { mappingFields } from '../records/mapping-fields.ts';
 import { rateLimitServiceFields } from '../records/rate-limit-service.ts';
 import { serviceHost } from '../records/rewrite.ts';
-import { allowedHeaders, ignored, ignoredSilently, isMap, shorthand, tls, withoutRedirect } from './readers.ts';
+import {
+  allowedHeaders,
+  conditions,
+  healthChecks,
+  ignored,
+  ignoredSilently,
+  isMap,
+  shorthand,
+  tls,
+  withoutRedirect,
+} from './readers.ts';
 
 export interface Translated {
   readonly records: readonly ConfigDocument[];
@@ -41,14 +51,14 @@ export function differencesNotice(document: ConfigDocument): readonly Configurat
 type Result = Omit<Translated, 'first'>;
 
 function translate(document: ConfigDocument): Result {
-  const { apiVersion, kind, ...record } = asMap(document.value) ?? {};
+  const { apiVersion, kind } = asMap(document.value) ?? {};
   if (typeof apiVersion !== 'string' || typeof kind !== 'string') return untouched(document);
   const known = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
   if (!isAmbassadorVersion(apiVersion)) {
     const mayBeOurs = known !== undefined || apiVersion.startsWith('gateway/');
     return mayBeOurs ? untouched(document) : skipped(document, kind, definesNoRoute);
   }
-  return known === undefined ? translateUnsupported(document, kind) : translateKind(document, record, kind, known);
+  return known === undefined ? translateUnsupported(document, kind) : translateKind(document, kind, known);
 }
 
 function translateUnsupported(document: ConfigDocument, kind: string): Result {
@@ -56,8 +66,8 @@ function translateUnsupported(document: ConfigDocument, kind: string): Result {
   return remedy === undefined ? untouched(document) : skipped(document, kind, remedy);
 }
 
-function translateKind(document: ConfigDocument, record: Fields, kind: string, known: Kind): Result {
-  const { fields, placeOf } = fieldsOf(record);
+function translateKind(document: ConfigDocument, kind: string, known: Kind): Result {
+  const { fields, placeOf } = fieldsOf(document);
   const ids: readonly unknown[] = [fields['ambassador_id'] ?? 'default'].flat();
   if (!ids.includes('default'))
     return skipped(document, `${kind} with ambassador_id ${ids.join(', ')}`, forAnotherGateway);
@@ -96,15 +106,22 @@ interface Origin extends Pick<Placed, 'placeOf'> {
   readonly known: Kind;
 }
 
-/** Returns the fields of a record. A resource has them under `spec` and `metadata`, an annotation at the top level. */
-function fieldsOf(record: Fields): Placed {
-  const { apiVersion, kind, generation, metadata, spec, status, ...flat } = record;
-  const { name, namespace } = asMap(metadata) ?? {};
-  if (spec === undefined && name === undefined) return { fields: flat, placeOf: (field) => [field] };
+/**
+ * Returns the fields of a record. A resource has them under `spec` and `metadata`, an annotation at the top level. The
+ * name includes the namespace, and `namespace` is left out if it is the default one.
+ */
+function fieldsOf(document: ConfigDocument): Placed {
+  const { apiVersion, kind, generation, metadata, spec, status, ...flat } = asMap(document.value) ?? {};
+  const head = asMap(metadata) ?? {};
+  const isFlat = spec === undefined && head['name'] === undefined;
+  const { name, namespace = document.namespace } = isFlat ? flat : head;
   const isElsewhere = typeof name === 'string' && typeof namespace === 'string' && namespace !== 'default';
   return {
-    fields: { name: isElsewhere ? `${name}.${namespace}` : name, ...asMap(spec) },
-    placeOf: (field) => (field === 'name' ? ['metadata', 'name'] : ['spec', field]),
+    fields: {
+      ...(isFlat ? flat : asMap(spec)),
+      ...(isElsewhere ? { name: `${name}.${namespace}`, namespace } : { name, namespace: null }),
+    },
+    placeOf: (field) => (isFlat ? [field] : field === 'name' ? ['metadata', 'name'] : ['spec', field]),
   };
 }
 
@@ -147,14 +164,13 @@ function placed(
 }
 
 function noticesOf(document: ConfigDocument, notices: readonly PlacedFault[]): readonly ConfigurationError[] {
-  return errorsOf(document, notices, displayName(document.value));
+  return errorsOf(document, notices, displayName(document));
 }
 
 /** Returns the name that notices show, such as `Mapping hotel`. */
-function displayName(value: unknown): string | undefined {
-  const record = asMap(value);
-  if (record === undefined) return undefined;
-  return [record['kind'], fieldsOf(record).fields['name']].filter((part) => typeof part === 'string').join(' ');
+function displayName(document: ConfigDocument): string {
+  const { kind } = asMap(document.value) ?? {};
+  return [kind, fieldsOf(document).fields['name']].filter((part) => typeof part === 'string').join(' ');
 }
 
 function asMap(value: unknown): Fields | undefined {
@@ -181,8 +197,13 @@ const commonFields = {
   add_linkerd_headers: ignored('headers of Linkerd are not added'),
   // Records for other instances have already been skipped.
   ambassador_id: ignoredSilently,
+  // It is part of the name, and of a Mapping's service.
+  namespace: ignoredSilently,
   stats_name: ignored('metrics have fixed names here'),
   tls,
+  // The Kubernetes API writes the fields v2… and v3… when it converts a record from another version.
+  v2ExplicitTLS: ignoredSilently,
+  v3StatsName: ignored('metrics have fixed names here'),
 } as const;
 
 export const kinds: Readonly<Record<string, Kind>> = {
@@ -215,6 +236,9 @@ export const kinds: Readonly<Record<string, Kind>> = {
       ),
       respect_dns_ttl: ignoredSilently,
       use_websocket: shorthand('allow_upgrade', ['websocket']),
+      v2BoolHeaders: conditions('headers', 'v2BoolHeaders'),
+      v2BoolQueryParameters: conditions('query_parameters', 'v2BoolQueryParameters'),
+      v3health_checks: healthChecks,
     },
   },
   AuthService: {
@@ -226,6 +250,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
       allow_request_body: shorthand('include_body', { max_bytes: 4096, allow_partial: true }),
       circuit_breakers: ignored('auth services have no circuit breakers'),
       protocol_version: ignoredSilently,
+      v3CircuitBreakers: ignored('auth services have no circuit breakers'),
     },
   },
   RateLimitService: {
@@ -236,6 +261,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
       grpc: ignored('denied gRPC requests get the same response as others'),
       protocol_version: ignoredSilently,
       tls: ignored('the rate-limit service is called without encryption', 'Run both on the same machine or network.'),
+      v3GRPC: ignored('denied gRPC requests get the same response as others'),
     },
   },
 };

@@ -1,12 +1,13 @@
 /** The table of a Mapping's fields: schema, default, documentation, and whether redirects and canaries may use them. */
 import * as z from 'zod';
 import {
+  conditions,
   exactPrefix,
   hostOrHostname,
-  httpsIfTls,
   onlyWithHostRedirect,
   labels as translateLabels,
   rewrite as translateRewrite,
+  service as translateService,
   withoutUnsupportedVariables,
 } from '../ambassador/readers.ts';
 import { type Field, field, optional, type ValuesOf, withNames } from '../fields/field.ts';
@@ -76,6 +77,7 @@ export const mappingFields = withNames({
     ...map,
     docs: 'The value of each header, or `true` if it only has to be present. All must match.',
     example: '{ X-Plan: gold, X-Trial: true }',
+    ambassador: conditions('headers', 'v2BoolHeaders'),
   }),
   regexHeaders: optional({
     schema: headerPatterns,
@@ -88,6 +90,7 @@ export const mappingFields = withNames({
     ...map,
     docs: 'Like `headers`, for query parameters. Only the first value of a repeated parameter counts.',
     example: '{ plan: gold, trial: true }',
+    ambassador: conditions('query_parameters', 'v2BoolQueryParameters'),
   }),
   regexQueryParameters: optional({
     schema: parameterPatterns,
@@ -107,7 +110,7 @@ export const mappingFields = withNames({
     type: 'service reference',
     docs: 'The service to call, or the target of a `host_redirect`.',
     example: 'hotel',
-    ambassador: httpsIfTls('service'),
+    ambassador: translateService,
   }),
   rewrite: optional({
     schema: rewrittenPrefix,

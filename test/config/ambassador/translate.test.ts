@@ -98,6 +98,48 @@ describe("Ambassador's own files", () => {
 
   const ours = { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'hotel', prefix: '/v1/hotels', service: 'hotel' };
 
+  it('call a service without a dot in the namespace of their resource or manifest, like Ambassador', () => {
+    const spec = (service: string) => ({ prefix: '/', service });
+    const resource = (service: string, namespace = 'shop') => ({
+      apiVersion: 'getambassador.io/v2',
+      kind: 'Mapping',
+      metadata: { name: 'api', namespace },
+      spec: spec(service),
+    });
+    const annotated = { apiVersion: 'ambassador/v1', kind: 'Mapping', name: 'api', ...spec('noted') };
+    const annotations = { 'getambassador.io/config': JSON.stringify(annotated) };
+    const manifest = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'api', namespace: 'shop', annotations } };
+    const calls = (record: object) => {
+      const { configuration, errors } = configurationFrom({ records: [record] }, { gatewayDomain });
+      assert.deepEqual(errors, []);
+      return configuration.mappings.map(({ name, service }) => [name, service])[0];
+    };
+    assert.deepEqual(calls(resource('quote')), ['api.shop', 'quote.shop']);
+    assert.deepEqual(calls(resource('https://quote:8443')), ['api.shop', 'https://quote.shop:8443']);
+    assert.deepEqual(calls(resource('quote.other:80')), ['api.shop', 'quote.other:80']);
+    assert.deepEqual(calls(resource('localhost:80')), ['api.shop', 'localhost:80']);
+    assert.deepEqual(calls(resource('quote', 'default')), ['api', 'quote']);
+    assert.deepEqual(calls(manifest), ['api.shop', 'noted.shop']);
+    assert.deepEqual(calls({ ...annotated, namespace: 'shop' }), ['api.shop', 'noted.shop']);
+  });
+
+  it('keep the conditions that the Kubernetes API writes separately when it converts them', () => {
+    const spec = { v2BoolHeaders: ['x-trial'], headers: { 'x-plan': 'gold' }, v2BoolQueryParameters: ['debug'] };
+    const apiVersion = 'getambassador.io/v3alpha1';
+    const mapping = {
+      apiVersion,
+      kind: 'Mapping',
+      metadata: { name: 'a' },
+      spec: { prefix: '/', service: 'b', ...spec },
+    };
+    const { configuration, errors } = configurationFrom({ records: [mapping] }, { gatewayDomain });
+    assert.deepEqual(errors, []);
+    const [{ headers, queryParameters } = {}] = configuration.mappings;
+    const present = (name: string) => ({ name, match: { kind: 'present' } });
+    assert.deepEqual(headers, [{ name: 'x-plan', match: { kind: 'exact', value: 'gold' } }, present('x-trial')]);
+    assert.deepEqual(queryParameters, [present('debug')]);
+  });
+
   it('can use a regular expression with a * as host', () => {
     const mapping = { ...ours, apiVersion: 'ambassador/v1', host: '[a-z]*\\.example\\.com', host_regex: true };
     const { configuration, errors } = configurationFrom({ records: [mapping] }, { gatewayDomain });
@@ -168,16 +210,18 @@ describe('translateRecords knows every field of the releases up to v3alpha1', ()
     outlier_detection path_redirect precedence prefix prefix_exact prefix_redirect prefix_regex priority
     query_parameters rate_limits redirect_response_code regex_headers regex_query_parameters regex_redirect
     regex_rewrite remove_request_headers remove_response_headers resolver respect_dns_ttl retry_policy rewrite service
-    shadow stats_name timeout_ms tls use_websocket weight`,
+    shadow stats_name timeout_ms tls use_websocket v2BoolHeaders v2BoolQueryParameters v2ExplicitTLS v3StatsName
+    v3health_checks weight`,
   );
   check(
     'AuthService',
     `add_auth_headers add_linkerd_headers allow_request_body allowed_authorization_headers allowed_headers
     allowed_request_headers ambassador_id auth_service circuit_breakers failure_mode_allow include_body name path_prefix proto protocol_version
-    stats_name status_on_error timeout_ms tls`,
+    stats_name status_on_error timeout_ms tls v2ExplicitTLS v3CircuitBreakers v3StatsName`,
   );
   check(
     'RateLimitService',
-    'ambassador_id domain failure_mode_deny grpc name protocol_version service stats_name timeout_ms tls',
+    `ambassador_id domain failure_mode_deny grpc name protocol_version service stats_name timeout_ms tls v2ExplicitTLS
+    v3GRPC v3StatsName`,
   );
 });
