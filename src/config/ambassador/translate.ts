@@ -1,6 +1,7 @@
 /** Translates Ambassador's records to ours, with a notice for each kind and field that is not supported. */
 import { type ConfigDocument, type ConfigurationError, errorsOf, type PlacedFault } from '../errors.ts';
 import type { AmbassadorReader, Fields, FieldTable } from '../fields/field.ts';
+import { quote } from '../quote.ts';
 import { authServiceFields } from '../records/auth-service.ts';
 import { isAmbassadorVersion } from '../records/kind.ts';
 import { mappingFields } from '../records/mapping-fields.ts';
@@ -42,7 +43,7 @@ export function differencesNotice(document: ConfigDocument): readonly Configurat
     {
       path: [],
       message:
-        'is read as in Ambassador, with six differences: for example, a prefix matches whole path segments, and a missing header omits only its own label',
+        'is read as in Ambassador, with seven differences: for example, a prefix matches whole path segments, and a missing header omits only its own label',
       remedy: 'config/README.md explains each difference. This notice appears once for all records.',
     },
   ]);
@@ -56,14 +57,16 @@ function translate(document: ConfigDocument): Result {
   const known = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
   if (!isAmbassadorVersion(apiVersion)) {
     const mayBeOurs = known !== undefined || apiVersion.startsWith('gateway/');
-    return mayBeOurs ? untouched(document) : skipped(document, kind, definesNoRoute);
+    return mayBeOurs ? untouched(document) : skipped(document, kind, notOfAmbassador);
   }
   return known === undefined ? translateUnsupported(document, kind) : translateKind(document, kind, known);
 }
 
 function translateUnsupported(document: ConfigDocument, kind: string): Result {
   const remedy = Object.hasOwn(otherKinds, kind) ? otherKinds[kind] : undefined;
-  return remedy === undefined ? untouched(document) : skipped(document, kind, remedy);
+  const config = Object.keys(asMap(fieldsOf(document).fields['config']) ?? {}).map(quote);
+  const what = config.length === 0 ? kind : `${kind} with ${config.join(', ')}`;
+  return remedy === undefined ? untouched(document) : skipped(document, what, remedy);
 }
 
 function translateKind(document: ConfigDocument, kind: string, known: Kind): Result {
@@ -81,7 +84,7 @@ function withDefaults(fields: Fields, { defaultsFor }: Kind): Fields {
 }
 
 /** The remedy for Deployments and other resources, which often share a file with records. */
-const definesNoRoute = 'Nothing to do: it defines no route.';
+const notOfAmbassador = 'Nothing to do, unless it defines routes, as an Ingress does: write a Mapping for each route.';
 const forAnotherGateway = 'It is for another gateway. Remove ambassador_id if it is for this one.';
 
 function untouched(document: ConfigDocument): Result {
@@ -284,7 +287,8 @@ const otherKinds: Readonly<Record<string, string>> = {
   KubernetesServiceResolver: resolver,
   Listener: listener,
   LogService: log,
-  Module: 'Most of its options are settings here, which config/README.md lists. Others must be set in each Mapping.',
+  Module:
+    'Most of its options are settings here, which config/README.md lists, or fields of each Mapping. For authentication, write an AuthService.',
   OutlierDetection: 'Write outlier_detection in each Mapping.',
   RateLimit: 'Limits are in ratelimit/, in the format of envoyproxy/ratelimit.',
   TCPMapping: 'Only HTTP is supported.',

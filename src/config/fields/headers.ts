@@ -26,7 +26,9 @@ export function headerNameFault(name: string): Fault | undefined {
   if (isToken(name)) return lengthFault(name, nameLengthMax);
   return {
     message: `${quote(name)} is not a header name`,
-    remedy: 'Write the name alone, for example X-Travel-User: no colon, no spaces.',
+    remedy: name.startsWith(':')
+      ? 'Write host, method or prefix instead.'
+      : 'Write the name alone, for example X-Travel-User: no colon, no spaces.',
   };
 }
 
