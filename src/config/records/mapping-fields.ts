@@ -132,7 +132,7 @@ export const mappingFields = withNames({
     schema: hostRewrite,
     type: 'host name',
     shownDefault: "the client's",
-    docs: 'The `Host` header sent to the service; `"{service}"` is the service\'s own name. Its certificate must match the service\'s own name in either case.',
+    docs: 'The `Host` header sent to the service; `"{service}"` is the service\'s own name.',
     example: 'hotel.example.com',
     allowedWithRedirect: false,
   }),

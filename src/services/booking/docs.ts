@@ -41,7 +41,7 @@ export function titlesOf({ name, plural }: BookingKind) {
 
 export function inventoryDocs({ name, plural, stay: { fields } }: BookingKind): Record<'list' | 'get', OperationDocs> {
   const [from, to] = fields;
-  const availability = `With \`${from}\` and \`${to}\`, the response includes the availability and the price of the stay.`;
+  const availability = `With \`${from}\` and \`${to}\`, the response includes the availability and the price for these dates.`;
   return {
     list: {
       operationId: `list${capitalised(plural)}`,

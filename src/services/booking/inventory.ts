@@ -148,7 +148,7 @@ function createStayArguments(kind: BookingKind, daysMax: number, hasGuests: bool
 
 function stayArgumentShape({ stay }: BookingKind, hasGuests: boolean): Record<string, z.ZodType<string | undefined>> {
   const { fields, format, examples } = stay;
-  const description = `The stay to show availability for. Give both \`${fields.join('` and `')}\`, or neither.`;
+  const description = `The dates to show availability for. Give both \`${fields.join('` and `')}\`, or neither.`;
   const end = (example: string) =>
     z
       .string()
