@@ -2,6 +2,7 @@
 import { constants, lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { type ConfigurationError, didYouMean, fileError, formatErrors, suggestion, systemCode } from './errors.ts';
 import { encodingErrorOf } from './yaml.ts';
 
@@ -17,11 +18,25 @@ export interface Directory {
   readonly notices: readonly ConfigurationError[];
 }
 
+/** A directory that never stops changing is used as it is. */
+const readingsMax = 5;
+
 /**
- * Reads the files in the order of their names, so that the result is the same on every machine. `useAnother` says how
- * to choose another directory, for errors.
+ * Reads until two readings are equal. A deployment may swap a link while the files are read, and some of the old files
+ * with some of the new ones could open a route. `useAnother` says how to choose another directory, for errors.
  */
 export async function readDirectory(directory: string, useAnother?: string): Promise<Directory> {
+  let last = await readOnce(directory, useAnother);
+  for (let readings = 1; readings < readingsMax; readings += 1) {
+    const next = await readOnce(directory, useAnother);
+    if (isDeepStrictEqual(next, last)) break;
+    last = next;
+  }
+  return last;
+}
+
+/** Reads the files in the order of their names, so that the result is the same on every machine. */
+async function readOnce(directory: string, useAnother?: string): Promise<Directory> {
   const { files, errors, notices } = await findFiles(directory, useAnother);
   return { files: files.flatMap((one) => read(one, errors)), errors, notices };
 }

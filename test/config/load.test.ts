@@ -1,7 +1,9 @@
 /** Tests the loading of directories and of records from a program, including missing and invalid files. */
 import assert from 'node:assert/strict';
-import { symlink, truncate, writeFile } from 'node:fs/promises';
+import { renameSync } from 'node:fs';
+import { rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import * as fc from 'fast-check';
 import { type ConfigurationRecords, configurationFrom, formatErrors, loadConfiguration, loadDirectory } from '#config';
@@ -189,6 +191,25 @@ describe('loadConfiguration', () => {
       const expected = `services/a.yaml:${line}  this is not valid UTF-8\n    Save the file as UTF-8.`;
       assert.equal(formatErrors(errors, directory), expected);
     });
+
+  it('never mixes the files before and after the swap of a link to the directory', async () => {
+    const auth = JSON.stringify({ ...head, kind: 'AuthService', name: 'auth', auth_service: 'auth', proto: 'http' });
+    const before = await writeFiles({ 'services/a.yaml': `${mappingYaml('a')}\n---\n${auth}` });
+    const after = await writeFiles({ 'services/a.yaml': mappingYaml('a'), 'services/b.yaml': auth });
+    const link = join(await writeFiles(), 'current');
+    for (const turns of Array(10).keys()) {
+      await rm(link, { force: true });
+      await symlink(before, link);
+      await symlink(after, `${link}.new`);
+      const loading = loadConfiguration(link);
+      for (let turn = 0; turn < turns; turn += 1) await setImmediate();
+      // Blocks the thread, so that a listing that has begun ends before the swap, and is used after it.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+      renameSync(`${link}.new`, link);
+      const { configuration, errors } = await loading;
+      assert.deepEqual([configuration.authServices.length, errors], [1, []], `after ${turns} turns`);
+    }
+  });
 
   it('reports a directory that does not exist, with a remedy', async () => {
     for (const [load, remedy] of [
