@@ -200,7 +200,6 @@ function canonicalAddress(address: string): string {
  * from a dual-stack socket, such as `::ffff:10.0.0.1`, matches entries for the IPv4 address.
  */
 function createTrust(proxies: readonly string[]): IsTrustedProxy {
-  if (proxies.length === 0) return () => false;
   const trusted = new BlockList();
   for (const entry of proxies) addEntry(trusted, entry);
   return (address = '') => {

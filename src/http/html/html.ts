@@ -48,7 +48,7 @@ export function htmlDocument({ title, heading = title, header, main, ...files }:
 <title>${title}</title>
 <link rel="icon" href="${icon}">
 <style>${markupOf(style)}</style>
-${stylesheets.map(stylesheetLink)}${classicScripts.map((url) => html`<script defer src="${url}"></script>\n`)}${script !== undefined && html`<script type="module" src="${script}"></script>\n`}</head>
+${stylesheets.map((url) => html`<link rel="stylesheet" href="${url}">\n`)}${classicScripts.map((url) => html`<script defer src="${url}"></script>\n`)}${script !== undefined && html`<script type="module" src="${script}"></script>\n`}</head>
 <body>
 ${header === undefined ? plainBody(heading, main) : bodyWithBar(heading, header, main)}
 </body>
@@ -99,10 +99,6 @@ export function escapeHtml(text: string): string {
 
 const icon =
   'data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22 viewBox=%220 0 16 16%22%3E%3Crect width=%2216%22 height=%2216%22 rx=%223%22 fill=%22%231f5fbf%22/%3E%3Cpath d=%22M3 11h10M4.5 9.5a3.5 3.5 0 0 1 7 0M8 4v2%22 stroke=%22white%22 stroke-width=%221.6%22 fill=%22none%22/%3E%3C/svg%3E';
-
-function stylesheetLink(url: string): Markup {
-  return html`<link rel="stylesheet" href="${url}">\n`;
-}
 
 function plainBody(heading: string, main: Markup): Markup {
   return html`<main class="plain">

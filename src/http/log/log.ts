@@ -38,13 +38,8 @@ export const silentLogger: Logger = Object.freeze({
   isLevelEnabled: () => false,
 });
 
-export interface RequestLogFields {
-  readonly requestId: string;
-  readonly traceId: string;
-}
-
 /** The leading fields of every log line about a request, which tie its lines together. */
-export function requestLogFields(ctx: Context): RequestLogFields {
+export function requestLogFields(ctx: Context) {
   return { requestId: requestContext(ctx).requestId, traceId: traceOf(ctx).traceId };
 }
 

@@ -5,19 +5,15 @@ import { problem } from '../problem.ts';
 import { problemResponse } from './client-errors.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 
-export interface Admission {
-  /** Closes the connections that are still in a TLS handshake. */
-  readonly closeHandshakes: () => void;
-}
-
-export interface AdmissionOptions {
-  /** Undefined if connections are not limited. */
-  readonly limit: Pick<ConnectionLimit, 'admit'> | undefined;
-  readonly isTls: boolean;
-}
-
-/** Replaces Node's `connection` listener, which would otherwise run first, and calls it for admitted connections. */
-export function limitAdmission(server: Server, { limit, isTls }: AdmissionOptions): Admission {
+/**
+ * Replaces Node's `connection` listener, which would otherwise run first, and calls it for admitted connections. Without
+ * `limit`, all are admitted. The returned function closes the connections that are still in a TLS handshake.
+ */
+export function limitAdmission(
+  server: Server,
+  limit: Pick<ConnectionLimit, 'admit'> | undefined,
+  isTls: boolean,
+): () => void {
   const reject = isTls ? (socket: Socket) => socket.destroy() : createRejecter();
   const handshakes = isTls ? boundHandshakes(server) : undefined;
   const listeners = server.listeners('connection') as ((socket: Socket) => void)[];
@@ -26,7 +22,7 @@ export function limitAdmission(server: Server, { limit, isTls }: AdmissionOption
     handshakes?.begin(socket);
     for (const accept of listeners) accept.call(server, socket);
   });
-  return { closeHandshakes: () => handshakes?.close() };
+  return () => handshakes?.close();
 }
 
 /** Each handshake costs memory, and CPU time for a signature. */

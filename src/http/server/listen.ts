@@ -2,7 +2,7 @@
 import type { RequestListener, Server } from 'node:http';
 import { type AddressInfo, Server as NetServer } from 'node:net';
 import type { Logger } from '../log/log.ts';
-import { type Admission, limitAdmission } from './admission.ts';
+import { limitAdmission } from './admission.ts';
 import { createClientErrorLog } from './client-error-log.ts';
 import { requireHost, respondToClientErrors } from './client-errors.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
@@ -64,7 +64,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   const connections = createConnections(server, { ...options, handler, setIdle: limit?.setIdle });
   const serve = requireHost(server, connections.serve);
   server.on('request', serve).on(tls ? 'secureConnection' : 'connection', connections.add);
-  const admission = limitAdmission(server, { limit, isTls: tls !== undefined });
+  const closeHandshakes = limitAdmission(server, limit, tls !== undefined);
   respondToClientErrors(server, connections.refuse, logger && createClientErrorLog(logger));
   sendContinueOnRead(server);
   closeStalledResponses(server, options.responseIdleTimeoutMs);
@@ -73,7 +73,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   return Object.freeze({
     port: (server.address() as AddressInfo).port,
     replaceCertificate: (certificate: Certificate) => void (server as SecureServer).setSecureContext?.(certificate),
-    close: (deadlineMs: number) => closeServer(server, { ...connections, ...admission }, deadlineMs, logger),
+    close: (deadlineMs: number) => closeServer(server, { ...connections, closeHandshakes }, deadlineMs, logger),
   });
 }
 
@@ -140,7 +140,7 @@ const idleGraceMs = 250;
  */
 async function closeServer(
   server: Server,
-  { all, drain, closeHandshakes }: Pick<Connections, 'all' | 'drain'> & Admission,
+  { all, drain, closeHandshakes }: Pick<Connections, 'all' | 'drain'> & { readonly closeHandshakes: () => void },
   deadlineMs: number,
   logger: HttpServerOptions['logger'],
 ): Promise<void> {
