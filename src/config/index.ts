@@ -18,6 +18,7 @@ export {
   parsePasswordHash,
   type ScryptCost,
 } from './fields/credentials.ts';
+export { snakeCase } from './fields/field.ts';
 export { credentialHeaders, type HeaderRules, type HeaderValue, type HeaderVariable } from './fields/headers.ts';
 export { compilePattern, type Pattern } from './fields/pattern.ts';
 export { delayMsMax } from './fields/values.ts';

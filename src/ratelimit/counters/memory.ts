@@ -177,10 +177,6 @@ const priorities = Object.freeze(Object.values(priority));
  */
 const unstored = priorities.length;
 
-function unstoredCounter(key: string, state: CounterState): Counter {
-  return { key, ...state, priority: unstored, before: undefined, after: undefined };
-}
-
 type WindowPair = ReturnType<typeof createWindowPair>;
 
 /** Holds the counters of one algorithm and window length: the current window and, while still needed, the last one. */
@@ -240,7 +236,10 @@ function createWindowPair(
       return earlier && moveFromLast(last, earlier);
     },
     add: (key: string) => current.add(key, stateOf(key)),
-    peek: (key: string) => unstoredCounter(key, stateOf(key)),
+    /** Returns a counter that is in no list. */
+    peek(key: string): Counter {
+      return { key, ...stateOf(key), priority: unstored, before: undefined, after: undefined };
+    },
     promote: (counter: Counter, to: number) => current.promote(counter, to),
     /** Evicts the oldest counter of a priority, preferring the last window. Returns false when there is none. */
     evict: (level: number) => (last !== undefined && evictFrom(last, level)) || evictFrom(current, level),

@@ -29,16 +29,11 @@ export interface RedisCountersOptions {
   readonly random?: () => number;
 }
 
-export interface RedisCounters extends Counters {
-  /**
-   * Rejects when a round trip takes longer than `timeoutMs`, and immediately while Redis is known to be down.
-   * Reconnects automatically.
-   */
-  take: Counters['take'];
-  isReady(): boolean;
-  /** Safe to call more than once. */
-  close(): Promise<void>;
-}
+/**
+ * `take` rejects when a round trip takes longer than `timeoutMs`, and immediately while Redis is known to be down.
+ * `close` can be called more than once.
+ */
+export type RedisCounters = Required<Counters>;
 
 /** Resolves even if Redis is down. Rejects if `url` is invalid, with an error that can be shown to the operator. */
 export async function openRedisCounters(options: RedisCountersOptions): Promise<RedisCounters> {

@@ -1,6 +1,6 @@
 /** Parses requests and formats decisions in the JSON mapping of proto3 (protobuf.dev, ProtoJSON format). */
 import * as z from 'zod';
-import { requestBounds } from '#config';
+import { requestBounds, snakeCase } from '#config';
 import { unitsByNumber } from '../grpc/codec.ts';
 import { type Decision, type DescriptorStatus, InvalidRequest, type RateLimitRequest } from '../limiter.ts';
 import { descriptorHitsMax, uint32Max } from '../validate-request.ts';
@@ -67,10 +67,6 @@ function message<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
 function fieldFault(name: string | undefined, earlier: object, names: readonly string[]): string | undefined {
   if (name === undefined) return `is not a known field; known: ${names.join(', ')}`;
   return name in earlier ? 'appears twice, under both of its names' : undefined;
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
 }
 
 const text = z

@@ -182,12 +182,11 @@ function linesBelow(path: string, descriptors: readonly LimitDescriptor[]): stri
   return descriptors.flatMap(({ key, value, limits, shareThreshold, descriptors: below }) => {
     const here = `${path}.${key}${value === undefined ? '' : `_${value}`}`;
     const shared = shareThreshold ? ', share_threshold: true' : '';
-    return [...limits.map((limit) => `${onOneLine(here)}: ${limitText(limit)}${shared}`), ...linesBelow(here, below)];
+    const lines = limits.map(
+      (limit) => `${onOneLine(here)}: ${[rateText(limit), ...details(limit)].join(', ')}${shared}`,
+    );
+    return [...lines, ...linesBelow(here, below)];
   });
-}
-
-function limitText(limit: Limit): string {
-  return [rateText(limit), ...details(limit)].join(', ');
 }
 
 function rateText({ unit, unitMultiplier, requestsPerUnit, unlimited }: Limit): string {
