@@ -47,7 +47,7 @@ const switchedIdleTimeoutMsDefault = 300_000;
 /** Throws a Problem if the call fails before the response headers. A later failure closes the client's connection. */
 export function createForward(options: ForwardOptions): (ctx: Context) => Promise<void> {
   const { mapping, cluster, timeoutMs, idleTimeoutMs, bodyBytesMax, logger } = options;
-  const { counts = createUpstreamCounts(), random = Math.random, clock = now } = options;
+  const { counts = createUpstreamCounts(), random = Math.random, clock = () => performance.now() } = options;
   function onRetry(pauseMs: number, because: unknown): void {
     counts.retries += 1;
     logger.debug?.({ mapping: mapping.name, pauseMs, because }, 'retrying a request');
@@ -132,10 +132,6 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
 /** A short body is often complete one turn of the event loop later. A single write is much cheaper than a stream. */
 function endsSoon({ head, body }: UpstreamResponse): boolean {
   return !body.hasArrived() && Number(head.headers['content-length']) <= bufferedBytesMax;
-}
-
-function now(): number {
-  return performance.now();
 }
 
 /** Closes the connection after the response if the request is incomplete: the rest would be parsed as a request. */

@@ -88,7 +88,7 @@ export function createAuthStages(services: readonly ConfiguredAuthService[], par
 function createPair({ record, port }: ConfiguredAuthService, parts: AuthStagesParts) {
   const client = port === undefined ? createRemoteClient(record, parts) : createPortClient(port, record);
   const outage = parts.acquireOutageLog(record);
-  const stageOf = (stageRecord: StageRecord, requireRole?: RequireRole): AuthStage =>
+  const stageOf = (stageRecord: AuthService, requireRole?: RequireRole): AuthStage =>
     Object.freeze({
       record,
       authenticate: createAuthenticate(stageRecord, client.ask, { ...parts, outage }, requireRole),
@@ -129,13 +129,8 @@ function createPortClient(port: AuthCheck, record: AuthService): AuthClient {
   };
 }
 
-type StageRecord = Pick<
-  AuthService,
-  'name' | 'authService' | 'failureModeAllow' | 'statusOnError' | 'includeBody' | 'allowedAuthorizationHeaders'
->;
-
 function createAuthenticate(
-  record: StageRecord,
+  record: AuthService,
   ask: AuthClient['ask'],
   { counts, onError, outage }: Pick<AuthStagesParts, 'counts' | 'onError'> & { readonly outage: OutageLog },
   requireRole?: RequireRole,

@@ -3,7 +3,7 @@ import type { Mapping, OutlierDetection } from '#config';
 import type { Attempt, AttemptOutcome } from '../attempt.ts';
 import { isProvoked } from '../failures.ts';
 import { createCircuitBreakers } from './circuit-breakers.ts';
-import { createPooledRequest, type PooledRequest, usedOpenSocket, type WithoutTracing } from './connection.ts';
+import { type PooledRequest, usedOpenSocket, type WithoutTracing } from './connection.ts';
 import {
   createEndpoints,
   type Endpoint,
@@ -98,7 +98,7 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
     return {
       origin: endpoint.origin,
       dispatch(options, handler, isFresh = false) {
-        request = createPooledRequest(options, handler, isFresh, withoutTracing);
+        request = { options, handler, isFresh, withoutTracing, connection: undefined, openSocket: 0 };
         endpoint.pool.run(request);
       },
       isReused: () => request !== undefined && usedOpenSocket(request),

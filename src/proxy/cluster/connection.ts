@@ -115,15 +115,6 @@ export function openConnection(
   return connection;
 }
 
-export function createPooledRequest(
-  options: Dispatcher.DispatchOptions,
-  handler: Dispatcher.DispatchHandler,
-  isFresh: boolean,
-  withoutTracing?: WithoutTracing,
-): PooledRequest {
-  return { options, handler, isFresh, withoutTracing, connection: undefined, openSocket: 0 };
-}
-
 /**
  * Sends a request and reports when the connection is free again. Usually the client emits `drain` for that. It does not
  * when it rejects the request immediately, or is no longer busy after an immediate abort. In these cases this function
