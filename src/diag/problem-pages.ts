@@ -8,7 +8,6 @@ import {
   htmlDocument,
   inlineMarkup,
   type Markup,
-  type ProblemKind,
   type ProblemSlug,
   problem,
   problems,
@@ -32,7 +31,10 @@ export const problemPagesPath = `${prefix}/`;
 /** The pages need no credentials, and are the same for every request. */
 export function createProblemPages(): InternalRoute {
   const representations = createRepresentations(problemPageFormatters.map(cached));
-  const pages = Object.entries(problems).map(([slug, kind]) => pageOf(slug as ProblemSlug, kind));
+  const pages = Object.entries(problems).map(([slug, { status, meaning, remedy }]): ProblemPage => {
+    const problem = slug as ProblemSlug;
+    return { problem, title: problemTitle(problem), status, meaning, remedy };
+  });
   const index: ProblemIndex = { problems: pages };
   const byPath = new Map<string, ProblemPage | ProblemIndex>([
     [problemPagesPath, index],
@@ -52,10 +54,6 @@ export function createProblemPages(): InternalRoute {
       represent(ctx, representations.choose(ctx.req.headers.accept), page, { title });
     },
   };
-}
-
-function pageOf(slug: ProblemSlug, { status, meaning, remedy }: ProblemKind): ProblemPage {
-  return { problem: slug, title: problemTitle(slug), status, meaning, remedy };
 }
 
 /** Formats each page only once: the pages are public, so clients could cause a lot of work. */

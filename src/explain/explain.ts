@@ -60,7 +60,9 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain
 
   function explainMatch(ctx: Context, request: ExplainRequest, client: ClientHeaders): Partial<Explanation> {
     const preflight = preflightRoute(ctx) !== undefined;
-    const attributes = preflight ? announcedAttributes(ctx) : attributesOf(ctx);
+    // A preflight announces a request with another method.
+    const announced = preflight ? { method: ctx.req.headers['access-control-request-method'] } : {};
+    const attributes = attributesOf(ctx, announced);
     const verdicts = table.explain(attributes);
     const match = table.match(attributes, firstShare);
     const version = versionOf?.(attributes.path, match?.route);
@@ -224,11 +226,6 @@ function versionPart(version: VersionLifecycle | undefined, root: string): Versi
 
 function isPreflight({ method, req }: Context): boolean {
   return method === 'OPTIONS' && req.headers['access-control-request-method'] !== undefined;
-}
-
-/** Returns the attributes of the request that a preflight announces. */
-function announcedAttributes(ctx: Context): RequestAttributes {
-  return attributesOf(ctx, { method: ctx.req.headers['access-control-request-method'] });
 }
 
 function mappingCors({ req }: Context, { cors, mapping }: Route, preflight: boolean): CorsPart | undefined {

@@ -20,7 +20,7 @@ import {
 } from '#gateway';
 import { maskAddress } from '#http';
 import { createRetryRules, isIdempotent } from '#proxy';
-import type { Descriptor, Rule } from '#ratelimit';
+import type { Rule } from '#ratelimit';
 import type { RequestAttributes } from '#routing';
 import { type Conceal, isCredential, type Named, partsOf } from './conceal.ts';
 import type { AuthPart, LimitPart, RateLimitPart, TargetPart, UpstreamPart } from './explanation.ts';
@@ -124,17 +124,13 @@ export function explainLimit(
     domain,
     decided_by: limits === undefined ? describeTarget(resolveLimiter(resolve, record.service)) : 'this process',
     descriptors: descriptors.map(({ entries }, index) => ({
-      entries: entryParts(entries, shown),
+      entries: entries.map(({ key, value }) => ({ key, value: shown.has(value) ? value : '…' })),
       before_auth: index < first.length,
       limits: limits?.[index]?.map(limitPart),
     })),
     on_over_limit: 'the client gets 429',
     on_error: record.failureModeDeny ? 'the client gets 503' : 'the request continues',
   };
-}
-
-function entryParts(entries: Descriptor['entries'], shown: ReadonlySet<string>) {
-  return entries.map(({ key, value }) => ({ key, value: shown.has(value) ? value : '…' }));
 }
 
 /** Returns the values that may be shown: parts of the request except credentials, and harmless parts of the mapping. */

@@ -56,7 +56,9 @@ export function createInternalRoutes(
   };
   const events = createDiagnosticsEvents(diagnostics);
   const routes = [
-    ...Object.entries(services.versions).map(([name, run]) => versionRoute(name, run)),
+    ...Object.entries(services.versions).map(([name, run]): InternalRoute => {
+      return { name: `api-${name}`, prefix: `/${name}`, forAdmins: false, run };
+    }),
     probeRoute('check_alive', 'alive', representations, async () => undefined),
     probeRoute('check_ready', 'ready', representations, createFindFault(has, parts)),
     createMetricsRoute(createMetrics(metricsParts(logger, parts))),
@@ -66,10 +68,6 @@ export function createInternalRoutes(
     createExplainEndpoint(gateway.explain),
   ];
   return { routes, close: events.close };
-}
-
-function versionRoute(name: string, run: InternalRoute['run']): InternalRoute {
-  return { name: `api-${name}`, prefix: `/${name}`, forAdmins: false, run };
 }
 
 /** Resolves to a sentence that says why a probe fails, or to undefined if it succeeds. Never rejects. */

@@ -10,7 +10,7 @@ export function routesSection(diagnostics: Diagnostics, structures: Structures):
 <h2 id="routes">Routes</h2>
 ${filterForm(diagnostics)}
 ${part('routes', structures.routes, html`${pageLinks(diagnostics)}${routeTables(diagnostics)}`)}
-${versionsPart(diagnostics, structures)}
+${part('versions', structures.versions, versionTable(diagnostics))}
 </section>`;
 }
 
@@ -36,7 +36,11 @@ ${offset + count < matching && html`<a rel="next" href="${at(offset + count)}">N
 </nav>`;
 }
 
-const columns = ['Req/s', 'Errors', 'p50', 'p99', 'Rejected by auth', 'Rejected by limit'];
+/** The titles of the columns of numbers, and the figures in them. */
+const columns = Object.entries({
+  ...{ 'Req/s': 'rate', Errors: 'errors', p50: 'p50', p99: 'p99' },
+  ...{ 'Rejected by auth': 'auth', 'Rejected by limit': 'limit' },
+});
 
 /**
  * Lists the routes of records first. The built-in routes are collapsed unless there is a filter, which may select them.
@@ -59,7 +63,7 @@ ${routeTable('Routes of the server itself. They are matched together with the ot
 function routeTable(caption: string, rows: Markup): Markup {
   return html`<table class="routes">
 <caption>${caption}</caption>
-<thead><tr><th scope="col">Route</th><th scope="col">Target</th><th scope="col">Traffic</th>${columns.map((title) => html`<th scope="col" class="number">${title}</th>`)}</tr></thead>
+<thead><tr><th scope="col">Route</th><th scope="col">Target</th><th scope="col">Traffic</th>${columns.map(([title]) => html`<th scope="col" class="number">${title}</th>`)}</tr></thead>
 <tbody>
 ${rows}</tbody>
 </table>`;
@@ -77,14 +81,7 @@ ${figureCells(figures)}</tr>
 
 /** The cells for the sparkline and the numbers. */
 function figureCells(figures: Figures): Markup {
-  return html`<td>${sparkline(figures)}</td>${[
-    liveCell('Req/s', 'rate', figures),
-    liveCell('Errors', 'errors', figures),
-    liveCell('p50', 'p50', figures),
-    liveCell('p99', 'p99', figures),
-    liveCell('Rejected by auth', 'auth', figures),
-    liveCell('Rejected by limit', 'limit', figures),
-  ]}`;
+  return html`<td>${sparkline(figures)}</td>${columns.map(([title, name]) => liveCell(title, name, figures))}`;
 }
 
 /** Collapsed details. `key` identifies them after an update. `terms` is the content of a description list. */
@@ -148,11 +145,8 @@ function term(name: string, content: Markup | string): Markup {
   return html`<div><dt>${name}</dt><dd>${content}</dd></div>`;
 }
 
-function versionsPart({ versions }: Diagnostics, { versions: structure }: Structures): Markup {
-  return part('versions', structure, versions.length === 0 ? html`` : versionTable(versions));
-}
-
-function versionTable(versions: readonly VersionRow[]): Markup {
+function versionTable({ versions }: Diagnostics): Markup {
+  if (versions.length === 0) return html``;
   return html`<table>
 <caption>API versions that are deprecated or have a sunset date</caption>
 <thead><tr><th scope="col">Version</th><th scope="col">Deprecated from</th><th scope="col">Sunset (410)</th><th scope="col">Successor</th></tr></thead>

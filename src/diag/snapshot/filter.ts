@@ -36,24 +36,21 @@ function nameFaults(name: string, given: URLSearchParams): readonly Fault[] {
   return given.getAll(name).length > 1 ? [queryFault(name, 'is given more than once')] : [];
 }
 
-interface SelectedRows {
+interface Rows {
   readonly routes: readonly RouteSnapshot[];
   readonly clusters: readonly (readonly [Cluster, KnownCluster])[];
-  readonly services: GatewaySnapshot['services'];
-}
-
-interface AllRows {
-  readonly routes: readonly RouteSnapshot[];
-  readonly clusters: ReadonlyMap<Cluster, KnownCluster>;
   readonly services: GatewaySnapshot['services'];
 }
 
 /**
  * Selects routes that contain the text, their clusters and services, and other clusters and services that contain it.
  */
-export function selectRows(filter: string, { routes, clusters, services }: AllRows): SelectedRows {
-  if (filter === '') return { routes, clusters: [...clusters], services };
-  const contains = createTextTest(filter.toLowerCase());
+export function selectRows(filter: string, rows: Rows): Rows {
+  if (filter === '') return rows;
+  const { routes, clusters, services } = rows;
+  const text = filter.toLowerCase();
+  const contains = (...cells: readonly string[]) => cells.some((cell) => cell.toLowerCase().includes(text));
+  const containsOrigin = (cluster: Cluster) => cluster.snapshot().addresses.some(({ origin }) => contains(origin));
   const selected = routes.filter(({ name, prefix, mapping, transport }) =>
     contains(name, prefix, mapping.service, transport.describe()),
   );
@@ -61,18 +58,10 @@ export function selectRows(filter: string, { routes, clusters, services }: AllRo
   const roles = new Set(selected.map(({ name }) => `Mapping ${name}`));
   return {
     routes: selected,
-    clusters: [...clusters].filter(
+    clusters: clusters.filter(
       ([cluster, { name, mappings }]) =>
-        reached.has(cluster) || (mappings.length === 0 && contains(name, ...originsOf(cluster))),
+        reached.has(cluster) || (mappings.length === 0 && (contains(name) || containsOrigin(cluster))),
     ),
     services: services.filter(({ role, service, target }) => roles.has(role) || contains(role, service, target())),
   };
-}
-
-function createTextTest(needle: string): (...texts: readonly string[]) => boolean {
-  return (...texts) => texts.some((text) => text.toLowerCase().includes(needle));
-}
-
-function originsOf(cluster: Cluster): readonly string[] {
-  return cluster.snapshot().addresses.map(({ origin }) => origin);
 }

@@ -37,7 +37,7 @@ interface ParentPath {
 function* rowsOf(parent: ParentPath, descriptors: readonly LimitDescriptor[], usageOf: UsageOf): Generator<LimitRow> {
   const { domain } = parent;
   for (const { key, value, limits, descriptors: children, source } of descriptors) {
-    const path = parent.path + entryText(key, value);
+    const path = parent.path + (value === undefined ? key : `${key}=${value}`);
     const shown = parent.shown + redactedEntry(key, value);
     for (const limit of limits) {
       const usage = usageOf(domain, path, limit);
@@ -53,10 +53,6 @@ function* rowsOf(parent: ParentPath, descriptors: readonly LimitDescriptor[], us
     }
     yield* rowsOf({ domain, path: `${path} › `, shown: `${shown} › ` }, children, usageOf);
   }
-}
-
-function entryText(key: string, value: string | undefined): string {
-  return value === undefined ? key : `${key}=${value}`;
 }
 
 /** `10 per minute`, `5 per 30 seconds (token bucket)`. */

@@ -2,7 +2,7 @@
 import { type ConfigurationError, formatSource, type LimitDomain, type Version } from '#config';
 import type { GatewaySnapshot, Traffic } from '#gateway';
 import type { UsageOf } from '#ratelimit';
-import type { Diagnostics, ErrorRow, ServiceRow, VersionRow } from '../diagnostics.ts';
+import type { Diagnostics, ErrorRow, VersionRow } from '../diagnostics.ts';
 import { type Cluster, clusterRow, nameClusters } from './clusters.ts';
 import { noFilter, type RowFilter, selectRows } from './filter.ts';
 import { countLimits, limitRows } from './limits.ts';
@@ -42,7 +42,7 @@ export function readDiagnostics(parts: DiagnosticsParts, rowFilter: RowFilter = 
   const uptimeMs = parts.uptimeMs();
   const time = { nowMs: traffic.nowMs(), uptimeMs };
   const clusters = nameClusters(routes, parts.clusters());
-  const selected = selectRows(filter, { routes, clusters, services });
+  const selected = selectRows(filter, { routes, clusters: [...clusters], services });
   const domains = parts.limits();
   const limits = limitRows(domains, rowsMax, parts.usages());
   const limitErrorAtMs = Math.max(lastUnanswered.ratelimit ?? 0, parts.lastUncountedAtMs() ?? 0) || undefined;
@@ -63,7 +63,7 @@ export function readDiagnostics(parts: DiagnosticsParts, rowFilter: RowFilter = 
     unmatched_requests: traffic.unmatchedRequests().map(unmatchedRow),
     clusters: selected.clusters.slice(0, rowsMax).map(([cluster, known]) => clusterRow(cluster, known)),
     clusters_total: clusters.size,
-    services: selected.services.slice(0, rowsMax).map(serviceRow),
+    services: selected.services.slice(0, rowsMax).map(({ target, ...service }) => ({ ...service, target: target() })),
     services_total: services.length,
     versions: versions.map(versionRow),
     ...{ limits, limits_total: countLimits(domains) },
@@ -71,10 +71,6 @@ export function readDiagnostics(parts: DiagnosticsParts, rowFilter: RowFilter = 
     auth: auth && { ...auth, last_error_at: timeOf(lastUnanswered.auth) },
     ratelimit: ratelimit && { ...ratelimit, last_error_at: timeOf(limitErrorAtMs) },
   };
-}
-
-function serviceRow({ role, service, target }: GatewaySnapshot['services'][number]): ServiceRow {
-  return { role, service, target: target() };
 }
 
 function versionRow({ name, prefix, deprecatedAtMs, endsAtMs, successor, source }: Version): VersionRow {
