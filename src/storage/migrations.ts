@@ -47,6 +47,15 @@ function createMigrations(dialect: Dialect): Record<string, Migration> {
   };
 }
 
+interface BookingTable {
+  readonly bookings: string;
+  readonly resourceColumn: string;
+  readonly resources: string;
+}
+
+const hotelBookings: BookingTable = { bookings: 'hotel_bookings', resourceColumn: 'hotel_id', resources: 'hotels' };
+const carBookings: BookingTable = { bookings: 'car_bookings', resourceColumn: 'car_id', resources: 'cars' };
+
 async function createBookings(kysely: Kysely<unknown>, { text }: DialectSql): Promise<void> {
   await sql`create table hotels (id ${text} not null primary key, name ${text} not null, city ${text} not null)`.execute(
     kysely,
@@ -54,23 +63,18 @@ async function createBookings(kysely: Kysely<unknown>, { text }: DialectSql): Pr
   await sql`create table cars (
     id ${text} not null primary key, model ${text} not null, class ${text} not null, city ${text} not null
   )`.execute(kysely);
-  await createBookingTable(kysely, {
-    text,
-    table: 'hotel_bookings',
-    resourceColumn: 'hotel_id',
-    resources: 'hotels',
-  });
-  await createBookingTable(kysely, {
-    text,
-    table: 'car_bookings',
-    resourceColumn: 'car_id',
-    resources: 'cars',
-  });
+  for (const { bookings, resourceColumn, resources } of [hotelBookings, carBookings])
+    await sql`create table ${sql.table(bookings)} (
+      id ${text} not null primary key,
+      ${sql.ref(resourceColumn)} ${text} not null references ${sql.table(resources)} (id),
+      "user" ${text} not null,
+      status ${text} not null check (status in ('pending', 'confirmed', 'cancelled')),
+      version integer not null default 1 check (version >= 1),
+      created_at ${text} not null
+    )`.execute(kysely);
   await createIndexes(kysely, {
     hotels: ['name', 'city'],
     cars: ['model', 'class', 'city'],
-  });
-  await createIndexes(kysely, {
     hotel_bookings: ['user', 'hotel_id'],
     car_bookings: ['user', 'car_id'],
   });
@@ -88,42 +92,18 @@ async function createMessages(kysely: Kysely<unknown>, { text, serial }: Dialect
   await createIndexes(kysely, { accounts: ['name'], messages: ['account_id'] });
 }
 
-interface BookingTable {
-  readonly text: RawBuilder<unknown>;
-  readonly table: string;
-  readonly resourceColumn: string;
-  readonly resources: string;
-}
-
-async function createBookingTable(
-  kysely: Kysely<unknown>,
-  { text, table, resourceColumn, resources }: BookingTable,
-): Promise<void> {
-  await sql`create table ${sql.table(table)} (
-    id ${text} not null primary key,
-    ${sql.ref(resourceColumn)} ${text} not null references ${sql.table(resources)} (id),
-    "user" ${text} not null,
-    status ${text} not null check (status in ('pending', 'confirmed', 'cancelled')),
-    version integer not null default 1 check (version >= 1),
-    created_at ${text} not null
-  )`.execute(kysely);
-}
-
 async function createInventory(kysely: Kysely<unknown>, dialectSql: DialectSql): Promise<void> {
   await createRoomTypes(kysely, dialectSql);
   await extendCars(kysely, dialectSql);
   await rebuildBookings(kysely, dialectSql, {
-    bookings: 'hotel_bookings',
-    resourceColumn: 'hotel_id',
-    resources: 'hotels',
+    ...hotelBookings,
     time: '',
     more: [
       { name: 'room_type', type: sql`${dialectSql.text} not null`, oldValue: sql`'standard'` },
       { name: 'guests', type: sql`integer not null check (guests >= 1)`, oldValue: sql`1` },
     ],
   });
-  const cars = { bookings: 'car_bookings', resourceColumn: 'car_id', resources: 'cars' };
-  await rebuildBookings(kysely, dialectSql, { ...cars, time: 'T00:00:00.000Z', more: [] });
+  await rebuildBookings(kysely, dialectSql, { ...carBookings, time: 'T00:00:00.000Z', more: [] });
   await createDays(kysely, dialectSql, { table: 'hotel_nights', offers: 'room_types', bookings: 'hotel_bookings' });
   await createDays(kysely, dialectSql, { table: 'car_days', offers: 'cars', bookings: 'car_bookings' });
   await createStoredResponses(kysely, dialectSql);
@@ -162,10 +142,7 @@ async function extendCars(kysely: Kysely<unknown>, { text }: DialectSql): Promis
   await sql`create unique index cars_units on cars (id, units)`.execute(kysely);
 }
 
-interface BookingsRebuild {
-  readonly bookings: string;
-  readonly resourceColumn: string;
-  readonly resources: string;
+interface BookingsRebuild extends BookingTable {
   /** The time to append to the date in `starts_at` and `ends_at`. */
   readonly time: string;
   /** Columns that only these bookings have, with their value in existing rows. */

@@ -148,14 +148,10 @@ async function migrateExclusively(writer: DatabaseSync, kysely: Kysely<Tables>, 
   writer.exec('commit');
 }
 
-interface Parts {
-  /** The same connection as the reader if the database is in memory. */
-  readonly writer: DatabaseSync;
+interface Parts extends Omit<Connection, 'retry'> {
+  /** The same connection as the writer if the database is in memory. */
   readonly reader: DatabaseSync;
-  readonly snapshot: ReadSnapshot | undefined;
   readonly kysely: Kysely<Tables>;
-  readonly findFileFault: () => string | undefined;
-  readonly disk: DiskCheck;
 }
 
 function createDatabase({ writer, reader, snapshot, kysely, findFileFault, disk }: Parts): Database {
