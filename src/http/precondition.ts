@@ -22,16 +22,16 @@ function strongTags(ifMatch: string): Precondition {
     .map(({ opaque }) => opaque);
 }
 
+/** `*` never fails. */
 export function preconditionFailed({ method, req }: Context): Problem {
-  const { 'if-match': ifMatch = '' } = req.headers;
-  return problem('precondition-failed', { detail: failureOf(ifMatch.trim(), method) });
+  const tags = parseEntityTags(req.headers['if-match'] ?? '');
+  return problem('precondition-failed', { detail: failureOf(tags, method) });
 }
 
-function failureOf(ifMatch: string, method: string): string {
-  const tags = parseEntityTags(ifMatch);
-  if (ifMatch !== '*' && tags.length === 0) return 'Send If-Match exactly as ETag gave it, with the double quotes.';
+function failureOf(tags: readonly EntityTag[], method: string): string {
+  if (tags.length === 0) return 'Send If-Match exactly as ETag gave it, with the double quotes.';
   // A compressing proxy makes tags weak, so reading the resource again would return the same weak tag.
-  if (ifMatch !== '*' && tags.every(({ isWeak }) => isWeak))
+  if (tags.every(({ isWeak }) => isWeak))
     return 'If-Match accepts only strong tags: send the ETag without the leading W/.';
   if (method === 'GET' || method === 'HEAD')
     return 'This representation has another ETag: send the request without If-Match to read it.';
