@@ -6,7 +6,7 @@ import { explainFailure } from '../failures.ts';
 import type { ConnectionOptions, ConnectionParts } from './connection.ts';
 import { type Health, type HealthCheckParts, watchHealth } from './health-check.ts';
 import type { Candidate } from './load-balancer.ts';
-import { createOutlierState, endEjection, isEjected, type OutlierState } from './outlier-detection.ts';
+import { createOutlierState, endEjection, type OutlierState } from './outlier-detection.ts';
 import { createPool, type Pool } from './pool.ts';
 
 export interface EndpointOptions extends Omit<ConnectionOptions, 'origin'> {
@@ -132,10 +132,8 @@ function watchEndpoint(
     else logger.warn(fields, 'address is unhealthy');
   }
   function onPass(): void {
-    const nowMs = clock();
-    if (!isEjected(outlier, nowMs)) return;
-    endEjection(outlier, nowMs);
-    logger.info({ service, origin }, 'ejection ended: the address passes its health check');
+    if (endEjection(outlier, clock()))
+      logger.info({ service, origin }, 'ejection ended: the address passes its health check');
   }
   return watchHealth({ origin, serverName }, check, { random, timer, onChange, onPass });
 }

@@ -24,11 +24,12 @@ export function isEjected({ ejectedUntilMs }: OutlierState, nowMs: number): bool
   return nowMs < ejectedUntilMs;
 }
 
-/** Ends the ejection early, because the address is healthy. The next ejection is longer all the same. */
-export function endEjection(address: OutlierState, nowMs: number): void {
-  if (!isEjected(address, nowMs)) return;
+/** Ends the ejection early, if there is one, because the address is healthy. The next is longer all the same. */
+export function endEjection(address: OutlierState, nowMs: number): boolean {
+  if (!isEjected(address, nowMs)) return false;
   address.ejectedUntilMs = nowMs;
   address.isSuspect = false;
+  return true;
 }
 
 /** Call it for each success. Returns true for the first one after an ejection. */
