@@ -348,9 +348,8 @@ function fail(call: Call, cause: unknown): void {
 function settle<T>(call: Call, done: (result: T) => void, result: T): void {
   call.isSettled = true;
   clearTimeout(call.deadline);
-  clearTimeout(call.tryTimer);
   clearTimeout(call.pause);
-  call.releaseRetry?.();
+  endAttempt(call);
   done(result);
 }
 

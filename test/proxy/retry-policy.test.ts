@@ -205,23 +205,25 @@ describe('a retry', () => {
     assert.ok(service.requests.length > 1 && service.requests.length < 12);
   });
 
-  it('does not happen for a client that has disconnected', async () => {
-    const [reached, finished] = [createDeferred(), createDeferred()];
-    const service = await startService(reached.resolve);
-    const clusters = createClusters();
-    servers.later(clusters.close);
-    const { origin } = await startEdgeTo([service], on5xx, {
-      clusters,
-      host: [(_ctx, next) => next().finally(finished.resolve)],
+  for (const earlier of [[], [reset]])
+    it(`does not happen for a client that has disconnected after ${earlier.length} retries, and frees its slots`, async () => {
+      const [reached, finished] = [createDeferred(), createDeferred()];
+      const service = await startService(...earlier, reached.resolve);
+      const clusters = createClusters();
+      servers.later(clusters.close);
+      const { origin } = await startEdgeTo([service], on5xx, {
+        clusters,
+        host: [(_ctx, next) => next().finally(finished.resolve)],
+      });
+      const leaving = new AbortController();
+      const pending = fetch(`${origin}/v1/hotels`, { signal: leaving.signal }).catch(() => {});
+      await reached.promise;
+      leaving.abort();
+      await Promise.all([pending, finished.promise]);
+      assert.equal(service.requests.length, earlier.length + 1);
+      const [cluster] = clusters.snapshot();
+      assert.deepEqual([cluster?.activeRequests, cluster?.activeRetries], [0, 0]);
     });
-    const leaving = new AbortController();
-    const pending = fetch(`${origin}/v1/hotels`, { signal: leaving.signal }).catch(() => {});
-    await reached.promise;
-    leaving.abort();
-    await Promise.all([pending, finished.promise]);
-    assert.equal(service.requests.length, 1);
-    assert.equal(clusters.snapshot()[0]?.activeRequests, 0);
-  });
 });
 
 describe('a connection that the service closes as it is reused', () => {

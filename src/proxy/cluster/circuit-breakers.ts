@@ -7,7 +7,7 @@ export interface CircuitBreakers {
   readonly acquire: (address: AddressLoad, isUpgrade?: boolean) => void;
   readonly release: (address: AddressLoad) => void;
   readonly releaseUpgrade: (address: AddressLoad) => void;
-  /** Acquires a slot for a retry and returns a function that releases it. Undefined when there is none. */
+  /** Acquires a slot for a retry and returns a function that releases it, to be called once. Undefined when there is none. */
   readonly acquireRetry: () => (() => void) | undefined;
   /** True if `acquire` would throw for a request or for an upgrade. */
   readonly rejects: (address: AddressLoad) => boolean;
@@ -81,10 +81,8 @@ export function createCircuitBreakers(service: string, limits: Limits): CircuitB
       const retriesMax = Math.min(maxRetries, Math.max(retriesMin, Math.floor(counts.activeRequests * retryShare)));
       if (counts.activeRetries >= retriesMax) return undefined;
       counts.activeRetries += 1;
-      let isHeld = true;
       return () => {
-        if (isHeld) counts.activeRetries -= 1;
-        isHeld = false;
+        counts.activeRetries -= 1;
       };
     },
     rejects: (address: AddressLoad) => exceededLimit(address, true) !== undefined,
