@@ -39,6 +39,9 @@ describe('readJsonBody', () => {
     await post().set('Content-Encoding', 'identity').send('{}').expect(200);
   });
 
+  it('does not distinguish upper and lower case in the type', () =>
+    post('Application/JSON; Charset=UTF-8').send('{}').expect(200));
+
   it('reports a missing body whatever its type', async () => {
     for (const type of ['application/json', 'text/plain'])
       assert.match((await post(type).expect(400)).body.detail, /missing/);
