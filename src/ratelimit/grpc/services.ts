@@ -16,7 +16,7 @@ import {
   type RateLimitRequest,
 } from '../limiter.ts';
 import { checkBounds } from '../validate-request.ts';
-import { loadCodec } from './codec.ts';
+import { fieldsOf, loadCodec } from './codec.ts';
 
 /**
  * The libraries of a gRPC server. They are loaded on demand, because they take a sixth of start-up time and most
@@ -195,27 +195,7 @@ function addReflection(server: Server, { reflection }: GrpcLibrary): void {
   const bytes = readFileSync(new URL('../../../proto/descriptors.binpb', import.meta.url));
   // The service uses only the file descriptors and ignores the other members of a definition.
   const format = 'Protocol Buffer 3 EnumDescriptorProto';
-  const files = { format, type: {}, fileDescriptorProtos: filesOf(bytes) } as const;
+  const fileDescriptorProtos = fieldsOf(bytes).map(([, file]) => file);
+  const files = { format, type: {}, fileDescriptorProtos } as const;
   new reflection.ReflectionService({ files }).addToServer(server);
-}
-
-/** Splits a FileDescriptorSet, where each file is a tag (`0x0a`), its length as a varint, and its bytes. */
-function filesOf(bytes: Buffer): Buffer[] {
-  const files: Buffer[] = [];
-  let at = 0;
-  while (at < bytes.length) {
-    let length = 0;
-    let shift = 0;
-    let byte: number;
-    at += 1;
-    do {
-      byte = bytes.readUInt8(at);
-      at += 1;
-      length += (byte & 0x7f) << shift;
-      shift += 7;
-    } while (byte >= 0x80);
-    files.push(bytes.subarray(at, at + length));
-    at += length;
-  }
-  return files;
 }

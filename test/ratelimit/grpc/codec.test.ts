@@ -94,6 +94,36 @@ describe('the codec of the gRPC protocol', () => {
     assert.deepEqual(responseHeaders, [{ name: 'a', value: 'äb' }]);
   });
 
+  it('decodes a request with as many descriptors and entries as the bounds allow', () => {
+    const entry = { key: 'k'.repeat(256), value: 'v'.repeat(16) };
+    const entries = Array.from({ length: 32 }, () => entry);
+    const full = { entries, limit: { requestsPerUnit: 1, unit: 'day' as const }, hitsAddend: 2 ** 32 };
+    const request = { domain: 'd', descriptors: Array.from({ length: 64 }, () => full), hitsAddend: 2 };
+    assert.deepEqual(codecs.v3.decodeRequest(codecs.v3.encodeRequest(request)), request);
+  });
+
+  const withLength = (tag: string, content: string) => {
+    const length = content.length / 2;
+    const bytes = [(length % 128) + 128, (Math.floor(length / 128) % 128) + 128, Math.floor(length / 16_384)];
+    return tag + Buffer.from(bytes).toString('hex') + content;
+  };
+  const descriptors = '1200'.repeat(20_000);
+  const entries = '0a00'.repeat(20_000);
+  const excessive: Readonly<Record<string, string>> = {
+    descriptors,
+    entries: withLength('12', entries),
+    domains: entries,
+    'unknown fields': '7800'.repeat(20_000),
+    'descriptors behind a field of another type': withLength('1a', descriptors),
+    'descriptors behind a tag of 33 bits': withLength('9a80808010', descriptors),
+    'entries behind a field of another type': withLength('12', `18020800${entries}`),
+  };
+  for (const [name, bytes] of Object.entries(excessive))
+    it(`rejects a message with thousands of ${name} before it decodes them`, () => {
+      const message = /^RangeError: the message (has too many fields|is malformed)/;
+      assert.throws(() => codecs.v3.decodeRequest(hex(bytes)), message);
+    });
+
   it('decodes arbitrary bytes or throws an Error', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), (noise) => {
