@@ -14,6 +14,8 @@ export interface PortBounds {
   readonly idleMs: number;
   /** How long a call may last until the client has read the response. Health watches are exempt. @default 30_000 */
   readonly callMs: number;
+  /** Concurrent calls over all connections. Each uses 10 KB, or 100 KB with large headers. @default 10_000 */
+  readonly openMax: number;
   /** Concurrent calls with an incomplete request, over all connections. Each may buffer a message. @default 256 */
   readonly arrivingMax: number;
   /** How long a request may take to arrive. If sent byte by byte, each costs an object of 150 bytes. @default 5_000 */
@@ -26,6 +28,7 @@ export const portBounds: PortBounds = Object.freeze({
   silentMs: 10_000,
   idleMs: 300_000,
   callMs: 30_000,
+  openMax: 10_000,
   arrivingMax: 256,
   arrivingMs: 5_000,
 });
@@ -108,11 +111,15 @@ export function createBoundedPort(grpc: Grpc, bounds: PortBounds, report: Report
     const connection = connections.get(peerOf(peer));
     if (connection !== undefined) connection.calls += 1;
     const call = { startedMs: performance.now(), connection };
-    calls.add(call);
-    arriving.add(call);
-    const [oldest] = arriving;
-    if (oldest !== undefined && arriving.size > bounds.arrivingMax) disconnect(oldest);
+    add(call, calls, bounds.openMax);
+    add(call, arriving, bounds.arrivingMax);
     return call;
+  }
+
+  function add(call: OpenCall, open: Set<OpenCall>, max: number): void {
+    open.add(call);
+    const [oldest] = open;
+    if (oldest !== undefined && open.size > max) disconnect(oldest);
   }
 
   function end(call: OpenCall): void {

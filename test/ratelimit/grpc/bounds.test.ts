@@ -140,6 +140,17 @@ describe('the rate-limit port', () => {
     assert.equal(await decide(), '0');
   });
 
+  it('closes the connection of the oldest call when too many clients do not read their responses', async () => {
+    await open({ openMax: 3, callMs: 600_000 });
+    const oldest = session(0);
+    const closed = closeOf(oldest);
+    for (const deaf of [oldest, session(0), session(0), session(0)])
+      await once(begin(deaf).end(onlyDomain), 'response');
+    await closed;
+    assert.equal(await decide(), '0');
+    assert.equal(refused[0], 'unfinished');
+  });
+
   it('announces the maximum number of concurrent calls to clients', async () => {
     await open({ callsMax: 3 });
     const client = session();
