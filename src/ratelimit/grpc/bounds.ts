@@ -161,6 +161,12 @@ function peerOf({ remoteAddress, remotePort }: Peer): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
+/**
+ * Overrides a private field of the library, which would decompress all messages of a frame at once: 16 KB can become
+ * 16 MB. envoyproxy/ratelimit accepts no compressed messages either.
+ */
+const refuseCompression = { incomingEncoding: 'other than identity' };
+
 interface CallEvents {
   readonly begin: (peer: Peer) => OpenCall;
   readonly arrived: (call: OpenCall) => void;
@@ -176,6 +182,7 @@ function createInterceptor({ ServerInterceptingCall, status }: Grpc, events: Cal
   let reflections = 0;
   return ({ requestStream: isReflection, responseStream }, call) => {
     const isWatch = responseStream && !isReflection;
+    Object.assign(call, refuseCompression);
     let messages = 0;
     let open: OpenCall | undefined;
 

@@ -9,7 +9,7 @@ export const portRefusals = Object.freeze({
   unfinished: 'calls that do not end',
   invalid: 'requests without a domain, with a number out of range, or beyond the bounds',
   exhausted: 'messages that are too large, or too many reflection streams or watches',
-  unimplemented: 'unknown methods or compressions',
+  unimplemented: 'unknown methods or compressed messages',
   unreadable: 'malformed messages',
 });
 
