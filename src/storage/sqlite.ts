@@ -242,9 +242,15 @@ const diskFaults: Readonly<Record<number, string>> = {
   10: 'The database file cannot be written: check its disk.',
 };
 
+/** Write more than a booking does: after one has failed, there may still be room for less. */
+const trialWrites = [
+  "insert or replace into answers values ('', '', zeroblob(131072), '')",
+  "delete from answers where id = ''",
+].map((text) => CompiledQuery.raw(text));
+
 /**
  * Detects a full or failing disk by failed writes, because the free space says nothing about the next write. After a
- * failure, it tries a write without effect, because a server that is not ready gets no bookings to write.
+ * failure, it tries writes that leave nothing, because a server that is not ready gets no bookings to write.
  */
 function createDiskCheck(): DiskCheck {
   let fault: string | undefined;
@@ -255,7 +261,7 @@ function createDiskCheck(): DiskCheck {
     async findFault(kysely) {
       if (fault === undefined) return undefined;
       try {
-        await kysely.executeQuery(CompiledQuery.raw('pragma user_version = 0'));
+        for (const write of trialWrites) await kysely.executeQuery(write);
         fault = undefined;
       } catch {
         // The disk is still full, or the file is busy.

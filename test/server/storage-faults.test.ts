@@ -81,7 +81,8 @@ describe('a full disk', () => {
     const file = join(await writeFiles(), 'full.db');
     const desk = await openDesk({ databaseUrl: `sqlite:${file}` });
     const ready = () => callAsDemo(desk, '/gateway/v0/check_ready');
-    limitFiles(statSync(`${file}-wal`).size);
+    // Leaves room for a single page, which is less than a booking needs.
+    limitFiles(statSync(`${file}-wal`).size + 8192);
     try {
       await ready().expect(200);
       await bookAt(desk).expect(503).expect('Retry-After', '1');
