@@ -50,9 +50,7 @@ export interface DatabaseOptions {
   /** How long to wait for a connection, a statement, or another writer of a SQLite file. @default 5000 */
   readonly timeoutMs?: number;
   /** Logs connections that break while idle. */
-  readonly logger?: {
-    readonly warn: (fields: object, message?: string) => void;
-  };
+  readonly logger?: { readonly warn: (fields: object, message?: string) => void } | undefined;
 }
 
 /** The database cannot be reached, is too busy or is closed. A later attempt may succeed. Clients get 503. */
@@ -92,9 +90,6 @@ export function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join(', ');
   return error instanceof Error ? error.message : String(error);
 }
-
-export const databasePoolSize = 10;
-export const databaseTimeoutMs = 5000;
 
 /**
  * PostgreSQL's classes 08 (connection), 28 (the password was changed, or the user may not log in), 40 (transaction

@@ -1,15 +1,9 @@
 /** Opens the database at a URL, and loads only the driver that it needs. */
-import {
-  type Database,
-  type DatabaseOptions,
-  databasePoolSize,
-  databaseTimeoutMs,
-  StorageSetupError,
-} from './database.ts';
+import { type Database, type DatabaseOptions, StorageSetupError } from './database.ts';
 
 /** Opens and migrates a database. Rejects with a StorageSetupError that identifies the database and the remedy. */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
-  const { url, timeoutMs = databaseTimeoutMs } = options;
+  const { url, pool = 10, timeoutMs = 5000, logger } = options;
   if (url.startsWith('sqlite:')) {
     // Loaded on demand: Node versions without node:sqlite must still load the rest, to report that they are too old.
     const { openSqlite } = await import('./sqlite.ts');
@@ -17,7 +11,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   }
   if (/^postgres(?:ql)?:\/\//.test(url)) {
     const { openPostgres } = await import('./postgres.ts');
-    return openPostgres({ pool: databasePoolSize, ...options, timeoutMs });
+    return openPostgres({ url, pool, timeoutMs, logger });
   }
   throw new StorageSetupError(
     `unsupported scheme ${JSON.stringify(schemeOf(url))} in DATABASE_URL: ` +
