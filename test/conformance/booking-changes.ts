@@ -83,8 +83,14 @@ function statusCases(client: BookingClient): void {
     await client.change(booking, cancelled, '*').expect(200);
     const { body } = await client.change(booking, confirmed, '*').expect(409);
     assert.equal(body.message, '409: Conflict');
-    assert.ok(body.detail.includes('cancelled'), body.detail);
+    assert.equal(body.detail, 'The booking is cancelled and cannot become confirmed. It can no longer change.');
     assert.equal((await client.read(booking)).body.status, 'cancelled');
+  });
+
+  it('from confirmed to confirmed responds 409, and names the statuses that are possible', async () => {
+    const { booking } = await client.bookNew();
+    const { body } = await client.change(booking, confirmed, '*').expect(409);
+    assert.equal(body.detail, 'The booking is confirmed and cannot become confirmed. It can become cancelled.');
   });
 
   it('from a 15-minute hold to confirmed keeps the unit, the price and the reference', async () => {

@@ -157,6 +157,8 @@ export function limiterContract(
         const [status] = (await send()).statuses;
         assert.deepEqual([status?.limitRemaining, status?.currentLimit?.unit], [2, 'day']);
         assert.equal((await send()).overallCode, 'OVER_LIMIT');
+        const both = { domain: 'shop', descriptors: [...descriptors, { ...descriptor('k=v'), limit: own }] };
+        assert.equal((await opened.limiter.shouldRateLimit(both)).overallCode, 'OVER_LIMIT');
         const none = [{ ...descriptor('tier=gold'), hitsAddend: 0 }];
         const unhit = await opened.limiter.shouldRateLimit({ domain: 'shop', descriptors: none });
         assert.equal(unhit.statuses[0]?.limitRemaining, 3);

@@ -261,6 +261,8 @@ describe('the metrics of a desk', () => {
     const series = await scrape(desk);
     for (const name of ['process_cpu_seconds_total', 'process_resident_memory_bytes', 'nodejs_heap_size_used_bytes'])
       assert.ok((series[name] ?? 0) > 0, name);
+    const { user, system } = process.cpuUsage();
+    assert.ok((series['process_cpu_seconds_total'] ?? 0) <= (user + system) / 1e6);
     const startedAt = series['process_start_time_seconds'] ?? 0;
     assert.ok(Math.abs(startedAt - performance.timeOrigin / 1000) < 1);
     assert.deepEqual(among(series, 'nodejs_version_info'), { [process.version]: 1 });

@@ -57,6 +57,22 @@ describe('service references', () => {
     }
   });
 
+  it('add the routes of the API in another process only with the demo', async () => {
+    const { port } = await servers.http((_request, response) => void response.end('elsewhere'));
+    for (const [demo, status] of [
+      [true, 200],
+      [false, 404],
+    ] as const) {
+      const desk = await open({
+        config: { records: [] },
+        demo,
+        only: ['gateway'],
+        serviceAddresses: { api: `127.0.0.1:${port}` },
+      });
+      await call(desk, '/v1/messages').expect(status);
+    }
+  });
+
   it('need no auth service, but then there are no diagnostics and identity headers are ignored', async () => {
     const desk = await open({ config: { records: [mappingRecord('hotel', '/hotels', 'hotel')] } });
     await call(desk, '/hotels').expect(200);
