@@ -77,7 +77,9 @@ const spelled = z.preprocess(
 );
 
 const descriptorSchema: z.ZodType<DescriptorFields> = strict({
-  key: notEmpty('Write the name of a label, for example key: x-travel-user'),
+  key: notEmpty('Write the name of a label, for example key: x-travel-user').check((payload) =>
+    reportFault(payload, [], payload.value.includes('*') ? wildcardInKey : undefined),
+  ),
   value: spelled.nullish(),
   rate_limit: nullishAsMissing(limitsSchema),
   shadow_mode: nullishAsMissing(z.boolean()),
@@ -116,6 +118,12 @@ const examples = {
   algorithm: 'token_bucket',
   burst: '20',
 } as const;
+
+/** To envoyproxy/ratelimit, such a key is a pattern for the key, an underscore and the value. */
+const wildcardInKey: Fault = {
+  message: 'contains a "*", which only a value may',
+  remedy: 'Write the key that requests have, and put the "*" into value.',
+};
 
 function shareFault({ value, share_threshold: shares }: DescriptorFields): Fault | undefined {
   if (!shares || value?.includes('*')) return undefined;
