@@ -44,7 +44,8 @@ function pageArguments() {
       z.int().min(1).default(limitDefault),
       `The maximum number of items per page. Values above ${limitMax} are reduced to ${limitMax}.`,
     ),
-    offset: argument(z.int().min(0).default(0), 'The number of items to skip. Cannot be combined with `after`.'),
+    // Not `default(0)`: some generated clients send defaults, and `after` rejects any offset.
+    offset: argument(z.int().min(0).optional(), 'The items to skip, 0 by default. Cannot be combined with `after`.'),
     after: argument(
       z.string().min(1).optional(),
       'Pages by cursor instead of `offset`: begin with `start`, then follow `links.next`. Every page takes the same time.',
@@ -83,8 +84,9 @@ function sortArgument<Row extends object>(
   const terms = z.array(z.enum([...names, ...names.map((name) => `-${name}`)])).min(1);
   const defaults = defaultSort.map(({ column, descending }) => `${descending ? '-' : ''}${nameOf(column)}`);
   const description = 'The fields to sort by, most important first, each at most once. `-` means descending.';
-  const ties = `Equal items are sorted by \`${nameOf(key)}\`.`;
-  return argument(terms.default(defaults), `${description} ${ties}`, commaSeparated, { uniqueItems: true });
+  const ties = `By default \`${defaults}\`. Equal items are sorted by \`${nameOf(key)}\`.`;
+  // Go's generator turns the default of a list into invalid code, and Java's turns `uniqueItems` into an unordered set.
+  return argument(terms.optional(), `${description} ${ties}`, commaSeparated);
 }
 
 function fieldsArgument({ shown }: ItemShape): z.ZodType {

@@ -138,10 +138,10 @@ export function urlField<Row extends object>({ column, schema, path = '' }: UrlF
 }
 
 /**
- * Schema of an RFC 3339 time in UTC, for columns that contain the output of `toISOString`. Clients may omit the
- * milliseconds, so times are normalized before they are compared as text.
+ * Schema of an RFC 3339 time, for columns that contain the output of `toISOString`. Clients may omit the milliseconds or
+ * use another time zone, so times are normalized before they are compared as text.
  */
-export const timeSchema = z.iso.datetime().overwrite((text) => {
+export const timeSchema = z.iso.datetime({ offset: true }).overwrite((text) => {
   const ms = Date.parse(text);
   // Zod runs this even if the text is not a time.
   return Number.isNaN(ms) ? text : new Date(ms).toISOString();

@@ -62,6 +62,9 @@ for (const version of ['v1', 'v2'] as const) {
       const isTimeShown = 'created_at' in message;
       await get(app, `/messages/?created_at=${hidden.created_at}`).expect(isTimeShown ? 200 : 400);
       await get(app, '/messages/?created_at=yesterday').expect(400);
+      if (!isTimeShown) return;
+      const elsewhere = hidden.created_at.replace('T00:00:00.000Z', 'T02:00:00%2B02:00');
+      assert.deepEqual(await idsOf(app, `/messages/?created_at=${elsewhere}`), ['1', '2', '3']);
     });
 
     it('lists messages ordered by number', async () => {

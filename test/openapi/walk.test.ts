@@ -219,7 +219,7 @@ function textFor(parameter: Parameter | undefined): string {
   const [value] = [
     (schema['examples'] as unknown[] | undefined)?.[0],
     ends[name],
-    schema['default'],
+    schema['default'] ?? schema['minimum'],
     (schema['enum'] as unknown[] | undefined)?.[0],
     items?.enum[0],
     byFormat[String(schema['format'])],

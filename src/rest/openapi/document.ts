@@ -149,13 +149,12 @@ const notModified: ZodOpenApiResponseObject = {
 };
 
 /**
- * Removes noise from the schemas: the bounds of safe integers, and patterns of values with a format, except that a time
- * must be in UTC. Allows additional fields in responses, because clients must accept fields that are added later.
+ * Removes noise from the schemas: the bounds of safe integers, and patterns of values with a format, which break clients
+ * of the Python generator. Allows additional fields in responses, because clients must accept fields that are added later.
  */
 const simplifySchema: ZodOpenApiOverride = ({ jsonSchema, zodSchema, io }) => {
   if (io === 'output' && zodSchema instanceof z.ZodObject) delete jsonSchema.additionalProperties;
-  if (jsonSchema.format === 'date-time' && jsonSchema.pattern !== undefined) jsonSchema.pattern = 'Z$';
-  else if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
+  if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
   if (jsonSchema.maximum !== 2 ** 31 - 1) return;
