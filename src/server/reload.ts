@@ -99,7 +99,7 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
     errors = [...good.errors, ...(prepared?.errors ?? [])];
     notices = newNotices;
     if (areNoticesNew) reportNotices();
-    if (errors.length > 0) reportErrors('the last good version stays in use');
+    if (errors.length > 0) reportErrors('the last good version of each broken part stays in use');
     if (prepared?.next !== undefined) commit(prepared.next, prepareStartedAtMs);
     if (hadErrors && errors.length === 0) reportFixed();
     countReload(performance.now() - startedAtMs);

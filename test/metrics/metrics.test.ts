@@ -227,7 +227,7 @@ describe('the metrics of a desk', () => {
     assert.equal(before['frontdesk_configuration_last_reload_duration_seconds'], 0);
 
     await write(own('a', { rewrite: 4 }), own('b'));
-    await log.waitFor(/the last good version stays/);
+    await log.waitFor(/the last good version of each broken part stays/);
     const broken = await scrape(desk);
     assert.deepEqual(stateOf(broken), { generation: 2, errors: 1, last_reload_success: 0, success: 0, error: 1 });
     assert.deepEqual(countsOf(broken, 'a'), { 'requests_total 2xx': 1 });

@@ -132,7 +132,7 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
     const nowMs = clock();
     if (recordOutcome(outlierDetection, outlier, endpoints.outliers(), hasFailed, nowMs)) {
       const forMs = outlier.ejectedUntilMs - nowMs;
-      logger.warn({ service, origin, forMs, ...outcomeFields(outcome) }, 'address ejected');
+      logger.warn({ service, origin, forMs, ...outcomeFields(outcome) }, 'address ejected after consecutive failures');
     } else if (!hasFailed && recordRecovery(outlier, nowMs))
       logger.info({ service, origin }, 'address is responding again after its ejection');
   }

@@ -128,8 +128,8 @@ function watchEndpoint(
   function onChange(health: Health, outcome: AttemptOutcome): void {
     endpoint.health = health;
     const fields = { service, origin, ...outcomeFields(outcome) };
-    if (health === 'healthy') logger.info(fields, 'address is healthy');
-    else logger.warn(fields, 'address is unhealthy');
+    if (health === 'healthy') logger.info(fields, 'address passes its health check');
+    else logger.warn(fields, 'address fails its health check');
   }
   function onPass(): void {
     if (endEjection(outlier, clock()))

@@ -268,7 +268,7 @@ describe('a cluster of several addresses', () => {
     for (const status of [500, 200, 200]) respond(status);
     const fields = { service: 'hotel', origin };
     assert.deepEqual(logged, [
-      [{ ...fields, forMs: 1000, status: 503 }, 'address ejected'],
+      [{ ...fields, forMs: 1000, status: 503 }, 'address ejected after consecutive failures'],
       [fields, 'address is responding again after its ejection'],
     ]);
   });

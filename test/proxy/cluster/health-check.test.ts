@@ -85,7 +85,11 @@ describe('a health check', () => {
       seen.push(healthOf(cluster)[0]);
     }
     assert.deepEqual(seen, ['healthy', 'healthy', 'healthy', 'healthy', 'unhealthy', 'unhealthy', 'healthy']);
-    assert.deepEqual(logged, ['address is healthy', 'address is unhealthy', 'address is healthy']);
+    assert.deepEqual(logged, [
+      'address passes its health check',
+      'address fails its health check',
+      'address passes its health check',
+    ]);
   });
 
   it('fails immediately with a 503, unless that is an expected status', async () => {
