@@ -5,7 +5,7 @@ import Koa, { type Context, type Middleware } from 'koa';
 import request from 'supertest';
 import { z } from 'zod';
 import { createBodySchema, createProblemResponses, type Fault, hasBody, Problem, readJsonBody } from '#http';
-import { readAuthBody } from '../../src/gateway/auth/body.ts';
+import { createAuthBodyReader } from '../../src/gateway/auth/body.ts';
 import { testServers } from '../support/serve.ts';
 import { sendRaw } from '../support/wire/raw-client.ts';
 
@@ -64,7 +64,7 @@ describe('readJsonBody', () => {
   it('reads a body that a stage has read, partly or completely, and put back', async () => {
     for (const peeked of [1, bytesMax]) {
       const before: Middleware = async (ctx, next) => {
-        await readAuthBody(ctx, { maxBytes: peeked, allowPartial: true });
+        await createAuthBodyReader({ maxBytes: peeked, allowPartial: true })(ctx);
         return next();
       };
       for (const read of [{ a: 1 }, [1]])

@@ -12,18 +12,61 @@ export interface AuthBody {
 
 const noBody: AuthBody = Object.freeze({ bytes: Buffer.alloc(0), isWhole: true });
 
-/** Leaves the body readable. Returns undefined when the client disconnects. Throws `body-too-large`. */
-export async function readAuthBody(
-  { req, res }: Context,
+/** Bodies in memory for one auth service, until their responses are complete. */
+const heldBytesMax = 128 * 1024 * 1024;
+
+/** Leaves the body readable. Resolves to undefined when the client disconnects. Rejects with a Problem. */
+export type ReadAuthBody = (ctx: Pick<Context, 'req' | 'res'>) => Promise<AuthBody | undefined>;
+
+/**
+ * Reading happens before authentication, so anyone can fill the memory. Beyond `bytesMax`, across all requests, the
+ * oldest body that is still arriving is rejected: an honest one arrives quickly.
+ */
+export function createAuthBodyReader(
   { maxBytes, allowPartial }: NonNullable<AuthService['includeBody']>,
-): Promise<AuthBody | undefined> {
-  const { 'content-length': length = '0', 'transfer-encoding': coding } = req.headers;
-  if (coding === undefined && Number(length) === 0) return noBody;
-  if (!allowPartial && Number(length) > maxBytes) throw tooLarge(maxBytes);
-  const peeked = await peekBody(req, res, maxBytes);
-  if (peeked === undefined || peeked.isWhole) return peeked;
-  if (!allowPartial) throw tooLarge(maxBytes);
-  return { bytes: peeked.bytes.subarray(0, maxBytes), isWhole: false };
+  bytesMax = heldBytesMax,
+): ReadAuthBody {
+  const arriving = new Set<HeldBody>();
+  let heldBytes = 0;
+
+  function hold(body: HeldBody, bytes: number): void {
+    body.bytes += bytes;
+    heldBytes += bytes;
+    const [oldest] = arriving;
+    if (heldBytes <= bytesMax || oldest === undefined) return;
+    release(oldest);
+    oldest.isRejected = true;
+    oldest.wake();
+  }
+
+  function release(body: HeldBody): void {
+    arriving.delete(body);
+    heldBytes -= body.bytes;
+    body.bytes = 0;
+  }
+
+  return async function readAuthBody({ req, res }) {
+    const { 'content-length': length = '0', 'transfer-encoding': coding } = req.headers;
+    if (coding === undefined && Number(length) === 0) return noBody;
+    if (!allowPartial && Number(length) > maxBytes) throw tooLarge(maxBytes);
+    const body: HeldBody = { bytes: 0, isRejected: false, wake() {} };
+    arriving.add(body);
+    res.once('close', () => release(body));
+    const bytes = await peekBody(req, body, maxBytes, hold);
+    arriving.delete(body);
+    if (bytes === undefined) return undefined;
+    putBack(req, res, bytes);
+    if (bytes.length <= maxBytes) return { bytes, isWhole: true };
+    if (!allowPartial) throw tooLarge(maxBytes);
+    return { bytes: bytes.subarray(0, maxBytes), isWhole: false };
+  };
+}
+
+interface HeldBody {
+  bytes: number;
+  isRejected: boolean;
+  /** Ends the wait for more bytes. */
+  wake: () => void;
 }
 
 function tooLarge(maxBytes: number) {
@@ -33,21 +76,34 @@ function tooLarge(maxBytes: number) {
   });
 }
 
+function overloaded() {
+  return problem('overloaded', {
+    detail: 'The bodies that await authentication fill the memory reserved for them.',
+    headers: { 'Retry-After': '1', Connection: 'close' },
+  });
+}
+
 /**
- * Reads until the body ends or exceeds `bytesMax`, so `bytes` may be longer by up to one chunk. Returns undefined when
- * the client disconnects.
+ * Reads until the body ends or exceeds `bytesMax`, so the result may be longer by up to one chunk. Resolves to undefined
+ * when the client disconnects. Throws `overloaded` when the body is rejected.
  */
-async function peekBody(req: IncomingMessage, res: ServerResponse, bytesMax: number): Promise<AuthBody | undefined> {
+async function peekBody(
+  req: IncomingMessage,
+  body: HeldBody,
+  bytesMax: number,
+  hold: (body: HeldBody, bytes: number) => void,
+): Promise<Buffer | undefined> {
   const queue = createByteQueue();
   while (queue.length() <= bytesMax) {
     const chunk: Buffer | null = req.read();
-    if (chunk !== null) queue.add(chunk);
-    else if (req.complete) break;
-    else if (!(await hasMore(req))) return undefined;
+    if (chunk !== null) {
+      queue.add(chunk);
+      hold(body, chunk.length);
+    } else if (req.complete) break;
+    else if (!(await hasMore(req, body))) return undefined;
+    if (body.isRejected) throw overloaded();
   }
-  const bytes = Buffer.concat(queue.take());
-  putBack(req, res, bytes);
-  return { bytes, isWhole: bytes.length <= bytesMax };
+  return Buffer.concat(queue.take());
 }
 
 /**
@@ -60,8 +116,8 @@ function putBack(req: IncomingMessage, res: ServerResponse, bytes: Buffer): void
   res.once('finish', () => req.resume());
 }
 
-/** Waits for more bytes or the end of the body. Resolves to false when the connection closes first. */
-function hasMore(req: IncomingMessage): Promise<boolean> {
+/** Waits for more bytes, the end or the rejection of the body. Resolves to false when the connection closes first. */
+function hasMore(req: IncomingMessage, body: HeldBody): Promise<boolean> {
   if (req.destroyed) return Promise.resolve(false);
   return new Promise((resolve) => {
     const settle = () => {
@@ -69,5 +125,6 @@ function hasMore(req: IncomingMessage): Promise<boolean> {
       resolve(!req.destroyed || req.complete);
     };
     req.once('readable', settle).once('close', settle).once('error', settle);
+    body.wake = settle;
   });
 }

@@ -7,7 +7,7 @@ import { type Cluster, clientIsGone } from '#proxy';
 import type { RequestAttributes } from '#routing';
 import { createIdentity, type Identity } from '../identity.ts';
 import type { RemoteTarget, Resolve } from '../resolve-service.ts';
-import { readAuthBody } from './body.ts';
+import { createAuthBodyReader, type ReadAuthBody } from './body.ts';
 import { type AuthClient, createPortRequest, headerPairs } from './check-request.ts';
 import { createAuthOverHttp } from './over-http.ts';
 
@@ -88,10 +88,11 @@ export function createAuthStages(services: readonly ConfiguredAuthService[], par
 function createPair({ record, port }: ConfiguredAuthService, parts: AuthStagesParts) {
   const client = port === undefined ? createRemoteClient(record, parts) : createPortClient(port, record);
   const outage = parts.acquireOutageLog(record);
+  const readBody = record.includeBody && createAuthBodyReader(record.includeBody);
   const stageOf = (stageRecord: AuthService, requireRole?: RequireRole): AuthStage =>
     Object.freeze({
       record,
-      authenticate: createAuthenticate(stageRecord, client.ask, { ...parts, outage }, requireRole),
+      authenticate: createAuthenticate(stageRecord, client.ask, { ...parts, outage, readBody }, requireRole),
       preview: client.preview,
     });
   const requireAdmin = createRequireAdmin(parts.adminUsers);
@@ -129,10 +130,16 @@ function createPortClient(port: AuthCheck, record: AuthService): AuthClient {
   };
 }
 
+interface AuthenticateParts extends Pick<AuthStagesParts, 'counts' | 'onError'> {
+  readonly outage: OutageLog;
+  /** Undefined when the auth service does not receive bodies. */
+  readonly readBody: ReadAuthBody | undefined;
+}
+
 function createAuthenticate(
   record: AuthService,
   ask: AuthClient['ask'],
-  { counts, onError, outage }: Pick<AuthStagesParts, 'counts' | 'onError'> & { readonly outage: OutageLog },
+  { counts, onError, outage, readBody }: AuthenticateParts,
   requireRole?: RequireRole,
 ): Authenticate {
   const identity = createIdentity(record.allowedAuthorizationHeaders);
@@ -176,10 +183,9 @@ function createAuthenticate(
     return decision instanceof Promise ? decision.then((settled) => settleLater(ctx, settled)) : settle(ctx, decision);
   }
 
-  const { includeBody } = record;
-  if (includeBody === undefined) return authenticate;
+  if (readBody === undefined) return authenticate;
   return async function authenticateWithBody(ctx, attributes) {
-    const body = await readAuthBody(ctx, includeBody);
+    const body = await readBody(ctx);
     return body !== undefined && settleLater(ctx, await ask(ctx, attributes, body));
   };
 }

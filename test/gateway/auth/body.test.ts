@@ -5,11 +5,13 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { AuthService } from '#config';
 import { isolate } from '#http';
+import { createAuthBodyReader } from '../../../src/gateway/auth/body.ts';
 import { authRecordOf, type EdgeOptions, remote, startEdge } from '../../support/edge.ts';
 import { testServers } from '../../support/serve.ts';
 import { startUpstream } from '../../support/upstream.ts';
 import { createDeferred } from '../../support/waiting.ts';
 import { createReadChunks, sendByteByByte } from '../../support/wire/byte-by-byte.ts';
+import { speak } from '../../support/wire/peer.ts';
 import { rawRequest, sendRaw } from '../../support/wire/raw-client.ts';
 
 describe('an auth service with include_body', () => {
@@ -142,6 +144,40 @@ describe('an auth service with include_body', () => {
     assert.deepEqual(
       upstream.reached.map(({ body }) => body),
       ['hell', ''],
+    );
+  });
+
+  it('rejects the body that has been arriving longest when bodies fill the memory', async () => {
+    const readBody = createAuthBodyReader(upTo(10), 11);
+    let reached = createDeferred();
+    const upstream = await startUpstream(servers);
+    const edge = await startEdge(servers, {
+      upstream,
+      inside: [
+        async (ctx, next) => {
+          reached.resolve();
+          await readBody(ctx);
+          return next();
+        },
+      ],
+    });
+    const startUpload = async (body: string) => {
+      reached = createDeferred();
+      const peer = speak(edge.port, rawRequest('POST /v1/hotels', ['Content-Length: 10'], body));
+      await reached.promise;
+      return peer;
+    };
+    const slow = await startUpload('123456');
+    const other = await startUpload('abcdef');
+    await slow.until('HTTP/1.1 503 ');
+    slow.socket.destroy();
+    other.socket.write('ghij');
+    assert.match(await other.closed, /^HTTP\/1\.1 200 /);
+    // The bytes of finished requests do not count.
+    assert.match(await (await startUpload('0123456789')).closed, /^HTTP\/1\.1 200 /);
+    assert.deepEqual(
+      upstream.reached.map(({ body }) => body),
+      ['abcdefghij', '0123456789'],
     );
   });
 
