@@ -59,7 +59,10 @@ export const settingTable = {
     'Port for metrics and probes (HTTP) without credentials; 0 picks a free one. Not opened by default.',
   ),
   configDir: directory('./config', 'Directory with services/, ratelimit/, users.yaml and demo.yaml.'),
-  databaseUrl: database('sqlite:./data/frontdesk.db', 'Database for bookings, messages and accounts.'),
+  databaseUrl: database(
+    'sqlite:./data/frontdesk.db',
+    'Database for bookings, messages and accounts: sqlite:./path, sqlite::memory: or postgres://user:password@host/name.',
+  ),
   databasePool: count(10, 'Maximum connections of this process to PostgreSQL.'),
   databaseTimeoutMs: timeoutMs(
     5000,
@@ -78,7 +81,10 @@ export const settingTable = {
   ratelimitCountDenied: flag(false, 'Counts a denied request against every limit, as envoyproxy/ratelimit does.'),
   ratelimitFailOpen: flag(true, 'Allows requests when Redis does not respond; if false, returns an error.'),
   ratelimitResponseHeaders: flag(false, 'Has the rate-limit service send RateLimit-* headers for the proxy to add.'),
-  logLevel: logLevel('info', 'Lowest level that is logged; the access log has the level info.'),
+  logLevel: logLevel(
+    'info',
+    'Lowest level that is logged: trace, debug, info, warn, error, fatal or silent. The access log has the level info.',
+  ),
   accessLog: accessLog(
     'json',
     "Format of the access log: json; combined, which is Apache's format (other log lines remain JSON); off.",
@@ -87,7 +93,7 @@ export const settingTable = {
   tlsKey: file(undefined, 'Private key (PEM) of the certificate in TLS_CERT.'),
   adminUsers: userNames(
     [],
-    'Users who may see diagnostics, explanations and metrics, by the names from the AuthService. Users with the role admin in users.yaml may too, if this process is the auth service.',
+    'Users who may see diagnostics, explanations and metrics, by the names from the AuthService, separated by commas. Users with the role admin in users.yaml may too, if this process is the auth service.',
   ),
   trustedProxies: networks(
     [],
@@ -95,7 +101,7 @@ export const settingTable = {
   ),
   gatewayDomain: domain('gateway.local', 'First part of the annotation key <gateway domain>/config.'),
   publicUrl: baseUrl(undefined, "Base of the URLs in responses; the request's scheme and host by default."),
-  corsOrigins: origins([], 'Origins that may read responses in a browser.'),
+  corsOrigins: origins([], 'Origins that may read responses in a browser, separated by commas, or *.'),
   serviceAddresses: addressBook(
     {},
     'Addresses of services in other processes, by the name or host in the records, for example hotel=10.0.0.1:9001; repeat a name to give it several addresses.',
