@@ -191,7 +191,7 @@ export const problems = {
   },
   'storage-unavailable': {
     status: 503,
-    meaning: 'The database could not be reached.',
+    meaning: 'The database could not be used.',
     remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
   misconfigured: {

@@ -183,6 +183,6 @@ describe('requests that fail because of one outage', () => {
       throw problem('storage-unavailable');
     });
     for (const path of ['/hotel', '/car', '/hotel']) await request(app.callback()).get(path).expect(503);
-    assert.deepEqual(lines, ['The database could not be reached. /hotel']);
+    assert.deepEqual(lines, ['The database could not be used. /hotel']);
   });
 });
