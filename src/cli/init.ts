@@ -158,7 +158,7 @@ descriptors:
 const settingsText = `# Settings, read at startup. Environment variables take precedence. \`frontdesk --help\` lists all settings.
 
 # Rejects (400) paths that a service could treat as a path with different authentication, such as /ADMIN or /admin;x
-# when a mapping protects /admin.
+# when only /admin requires credentials.
 STRICT_PATHS=true
 `;
 
