@@ -181,7 +181,9 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
       await watching;
     },
     async reload() {
+      const { number: generation } = current;
       await (await watching)?.reload();
+      if (current.number === generation) logger.info({ generation }, 'the configuration in use has not changed');
     },
     async close() {
       await (await watching)?.close();

@@ -70,6 +70,12 @@ describe('a configuration directory that changes while the server runs', () => {
     await rename(`${config}-away`, config);
   });
 
+  it('is reported as unchanged by a reload that finds nothing new', async () => {
+    const { desk, log } = await setUp({});
+    await desk.reload();
+    await log.waitFor('the configuration in use has not changed');
+  });
+
   it('takes effect before reload() resolves, with the next generation and a new hash', async () => {
     const files = { 'services/a.yaml': yamlOf(own('a', '/a')) };
     const [{ desk, write }, other] = [await setUp(files), await setUp(files)];
