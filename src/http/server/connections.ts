@@ -42,8 +42,8 @@ const defaultWaitingMax = 10_000;
  * Node handles all pipelined requests of a connection concurrently and buffers their responses in memory. Here, at most
  * `pipelineMax` requests run concurrently, counting those whose response the client has not read. A request that may
  * change something, or has a body, runs alone: the next one may depend on it (RFC 9112 section 9.3.2), and may never get a
- * response if its body is faulty. The connection is paused while requests wait, but Node may still parse those that it
- * has already read. They wait too, and a connection that exceeds `waitingMax` is closed.
+ * response if its body is faulty. Node still reads and parses the requests that wait, because it resumes a paused
+ * connection after each request. A connection that exceeds `waitingMax` is therefore closed.
  */
 export function createConnections(server: Server, options: ConnectionsOptions): Connections {
   const { handler, pipelineMax, waitingMax = defaultWaitingMax, setIdle } = options;
@@ -51,7 +51,7 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
   let waitingCount = 0;
   let isDraining = false;
 
-  function openPipeline(socket: Pausable): Pipeline {
+  function openPipeline(socket: Socket): Pipeline {
     const responses: ServerResponse[] = [];
     const waiting: (() => void)[] = [];
     let refusal: Refusal | undefined;
@@ -63,7 +63,6 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
       if (waitingCount >= waitingMax) return void socket.destroy();
       waitingCount += 1;
       waiting.push(begin);
-      socket.pause();
     }
 
     /** `running`: the number of requests that run, which is the index of the next one. */
@@ -100,8 +99,6 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
         waitingCount -= 1;
         waiting.shift()?.();
       }
-      // If Node paused the socket itself, it will also resume it.
-      if (waiting.length === 0 && socket._paused !== true) socket.resume();
     }
 
     socket.once('close', () => {
@@ -191,9 +188,4 @@ interface Pipeline extends Connection {
   readonly refuse: (end: () => void) => void;
   /** Calls `begin` when it is the request's turn. */
   readonly enter: (response: ServerResponse, begin: () => void) => void;
-}
-
-/** Node sets `_paused` internally while the client does not read what was written to it. */
-interface Pausable extends Socket {
-  readonly _paused?: boolean;
 }
