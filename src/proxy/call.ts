@@ -227,14 +227,13 @@ function onFailure(call: Call, cause: unknown, stage: FailureStage): void {
   endAttempt(call);
   if (call.isSettled) return;
   const isRace = stage === 'keep-alive-race';
-  const isSentAgain =
-    (isRace && repeatAfterRace(call, cause)) || failOver(call, cause, stage) || retryFailure(call, cause);
+  const isSentAgain = (isRace && repeatAfterRace(call)) || failOver(call, cause, stage) || retryFailure(call, cause);
   if (!isSentAgain) fail(call, cause);
 }
 
 /** A service may close an idle connection just as we reuse it. Sends the request again on a new connection, once. */
-function repeatAfterRace(call: Call, cause: unknown): boolean {
-  if (call.hasRepeatedAfterRace || failureOf(cause).retry !== 'reset' || !mayRepeatAfterRace(call)) return false;
+function repeatAfterRace(call: Call): boolean {
+  if (call.hasRepeatedAfterRace || !mayRepeatAfterRace(call)) return false;
   call.hasRepeatedAfterRace = true;
   call.hasFailedOver = true;
   makeAttempt(call);
