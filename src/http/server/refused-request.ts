@@ -85,9 +85,7 @@ function wholeLineBefore(packet: Buffer, position = 0) {
 const pathBytesMax = 200;
 
 function requestLine(method = '', target = ''): RequestLine {
-  const path = pathOf(target)
-    .slice(0, pathBytesMax)
-    .replace(/[^\x21-\x7e]/g, percentEncode);
+  const path = pathOf(target).replace(/[^\x21-\x7e]/g, percentEncode);
   return { method, path: path.slice(0, pathBytesMax) };
 }
 
