@@ -160,7 +160,7 @@ function openBody(length: number, options: Partial<RequestBodyOptions> = {}) {
 const unwatched: BodyWatcher = { onEnd() {}, onIdle() {}, onTooLarge() {}, isCrowded: () => false };
 
 it('the rest of a request body is read and dropped after the call, without destroying the request', async () => {
-  const { req, body } = openBody(200_005);
+  const { req, body } = openBody(400_000);
   const buffered = createDeferred();
   body.buffer(buffered.resolve);
   req.write(Buffer.alloc(200_000));
@@ -175,7 +175,7 @@ it('the rest of a request body is read and dropped after the call, without destr
   content.read(0);
   assert.ok(!body.isRepeatable());
   await once(content.destroy(), 'close');
-  req.end('world');
+  req.end(Buffer.alloc(200_000));
   await once(req, 'end');
   assert.equal(req.errored, null);
 });
@@ -199,6 +199,26 @@ describe('a slow request body', () => {
     await checked.promise;
     await rejected.promise;
     assert.equal(checks, 3);
+    body.discard();
+  });
+
+  it('is rejected even if its beginning was fast and the service paused it', async () => {
+    const { req, body } = openBody(200_000, { slowAfterMs: 20 });
+    const [buffered, rejected] = [createDeferred(), createDeferred()];
+    body.watch({ ...unwatched, onIdle: rejected.resolve, isCrowded: () => true });
+    body.buffer(buffered.resolve);
+    req.write(Buffer.alloc(70_000));
+    await buffered.promise;
+    (body.open() as Readable).resume();
+    await rejected.promise;
+    body.discard();
+  });
+
+  it('times out even if none of it arrives', async () => {
+    const { body } = openBody(300, { idleTimeoutMs: 20 });
+    const isClientIdle = new Promise((resolve) => body.watch({ ...unwatched, onIdle: resolve }));
+    body.buffer(() => {});
+    assert.equal(await isClientIdle, true);
     body.discard();
   });
 

@@ -133,6 +133,25 @@ describe('a cluster of one address', () => {
     assert.equal(upstream.sockets.size, 3);
   });
 
+  it('closes an idle connection for a fresh one, and then still has all of its connections', async () => {
+    const upstream = await startPatientUpstream();
+    const cluster = openCluster([upstream.origin], { circuitBreakers: breakersOf({ maxConnections: 2 }) });
+    const askTwice = async () => {
+      const both = Promise.all([ask(cluster), ask(cluster)]);
+      await upstream.hasWaiting(2);
+      await upstream.respondNext(2);
+      await both;
+      await askElsewhere();
+    };
+    await askTwice();
+    const attempt = cluster.attempt();
+    const fresh = exchangeOn(attempt, {}, true).finally(attempt.release);
+    await upstream.respondNext();
+    assert.equal((await fresh).isReused, false);
+    await askTwice();
+    assert.equal(upstream.sockets.size, 3);
+  });
+
   it('does not count switched connections as requests, and rejects those beyond max_upgrades', async () => {
     const { origin } = await servers.tcp((socket) => {
       socket.once('data', () => socket.write('HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n'));
