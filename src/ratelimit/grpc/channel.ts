@@ -219,10 +219,13 @@ const timedOut: CallResult = Object.freeze({ kind: 'timedOut', reason: 'it ended
 
 const refused: CallResult = Object.freeze({ kind: 'refused', reason: 'it refused the call' });
 
+const remedy = 'use the port on which it accepts gRPC without TLS';
+
 /** Any error other than a reset of this stream means that the whole session has ended or is about to. */
 function resultWithoutStatus({ headers, error }: Reply, resetCode: number, isDisconnected: boolean): CallResult {
-  const isSessionError = error !== undefined && (error as NodeJS.ErrnoException).code !== 'ERR_HTTP2_STREAM_ERROR';
-  if (isDisconnected || isSessionError) return disconnected(error?.message ?? 'the connection ended');
+  const { code, message = 'the connection ended' } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
+  if (code === 'ERR_HTTP2_ERROR') return disconnected(`its response is not HTTP/2 (${message}): ${remedy}`);
+  if (isDisconnected || (error !== undefined && code !== 'ERR_HTTP2_STREAM_ERROR')) return disconnected(message);
   if (resetCode === constants.NGHTTP2_CANCEL) return timedOut;
   if (resetCode === constants.NGHTTP2_REFUSED_STREAM) return refused;
   if (headers === undefined) return invalid(`it reset the stream (${resetCode})`);

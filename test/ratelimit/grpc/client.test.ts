@@ -91,11 +91,13 @@ const failures: readonly (readonly [string, OnStream, string | RegExp])[] = [
   ['GOAWAY with an error', (stream) => stream.session?.goaway(http2.constants.NGHTTP2_ENHANCE_YOUR_CALM), /./],
 ];
 
-const rudeness: readonly (readonly [string, (socket: Socket) => void])[] = [
-  ['a reset of the connection', (socket) => socket.resetAndDestroy()],
-  ['the end of the connection', (socket) => socket.end()],
-  ['HTTP/1', (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')],
-  ['noise', (socket) => socket.write(Buffer.alloc(1_000, 0xa5))],
+const notHttp2 = 'its response is not HTTP/2 (Protocol error): use the port on which it accepts gRPC without TLS';
+
+const rudeness: readonly (readonly [string, (socket: Socket) => void, string | RegExp])[] = [
+  ['a reset of the connection', (socket) => socket.resetAndDestroy(), /./],
+  ['the end of the connection', (socket) => socket.end(), /./],
+  ['HTTP/1', (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'), notHttp2],
+  ['noise', (socket) => socket.write(Buffer.alloc(1_000, 0xa5)), /./],
 ];
 
 describe('the rate-limit client', () => {
@@ -171,9 +173,9 @@ describe('the rate-limit client', () => {
       await checkFailure(connectTo(port, { timeoutMs: 2_000 }), reason);
     });
 
-  for (const [name, onSocket] of rudeness)
+  for (const [name, onSocket, reason] of rudeness)
     it(`rejects with a reason when the service responds to the connection with ${name}`, async () =>
-      checkFailure(connectTo((await servers.tcp(onSocket)).port), /./));
+      checkFailure(connectTo((await servers.tcp(onSocket)).port), reason));
 
   it('rejects with an InvalidRequest when the service rejects the request as invalid', async () => {
     const { port } = await serve((stream) => refuse(stream, '3', 'too%20long'));
