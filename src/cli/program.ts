@@ -57,7 +57,7 @@ function help(program: Command, names: readonly string[]): never {
 }
 
 function settingsHelp(): string {
-  const title = 'Settings (environment variables, or NAME=value lines of settings.env in the configuration directory):';
+  const title = 'Settings (environment variables, or lines of settings.env in CONFIG_DIR; commas separate items):';
   return `${title}\n${formatSettings()}`;
 }
 

@@ -93,15 +93,15 @@ export const settingTable = {
   tlsKey: file(undefined, 'Private key (PEM) of the certificate in TLS_CERT.'),
   adminUsers: userNames(
     [],
-    'Users who may see diagnostics, explanations and metrics, by the names from the AuthService, separated by commas. Users with the role admin in users.yaml may too, if this process is the auth service.',
+    'Users who may see diagnostics, explanations and metrics, by the names from the AuthService. Users with the role admin in users.yaml may too, if this process is the auth service.',
   ),
   trustedProxies: networks(
     [],
-    'Proxies whose X-Forwarded-* headers are trusted: addresses or networks, separated by commas. They must not forward X-Forwarded-Host, -Proto, -Prefix or -Root headers from clients. Without this setting, all clients behind a proxy have the address of the proxy.',
+    'Proxies whose X-Forwarded-* headers are trusted: addresses or networks. They must not forward X-Forwarded-Host, -Proto, -Prefix or -Root headers from clients. Without this setting, all clients behind a proxy have the address of the proxy.',
   ),
   gatewayDomain: domain('gateway.local', 'First part of the annotation key <gateway domain>/config.'),
   publicUrl: baseUrl(undefined, "Base of the URLs in responses; the request's scheme and host by default."),
-  corsOrigins: origins([], 'Origins that may read responses in a browser, separated by commas, or *.'),
+  corsOrigins: origins([], 'Origins that may read responses in a browser, or * for all.'),
   serviceAddresses: addressBook(
     {},
     'Addresses of services in other processes, by the name or host in the records, for example hotel=10.0.0.1:9001; repeat a name to give it several addresses.',
