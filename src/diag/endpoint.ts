@@ -8,7 +8,7 @@ import {
   readPageFiles,
   redirectTo,
   requestContext,
-  sendPageFile,
+  sendTagged,
 } from '#http';
 import { createDiagnosticsFormatters } from './page/page.ts';
 import { parseFilter } from './snapshot/filter.ts';
@@ -30,7 +30,7 @@ export function createDiagnostics(parts: DiagnosticsParts, explainForm: Markup):
       if (ctx.path === prefix) return redirectTo(ctx, `${requestContext(ctx).basePath}${prefix}/${ctx.search}`);
       const file = files.get(ctx.path.slice(prefix.length + 1));
       if (!acceptRead(ctx, file === undefined ? `${prefix}/` : ctx.path)) return;
-      if (file !== undefined) return sendPageFile(ctx, file);
+      if (file !== undefined) return sendTagged(ctx, file);
       const { contentType, headers, format } = representations.choose(ctx.req.headers.accept);
       const diagnostics = readDiagnostics(parts, parseFilter(ctx.search));
       ctx.vary('Accept');

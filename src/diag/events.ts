@@ -24,7 +24,7 @@ export function createDiagnosticsEvents(
   parts: DiagnosticsParts,
   options: Omit<EventStreamsOptions, 'read' | 'generation'> = {},
 ): DiagnosticsEvents {
-  const representations = createRepresentations([{ type: contentType, contentType, tag: 'events', format: String }]);
+  const representations = createRepresentations([{ type: contentType, contentType, format: String }]);
   const streams = createEventStreams({
     ...options,
     read: (filter) => JSON.stringify(readDiagnostics(parts, filter)),

@@ -29,7 +29,7 @@ export {
   userHeader,
 } from './context.ts';
 export { dataMarkup, rawJson } from './html/data.ts';
-export { type PageFile, readPageFile, readPageFiles } from './html/files.ts';
+export { readPageFile, readPageFiles, type TaggedBody } from './html/files.ts';
 export { blockMarkup, escapeHtml, html, htmlDocument, inlineMarkup, type Markup, pageHeaders } from './html/html.ts';
 export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
 export { discardPreparedResponse, isolate } from './isolate.ts';
@@ -85,8 +85,8 @@ export {
   renderResponse,
   represent,
   type StoredResponse,
-  sendPageFile,
   sendStoredResponse,
+  sendTagged,
 } from './respond.ts';
 export { createClientErrorLog } from './server/client-error-log.ts';
 export { respondToClientErrors } from './server/client-errors.ts';

@@ -12,8 +12,6 @@ export interface Formatter {
   readonly type: string;
   /** The value of `Content-Type`. */
   readonly contentType: string;
-  /** A short suffix for entity tags, so that two representations of one version never share a tag. */
-  readonly tag: string;
   /** True for a media type that is only for error responses. */
   readonly errorsOnly?: boolean;
   /** Headers that belong to the representation, such as a Content-Security-Policy. */
@@ -36,7 +34,6 @@ export interface Representations {
 export const jsonFormatter: Formatter = {
   type: 'application/json',
   contentType: 'application/json',
-  tag: 'json',
   format: (value) => JSON.stringify(value),
 };
 
@@ -47,7 +44,6 @@ export const jsonFormatter: Formatter = {
 export const problemJsonFormatter: Formatter = {
   type: 'application/problem+json',
   contentType: 'application/problem+json',
-  tag: 'problem',
   errorsOnly: true,
   format: (value, message, notes) => {
     const body = value as ErrorBody;
@@ -64,7 +60,6 @@ export const problemJsonFormatter: Formatter = {
 export const yamlFormatter: Formatter = {
   type: 'application/yaml',
   contentType: 'application/yaml',
-  tag: 'yaml',
   format(value) {
     const text = stringify(value, yamlOptions);
     if (text.search(unprintable) < 0) return text;
@@ -90,7 +85,6 @@ function unicodeEscape(character: string): string {
 export const htmlFormatter: Formatter = {
   type: 'text/html',
   contentType: 'text/html; charset=utf-8',
-  tag: 'html',
   headers: pageHeaders(),
   format: (value, title, notes) =>
     notes === undefined ? resourcePage(value, title) : problemPage(value as ErrorBody, notes),

@@ -1,6 +1,6 @@
 /** Sends the standard responses: representations with entity tags, stored responses, redirects, 405 and OPTIONS. */
 import type { Context } from 'koa';
-import type { PageFile } from './html/files.ts';
+import type { TaggedBody } from './html/files.ts';
 import { digestTag, matchFails, noneMatchFails, preconditionFailed } from './precondition.ts';
 import { problem } from './problem.ts';
 import type { Formatter } from './representations.ts';
@@ -8,32 +8,29 @@ import type { Formatter } from './representations.ts';
 export interface RepresentOptions {
   /** The heading of the HTML page. */
   readonly title: string;
-  /** Without quotes. Must change whenever the value or the selected fields change. @default a digest of the body */
-  readonly version?: string | undefined;
+  /** The entity tag begins with it. @default the tag is only a digest of the body */
+  readonly version?: number | undefined;
+}
+
+/** Responds with the value, like `sendTagged`. `formatter` is the result of content negotiation. */
+export function represent(ctx: Context, formatter: Formatter, value: unknown, options: RepresentOptions): void {
+  const body = formatter.format(value, options.title);
+  sendTagged(ctx, { ...formatter, body, tag: digestTag(body, options.version) });
 }
 
 /**
  * Responds with 200 or 304, an entity tag, `Vary` and the body. Throws `precondition-failed` for a GET whose `If-Match`
- * does not contain the tag. `formatter` is the result of content negotiation.
+ * does not contain the tag.
  */
-export function represent(ctx: Context, formatter: Formatter, value: unknown, options: RepresentOptions): void {
+export function sendTagged(ctx: Context, { contentType, headers, body, tag }: TaggedBody): void {
   const { res } = ctx;
   if (res.hasHeader('Vary')) ctx.vary('Accept');
   else res.setHeader('Vary', 'Accept');
   if (!res.hasHeader('Cache-Control')) res.setHeader('Cache-Control', 'private, no-cache');
-  const { title, version } = options;
-  // With a known version, a 304 does not need the body.
-  if (version !== undefined && sendNotModified(ctx, `"${version}-${formatter.tag}"`)) return;
-  const body = formatter.format(value, title);
-  if (version === undefined && sendNotModified(ctx, digestTag(body))) return;
-  res.setHeader('Content-Type', formatter.contentType);
-  if (formatter.headers !== undefined) ctx.set({ ...formatter.headers });
+  if (sendNotModified(ctx, tag)) return;
+  res.setHeader('Content-Type', contentType);
+  if (headers !== undefined) ctx.set({ ...headers });
   ctx.body = body;
-}
-
-/** Sends the file, or 304 if the browser has it cached. */
-export function sendPageFile(ctx: Context, { contentType, body, version }: PageFile): void {
-  represent(ctx, { type: contentType, contentType, tag: 'file', format: () => body }, body, { title: '', version });
 }
 
 /**
@@ -60,11 +57,7 @@ export interface StoredResponse {
   readonly body: string;
 }
 
-export interface ResponseOptions {
-  /** The heading of the HTML page. */
-  readonly title: string;
-  /** See `RepresentOptions`. */
-  readonly version: string | undefined;
+export interface ResponseOptions extends RepresentOptions {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -73,8 +66,7 @@ export interface ResponseOptions {
 export function renderResponse(formatter: Formatter, value: unknown, options: ResponseOptions): StoredResponse {
   const { title, version, status, headers } = options;
   const body = formatter.format(value, title);
-  const tag = version === undefined ? digestTag(body) : `"${version}-${formatter.tag}"`;
-  const bodyHeaders = { ETag: tag, 'Content-Type': formatter.contentType, ...formatter.headers };
+  const bodyHeaders = { ETag: digestTag(body, version), 'Content-Type': formatter.contentType, ...formatter.headers };
   return { status, headers: { ...headers, ...bodyHeaders }, body };
 }
 

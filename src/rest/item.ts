@@ -22,7 +22,6 @@ import {
   type Route,
   readHeaders,
   readProblems,
-  tagOf,
 } from './operation.ts';
 
 export interface ItemDefinition<Row extends object, Extra = unknown> {
@@ -31,8 +30,8 @@ export interface ItemDefinition<Row extends object, Extra = unknown> {
   readonly path: string;
   readonly title: string;
   readonly view: View<Row>;
-  /** Returns a value that changes whenever the row does, for the entity tag. @default a digest of the representation */
-  readonly version?: (row: Row) => string | number;
+  /** Returns a number that changes whenever the row does. The entity tag begins with it. @default no number */
+  readonly version?: (row: Row) => number;
   /** Arguments in addition to `fields`. @default none */
   readonly extra?: ExtraSchema<Extra>;
   /** Returns undefined if there is no such item or the caller may not see it. */
@@ -51,7 +50,7 @@ export function item<Row extends object, Extra = unknown>(definition: ItemDefini
       if (row === undefined) throw problem('not-found');
       // Skip computing the base URL for views without URLs.
       const shown = toPublicItem(view, row, query.fields, view.usesBaseUrl ? `${publicBase(ctx)}/` : '');
-      represent(ctx, formatter, shown, { title, version: version && tagOf(version(row), query.fields) });
+      represent(ctx, formatter, shown, { title, version: version?.(row) });
     };
   const operation = (): Operation => ({
     ...docs,

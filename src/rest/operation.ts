@@ -50,11 +50,6 @@ export interface Operation extends OperationDocs {
   readonly responseHeaders: z.ZodObject;
 }
 
-/** Returns the version part of an entity tag. A partial item has a different tag from the whole one. */
-export function tagOf(version: string | number, fields: readonly string[] | undefined): string {
-  return fields === undefined ? String(version) : `${version}-${fields.join('.')}`;
-}
-
 /** Returns the schema of the parameters in a path such as `/bookings/:id`. */
 export function pathParameters(path: string, id: z.ZodType = z.string()): z.ZodObject {
   return z.object(Object.fromEntries(Array.from(path.matchAll(/:(\w+)/g), ([, name = '']) => [name, id])));
@@ -82,7 +77,7 @@ export function readHeaders(): z.ZodObject {
 /** Returns the response headers of every item and page. */
 export function commonHeaders(): z.ZodObject {
   const description = 'The entity tag of this representation.';
-  return z.object({ ETag: header(z.string().meta({ examples: ['"3-json"'] }), description) });
+  return z.object({ ETag: header(z.string().meta({ examples: ['"3-7lVe9mJ1qlp4MDof-f-_xN"'] }), description) });
 }
 
 /** Describes a response header. In OpenAPI the description belongs to the header, not to its schema. */

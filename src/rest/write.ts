@@ -29,7 +29,6 @@ import {
   type OperationDocs,
   pathParameters,
   type Route,
-  tagOf,
 } from './operation.ts';
 
 export interface CreateRequest<Row extends object, Input> {
@@ -70,7 +69,7 @@ export interface CreateDefinition<Row extends object, Input> extends WriteDefini
   /** The path of the collection, such as `/bookings/`. Items are at this path followed by their view's key. */
   readonly path: string;
   /** Must be the same as in the item's GET route. */
-  readonly version?: (row: Row) => string | number;
+  readonly version?: (row: Row) => number;
   readonly create: (ctx: Context, request: CreateRequest<Row, Input>) => Awaitable<CreateResult>;
 }
 
@@ -93,7 +92,7 @@ export function createItem<Row extends object, Input>(definition: CreateDefiniti
       const responseFor = (row: Row) =>
         renderResponse(formatter, toPublicItem(view, row, fields, `${base}/`), {
           title,
-          version: version && tagOf(version(row), fields),
+          version: version?.(row),
           status: 201,
           headers: { Location: `${base}${ctx.path}${encodeURIComponent(String(row[view.key]))}` },
         });
@@ -150,7 +149,7 @@ export interface Update<Row extends object, Input> {
 export interface UpdateDefinition<Row extends object, Input> extends WriteDefinition<Row, Input> {
   /** The path of the item, such as `/bookings/:id`. */
   readonly path: string;
-  /** Must be the same as in the item's GET route. Must be an integer: the tag begins with it, up to the first dash. */
+  /** Must be the same as in the item's GET route. The entity tag begins with it, up to the first dash. */
   readonly version: (row: Row) => number;
   /**
    * Finds the item before the body and the precondition are read. Returns undefined if there is no such item or the
@@ -183,7 +182,7 @@ export function updateItem<Row extends object, Input>(definition: UpdateDefiniti
       const row = await update(ctx, { input, requireCurrent });
       if (row === undefined) throw problem('not-found');
       const shown = toPublicItem(view, row, fields, `${publicBase(ctx)}/`);
-      represent(ctx, formatter, shown, { title, version: tagOf(version(row), fields) });
+      represent(ctx, formatter, shown, { title, version: version(row) });
     };
   const operation = (): Operation => ({
     ...docs,
@@ -208,8 +207,8 @@ function updateHeaders(): z.ZodObject {
 }
 
 /**
- * Compares only the version at the start of the tag. The rest depends on the representation and the selected fields,
- * but a client that has read any of them has seen that version of the row.
+ * Compares only the version at the start of the tag. The rest is a digest of one representation, but a client that has
+ * read any of them has seen that version of the row.
  */
 function isTagOf(opaque: string, version: number): boolean {
   return opaque.startsWith(`${version}-`);

@@ -70,7 +70,7 @@ export function inventoryMigrationContract(create: () => Promise<ScratchDatabase
   it('serves the bookings in the old shape with additional fields', async () => {
     const { body: hotel } = await call('hotel', `/bookings/${idAt(0)}`)
       .get.expect(200)
-      .expect('ETag', '"3-json"');
+      .expect('ETag', /^"3-/);
     assert.deepEqual([hotel.id, hotel.hotel_id, hotel.status], [idAt(0), hotelId, 'pending']);
     const { body: car } = await call('car', `/bookings/${idAt(1)}`).get.expect(200);
     assert.deepEqual([car.car_id, car.pickup_at], [carId, '2025-12-31T00:00:00.000Z']);

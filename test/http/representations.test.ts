@@ -82,7 +82,6 @@ describe('cached choices', () => {
         return 'text/csv';
       },
       contentType: 'text/csv',
-      tag: 'csv',
       format: () => '',
     };
     const { choose } = createRepresentations([formatter]);
@@ -131,7 +130,7 @@ describe('chooseForError', () => {
 });
 
 describe('createRepresentations', () => {
-  const csv: Formatter = { type: 'text/csv', contentType: 'text/csv', tag: 'csv', format: () => '' };
+  const csv: Formatter = { type: 'text/csv', contentType: 'text/csv', format: () => '' };
 
   it('uses the first formatter as the default', () => {
     const { choose, chooseForError, types } = createRepresentations([csv, ...builtInFormatters]);

@@ -16,18 +16,19 @@ describe('an item', () => {
     assert.equal(text, '{"id":2,"title":"Ulysses","url":"https://library.test/books/2"}');
   });
 
-  for (const [search, accept, tag] of [
-    ['', 'application/json', '"4-json"'],
-    ['', 'application/yaml', '"4-yaml"'],
-    ['', 'text/html', '"4-html"'],
-    ['?fields=id', 'application/json', '"4-id-json"'],
-    ['?fields=id,title', 'application/json', '"4-id.title-json"'],
-    ['?fields=title,id', 'application/json', '"4-id.title-json"'],
-    ['?fields=*', 'application/json', '"4-json"'],
-  ] as const)
-    it(`has an entity tag made of version, selected fields and representation: ${tag} for ${search} ${accept}`, async () => {
-      assert.equal(await tagOf(`/books/2${search}`, accept), tag);
-    });
+  it('has an entity tag that begins with its version and differs between representations and selected fields', async () => {
+    const different = [
+      await tagOf('/books/2'),
+      await tagOf('/books/2', 'application/yaml'),
+      await tagOf('/books/2', 'text/html'),
+      await tagOf('/books/2?fields=id'),
+      await tagOf('/books/2?fields=id,title'),
+    ];
+    for (const tag of different) assert.match(tag, /^"4-[\w-]{22}"$/);
+    assert.equal(new Set(different).size, different.length);
+    assert.equal(await tagOf('/books/2?fields=*'), different[0]);
+    assert.equal(await tagOf('/books/2?fields=title,id'), different.at(-1));
+  });
 
   it('has a digest as its entity tag when it has no version', async () => {
     const [one, same, other] = [await tagOf('/notes/1'), await tagOf('/notes/1'), await tagOf('/notes/2')];

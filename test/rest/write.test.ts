@@ -35,13 +35,12 @@ describe('writing', () => {
     });
 
     it('responds in the representation that Accept prefers, with the requested fields', async () => {
-      for (const tag of ['yaml', 'html']) {
-        const accept = tag === 'html' ? 'text/html' : 'application/yaml';
+      for (const accept of ['text/html', 'application/yaml']) {
         const { headers } = await post().set('Accept', accept).send({ text: 'a' }).expect(201);
         assert.match(String(headers['content-type']), new RegExp(`^${accept}`));
-        assert.equal(headers['etag'], `"1-${tag}"`);
+        assert.match(String(headers['etag']), /^"1-[\w-]{22}"$/);
       }
-      await post('/v1/notes/?fields=id').send({ text: 'a' }).expect(201, { id: 3 }).expect('ETag', '"1-id-json"');
+      await post('/v1/notes/?fields=id').send({ text: 'a' }).expect(201, { id: 3 }).expect('ETag', /^"1-/);
     });
 
     it('creates nothing when any part of the request is invalid', async () => {
@@ -90,12 +89,12 @@ describe('writing', () => {
     ] as const)
       it(`accepts the entity tag of another representation or selection: ${accept} ${search}`, async () => {
         const ifMatch = await tagOf(`/v1/notes/1${search}`, accept);
-        await patch().set('If-Match', ifMatch).send({ text: 'b' }).expect(200).expect('ETag', '"2-json"');
+        await patch().set('If-Match', ifMatch).send({ text: 'b' }).expect(200).expect('ETag', /^"2-/);
       });
 
     it('responds in the representation that Accept prefers, with the requested fields', async () => {
       const yaml = patch('/v1/notes/1?fields=text').set({ 'If-Match': '"1-json"', Accept: 'application/yaml' });
-      const { text } = await yaml.send({ text: 'b' }).expect(200).expect('ETag', '"2-text-yaml"');
+      const { text } = await yaml.send({ text: 'b' }).expect(200).expect('ETag', /^"2-/);
       assert.equal(text, 'text: b\n');
     });
 
@@ -110,7 +109,7 @@ describe('writing', () => {
     });
 
     it('lets the resource skip the precondition for a change that has no effect', () =>
-      patch().set('If-Match', '"0-json"').send({ text: 'a' }).expect(200).expect('ETag', '"1-json"'));
+      patch().set('If-Match', '"0-json"').send({ text: 'a' }).expect(200).expect('ETag', /^"1-/));
 
     it('checks the user, then Accept, then whether the item exists, then the body', async () => {
       const missing = () => patch('/v1/notes/9').type('text/plain');

@@ -6,21 +6,23 @@ const contentTypes = { css: 'text/css; charset=utf-8', js: 'text/javascript; cha
 
 export type PageFileName = `${string}.${keyof typeof contentTypes}`;
 
-export interface PageFile {
+/** A body and the headers that describe it. */
+export interface TaggedBody {
   readonly contentType: string;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly body: string;
-  /** A digest of the body. */
-  readonly version: string;
+  /** The entity tag, in quotes. */
+  readonly tag: string;
 }
 
 /** `directory` is next to the calling file, both in the sources and in the build. */
-export function readPageFiles(directory: URL, names: readonly PageFileName[]): ReadonlyMap<string, PageFile> {
+export function readPageFiles(directory: URL, names: readonly PageFileName[]): ReadonlyMap<string, TaggedBody> {
   return new Map(names.map((name) => [name, readPageFile(new URL(name, directory))]));
 }
 
 /** `url` points to a local file with the extension `.css` or `.js`. */
-export function readPageFile(url: URL): PageFile {
+export function readPageFile(url: URL): TaggedBody {
   const body = readFileSync(url, 'utf8');
   const contentType = contentTypes[url.pathname.endsWith('.css') ? 'css' : 'js'];
-  return { contentType, body, version: digestTag(body).slice(1, -1) };
+  return { contentType, body, tag: digestTag(body) };
 }

@@ -6,13 +6,13 @@ import {
   type Formatter,
   htmlFormatter,
   jsonFormatter,
-  type PageFile,
   publicBase,
   type Representations,
   readPageFile,
   represent,
   requestContext,
-  sendPageFile,
+  sendTagged,
+  type TaggedBody,
   yamlFormatter,
 } from '#http';
 import type { Route } from '../operation.ts';
@@ -40,14 +40,14 @@ export function documentRoutes(info: ApiInfo, routes: readonly Route[]): readonl
     ([name, read]): Route => ({
       method: 'GET',
       path: `/docs/${name}`,
-      createHandler: () => (ctx) => sendPageFile(ctx, read()),
+      createHandler: () => (ctx) => sendTagged(ctx, read()),
     }),
   );
   return [route('/openapi.json', 'document'), route('/docs/', 'page'), ...files];
 }
 
 /** The files of the page, read when first requested. Swagger UI comes from its package, or is copied by the build. */
-const pageFiles: Readonly<Record<string, () => PageFile>> = {
+const pageFiles: Readonly<Record<string, () => TaggedBody>> = {
   ...fileOf('swagger-ui.css', import.meta.resolve('#swagger-ui/swagger-ui.css')),
   ...fileOf('swagger-ui-bundle.js', import.meta.resolve('#swagger-ui/swagger-ui-bundle.js')),
   ...fileOf('docs.css', './browser/docs.css'),
@@ -105,7 +105,6 @@ const openApiFormatter: Formatter = {
   ...jsonFormatter,
   type: 'application/vnd.oai.openapi+json',
   contentType: 'application/vnd.oai.openapi+json;version=3.1',
-  tag: 'openapi',
 };
 
 function once<Value>(create: () => Value): () => Value {
