@@ -40,7 +40,7 @@ export interface CurrentTls {
 export type TimeLeft = () => number;
 
 export interface ListenerSet {
-  /** Opens the listeners once, even if it is called again. After a failure it tries again. Rejects after `close`. */
+  /** Opens the listeners once, even if it is called again. After a failure it tries again. */
   readonly open: () => Promise<Listeners>;
   /** For the server of an embedding program: allows upgrades to the protocols of all current mappings. */
   readonly upgradesThrough: (handler: RequestListener) => UpgradeListener;
@@ -48,9 +48,9 @@ export interface ListenerSet {
    * Reloads certificate and key for new connections. If they are unusable, logs an error and keeps the current ones.
    */
   readonly reloadCertificate: () => Promise<void>;
-  /** If listeners are open, waits for DRAIN_MS, so that load balancers can notice that the process is not ready. */
+  /** Makes `open` reject. If listeners are open, waits for DRAIN_MS, so that load balancers can notice the shutdown. */
   readonly drain: () => Promise<void>;
-  /** Closes all listeners even if closing one fails, and then rejects with that error. */
+  /** Call it after `drain`. Closes all listeners even if closing one fails, and then rejects with that error. */
   readonly close: () => Promise<void>;
 }
 
@@ -120,14 +120,12 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
     },
     async drain() {
       isClosed = true;
+      // Listeners that are being opened can be closed only when they are open.
       const isOpen = await opening?.catch(() => undefined);
       const { drainMs } = setup.settings;
       if (isOpen !== undefined && drainMs > 0) await delay(drainMs);
     },
     async close() {
-      isClosed = true;
-      // Listeners that are being opened can be closed only when they are open.
-      await opening?.catch(() => {});
       await Promise.all([release(), upgrades.close(parts.timeLeft())]);
     },
   });
