@@ -142,8 +142,8 @@ function plainRoutes(services: Readonly<Record<string, Handler>>): InternalRoute
 }
 
 /**
- * Returns the auth service of this process if the record refers to it. Otherwise returns undefined, and the auth service
- * is called over HTTP. A host's service with the same name must not be mistaken for it.
+ * Returns the auth service of this process if the record refers to it: `checkServiceRoles` rejects other services of
+ * this process. Otherwise returns undefined, and the auth service is called over HTTP.
  */
 function localAuthCheck(
   setup: Setup,
@@ -151,7 +151,5 @@ function localAuthCheck(
   resolve: Resolve,
   { services }: GatewayParts,
 ): AuthCheck | undefined {
-  const target = resolve(record.authService);
-  const isLocal = target.kind === 'local' && target.name === 'auth';
-  return isLocal ? services.auth?.checkFor(realmOf(setup, record)) : undefined;
+  return resolve(record.authService).kind === 'local' ? services.auth?.checkFor(realmOf(setup, record)) : undefined;
 }

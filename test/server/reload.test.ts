@@ -82,7 +82,7 @@ describe('a configuration directory that changes while the server runs', () => {
     const configurationOf = async (of: typeof desk) => (await callAsDemo(of, '/gateway/v0/diag/')).body.configuration;
     const before = await configurationOf(desk);
     assert.deepEqual([before.generation, before.hash], [1, (await configurationOf(other.desk)).hash]);
-    await write('services/b.yaml', yamlOf(own('b', '/b')));
+    await write('services/a.yaml', yamlOf(own('a', '/b')));
     await desk.reload();
     await call(desk, '/b/x').expect(200, '/x');
     const after = await configurationOf(desk);

@@ -83,6 +83,14 @@ describe('rate limiting', () => {
       assert.deepEqual(statuses, [200, 429, 429, 429]);
     });
 
+  it('counts paths in different case separately under a regex that does not ignore case', async () => {
+    const limits = [domain('gateway', node('at', limit(1, 'year')))];
+    const labels = { gateway: [{ name: 'all', labels: [{ kind: 'path', name: 'at' }] }] } as const;
+    const mappings = [mappingOf({ prefix: '/[vV]1/.*', prefixMatch: 'regex', rewrite: '', labels })];
+    const { edge } = await setUp(createLimiter({ limits }).shouldRateLimit, { mappings });
+    for (const path of ['/v1/hotels', '/V1/hotels']) assert.equal((await fetch(edge.origin + path)).status, 200);
+  });
+
   it('counts long values against a limit with a wildcard', async () => {
     const limits = [domain('gateway', { ...node('x-key=*bot*', limit(2, 'year')), shareThreshold: true })];
     const { get } = await setUp(createLimiter({ limits }).shouldRateLimit);
