@@ -246,7 +246,7 @@ function* hashOf(configuration: Configuration): Work<string> {
   const hash = createHash('sha256');
   for (const [name, value] of Object.entries(configuration)) {
     hash.update(`${name}\n`);
-    yield* forEachInParts(Array.isArray(value) ? value : [value], (item) => {
+    yield* forEachInParts([value].flat(), (item) => {
       const text = JSON.stringify(item, (_key, inner) => (isSource(inner) ? undefined : inner));
       hash.update(`${text}\n`);
     });
@@ -255,13 +255,8 @@ function* hashOf(configuration: Configuration): Work<string> {
 }
 
 function* isSame(one: Configuration, other: Configuration): Work<boolean> {
-  let same: boolean;
-  for (const [name, value] of Object.entries(one)) {
-    const others: unknown = Reflect.get(other, name);
-    if (!Array.isArray(value) || !Array.isArray(others)) same = isDeepStrictEqual(value, others);
-    else same = yield* isSameList(value, others);
-    if (!same) return false;
-  }
+  for (const [name, value] of Object.entries(one))
+    if (!(yield* isSameList([value].flat(), [Reflect.get(other, name)].flat()))) return false;
   return true;
 }
 
