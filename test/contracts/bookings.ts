@@ -123,9 +123,10 @@ export function bookingsContract(create: () => Promise<ScratchDatabase>): void {
   });
 
   it('offers at most five alternatives if sold out, other rooms first, then later days, and writes nothing', async () => {
-    const hotelId = await world.addHotel({ name: 'double', units: 1 }, { name: 'suite', units: 1, price: 30_000 });
+    const suite = { name: 'suite', units: 1, price: 30_000 };
+    const hotelId = await world.addHotel({ name: 'double', units: 1, guests: 3 }, { ...suite, guests: 3 });
     await createBooking(world.hotels, requestFor(hotelId, { offerName: 'double', stay: nights(11, 2) }));
-    const request = requestFor(hotelId, { offerName: 'double', stay: nights(10, 2) });
+    const request = requestFor(hotelId, { offerName: 'double', stay: nights(10, 2), guests: 3 });
     const { extension } = await assertProblem(createBooking(world.hotels, request), 'sold-out');
     const alternative = (room_type: string, day: number, amount: string) => ({
       ...{ room_type, check_in: `2030-01-${day}`, check_out: `2030-01-${day + 2}` },

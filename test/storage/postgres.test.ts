@@ -319,6 +319,13 @@ describe('a PostgreSQL database', () => {
     await insertTwo('a');
   });
 
+  it('is used over a new connection after it has vanished without closing the old one', async function () {
+    await open(this, { pool: 1 });
+    gate.loseConnections();
+    await refuse(insertTwo('a'));
+    await insertTwo('a');
+  });
+
   it('is neither ready nor available while it does not respond, and reports so within the time-out', async function () {
     await open(this, { pool: 1 });
     gate.shut();
@@ -336,19 +343,23 @@ interface Gate {
   readonly shut: () => void;
   /** Forwards data again. */
   readonly open: () => void;
+  /** Drops all data of the current connections from now on, but keeps them open. */
+  readonly loseConnections: () => void;
 }
 
 async function openGate(servers: TestServers, target: string): Promise<Gate> {
   const url = new URL(target);
   const { hostname, port } = url;
   let isShut = false;
+  let generation = 0;
   const gate = await servers.tcp((client) => {
+    const own = generation;
     const upstream = connect(Number(port), hostname);
     for (const [from, to] of [
       [client, upstream],
       [upstream, client],
     ] as const) {
-      from.on('data', (chunk) => isShut || to.write(chunk));
+      from.on('data', (chunk) => isShut || own < generation || to.write(chunk));
       from.on('close', () => to.destroy()).on('error', () => {});
     }
   });
@@ -360,6 +371,9 @@ async function openGate(servers: TestServers, target: string): Promise<Gate> {
     },
     open: () => {
       isShut = false;
+    },
+    loseConnections: () => {
+      generation += 1;
     },
   };
 }

@@ -1,5 +1,6 @@
 /** Turns: calls with the same name run one after the other, and a call that waits too long gives up. */
 import assert from 'node:assert/strict';
+import { setImmediate } from 'node:timers/promises';
 import { StorageUnavailable } from '#storage';
 import { createTurns } from '../../src/storage/turns.ts';
 import { createDeferred } from '../support/waiting.ts';
@@ -23,6 +24,20 @@ describe('turns', () => {
     first.resolve();
     await Promise.all(calls);
     assert.deepEqual(ran, ['other', 'first', 'third']);
+  });
+
+  it('make a call wait for the one before it, even if an earlier one has ended since', async () => {
+    const inTurn = createTurns(60_000);
+    const [first, second] = [createDeferred(), createDeferred()];
+    const ran: string[] = [];
+    const calls = [inTurn('a', () => first.promise), inTurn('a', () => second.promise.then(() => ran.push('second')))];
+    first.resolve();
+    await calls[0];
+    await setImmediate();
+    calls.push(inTurn('a', async () => ran.push('third')));
+    second.resolve();
+    await Promise.all(calls);
+    assert.deepEqual(ran, ['second', 'third']);
   });
 
   it('reject a call that waits too long, without letting the next one overtake those before it', async () => {

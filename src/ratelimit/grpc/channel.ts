@@ -171,7 +171,6 @@ function readResult(
     const reply: Reply = { chunks: [] };
     let bytes = 0;
     const abandon = (kind: 'invalid' | 'timedOut', reason: string): void => {
-      stopDeadline();
       resolve({ kind, reason });
       // A stream that is waiting for the connection has sent nothing yet. Destroy it so that it never does.
       if (stream.pending) stream.destroy();

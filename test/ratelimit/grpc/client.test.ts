@@ -272,6 +272,9 @@ describe('the rate-limit client', () => {
     const at = ({ port }: { port: number }) => ({ host: '127.0.0.1', port });
     const client = connectTo(0, { target: () => [refusing, unavailable, counting].map(at) });
     for (const _ of [1, 2]) assert.equal((await client.shouldRateLimit(request)).overallCode, 'OK');
+    const other = await serve(() => assert.fail('the request was counted twice'));
+    const decided = connectTo(0, { target: () => [counting, other].map(at) });
+    assert.equal((await decided.shouldRateLimit(request)).overallCode, 'OK');
     const alone = connectTo(0, { target: () => [refusing, unavailable].map(at) });
     await checkFailure(alone, /^it responded with gRPC status 14/);
     const slow = await serve((stream) => {
