@@ -95,29 +95,17 @@ function originsOf(
   listenerOf: ResolverOptions['listenerOf'],
   addresses: ResolverOptions['addresses'],
 ): () => readonly string[] {
-  let configured: readonly string[] | undefined;
+  const { scheme = 'http', host } = reference;
+  const configured = (Object.hasOwn(addresses, host) ? addresses[host] : undefined) ?? authorityAt(reference);
+  let origins: readonly string[] | undefined;
   let listener: string | undefined;
-  let listening: readonly string[] = [];
   return () => {
-    const address = listenerOf(reference.host);
-    if (address === undefined) {
-      configured ??= originsAt(reference, addresses);
-      return configured;
-    }
-    if (address !== listener) listening = [originAt(reference, address)];
+    const address = listenerOf(host);
+    if (origins === undefined || address !== listener)
+      origins = [address ?? configured].flat().map((authority) => `${scheme}://${authority}`);
     listener = address;
-    return listening;
+    return origins;
   };
-}
-
-function originsAt(reference: ServiceReference, addresses: ResolverOptions['addresses']): readonly string[] {
-  const { host } = reference;
-  const known = Object.hasOwn(addresses, host) ? addresses[host] : undefined;
-  return [known ?? authorityAt(reference)].flat().map((authority) => originAt(reference, authority));
-}
-
-function originAt({ scheme = 'http' }: ServiceReference, authority: string): string {
-  return `${scheme}://${authority}`;
 }
 
 const defaultPorts = { http: 80, https: 443, grpc: 8081 };
