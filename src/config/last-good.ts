@@ -39,7 +39,7 @@ export async function requireConfiguration(
 }
 
 function exposureMessage(settings: ExposureSettings, exposed: readonly string[]): string {
-  return `the passwords of the demo users ${exposed.join(' and ')} are published, and ${openHost(settings)} is open to the network`;
+  return `the demo passwords of ${exposed.join(' and ')} are published, and ${openHost(settings)} is open to the network`;
 }
 
 /** The rules for a reload that do not depend on the files. */

@@ -41,7 +41,7 @@ describe('requireConfiguration', () => {
     const allowed = requireSettings({ host: '0.0.0.0', allowDemoUsers: true });
     await assert.rejects(
       requireConfiguration(shipped, open),
-      /demo users demo and guest .* HOST=0\.0\.0\.0 .*ALLOW_DEMO_USERS=true/,
+      /demo passwords of demo and guest .* HOST=0\.0\.0\.0 .*ALLOW_DEMO_USERS=true/,
     );
     assert.equal((await requireConfiguration(shipped, allowed)).configuration.users.length, 2);
     const users = [{ name: 'demo', password_hash: hash }];

@@ -239,7 +239,7 @@ describe('a configuration directory that changes while the server runs', () => {
     const files = { 'services/a.yaml': guarded, 'users.yaml': usersFile(annRecord) };
     const { desk, log, write } = await setUp(files, { host: '0.0.0.0' });
     await write('users.yaml', await readFile('config/users.yaml', 'utf8'));
-    await log.waitFor(/demo users demo and guest are published, and host=0\.0\.0\.0 is open to the network/);
+    await log.waitFor(/demo passwords of demo and guest are published, and host=0\.0\.0\.0 is open to the network/);
     await callAsDemo(desk, '/a').expect(401);
     await call(desk, '/a').auth('ann', 'secret').expect(200);
   });
