@@ -69,8 +69,10 @@ function thresholdFor(check: HealthCheck, health: Health, outcome: AttemptOutcom
 }
 
 function isExpected({ expectedStatuses }: HealthCheck, outcome: AttemptOutcome): boolean {
-  if (outcome.kind === 'failed') return false;
-  return expectedStatuses.some(({ min, max }) => min <= outcome.status && outcome.status <= max);
+  return (
+    outcome.kind === 'responded' &&
+    expectedStatuses.some(({ min, max }) => min <= outcome.status && outcome.status <= max)
+  );
 }
 
 /** Calls `done` once. Returns a function that cancels it. */
