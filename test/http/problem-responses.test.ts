@@ -89,6 +89,7 @@ describe('createProblemResponses', () => {
       const places = order.map((part) => text.indexOf(part));
       assert.deepEqual([places.includes(-1), places], [false, places.toSorted((one, other) => one - other)]);
       assert.ok(text.includes('<dt>alternatives</dt>') && text.includes('&#60;a&#62;'));
+      assert.doesNotMatch(text, /<p[^>]*><\/p>/);
       assert.doesNotMatch(await page(problem('access-denied', { status: 404 })), /What to do|denied/);
     });
 

@@ -133,6 +133,14 @@ describe('a response', () => {
     assert.equal(await text(stream), 'helloworld');
   });
 
+  it('is complete when a host app has sent its headers before', async () => {
+    const { edge } = await startResponding(
+      'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 7\r\n\r\n',
+      { host: [(ctx, next) => next().then(() => ctx.flushHeaders())] },
+    );
+    assert.equal(await text(await get(edge.port)), 'ok');
+  });
+
   for (const framing of ['Content-Length: 5\r\n\r\nhello', 'Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n'])
     it(`with ${framing.slice(0, framing.indexOf(':'))} may be changed by a host app after the gateway`, async () => {
       const { edge, sockets } = await startResponding(`HTTP/1.1 200 OK\r\n${framing}`, {

@@ -119,22 +119,30 @@ describe('an auth service over HTTP', () => {
     assert.deepEqual([sent['x-tenant'], sent.authorization], ['theirs', 'Basic eA==']);
   });
 
-  it('is called at another address when one is down', async () => {
-    const auth = await startUpstream(servers, allow);
-    const down = await servers.refusing();
-    const upstream = await startUpstream(servers);
-    const edge = await startEdge(servers, {
-      authService: authRecordOf(),
-      targets: {
-        auth: { kind: 'remote', origins: () => [down.origin, auth.origin], path: '' },
-        hotel: remote(upstream),
-      },
+  for (const [what, start] of [
+    ['is down', servers.refusing],
+    ['closes the connection', () => servers.tcp((socket) => void socket.once('data', () => socket.end()))],
+    [
+      'responds with something else',
+      () => servers.tcp((socket) => void socket.once('data', () => socket.end('no\r\n'))),
+    ],
+  ] as const)
+    it(`is called at another address when one ${what}`, async () => {
+      const auth = await startUpstream(servers, allow);
+      const down = await start();
+      const upstream = await startUpstream(servers);
+      const edge = await startEdge(servers, {
+        authService: authRecordOf(),
+        targets: {
+          auth: { kind: 'remote', origins: () => [down.origin, auth.origin], path: '' },
+          hotel: remote(upstream),
+        },
+      });
+      const client = supertest(edge.origin);
+      for (let time = 0; time < 4; time += 1) await client.get('/v1/hotels').expect(200);
+      assert.deepEqual([auth.reached.length, upstream.reached.length], [4, 4]);
+      assert.deepEqual(edge.gateway.snapshot().auth, { allowed: 4, denied: 0, error: 0 });
     });
-    const client = supertest(edge.origin);
-    for (let time = 0; time < 4; time += 1) await client.get('/v1/hotels').expect(200);
-    assert.deepEqual([auth.reached.length, upstream.reached.length], [4, 4]);
-    assert.deepEqual(edge.gateway.snapshot().auth, { allowed: 4, denied: 0, error: 0 });
-  });
 
   /** Responds to the first `servedMax` requests on each connection, and resets the connection at the next one. */
   async function behindResetting(servedMax: number) {

@@ -1,5 +1,7 @@
 /** The option `logLevel`, which restricts the logger of a program. */
 import assert from 'node:assert/strict';
+import { silentLogger } from '#http';
+import { fromLevel } from '../../../src/http/log/log-level.ts';
 import { call, desksOf, mappingRecord } from '../../support/desks.ts';
 import { testServers } from '../../support/serve.ts';
 
@@ -39,6 +41,12 @@ describe('a desk with its own logger', () => {
   it('logs no levels that the logger turns off, whatever logLevel is', async () => {
     const isLevelEnabled = (level: string) => level === 'warn';
     assert.deepEqual(await levelsOf('info', { isLevelEnabled }), ['warn']);
+  });
+
+  it('passes debug lines on only with logLevel debug', () => {
+    const debug = () => {};
+    for (const level of ['debug', 'info'] as const)
+      assert.equal(fromLevel({ ...silentLogger, debug }, level).debug, level === 'debug' ? debug : undefined);
   });
 
   it('applies logLevel to the faster functions of the logger, too', async () => {

@@ -416,6 +416,18 @@ describe('clusters', () => {
     }
   });
 
+  it('abort the requests to removed addresses, too, at the deadline', async () => {
+    const old = await startPatientUpstream();
+    let origins = [old.origin];
+    const clusters = openClusters();
+    const { cluster } = clusters.acquire(specOf(() => origins));
+    const running = assert.rejects(ask(cluster));
+    await old.hasWaiting(1);
+    origins = ['http://127.0.0.1:1'];
+    assert.equal(cluster.snapshot().addresses[0]?.origin, origins[0]);
+    await Promise.all([clusters.close(0), running]);
+  });
+
   it('close idle connections immediately and wait for the others, however often close is called', async () => {
     const upstream = await startPatientUpstream();
     const clusters = openClusters();
