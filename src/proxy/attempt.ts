@@ -118,6 +118,14 @@ export function startAttempt(
     attempt.release();
   }
 
+  function fail(cause: Error): void {
+    const stage = stageReached();
+    if (abandonReason === undefined) reportFailure(cause);
+    end();
+    if (sink !== undefined) sink.fail(cause);
+    else if (abandonReason === undefined) onFailure(cause, stage);
+  }
+
   const handler: Dispatcher.DispatchHandler = {
     onRequestStart(controller) {
       if (abandonReason === undefined) abort = (reason) => controller.abort(reason);
@@ -154,15 +162,14 @@ export function startAttempt(
       end();
       sink?.end((controller.rawTrailers ?? []) as readonly Buffer[]);
     },
-    onResponseError(_controller, cause) {
-      const stage = stageReached();
-      if (abandonReason === undefined) reportFailure(cause);
-      end();
-      if (sink !== undefined) sink.fail(cause);
-      else if (abandonReason === undefined) onFailure(cause, stage);
-    },
+    onResponseError: (_controller, cause) => fail(cause),
   };
-  attempt.dispatch(options, handler, isFresh);
+  try {
+    attempt.dispatch(options, handler, isFresh);
+  } catch (cause) {
+    // The first attempt loads undici, which is impossible while too many files are open.
+    queueMicrotask(() => fail(cause as Error));
+  }
   return abandon;
 }
 

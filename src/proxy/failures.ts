@@ -64,6 +64,8 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
       isProvoked: true,
     },
     'EMFILE',
+    // The first call loads undici, and Node cannot open its package.json.
+    'ERR_INVALID_PACKAGE_CONFIG',
   ],
   [
     {

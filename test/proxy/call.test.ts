@@ -196,6 +196,21 @@ describe('a call with failover', () => {
   });
 });
 
+describe('a call that cannot open any file', () => {
+  it('releases its slot, and does not count against the address', async () => {
+    const upstream = await startUpstream(servers);
+    const cluster = clusterOf(upstream);
+    const cause = Object.assign(new Error('too many open files'), { code: 'ERR_INVALID_PACKAGE_CONFIG' });
+    const dispatch = () => {
+      throw cause;
+    };
+    const firstAttempt = { ...cluster.attempt(), dispatch };
+    await assert.rejects(callUpstream(cluster, { ...post, firstAttempt }, failover), cause);
+    const { activeRequests, addresses } = cluster.snapshot();
+    assert.deepEqual([activeRequests, addresses[0]?.health], [0, 'unknown']);
+  });
+});
+
 describe('an aborted call', () => {
   const healthOf = (cluster: ReturnType<typeof clusterOf>, { origin }: Served) =>
     cluster.snapshot().addresses.find((address) => address.origin === origin)?.health;
