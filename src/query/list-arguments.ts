@@ -200,7 +200,7 @@ function readTotal(value: string, draft: { wantsTotal?: boolean }): string | und
 function createSearchReader<Row extends object>(searchable: readonly Column<Row>[]): ArgumentReader<Row> {
   const columns = Object.freeze([...searchable]);
   return (value, draft) => {
-    if (value.length > searchTextLengthMax) return `has more than ${searchTextLengthMax} characters`;
+    if ([...value].length > searchTextLengthMax) return `has more than ${searchTextLengthMax} characters`;
     draft.search = Object.freeze({ text: value, columns });
     return undefined;
   };
@@ -208,7 +208,7 @@ function createSearchReader<Row extends object>(searchable: readonly Column<Row>
 
 function createFilterReader<Row extends object>({ column, read }: ViewField<Row>): ArgumentReader<Row> {
   return function readFilter(text, draft, baseUrl) {
-    if (text.length > filterLengthMax) return `has more than ${filterLengthMax} characters`;
+    if ([...text].length > filterLengthMax) return `has more than ${filterLengthMax} characters`;
     return applyParsed(read(text, baseUrl), (value) => draft.filters.push(Object.freeze({ column, value })));
   };
 }

@@ -6,8 +6,9 @@ import type { Column, ItemShape, View } from './view.ts';
 
 export const limitDefault = 20;
 export const limitMax = 100;
+/** In characters, as JSON Schema counts them (RFC 8259): an emoji is one. */
 export const searchTextLengthMax = 200;
-/** Limits the value of a filter, so that page links stay short. */
+/** Limits the value of a filter in the same way, so that page links stay short. */
 export const filterLengthMax = 500;
 
 /** Returns the schema of an item with all fields. */

@@ -89,6 +89,10 @@ describe('createListParser', () => {
   it('returns the search text with the searchable columns, and rejects `q` if there are none', () => {
     check('?q=50%25+off', { search: { text: '50% off', columns: ['name', 'town'] } });
     refuse(`?q=${'x'.repeat(201)}`, 'q', /200/);
+    check(`?q=${encodeURIComponent('😀'.repeat(200))}`, {
+      search: { text: '😀'.repeat(200), columns: ['name', 'town'] },
+    });
+    refuse(`?q=${encodeURIComponent('😀'.repeat(201))}`, 'q', /200/);
     const unsearchable = createListParser(view);
     assert.throws(() => unsearchable('?q=a', baseUrl), { slug: 'bad-argument' });
     assert.deepEqual(unsearchable('', baseUrl).sort, [{ column: 'id', descending: false }]);
