@@ -90,9 +90,11 @@ export const exactPrefix: AmbassadorReader = (value, { prefix_exact: isExact }) 
   };
 };
 
+/** With `prefix_regex`, Ambassador replaces the whole path, because that is what the expression matches. */
 export const rewrite: AmbassadorReader = (value, { regex_rewrite: regex, prefix_regex: isRegex }) => {
-  const winner = regex === undefined ? isRegex === true && value !== '' && 'prefix_regex' : 'regex_rewrite';
-  return winner === false ? { fields: { rewrite: value } } : dropped(`has no effect with ${winner}`, 'Remove it.');
+  if (regex !== undefined) return dropped('has no effect with regex_rewrite', 'Remove it.');
+  const isWhole = isRegex === true && value !== '';
+  return { fields: isWhole ? { regex_rewrite: { pattern: '^.*$', substitution: value } } : { rewrite: value } };
 };
 
 /** Sets `omit_if_not_present`, because Ambassador always omits the entry of a missing header. */

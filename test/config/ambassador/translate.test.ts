@@ -140,6 +140,20 @@ describe("Ambassador's own files", () => {
     assert.deepEqual(queryParameters, [present('debug')]);
   });
 
+  it('rewrite the whole path that a regular expression matches, unless rewrite is empty, like Ambassador', () => {
+    const rewritten = (more: object) => {
+      const mapping = { ...ours, apiVersion: 'ambassador/v1', prefix: '/v[0-9]+/.*', prefix_regex: true, ...more };
+      const { configuration, errors, notices } = configurationFrom({ records: [mapping] }, { gatewayDomain });
+      assert.deepEqual([errors, notices.length], [[], 1]);
+      const { pattern, substitution } = configuration.mappings[0]?.regexRewrite ?? {};
+      return [pattern, substitution];
+    };
+    assert.deepEqual(rewritten({}), ['^.*$', '/']);
+    assert.deepEqual(rewritten({ rewrite: '/hotels/' }), ['^.*$', '/hotels/']);
+    assert.deepEqual(rewritten({ rewrite: '' }), [undefined, undefined]);
+    assert.deepEqual(rewritten({ regex_rewrite: { pattern: '^/v', substitution: '/' } }), ['^/v', '/']);
+  });
+
   it('can use a regular expression with a * as host', () => {
     const mapping = { ...ours, apiVersion: 'ambassador/v1', host: '[a-z]*\\.example\\.com', host_regex: true };
     const { configuration, errors } = configurationFrom({ records: [mapping] }, { gatewayDomain });
