@@ -55,7 +55,7 @@ interface Criterion {
 /**
  * The first criterion in which two rules differ decides. For literal prefixes it is enough to compare the length in
  * characters, because the longer of two prefixes of the same path also has more segments. The length of a regex is the
- * length of its source, as in Ambassador, so that Ambassador's records keep their order.
+ * length of its source, as in Ambassador, so that Ambassador's records keep their order. Its prefixes end with a slash.
  */
 const criteria: readonly Criterion[] = [
   {
@@ -63,8 +63,9 @@ const criteria: readonly Criterion[] = [
     loses: (later, earlier) => `its precedence is ${later.precedence}, not ${earlier.precedence}`,
   },
   {
-    rank: ({ prefix }) => prefix.length,
-    loses: (later, earlier) => `its prefix ${later.prefix} is shorter than ${earlier.prefix}`,
+    rank: (rule) => comparedPrefix(rule).length,
+    loses: (later, earlier) =>
+      `its prefix ${later.prefix} is shorter than ${later.prefixMatch === 'regex' ? comparedPrefix(earlier) : earlier.prefix}`,
   },
   {
     rank: ({ internal, isBlock }) => (internal && !isBlock ? 0 : 1),
@@ -73,7 +74,7 @@ const criteria: readonly Criterion[] = [
   {
     rank: ({ prefixMatch }) => prefixRanks[prefixMatch],
     loses: (_, earlier) =>
-      earlier.prefixMatch === 'exact' ? 'its prefix is not exact' : 'its prefix does not match the whole path',
+      earlier.prefixMatch === 'exact' ? 'its prefix is not exact' : 'its prefix is a regular expression',
   },
   {
     rank: (rule) => (foldsCase(rule) ? 0 : 1),
@@ -109,8 +110,11 @@ const criteria: readonly Criterion[] = [
   },
 ];
 
-/** `exact` and `regex` match whole paths. */
-const prefixRanks = { exact: 2, regex: 1, segments: 0 } as const;
+function comparedPrefix({ prefix, prefixMatch }: Rule): string {
+  return prefixMatch === 'regex' || prefix === '/' ? prefix : `${prefix}/`;
+}
+
+const prefixRanks = { exact: 2, segments: 1, regex: 0 } as const;
 const textRanks = { exact: 3, regex: 2, present: 1 } as const;
 
 /** The longer of two wildcards is more specific, and any wildcard is more specific than a regex. */

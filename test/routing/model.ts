@@ -47,9 +47,9 @@ function rowsOf(rule: Rule): number[] {
   const { host } = rule;
   return [
     rule.precedence,
-    rule.prefix.length,
+    rule.prefixMatch === 'regex' ? rule.prefix.length : rule.prefix.replace(/\/?$/, '/').length,
     rule.internal ? 0 : 1,
-    ['segments', 'regex', 'exact'].indexOf(rule.prefixMatch),
+    ['regex', 'segments', 'exact'].indexOf(rule.prefixMatch),
     foldsCase(rule) ? 0 : 1,
     host === undefined ? 0 : { regex: 1, suffix: 2, prefix: 2, exact: 3 }[host.kind],
     host === undefined || host.kind === 'exact' || host.kind === 'regex' ? 0 : host.value.length,

@@ -80,7 +80,8 @@ describe('explaining why a matching rule loses', () => {
   check({}, { prefix: '/v1' }, 'its prefix /v1 is shorter than /v1/hotels');
   check({}, { internal: true }, 'mappings take precedence over built-in routes');
   check({ prefixMatch: 'exact' }, {}, 'its prefix is not exact');
-  check({ prefixMatch: 'regex' }, {}, 'its prefix does not match the whole path');
+  check({}, { prefix: '/v1/.*', prefixMatch: 'regex' }, 'its prefix /v1/.* is shorter than /v1/hotels/');
+  check({}, { prefix: '/v1/.{1,20}', prefixMatch: 'regex' }, 'its prefix is a regular expression');
   check({}, { caseSensitive: false }, 'its prefix is not case-sensitive');
   check({ host: exact('gw.example') }, {}, 'it does not specify a host');
   check({ host: exact('gw.example') }, { host: regex('.*') }, 'its host is less specific');
