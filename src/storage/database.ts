@@ -6,7 +6,10 @@ export type Dialect = 'sqlite' | 'postgres';
 
 export interface Database {
   readonly dialect: Dialect;
-  /** Every query through it rejects with StorageUnavailable while the database is unreachable or busy. */
+  /**
+   * Every query through it rejects with StorageUnavailable while the database is unreachable or busy. Use `transact` for
+   * transactions: one of `kysely` does not wait while another process writes to a SQLite file.
+   */
   readonly kysely: Kysely<Tables>;
   readonly transact: Transact;
   /**

@@ -22,7 +22,7 @@ export interface LoadDemoOptions {
 export async function loadDemo(database: Database, demo: DemoRows, { nowMs }: LoadDemoOptions): Promise<boolean> {
   const tables = createDemoTables(new Date(nowMs).toISOString());
   const rows = checkDemo(tables, demo);
-  return database.kysely.transaction().execute(async (transaction) => {
+  return database.transact(async (transaction) => {
     await lock(database, transaction);
     if (!(await isEmpty(transaction, [...tables.keys()]))) return false;
     for (const [table, values] of rows) await insert(transaction, table, values);

@@ -1,22 +1,13 @@
 /** Extends Kysely's dialects with hooks around statements and transactions, and with cached node:sqlite statements. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import {
-  CompiledQuery,
-  type DatabaseConnection,
-  type Driver,
-  type Dialect as KyselyDialect,
-  type SqliteDatabase,
-  type SqliteStatement,
-} from 'kysely';
+import type { DatabaseConnection, Driver, Dialect as KyselyDialect, SqliteDatabase, SqliteStatement } from 'kysely';
 import { createLruCache } from './lru-cache.ts';
 
 export interface DialectOptions {
   /** Wraps every statement and every wait for a connection. It may retry, and may replace the error. */
   readonly around: <T>(run: () => Promise<T>) => Promise<T>;
-  /** The SQL that begins a transaction. */
-  readonly begin: string;
-  /** Throws if no transaction may begin now. */
-  readonly beforeTransaction?: () => void;
+  /** Begins a transaction. Throws if none may begin now. */
+  readonly begin: (connection: DatabaseConnection) => unknown;
   /** Whether a failed transaction is still open and needs a rollback. @default always */
   readonly needsRollback?: () => boolean;
 }
@@ -32,7 +23,7 @@ export function extendDialect(dialect: KyselyDialect, options: DialectOptions): 
 }
 
 function extendDriver(driver: Driver, options: DialectOptions): Driver {
-  const { around, begin, beforeTransaction, needsRollback = () => true } = options;
+  const { around, begin, needsRollback = () => true } = options;
   const extended = new WeakSet<DatabaseConnection>();
   return {
     init: () => driver.init(),
@@ -43,8 +34,7 @@ function extendDriver(driver: Driver, options: DialectOptions): Driver {
       return connection;
     },
     async beginTransaction(connection) {
-      beforeTransaction?.();
-      await connection.executeQuery(CompiledQuery.raw(begin));
+      await begin(connection);
     },
     commitTransaction: (connection) => driver.commitTransaction(connection),
     async rollbackTransaction(connection) {

@@ -1,6 +1,6 @@
 /** Group commit for SQLite: concurrent transactions share a commit, and thereby its fsync. */
 import { setImmediate } from 'node:timers/promises';
-import { CompiledQuery, type Kysely, type Transaction } from 'kysely';
+import { CompiledQuery, type Transaction } from 'kysely';
 import type { Transact } from './database.ts';
 import type { Tables } from './schema.ts';
 
@@ -33,9 +33,10 @@ type RunWork = <T>(
  * A call that throws usually has not written anything, and the group continues. If it has, the group is rolled back and
  * runs again with a savepoint around each call, so that only that call is undone.
  *
- * `countChanges` returns the number of rows that the connection has ever written, or undefined outside a transaction.
+ * `runTransaction` runs the work of a group in one transaction. `countChanges` returns the number of rows that the
+ * connection has ever written, or undefined outside a transaction.
  */
-export function createGroupCommit(kysely: Kysely<Tables>, countChanges: () => number | undefined): Transact {
+export function createGroupCommit(runTransaction: Transact, countChanges: () => number | undefined): Transact {
   const waiting: PendingWork[] = [];
   let isRunning = false;
 
@@ -64,7 +65,7 @@ export function createGroupCommit(kysely: Kysely<Tables>, countChanges: () => nu
 
   /** Runs a group in a transaction. Adds the work to `group` as it begins. */
   function commitGroup(group: PendingWork[], runWork: RunWork): Promise<readonly Settle[]> {
-    return kysely.transaction().execute(async (transaction) => {
+    return runTransaction(async (transaction) => {
       const settles: Settle[] = [];
       for (let next = waiting.shift(); next !== undefined; next = await nextOf(group)) {
         group.push(next);

@@ -1,6 +1,6 @@
 /** Opens PostgreSQL databases with a connection pool and time-outs. Loads the driver, pg, when first needed. */
 import { createHash } from 'node:crypto';
-import { type Compilable, Kysely, PostgresDialect } from 'kysely';
+import { type Compilable, CompiledQuery, Kysely, PostgresDialect } from 'kysely';
 import type { Pool, PoolConfig } from 'pg';
 import { createOncePerMinute } from '#http';
 import {
@@ -31,7 +31,10 @@ export async function openPostgres({ url, logger, pool: size, timeoutMs }: Postg
   const { default: pg } = await import('pg');
   const pool = new pg.Pool({ ...poolConfig(size, timeoutMs), connectionString: url });
   handleConnectionErrors(pool, logger);
-  const dialect = extendDialect(new PostgresDialect({ pool }), { around: translateErrors, begin });
+  const dialect = extendDialect(new PostgresDialect({ pool }), {
+    around: translateErrors,
+    begin: (connection) => connection.executeQuery(begin),
+  });
   const kysely = new Kysely<Tables>({ dialect });
   try {
     await requireUnicode(pool);
@@ -64,7 +67,7 @@ function remedyFor(error: unknown): string {
  * Sets the isolation level explicitly. Our transactions take a lock and then read what the previous transaction wrote.
  * With `repeatable read`, which may be the default of a server, database or user, they would not see it.
  */
-const begin = 'begin isolation level read committed';
+const begin = CompiledQuery.raw('begin isolation level read committed');
 
 /** Rejects encodings such as LATIN1, which cannot represent all text that clients send. SQL_ASCII accepts any bytes. */
 async function requireUnicode(pool: Pool): Promise<void> {

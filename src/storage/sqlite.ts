@@ -13,6 +13,7 @@ import {
   StorageUnavailable,
   setupError,
   sqliteCodeOf,
+  type Transact,
   translateDriverError,
 } from './database.ts';
 import { createRowReader, createStatementCache, extendDialect } from './dialect.ts';
@@ -77,10 +78,10 @@ async function open(file: string, timeoutMs: number): Promise<Database> {
     // No snapshots on the writer: their transaction would include the writes of other requests.
     const snapshot = reader === writer ? undefined : createReadSnapshot(reader);
     const findFileFault = file === memory ? () => undefined : createFileCheck(file);
-    const disk = createDiskCheck();
-    const kysely = openKysely({ writer, snapshot, retry, findFileFault, disk });
+    const connection: Connection = { writer, snapshot, retry, findFileFault, disk: createDiskCheck() };
+    const kysely = openKysely(connection);
     await migrateExclusively(writer, kysely, retry);
-    return createDatabase({ writer, reader, snapshot, kysely, findFileFault, disk });
+    return createDatabase({ ...connection, reader, kysely });
   } catch (error) {
     closeAll(reader, writer);
     throw error;
@@ -107,29 +108,29 @@ interface Connection {
   readonly disk: DiskCheck;
 }
 
-function openKysely({ writer, snapshot, retry, findFileFault, disk }: Connection): Kysely<Tables> {
+function openKysely(connection: Connection): Kysely<Tables> {
+  const { writer, findFileFault } = connection;
+  // Takes the write lock immediately. A transaction that reads first might fail to get it later.
+  const beginImmediate = writer.prepare('begin immediate');
   const dialect = new SqliteDialect({ database: createStatementCache(writer) });
   return new Kysely<Tables>({
     dialect: extendDialect(dialect, {
-      around: (run) => runStatement(() => retry(run), { snapshot, disk }),
-      // SQLite would keep writing to a deleted file, and bookings would be lost.
-      beforeTransaction() {
+      around: (run) => runAndReport(run, connection),
+      // Does not wait for the write lock, because reads would have to wait for this connection meanwhile.
+      begin() {
         const fault = findFileFault();
+        // SQLite would keep writing to a deleted file, and bookings would be lost.
         if (fault !== undefined) throw new StorageUnavailable(new Error(fault));
+        beginImmediate.run();
       },
-      // Takes the write lock immediately. A transaction that reads first might fail to get it later.
-      begin: 'begin immediate',
       needsRollback: () => writer.isOpen && writer.isTransaction,
     }),
   });
 }
 
-async function runStatement<T>(
-  run: () => Promise<T>,
-  { snapshot, disk }: Pick<Connection, 'snapshot' | 'disk'>,
-): Promise<T> {
+async function runAndReport<T>(run: () => Promise<T>, { retry, snapshot, disk }: Connection): Promise<T> {
   try {
-    return await run();
+    return await retry(run);
   } catch (error) {
     disk.reportError(error);
     throw translateDriverError(error);
@@ -148,17 +149,20 @@ async function migrateExclusively(writer: DatabaseSync, kysely: Kysely<Tables>, 
   writer.exec('commit');
 }
 
-interface Parts extends Omit<Connection, 'retry'> {
+interface Parts extends Connection {
   /** The same connection as the writer if the database is in memory. */
   readonly reader: DatabaseSync;
   readonly kysely: Kysely<Tables>;
 }
 
-function createDatabase({ writer, reader, snapshot, kysely, findFileFault, disk }: Parts): Database {
+function createDatabase(parts: Parts): Database {
+  const { writer, reader, snapshot, kysely, findFileFault, disk } = parts;
+  // Only the beginning can fail because the file is busy, so no work runs twice.
+  const runTransaction: Transact = (work) => runAndReport(() => kysely.transaction().execute(work), parts);
   return Object.freeze({
     dialect: 'sqlite',
     kysely,
-    transact: createGroupCommit(kysely, createChangeCount(writer)),
+    transact: createGroupCommit(runTransaction, createChangeCount(writer)),
     prepareFirst: <Row>(query: Compilable<Row>) => prepareFirst<Row>(reader, snapshot, query.compile().sql),
     async findFault() {
       return findFileFault() ?? findReadFault(reader) ?? disk.findFault(kysely);

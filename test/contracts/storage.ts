@@ -268,7 +268,7 @@ export function storageContract(create: () => Promise<ScratchDatabase>, { isShar
 
   describe('transactions', () => {
     it('write nothing if they fail', async () => {
-      const failing = database.kysely.transaction().execute(async (transaction) => {
+      const failing = database.transact(async (transaction) => {
         await transaction.insertInto('accounts').values({ id: 'a', name: 'A' }).execute();
         throw new Error('on purpose');
       });
@@ -284,7 +284,7 @@ export function storageContract(create: () => Promise<ScratchDatabase>, { isShar
         return (dialect === 'postgres' ? query.forUpdate() : query).executeTakeFirstOrThrow();
       };
       const append = (to: Database) =>
-        to.kysely.transaction().execute(async (transaction) => {
+        to.transact(async (transaction) => {
           const { name } = await readName(to, transaction);
           const update = transaction.updateTable('accounts').set({ name: `${name}x` });
           await update.where('id', '=', 'a').execute();

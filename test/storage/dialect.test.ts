@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { mock } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Kysely, SqliteDialect, sql } from 'kysely';
+import { CompiledQuery, Kysely, SqliteDialect, sql } from 'kysely';
 import { type Database, openDatabase, StorageUnavailable } from '#storage';
 import { createStatementCache, type DialectOptions, extendDialect } from '../../src/storage/dialect.ts';
 import { createLruCache } from '../../src/storage/lru-cache.ts';
@@ -17,7 +17,9 @@ describe('extendDialect', () => {
       return cache.prepare(text);
     };
     const dialect = new SqliteDialect({ database: { close: cache.close, prepare } });
-    const extended = extendDialect(dialect, { around, begin: 'begin immediate' });
+    const begin: DialectOptions['begin'] = (connection) =>
+      connection.executeQuery(CompiledQuery.raw('begin immediate'));
+    const extended = extendDialect(dialect, { around, begin });
     return { kysely: new Kysely<unknown>({ dialect: extended }), prepared };
   };
 
@@ -39,7 +41,7 @@ describe('extendDialect', () => {
     await kysely.destroy();
   });
 
-  it('begins a transaction with the given SQL', async () => {
+  it('begins a transaction with the given function', async () => {
     const { kysely, prepared } = open();
     await kysely.transaction().execute((transaction) => sql`select 1`.execute(transaction));
     assert.deepEqual(prepared, ['begin immediate', 'select 1', 'commit']);

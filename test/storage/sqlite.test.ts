@@ -55,6 +55,20 @@ describe('SQLite', () => {
       await insertion;
     });
 
+    it('can be read while a transaction waits for another writer', async () => {
+      database = await openDatabase({ url: `sqlite:${file}` });
+      other = new DatabaseSync(file);
+      other.exec('begin immediate');
+      const insertion = database.transact((transaction) =>
+        transaction.insertInto('accounts').values({ id: 'a', name: 'A' }).execute(),
+      );
+      const read = () => database.kysely.selectFrom('accounts').select('id').execute();
+      assert.deepEqual(await read(), []);
+      other.exec('commit');
+      await insertion;
+      assert.deepEqual(await read(), [{ id: 'a' }]);
+    });
+
     it('waits for another process that is migrating the same empty file', async () => {
       other = new DatabaseSync(file);
       other.exec('pragma journal_mode = WAL; begin immediate');
