@@ -195,10 +195,9 @@ function createApp(
       throw problem(slug, options);
     }
     const { slug, headers } = forGateway(verdict);
+    ctx.body = null;
     ctx.status = problems[slug].status;
     ctx.set({ ...headers, 'Cache-Control': 'no-store', 'Preference-Applied': 'return=minimal' });
-    ctx.body = '';
-    ctx.remove('Content-Type');
   }
 }
 
@@ -218,11 +217,9 @@ async function closeOverMissingBody(ctx: Context): Promise<void> {
 }
 
 function writeIdentity(ctx: Context, userHeader: string, name: string): void {
+  ctx.body = null;
   ctx.status = 200;
   ctx.set({ [userHeader]: name, 'Cache-Control': 'no-store' });
-  ctx.body = '';
-  // Koa sets text/plain for any string, even an empty one.
-  ctx.remove('Content-Type');
 }
 
 /** Turns `x-travel-user` into `X-Travel-User`, because Node sends header names as they are written. */

@@ -159,6 +159,7 @@ describe('the auth service over HTTP', () => {
     assert.match(response, /^HTTP\/1\.1 200 OK\r\n/);
     assert.match(response, /\r\nX-Travel-User: demo\r\n/);
     assert.match(response, /\r\nContent-Length: 0\r\n[\s\S]*\r\n\r\n$/);
+    assert.doesNotMatch(response, /Content-Type/);
   });
 
   it('reports the user to the access log of the surrounding server', async () => {
