@@ -48,6 +48,16 @@ describe('password checks', () => {
     assert.deepEqual(started, ['a', 'newcomer', 'c', 'b', 'c', 'b', 'a']);
   });
 
+  it('of a network whose earlier ones have ended run like those of a newcomer: the newest first', async () => {
+    const { ask, started, finishAll } = setUp({ runningMax: 1, waitingMax: 8 });
+    for (const flood of ['f1', 'f2']) void ask(flood, 'flood');
+    await finishAll();
+    for (const name of ['running', 'newcomer']) void ask(name, name);
+    void ask('f3', 'flood');
+    await finishAll();
+    assert.deepEqual(started, ['f1', 'f2', 'running', 'f3', 'newcomer']);
+  });
+
   it('are refused when they have waited too long', async () => {
     const { ask, started, finishAll } = setUp({ runningMax: 1, waitingMax: 8, waitMsMax: 1 });
     const [first, second] = [ask('a', 'a'), ask('b', 'b')];
