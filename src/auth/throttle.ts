@@ -23,9 +23,10 @@ export interface ThrottleOptions {
   /** A monotonic clock, in milliseconds. @default performance.now */
   readonly clock?: () => number;
   readonly random?: Random;
-  /** Maximum number of networks to remember, and also of pairs. @default 10_000 */
-  readonly entriesMax?: number;
 }
+
+/** Maximum number of networks to remember, and also of pairs. */
+const entriesMax = 10_000;
 
 /** Failures before throttling begins. A network has more of them, because it may be a whole office. */
 const networkFailuresFree = 30;
@@ -34,10 +35,9 @@ const pairFailuresFree = 10;
 export function createThrottle({
   clock = () => performance.now(),
   random = randomBytes,
-  entriesMax = 10_000,
 }: ThrottleOptions = {}): Throttle {
-  const networks = createFailures({ clock, entriesMax, free: networkFailuresFree });
-  const pairs = createFailures({ clock, entriesMax, free: pairFailuresFree });
+  const networks = createFailures(clock, networkFailuresFree);
+  const pairs = createFailures(clock, pairFailuresFree);
   const secret = Buffer.from(random(32)).toString('base64');
   return Object.freeze({
     loginOf({ network, isShared }: Sender, user: string) {
@@ -72,11 +72,7 @@ interface Failures {
  * evict an entry deliberately, an attacker would need as many failures as there are entries, and checking those takes
  * longer than the longest wait.
  */
-function createFailures({
-  clock,
-  free,
-  entriesMax,
-}: Required<Pick<ThrottleOptions, 'clock' | 'entriesMax'>> & { free: number }) {
+function createFailures(clock: () => number, free: number) {
   const entries = new Map<string, Failures>();
 
   function level(key: string): number {

@@ -74,12 +74,17 @@ describe('failed logins', () => {
     assert.deepEqual([waitMs(home, 'demo'), loginOf(home, 'demo').failures()], [0, 11]);
   });
 
-  it('are remembered for a bounded number of networks and pairs, the most recent ones', () => {
-    const { loginOf, fail } = setUp({ entriesMax: 2 });
-    for (const name of ['a', 'b', 'a', 'c']) fail(proxy, name);
-    assert.deepEqual(
-      ['a', 'b', 'c'].map((name) => loginOf(proxy, name).failures() > 0),
-      [true, false, true],
-    );
-  });
+  for (const [what, senderOf, other] of [
+    ['networks', (network: string): Sender => ({ network, isShared: false }), () => 'other'],
+    ['pairs', () => proxy, (user: string) => user],
+  ] as const)
+    it(`are remembered for 10,000 ${what}, the most recent ones`, () => {
+      const { loginOf, fail } = setUp();
+      const more = Array.from({ length: 9_999 }, (_, index) => `${index}`);
+      for (const name of ['a', 'b', 'a', ...more]) fail(senderOf(name), name);
+      assert.deepEqual(
+        ['a', 'b', '0'].map((name) => loginOf(senderOf(name), other(name)).failures() > 0),
+        [true, false, true],
+      );
+    });
 });
