@@ -111,7 +111,7 @@ const local = {
 function rewritten(rule: PathRule, app: Handler): Handler {
   if (rule.rewrite === '' && rule.regexRewrite === undefined) return app;
   const rewrite = createRewrite(rule);
-  const { matchedPrefix } = rewritePrefixes(rule);
+  const { removedPrefix } = rewritePrefixes(rule);
   return async function forwardInProcess(ctx) {
     const { req } = ctx;
     const context = requestContext(ctx);
@@ -122,7 +122,7 @@ function rewritten(rule: PathRule, app: Handler): Handler {
     const inner = rewrite(path);
     if (inner === undefined) throw problem('bad-path', { detail: 'The path is ambiguous after the rewrite.' });
     // Cuts the prefix from the path itself, so that links keep the client's spelling of a prefix that ignores case.
-    context.basePath = basePath + path.slice(0, matchedPrefix.length);
+    context.basePath = basePath + path.slice(0, removedPrefix.length);
     req.url = inner + searchOf(url);
     try {
       await app(ctx);

@@ -69,7 +69,7 @@ export type HeadOfRequest = (ctx: Context, trace?: Trace) => RequestHead;
 export function createRequestHead({ mapping, path: basePath, origins, identity }: RequestHeadOptions): HeadOfRequest {
   const { hostRewrite } = mapping;
   const rewrite = createRewrite(mapping);
-  const { matchedPrefix } = rewritePrefixes(mapping);
+  const { matchedPrefix, removedPrefix } = rewritePrefixes(mapping);
   const { editList } = createHeaderRules(mapping.requestHeaders);
 
   function innerPath(publicPath: string, search: string): string {
@@ -97,16 +97,15 @@ export function createRequestHead({ mapping, path: basePath, origins, identity }
   return function requestHead(ctx, trace) {
     const { url = '/', method } = ctx.req;
     const address = publicAddress(ctx);
-    const publicPrefix = address.path + matchedPrefix;
     const headers = clientHeaders(ctx.req.headers, identity);
     const references = editReferences(method, ctx.req.headers, (text) => innerReference(ctx, text));
     if (references !== undefined) replaceValues(headers, references);
-    headers.push(...forwardedHeaders(ctx, address, publicPrefix, trace), 'via', viaOf(ctx.req));
+    headers.push(...forwardedHeaders(ctx, address, address.path + removedPrefix, trace), 'via', viaOf(ctx.req));
     return {
       path: innerPath(pathOf(url), searchOf(url)),
       headers: editList(headers, ctx),
       host: hostFor(ctx),
-      publicPrefix,
+      publicPrefix: address.path + matchedPrefix,
       publicScheme: address.scheme,
       publicHost: address.host,
     };

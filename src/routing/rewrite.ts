@@ -41,19 +41,21 @@ function rewritePath(path: string, prefix: string, rewrite: string): string {
 const slash = '/'.charCodeAt(0);
 
 /**
- * Returns the prefix that the rewrite removes from a path, and its replacement: `/v1/hotels` and `''`. Both are `''`
- * when the rewrite cannot be reversed: for an exact or regex prefix, and with `regexRewrite`.
+ * Returns the prefix that the rewrite replaces, its replacement, and the part that it removes: `/eu/v1`, `/v1` and `/eu`.
+ * A service's paths are correct for clients after the removed part. If `/eu` becomes `/v1`, no part makes them correct.
+ * All are `''` when the rewrite cannot be reversed: for an exact or regex prefix, and with `regexRewrite`.
  */
 export function rewritePrefixes({ prefix, prefixMatch = 'segments', rewrite, regexRewrite }: PathRule): {
   readonly matchedPrefix: string;
   readonly replacement: string;
+  readonly removedPrefix: string;
 } {
   if (rewrite === '' || prefixMatch !== 'segments' || regexRewrite !== undefined)
-    return { matchedPrefix: '', replacement: '' };
-  return {
-    matchedPrefix: prefix === '/' ? '' : prefix,
-    replacement: rewrite === '/' ? '' : rewrite.replace(/\/$/, ''),
-  };
+    return { matchedPrefix: '', replacement: '', removedPrefix: '' };
+  const matchedPrefix = prefix === '/' ? '' : prefix;
+  const replacement = rewrite.replace(/\/$/, '');
+  const keptLength = matchedPrefix.endsWith(replacement) ? replacement.length : 0;
+  return { matchedPrefix, replacement, removedPrefix: matchedPrefix.slice(0, matchedPrefix.length - keptLength) };
 }
 
 /**

@@ -83,14 +83,18 @@ describe('the rewrite of a mapping', () => {
 });
 
 describe('the prefixes of a rewrite', () => {
-  function check(rule: PathRule, matchedPrefix: string, replacement: string) {
-    it(`are "${matchedPrefix}" and "${replacement}" with ${JSON.stringify(rule)}`, () =>
-      assert.deepEqual(rewritePrefixes(rule), { matchedPrefix, replacement }));
+  function check(rule: PathRule, matchedPrefix: string, replacement: string, removedPrefix: string) {
+    it(`are "${matchedPrefix}", "${replacement}" and "${removedPrefix}" with ${JSON.stringify(rule)}`, () =>
+      assert.deepEqual(rewritePrefixes(rule), { matchedPrefix, replacement, removedPrefix }));
   }
 
-  check({ prefix: '/v1', prefixMatch: 'exact', rewrite: '/' }, '', '');
-  check({ prefix: '/v[12]', prefixMatch: 'regex', rewrite: '/' }, '', '');
-  check({ prefix: '/v1', rewrite: '/', regexRewrite: { pattern: 'a', substitution: 'b' } }, '', '');
+  check({ prefix: '/v1', prefixMatch: 'exact', rewrite: '/' }, '', '', '');
+  check({ prefix: '/v[12]', prefixMatch: 'regex', rewrite: '/' }, '', '', '');
+  check({ prefix: '/v1', rewrite: '/', regexRewrite: { pattern: 'a', substitution: 'b' } }, '', '', '');
+  check({ prefix: '/eu/v1', rewrite: '/' }, '/eu/v1', '', '/eu/v1');
+  check({ prefix: '/eu/v1', rewrite: '/v1/' }, '/eu/v1', '/v1', '/eu');
+  check({ prefix: '/v1', rewrite: '/v1' }, '/v1', '/v1', '');
+  check({ prefix: '/euv1', rewrite: '/v1' }, '/euv1', '/v1', '/euv1');
 
   it('agree with the rewrite', () => {
     const rest = fc.constantFrom('', '/', '/x', '/x/y');

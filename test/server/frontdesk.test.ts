@@ -26,6 +26,23 @@ describe('createFrontdesk', () => {
     assert.equal(body.total, 0);
   });
 
+  it('shows only links that work when a rewrite keeps the end of the prefix, in process and over HTTP', async () => {
+    const api = await (await open({ only: ['api'], trustedProxies: ['127.0.0.1'] })).listen();
+    const eu = { rewrite: '/v1', bypass_auth: true };
+    const records = [
+      mappingRecord('local', '/eu/v1', 'api', eu),
+      mappingRecord('remote', '/travel/eu/v1', `${api.gateway?.url}`, eu),
+    ];
+    const desk = await open({ config: { records }, only: ['gateway', 'api'], demo: false });
+    for (const prefix of ['/eu/v1', '/travel/eu/v1']) {
+      await call(desk, `${prefix}/messages`).expect(308).expect('Location', `${prefix}/messages/`);
+      const { body } = await call(desk, `${prefix}/`).expect(200);
+      assert.equal(new URL(body.messages).pathname, `${prefix}/messages/`);
+      const list = await call(desk, `${prefix}/messages/?limit=1`).expect(200);
+      await call(desk, list.body.links.self).expect(200);
+    }
+  });
+
   it('serves what the records name without the demo, and logs notices about them', async () => {
     const lines: LogLine[] = [];
     const logger = recordingLogger(lines);
