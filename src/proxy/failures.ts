@@ -60,22 +60,11 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
       slug: 'upstream-unavailable',
       retry: 'never',
       retryAfter: 1,
-      remedy: 'raise the open file limit of this process',
+      remedy: 'raise the open file limit of this process (ulimit -n) or, for ENFILE, of this machine',
       isProvoked: true,
     },
-    'EMFILE',
-    // The first call loads undici, and Node cannot open its package.json.
-    'ERR_INVALID_PACKAGE_CONFIG',
-  ],
-  [
-    {
-      slug: 'upstream-unavailable',
-      retry: 'never',
-      retryAfter: 1,
-      remedy: 'raise the open file limit of this machine',
-      isProvoked: true,
-    },
-    'ENFILE',
+    // The last one means that Node cannot open undici, which the first call loads.
+    ...['EMFILE', 'ENFILE', 'ERR_INVALID_PACKAGE_CONFIG'],
   ],
   [{ slug: 'upstream-unavailable', retry: 'never', retryAfter: 1, isProvoked: true }, 'ENOBUFS'],
   [
