@@ -203,11 +203,6 @@ function createInterceptor({ ServerInterceptingCall, status }: Grpc, events: Cal
       else if (isReflection) events.arrived(current);
     }
 
-    /** Not earlier, because a call keeps its message until the client has ended its request. */
-    function receiveEnd(current: OpenCall): void {
-      events[isWatch ? 'end' : 'arrived'](current);
-    }
-
     function end(): void {
       if (open === undefined) return;
       events.end(open);
@@ -223,7 +218,8 @@ function createInterceptor({ ServerInterceptingCall, status }: Grpc, events: Cal
           pass(message);
         },
         onReceiveHalfClose(pass) {
-          if (open !== undefined) receiveEnd(open);
+          // Not earlier, because a call keeps its message until the client has ended its request.
+          if (open !== undefined) events[isWatch ? 'end' : 'arrived'](open);
           pass();
         },
         onCancel: end,

@@ -66,7 +66,7 @@ export function createChannel(target: () => Target, breakerOptions: BreakerOptio
       used = usableSession();
       stream = used.request(callHeaders(path, timeoutMs));
     } catch (error) {
-      return report(disconnected(messageOf(error)), admission);
+      return report(disconnected((error as Error).message), admission);
     }
     return report(await readResult(used, stream, formatFrame(message), timeoutMs), admission, used);
   }
@@ -216,8 +216,6 @@ function resultOf(reply: Reply, resetCode: number, isDisconnected: boolean): Cal
 const deadlineExceeded = 4;
 const timedOut: CallResult = Object.freeze({ kind: 'timedOut', reason: 'it ended the call at its deadline' });
 
-const refused: CallResult = Object.freeze({ kind: 'refused', reason: 'it refused the call' });
-
 const remedy = 'use the port on which it accepts gRPC without TLS';
 
 /** Any error other than a reset of this stream means that the whole session has ended or is about to. */
@@ -226,7 +224,7 @@ function resultWithoutStatus({ headers, error }: Reply, resetCode: number, isDis
   if (code === 'ERR_HTTP2_ERROR') return disconnected(`its response is not HTTP/2 (${message}): ${remedy}`);
   if (isDisconnected || (error !== undefined && code !== 'ERR_HTTP2_STREAM_ERROR')) return disconnected(message);
   if (resetCode === constants.NGHTTP2_CANCEL) return timedOut;
-  if (resetCode === constants.NGHTTP2_REFUSED_STREAM) return refused;
+  if (resetCode === constants.NGHTTP2_REFUSED_STREAM) return { kind: 'refused', reason: 'it refused the call' };
   if (headers === undefined) return invalid(`it reset the stream (${resetCode})`);
   if (headers[':status'] !== 200) return invalid(`it responded with HTTP status ${headers[':status']}`);
   return invalid(isGrpc(headers) ? 'its response has no grpc-status' : 'its response is not gRPC');
@@ -262,10 +260,6 @@ function invalid(reason: string): CallResult {
 
 function disconnected(reason: string): CallResult {
   return { kind: 'disconnected', reason };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 const frameHeaderBytes = 5;

@@ -148,10 +148,6 @@ export const unitsByNumber: readonly (Unit | undefined)[] = Object.freeze([
   'week',
 ]);
 
-function unitNumber(unit: Unit): number {
-  return unitsByNumber.indexOf(unit);
-}
-
 /** The messages as proto-loader decodes them. A field that was not sent, or has its default value, may be absent. */
 interface WireRequest {
   readonly domain?: string;
@@ -197,7 +193,7 @@ function wireDescriptor({ entries, limit, hitsAddend }: Descriptor): WireDescrip
   if ((limit?.unitMultiplier ?? 1) !== 1) throw new InvalidRequest('a limit with a unit_multiplier cannot be sent');
   return {
     entries: entries.map(wireEntry),
-    ...(limit?.unit && { limit: { requestsPerUnit: limit.requestsPerUnit, unit: unitNumber(limit.unit) } }),
+    ...(limit?.unit && { limit: { requestsPerUnit: limit.requestsPerUnit, unit: unitsByNumber.indexOf(limit.unit) } }),
     ...(hitsAddend !== undefined && { hitsAddend: { value: hitsAddend } }),
   };
 }
@@ -296,7 +292,7 @@ function wireStatus({ code, currentLimit, limitRemaining, resetSeconds }: Descri
 function wireLimit({ requestsPerUnit, unit, name, unitMultiplier = 1 }: CurrentLimit): WireLimit {
   return {
     requestsPerUnit,
-    unit: unitNumber(unit),
+    unit: unitsByNumber.indexOf(unit),
     ...(name !== undefined && { name: name.toWellFormed() }),
     ...(unitMultiplier !== 1 && { unitMultiplier: { value: unitMultiplier } }),
   };

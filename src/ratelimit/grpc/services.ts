@@ -145,17 +145,11 @@ function addHealth(server: Server, { grpc, health }: GrpcLibrary, services: read
   };
 
   const watch: handleServerStreamingCall<HealthRequest, HealthResponse> = (call) => {
-    if (watches.size >= watchesMax) {
-      call.emit('error', { code: grpc.status.RESOURCE_EXHAUSTED, details: `there are already ${watchesMax} watches` });
-      return;
-    }
-    if (call.request.service.length > serviceNameMax) {
-      call.emit('error', {
-        code: grpc.status.INVALID_ARGUMENT,
-        details: `the name of a service has at most ${serviceNameMax} characters`,
-      });
-      return;
-    }
+    const refuse = (code: number, details: string): void => void call.emit('error', { code, details });
+    if (watches.size >= watchesMax)
+      return refuse(grpc.status.RESOURCE_EXHAUSTED, `there are already ${watchesMax} watches`);
+    if (call.request.service.length > serviceNameMax)
+      return refuse(grpc.status.INVALID_ARGUMENT, `the name of a service has at most ${serviceNameMax} characters`);
     watches.add(call);
     call.once('cancelled', () => watches.delete(call));
     call.write({ status: names.has(call.request.service) ? status : 'SERVICE_UNKNOWN' });
