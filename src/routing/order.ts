@@ -72,13 +72,8 @@ const criteria: readonly Criterion[] = [
     loses: () => 'mappings take precedence over built-in routes',
   },
   {
-    rank: ({ prefixMatch }) => prefixRanks[prefixMatch],
-    loses: (_, earlier) =>
-      earlier.prefixMatch === 'exact' ? 'its prefix is not exact' : 'its prefix is a regular expression',
-  },
-  {
-    rank: (rule) => (foldsCase(rule) ? 0 : 1),
-    loses: () => 'its prefix is not case-sensitive',
+    rank: ({ prefixMatch }) => (prefixMatch === 'exact' ? 1 : 0),
+    loses: () => 'its prefix is not exact',
   },
   {
     rank: ({ host }) => hostRank(host),
@@ -105,6 +100,11 @@ const criteria: readonly Criterion[] = [
     loses: () => 'its query parameters are less specific',
   },
   {
+    rank: (rule) => (rule.prefixMatch === 'regex' ? 0 : foldsCase(rule) ? 1 : 2),
+    loses: ({ prefixMatch }) =>
+      prefixMatch === 'regex' ? 'its prefix is a regular expression' : 'its prefix is not case-sensitive',
+  },
+  {
     rank: ({ isBlock }) => (isBlock ? 1 : 0),
     loses: (_, earlier) => `the broken mapping ${earlier.name} blocks its requests`,
   },
@@ -114,7 +114,6 @@ function comparedPrefix({ prefix, prefixMatch }: Rule): string {
   return prefixMatch === 'regex' || prefix === '/' ? prefix : `${prefix}/`;
 }
 
-const prefixRanks = { exact: 2, segments: 1, regex: 0 } as const;
 const textRanks = { exact: 3, regex: 2, present: 1 } as const;
 
 /** The longer of two wildcards is more specific, and any wildcard is more specific than a regex. */

@@ -49,8 +49,7 @@ function rowsOf(rule: Rule): number[] {
     rule.precedence,
     rule.prefixMatch === 'regex' ? rule.prefix.length : rule.prefix.replace(/\/?$/, '/').length,
     rule.internal ? 0 : 1,
-    ['regex', 'segments', 'exact'].indexOf(rule.prefixMatch),
-    foldsCase(rule) ? 0 : 1,
+    rule.prefixMatch === 'exact' ? 1 : 0,
     host === undefined ? 0 : { regex: 1, suffix: 2, prefix: 2, exact: 3 }[host.kind],
     host === undefined || host.kind === 'exact' || host.kind === 'regex' ? 0 : host.value.length,
     rule.method === undefined ? 0 : exactness(rule.method),
@@ -58,6 +57,8 @@ function rowsOf(rule: Rule): number[] {
     exactnessOf(rule.headers),
     rule.queryParameters.length,
     exactnessOf(rule.queryParameters),
+    rule.prefixMatch === 'regex' ? 0 : 1,
+    foldsCase(rule) ? 0 : 1,
   ];
 }
 

@@ -82,6 +82,7 @@ describe('explaining why a matching rule loses', () => {
   check({ prefixMatch: 'exact' }, {}, 'its prefix is not exact');
   check({}, { prefix: '/v1/.*', prefixMatch: 'regex' }, 'its prefix /v1/.* is shorter than /v1/hotels/');
   check({}, { prefix: '/v1/.{1,20}', prefixMatch: 'regex' }, 'its prefix is a regular expression');
+  check({ prefix: '/v1/.{1,20}', prefixMatch: 'regex', method: exact('GET') }, {}, 'it does not specify a method');
   check({}, { caseSensitive: false }, 'its prefix is not case-sensitive');
   check({ host: exact('gw.example') }, {}, 'it does not specify a host');
   check({ host: exact('gw.example') }, { host: regex('.*') }, 'its host is less specific');
