@@ -79,6 +79,14 @@ describe('password checks', () => {
     assert.deepEqual(started, ['running', 'proven', 'fresh', 'failed']);
   });
 
+  it('push the oldest of the same priority out of a full queue, because its client is the least likely to wait', async () => {
+    const { ask, started, finishAll } = setUp({ runningMax: 1, waitingMax: 2 });
+    const results = ['running', 'oldest', 'newer', 'newest'].map((name) => ask(name, name));
+    assert.equal(await results[1], 'refused');
+    await finishAll();
+    assert.deepEqual(started, ['running', 'newest', 'newer']);
+  });
+
   it('push one with a lower priority out of a full queue, or are refused if there is none', async () => {
     const { ask, started, finishAll } = setUp({ runningMax: 1, waitingMax: 2 });
     const flood = ['f1', 'f2', 'f3', 'f4'].map((name) => ask(name, 'flood'));

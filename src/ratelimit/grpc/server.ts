@@ -1,5 +1,5 @@
 /** `serveRateLimit`: the gRPC server for rate limiting, loaded on demand and stopped gracefully. */
-import { createServer, type Server as Listener, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type Server as Listener, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ServerInterceptor, ServerOptions } from '@grpc/grpc-js';
 import { delayMsMax, requestBytesMax } from '#config';
@@ -111,10 +111,7 @@ function serverOptions({ callsMax, idleMs }: PortBounds, interceptor: ServerInte
 function listen(listener: Listener, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     listener.once('error', (cause: NodeJS.ErrnoException) => reject(listenError(cause, host, port)));
-    listener.listen({ host, port }, () => {
-      const address = listener.address();
-      resolve(typeof address === 'object' && address !== null ? address.port : port);
-    });
+    listener.listen({ host, port }, () => resolve((listener.address() as AddressInfo).port));
   });
 }
 
