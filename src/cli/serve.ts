@@ -47,7 +47,8 @@ export async function serve(
   if (child) {
     process.once('disconnect', () => stop()).once('message', (options) => stop(options as CloseOptions));
     const report: ChildReport = { listeners, demoUsers: desk.demoUsers };
-    process.send?.(report);
+    // Fails if the parent was killed during the startup: it has disconnected already.
+    process.send?.(report, undefined, undefined, (error) => error && stop());
   } else print(process.stdout, banner(listeners, only, demo ? desk.demoUsers : []), colours.start);
   // Now rather than at the exit: the cache then has only the code that a start needs, and a killed process has one too.
   setImmediate(flushCompileCache);

@@ -116,6 +116,15 @@ describe('frontdesk split', () => {
     assert.deepEqual({ code, stderr }, { code: 1, stderr: expected });
   });
 
+  it('leaves no process and no stack trace behind when it is killed while its modules are starting', async () => {
+    const CONFIG_DIR = await writeFiles({ 'services/rooms.yaml': mapping('/v1/rooms') + auth });
+    const script = `process.argv.includes('auth') && process.kill(process.ppid, 'SIGKILL')`;
+    const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(script)}`;
+    // Resolves when the last process has closed its output.
+    const { stderr } = await runFrontdesk(['split'], { env: { ...scratch, CONFIG_DIR, NODE_OPTIONS } });
+    assert.equal(stderr, '');
+  });
+
   it('reports why a module cannot start, stops the others, and exits with 1', async () => {
     const { port } = await servers.tcp(() => {});
     const CONFIG_DIR = await writeFiles({ 'services/rooms.yaml': mapping('/v1/rooms') + auth });
