@@ -22,23 +22,18 @@ export interface Directory {
 const readingsMax = 5;
 
 /**
- * Reads until two readings are equal. A deployment may swap a link while the files are read, and some of the old files
- * with some of the new ones could open a route. `useAnother` says how to choose another directory, for errors.
+ * Reads the files in the order of their names, so that the result is the same on every machine. Repeats this until two
+ * readings are equal: a deployment may swap a link meanwhile, and some of the old files with some of the new ones could
+ * open a route. `useAnother` says how to choose another directory, for errors.
  */
 export async function readDirectory(directory: string, useAnother?: string): Promise<Directory> {
-  let last = await readOnce(directory, useAnother);
-  for (let readings = 1; readings < readingsMax; readings += 1) {
-    const next = await readOnce(directory, useAnother);
-    if (isDeepStrictEqual(next, last)) break;
+  let last: Directory | undefined;
+  for (let readings = 1; ; readings += 1) {
+    const { files, errors, notices } = await findFiles(directory, useAnother);
+    const next = { files: files.flatMap((one) => read(one, errors)), errors, notices };
+    if (readings === readingsMax || isDeepStrictEqual(next, last)) return next;
     last = next;
   }
-  return last;
-}
-
-/** Reads the files in the order of their names, so that the result is the same on every machine. */
-async function readOnce(directory: string, useAnother?: string): Promise<Directory> {
-  const { files, errors, notices } = await findFiles(directory, useAnother);
-  return { files: files.flatMap((one) => read(one, errors)), errors, notices };
 }
 
 type FoundFile = Omit<ConfigurationFile, 'bytes'>;

@@ -20,25 +20,20 @@ import {
   type Resolve,
 } from '#gateway';
 import { problem, userHeader } from '#http';
-import type { LocalLimiter } from '#ratelimit';
 import type { OpenGateway } from './current-gateway.ts';
 import type { Setup } from './options.ts';
 import { createEntrySettings } from './pipeline.ts';
-import { connectLimiter } from './rate-limiting.ts';
+import { type ConnectLimiterParts, connectLimiter } from './rate-limiting.ts';
 import { isLocalService } from './record-services.ts';
 import { realmOf, type Services } from './services.ts';
 
-export interface GatewayParts {
+export interface GatewayParts extends ConnectLimiterParts {
   readonly services: Pick<Services, 'byName'> & {
     /** Undefined when the auth service does not run in this process. */
     readonly auth: Pick<AuthServiceOfProcess, 'checkFor'> | undefined;
   };
-  /** Undefined when the limiter does not run in this process. */
-  readonly limiter: LocalLimiter | undefined;
   /** The server's internal routes: API versions, probes, diagnostics. */
   readonly routes: readonly InternalRoute[];
-  /** The `host:port` at which services of this process listen, by name. */
-  readonly listenerAddresses: ReadonlyMap<string, string>;
   /** Shared by all gateways of the process. */
   readonly state: GatewayState;
 }
@@ -69,10 +64,10 @@ export function* openGateway(setup: Setup, configuration: Configuration, parts: 
     });
     return { gateway, explain: createExplain(gateway, createEntrySettings(setup)), close: gateway.close };
   }
-  const { blocked, versions, authServices, rateLimitServices, limits } = configuration;
+  const { blocked, versions, authServices, limits } = configuration;
+  const [rateLimitService] = configuration.rateLimitServices;
   const mappings = [...configuration.mappings, ...remoteVersions(setup, configuration)];
-  const [rateLimitService] = rateLimitServices;
-  const limiter = rateLimitService && connectLimiter(rateLimitService, resolve, { ...parts, limits });
+  const limiter = rateLimitService && connectLimiter(rateLimitService, limits, resolve, parts);
   const gateway = yield* closeOnFailure(
     limiter,
     createGatewayInParts({

@@ -107,8 +107,9 @@ export interface ConnectedLimiter {
 }
 
 export interface ConnectLimiterParts {
+  /** Undefined when the limiter does not run in this process. */
   readonly limiter: LocalLimiter | undefined;
-  readonly limits: readonly LimitDomain[];
+  /** The `host:port` at which services of this process listen, by name. */
   readonly listenerAddresses: ReadonlyMap<string, string>;
 }
 
@@ -117,20 +118,17 @@ export interface ConnectLimiterParts {
  * process does not listen because it is embedded, the client is bypassed and the limiter is called directly.
  */
 export function connectLimiter(
-  record: RateLimitService,
+  { service, timeoutMs }: RateLimitService,
+  limits: readonly LimitDomain[],
   resolve: Resolve,
-  { limits, listenerAddresses, ...parts }: ConnectLimiterParts,
+  { listenerAddresses, ...parts }: ConnectLimiterParts,
 ): ConnectedLimiter {
   // A request that began before a reload has the labels of its own configuration, so it needs those limits as well.
   const limiter = parts.limiter?.withLimits(limits);
-  const reference = record.service;
-  const target = resolveLimiter(resolve, reference);
+  const target = resolveLimiter(resolve, service);
   if (target.kind === 'local') return { limiter, close: async () => {} };
-  const client = connectRateLimit({
-    target: createTargets(target.origins),
-    timeoutMs: record.timeoutMs,
-  });
-  const name = parseServiceReference(reference)?.host ?? '';
+  const client = connectRateLimit({ target: createTargets(target.origins), timeoutMs });
+  const name = parseServiceReference(service)?.host ?? '';
   const local = name === 'ratelimit' ? limiter : undefined;
   const isListening = () => listenerAddresses.has(name);
   const clientOrLocal: Limiter = {

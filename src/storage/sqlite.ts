@@ -164,12 +164,8 @@ function createDatabase(parts: Parts): Database {
     kysely,
     transact: createGroupCommit(runTransaction, createChangeCount(writer)),
     prepareFirst: <Row>(query: Compilable<Row>) => prepareFirst<Row>(reader, snapshot, query.compile().sql),
-    async findFault() {
-      return findFileFault() ?? findReadFault(reader) ?? disk.findFault(kysely);
-    },
-    async close() {
-      closeAll(reader, writer);
-    },
+    findFault: async () => findFileFault() ?? findReadFault(reader) ?? disk.findFault(kysely),
+    close: async () => closeAll(reader, writer),
   } satisfies Database);
 }
 
