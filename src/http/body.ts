@@ -112,7 +112,7 @@ function requireJson(ctx: Context): void {
   if (charset !== undefined && !/^charset=(?:utf-?8|"utf-?8")$/.test(charset)) {
     throw unsupported(ctx, 'JSON must be UTF-8: send it in that charset.');
   }
-  if (encoding.trim().toLowerCase() !== 'identity') {
+  if (encoding.toLowerCase() !== 'identity') {
     throw unsupported(ctx, 'Send the body uncompressed, without Content-Encoding.', { 'Accept-Encoding': 'identity' });
   }
 }

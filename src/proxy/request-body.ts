@@ -139,7 +139,7 @@ function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
 
   function onEnd(): void {
     stop();
-    if (reader === undefined && !isOpen) whole = Buffer.concat(queue.take());
+    if (!isOpen) whole = Buffer.concat(queue.take());
     if (queue.length() === 0) reader?.push(null);
     watcher?.onEnd();
     endBuffering();
