@@ -43,15 +43,17 @@ describe('a response', () => {
   checkStatusLine('200', '200 OK');
   checkStatusLine('404 Zo\u00eb', '404 Not Found');
 
-  it('extends Via, preserves repeated headers and their spelling, and restores cookie paths', async () => {
+  it('extends Via, preserves repeated headers and their spelling, drops hop-by-hop ones, and restores cookie paths', async () => {
     const head = 'HTTP/1.1 200 OK\r\nVia: 1.0 inner\r\nSet-Cookie: a=1; Path=/x\r\n';
+    const nominated = 'X-One: 1\r\nConnection: X-One\r\nX-Two: 2\r\nConnection: X-Two\r\n';
     const { edge } = await startResponding(
-      `${head}WWW-Authenticate: A\r\nWWW-Authenticate: B\r\nContent-Length: 0\r\n\r\n`,
+      `${head}WWW-Authenticate: A\r\nWWW-Authenticate: B\r\nContent-Length: 0\r\n${nominated}\r\n`,
     );
     const response = await sendRaw(edge.port, rawRequest('GET /v1/hotels'));
     assert.match(response, /\r\nvia: 1\.0 inner\r\nvia: 1\.1 frontdesk\r\n/i);
     assert.match(response, /\r\nWWW-Authenticate: A\r\nWWW-Authenticate: B\r\n/);
     assert.match(response, /\r\nset-cookie: a=1; Path=\/v1\/hotels\/x\r\n/i);
+    assert.doesNotMatch(response, /x-one|x-two/i);
   });
 
   it('with status 205 leaves the connection open for the next request', async () => {

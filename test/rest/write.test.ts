@@ -78,7 +78,10 @@ describe('writing', () => {
     it('responds 412 when no entity tag is current, and changes nothing', async () => {
       for (const ifMatch of ['"0-json"', '"2-json"', 'W/"1-json"', '"1"', '"11-json"', '1-json', '', '"12-json"'])
         await patch().set('If-Match', ifMatch).send({ text: 'b' }).expect(412);
-      await patch('/v1/notes/12').set('If-Match', '"1-json"').send({ text: 'b' }).expect(412);
+      await patch('/v1/notes/12')
+        .set('If-Match', '"1-json"')
+        .send({ text: 'b' })
+        .expect(412, /read it again/);
       assert.deepEqual([notes.get(1)?.text, notes.get(12)?.text], ['a', 'a']);
     });
 
