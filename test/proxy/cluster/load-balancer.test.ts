@@ -32,7 +32,11 @@ describe('a load balancer', () => {
   });
 
   it('alternates between two addresses that stay while others leave and return', () => {
-    const outs = fc.array(fc.uniqueArray(fc.integer({ min: 2, max: 5 })), { minLength: 10, maxLength: 60 });
+    const outs = fc.array(fc.uniqueArray(fc.integer({ min: 2, max: 5 })), {
+      minLength: 10,
+      maxLength: 60,
+      size: 'max',
+    });
     fc.assert(
       fc.property(outs, (turns) => {
         const addresses = addressesOf(6);

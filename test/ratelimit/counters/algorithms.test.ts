@@ -61,7 +61,10 @@ for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'] as co
     it('admits the same hits as the model and reports the same remainder', () => {
       const one = fc.record({ key: fc.constantFrom('a', 'b'), hits: fc.nat(5), shadow: fc.boolean() });
       const hits = fc.array(one, { minLength: 1, maxLength: 3 });
-      const sequences = fc.array(fc.record({ passMs: steps, hits, countDenied: fc.boolean() }), { maxLength: 40 });
+      const sequences = fc.array(fc.record({ passMs: steps, hits, countDenied: fc.boolean() }), {
+        maxLength: 40,
+        size: 'max',
+      });
       fc.assert(
         fc.property(sequences, (sequence) => {
           const { counters, time, hit } = setUp(algorithm);
@@ -119,7 +122,7 @@ for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'] as co
     });
 
     it('never exceeds its limit while the clock jumps back and forth by less than a window', () => {
-      const jumps = fc.array(fc.tuple(steps, fc.nat(2_999)), { minLength: 1, maxLength: 30 });
+      const jumps = fc.array(fc.tuple(steps, fc.nat(2_999)), { minLength: 1, maxLength: 30, size: 'max' });
       fc.assert(
         fc.property(jumps, (sequence) => {
           const { one, time } = setUp(algorithm);
