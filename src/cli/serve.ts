@@ -41,7 +41,8 @@ export async function serve(
     throw error;
   });
   // Earlier signals can be ignored, because the last step of the startup reads all changes that were made during it.
-  process.on('SIGHUP', () => void reload(desk, output));
+  // Writes the log as well, which contains the result, without waiting for a full block.
+  process.on('SIGHUP', () => void desk.reload().then(output.writeBlock));
   // Comes before the server reports that it is ready, because a signal may follow immediately.
   const stop = stopOnSignal(desk, output, child);
   if (child) {
@@ -82,12 +83,6 @@ export function stopNotice(signal: NodeJS.Signals): string {
 async function flushAndExit(output: LogOutput, code: number): Promise<void> {
   await output.flush();
   process.exit(code);
-}
-
-/** Also writes the log, which contains the result, without waiting for a full block. */
-async function reload(desk: Frontdesk, output: LogOutput): Promise<void> {
-  await desk.reload();
-  output.writeBlock();
 }
 
 function banner(
