@@ -27,7 +27,10 @@ export function parseBasic(header: string | undefined): BasicCredentials | undef
   const bytes = Buffer.from(encoded, 'base64');
   // Node's decoder accepts almost anything. Encoding the bytes again shows whether the text was canonical.
   if (bytes.toString('base64') !== encoded || !isUtf8(bytes)) return undefined;
-  return splitUserPass(bytes.toString('utf8'));
+  const userPass = bytes.toString('utf8');
+  const colon = userPass.indexOf(':');
+  if (colon === -1 || hasControlCharacter(userPass)) return undefined;
+  return { user: userPass.slice(0, colon), password: userPass.slice(colon + 1) };
 }
 
 /**
@@ -43,13 +46,4 @@ export function formatBasic(user: string, password: string): string {
 
 export function hasControlCharacter(text: string): boolean {
   return /\p{Cc}/u.test(text);
-}
-
-function splitUserPass(userPass: string): BasicCredentials | undefined {
-  const colon = userPass.indexOf(':');
-  if (colon === -1 || hasControlCharacter(userPass)) return undefined;
-  return {
-    user: userPass.slice(0, colon),
-    password: userPass.slice(colon + 1),
-  };
 }

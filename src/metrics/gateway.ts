@@ -99,35 +99,37 @@ function durationsOf({ name: mapping, totals }: RouteTraffic, bounds: readonly s
 /** Merges the values of clusters of the same service. It has several if records configure it differently. */
 export function createClusterFamilies(clusters: () => readonly ClusterSnapshot[]): readonly Family[] {
   const all = () => onlyUsed(clusters(), ({ isUsed }) => isUsed);
-  const samplesByService = (figureOf: (cluster: ClusterSnapshot) => number) =>
-    all().map((cluster) => ({ labels: { service: cluster.service }, value: figureOf(cluster) }));
+  const family = (
+    [type, name]: readonly [Family['type'], string],
+    help: string,
+    figureOf: (cluster: ClusterSnapshot) => number,
+    merge?: typeof Math.max,
+  ): Family => ({
+    ...{ name, type, labels: ['service'], help },
+    samples: () =>
+      mergeByLabels(
+        all().map((cluster) => ({ labels: { service: cluster.service }, value: figureOf(cluster) })),
+        merge,
+      ),
+  });
 
   return [
-    {
-      name: 'frontdesk_upstream_upgrades',
-      type: 'gauge',
-      labels: ['service'],
-      help: 'Connections to the service that have switched protocols, and pending requests to do so.',
-      samples: () => mergeByLabels(samplesByService(({ activeUpgrades }) => activeUpgrades)),
-    },
-    {
-      name: 'frontdesk_upstream_circuit_open',
-      type: 'gauge',
-      labels: ['service'],
-      help: '1 while a circuit breaker rejects requests to the service.',
-      samples: () =>
-        mergeByLabels(
-          samplesByService(({ circuit }) => (circuit === 'open' ? 1 : 0)),
-          Math.max,
-        ),
-    },
-    {
-      name: 'frontdesk_upstream_circuit_overflows_total',
-      type: 'counter',
-      labels: ['service'],
-      help: 'Requests that a circuit breaker rejected.',
-      samples: () => mergeByLabels(samplesByService(({ overflows }) => overflows)),
-    },
+    family(
+      ['gauge', 'frontdesk_upstream_upgrades'],
+      'Connections to the service that have switched protocols, and pending requests to do so.',
+      ({ activeUpgrades }) => activeUpgrades,
+    ),
+    family(
+      ['gauge', 'frontdesk_upstream_circuit_open'],
+      '1 while a circuit breaker rejects requests to the service.',
+      ({ circuit }) => (circuit === 'open' ? 1 : 0),
+      Math.max,
+    ),
+    family(
+      ['counter', 'frontdesk_upstream_circuit_overflows_total'],
+      'Requests that a circuit breaker rejected.',
+      ({ overflows }) => overflows,
+    ),
     {
       name: 'frontdesk_upstream_address_healthy',
       type: 'gauge',

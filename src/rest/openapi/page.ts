@@ -10,8 +10,8 @@ export const stylesheets = ['swagger-ui.css', 'docs.css'] as const;
 
 export function documentPage(document: OpenApiDocument): string {
   const { info, servers = [], security = [], tags = [], components } = document;
-  const { schemas = {} } = components as Partial<PageComponents>;
-  const context = { components: { schemas }, server: servers[0]?.url ?? '', signedIn: security.length > 0 };
+  const { schemas = {} } = components as Partial<PageContext>;
+  const context: PageContext = { schemas, server: servers[0]?.url ?? '', signedIn: security.length > 0 };
   const operations = operationsOf(document);
   const groups = tags.map(({ name }) => ({
     name,
@@ -58,13 +58,9 @@ interface Schema {
   readonly examples?: readonly unknown[];
 }
 
-/** The components that operations can refer to. */
-interface PageComponents {
-  readonly schemas: Readonly<Record<string, Schema>>;
-}
-
 interface PageContext {
-  readonly components: PageComponents;
+  /** The schemas that operations can refer to, by name. */
+  readonly schemas: Readonly<Record<string, Schema>>;
   /** The URL before the path. */
   readonly server: string;
   readonly signedIn: boolean;
@@ -99,7 +95,7 @@ ${blockMarkup(description)}
 }
 
 /** Builds a curl command from the examples of the schemas, which are rows of the demo data. */
-function curlOf(operation: PageOperation, { components, server, signedIn }: PageContext): string {
+function curlOf(operation: PageOperation, { schemas, server, signedIn }: PageContext): string {
   const { method, path, parameters, requestBody } = operation;
   const required = parameters.filter((parameter) => parameter.required === true);
   const url = server + path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(exampleOf(required, name)));
@@ -107,7 +103,7 @@ function curlOf(operation: PageOperation, { components, server, signedIn }: Page
     .filter((parameter) => parameter.in === 'header')
     .map(({ name }) => `${name}: ${exampleOf(required, name)}`);
   const schema = requestBody?.content['application/json']?.schema;
-  const body = schema && resolve(schema, components).examples?.[0];
+  const body = schema && resolve(schema, schemas).examples?.[0];
   const words = [
     'curl -i',
     ...(signedIn ? ['-u demo:demo'] : []),
@@ -123,17 +119,13 @@ function exampleOf(parameters: readonly Parameter[], name: string): string {
   return textOf(parameters.find((parameter) => parameter.name === name)?.schema.examples?.[0] ?? '');
 }
 
-function resolve(schema: Schema, { schemas }: PageComponents): Schema {
-  return (schema.$ref === undefined ? undefined : schemas[nameOf(schema.$ref)]) ?? schema;
+/** The last part of a reference is the name. */
+function resolve(schema: Schema, schemas: PageContext['schemas']): Schema {
+  return schemas[schema.$ref?.split('/').at(-1) ?? ''] ?? schema;
 }
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
-}
-
-/** Returns the component's name, which is the last part of a reference. */
-function nameOf($ref: string): string {
-  return $ref.slice($ref.lastIndexOf('/') + 1);
 }
 
 function shellWord(text: string): string {

@@ -18,20 +18,7 @@ export interface IdempotentRequest {
   readonly fingerprint: string;
 }
 
-export interface IdempotentRequests {
-  /**
-   * Runs `work` in a transaction that also stores its response, or returns the response that was stored earlier. Stores
-   * nothing when `work` throws. Without a request, runs `work` and stores nothing. Throws `idempotency-mismatch` and
-   * `idempotency-running`.
-   */
-  readonly runOnce: <Response>(
-    request: IdempotentRequest | undefined,
-    work: (transaction: Kysely<Tables>) => Promise<Response>,
-    options: RunOptions,
-  ) => Promise<Outcome<Response>>;
-}
-
-export interface RunOptions {
+interface RunOptions {
   readonly nowMs: number;
   /** What `work` locks first (see `Transact`). */
   readonly locks: readonly string[];
@@ -42,22 +29,27 @@ export interface Outcome<Response> {
   readonly isReplayed: boolean;
 }
 
-export function createIdempotentRequests({ transact, dialect }: Database): IdempotentRequests {
+/**
+ * Creates a function that runs `work` in a transaction that also stores its response, or returns the response that was
+ * stored earlier. It stores nothing when `work` throws. Without a request, it runs `work` and stores nothing. It throws
+ * `idempotency-mismatch` and `idempotency-running`.
+ */
+export function createRunOnce({ transact, dialect }: Database) {
   const { readStored, writeStored, deleteOld } = prepareStored(dialect);
   const running = new Set<string>();
 
-  async function runOnce<Response>(
+  return async function runOnce<Response>(
     request: IdempotentRequest | undefined,
     work: (transaction: Kysely<Tables>) => Promise<Response>,
     { nowMs, locks }: RunOptions,
-  ) {
+  ): Promise<Outcome<Response>> {
     if (request === undefined) return { response: await transact(work, locks), isReplayed: false };
     const { scope, key, fingerprint } = request;
     const id = digest([...scope, key]);
     if (running.has(id)) throw stillRunning();
     running.add(id);
     try {
-      return await transact(async (transaction): Promise<Outcome<Response>> => {
+      return await transact(async (transaction) => {
         if (dialect === 'postgres') await lock(transaction, id);
         const cutoff = timeText(nowMs - retentionMs);
         const [stored] = (await readStored(transaction, { id, cutoff })).rows;
@@ -75,9 +67,7 @@ export function createIdempotentRequests({ transact, dialect }: Database): Idemp
     } finally {
       running.delete(id);
     }
-  }
-
-  return Object.freeze({ runOnce });
+  };
 }
 
 /**

@@ -21,7 +21,7 @@ import {
   SoldOut,
   soldOutProblem,
 } from './create-booking.ts';
-import { createIdempotentRequests, type IdempotentRequest, type Outcome } from './idempotent-requests.ts';
+import { createRunOnce, type IdempotentRequest, type Outcome } from './idempotent-requests.ts';
 import { type BookingKind, fixedColumns } from './kind.ts';
 import { type BookingLimits, prepareLimits } from './limits.ts';
 import { timeText } from './stay.ts';
@@ -60,7 +60,7 @@ export function createBookingStore<Row extends BookingRow>(options: BookingStore
   const { database, clock, limits } = options;
   const { kysely } = database;
   const kind = prepareKind(options.kind);
-  const idempotentRequests = createIdempotentRequests(database);
+  const runOnce = createRunOnce(database);
   const ownedAt = (now: string, user: string) => bookingsAt<Row>(kysely, kind, now).where(sql.ref('user'), '=', user);
   const readPage = createPageReader(database, (slot: Slot<Owned>) => {
     const [at, user] = [slot(({ now }) => now), slot((owned) => owned.user)];
@@ -80,7 +80,7 @@ export function createBookingStore<Row extends BookingRow>(options: BookingStore
         toResponse(await createBooking<Row>({ database, kind, limits }, transaction, { ...request, nowMs }));
       try {
         const locks = [`${kind.name} user ${request.user}`, `${kind.name} ${request.resourceId}`];
-        return await idempotentRequests.runOnce(idempotent, work, { nowMs, locks });
+        return await runOnce(idempotent, work, { nowMs, locks });
       } catch (error) {
         throw error instanceof SoldOut ? await soldOutProblem(kysely, kind, error) : error;
       }
