@@ -56,7 +56,7 @@ export function readUsers(document: ConfigDocument): Kept<User> {
   if (!read.success)
     return { kept: [], errors: errorsOf(document, faultsOf(read.error, document.value, examples), undefined) };
   const parts = read.data.users.map((value, index) => readUser(value, ['users', index], document));
-  const found = parts.flatMap((part) => part.found);
+  const found = parts.flatMap(({ kept }) => kept);
   const unique = finish(keepFirst(found, ({ user }) => user.name, sameUser));
   return {
     kept: unique.kept.map(({ user }) => user),
@@ -79,17 +79,12 @@ interface FoundUser {
   readonly source: Source;
 }
 
-interface UserPart {
-  readonly found: readonly FoundUser[];
-  readonly errors: readonly ConfigurationError[];
-}
-
-function readUser(value: unknown, path: readonly PropertyKey[], document: ConfigDocument): UserPart {
+function readUser(value: unknown, path: readonly PropertyKey[], document: ConfigDocument): Kept<FoundUser> {
   const read = userSchema.safeParse(value);
   if (read.success) {
     const { name, password_hash: passwordHash, roles } = read.data;
     const user = { name, passwordHash, roles };
-    return { found: [{ user, source: { file: document.file, line: document.lineAt(path) } }], errors: [] };
+    return { kept: [{ user, source: { file: document.file, line: document.lineAt(path) } }], errors: [] };
   }
   const faults = faultsOf(read.error, value, examples).map((fault) => ({
     ...fault,
@@ -98,7 +93,7 @@ function readUser(value: unknown, path: readonly PropertyKey[], document: Config
   }));
   const name = valueAt(value, ['name']);
   const record = typeof name === 'string' && name !== '' && !mayHoldSecret(name) ? `User ${name}` : 'User';
-  return { found: [], errors: errorsOf(document, faults, record) };
+  return { kept: [], errors: errorsOf(document, faults, record) };
 }
 
 function nameFault(name: string): Fault | undefined {

@@ -1,4 +1,5 @@
 /** Watches a configuration directory, reads changed files, and reports the new configuration. */
+import { on, once } from 'node:events';
 import { type Stats, unwatchFile, watchFile } from 'node:fs';
 import { basename, extname, join, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -62,7 +63,8 @@ export async function watchConfiguration(options: WatchOptions): Promise<Configu
       if (event === 'addDir' && paths.includes(path)) isReplaced = true;
       reader.schedule();
     });
-    await ready(opened);
+    // An error is reported, but must not prevent the start.
+    await once(opened, 'ready').catch(() => undefined);
     return opened;
   }
 
@@ -94,13 +96,6 @@ export async function watchConfiguration(options: WatchOptions): Promise<Configu
       await reader.close();
       await watcher.close();
     },
-  });
-}
-
-/** Resolves even if watching fails. The error is reported but must not prevent the start. */
-function ready(watcher: FSWatcher): Promise<void> {
-  return new Promise((resolve) => {
-    watcher.once('ready', resolve).once('error', () => resolve());
   });
 }
 
@@ -138,14 +133,15 @@ function createReader(options: WatchOptions, prepare: () => Promise<void>): Read
   let firstChangeMs: number | undefined;
   const closing = new AbortController();
 
-  async function readOnce(start: Read): Promise<void> {
+  async function readOnce(start: Read | undefined): Promise<void> {
     if (closing.signal.aborted) return;
     await prepare();
     const startedAtMs = performance.now();
+    const readNow = start ?? ((await hasBytes(directory, threadFromBytes)) ? readInThread : readHere);
     const { files = [] } = last;
     const known = new Map(files.map((part) => [part.file, part]));
     const digests = new Map(files.map(({ file, digest }) => [file, digest]));
-    const reading = await start({ directory, gatewayDomain, known: digests }, closing.signal);
+    const reading = await readNow({ directory, gatewayDomain, known: digests }, closing.signal);
     if (reading === undefined) return;
     const loaded = await finishInTurns(assembleFiles(reading, known, options));
     if (isSame(loaded, last)) return;
@@ -157,7 +153,7 @@ function createReader(options: WatchOptions, prepare: () => Promise<void>): Read
     clearTimeout(timer);
     timer = undefined;
     firstChangeMs = undefined;
-    queue = queue.then(async () => readOnce(start ?? (await startOf(directory, threadFromBytes)))).catch(onError);
+    queue = queue.then(() => readOnce(start)).catch(onError);
     return queue;
   }
 
@@ -186,10 +182,6 @@ function isSame(a: LoadedConfiguration, b: LoadedConfiguration): boolean {
   return keyOf(a) === keyOf(b);
 }
 
-async function startOf(directory: string, threadFromBytes: number): Promise<Read> {
-  return (await hasBytes(directory, threadFromBytes)) ? readInThread : readHere;
-}
-
 async function readHere({ directory, known, ...options }: ReadRequest, closing: AbortSignal) {
   const reading = await readFiles(directory, options, known);
   return closing.aborted ? undefined : reading;
@@ -201,24 +193,17 @@ async function readInThread(request: ReadRequest, closing: AbortSignal): Promise
     workerData: request,
   });
   worker.unref();
-  const terminate = () => void worker.terminate();
-  closing.addEventListener('abort', terminate);
+  const join = createJoin();
   try {
-    return await new Promise((resolve, reject) => {
-      const join = createJoin();
-      worker.on('message', (part: ReadingPart) => {
-        const reading = join(part);
-        if (reading === undefined) worker.postMessage('next');
-        else resolve(reading);
-      });
-      worker.once('error', reject);
-      worker.once('exit', () =>
-        closing.aborted
-          ? resolve(undefined)
-          : reject(new Error('the thread that reads the configuration exited without a result')),
-      );
-    });
-  } finally {
-    closing.removeEventListener('abort', terminate);
+    for await (const [part] of on(worker, 'message', { signal: closing, close: ['exit'] })) {
+      const reading = join(part as ReadingPart);
+      if (reading !== undefined) return reading;
+      worker.postMessage('next');
+    }
+  } catch (error) {
+    if (!closing.aborted) throw error;
+    await worker.terminate();
+    return undefined;
   }
+  throw new Error('the thread that reads the configuration exited without a result');
 }
