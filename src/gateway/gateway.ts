@@ -113,22 +113,15 @@ export interface GatewaySnapshot {
   readonly lastUnanswered: Readonly<LastUnanswered>;
 }
 
-export type RouteSnapshot = Pick<Route, RouteField> & {
+export type RouteSnapshot = Pick<
+  Route,
+  'name' | 'prefix' | 'precedence' | 'internal' | 'isBlock' | 'mapping' | 'source' | 'conditions' | 'labels'
+> & {
   readonly auth: Pick<AuthStage, 'record' | 'authenticate'> | undefined;
   readonly transport: Pick<Transport, 'describe' | 'timeouts'> & {
     readonly cluster: Pick<Cluster, 'snapshot'> | undefined;
   };
 };
-type RouteField =
-  | 'name'
-  | 'prefix'
-  | 'precedence'
-  | 'internal'
-  | 'isBlock'
-  | 'mapping'
-  | 'source'
-  | 'conditions'
-  | 'labels';
 
 /** The parts that process requests. Used by #explain to predict what the gateway would do. */
 export interface GatewayParts {

@@ -159,19 +159,9 @@ function overHttp(mapping: Mapping, target: RemoteTarget, counts: UpstreamCounts
   const cluster = acquireCluster(clusterSpec(mapping.service, target, timeouts.connectTimeoutMs, mapping));
   const { origins } = target;
   const requestHead = createRequestHead({ mapping, path, origins, identity });
+  const calls = { mapping, cluster, path, identity, logger, timeoutMs };
   return {
-    forward: createForward({
-      mapping,
-      cluster,
-      path,
-      origins,
-      identity,
-      logger,
-      timeoutMs,
-      idleTimeoutMs,
-      bodyBytesMax,
-      counts,
-    }),
+    forward: createForward({ ...calls, origins, idleTimeoutMs, bodyBytesMax, counts }),
     preview(ctx) {
       const { path, headers, host = hostOfOrigin(origins()[0] ?? '') } = requestHead(ctx);
       hasBody(ctx.req.headers, bodyBytesMax ?? Number.POSITIVE_INFINITY);
@@ -182,14 +172,11 @@ function overHttp(mapping: Mapping, target: RemoteTarget, counts: UpstreamCounts
     origins,
     cluster,
     timeouts,
-    shadow: mapping.shadow ? createShadow({ mapping, cluster, path, identity, logger, timeoutMs }) : undefined,
+    shadow: mapping.shadow ? createShadow(calls) : undefined,
   };
 }
 
-type ClusterRules = Pick<
-  Mapping,
-  'circuitBreakers' | 'healthCheck' | 'outlierDetection' | 'loadBalancer' | 'idleConnectionMs' | 'connectionLifetimeMs'
->;
+type ClusterRules = Omit<ClusterSpec, 'service' | 'origins' | 'serverName' | 'connectTimeoutMs'>;
 
 /** Describes the cluster for a service, following the rules of its mapping. */
 export function clusterSpec(

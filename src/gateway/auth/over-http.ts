@@ -35,21 +35,18 @@ const denialHeaders = ['Location', 'Proxy-Authenticate', 'Retry-After', 'Set-Coo
 const withoutBody = ['prefer', 'return=minimal'];
 
 export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOptions): AuthClient {
-  const { timeoutMs, cacheMs, includeBody, allowedAuthorizationHeaders } = record;
+  const { timeoutMs, cacheMs, includeBody, allowedAuthorizationHeaders: allowed } = record;
   const checkRequestOf = createCheckRequest(record);
   const callOptions: CallOptions = { timeoutMs, repeat: 'failover' };
-  const sentToClient = [...denialHeaders, ...allowedAuthorizationHeaders];
+  const sentToClient = [...denialHeaders, ...allowed];
   // A decision that may depend on the body is not cached, because the gateway may know only the beginning of the body.
   const cache = cacheMs > 0 && includeBody === undefined ? createAuthCache({ ttlMs: cacheMs }) : undefined;
 
   function checkRequestFor(ctx: Context, attributes: RequestAttributes): CheckRequest {
     const address = publicAddress(ctx);
     const forwarded = forwardedHeaders(ctx, address, address.path);
-    return checkRequestOf(attributes, [
-      ...forwarded,
-      ...originalRequest(ctx, attributes, address.path),
-      ...withoutBody,
-    ]);
+    const original = originalRequest(ctx, attributes, address.path);
+    return checkRequestOf(attributes, [...forwarded, ...original, ...withoutBody]);
   }
 
   async function call(ctx: Context, check: CheckRequest, body: AuthBody | undefined): Promise<AuthDecision> {
@@ -58,12 +55,7 @@ export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOption
     try {
       const request = { ...completed(check, path, body), body: sent, client: ctx.res };
       const response = await callUpstream(cluster, request, callOptions);
-      const decision = decisionOf(
-        response.head,
-        await bodyOf(response, deadlineMs),
-        allowedAuthorizationHeaders,
-        sentToClient,
-      );
+      const decision = decisionOf(response.head, await bodyOf(response, deadlineMs), allowed, sentToClient);
       if (decision.outcome === 'allow' && mayBeCached(response.head.headers)) cache?.remember(check, decision);
       return decision;
     } catch (cause) {
@@ -118,8 +110,6 @@ async function bodyOf({ body }: UpstreamResponse, deadlineMs: number): Promise<B
   }
 }
 
-const throttled = { slug: 'login-throttled' } as const;
-
 /**
  * True for a 429 from frontdesk's own auth service, which honours `Prefer`. Any other 429 is that service's own limit.
  */
@@ -139,7 +129,7 @@ function decisionOf(
     outcome: 'deny',
     status,
     headers: pick(headers, sentToClient),
-    ...(isThrottled(status, headers) && throttled),
+    ...(isThrottled(status, headers) && ({ slug: 'login-throttled' } as const)),
   } as const;
   if (body === undefined || (body.length === 0 && status >= 400)) return denial;
   return { ...denial, headers: pick(headers, [...sentToClient, 'Content-Encoding', 'Content-Type']), body };

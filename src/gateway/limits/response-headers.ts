@@ -105,14 +105,12 @@ function waitSeconds({ resetSeconds, currentLimit }: DescriptorStatus): number {
 }
 
 /**
- * Sets the allowed headers of a rate-limit service, replacing existing ones. A repeated header keeps all its values.
+ * Creates a function that sets the allowed headers of a rate-limit service, replacing existing ones. A repeated header
+ * keeps all its values. `allowed`: lower-case names.
  */
-type WriteServiceHeaders = (res: ServerResponse, headers: readonly ResponseHeader[] | undefined) => void;
-
-/** `allowed`: lower-case names. */
-export function createServiceHeaders(allowed: readonly string[]): WriteServiceHeaders {
+export function createServiceHeaders(allowed: readonly string[]) {
   const names = new Set(allowed);
-  return (res, headers) => {
+  return (res: ServerResponse, headers: readonly ResponseHeader[] | undefined): void => {
     if (headers === undefined) return;
     const written = new Set<string>();
     for (const { name, value } of headers) {

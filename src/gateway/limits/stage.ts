@@ -49,9 +49,7 @@ export function createLimitStage(options: LimitStageOptions): AskLimiter {
       return;
     }
     counts.over += 1;
-    throw problem('too-many-requests', {
-      headers: { 'Retry-After': String(retryAfterSeconds(decision)) },
-    });
+    throw problem('too-many-requests', { headers: { 'Retry-After': String(retryAfterSeconds(decision)) } });
   }
 
   function settleError(ctx: Context, cause: unknown): void {
@@ -62,11 +60,7 @@ export function createLimitStage(options: LimitStageOptions): AskLimiter {
     const fields = { mapping, record: name, service, denied, err: cause };
     if (!isLogged(cause))
       outage.failed({ ...requestLogFields(ctx), ...fields }, 'the rate-limit service returned no decision');
-    if (denied)
-      throw problem('ratelimit-unavailable', {
-        headers: { 'Retry-After': '1' },
-        cause,
-      });
+    if (denied) throw problem('ratelimit-unavailable', { headers: { 'Retry-After': '1' }, cause });
   }
 
   async function settleLater(
