@@ -28,7 +28,14 @@ import type {
   ShadowPart,
   VersionPart,
 } from './explanation.ts';
-import { type ClientHeaders, explainAuth, explainLimit, explainTarget, identifyAs } from './stages.ts';
+import {
+  type ClientHeaders,
+  explainAuth,
+  explainLimit,
+  explainTarget,
+  identifyAs,
+  type RoutedRequest,
+} from './stages.ts';
 import { createSyntheticContext, faultsOfRequest } from './synthetic-request.ts';
 
 /** Throws `bad-argument` for an invalid request. */
@@ -75,13 +82,14 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain
     if (match === undefined)
       return { ...found, cors: site, outcome: refused('routing', ended ?? problem('not-found')) };
     const { route, shadow } = match;
-    const partOf = (one: Route) => mappingPart(verdictOf(one, verdicts));
+    const partOf = (one: Route) =>
+      mappingPart(verdicts.find((verdict) => verdict.route === one) ?? { route: one, reason: '' });
     const matched = { ...found, mapping: partOf(route), cors: mappingCors(ctx, route, preflight) ?? site };
     if (preflight) return { ...matched, outcome: preflightOutcome };
     const refusal = ended ?? ambiguityOf(attributes, route) ?? blockOf(route);
     if (refusal !== undefined) return { ...matched, outcome: refused('routing', refusal) };
     const copy = shadow && shadowPart(ctx, shadow, partOf(shadow));
-    return { ...matched, shadow: copy, ...explainStages(ctx, attributes, route, request, client) };
+    return { ...matched, shadow: copy, ...explainStages({ ctx, attributes, route, client }, request.user) };
   }
 
   function ambiguityOf(attributes: RequestAttributes, route: Route): unknown {
@@ -93,20 +101,15 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain
     }
   }
 
-  function explainStages(
-    ctx: Context,
-    attributes: RequestAttributes,
-    route: Route,
-    { user }: ExplainRequest,
-    client: ClientHeaders,
-  ): Partial<Explanation> {
-    const auth = explainAuth(parts, ctx, attributes, route, client.conceal);
+  function explainStages(routed: RoutedRequest, user: string | undefined): Partial<Explanation> {
+    const { ctx, route } = routed;
+    const auth = explainAuth(parts, routed);
     if (user !== undefined) identifyAs(ctx, route, user);
     if (route.transport.location !== undefined) return { auth, ...redirected(ctx, route) };
-    const checks = { auth, rate_limit: explainLimit(parts, attributes, route) };
+    const checks = { auth, rate_limit: explainLimit(parts, routed) };
     if (route.auth?.record.removeAuthorization === true) delete ctx.req.headers.authorization;
     try {
-      const target = explainTarget(parts, ctx, attributes, route, client);
+      const target = explainTarget(parts, routed);
       return { ...checks, target, outcome: { kind: 'forwarded' } };
     } catch (thrown) {
       return { ...checks, outcome: refused('forwarding', thrown) };
@@ -202,11 +205,6 @@ function mappingPart({ route, reason }: Pick<RouteVerdict<Route>, 'route' | 'rea
     reason,
     source: route.source && formatSource(route.source),
   };
-}
-
-function verdictOf(route: Route, verdicts: readonly RouteVerdict<Route>[]) {
-  const verdict = verdicts.find((one) => one.route === route);
-  return { route, reason: verdict?.reason ?? '' };
 }
 
 /** `root`: the public path of the gateway, without a trailing slash. */

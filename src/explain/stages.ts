@@ -31,14 +31,17 @@ export interface ClientHeaders {
   readonly conceal: Conceal;
 }
 
+/** A request with the route that handles it. */
+export interface RoutedRequest {
+  readonly ctx: Context;
+  readonly attributes: RequestAttributes;
+  readonly route: Route;
+  readonly client: ClientHeaders;
+}
+
 /** Call it before `identifyAs`, so that the request to the auth service does not contain the user. */
-export function explainAuth(
-  { authServices, resolve }: GatewayParts,
-  ctx: Context,
-  attributes: RequestAttributes,
-  route: Route,
-  conceal: Conceal,
-): AuthPart {
+export function explainAuth({ authServices, resolve }: GatewayParts, routed: RoutedRequest): AuthPart {
+  const { ctx, attributes, route, client } = routed;
   if (route.auth === undefined) return { asked: false, reason: whyOpen(route, authServices) };
   const { record, preview } = route.auth;
   const isRemote = authServices.find((one) => one.record === record)?.port === undefined;
@@ -51,7 +54,7 @@ export function explainAuth(
     source: formatSource(record.source),
     method: check.method,
     path: check.path,
-    headers: conceal(check.headers, record.addAuthHeaders),
+    headers: client.conceal(check.headers, record.addAuthHeaders),
     body: bodyText(record),
     timeout_ms: isRemote ? record.timeoutMs : undefined,
     cache_ms: isRemote && record.includeBody === undefined ? record.cacheMs : 0,
@@ -100,8 +103,7 @@ function consequences(
 /** Lists the limits that would count the request. */
 export function explainLimit(
   { rateLimitService: record, limiter, resolve }: GatewayParts,
-  attributes: RequestAttributes,
-  route: Route,
+  { attributes, route }: RoutedRequest,
 ): RateLimitPart {
   if (record === undefined) return { asked: false, reason: 'there is no RateLimitService record' };
   const { domain } = record;
@@ -165,10 +167,7 @@ function limitPart({ currentLimit, unlimited, algorithm, burst, shadow, shownDes
 /** Throws a Problem for a request that cannot be forwarded. */
 export function explainTarget(
   { bodyBytesMax, checkReferences }: GatewayParts,
-  ctx: Context,
-  attributes: RequestAttributes,
-  route: Route,
-  client: ClientHeaders,
+  { ctx, attributes, route, client }: RoutedRequest,
 ): TargetPart {
   const { mapping, transport } = route;
   const { method } = attributes;

@@ -172,11 +172,8 @@ export async function withAvailability<Row extends Resource>(
   { stay, guests = 1 }: StayQuery,
   nowMs: number,
 ): Promise<readonly (Row & WithAvailability)[]> {
-  const offers = await loadOffers(
-    kysely,
-    statements,
-    resources.map(({ id }) => id),
-  );
+  const ids = resources.map(({ id }) => id);
+  const offers = await loadOffers(kysely, statements, ids);
   const available = stay && (await availableFor(kysely, statements, offers, { stay, guests, nowMs }));
   return resources.map((resource) => ({
     ...resource,
