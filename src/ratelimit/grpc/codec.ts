@@ -1,7 +1,7 @@
 /** Encodes and decodes requests and decisions in both versions of the gRPC protocol. */
 import { fileURLToPath } from 'node:url';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/proto-loader';
-import { requestBounds, type Unit, windowSeconds } from '#config';
+import { type Unit, windowSeconds } from '#config';
 import {
   type CurrentLimit,
   type Decision,
@@ -43,7 +43,10 @@ const packages = {
 
 /** Loads the library and compiles the protocol files, which takes some tens of milliseconds. */
 export async function loadCodec(name: ProtocolName): Promise<Codec> {
-  const { load } = await import('@grpc/proto-loader');
+  const [{ load }, { checkFieldCount }] = await Promise.all([
+    import('@grpc/proto-loader'),
+    import('./message-fields.ts'),
+  ]);
   const { file, service } = packages[name];
   // The path is the same from src/ratelimit/grpc and from dist/ratelimit/grpc.
   const includeDirs = [fileURLToPath(new URL('../../../proto', import.meta.url))];
@@ -78,63 +81,6 @@ function methodOf(definition: object | undefined, service: string): MethodDefini
   if (method === undefined) throw new Error(`the proto files do not define ${service}.ShouldRateLimit`);
   return method;
 }
-
-/** Shorter messages cannot have enough fields to block the process. */
-const uncheckedBytes = 16_384;
-
-/** Twice as many as a message within `requestBounds` has. */
-const fieldsMax = 2 * requestBounds.descriptors;
-
-/**
- * Throws for a request with too many fields before the library decodes them. Half a million descriptors fit into the
- * largest message. They would block the process for half a second and take 150 MB.
- */
-function checkFieldCount(request: Buffer): void {
-  if (request.length <= uncheckedBytes) return;
-  for (const [tag, content] of checkedFields(request, [0x0a, descriptorTag, 0x18]))
-    if (tag === descriptorTag) checkedFields(content, [0x0a, 0x12, 0x1a]);
-}
-
-const descriptorTag = 0x12;
-
-/** `tags` are those of the fields 1 to 3. The library ignores the type in a tag, so another one would mislead us. */
-function checkedFields(message: Buffer, tags: readonly number[]): readonly Field[] {
-  const fields = fieldsOf(message, fieldsMax + 1);
-  if (fields.length > fieldsMax || fields.some(([tag]) => tag < 0x20 && !tags.includes(tag)))
-    throw new RangeError('the message has too many fields, or one of the wrong type');
-  return fields;
-}
-
-/** A tag contains the number and the type of the field. */
-type Field = readonly [tag: number, content: Buffer];
-
-/** Splits a protobuf message into its first `max` fields. Throws a RangeError if they are malformed. */
-export function fieldsOf(message: Buffer, max = Number.POSITIVE_INFINITY): readonly Field[] {
-  const fields: Field[] = [];
-  let at = 0;
-  function varint(): number {
-    let value = 0;
-    for (let scale = 1; ; scale *= 128) {
-      const byte = message.readUInt8(at);
-      at += 1;
-      value += (byte % 128) * scale;
-      if (byte < 128) return value;
-    }
-  }
-  while (at < message.length && fields.length < max) {
-    const tag = varint();
-    const length = tag % 8 === 2 ? varint() : fixedLengths[tag % 8];
-    const start = at;
-    if (tag % 8 === 0) varint();
-    else at += length ?? Number.NaN;
-    if (tag >= 2 ** 32 || !(at <= message.length)) throw new RangeError('the message is malformed');
-    fields.push([tag, message.subarray(start, at)]);
-  }
-  return fields;
-}
-
-/** By wire type. */
-const fixedLengths: Readonly<Record<number, number>> = Object.freeze({ 1: 8, 5: 4 });
 
 /** The units by their number in envoy.type.v3.RateLimitUnit and in both protocol versions. 0 is unknown. */
 export const unitsByNumber: readonly (Unit | undefined)[] = Object.freeze([
