@@ -8,11 +8,12 @@ import type { CheckRequest } from './check-request.ts';
 export interface AuthCache {
   /** Returns the decision for an identical request, unless it has expired. */
   readonly recall: (request: CheckRequest) => AuthDecision | undefined;
-  readonly remember: (request: CheckRequest, decision: AuthDecision) => void;
+  /** `askedAtMs`: when the service was asked. A decision that took long may already be outdated. */
+  readonly remember: (request: CheckRequest, decision: AuthDecision, askedAtMs: number) => void;
 }
 
 export interface AuthCacheOptions {
-  /** How long a decision is valid, in milliseconds. */
+  /** How long a decision is valid from when the service was asked, in milliseconds. */
   readonly ttlMs: number;
   /** Beyond this number, the least recently used decision is evicted. @default 10_000 */
   readonly entriesMax?: number;
@@ -39,10 +40,10 @@ export function createAuthCache(options: AuthCacheOptions): AuthCache {
       entries.set(key, entry);
       return entry.decision;
     },
-    remember(request: CheckRequest, decision: AuthDecision) {
+    remember(request: CheckRequest, decision: AuthDecision, askedAtMs: number) {
       const key = keyOf(request);
       entries.delete(key);
-      entries.set(key, { decision, expiresAt: clock() + ttlMs });
+      entries.set(key, { decision, expiresAt: askedAtMs + ttlMs });
       for (const oldest of entries.keys()) {
         if (entries.size <= entriesMax) return;
         entries.delete(oldest);

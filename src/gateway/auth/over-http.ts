@@ -50,13 +50,15 @@ export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOption
   }
 
   async function call(ctx: Context, check: CheckRequest, body: AuthBody | undefined): Promise<AuthDecision> {
-    const deadlineMs = performance.now() + timeoutMs;
+    const askedAtMs = performance.now();
     const sent = body === undefined || body.bytes.length === 0 ? undefined : wholeBody(body.bytes);
     try {
       const request = { ...completed(check, path, body), body: sent, client: ctx.res };
       const response = await callUpstream(cluster, request, callOptions);
-      const decision = decisionOf(response.head, await bodyOf(response, deadlineMs), allowed, sentToClient);
-      if (decision.outcome === 'allow' && mayBeCached(response.head.headers)) cache?.remember(check, decision);
+      const whole = await bodyOf(response, askedAtMs + timeoutMs);
+      const decision = decisionOf(response.head, whole, allowed, sentToClient);
+      if (decision.outcome === 'allow' && mayBeCached(response.head.headers))
+        cache?.remember(check, decision, askedAtMs);
       return decision;
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message || cause.name : String(cause);

@@ -12,7 +12,7 @@ describe('cached decisions', () => {
   it('expire after their time', () => {
     let nowMs = 0;
     const cache = createAuthCache({ ttlMs: 100, clock: () => nowMs });
-    cache.remember(question, allow);
+    cache.remember(question, allow, 0);
     nowMs = 99;
     assert.equal(cache.recall(question), allow);
     nowMs = 100;
@@ -21,10 +21,19 @@ describe('cached decisions', () => {
     assert.equal(cache.recall(question), undefined);
   });
 
+  it('expire earlier if the service took long to decide', () => {
+    let nowMs = 60;
+    const cache = createAuthCache({ ttlMs: 100, clock: () => nowMs });
+    cache.remember(question, allow, 0);
+    assert.equal(cache.recall(question), allow);
+    nowMs = 100;
+    assert.equal(cache.recall(question), undefined);
+  });
+
   it('do not live longer when used', () => {
     let nowMs = 0;
     const cache = createAuthCache({ ttlMs: 100, clock: () => nowMs });
-    cache.remember(question, allow);
+    cache.remember(question, allow, 0);
     for (nowMs = 0; nowMs < 100; nowMs += 10) assert.equal(cache.recall(question), allow);
     assert.equal(cache.recall(question), undefined);
   });
@@ -32,10 +41,10 @@ describe('cached decisions', () => {
   it('are bounded in number, and the least recently used one is evicted', () => {
     const cache = createAuthCache({ ttlMs: 100, entriesMax: 2, clock: () => 0 });
     const at = (path: string) => ({ ...question, path });
-    cache.remember(at('/a'), allow);
-    cache.remember(at('/b'), allow);
+    cache.remember(at('/a'), allow, 0);
+    cache.remember(at('/b'), allow, 0);
     cache.recall(at('/a'));
-    cache.remember(at('/c'), allow);
+    cache.remember(at('/c'), allow, 0);
     assert.deepEqual(
       ['/a', '/b', '/c'].map((path) => cache.recall(at(path))),
       [allow, undefined, allow],
@@ -48,7 +57,7 @@ describe('cached decisions', () => {
       const ids = ['x-request-id', id, 'traceparent', id, ...(id === '2' ? ['tracestate', id] : [])];
       return { ...question, headers: [...question.headers, ...ids] };
     };
-    cache.remember(withId('1'), allow);
+    cache.remember(withId('1'), allow, 0);
     assert.equal(cache.recall(withId('2')), allow);
   });
 
@@ -59,7 +68,7 @@ describe('cached decisions', () => {
     fc.assert(
       fc.property(questions, questions, (one, other) => {
         const cache = createAuthCache({ ttlMs: 100, clock: () => 0 });
-        cache.remember(one, allow);
+        cache.remember(one, allow, 0);
         const isSame = JSON.stringify(one) === JSON.stringify(other);
         assert.equal(cache.recall(other), isSame ? allow : undefined);
       }),
