@@ -60,6 +60,7 @@ export {
   type Decision,
   type Hit,
   type HitResult,
+  InvalidRequest,
   type Limiter,
   type LimiterOptions,
   type LocalLimiter,
