@@ -104,14 +104,10 @@ export function createClusterFamilies(clusters: () => readonly ClusterSnapshot[]
     help: string,
     figureOf: (cluster: ClusterSnapshot) => number,
     merge?: typeof Math.max,
-  ): Family => ({
-    ...{ name, type, labels: ['service'], help },
-    samples: () =>
-      mergeByLabels(
-        all().map((cluster) => ({ labels: { service: cluster.service }, value: figureOf(cluster) })),
-        merge,
-      ),
-  });
+  ): Family => {
+    const sampleOf = (cluster: ClusterSnapshot) => ({ labels: { service: cluster.service }, value: figureOf(cluster) });
+    return { name, type, labels: ['service'], help, samples: () => mergeByLabels(all().map(sampleOf), merge) };
+  };
 
   return [
     family(
