@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { listSettings } from '#config';
+import { listSettings } from '../src/config/settings/table.ts';
 import { built } from './support/programs/built.ts';
 import { scratch, startProgram } from './support/programs/frontdesk-process.ts';
 import { temporaryFiles } from './support/temporary-files.ts';

@@ -70,9 +70,9 @@ export {
   type Settings,
   settingsFile,
 } from './settings/settings.ts';
-export { formatSettings, listSettings, variables } from './settings/table.ts';
+export { formatSettings, variables } from './settings/table.ts';
 export { loadTls, type Tls } from './settings/tls.ts';
 export { openFilesMax, packageVersion } from './this-process.ts';
-export { addUserToFile, demoUsersAmong, exposedDemoUsers, type NewUser, type User } from './users.ts';
+export { addUserToFile, demoUsersAmong, type NewUser, type User } from './users.ts';
 export { type ConfigurationWatch, watchConfiguration } from './watch/watch.ts';
 export { finish, finishInTurns, flatMapInParts, forEachInParts, mapInParts, sortInParts, type Work } from './work.ts';

@@ -3,7 +3,6 @@ export { headerPairs } from './auth/check-request.ts';
 export type { ConfiguredAuthService } from './auth/stage.ts';
 export {
   createGateway,
-  createGatewayCounts,
   createGatewayInParts,
   createGatewayState,
   type Gateway,
@@ -35,6 +34,6 @@ export {
   type RouteTraffic,
   type StatusClass,
 } from './traffic/route-traffic.ts';
-export { createTraffic, type FailedRequest, type Traffic, type UnmatchedRequests } from './traffic/traffic.ts';
+export type { FailedRequest, Traffic, UnmatchedRequests } from './traffic/traffic.ts';
 export type { Handler } from './transport.ts';
 export type { VersionLifecycle } from './version-lifecycle.ts';

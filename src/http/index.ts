@@ -28,7 +28,7 @@ export {
   traceOf,
   userHeader,
 } from './context.ts';
-export { dataMarkup, rawJson } from './html/data.ts';
+export { rawJson } from './html/data.ts';
 export { readPageFile, readPageFiles, type TaggedBody } from './html/files.ts';
 export { blockMarkup, escapeHtml, html, htmlDocument, inlineMarkup, type Markup, pageHeaders } from './html/html.ts';
 export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
@@ -42,7 +42,6 @@ export {
   createOutageLogs,
   finalStatus,
   type Logger,
-  logRequest,
   type OutageLog,
   requestLogFields,
   silentLogger,
@@ -51,9 +50,7 @@ export { fromLevel } from './log/log-level.ts';
 export { createSafeLogger } from './log/safe-logger.ts';
 export { preconditionFailed, preconditionOf } from './precondition.ts';
 export {
-  bodyPointer,
   type ErrorBody,
-  errorBody,
   type Fault,
   longQueryFault,
   notReady,
@@ -88,8 +85,6 @@ export {
   sendStoredResponse,
   sendTagged,
 } from './respond.ts';
-export { createClientErrorLog } from './server/client-error-log.ts';
-export { respondToClientErrors } from './server/client-errors.ts';
 export { type ConnectionCounts, type ConnectionLimit, createConnectionLimit } from './server/connection-limit.ts';
 export { type HttpServer, type HttpServerOptions, listenError, serveHttp } from './server/listen.ts';
 export { beforeHead } from './server/node-fixes.ts';

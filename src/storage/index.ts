@@ -16,4 +16,4 @@ export type {
   TakenUnitRow,
 } from './schema.ts';
 export { createPageReader, type Page } from './select-page.ts';
-export { createStatement, type Slot, type Statement } from './statement.ts';
+export { createStatement, type Slot } from './statement.ts';

@@ -1,7 +1,7 @@
 /** Tests that the tables of config/README.md match the fields and settings in the source. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { listSettings } from '#config';
+import { listSettings } from '../../src/config/settings/table.ts';
 import { fieldTables } from './field-tables.ts';
 
 const page = readFileSync(new URL('../../config/README.md', import.meta.url), 'utf8');

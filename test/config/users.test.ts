@@ -6,15 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { createUsers } from '#auth';
-import {
-  addUserToFile,
-  configurationFrom,
-  encodeUnpadded,
-  exposedDemoUsers,
-  loadConfiguration,
-  type User,
-  writeError,
-} from '#config';
+import { addUserToFile, configurationFrom, encodeUnpadded, loadConfiguration, type User, writeError } from '#config';
+import { exposedDemoUsers } from '../../src/config/users.ts';
 import { anyCharacter } from '../support/any-character.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 

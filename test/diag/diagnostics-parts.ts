@@ -1,5 +1,6 @@
 /** Fake gateway state for reading diagnostics, with one route, one error and one limit. */
-import { createTraffic, type RouteSnapshot } from '#gateway';
+import type { RouteSnapshot } from '#gateway';
+import { createTraffic } from '../../src/gateway/traffic/traffic.ts';
 import { labelled, mappingOf } from '../support/edge.ts';
 import { domain, limit, node, unlimited } from '../support/limits.ts';
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import Koa from 'koa';
-import { bodyPointer, errorBody, Problem, problem, queryFault, quote } from '#http';
-import { problemOf } from '../../src/http/problem.ts';
+import { Problem, problem, queryFault, quote } from '#http';
+import { bodyPointer, errorBody, problemOf } from '../../src/http/problem.ts';
 
 /** Creates the error that `ctx.throw` throws. */
 function createHttpError(status: number, message = '', properties: Readonly<Record<string, unknown>> = {}): Error {

@@ -1,7 +1,8 @@
 /** The metrics of services and mappings: merged clusters, and a bounded number of series. */
 import assert from 'node:assert/strict';
-import { createTraffic, durationBoundsMs, type Traffic } from '#gateway';
+import { durationBoundsMs, type Traffic } from '#gateway';
 import type { ClusterSnapshot } from '#proxy';
+import { createTraffic } from '../../src/gateway/traffic/traffic.ts';
 import { createClusterFamilies, createRouteFamilies } from '../../src/metrics/gateway.ts';
 import { createMetricsOf, type Family } from '../../src/metrics/registry.ts';
 import { among, type Series, seriesOf } from '../support/scrape.ts';

@@ -1,7 +1,9 @@
 /** The sources of a gateway's metrics, as they are before its first request. */
-import { createGatewayCounts, createTraffic, durationBoundsMs } from '#gateway';
+import { durationBoundsMs } from '#gateway';
 import type { MetricsParts } from '#metrics';
 import { createLimitStats } from '#ratelimit';
+import { createGatewayCounts } from '../../src/gateway/gateway.ts';
+import { createTraffic } from '../../src/gateway/traffic/traffic.ts';
 
 export const parts: MetricsParts = {
   version: '1.2.3',

@@ -1,6 +1,7 @@
 /** Tests settings from the environment and from options: values, validation and error messages. */
 import assert from 'node:assert/strict';
-import { listSettings, parseSettings, requireSettings, type SettingOptions } from '#config';
+import { parseSettings, requireSettings, type SettingOptions } from '#config';
+import { listSettings } from '../../../src/config/settings/table.ts';
 
 /** Returns the message with which the settings are rejected. */
 function messageOf(read: () => unknown): string {

@@ -1,7 +1,8 @@
 /** The traffic and the health of a route in the diagnostics, and failed requests. */
 import assert from 'node:assert/strict';
-import { createTraffic, type FailedRequest } from '#gateway';
+import type { FailedRequest } from '#gateway';
 import { readDiagnostics } from '../../../src/diag/snapshot/snapshot.ts';
+import { createTraffic } from '../../../src/gateway/traffic/traffic.ts';
 import { hotelRoute, parts } from '../diagnostics-parts.ts';
 
 describe('the traffic in the diagnostics', () => {

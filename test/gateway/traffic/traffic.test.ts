@@ -1,7 +1,8 @@
 /** The traffic counts of a gateway, its recent failures, and its unmatched requests. */
 import assert from 'node:assert/strict';
 import type { Context } from 'koa';
-import { createTraffic, type Traffic } from '#gateway';
+import type { Traffic } from '#gateway';
+import { createTraffic } from '../../../src/gateway/traffic/traffic.ts';
 import { authRecordOf, type EdgeOptions, mappingOf, remote, startEdge } from '../../support/edge.ts';
 import { testServers } from '../../support/serve.ts';
 import { startUpstream } from '../../support/upstream.ts';

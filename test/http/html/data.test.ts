@@ -1,7 +1,8 @@
 /** Renders values as HTML without letting them inject markup. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { dataMarkup, htmlDocument, htmlFormatter } from '#http';
+import { htmlDocument, htmlFormatter } from '#http';
+import { dataMarkup } from '../../../src/http/html/data.ts';
 
 function markupOf(value: unknown): string {
   const page = htmlDocument({ title: '', main: dataMarkup(value) });

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
-import { blockMarkup, dataMarkup, html, htmlDocument, inlineMarkup, type Markup, pageHeaders } from '#http';
+import { blockMarkup, html, htmlDocument, inlineMarkup, type Markup, pageHeaders } from '#http';
+import { dataMarkup } from '../../../src/http/html/data.ts';
 
 function textOf(main: Markup): string {
   const page = htmlDocument({ title: '', main });

@@ -11,11 +11,11 @@ import {
   createUpgrades,
   finalStatus,
   type Logger,
-  logRequest,
   requestContext,
   silentLogger,
   upgradeOf,
 } from '#http';
+import { logRequest } from '../../../src/http/log/log.ts';
 import { type LogLine, recordingLogger } from '../../support/edge.ts';
 import { testServers } from '../../support/serve.ts';
 import { createDeferred } from '../../support/waiting.ts';

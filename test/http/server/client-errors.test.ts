@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { connect } from 'node:net';
-import { respondToClientErrors } from '#http';
+import { respondToClientErrors } from '../../../src/http/server/client-errors.ts';
 import { testServers } from '../../support/serve.ts';
 import { peerOf } from '../../support/wire/peer.ts';
 import { bodyOf, sendRaw } from '../../support/wire/raw-client.ts';
