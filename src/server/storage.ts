@@ -6,7 +6,7 @@ import { type Problem, type ProblemResponsesOptions, problem, type Representatio
 import { createVersions } from '#rest';
 import { createCarService } from '#services/car';
 import { createHotelService } from '#services/hotel';
-import { type Database, loadDemo, openDatabase, StorageUnavailable } from '#storage';
+import { type Database, type DatabaseOptions, loadDemo, openDatabase, StorageUnavailable } from '#storage';
 import type { Setup } from './options.ts';
 
 /** The parts that an app needs to render responses and problems. */
@@ -35,7 +35,8 @@ export async function openStorage(setup: Setup): Promise<Storage> {
     pool: settings.databasePool,
     timeoutMs: settings.databaseTimeoutMs,
     logger,
-  });
+    // Without this check, a forgotten setting would have no effect.
+  } satisfies Required<DatabaseOptions>);
   try {
     if (demo) await loadDemo(database, loaded.configuration.demo, { nowMs: clock() });
   } catch (error) {
