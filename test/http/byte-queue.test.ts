@@ -7,8 +7,6 @@ describe('createByteQueue', () => {
   it('returns all bytes in order', () => {
     const lengths = fc.array(fc.oneof(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 1000, max: 5000 })), {
       maxLength: 80,
-      // Otherwise fast-check makes at most ten.
-      size: 'max',
     });
     fc.assert(
       fc.property(lengths, lengths, (...rounds) => {

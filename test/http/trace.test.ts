@@ -99,15 +99,12 @@ describe('tracestate', () => {
   it('never throws, stays within its bounds, and does not change when it is cut again', () => {
     const one = fc.tuple(fc.constantFrom('a', 'k@1', ''), fc.string({ maxLength: 300 })).map((pair) => pair.join('='));
     fc.assert(
-      fc.property(
-        fc.oneof(fc.string({ unit: anyCharacter }), fc.array(one, { maxLength: 60, size: 'max' })),
-        (header) => {
-          const state = boundTracestate(header);
-          if (state === undefined) return;
-          assert.ok(state.length > 0 && state.length <= 512 && state.split(',').length <= 32);
-          assert.equal(boundTracestate(state), state);
-        },
-      ),
+      fc.property(fc.oneof(fc.string({ unit: anyCharacter }), fc.array(one, { maxLength: 60 })), (header) => {
+        const state = boundTracestate(header);
+        if (state === undefined) return;
+        assert.ok(state.length > 0 && state.length <= 512 && state.split(',').length <= 32);
+        assert.equal(boundTracestate(state), state);
+      }),
     );
   });
 

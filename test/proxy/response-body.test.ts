@@ -47,7 +47,6 @@ describe('a response body', () => {
       fc.asyncProperty(
         fc.array(fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 900, max: 70_000 })), {
           maxLength: 40,
-          size: 'max',
         }),
         fc.nat(40),
         async (lengths, takenAfter) => {

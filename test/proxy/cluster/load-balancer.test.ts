@@ -35,7 +35,6 @@ describe('a load balancer', () => {
     const outs = fc.array(fc.uniqueArray(fc.integer({ min: 2, max: 5 })), {
       minLength: 10,
       maxLength: 60,
-      size: 'max',
     });
     fc.assert(
       fc.property(outs, (turns) => {

@@ -97,7 +97,6 @@ describe('full memory counters', () => {
     it(`never restore quota by eviction, whatever the keys and times of hits, ${algorithm}`, () => {
       const keys = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g'), fc.nat(40_000)), {
         maxLength: 60,
-        size: 'max',
       });
       const check = checkQuota(algorithm);
       fc.assert(fc.property(keys, fc.integer({ min: 1, max: 5 }), check), { numRuns: 500 });
