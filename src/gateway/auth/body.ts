@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import type { AuthService } from '#config';
-import { createByteQueue, markBodyRestored, problem } from '#http';
+import { announcesBody, createByteQueue, markBodyRestored, problem } from '#http';
 
 export interface AuthBody {
   readonly bytes: Buffer;
@@ -46,9 +46,10 @@ export function createAuthBodyReader(
   }
 
   return async function readAuthBody({ req, res }) {
-    const { 'content-length': length = '0', 'transfer-encoding': coding } = req.headers;
-    if (coding === undefined && Number(length) === 0) return noBody;
-    if (!allowPartial && Number(length) > maxBytes) throw tooLarge(maxBytes);
+    if (!announcesBody(req)) return noBody;
+    if (!allowPartial && Number(req.headers['content-length']) > maxBytes) throw tooLarge(maxBytes);
+    // The response has already emitted `close`, so the bytes would count forever.
+    if (res.destroyed) return undefined;
     const body: HeldBody = { bytes: 0, isRejected: false, wake() {} };
     arriving.add(body);
     res.once('close', () => release(body));
@@ -56,9 +57,9 @@ export function createAuthBodyReader(
     arriving.delete(body);
     if (bytes === undefined) return undefined;
     putBack(req, res, bytes);
-    if (bytes.length <= maxBytes) return { bytes, isWhole: true };
-    if (!allowPartial) throw tooLarge(maxBytes);
-    return { bytes: bytes.subarray(0, maxBytes), isWhole: false };
+    const isWhole = bytes.length <= maxBytes;
+    if (!isWhole && !allowPartial) throw tooLarge(maxBytes);
+    return { bytes: bytes.subarray(0, maxBytes), isWhole };
   };
 }
 

@@ -181,6 +181,32 @@ describe('an auth service with include_body', () => {
     );
   });
 
+  it('does not count the body of a client that left before it was read', async () => {
+    const readBody = createAuthBodyReader(upTo(10), 11);
+    const hasLeft = createDeferred();
+    const wasRead = createDeferred();
+    const upstream = await startUpstream(servers);
+    const edge = await startEdge(servers, {
+      upstream,
+      inside: [
+        async (ctx, next) => {
+          if (ctx.get('X-Leaves') !== '') {
+            ctx.res.once('close', hasLeft.resolve);
+            await hasLeft.promise;
+          }
+          await readBody(ctx).finally(wasRead.resolve);
+          return next();
+        },
+      ],
+    });
+    const head = ['Content-Length: 10', 'X-Leaves: 1'];
+    const leaving = speak(edge.port, rawRequest('POST /v1/hotels', head, '123456'));
+    leaving.socket.once('connect', () => leaving.socket.end(() => leaving.socket.destroy()));
+    await wasRead.promise;
+    const post = rawRequest('POST /v1/hotels', ['Content-Length: 10'], '0123456789');
+    assert.match(await sendRaw(edge.port, post), /^HTTP\/1\.1 200 /);
+  });
+
   it('is not called when the client disconnects', async () => {
     const finished = createDeferred();
     const { auth, upstream, edge } = await setUp(upTo(10), 200, {
