@@ -1,5 +1,5 @@
 /** The in-process limiter: matches descriptors to limits, counts hits, and combines the results into a decision. */
-import { inspect } from 'node:util';
+import { inspect, isDeepStrictEqual } from 'node:util';
 import type { LimitDomain } from '#config';
 import { type Counters, type Hit, type HitResult, isDenied } from './counters/counters.ts';
 import { createMemoryCounters } from './counters/memory.ts';
@@ -52,7 +52,8 @@ export interface LocalLimiter extends Limiter {
 export function createLimiter(options: LimiterOptions): LocalLimiter {
   const { limits, counters = createMemoryCounters(), countDenied = false, responseHeaders = false, stats } = options;
   if (typeof counters.take !== 'function') throw new TypeError(noTake);
-  let rules = rulesOf(limits);
+  let compiled = { limits, rules: rulesOf(limits) };
+  let { rules } = compiled;
   const takeOptions = Object.freeze({ countDenied });
   const reportUnmatched = createUnmatchedReport(options.logger);
 
@@ -72,6 +73,12 @@ export function createLimiter(options: LimiterOptions): LocalLimiter {
       : { overallCode, statuses };
   }
 
+  /** Compiles the limits, unless they are those of the last call: most reloads do not change them. */
+  function compile(next: readonly LimitDomain[]): Rules {
+    if (!isDeepStrictEqual(next, compiled.limits)) compiled = { limits: next, rules: rulesOf(next) };
+    return compiled.rules;
+  }
+
   /** `current` returns the rules to apply. */
   const limiterOf = (current: () => Rules) => ({
     shouldRateLimit(request: RateLimitRequest): Decision | Promise<Decision> {
@@ -89,11 +96,13 @@ export function createLimiter(options: LimiterOptions): LocalLimiter {
   return Object.freeze({
     ...limiterOf(() => rules),
     reload(next: readonly LimitDomain[]): void {
-      rules = rulesOf(next);
+      const nextRules = compile(next);
+      if (nextRules === rules) return;
+      rules = nextRules;
       stats?.keepOnly(rules.all());
     },
     withLimits(fixed: readonly LimitDomain[]): Limiter {
-      const fixedRules = rulesOf(fixed);
+      const fixedRules = compile(fixed);
       return Object.freeze(limiterOf(() => fixedRules));
     },
   });

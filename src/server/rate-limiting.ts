@@ -1,6 +1,5 @@
 /** Opens the rate-limit service of this process, and connects RateLimitService records to it or to a remote one. */
 import type { RequestListener } from 'node:http';
-import { isDeepStrictEqual } from 'node:util';
 import { type LimitDomain, parseServiceReference, type RateLimitService } from '#config';
 import { type HostAndPort, hostAndPort, type Resolve, resolveLimiter } from '#gateway';
 import { createOncePerMinute } from '#http';
@@ -67,9 +66,7 @@ export async function openRateLimiting(
     stats,
     logger,
   });
-  configuration.onChange((next) => () => {
-    if (!isDeepStrictEqual(next.limits, limits())) limiter.reload(next.limits);
-  });
+  configuration.onChange((next) => () => limiter.reload(next.limits));
   // A limiter that fails open does not need Redis.
   const isReady = () => !closing.aborted && (settings.ratelimitFailOpen || (counters.isReady?.() ?? true));
   const metrics = createRateLimitMetrics({ stats, configuration });
