@@ -14,8 +14,9 @@ export interface RepresentOptions {
 
 /** Responds with the value, like `sendTagged`. `formatter` is the result of content negotiation. */
 export function represent(ctx: Context, formatter: Formatter, value: unknown, options: RepresentOptions): void {
+  const { contentType, headers } = formatter;
   const body = formatter.format(value, options.title);
-  sendTagged(ctx, { ...formatter, body, tag: digestTag(body, options.version) });
+  sendTagged(ctx, { contentType, headers, body, tag: digestTag(body, options.version) });
 }
 
 /**

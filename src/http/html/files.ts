@@ -9,7 +9,7 @@ export type PageFileName = `${string}.${keyof typeof contentTypes}`;
 /** A body and the headers that describe it. */
 export interface TaggedBody {
   readonly contentType: string;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly body: string;
   /** The entity tag, in quotes. */
   readonly tag: string;

@@ -7,7 +7,7 @@ export interface CircuitBreakers {
   readonly acquire: (address: AddressLoad, isUpgrade?: boolean) => void;
   readonly release: (address: AddressLoad) => void;
   readonly releaseUpgrade: (address: AddressLoad) => void;
-  /** Acquires a slot for a retry and returns a function that releases it, to be called once. Undefined when there is none. */
+  /** Acquires a slot for a retry. Returns a function that releases it, to be called once, or undefined without a slot. */
   readonly acquireRetry: () => (() => void) | undefined;
   /** True if `acquire` would throw for a request or for an upgrade. */
   readonly rejects: (address: AddressLoad) => boolean;
