@@ -4,8 +4,8 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Context, Middleware, Next } from 'koa';
 import { type Addresses, createAddresses } from './addresses.ts';
 import type { Problem } from './problem.ts';
-import { closeWithConnection } from './server/close-with-connection.ts';
-import { pathOf, sanitisePath } from './target/paths.ts';
+import { closeWithConnection } from './server/node-fixes.ts';
+import { pathOf, sanitisePath } from './target.ts';
 import { boundTracestate, createTraceIds, parseTraceparent, type Trace, type TraceIds } from './trace.ts';
 
 export interface RequestContext {

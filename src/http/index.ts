@@ -11,13 +11,11 @@ export {
 export {
   bodyFromHost,
   bodyTooLarge,
-  createBodySchema,
+  createByteQueue,
   hasBody,
   isBodyUnread,
   markBodyRestored,
-  readJsonBody,
 } from './body.ts';
-export { createByteQueue } from './byte-queue.ts';
 export {
   createRequestContext,
   gatewayRoot,
@@ -28,26 +26,35 @@ export {
   traceOf,
   userHeader,
 } from './context.ts';
-export { rawJson } from './html/data.ts';
-export { readPageFile, readPageFiles, type TaggedBody } from './html/files.ts';
-export { blockMarkup, escapeHtml, html, htmlDocument, inlineMarkup, type Markup, pageHeaders } from './html/html.ts';
+export {
+  blockMarkup,
+  escapeHtml,
+  html,
+  htmlDocument,
+  inlineMarkup,
+  type Markup,
+  pageHeaders,
+  readPageFile,
+  readPageFiles,
+  type TaggedBody,
+} from './html/html.ts';
+export { rawJson } from './html/pages.ts';
 export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
 export { discardPreparedResponse, isolate } from './isolate.ts';
-export { describeIssue } from './issue-text.ts';
-export { createAccessLog } from './log/access-log.ts';
+export { createBodySchema, describeIssue, readJsonBody } from './json-body.ts';
+export { createAccessLog, finalStatus } from './log/access-log.ts';
 export {
   type CountingLogger,
   createOncePerMinute,
   createOutageLog,
   createOutageLogs,
-  finalStatus,
+  createSafeLogger,
+  fromLevel,
   type Logger,
   type OutageLog,
   requestLogFields,
   silentLogger,
 } from './log/log.ts';
-export { fromLevel } from './log/log-level.ts';
-export { createSafeLogger } from './log/safe-logger.ts';
 export { preconditionFailed, preconditionOf } from './precondition.ts';
 export {
   type ErrorBody,
@@ -85,14 +92,19 @@ export {
   sendStoredResponse,
   sendTagged,
 } from './respond.ts';
-export { type ConnectionCounts, type ConnectionLimit, createConnectionLimit } from './server/connection-limit.ts';
+export { type ConnectionCounts, type ConnectionLimit, createConnectionLimit } from './server/admission.ts';
 export { type HttpServer, type HttpServerOptions, listenError, serveHttp } from './server/listen.ts';
-export { beforeHead } from './server/node-fixes.ts';
-export { nodeHttp } from './server/node-http.ts';
-export { announcesBody, disableBodyTimeout } from './server/request-bodies.ts';
+export { announcesBody, beforeHead, disableBodyTimeout, nodeHttp } from './server/node-fixes.ts';
 export { createUpgrades, type Upgrade, type UpgradeListener, type Upgrades, upgradeOf } from './server/upgrades.ts';
-export { createHostCheck } from './target/host.ts';
-export { createSafePath, lenientReading, originForm, pathOf, sanitisePath, searchOf } from './target/paths.ts';
+export {
+  createHostCheck,
+  createSafePath,
+  lenientReading,
+  originForm,
+  pathOf,
+  sanitisePath,
+  searchOf,
+} from './target.ts';
 export {
   boundTracestate,
   formatTraceparent,

@@ -2,12 +2,12 @@
 import { inspect } from 'node:util';
 import type { Context, Middleware, Next } from 'koa';
 import { gatewayRoot, requestContext } from './context.ts';
-import type { ProblemNotes } from './html/problem-page.ts';
+import type { ProblemNotes } from './html/pages.ts';
 import { createOutageLogs, type Logger, logRequest, type OutageLogs, requestLogFields } from './log/log.ts';
 import { errorBody, Problem, problem, problemOf, reasonOf } from './problem.ts';
 import { problems, problemTitle } from './problems.ts';
 import { createRepresentations, type Formatter, type Representations } from './representations.ts';
-import { parseBufferedBody } from './server/request-bodies.ts';
+import { parseBufferedBody } from './server/node-fixes.ts';
 
 export interface ProblemResponsesOptions {
   readonly representations?: Representations;

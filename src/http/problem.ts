@@ -1,6 +1,6 @@
 /** The error class that clients may see, its response body, and pointers to the faults in a request. */
 import { type ProblemSlug, problems } from './problems.ts';
-import { nodeHttp } from './server/node-http.ts';
+import { nodeHttp } from './server/node-fixes.ts';
 
 /**
  * One fault of a request. `pointer` is a JSON pointer into the body (RFC 6901), such as `/check_in`, and `parameter` is

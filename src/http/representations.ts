@@ -1,9 +1,8 @@
 /** Representations (JSON, problem+json, YAML, HTML) and content negotiation, for normal and error responses alike. */
 import Negotiator from 'negotiator';
 import { stringify } from 'yaml';
-import { resourcePage } from './html/data.ts';
 import { pageHeaders } from './html/html.ts';
-import { type ProblemNotes, problemPage } from './html/problem-page.ts';
+import { type ProblemNotes, problemPage, resourcePage } from './html/pages.ts';
 import { type ErrorBody, problem } from './problem.ts';
 
 /** Serialises values as one media type. Pass your own to `createRepresentations`. */

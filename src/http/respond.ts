@@ -1,6 +1,6 @@
 /** Sends the standard responses: representations with entity tags, stored responses, redirects, 405 and OPTIONS. */
 import type { Context } from 'koa';
-import type { TaggedBody } from './html/files.ts';
+import type { TaggedBody } from './html/html.ts';
 import { digestTag, matchFails, noneMatchFails, preconditionFailed } from './precondition.ts';
 import { problem } from './problem.ts';
 import type { Formatter } from './representations.ts';

@@ -1,6 +1,7 @@
-/** Generates HTML: an escaping template, the document with the shared style, text in CommonMark, and security headers. */
+/** Generates HTML: an escaping template, the document, its style and scripts, CommonMark, and security headers. */
 import { createHash } from 'node:crypto';
-import { readPageFile } from './files.ts';
+import { readFileSync } from 'node:fs';
+import { digestTag } from '../precondition.ts';
 
 const markupKey = Symbol('markup');
 
@@ -31,6 +32,31 @@ export interface HtmlPage {
   /** Shown next to the heading, in a bar above the content. @default no bar: the heading starts the content */
   readonly header?: Markup;
   readonly main: Markup;
+}
+
+const contentTypes = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8' } as const;
+
+type PageFileName = `${string}.${keyof typeof contentTypes}`;
+
+/** A body and the headers that describe it. */
+export interface TaggedBody {
+  readonly contentType: string;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly body: string;
+  /** The entity tag, in quotes. */
+  readonly tag: string;
+}
+
+/** `directory` is next to the calling file, both in the sources and in the build. */
+export function readPageFiles(directory: URL, names: readonly PageFileName[]): ReadonlyMap<string, TaggedBody> {
+  return new Map(names.map((name) => [name, readPageFile(new URL(name, directory))]));
+}
+
+/** `url` points to a local file with the extension `.css` or `.js`. */
+export function readPageFile(url: URL): TaggedBody {
+  const body = readFileSync(url, 'utf8');
+  const contentType = contentTypes[url.pathname.endsWith('.css') ? 'css' : 'js'];
+  return { contentType, body, tag: digestTag(body) };
 }
 
 /** The shared style, minified. It is inlined into every page, so that errors look the same on every host and path. */

@@ -1,9 +1,6 @@
-/** The logger interface, log fields of a request, and rate-limited logging of outages. */
-import type { ServerResponse } from 'node:http';
+/** The logger interface, loggers that wrap another one, log fields of a request, and rate-limited logging. */
 import type { Context } from 'koa';
 import { requestContext, traceOf } from '../context.ts';
-import { sentStatusOf } from '../server/client-errors.ts';
-import { upgradeOf } from '../server/upgrades.ts';
 
 /** A subset of pino's interface, so that a host application can pass in its own logger. */
 export interface Logger {
@@ -38,6 +35,65 @@ export const silentLogger: Logger = Object.freeze({
   isLevelEnabled: () => false,
 });
 
+/**
+ * If the logger throws, for example because a field cannot be serialised, the message is logged again with only the
+ * reason. If that fails too, the line is lost.
+ */
+export function createSafeLogger(logger: CountingLogger): CountingLogger {
+  const { debug, isLevelEnabled, droppedLines, infoPlain, writeLine } = logger;
+  // Looks the methods up for every line, because pino replaces them when its level changes.
+  return Object.freeze({
+    info: safe((fields, message) => logger.info(fields, message)),
+    warn: safe((fields, message) => logger.warn(fields, message)),
+    error: safe((fields, message) => logger.error(fields, message)),
+    ...(debug && { debug: safe((fields, message) => logger.debug?.(fields, message)) }),
+    ...(isLevelEnabled && { isLevelEnabled: isLevelEnabled.bind(logger) }),
+    ...(droppedLines && { droppedLines: droppedLines.bind(logger) }),
+    ...(infoPlain && { infoPlain: safe(infoPlain.bind(logger)) }),
+    ...(writeLine && { writeLine: writeLine.bind(logger) }),
+  });
+}
+
+/** Handles the rejections of an asynchronous logger too, because nothing else would. */
+function safe(write: (...line: Parameters<LogLine>) => unknown): LogLine {
+  function writeReason(thrown: unknown, message?: string): void {
+    const loggerFailed = thrown instanceof Error ? thrown.message : typeof thrown;
+    try {
+      const written = write({ loggerFailed }, message);
+      if (written instanceof Promise) written.catch(() => {});
+    } catch {}
+  }
+
+  return (fields, message) => {
+    try {
+      const written = write(fields, message);
+      if (written instanceof Promise) written.catch((thrown) => writeReason(thrown, message));
+    } catch (thrown) {
+      writeReason(thrown, message);
+    }
+  };
+}
+
+const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+
+/** The functions of `logger` must not need `this`. */
+export function fromLevel(logger: CountingLogger, lowest: string): CountingLogger {
+  const isOn = (level: string) => levels.indexOf(level) >= levels.indexOf(lowest);
+  const { info, warn, error, debug, infoPlain, writeLine, ...rest } = logger;
+  return Object.freeze({
+    ...rest,
+    info: isOn('info') ? info : ignore,
+    warn: isOn('warn') ? warn : ignore,
+    error: isOn('error') ? error : ignore,
+    ...(debug && isOn('debug') && { debug }),
+    ...(infoPlain && isOn('info') && { infoPlain }),
+    ...(writeLine && isOn('info') && { writeLine }),
+    isLevelEnabled: (level: string) => isOn(level) && logger.isLevelEnabled?.(level) !== false,
+  });
+}
+
+function ignore(): void {}
+
 /** The leading fields of every log line about a request, which tie its lines together. */
 export function requestLogFields(ctx: Context) {
   return { requestId: requestContext(ctx).requestId, traceId: traceOf(ctx).traceId };
@@ -52,16 +108,6 @@ export function logRequest(
   message: string,
 ): void {
   if (logger.isLevelEnabled?.(level) !== false) logger[level]({ ...requestLogFields(ctx), ...fields }, message);
-}
-
-/** The status of a closed response, or 499 if the client disconnected before the system had taken all of it. */
-export function finalStatus(res: ServerResponse): number {
-  const sent = sentStatusOf(res);
-  if (sent !== undefined) return sent;
-  // Node counts data as written even if it was still buffered when the connection was destroyed. An upgraded connection
-  // always ends by being destroyed.
-  const isCutOff = res.req.socket.destroyed && upgradeOf(res.req) === undefined;
-  return res.writableFinished && !isCutOff ? res.statusCode : 499;
 }
 
 const intervalMs = 60_000;

@@ -1,19 +1,15 @@
-/** Error responses to input that never becomes a request because it is malformed, oversized or too slow. */
+/** Responds to input that never becomes a request because it is malformed, oversized or too slow, and logs it. */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { Logger } from '../log/log.ts';
 import { errorBody, type Problem, problem } from '../problem.ts';
 import { jsonFormatter } from '../representations.ts';
+import { pathOf } from '../target.ts';
 import type { Connections } from './connections.ts';
-import {
-  type ClientError,
-  type ClientSocket,
-  hasUnknownMethod,
-  type LogClientError,
-  lacksHost,
-  missingHost,
-  missingHostCode,
-  unknownMethod,
-} from './refused-request.ts';
+import { type ClientSocket, nodeHttp } from './node-fixes.ts';
+
+const missingHostCode = 'ERR_MISSING_HOST';
+const unknownMethodCode = 'HPE_INVALID_METHOD';
 
 const problemOfCode: Readonly<Record<string, () => Problem>> = {
   HPE_HEADER_OVERFLOW: () => problem('headers-too-large'),
@@ -21,6 +17,18 @@ const problemOfCode: Readonly<Record<string, () => Problem>> = {
   ERR_HTTP_REQUEST_TIMEOUT: () => problem('request-timeout'),
   [missingHostCode]: () => problem('bad-request', { detail: 'An HTTP/1.1 request needs a Host header.' }),
 };
+
+/** The error of a `clientError` event: the parser rejected the input, or it did not arrive in time. */
+interface ClientError extends NodeJS.ErrnoException {
+  /** The parser's message, which never contains the input itself. */
+  readonly reason?: string;
+  readonly rawPacket?: Buffer;
+  /** The position in `rawPacket` where parsing stopped. */
+  readonly bytesParsed?: number;
+}
+
+/** `status` is the status that the client receives. Undefined if its connection is closed in mid-response. */
+type LogClientError = (error: ClientError, socket: ClientSocket, status: number | undefined) => void;
 
 /**
  * Sends an error body, which Node's own 400 lacks. It is always JSON, because after a parse error the Accept header is
@@ -54,11 +62,12 @@ export function respondToClientErrors(server: Server, refuse: Connections['refus
   });
 }
 
-/** Rejects HTTP/1.1 requests without `Host`. Node's own rejection has no body and is not logged. */
+/** Rejects HTTP/1.1 requests without `Host` (RFC 9112 section 3.2). Node's own rejection has no body and is not logged. */
 export function requireHost(server: Server, serve: RequestListener): RequestListener {
   return (req, res) => {
-    if (lacksHost(req)) server.emit('clientError', missingHost(), req.socket);
-    else serve(req, res);
+    if (req.httpVersion !== '1.1' || req.headers.host !== undefined) return void serve(req, res);
+    const error = Object.assign(new Error('Missing Host header'), { code: missingHostCode });
+    server.emit('clientError', error, req.socket);
   };
 }
 
@@ -120,4 +129,95 @@ export function problemResponse(found: Problem): string {
     'Connection: close',
   ];
   return `${head.join('\r\n')}\r\n\r\n${text}`;
+}
+
+/** True for a complete request line with a method that Node's parser does not know or does not accept in HTTP. */
+function hasUnknownMethod({ code, reason, rawPacket, bytesParsed = 0 }: ClientError): boolean {
+  const isAboutMethod = code === unknownMethodCode || reason === 'Invalid method for HTTP/x.x request';
+  const line = isAboutMethod && rawPacket !== undefined ? wholeLineBefore(rawPacket, bytesParsed) : undefined;
+  return line !== undefined && bytesParsed < line.end;
+}
+
+/** The error that the parser would report if it did not know the method. */
+function unknownMethod({ method, url, httpVersion }: IncomingMessage): ClientError {
+  const rawPacket = Buffer.from(`${method} ${url} HTTP/${httpVersion}`, 'latin1');
+  return Object.assign(new Error(`Unknown method ${method}`), { code: unknownMethodCode, rawPacket });
+}
+
+/** The last line before the error that looks like a request line. A header line never does. */
+function wholeLineBefore(packet: Buffer, position = 0) {
+  const lines = packet.toString('latin1').matchAll(/^([!#$%&'*+.^`|~\w-]{1,32}) ([^\r\n]*) HTTP\/1\.\d\r?$/gm);
+  const found = [...lines].findLast(({ index }) => index <= position);
+  return found && { method: found[1], target: found[2], end: found.index + found[0].length };
+}
+
+/** At most one line per interval, because anyone can send garbage at the full speed of the network. */
+const intervalMs = 1000;
+
+/** Logs the first error immediately, then the first of each second with the number of others that were left out. */
+export function createClientErrorLog(logger: Pick<Logger, 'warn'>): LogClientError {
+  let isThrottled = false;
+  let leftOut = 0;
+  let pending: object = {};
+
+  function write(fields: object): void {
+    logger.warn(fields, 'a client sent something that is not a valid HTTP request');
+    isThrottled = true;
+    setTimeout(flush, intervalMs).unref();
+  }
+
+  function flush(): void {
+    isThrottled = false;
+    if (leftOut === 0) return;
+    const fields = leftOut === 1 ? pending : { ...pending, leftOut: leftOut - 1 };
+    leftOut = 0;
+    write(fields);
+  }
+
+  return function logClientError(error, socket, status) {
+    // Ignores connections without data: browsers open them ahead of time, and load balancers for TCP health checks.
+    if (socket.bytesRead === 0) return;
+    if (isThrottled && leftOut > 0) {
+      leftOut += 1;
+      return;
+    }
+    const { code, reason = error.message } = error;
+    const fields = { client: socket.remoteAddress, status, code, reason, ...requestLineOf(error, socket) };
+    if (!isThrottled) return write(fields);
+    pending = fields;
+    leftOut = 1;
+  };
+}
+
+interface RequestLine {
+  readonly method: string;
+  /** Without the query, which may contain secrets. */
+  readonly path: string;
+}
+
+/** Undefined if the last packet contains no request line. Never returns a header line. */
+function requestLineOf(
+  { rawPacket, bytesParsed }: ClientError,
+  { _httpMessage }: ClientSocket,
+): RequestLine | undefined {
+  const req = _httpMessage?.req;
+  // The error is in the body of a request, so the last packet contains no head.
+  if (req?.complete === false) return requestLine(req.method, req.url);
+  if (rawPacket === undefined) return undefined;
+  const whole = wholeLineBefore(rawPacket, bytesParsed);
+  if (whole !== undefined) return requestLine(whole.method, whole.target);
+  // The target is longer than the limit for all headers, so the line is incomplete.
+  const [method, target] = rawPacket.toString('latin1', 0, 2 * pathBytesMax).split(' ', 2);
+  return target?.startsWith('/') && nodeHttp.METHODS.includes(method ?? '') ? requestLine(method, target) : undefined;
+}
+
+const pathBytesMax = 200;
+
+function requestLine(method = '', target = ''): RequestLine {
+  const path = pathOf(target).replace(/[^\x21-\x7e]/g, percentEncode);
+  return { method, path: path.slice(0, pathBytesMax) };
+}
+
+function percentEncode(byte: string): string {
+  return `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
 }

@@ -3,7 +3,7 @@ import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { readMethods } from '../respond.ts';
-import { announcesBody } from './request-bodies.ts';
+import { announcesBody } from './node-fixes.ts';
 
 export interface Connection {
   readonly socket: Socket;

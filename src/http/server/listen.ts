@@ -2,14 +2,16 @@
 import type { RequestListener, Server } from 'node:http';
 import { type AddressInfo, Server as NetServer } from 'node:net';
 import type { Logger } from '../log/log.ts';
-import { limitAdmission } from './admission.ts';
-import { createClientErrorLog } from './client-error-log.ts';
-import { requireHost, respondToClientErrors } from './client-errors.ts';
-import type { ConnectionLimit } from './connection-limit.ts';
+import { type ConnectionLimit, limitAdmission } from './admission.ts';
+import { createClientErrorLog, requireHost, respondToClientErrors } from './client-errors.ts';
 import { type Connections, createConnections } from './connections.ts';
-import { closeStalledResponses, sendContinueOnRead } from './node-fixes.ts';
-import { nodeHttp } from './node-http.ts';
-import { limitBodyTime, lingerAfterEarlyResponses } from './request-bodies.ts';
+import {
+  closeStalledResponses,
+  limitBodyTime,
+  lingerAfterEarlyResponses,
+  nodeHttp,
+  sendContinueOnRead,
+} from './node-fixes.ts';
 import type { Upgrades } from './upgrades.ts';
 
 export interface HttpServerOptions {

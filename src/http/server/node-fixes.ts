@@ -1,6 +1,31 @@
-/** Fills gaps in Node's HTTP server: lazy `100 Continue`, a time-out for stalled responses, a hook before the head. */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { ClientSocket } from './refused-request.ts';
+/** Works around Node's HTTP server: bodies, stalled responses, forgotten messages, a hook before the head. */
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import { createRequire } from 'node:module';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
+
+/**
+ * An `import` of node:http would evaluate every export, including `WebSocket`, for which Node loads its built-in fetch:
+ * 13 MB and a tenth of the startup time. Import types as usual.
+ */
+export const nodeHttp = createRequire(import.meta.url)('node:http') as typeof import('node:http');
+
+/**
+ * Internals of Node's sockets. `_httpMessage` is the response that is being written, which Node's own handler of client
+ * errors uses too. `parser.incoming` is the request whose body is being received.
+ */
+export interface ClientSocket extends Duplex {
+  readonly _httpMessage?: ServerResponse | null;
+  readonly parser?: { readonly incoming: IncomingMessage | null } | null;
+  readonly remoteAddress?: string | undefined;
+  readonly bytesRead?: number;
+}
+
+/** Looks only at the headers. */
+export function announcesBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
 
 /**
  * Sends `100 Continue` when the body is first read. Node would send it immediately (nodejs/node#20744, still so in
@@ -31,6 +56,75 @@ function continueOnRead(request: IncomingMessage, response: ServerResponse): voi
   };
 }
 
+const noTimeoutKey = Symbol('no body time-out');
+
+interface Carrier {
+  [noTimeoutKey]?: true;
+}
+
+/** Call it before streaming the body with an idle time-out of your own: its total duration is then unlimited. */
+export function disableBodyTimeout(req: IncomingMessage): void {
+  (req as Carrier)[noTimeoutKey] = true;
+}
+
+/**
+ * Limits the time for a body like Node's `requestTimeout`, but lets requests opt out. The time starts with the call of
+ * the handler, because the body of a pipelined request is not read before its turn. Emits the same `clientError`.
+ */
+export function limitBodyTime(server: Server, handler: RequestListener, timeoutMs: number): RequestListener {
+  function onLate(req: IncomingMessage): void {
+    if (req.complete || (req as Carrier)[noTimeoutKey] === true) return;
+    const error = Object.assign(new Error('Request timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
+    server.emit('clientError', error, req.socket);
+  }
+  return (req, res) => {
+    if (announcesBody(req)) {
+      const timer = setTimeout(onLate, timeoutMs, req);
+      req.once('close', () => clearTimeout(timer));
+    }
+    handler(req, res);
+  };
+}
+
+/** The defaults of nginx: `lingering_time` and `lingering_timeout`. */
+const lingerMs = 30_000;
+const lingerIdleMs = 5_000;
+
+/**
+ * Closes the connection after a response that is sent before the end of the request body. Some clients then skip the
+ * rest of the body and send the next request, as HAProxy does for HTTP/2 clients, and it would be parsed as body. Reads
+ * and discards data for a while before closing: with unread bytes, closing resets the connection, and the reset can
+ * overtake the response.
+ */
+export function lingerAfterEarlyResponses(server: Server): void {
+  server.prependListener('request', (req, res) => {
+    // Includes requests with `Expect: 100-continue`: a client need not wait for the 100 (RFC 9110 section 10.1.1), and
+    // Caddy does not.
+    if (!announcesBody(req)) return;
+    beforeHead(res, () => {
+      if (!req.complete) res.shouldKeepAlive = false;
+    });
+    res.once('prefinish', () => void (!req.complete && linger(req)));
+  });
+}
+
+/** Lets the parser finish a body that arrived with the head, so that a rejection can keep the connection open. */
+export async function parseBufferedBody(req: IncomingMessage): Promise<void> {
+  if (!req.complete && announcesBody(req)) await setImmediate();
+}
+
+/** Overrides `destroySoon`, which Node calls after the last response of a connection. */
+function linger(req: IncomingMessage): void {
+  const socket: Socket = req.socket;
+  socket.destroySoon = () => {
+    const deadline = setTimeout(() => socket.destroy(), lingerMs);
+    socket.once('close', () => clearTimeout(deadline));
+    socket.setTimeout(lingerIdleMs);
+    socket.end();
+    req.once('end', () => socket.destroy()).resume();
+  };
+}
+
 /**
  * Closes the connection of a client that stops reading its response for this long. Node has no such time-out. 0
  * disables it. With a `timeout` listener, Node leaves all idle connections to it (see `server.setTimeout`), including
@@ -41,6 +135,44 @@ export function closeStalledResponses(server: Server, idleTimeoutMs: number): vo
     const isBetweenRequests = !socket._httpMessage;
     if (isBetweenRequests || socket.writableLength > 0) socket.destroy();
   });
+}
+
+const openKey = Symbol('open requests and queued responses');
+
+interface CarrierSocket extends Socket {
+  [openKey]?: Set<IncomingMessage | ServerResponse>;
+}
+
+/**
+ * Node forgets two things when a connection closes: a request whose response ended before its body, and a queued
+ * response that CONNECT or an upgrade follows. Neither would ever emit `close`, and what waits for it (a time-out, a copy
+ * of the body, a call to a service) would never end. Works in a host application's server too.
+ */
+export function closeWithConnection(req: IncomingMessage, res: ServerResponse): void {
+  if (announcesBody(req)) closeLater(req.socket, req);
+  // This response is not queued, so Node closes it.
+  if (res.socket !== null) return;
+  closeLater(req.socket, res);
+  // Node gives even a response that was cut off its turn, and then waits for the rest of it.
+  res.once('socket', (connection: Socket) => void (res.destroyed && connection.destroy()));
+}
+
+/** Uses one listener per connection, because a client may pipeline many requests. */
+function closeLater(socket: CarrierSocket, message: IncomingMessage | ServerResponse): void {
+  const open = openOn(socket);
+  open.add(message);
+  message.once('close', () => open.delete(message));
+}
+
+function openOn(socket: CarrierSocket): Set<IncomingMessage | ServerResponse> {
+  const known = socket[openKey];
+  if (known !== undefined) return known;
+  const open = new Set<IncomingMessage | ServerResponse>();
+  socket[openKey] = open;
+  socket.once('close', () => {
+    for (const message of open) message.destroy();
+  });
+  return open;
 }
 
 /**

@@ -4,9 +4,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { notReady, type Problem, problem, stopping } from '../problem.ts';
 import { endWithProblem } from './client-errors.ts';
-import { nodeHttp } from './node-http.ts';
-import type { ClientSocket } from './refused-request.ts';
-import { announcesBody } from './request-bodies.ts';
+import { announcesBody, type ClientSocket, nodeHttp } from './node-fixes.ts';
 
 /** The upgrade that a request asks for. */
 export interface Upgrade {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { blockMarkup, html, htmlDocument, inlineMarkup, type Markup, pageHeaders } from '#http';
-import { dataMarkup } from '../../../src/http/html/data.ts';
+import { dataMarkup } from '../../../src/http/html/pages.ts';
 
 function textOf(main: Markup): string {
   const page = htmlDocument({ title: '', main });

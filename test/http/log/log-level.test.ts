@@ -1,7 +1,7 @@
 /** The option `logLevel`, which restricts the logger of a program. */
 import assert from 'node:assert/strict';
 import { silentLogger } from '#http';
-import { fromLevel } from '../../../src/http/log/log-level.ts';
+import { fromLevel } from '../../../src/http/log/log.ts';
 import { call, desksOf, mappingRecord } from '../../support/desks.ts';
 import { testServers } from '../../support/serve.ts';
 

@@ -5,8 +5,7 @@ import { createServer, type RequestListener, type ServerOptions } from 'node:htt
 import { connect } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { mock } from 'node:test';
-import { createClientErrorLog } from '../../../src/http/server/client-error-log.ts';
-import { respondToClientErrors } from '../../../src/http/server/client-errors.ts';
+import { createClientErrorLog, respondToClientErrors } from '../../../src/http/server/client-errors.ts';
 import { testServers } from '../../support/serve.ts';
 import { peerOf, speak } from '../../support/wire/peer.ts';
 import { sendRaw } from '../../support/wire/raw-client.ts';

@@ -1,5 +1,6 @@
-/** Renders values as HTML: lists of objects as tables, objects as name-value lists, and the JSON one click away. */
-import { html, htmlDocument, type Markup } from './html.ts';
+/** Renders values and errors as HTML pages: lists of objects as tables, objects as name-value lists, JSON one click away. */
+import type { ErrorBody } from '../problem.ts';
+import { html, htmlDocument, inlineMarkup, type Markup } from './html.ts';
 
 /** Renders a resource, or a page of a collection with links to its items and other pages. `hasDocs` adds a link. */
 export function resourcePage(value: unknown, title: string, hasDocs = false): string {
@@ -11,6 +12,29 @@ ${isItem(value) && html`<p><a href="./">Back to the list</a></p>\n`}${hasDocs &&
   });
 }
 
+/** Details for the HTML page of an error that are not part of the error body. */
+export interface ProblemNotes {
+  readonly title: string;
+  /** Undefined, like the remedy, if another party chose the status: the text in the table would not fit. */
+  readonly meaning: string | undefined;
+  readonly remedy: string | undefined;
+  readonly requestId: string;
+}
+
+/** What happened, what to do, and the request id to report. */
+export function problemPage(body: ErrorBody, { meaning, remedy, requestId }: ProblemNotes): string {
+  const { code: _code, message, info_url: infoUrl, detail, errors = [], ...extension } = body;
+  const further = Object.entries(extension);
+  const main = html`<p class="lead">${meaning !== undefined && inlineMarkup(meaning)}</p>
+${detail !== undefined && detail !== meaning && html`<p class="verdict">${detail}</p>`}
+${errors.length > 0 && dataMarkup(errors)}
+${further.length > 0 && fields(further)}
+${remedy !== undefined && html`<h2>What to do</h2>\n<p>${inlineMarkup(remedy)}</p>`}
+<p class="hint">Request <code>${requestId}</code>${infoUrl !== undefined && html` · <a href="${infoUrl}">About this problem</a>`}</p>
+${rawJson(body)}`;
+  return htmlDocument({ title: message, main });
+}
+
 /** Renders any plain value. */
 export function dataMarkup(value: unknown): Markup {
   if (Array.isArray(value))
@@ -18,7 +42,7 @@ export function dataMarkup(value: unknown): Markup {
   return isRecord(value) ? fields(Object.entries(value)) : scalar(value);
 }
 
-export function fields(entries: readonly (readonly [name: string, value: unknown])[]): Markup {
+function fields(entries: readonly (readonly [name: string, value: unknown])[]): Markup {
   return html`<dl class="fields">${entries.map(([name, value]) => html`<div><dt>${name}</dt><dd>${isPair(value) ? compact(value) : dataMarkup(value)}</dd></div>\n`)}</dl>`;
 }
 

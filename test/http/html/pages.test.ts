@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { htmlDocument, htmlFormatter } from '#http';
-import { dataMarkup } from '../../../src/http/html/data.ts';
+import { dataMarkup } from '../../../src/http/html/pages.ts';
 
 function markupOf(value: unknown): string {
   const page = htmlDocument({ title: '', main: dataMarkup(value) });

@@ -1,0 +1,252 @@
+/** JSON request bodies: reads them within size limits, validates them, and describes their faults in plain English. */
+import type { IncomingMessage } from 'node:http';
+import type { Context } from 'koa';
+import { z } from 'zod';
+import { bodyFromHost, bodyTooLarge, createByteQueue, hasBody, isBodyUnread } from './body.ts';
+import { bodyPointer, type Fault, type Problem, problem } from './problem.ts';
+
+const jsonBytesMax = 64 * 1024;
+/** Maximum nesting of objects and arrays. */
+const jsonDepthMax = 32;
+/** Maximum number of keys, counted over all objects of a body. */
+const jsonKeysMax = 1000;
+
+/**
+ * Reads and parses the body. Throws `unsupported-media-type`, `body-too-large` or `body-consumed`, and `bad-body` if
+ * the body is missing, is not JSON text (RFC 8259), is nested too deeply or has too many keys.
+ */
+export async function readJsonBody(ctx: Context): Promise<unknown> {
+  const { req } = ctx;
+  if (!hasBody(req.headers, jsonBytesMax)) throw badBody('The body is missing: send a JSON object.');
+  requireJson(ctx);
+  return parseJsonText(isBodyUnread(req) ? await readAll(req) : bodyFromHost(ctx, jsonBytesMax));
+}
+
+/** Validates a parsed body. Throws `bad-body` with a JSON pointer, such as `/check_in`, for each fault. */
+export type BodySchema<Input> = (body: unknown) => Input;
+
+/** The most faults that are reported for one body. */
+const faultsMax = 20;
+
+/** Rejects unknown fields if the schema is strict (`z.strictObject`). */
+export function createBodySchema<Input>(schema: z.ZodType<Input>): BodySchema<Input> {
+  const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+  return function checkBody(body) {
+    const result = schema.safeParse(body, { error: describeIssue });
+    const issues = result.success ? [] : result.error.issues.slice(0, faultsMax);
+    const faults = result.success ? unstorableTexts(result.data) : issues.flatMap((issue) => faultsOf(issue, known));
+    if (result.success && faults.length === 0) return result.data;
+    throw problem('bad-body', { errors: faults.slice(0, faultsMax) });
+  };
+}
+
+/** JSON must be UTF-8 (RFC 8259 section 8.1), and compressed bodies are not supported. */
+function requireJson(ctx: Context): void {
+  const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = ctx.req.headers;
+  const [essence = '', ...parameters] = type.split(';').map((part) => part.trim().toLowerCase());
+  if (essence !== 'application/json') {
+    throw unsupported(ctx, essence === '' ? 'The body has no Content-Type: send application/json.' : sendJson);
+  }
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='));
+  if (charset !== undefined && !/^charset=(?:utf-?8|"utf-?8")$/.test(charset)) {
+    throw unsupported(ctx, 'JSON must be UTF-8: send it in that charset.');
+  }
+  if (encoding.toLowerCase() !== 'identity') {
+    throw unsupported(ctx, 'Send the body uncompressed, without Content-Encoding.', { 'Accept-Encoding': 'identity' });
+  }
+}
+
+const sendJson = 'Send the body as application/json.';
+
+/** Lists the accepted type in headers: RFC 9110 section 15.5.16, and for PATCH RFC 5789 section 2.2. */
+function unsupported(ctx: Context, detail: string, headers: Readonly<Record<string, string>> = {}): Problem {
+  const accepted = 'application/json';
+  const patch: Readonly<Record<string, string>> = ctx.method === 'PATCH' ? { 'Accept-Patch': accepted } : {};
+  return problem('unsupported-media-type', { detail, headers: { Accept: accepted, ...patch, ...headers } });
+}
+
+/**
+ * Avoids `for await`, which destroys the request and with it the connection when it stops early. If the body grows too
+ * large, the rest is read and discarded: closing a connection with unread bytes resets it, and the reset can overtake
+ * the response.
+ */
+function readAll(req: IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const queue = createByteQueue();
+    const stop = () => {
+      req.removeListener('data', onData).removeListener('end', onEnd);
+      req.removeListener('error', onError).removeListener('close', onClose);
+    };
+    const onData = (chunk: Buffer) => {
+      queue.add(chunk);
+      if (queue.length() <= jsonBytesMax) return;
+      stop();
+      req.resume();
+      reject(bodyTooLarge(jsonBytesMax));
+    };
+    const onEnd = () => {
+      stop();
+      resolve(Buffer.concat(queue.take()));
+    };
+    const onError = (error: Error) => {
+      stop();
+      reject(error);
+    };
+    const onClose = () =>
+      onError(Object.assign(new Error('the client disconnected before the end of its body'), { code: 'ECONNRESET' }));
+    // A body that was read ahead and put back may have ended already. A destroyed request emits no further events.
+    if (req.readableEnded) onEnd();
+    else if (req.destroyed) onClose();
+    else req.on('data', onData).on('end', onEnd).on('error', onError).on('close', onClose);
+  });
+}
+
+/** Checks depth and number of keys before parsing, so that the cost stays linear in the length. Throws `bad-body`. */
+function parseJsonText(body: Uint8Array | string): unknown {
+  const text = typeof body === 'string' ? body : decode(body);
+  const { depth, keys } = measure(text);
+  if (depth > jsonDepthMax) throw badBody(`The body may be nested at most ${jsonDepthMax} levels deep.`);
+  if (keys > jsonKeysMax) throw badBody(`The body may have at most ${jsonKeysMax} keys, counted over all its objects.`);
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw notJson(cause);
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+function decode(body: Uint8Array): string {
+  try {
+    return utf8.decode(body);
+  } catch (cause) {
+    throw notJson(cause);
+  }
+}
+
+const [quote, backslash, colon, openBracket, closeBracket, openBrace, closeBrace] = Array.from(
+  '"\\:[]{}',
+  (character) => character.charCodeAt(0),
+);
+
+/** Outside strings, each colon means a key and each bracket a level. Invalid JSON is left for the parser to reject. */
+function measure(text: string): { readonly depth: number; readonly keys: number } {
+  let [level, depth, keys] = [0, 0, 0];
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (code === quote) index = endOfString(text, index + 1);
+    else if (code === colon) keys += 1;
+    else level += levelStep(code);
+    if (level > depth) depth = level;
+  }
+  return { depth, keys };
+}
+
+function levelStep(code: number): number {
+  if (code === openBracket || code === openBrace) return 1;
+  return code === closeBracket || code === closeBrace ? -1 : 0;
+}
+
+/** The index of the closing quote, or the end of the text. */
+function endOfString(text: string, start: number): number {
+  for (let index = start; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (code === quote) return index;
+    if (code === backslash) index += 1;
+  }
+  return text.length;
+}
+
+function notJson(cause: unknown): Problem {
+  return badBody('The body is not JSON text in UTF-8.', cause);
+}
+
+function badBody(detail: string, cause?: unknown): Problem {
+  return problem('bad-body', { detail, cause });
+}
+
+function faultsOf(issue: z.core.$ZodIssue, known: readonly string[]): Fault[] {
+  const { path, message } = issue;
+  if (issue.code === 'unrecognized_keys') {
+    const hint = path.length === 0 ? `; known: ${known.join(', ')}` : '';
+    return issue.keys.map((key) => ({ pointer: bodyPointer([...path, key]), detail: message + hint }));
+  }
+  return [{ pointer: bodyPointer(path), detail: message }];
+}
+
+/**
+ * Finds text that a database cannot store: a NUL, which PostgreSQL rejects, or half a surrogate pair, which is not a
+ * character. Iterates instead of recursing, because a schema may accept values nested deeper than the call stack
+ * allows.
+ */
+function unstorableTexts(input: unknown): Fault[] {
+  const faults: Fault[] = [];
+  const rest: { readonly value: unknown; readonly path: readonly string[] }[] = [{ value: input, path: [] }];
+  for (let next = rest.pop(); next !== undefined && faults.length < faultsMax; next = rest.pop()) {
+    const { value, path } = next;
+    if (typeof value === 'string' && /[\0\p{Surrogate}]/u.test(value)) {
+      faults.push({ pointer: bodyPointer(path), detail: 'contains a NUL or half a surrogate pair' });
+    }
+    if (typeof value !== 'object' || value === null) continue;
+    for (const [name, member] of Object.entries(value)) rest.push({ value: member, path: [...path, name] });
+  }
+  return faults;
+}
+
+type Issue = z.core.$ZodRawIssue;
+
+/**
+ * Returns a phrase that follows the name of the value: `must be a whole number`. Pass it to `safeParse` as `error`: zod
+ * uses it wherever the schema has no message.
+ */
+export function describeIssue(issue: Issue): string {
+  if (issue.input === undefined) return 'is missing';
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return 'is not a known field';
+    case 'invalid_type':
+      return `must be ${typeNames[issue.expected] ?? 'of another type'}`;
+    case 'invalid_value':
+      return `must be ${issue.values.map((one) => JSON.stringify(one)).join(' or ')}`;
+    case 'invalid_format':
+      return formatNames[issue.format] ?? (issue.pattern === undefined ? otherFormat : `must match ${issue.pattern}`);
+    case 'too_small':
+      return bound(issue.origin, Number(issue.minimum), issue.inclusive === false ? 'more than' : 'at least');
+    case 'too_big':
+      return bound(issue.origin, Number(issue.maximum), issue.inclusive === false ? 'less than' : 'at most');
+    case 'not_multiple_of':
+      return `must be a multiple of ${issue.divisor}`;
+    default:
+      return 'is not an accepted value';
+  }
+}
+
+const typeNames: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'an array',
+  object: 'an object',
+  record: 'an object',
+  null: 'null',
+};
+
+const otherFormat = 'does not have the required format';
+
+const formatNames: Readonly<Record<string, string>> = {
+  uuid: 'must be a UUID',
+  email: 'must be an email address',
+  url: 'must be a URL',
+  date: 'must be a date such as 2031-05-12',
+  datetime: 'must be a date and time such as 2031-05-12T10:00:00Z',
+};
+
+const units: Readonly<Record<string, string>> = { string: 'character', array: 'item', object: 'field', set: 'item' };
+
+function bound(origin: string, limit: number, comparison: string): string {
+  const unit = units[origin];
+  if (unit === undefined) return `must be ${comparison} ${limit}`;
+  if (limit === 1 && comparison === 'at least' && origin === 'string') return 'must not be empty';
+  return `must have ${comparison} ${limit} ${unit}${limit === 1 ? '' : 's'}`;
+}
