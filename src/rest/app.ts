@@ -1,10 +1,16 @@
-/** Creates a Koa app from routes, with problem responses, OpenAPI routes, and responses for other paths and methods. */
+/**
+ * Creates Koa apps from routes, with problem responses, OpenAPI routes, and responses for other paths and methods. Mounts
+ * the versions of an API side by side.
+ */
 import { createRequire } from 'node:module';
-import type { Context, Middleware } from 'koa';
+import type { Context, Middleware, Next } from 'koa';
 import Koa from 'koa';
+import compose from 'koa-compose';
+import mount from 'koa-mount';
 import {
   createProblemResponses,
   handleOtherMethod,
+  isolate,
   type ProblemResponsesOptions,
   pathOf,
   problem,
@@ -120,6 +126,37 @@ function methodsOf(routes: readonly Route[]): readonly string[] {
   return [...new Set([...methods, 'OPTIONS'])].sort();
 }
 
-export function redirectToSlash(ctx: Context): void {
+function redirectToSlash(ctx: Context): void {
   redirectTo(ctx, `${requestContext(ctx).basePath}${ctx.path}/${ctx.search}`);
+}
+
+/** Mounts apps such as `{ v1, v2 }` at `/v1` and `/v2`, which the apps do not see. Any other path is `not-found`. */
+export function createVersions(apps: Readonly<Record<string, Koa>>): Middleware {
+  const versions = Object.entries(apps).map(([name, app]) => mountVersion(`/${name}`, app));
+  return compose([openContext, ...versions, unknownVersion]) as Middleware;
+}
+
+/** Creates the request context, which detects the host's mount path. That works only before a version is mounted. */
+function openContext(ctx: Context, next: Next): Promise<void> {
+  requestContext(ctx);
+  return next();
+}
+
+function mountVersion(prefix: string, app: Koa): Middleware {
+  const run = isolate(app);
+  const mounted = mount(prefix, async (ctx: Context) => {
+    const context = requestContext(ctx);
+    const { basePath } = context;
+    context.basePath = basePath + prefix;
+    try {
+      await run(ctx);
+    } finally {
+      context.basePath = basePath;
+    }
+  });
+  return (ctx, next) => (ctx.path === prefix ? redirectToSlash(ctx) : mounted(ctx, next));
+}
+
+function unknownVersion(): never {
+  throw problem('not-found');
 }

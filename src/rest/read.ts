@@ -1,15 +1,21 @@
-/** The route of a collection: GET returns a page of items with links to other pages. */
+/** The routes that read: a page of a collection with links to other pages, a single item, and an index of collections. */
 import type { Context, Middleware } from 'koa';
 import { z } from 'zod';
-import { problem, publicBase, queryFault, type Representations, represent, requestContext } from '#http';
+import { problem, publicBase, queryFault, type Representations, represent, requestContext, searchOf } from '#http';
 import {
+  createExtraArguments,
+  createView,
   cursorLinks,
+  type ExtraSchema,
+  type Field,
   formatCursor,
   formatLinkHeader,
+  itemArguments,
   type ListParser,
   type ListQuery,
   offsetLinks,
   type PageLinks,
+  parseItemQuery,
   toPublicItem,
   type View,
 } from '#query';
@@ -17,6 +23,7 @@ import {
   type Awaitable,
   commonHeaders,
   header,
+  keySchema,
   type Operation,
   type OperationDocs,
   pathParameters,
@@ -113,4 +120,70 @@ function cursorOf<Row extends object>(
   if (cursor !== undefined) return cursor;
   const detail = 'the cursor of the next page would be too long for a URL: sort by another field, or page by offset';
   throw problem('bad-argument', { errors: [queryFault('after', detail)] });
+}
+
+export interface ItemDefinition<Row extends object, Extra = unknown> {
+  readonly docs: OperationDocs;
+  /** Must not end with a slash: `/bookings/:id`. */
+  readonly path: string;
+  readonly title: string;
+  readonly view: View<Row>;
+  /** Returns a number that changes whenever the row does. The entity tag begins with it. @default no number */
+  readonly version?: (row: Row) => number;
+  /** Arguments in addition to `fields`. @default none */
+  readonly extra?: ExtraSchema<Extra>;
+  /** Returns undefined if there is no such item or the caller may not see it. */
+  readonly find: (ctx: Context, extra: Extra | undefined) => Awaitable<Row | undefined>;
+}
+
+export function item<Row extends object, Extra = unknown>(definition: ItemDefinition<Row, Extra>): Route {
+  const { docs, path, title, view, version, extra, find } = definition;
+  const extraArguments = extra && createExtraArguments(extra);
+  const createHandler = (representations: Representations): Middleware =>
+    async function handleItem(ctx: Context) {
+      const formatter = representations.choose(ctx.req.headers.accept);
+      const query = parseItemQuery(view, searchOf(ctx.req.url ?? '/'), extraArguments);
+      const found = find(ctx, query.extra);
+      const row = found instanceof Promise ? await found : found;
+      if (row === undefined) throw problem('not-found');
+      // Skip computing the base URL for views without URLs.
+      const shown = toPublicItem(view, row, query.fields, view.usesBaseUrl ? `${publicBase(ctx)}/` : '');
+      represent(ctx, formatter, shown, { title, version: version?.(row) });
+    };
+  const operation = (): Operation => ({
+    ...docs,
+    problems: { ...readProblems, ...(path.includes(':') && { 'not-found': {} }), ...docs.problems },
+    path: pathParameters(path, keySchema(view)),
+    query: itemArguments(view, extra),
+    headers: readHeaders(),
+    status: 200,
+    returns: 'item',
+    shape: view,
+    responseHeaders: commonHeaders(),
+  });
+  return { method: 'GET', path, createHandler, operation };
+}
+
+export interface IndexDefinition {
+  readonly docs: OperationDocs;
+  readonly path: string;
+  readonly title: string;
+  /** The paths of the collections relative to the app's root, such as `messages/`, by name (in snake_case). */
+  readonly entries: Readonly<Record<string, string>>;
+}
+
+/** Creates a route that returns an item with the absolute URL of each collection, by name. */
+export function index({ docs, path, title, entries }: IndexDefinition): Route {
+  const names = Object.keys(entries);
+  const urlAt = (name: string): Field<IndexDefinition['entries']> => ({
+    column: name,
+    schema: z.url(),
+    toPublic: (collectionPath, baseUrl) => `${baseUrl}${collectionPath}`,
+  });
+  const view = createView<IndexDefinition['entries']>({
+    key: names[0] ?? '',
+    name: 'Index',
+    fields: Object.fromEntries(names.map((name) => [name, urlAt(name)])),
+  });
+  return item({ docs, path, title, view, find: () => entries });
 }
