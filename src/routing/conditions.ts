@@ -1,6 +1,50 @@
-/** The conditions of a rule on path, host, method, headers and query. Each has a test and explains why it fails. */
-import { foldsCase, forEachInParts, type HostMatch, type NamedMatch, type TextMatch, type Work } from '#config';
-import { compileOrThrow, type RequestAttributes, type Rule } from './rule.ts';
+/** A rule's conditions on path, host, method, headers and query. Each has a test and explains why it fails. */
+import type { IncomingHttpHeaders } from 'node:http';
+import {
+  compilePattern,
+  foldsCase,
+  forEachInParts,
+  type HostMatch,
+  type Mapping,
+  type NamedMatch,
+  type Pattern,
+  type TextMatch,
+  type Work,
+} from '#config';
+
+type RuleField =
+  | 'name'
+  | 'prefix'
+  | 'prefixMatch'
+  | 'caseSensitive'
+  | 'host'
+  | 'method'
+  | 'headers'
+  | 'queryParameters'
+  | 'precedence'
+  | 'weight'
+  | 'shadow';
+
+/** Determines which requests a route receives. Every Mapping is a rule. */
+export interface Rule extends Pick<Mapping, RuleField> {
+  /** Marks a built-in route of the server, which loses to a mapping with the same prefix. @default false */
+  readonly internal?: boolean | undefined;
+  /** Marks the stand-in for a broken mapping, which wins over a mapping that is equally specific. @default false */
+  readonly isBlock?: boolean | undefined;
+}
+
+/** The attributes of a request that rules match. `path` is sanitised; `search` is `''` or starts with `?`. */
+export interface RequestAttributes {
+  readonly method: string;
+  readonly path: string;
+  readonly search: string;
+  /** The public host in lower case, without port and trailing dot. `''` if unknown. */
+  readonly host: string;
+  /** The request headers, without any identity headers that the client sent. */
+  readonly headers: IncomingHttpHeaders;
+  /** The client's IP address, as trusted proxies report it. */
+  readonly client: string;
+}
 
 /** The view of a request that conditions test. Expensive parts are computed lazily and at most once. */
 export interface RequestView {
@@ -193,4 +237,11 @@ function decode(text: string): string {
 
 function decodeByte(_: string, digits: string): string {
   return String.fromCharCode(Number.parseInt(digits, 16));
+}
+
+/** Throws TypeError for a bad pattern of a rule that was created in code. Patterns in records are validated at load. */
+export function compileOrThrow(text: string): Pattern {
+  const result = compilePattern(text);
+  if (!result.ok) throw new TypeError(`${result.fault.message}. ${result.fault.remedy}`);
+  return result.pattern;
 }

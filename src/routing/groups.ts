@@ -1,8 +1,7 @@
 /** Groups of mappings with the same match: they split the requests by weight, and a shadow receives copies. */
 import { foldsCase, forEachInParts, type Work } from '#config';
-import { type Condition, conditionsOf, pathCondition, type RequestView } from './conditions.ts';
+import { type Condition, conditionsOf, pathCondition, type RequestView, type Rule } from './conditions.ts';
 import type { RankedRule } from './order.ts';
-import type { Rule } from './rule.ts';
 
 export interface Group<R extends Rule> {
   /** The index of the group in the order in which groups are tried (the matching order). */

@@ -1,6 +1,6 @@
 /** The order in which mappings are tried. It is total, independent of the order of the files, and can be explained. */
 import { foldsCase, type HostMatch, matchKey, type NamedMatch } from '#config';
-import type { Rule } from './rule.ts';
+import type { Rule } from './conditions.ts';
 
 /** A rule with its ranks, which are computed once because sorting compares them many times. */
 export interface RankedRule<R extends Rule> {

@@ -1,7 +1,17 @@
 /** Rewrites request paths for services, and computes the Location of redirects. */
-import type { Redirect } from '#config';
+import type { Mapping, Redirect, RegexRewrite } from '#config';
 import { sanitisePath } from '#http';
-import { compileOrThrow, type PathRule, type RequestAttributes } from './rule.ts';
+import { compileOrThrow, type RequestAttributes } from './conditions.ts';
+
+/** The fields of a mapping that a rewrite reads. */
+export interface PathRule {
+  readonly prefix: string;
+  /** @default 'segments' */
+  readonly prefixMatch?: Mapping['prefixMatch'] | undefined;
+  readonly rewrite: string;
+  /** Takes precedence over `rewrite`. */
+  readonly regexRewrite?: RegexRewrite | undefined;
+}
 
 /** Returns the path for the service, or undefined when the result is ambiguous and the request must be rejected. */
 export type Rewrite = (path: string) => string | undefined;

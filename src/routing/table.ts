@@ -1,9 +1,8 @@
 /** The routing table: prefixes in a tree, so that lookups stay fast with many rules, and regex patterns in a list. */
 import { forEachInParts, mapInParts, sortInParts, type Work } from '#config';
-import { createRequestViews, type RequestView } from './conditions.ts';
+import { createRequestViews, type RequestAttributes, type RequestView, type Rule } from './conditions.ts';
 import { firstOf, type Group, groupRules, isServed, type Match } from './groups.ts';
 import { compareRanked, rankRule } from './order.ts';
-import type { RequestAttributes, Rule } from './rule.ts';
 import { explainGroups, type RouteVerdict } from './verdicts.ts';
 
 export interface Table<R extends Rule> {

@@ -9,7 +9,7 @@ import {
   type TextMatch,
   type Version,
 } from '#config';
-import { type Condition, type Part, pathCondition, type RequestView } from './conditions.ts';
+import { type Condition, type Part, pathCondition, type RequestView, type Rule } from './conditions.ts';
 import {
   type Group,
   groupRules,
@@ -19,7 +19,6 @@ import {
   weightedRoutesOf,
 } from './groups.ts';
 import { compareRanked, rankRule, reasonOf } from './order.ts';
-import type { Rule } from './rule.ts';
 
 export interface RouteVerdict<R> {
   readonly route: R;
