@@ -16,17 +16,17 @@ import {
   traceOf,
 } from '#http';
 import { firstShare, type RequestAttributes, type RouteVerdict } from '#routing';
-import { createConceal } from './conceal.ts';
-import type {
-  CorsPart,
-  ExplainRequest,
-  Explanation,
-  HeaderPart,
-  MappingPart,
-  Outcome,
-  RequestPart,
-  ShadowPart,
-  VersionPart,
+import {
+  type CorsPart,
+  createConceal,
+  type ExplainRequest,
+  type Explanation,
+  type HeaderPart,
+  type MappingPart,
+  type Outcome,
+  type RequestPart,
+  type ShadowPart,
+  type VersionPart,
 } from './explanation.ts';
 import {
   type ClientHeaders,

@@ -1,4 +1,5 @@
-/** The explanation of a request as plain data. */
+/** The explanation of a request as plain data, in which credentials and values of the configuration are concealed. */
+import { credentialHeaders } from '#config';
 import type { SyntheticRequest } from './synthetic-request.ts';
 
 /** The request to explain. */
@@ -212,4 +213,47 @@ export interface UpstreamPart {
 export interface EffectivePart {
   readonly value: number;
   readonly from: 'mapping' | 'setting';
+}
+
+/** Expects alternating names and values. Conceals credentials and the values of headers that a record sets. */
+export type Conceal = (pairs: readonly string[], set?: readonly Named[]) => readonly HeaderPart[];
+
+/** The name of a header that a record sets. */
+export interface Named {
+  readonly name: string;
+}
+
+export interface ConcealOptions {
+  /** The headers of the client's request, as alternating names and values. */
+  readonly pairs: readonly string[];
+  /** Values that the gateway generates for each request, such as its id. */
+  readonly generated: readonly string[];
+}
+
+export function createConceal({ pairs, generated }: ConcealOptions): Conceal {
+  const generatedOnly = new Set(generated.filter((value) => !pairs.includes(value)));
+  return function conceal(shown, set = []) {
+    const setNames = new Set(set.map(({ name }) => name.toLowerCase()));
+    return partsOf(shown).map(({ name, value }) => {
+      if (setNames.has(name.toLowerCase())) return { name, value: '…' };
+      if (generatedOnly.has(value)) return { name, value: '(generated for each request)' };
+      return { name, value: isCredential(name) ? concealed(value) : value };
+    });
+  };
+}
+
+/** Whether clients send credentials in this header. */
+export function isCredential(name: string): boolean {
+  return credentialHeaders.includes(name.toLowerCase());
+}
+
+/** Groups alternating names and values. */
+export function partsOf(pairs: readonly string[]): readonly HeaderPart[] {
+  return pairs.flatMap((name, index) => (index % 2 === 0 ? [{ name, value: pairs[index + 1] ?? '' }] : []));
+}
+
+/** Retains only the scheme: `Basic …`. */
+function concealed(value: string): string {
+  const [, scheme] = /^([\w-]+) +\S/.exec(value) ?? [];
+  return scheme === undefined ? '…' : `${scheme} …`;
 }

@@ -22,8 +22,17 @@ import { maskAddress } from '#http';
 import { createRetryRules, isIdempotent } from '#proxy';
 import type { Rule } from '#ratelimit';
 import type { RequestAttributes } from '#routing';
-import { type Conceal, isCredential, type Named, partsOf } from './conceal.ts';
-import type { AuthPart, LimitPart, RateLimitPart, TargetPart, UpstreamPart } from './explanation.ts';
+import {
+  type AuthPart,
+  type Conceal,
+  isCredential,
+  type LimitPart,
+  type Named,
+  partsOf,
+  type RateLimitPart,
+  type TargetPart,
+  type UpstreamPart,
+} from './explanation.ts';
 
 export interface ClientHeaders {
   /** Alternating names and values, as the client sent them. */
