@@ -11,13 +11,6 @@ export {
   writeError,
 } from './errors.ts';
 export { hostForClients, isLoopback, parseServiceReference, type ServiceReference } from './fields/addresses.ts';
-export {
-  encodeUnpadded,
-  isUserName,
-  type PasswordHash,
-  parsePasswordHash,
-  type ScryptCost,
-} from './fields/credentials.ts';
 export { snakeCase } from './fields/field.ts';
 export { credentialHeaders, type HeaderRules, type HeaderValue, type HeaderVariable } from './fields/headers.ts';
 export { compilePattern, type Pattern } from './fields/pattern.ts';
@@ -25,18 +18,14 @@ export { delayMsMax } from './fields/values.ts';
 export { keepLastGood, requireConfiguration } from './last-good.ts';
 export { genericKey, type LimitDescriptor, type LimitDomain, redactedEntry } from './limits/domains.ts';
 export { type Algorithm, type Limit, type Unit, windowSeconds } from './limits/limit.ts';
-export { requestBounds, requestBytesMax } from './limits/request-bounds.ts';
-export { type ConfigurationRecords, configurationFrom, loadConfiguration, loadDirectory } from './load.ts';
-export type { Configuration, LoadedConfiguration } from './model.ts';
 export {
-  chooseModules,
-  demoModules,
-  httpModules,
-  isDemoModule,
-  type ModuleChoice,
-  type ModuleName,
-  moduleNames,
-} from './modules.ts';
+  type Configuration,
+  type ConfigurationRecords,
+  configurationFrom,
+  type LoadedConfiguration,
+  loadConfiguration,
+  loadDirectory,
+} from './load.ts';
 export { processNotices } from './notices.ts';
 export { quote, withoutSecrets } from './quote.ts';
 export type { AuthService } from './records/auth-service.ts';
@@ -52,7 +41,12 @@ export {
   type RequestMatch,
   type TextMatch,
 } from './records/match.ts';
-export type { RateLimitHeaderStyle, RateLimitService } from './records/rate-limit-service.ts';
+export {
+  type RateLimitHeaderStyle,
+  type RateLimitService,
+  requestBounds,
+  requestBytesMax,
+} from './records/rate-limit-service.ts';
 export type { Redirect, RegexRewrite } from './records/rewrite.ts';
 export type {
   CircuitBreakers,
@@ -63,16 +57,37 @@ export type {
 } from './records/upstream-fields.ts';
 export type { Version } from './records/version.ts';
 export {
+  loadTls,
   parseSettings,
   readSettingsFile,
   requireSettings,
   type SettingOptions,
   type Settings,
   settingsFile,
+  type Tls,
 } from './settings/settings.ts';
 export { formatSettings, variables } from './settings/table.ts';
-export { loadTls, type Tls } from './settings/tls.ts';
-export { openFilesMax, packageVersion } from './this-process.ts';
-export { addUserToFile, demoUsersAmong, type NewUser, type User } from './users.ts';
+export {
+  chooseModules,
+  demoModules,
+  httpModules,
+  isDemoModule,
+  type ModuleChoice,
+  type ModuleName,
+  moduleNames,
+  openFilesMax,
+  packageVersion,
+} from './this-process.ts';
+export {
+  addUserToFile,
+  demoUsersAmong,
+  encodeUnpadded,
+  isUserName,
+  type NewUser,
+  type PasswordHash,
+  parsePasswordHash,
+  type ScryptCost,
+  type User,
+} from './users.ts';
 export { type ConfigurationWatch, watchConfiguration } from './watch/watch.ts';
 export { finish, finishInTurns, flatMapInParts, forEachInParts, mapInParts, sortInParts, type Work } from './work.ts';

@@ -1,8 +1,13 @@
 /** Handles configurations with errors: decides whether the process can start, and what a reload applies. */
 import { join, relative, resolve } from 'node:path';
 import { type ConfigurationError, fileError, formatErrors, type Source } from './errors.ts';
-import { type ConfigurationRecords, configurationFrom, loadDirectory } from './load.ts';
-import type { Configuration, LoadedConfiguration } from './model.ts';
+import {
+  type Configuration,
+  type ConfigurationRecords,
+  configurationFrom,
+  type LoadedConfiguration,
+  loadDirectory,
+} from './load.ts';
 import { type BlockedMatch, blockedByMapping, keysOf } from './records/blocked.ts';
 import { fullName, keepCompatible } from './records/conflicts.ts';
 import { matchKey } from './records/match.ts';

@@ -3,8 +3,8 @@ import * as z from 'zod';
 import { lengthFault, reportFault, strict, text } from '../fields/field.ts';
 import { headerNameFault } from '../fields/headers.ts';
 import { either, rejectEmpty, singleLine, wholeNumber } from '../fields/values.ts';
-import { requestBounds } from '../limits/request-bounds.ts';
 import { quote } from '../quote.ts';
+import { requestBounds } from './rate-limit-service.ts';
 
 /**
  * A label becomes a descriptor entry with the key `name`. `header` is lower-case. `default` is sent when the header is

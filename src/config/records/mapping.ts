@@ -1,12 +1,15 @@
-/** `Mapping`, the record of a route, built from the fields of its document. */
-import type { Source } from '../errors.ts';
-import { defaultsOf } from '../fields/field.ts';
+/** `Mapping`, the record of a route: built from its fields, with the rules about fields that exclude each other. */
+import type { Fault, Source } from '../errors.ts';
+import { defaultsOf, type Given, type Rule } from '../fields/field.ts';
 import type { HeaderRules, HeaderValue } from '../fields/headers.ts';
+import { prefixFault, withUpperCaseEncoding } from '../fields/paths.ts';
+import { patternFault } from '../fields/pattern.ts';
+import { methodFault } from '../fields/values.ts';
+import { quote } from '../quote.ts';
 import { recordReader } from './kind.ts';
 import { labelExamples } from './labels.ts';
-import { type MappingFields, mappingFields } from './mapping-fields.ts';
-import { mappingRules } from './mapping-rules.ts';
-import { matchKeys, type RequestMatch, requestMatchOf } from './match.ts';
+import { callKeys, type MappingFields, mappingFields } from './mapping-fields.ts';
+import { hostFault, matchKeys, type RequestMatch, requestMatchOf } from './match.ts';
 import { type Redirect, redirectOf } from './rewrite.ts';
 
 /** Fields of the record that a Mapping contains only in converted form or combined with others. */
@@ -31,6 +34,112 @@ export interface Mapping extends RequestMatch, PlainFields {
   readonly responseHeaders: HeaderRules;
   readonly source: Source;
 }
+
+type MappingRule = Rule<typeof mappingFields>;
+type GivenFields = Given<typeof mappingFields>;
+
+const pathRedirects = ['pathRedirect', 'prefixRedirect', 'regexRedirect'] as const;
+
+/** The fields that make a mapping a redirect. */
+const redirects = ['hostRedirect', ...pathRedirects] as const;
+
+/** Which fields exclude or require each other. */
+const mappingRules: readonly MappingRule[] = [
+  {
+    at: 'prefix',
+    reads: ['prefixRegex'],
+    faultOf: ({ prefix = '', prefixRegex }) => (prefixRegex ? pathPatternFault(prefix) : prefixFault(prefix)),
+  },
+  { at: 'prefixExact', reads: ['prefix', 'prefixRegex'], faultOf: exactFault },
+  {
+    at: 'caseSensitive',
+    reads: ['prefixRegex'],
+    faultOf: ({ caseSensitive, prefixRegex }) =>
+      prefixRegex && caseSensitive === false
+        ? conflictsWith('prefix_regex', 'Put (?i) at the start of the regex.')
+        : undefined,
+  },
+  {
+    at: 'host',
+    reads: ['hostRegex', 'hostname'],
+    faultOf({ host, hostRegex, hostname }) {
+      if (host === undefined) return undefined;
+      if (hostname !== undefined) return conflictsWith('hostname', 'Keep one of the two.');
+      return hostRegex ? patternFault(host) : hostFault(host);
+    },
+  },
+  {
+    at: 'hostRegex',
+    reads: ['host'],
+    faultOf: ({ host, hostRegex }) => (hostRegex && host === undefined ? noEffectWithout('host') : undefined),
+  },
+  {
+    at: 'method',
+    reads: ['methodRegex'],
+    faultOf({ method, methodRegex }) {
+      if (method === undefined) return undefined;
+      return methodRegex ? patternFault(method) : methodFault(method);
+    },
+  },
+  {
+    at: 'methodRegex',
+    reads: ['method'],
+    faultOf: ({ method, methodRegex }) => (methodRegex && method === undefined ? noEffectWithout('method') : undefined),
+  },
+  {
+    at: 'rewrite',
+    reads: ['regexRewrite', 'prefixRegex'],
+    faultOf({ rewrite, regexRewrite, prefixRegex }) {
+      if (rewrite === undefined) return undefined;
+      if (regexRewrite !== undefined) return conflictsWith('regex_rewrite', 'Keep one of the two.');
+      return prefixRegex && rewrite !== ''
+        ? conflictsWith('prefix_regex', 'Set regex_rewrite: a regex has no prefix.')
+        : undefined;
+    },
+  },
+  {
+    at: 'retryPolicy',
+    reads: ['timeoutMs'],
+    faultOf({ retryPolicy, timeoutMs: whole = 0 }) {
+      const each = retryPolicy?.perTryTimeoutMs ?? 0;
+      return whole > 0 && each > whole
+        ? {
+            message: `allows each attempt ${each} ms, but timeout_ms allows all of them ${whole} ms`,
+            remedy: 'Make per_try_timeout shorter: timeout_ms covers all attempts together.',
+          }
+        : undefined;
+    },
+  },
+  {
+    at: 'authService',
+    reads: ['bypassAuth'],
+    faultOf: ({ authService, bypassAuth }) =>
+      bypassAuth && authService !== undefined ? conflictsWith('bypass_auth: true', 'Keep one of the two.') : undefined,
+  },
+  { at: 'prefixRedirect', reads: pathRedirects, faultOf: secondPathFault('prefixRedirect', ['pathRedirect']) },
+  {
+    at: 'regexRedirect',
+    reads: pathRedirects,
+    faultOf: secondPathFault('regexRedirect', ['pathRedirect', 'prefixRedirect']),
+  },
+  {
+    at: 'prefixRedirect',
+    reads: ['prefixRegex'],
+    faultOf: ({ prefixRedirect, prefixRegex }) =>
+      prefixRegex && prefixRedirect !== undefined
+        ? conflictsWith('prefix_regex', 'Set regex_redirect: a regex has no prefix.')
+        : undefined,
+  },
+  {
+    at: 'redirectResponseCode',
+    reads: redirects,
+    faultOf: (given) =>
+      given.redirectResponseCode !== undefined && redirectName(given) === undefined
+        ? { message: 'has no effect without a redirect', remedy: 'Set host_redirect or path_redirect, or remove it.' }
+        : undefined,
+  },
+  ...callKeys.map((key): MappingRule => ({ at: key, reads: redirects, faultOf: (given) => callFault(key, given) })),
+];
 
 export const readMapping = recordReader({
   fields: mappingFields,
@@ -84,4 +193,82 @@ function defaultMapping(): Omit<Mapping, Required> {
     ...defaults
   } = toMapping(fields, { file: '', line: 1 });
   return defaults;
+}
+
+/** The flags and anchors before the actual start of a pattern. */
+const beginning = /^(?:\(\?[a-zA-Z]+\)|\^|\\A)*/;
+
+/**
+ * A pattern that is empty or must start with something other than a slash: a letter, `\d`, `[a-z]+` or `(one|other)`.
+ */
+const withoutSlash = /^\$?$|^(?:\w|\\[.dws]|\[(?:\w(?:-\w)?)+\]|\((?:\?:)?\w+(?:\|\w+)*\))(?![*?{]|.*\(\?\w+\))[^|]*$/;
+
+/** The literal text that every match starts with, in a pattern without alternatives. */
+const literal = /^[^\\.()[\]|?*+{}$]*(?![?*{])(?=[^|]*$)/;
+
+/** Rejects a pattern that cannot match any path: the routes it was meant to protect would be open. */
+function pathPatternFault(pattern: string): Fault | undefined {
+  const [before = ''] = beginning.exec(pattern) ?? [];
+  const rest = pattern.slice(before.length);
+  const fault = patternFault(pattern);
+  if (fault !== undefined) return fault;
+  if (withoutSlash.test(rest)) return matchesNoPath(pattern, 'a path starts with "/"', `${before}/${rest}`);
+  const [start = ''] = pattern.includes('(?i') ? [] : (literal.exec(rest) ?? []);
+  const inUpperCase = withUpperCaseEncoding(start);
+  return inUpperCase === start
+    ? undefined
+    : matchesNoPath(
+        pattern,
+        'percent-encoding is always in upper case',
+        before + inUpperCase + rest.slice(start.length),
+      );
+}
+
+function matchesNoPath(pattern: string, why: string, remedy: string): Fault {
+  return { message: `${quote(pattern)} matches no path: ${why}`, remedy: `Write it as ${quote(remedy)}.` };
+}
+
+function exactFault({ prefix = '', prefixExact, prefixRegex }: GivenFields): Fault | undefined {
+  if (!prefixExact) return undefined;
+  if (prefixRegex) return conflictsWith('prefix_regex', 'Keep one of the two: a regex matches the whole path anyway.');
+  return prefix.length > 1 && prefix.endsWith('/')
+    ? { message: 'needs a prefix without a slash at the end', remedy: `Write prefix: ${quote(prefix.slice(0, -1))}` }
+    : undefined;
+}
+
+function secondPathFault(
+  key: (typeof pathRedirects)[number],
+  others: readonly (typeof pathRedirects)[number][],
+): MappingRule['faultOf'] {
+  return (given) => {
+    const other = others.find((earlier) => given[earlier] !== undefined);
+    return given[key] === undefined || other === undefined
+      ? undefined
+      : conflictsWith(mappingFields[other].name, 'Keep one of the two: a redirect has only one target path.');
+  };
+}
+
+function callFault(key: (typeof callKeys)[number], given: GivenFields): Fault | undefined {
+  const redirect = isSet(given[key]) ? redirectName(given) : undefined;
+  if (redirect === undefined) return undefined;
+  const message = `has no effect with ${redirect}, because a redirect calls no service`;
+  return { message, remedy: `Remove ${mappingFields[key].name} or ${redirect}.` };
+}
+
+/** Returns the name of the field that makes the mapping a redirect, if there is one. */
+function redirectName(given: GivenFields): string | undefined {
+  const key = redirects.find((one) => isSet(given[one]));
+  return key && mappingFields[key].name;
+}
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== false;
+}
+
+function conflictsWith(other: string, remedy: string): Fault {
+  return { message: `cannot be combined with ${other}`, remedy };
+}
+
+function noEffectWithout(other: string): Fault {
+  return { message: `has no effect without ${other}`, remedy: `Add ${other}, or remove this field.` };
 }

@@ -4,7 +4,6 @@ import type { Fault } from '../errors.ts';
 import { field, lengthFault, withNames } from '../fields/field.ts';
 import { headerName } from '../fields/headers.ts';
 import { flag, milliseconds, serviceReference, singleLine } from '../fields/values.ts';
-import { requestBounds } from '../limits/request-bounds.ts';
 import { quote } from '../quote.ts';
 import { nameField, type PlainRecord, plainReader } from './kind.ts';
 
@@ -65,6 +64,16 @@ export type RateLimitService = PlainRecord<'RateLimitService', typeof rateLimitS
 export type RateLimitHeaderStyle = RateLimitService['headers'];
 
 export const readRateLimitService = plainReader('RateLimitService', rateLimitServiceFields);
+
+/**
+ * Bounds of a request to a rate-limit service, which the service enforces and labels must observe. Lengths are in
+ * UTF-16 code units. A value may be as long as a whole header block (60 KiB in Envoy). With a lower bound, clients could
+ * bypass a gateway that fails open by sending a header that is too long for the service.
+ */
+export const requestBounds = Object.freeze({ domain: 256, descriptors: 64, entries: 32, key: 256, value: 65_536 });
+
+/** The maximum size of the whole request. */
+export const requestBytesMax = 1_048_576;
 
 /** Rejects headers that clients need to read the response correctly. */
 function responseFramingFault(name: string): Fault | undefined {

@@ -1,6 +1,6 @@
 /** The table of settings, with default, kind and description, for the environment, options and `--help`. */
 import { isHost, isNetwork } from '../fields/addresses.ts';
-import { isUserName } from '../fields/credentials.ts';
+import { isUserName } from '../users.ts';
 import {
   addressBook,
   bytes,

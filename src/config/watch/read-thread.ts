@@ -2,8 +2,7 @@
 import { once } from 'node:events';
 import { parentPort, workerData } from 'node:worker_threads';
 import { readFiles } from '../load.ts';
-import { splitReading } from './reading-parts.ts';
-import type { ReadRequest } from './watch.ts';
+import { type ReadRequest, splitReading } from './watch.ts';
 
 if (parentPort !== null) {
   const { directory, known, ...options }: ReadRequest = workerData;
