@@ -51,8 +51,8 @@ const mayReadProcess = ['main.ts', 'node-version.ts', 'cli', 'metrics/process.ts
 const mayReadFiles = [
   'config',
   'storage',
-  'cli/new-files.ts',
-  'cli/file-output.ts',
+  'cli/init.ts',
+  'cli/log-output.ts',
   'http/html/html.ts',
   'ratelimit/grpc/services.ts',
 ];

@@ -2,8 +2,7 @@
 import { flushCompileCache } from 'node:module';
 import { isDemoModule, type ModuleChoice, packageVersion, type Settings } from '#config';
 import type { CloseOptions, Frontdesk, Listeners } from '#server';
-import { losslessOutput } from './file-output.ts';
-import { type LogOutput, openLog } from './log-output.ts';
+import { type LogOutput, losslessOutput, openLog } from './log-output.ts';
 import { onStopSignals } from './stop-signals.ts';
 import { colours, print } from './terminal.ts';
 import { collectBuffersEarly, createObjectsYoung, keepTicksFast, releaseStartupMemory } from './v8-tuning.ts';

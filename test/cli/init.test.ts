@@ -5,8 +5,7 @@ import { chown, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'n
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { loadConfiguration, requireSettings } from '#config';
-import { initialise, writeStarter } from '../../src/cli/init.ts';
-import { writeNewFiles } from '../../src/cli/new-files.ts';
+import { initialise, writeNewFiles, writeStarter } from '../../src/cli/init.ts';
 import { runCommand, serveHere } from '../support/programs/command.ts';
 import { frontdeskCommand } from '../support/programs/frontdesk-process.ts';
 import { isInstalled } from '../support/programs/installed.ts';
