@@ -1,13 +1,11 @@
 /** Rate limiting: the limiter, its counters, the gRPC server and client, and the HTTP interface. */
-export type { Counters, Hit, HitResult } from './counters/counters.ts';
-export { withFailurePolicy } from './counters/failure-policy.ts';
+export { type Counters, type Hit, type HitResult, withFailurePolicy } from './counters/counters.ts';
 export { createMemoryCounters, type MemoryCounters } from './counters/memory.ts';
 export { openRedisCounters } from './counters/redis.ts';
-export { adviseOnRedis } from './counters/redis-advice.ts';
-export { portBounds } from './grpc/bounds.ts';
+export { adviseOnRedis } from './counters/redis-connection.ts';
+export { portBounds, portRefusals, type ReportRefusal } from './grpc/bounds.ts';
 export { connectRateLimit, type RateLimitClient, type RateLimitClientOptions } from './grpc/client.ts';
 export type { ProtocolName } from './grpc/codec.ts';
-export { portRefusals, type ReportRefusal } from './grpc/refusals.ts';
 export { type RateLimitServer, type RateLimitServerOptions, serveRateLimit } from './grpc/server.ts';
 export { createRateLimitHttp, type RateLimitHttpOptions } from './http/service.ts';
 export {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { type Limit, windowSeconds } from '#config';
 import type { Hit, HitResult } from './counters/counters.ts';
-import { type PortRefusal, portRefusals, type ReportRefusal } from './grpc/refusals.ts';
+import { type PortRefusal, portRefusals, type ReportRefusal } from './grpc/bounds.ts';
 import type { CurrentLimit, Rule } from './limiter.ts';
 import type { RuleMatch } from './rules.ts';
 

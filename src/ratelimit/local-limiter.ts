@@ -4,19 +4,19 @@ import type { LimitDomain } from '#config';
 import { type Counters, type Hit, type HitResult, isDenied } from './counters/counters.ts';
 import { createMemoryCounters } from './counters/memory.ts';
 import type { LimitStats } from './limit-stats.ts';
-import type {
-  Decision,
-  Descriptor,
-  DescriptorStatus,
-  Entry,
-  Limiter,
-  Logger,
-  RateLimitRequest,
-  ResponseHeader,
-  Rule,
+import {
+  checkRequest,
+  type Decision,
+  type Descriptor,
+  type DescriptorStatus,
+  type Entry,
+  type Limiter,
+  type Logger,
+  type RateLimitRequest,
+  type ResponseHeader,
+  type Rule,
 } from './limiter.ts';
 import { compileRules, overrideMatch, type RuleMatch, type Rules } from './rules.ts';
-import { checkRequest } from './validate-request.ts';
 
 export interface LimiterOptions {
   readonly limits: readonly LimitDomain[];

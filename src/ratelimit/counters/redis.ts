@@ -1,7 +1,6 @@
 /** Counters in Redis, shared between processes. Decisions in the same turn of the event loop share script calls. */
 import { wholeSeconds } from './algorithms.ts';
-import type { Counters, Hit, HitResult, TakeOptions } from './counters.ts';
-import type { Outage } from './failure-policy.ts';
+import type { Counters, Hit, HitResult, Outage, TakeOptions } from './counters.ts';
 import { createOverLimitCache, type SharedResult } from './over-limit-cache.ts';
 import { openRedisConnection, type RedisConnection } from './redis-connection.ts';
 import { countScript, digestOf, formatArguments, parseReply, type ScriptCall } from './redis-script.ts';

@@ -1,7 +1,8 @@
-/** Bounds on the connections, unfinished calls and incomplete requests of clients of the rate-limit port. */
+/** Bounds on the connections, unfinished calls and incomplete requests of the rate-limit port, and what it refuses. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Responder, ServerInterceptor } from '@grpc/grpc-js';
-import type { PortRefusal, ReportRefusal } from './refusals.ts';
 
 export interface PortBounds {
   /** Concurrent connections. Beyond this, the newest one without a call is closed to admit another. @default 1_000 */
@@ -32,6 +33,22 @@ export const portBounds: PortBounds = Object.freeze({
   arrivingMax: 256,
   arrivingMs: 5_000,
 });
+
+/** Why the port closes connections and rejects calls: each reason with its text in the log. */
+export const portRefusals = Object.freeze({
+  too_many: 'too many connections',
+  silent: 'connections that send nothing',
+  unfinished: 'calls that do not end',
+  invalid: 'requests without a domain, with a number out of range, or beyond the bounds',
+  exhausted: 'messages that are too large, or too many reflection streams or watches',
+  unimplemented: 'unknown methods or compressed messages',
+  unreadable: 'malformed messages',
+});
+
+export type PortRefusal = keyof typeof portRefusals;
+
+/** Called for every connection that the port closes and every call that it rejects. */
+export type ReportRefusal = (reason: PortRefusal) => void;
 
 /** A reflection client sends a message for every symbol it looks up. grpc-js queues responses that it does not read. */
 const reflectionsMax = 16;
@@ -226,4 +243,46 @@ function createInterceptor({ ServerInterceptingCall, status }: Grpc, events: Cal
       });
     return new ServerInterceptingCall(call, { start });
   };
+}
+
+/** The reasons by gRPC status code. */
+const refusalsByStatus: Readonly<Record<string, PortRefusal>> = Object.freeze({
+  3: 'invalid',
+  8: 'exhausted',
+  12: 'unimplemented',
+  13: 'unreadable',
+});
+
+interface SentHeaders {
+  readonly stream: ServerHttp2Stream;
+  readonly headers: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Reports every call that is rejected on this port, and closes the streams of those whose client has not ended its
+ * request, until the returned function is called. grpc-js rejects many calls without running interceptors, but Node
+ * publishes all of them, as responses whose initial headers have a gRPC status.
+ */
+export function watchResponses(port: number, report: ReportRefusal): () => void {
+  function onResponse(message: unknown): void {
+    const { stream, headers } = message as SentHeaders;
+    const status = headers['grpc-status'];
+    const isEarly = !stream.readableEnded;
+    if ((status === undefined && !isEarly) || stream.session?.socket.localPort !== port) return;
+    if (isEarly) closeAfterResponse(stream, status !== undefined);
+    const reason = refusalsByStatus[String(status)];
+    if (reason !== undefined) report(reason);
+  }
+  subscribe(channel, onResponse);
+  return () => void unsubscribe(channel, onResponse);
+}
+
+const channel = 'http2.server.stream.finish';
+
+/** Otherwise the stream would stay open for as long as the client does not end its request (RFC 9113 section 8.1). */
+function closeAfterResponse(stream: ServerHttp2Stream, isComplete: boolean): void {
+  const close = () => setImmediate(() => !stream.readableEnded && stream.close());
+  if (isComplete) close();
+  // Node sends the trailers in the next turn of the event loop.
+  else stream.once('wantTrailers', () => setImmediate(close));
 }

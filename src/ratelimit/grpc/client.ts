@@ -1,7 +1,6 @@
 /** `connectRateLimit`: the client of a remote limiter, with failover between several addresses. */
 import type { BreakerOptions } from '../breaker.ts';
-import { type Decision, InvalidRequest, type Limiter, type RateLimitRequest } from '../limiter.ts';
-import { checkRequest } from '../validate-request.ts';
+import { checkRequest, type Decision, InvalidRequest, type Limiter, type RateLimitRequest } from '../limiter.ts';
 import type { CallResult, Channel, Target } from './channel.ts';
 import { type Codec, loadCodec, type ProtocolName } from './codec.ts';
 

@@ -1,7 +1,7 @@
 /** Encodes and decodes requests and decisions in both versions of the gRPC protocol. */
 import { fileURLToPath } from 'node:url';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/proto-loader';
-import { type Unit, windowSeconds } from '#config';
+import { requestBounds, type Unit, windowSeconds } from '#config';
 import {
   type CurrentLimit,
   type Decision,
@@ -43,10 +43,7 @@ const packages = {
 
 /** Loads the library and compiles the protocol files, which takes some tens of milliseconds. */
 export async function loadCodec(name: ProtocolName): Promise<Codec> {
-  const [{ load }, { checkFieldCount }] = await Promise.all([
-    import('@grpc/proto-loader'),
-    import('./message-fields.ts'),
-  ]);
+  const [{ load }, fieldsOf] = await Promise.all([import('@grpc/proto-loader'), loadFieldReader()]);
   const { file, service } = packages[name];
   // The path is the same from src/ratelimit/grpc and from dist/ratelimit/grpc.
   const includeDirs = [fileURLToPath(new URL('../../../proto', import.meta.url))];
@@ -54,7 +51,7 @@ export async function loadCodec(name: ProtocolName): Promise<Codec> {
   const method = methodOf(definitions[service], service);
   const encodeRequest = (request: RateLimitRequest) => method.requestSerialize(wireRequest(request));
   const decodeRequest = (bytes: Buffer) => {
-    checkFieldCount(bytes);
+    checkFieldCount(bytes, fieldsOf);
     return requestOf(method.requestDeserialize(bytes) as WireRequest);
   };
   const encodeDecision = (decision: Decision) => method.responseSerialize(wireDecision(decision));
@@ -241,5 +238,52 @@ function wireLimit({ requestsPerUnit, unit, name, unitMultiplier = 1 }: CurrentL
     unit: unitsByNumber.indexOf(unit),
     ...(name !== undefined && { name: name.toWellFormed() }),
     ...(unitMultiplier !== 1 && { unitMultiplier: { value: unitMultiplier } }),
+  };
+}
+
+/** Shorter messages cannot have enough fields to block the process. */
+const uncheckedBytes = 16_384;
+
+/** Twice as many as a message within `requestBounds` has. */
+const fieldsMax = 2 * requestBounds.descriptors;
+
+/**
+ * Throws for a request with too many fields before the library decodes them. Half a million descriptors fit into the
+ * largest message. They would block the process for half a second and take 150 MB.
+ */
+function checkFieldCount(request: Buffer, fieldsOf: FieldReader): void {
+  if (request.length <= uncheckedBytes) return;
+  for (const [tag, content] of checkedFields(fieldsOf(request, fieldsMax + 1), [0x0a, descriptorTag, 0x18]))
+    if (tag === descriptorTag && content !== undefined)
+      checkedFields(fieldsOf(content, fieldsMax + 1), [0x0a, 0x12, 0x1a]);
+}
+
+const descriptorTag = 0x12;
+
+/** `tags` are those of the fields 1 to 3. The library ignores the type in a tag, so another one would mislead us. */
+function checkedFields(fields: readonly Field[], tags: readonly number[]): readonly Field[] {
+  if (fields.length > fieldsMax || fields.some(([tag]) => tag < 0x20 && !tags.includes(tag)))
+    throw new RangeError('the message has too many fields, or one of the wrong type');
+  return fields;
+}
+
+/** A tag contains the number and the type of the field. `content` is undefined for numbers. */
+type Field = readonly [tag: number, content: Uint8Array | undefined];
+
+/** Splits a protobuf message into its first `max` fields without decoding them. Throws if they are malformed. */
+export type FieldReader = (message: Uint8Array, max?: number) => readonly Field[];
+
+export async function loadFieldReader(): Promise<FieldReader> {
+  const { Reader } = (await import('protobufjs/minimal.js')).default;
+  return function fieldsOf(message, max = Number.POSITIVE_INFINITY) {
+    const reader = Reader.create(message);
+    const fields: Field[] = [];
+    while (reader.pos < reader.len && fields.length < max) {
+      const tag = reader.uint32();
+      const hasLength = tag % 8 === 2;
+      fields.push([tag, hasLength ? reader.bytes() : undefined]);
+      if (!hasLength) reader.skipType(tag % 8);
+    }
+    return fields;
   };
 }

@@ -4,8 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ServerInterceptor, ServerOptions } from '@grpc/grpc-js';
 import { delayMsMax, requestBytesMax } from '#config';
 import type { Limiter, Logger } from '../limiter.ts';
-import { createBoundedPort, type PortBounds, portBounds } from './bounds.ts';
-import { type ReportRefusal, watchResponses } from './refusals.ts';
+import { createBoundedPort, type PortBounds, portBounds, type ReportRefusal, watchResponses } from './bounds.ts';
 import { addServices, loadGrpc } from './services.ts';
 
 export interface RateLimitServerOptions {

@@ -9,14 +9,14 @@ import type {
 } from '@grpc/grpc-js';
 import {
   CountersUnavailable,
+  checkBounds,
   type Decision,
   InvalidRequest,
   type Limiter,
   type Logger,
   type RateLimitRequest,
 } from '../limiter.ts';
-import { checkBounds } from '../validate-request.ts';
-import { loadCodec } from './codec.ts';
+import { type FieldReader, loadCodec, loadFieldReader } from './codec.ts';
 
 /**
  * The libraries of a gRPC server. They are loaded on demand, because they take a sixth of start-up time and most
@@ -26,7 +26,7 @@ export interface GrpcLibrary {
   readonly grpc: typeof import('@grpc/grpc-js');
   readonly reflection: typeof import('@grpc/reflection');
   readonly health: typeof import('grpc-health-check');
-  readonly fieldsOf: typeof import('./message-fields.ts').fieldsOf;
+  readonly fieldsOf: FieldReader;
 }
 
 export async function loadGrpc(): Promise<GrpcLibrary> {
@@ -34,7 +34,7 @@ export async function loadGrpc(): Promise<GrpcLibrary> {
     grpc: await import('@grpc/grpc-js'),
     reflection: await import('@grpc/reflection'),
     health: await import('grpc-health-check'),
-    fieldsOf: (await import('./message-fields.ts')).fieldsOf,
+    fieldsOf: await loadFieldReader(),
   };
 }
 

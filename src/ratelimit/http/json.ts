@@ -2,8 +2,14 @@
 import * as z from 'zod';
 import { requestBounds, snakeCase } from '#config';
 import { unitsByNumber } from '../grpc/codec.ts';
-import { type Decision, type DescriptorStatus, InvalidRequest, type RateLimitRequest } from '../limiter.ts';
-import { descriptorHitsMax, uint32Max } from '../validate-request.ts';
+import {
+  type Decision,
+  type DescriptorStatus,
+  descriptorHitsMax,
+  InvalidRequest,
+  type RateLimitRequest,
+  uint32Max,
+} from '../limiter.ts';
 
 /**
  * Accepts field names in camelCase or snake_case, numbers as numbers or strings, enums by name or number, and null for

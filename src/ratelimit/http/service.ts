@@ -1,8 +1,7 @@
 /** The HTTP interface of envoyproxy/ratelimit: `POST /json`, `/healthcheck`, `/rlconfig` and `/metrics`. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { type Limit, type LimitDescriptor, type LimitDomain, requestBytesMax } from '#config';
-import { CountersUnavailable, InvalidRequest, type Limiter, type Logger } from '../limiter.ts';
-import { checkBounds } from '../validate-request.ts';
+import { CountersUnavailable, checkBounds, InvalidRequest, type Limiter, type Logger } from '../limiter.ts';
 import { formatJsonDecision, parseJsonRequest } from './json.ts';
 
 export interface RateLimitHttpOptions {

@@ -1,7 +1,6 @@
 /** The failure policy while counters cannot be reached: open or closed. */
 import assert from 'node:assert/strict';
-import type { Counters, Hit, HitResult } from '../../../src/ratelimit/counters/counters.ts';
-import { withFailurePolicy } from '../../../src/ratelimit/counters/failure-policy.ts';
+import { type Counters, type Hit, type HitResult, withFailurePolicy } from '#ratelimit';
 import { hitOfThree as hit } from '../../support/limits.ts';
 
 const counted: HitResult = { over: false, remaining: 1, resetSeconds: 30 };

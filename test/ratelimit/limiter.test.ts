@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { requestBounds } from '#config';
 import { InvalidRequest, type RateLimitRequest } from '#ratelimit';
-import { checkBounds, checkRequest } from '../../src/ratelimit/validate-request.ts';
+import { checkBounds, checkRequest } from '../../src/ratelimit/limiter.ts';
 import { descriptor } from '../support/limits.ts';
 
 /** `expected` is the error message, or undefined if the request is valid. */

@@ -1,6 +1,6 @@
 /** What an operator reads about an error of Redis. */
 import assert from 'node:assert/strict';
-import { adviseOnRedis } from '../../../src/ratelimit/counters/redis-advice.ts';
+import { adviseOnRedis } from '../../../src/ratelimit/counters/redis-connection.ts';
 import { readRecipe } from '../../recipes/page.ts';
 
 const tls = (code: string) => Object.assign(new Error('the text of OpenSSL'), { code });
