@@ -1,9 +1,9 @@
-/** The query string of a collection: what clients can request, and how invalid requests are rejected. */
+/** The query strings of a collection and of an item: what clients can request, and how invalid requests are rejected. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { z } from 'zod';
 import { Problem } from '#http';
-import { createListParser, createView, type ListQuery } from '#query';
+import { createListParser, createView, type ListQuery, parseItemQuery } from '#query';
 import { anyCharacter } from '../support/any-character.ts';
 import { baseUrl, createHotelView, type Hotel } from './hotel-view.ts';
 
@@ -140,5 +140,32 @@ describe('createListParser', () => {
   it('throws for a view with a field that is named like an argument', () => {
     const hiding = createView<{ id: number }>({ key: 'id', fields: { limit: { column: 'id', schema: z.int32() } } });
     assert.throws(() => createListParser(hiding), TypeError);
+  });
+});
+
+describe('parseItemQuery', () => {
+  const check = (search: string, fields: readonly string[] | undefined) =>
+    assert.deepEqual(parseItemQuery(view, search), { fields });
+
+  it('returns the requested fields', () => {
+    check('', undefined);
+    check('?', undefined);
+    check('?fields=*', undefined);
+    check('?fields=city,id', ['id', 'city']);
+  });
+
+  it('reports all other arguments together, and lists the known one', () => {
+    assert.throws(
+      () => parseItemQuery(view, '?limit=1&fields=x&city=Bern&a=&a='),
+      (error) => {
+        assert.ok(error instanceof Problem && error.slug === 'bad-argument');
+        const { errors = [] } = error;
+        const names = [...new Set(errors.map(({ parameter }) => parameter))];
+        assert.deepEqual(names.toSorted(), ['a', 'city', 'fields', 'limit']);
+        const limit = errors.find(({ parameter }) => parameter === 'limit');
+        assert.equal(limit?.detail, '"limit" is not an argument here; known: fields');
+        return true;
+      },
+    );
   });
 });
