@@ -1,7 +1,7 @@
 /** Extends Kysely's dialects with hooks around statements and transactions, and with cached node:sqlite statements. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { DatabaseConnection, Driver, Dialect as KyselyDialect, SqliteDatabase, SqliteStatement } from 'kysely';
-import { createLruCache } from './lru-cache.ts';
+import { createLruCache } from './statement.ts';
 
 export interface DialectOptions {
   /** Wraps every statement and every wait for a connection. It may retry, and may replace the error. */

@@ -1,5 +1,6 @@
-/** Opens PostgreSQL databases with a connection pool and time-outs. Loads the driver, pg, when first needed. */
+/** Opens PostgreSQL databases with a connection pool, time-outs and turns. Loads the driver, pg, when first needed. */
 import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Compilable, CompiledQuery, Kysely, PostgresDialect } from 'kysely';
 import type { Pool, PoolConfig } from 'pg';
 import { createOncePerMinute } from '#http';
@@ -19,7 +20,6 @@ import {
 import { extendDialect } from './dialect.ts';
 import { migrate } from './migrations.ts';
 import type { Tables } from './schema.ts';
-import { createTurns, type InTurn } from './turns.ts';
 
 export interface PostgresOptions extends DatabaseOptions {
   readonly pool: number;
@@ -149,6 +149,35 @@ function closeOnTimeout(client: PoolMember): void {
   async function closeIfTimedOut(error: Error): Promise<void> {
     if (error.message === 'Query read timeout') await client.end();
   }
+}
+
+/** Runs `run` after all earlier calls with the name. Rejects with StorageUnavailable if they take too long. */
+type InTurn = <T>(name: string, run: () => Promise<T>) => Promise<T>;
+
+/** Lets calls with the same name run one after the other, and bounds how long each of them waits. */
+export function createTurns(timeoutMs: number): InTurn {
+  /** Resolve when all calls with the name so far have ended. */
+  const ends = new Map<string, Promise<unknown>>();
+  return async function inTurn(name, run) {
+    const earlier = ends.get(name);
+    const result = earlier === undefined ? run() : endWithin(earlier, timeoutMs).then(run);
+    // The next call also waits for the earlier ones, because this one may give up before them.
+    const end = Promise.allSettled([earlier, result]);
+    ends.set(name, end);
+    try {
+      return await result;
+    } finally {
+      void end.then(() => ends.get(name) === end && ends.delete(name));
+    }
+  };
+}
+
+async function endWithin(earlier: Promise<unknown>, timeoutMs: number): Promise<void> {
+  const timer = new AbortController();
+  const isLate = sleep(timeoutMs, true, { signal: timer.signal }).catch(() => false);
+  const outcome = await Promise.race([earlier, isLate]);
+  timer.abort();
+  if (outcome === true) throw new StorageUnavailable(new Error('earlier transactions on the same rows take too long'));
 }
 
 function createDatabase(pool: Pool, kysely: Kysely<Tables>, inTurn: InTurn): Database {

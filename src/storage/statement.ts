@@ -1,6 +1,5 @@
-/** Statements that are compiled once and run many times with different values. */
+/** Statements that are compiled once and run many times with different values, and the cache that bounds them. */
 import type { CompiledQuery, Kysely, QueryResult } from 'kysely';
-import { createLruCache } from './lru-cache.ts';
 
 /** Creates a placeholder for a value in a query. On each run, `read` gets the value from the input. */
 export type Slot<Input> = <Value>(read: (input: Input) => Value) => Value;
@@ -58,4 +57,18 @@ function compileSlots<Input, Row>(query: CompiledQuery<Row>): CompiledStatement<
 
 function isSlot<Input>(value: unknown): value is SlotValue<Input> {
   return typeof value === 'object' && value !== null && readKey in value;
+}
+
+/** Returns the value of the key, creating it if it is not cached. */
+type GetOrCreate<Value> = (key: string, create: () => Value) => Value;
+
+/** A bounded cache that evicts the least recently used value. */
+export function createLruCache<Value>(max: number): GetOrCreate<Value> {
+  const values = new Map<string, Value>();
+  return function getOrCreate(key, create) {
+    const value = values.get(key) ?? create();
+    if (!values.delete(key) && values.size >= max) values.delete(values.keys().next().value ?? '');
+    values.set(key, value);
+    return value;
+  };
 }

@@ -6,7 +6,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CompiledQuery, Kysely, SqliteDialect, sql } from 'kysely';
 import { type Database, openDatabase, StorageUnavailable } from '#storage';
 import { createStatementCache, type DialectOptions, extendDialect } from '../../src/storage/dialect.ts';
-import { createLruCache } from '../../src/storage/lru-cache.ts';
 
 describe('extendDialect', () => {
   const open = (around: DialectOptions['around'] = (run) => run()) => {
@@ -87,25 +86,6 @@ describe('a transaction in SQLite', () => {
     await assert.rejects(failing, /on purpose/);
     await other;
     assert.deepEqual(await ids(), ['other']);
-  });
-});
-
-describe('createLruCache', () => {
-  it('creates a value once per key, and evicts the least recently used one when full', () => {
-    for (const [max, keys, expected] of [
-      [9, 'aaba', 'ab'],
-      [2, 'abacab', 'abcb'],
-      [2, 'abbab', 'ab'],
-    ] as const) {
-      const getOrCreate = createLruCache<string>(max);
-      let created = '';
-      const create = (key: string) => () => {
-        created += key;
-        return key;
-      };
-      for (const key of keys) assert.equal(getOrCreate(key, create(key)), key);
-      assert.equal(created, expected);
-    }
   });
 });
 

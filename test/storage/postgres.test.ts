@@ -1,13 +1,15 @@
-/** PostgreSQL servers that reject or drop connections, do not respond, are busy, or are read-only. */
+/** PostgreSQL servers that reject or drop connections, do not respond, are busy, or are read-only, and transactions in turn. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { delayMsMax } from '#config';
 import { type Database, type DatabaseOptions, openDatabase, StorageSetupError, StorageUnavailable } from '#storage';
+import { createTurns } from '../../src/storage/postgres.ts';
 import { createPostgresDatabase, type ScratchDatabase } from '../support/databases.ts';
 import { type TestServers, testServers } from '../support/serve.ts';
-import { eventually } from '../support/waiting.ts';
+import { createDeferred, eventually } from '../support/waiting.ts';
 
 const timeoutMs = 1000;
 
@@ -377,3 +379,51 @@ async function openGate(servers: TestServers, target: string): Promise<Gate> {
     },
   };
 }
+
+describe('turns', () => {
+  it('run calls with the same name in order, also after one that fails, and other calls at once', async () => {
+    const inTurn = createTurns(60_000);
+    const ran: string[] = [];
+    const run = (name: string) => async () => void ran.push(name);
+    const first = createDeferred();
+    const calls = [
+      inTurn('a', () => first.promise.then(run('first'))),
+      assert.rejects(
+        inTurn('a', async () => assert.fail('lost')),
+        /lost/,
+      ),
+      inTurn('a', run('third')),
+      inTurn('b', run('other')),
+    ];
+    await calls[3];
+    first.resolve();
+    await Promise.all(calls);
+    assert.deepEqual(ran, ['other', 'first', 'third']);
+  });
+
+  it('make a call wait for the one before it, even if an earlier one has ended since', async () => {
+    const inTurn = createTurns(60_000);
+    const [first, second] = [createDeferred(), createDeferred()];
+    const ran: string[] = [];
+    const calls = [inTurn('a', () => first.promise), inTurn('a', () => second.promise.then(() => ran.push('second')))];
+    first.resolve();
+    await calls[0];
+    await setImmediate();
+    calls.push(inTurn('a', async () => ran.push('third')));
+    second.resolve();
+    await Promise.all(calls);
+    assert.deepEqual(ran, ['second', 'third']);
+  });
+
+  it('reject a call that waits too long, without letting the next one overtake those before it', async () => {
+    const inTurn = createTurns(1);
+    const first = createDeferred();
+    const slow = inTurn('a', () => first.promise);
+    const late = () => inTurn('a', async () => assert.fail('overtook'));
+    await assert.rejects(late(), StorageUnavailable);
+    await assert.rejects(late(), StorageUnavailable);
+    first.resolve();
+    await slow;
+    assert.equal(await inTurn('a', async () => 'next'), 'next');
+  });
+});
