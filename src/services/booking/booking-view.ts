@@ -3,8 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { type DerivedField, type Field, timeSchema, urlField } from '#query';
 import type { BookingRow } from '#storage';
-import type { RefundStep } from './cancellation.ts';
-import { moneyFor, moneyOf, moneySchema } from './money.ts';
+import { moneyFor, moneyOf, moneySchema, type RefundStep } from './money.ts';
 
 type Fields<Row extends BookingRow> = Readonly<Record<string, Field<Row> | DerivedField<Row>>>;
 

@@ -3,12 +3,12 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import { problem, requestContext, userHeader } from '#http';
 import { createListParser, type ListOptions, type View } from '#query';
-import { collection, createItem, item, type Route, updateItem } from '#rest';
+import { collection, createItem, item, type OperationDocs, type Route, updateItem } from '#rest';
 import type { BookingRow } from '#storage';
-import { type BookingRequest, badBody } from './create-booking.ts';
-import { bookingDocs, titlesOf } from './docs.ts';
-import { type BookingKind, parseId } from './kind.ts';
-import { parseStay } from './stay.ts';
+import { alternativesMax, type BookingRequest, badBody } from './create-booking.ts';
+import { type BookingKind, capitalised, parseId, titlesOf } from './kind.ts';
+import { moneySchema } from './money.ts';
+import { parseStay, stayEndSchemas } from './stay.ts';
 import { type BookingStoreOptions, createBookingStore } from './store.ts';
 
 export interface BookingsDefinition<Row extends BookingRow, Body extends object> {
@@ -102,4 +102,44 @@ function requireUser(ctx: Context): string {
     detail: 'Bookings belong to a user. Call this service through the gateway, which authenticates the user.',
     headers: { 'WWW-Authenticate': 'Basic realm="travel", charset="UTF-8"' },
   });
+}
+
+function bookingDocs(kind: BookingKind): Record<'list' | 'create' | 'get' | 'change', OperationDocs> {
+  const { name, dayName, stay } = kind;
+  const one = `${capitalised(name)}Booking`;
+  return {
+    list: {
+      operationId: `list${one}s`,
+      summary: `List your ${name} bookings`,
+      description: 'Lists bookings of every status. Filter by `status` to narrow the list.',
+    },
+    create: {
+      operationId: `create${one}`,
+      summary: `Book a ${name}`,
+      description: `Give both \`${stay.fields.join('` and `')}\`, or neither to book the next free ${dayName}.`,
+      problems: { 'sold-out': { alternatives: alternativesSchema(kind) }, 'too-many-holds': {}, 'too-many-units': {} },
+    },
+    get: {
+      operationId: `get${one}`,
+      summary: `Read a ${name} booking`,
+      description: 'To change the booking, send its `ETag` in `If-Match`.',
+    },
+    change: {
+      operationId: `change${one}`,
+      summary: `Confirm or cancel a ${name} booking`,
+      description: 'Cancelling a booking that is already cancelled changes nothing and returns 200.',
+      problems: { 'forbidden-transition': {} },
+    },
+  };
+}
+
+/** Describes the alternatives that `soldOutProblem` lists. */
+function alternativesSchema(kind: BookingKind): z.ZodType {
+  const [from, to] = kind.stay.fields;
+  const [fromSchema, toSchema] = stayEndSchemas(kind);
+  return z
+    .array(z.object({ ...kind.alternative.shape, [from]: fromSchema, [to]: toSchema, price: moneySchema }))
+    .max(alternativesMax)
+    .optional()
+    .describe('Offers and stays that can be booked instead.');
 }

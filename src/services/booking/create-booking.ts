@@ -14,10 +14,9 @@ import {
   unitsLeft,
 } from './availability.ts';
 import { createReference } from './booking-view.ts';
-import { createRefundSteps } from './cancellation.ts';
 import { type BookingKind, fixedColumns, type Offer } from './kind.ts';
 import { type BookingLimits, checkHoldLimit, checkUnitLimit, type LimitStatements, lockUser } from './limits.ts';
-import { moneyOf } from './money.ts';
+import { createRefundSteps, moneyOf } from './money.ts';
 import { dayMs, holdMs, inThePast, lengthOf, type Stay, shiftStay, stayOf, timeText } from './stay.ts';
 
 export interface BookingRequest {

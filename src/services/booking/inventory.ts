@@ -3,7 +3,7 @@ import type { Kysely, SelectQueryBuilder } from 'kysely';
 import { z } from 'zod';
 import { problem, queryFault } from '#http';
 import { createListParser, type ListOptions, type ListQuery, type View } from '#query';
-import { collection, item, type Route } from '#rest';
+import { collection, item, type OperationDocs, type Route } from '#rest';
 import { type CarRow, createPageReader, type HotelRow, type Page, type Slot, type Tables } from '#storage';
 import {
   hasMatchingOffer,
@@ -13,8 +13,7 @@ import {
   type UnitStatements,
   unitsLeft,
 } from './availability.ts';
-import { inventoryDocs, titlesOf } from './docs.ts';
-import { type BookingKind, type Offer, parseId } from './kind.ts';
+import { type BookingKind, capitalised, type Offer, parseId, titlesOf } from './kind.ts';
 import { inThePast, lengthOf, parseStay, type Stay, timeText } from './stay.ts';
 import type { BookingStoreOptions } from './store.ts';
 
@@ -105,6 +104,19 @@ export function inventoryRoutes<Row extends Resource>(
       },
     }),
   ];
+}
+
+function inventoryDocs({ name, plural, stay: { fields } }: BookingKind): Record<'list' | 'get', OperationDocs> {
+  const [from, to] = fields;
+  const availability = `With \`${from}\` and \`${to}\`, the response includes the availability and the price for these dates.`;
+  return {
+    list: {
+      operationId: `list${capitalised(plural)}`,
+      summary: `List ${plural}`,
+      description: `${availability} Fully booked ${plural} are then left out.`,
+    },
+    get: { operationId: `get${capitalised(name)}`, summary: `Read a ${name}`, description: availability },
+  };
 }
 
 /** The stay and the number of guests in the query string. */

@@ -74,6 +74,21 @@ const commonColumns = [
   ...['price', 'currency', 'policy'],
 ];
 
+/** Returns the headings of the HTML pages. */
+export function titlesOf({ name, plural }: BookingKind) {
+  const resource = capitalised(name);
+  return {
+    resources: capitalised(plural),
+    resource,
+    bookings: `${resource} bookings`,
+    booking: `${resource} booking`,
+  };
+}
+
+export function capitalised(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1);
+}
+
 /** Parses a UUID in either case and returns it in lower case, as RFC 9562 prescribes. Undefined if it is not a UUID. */
 export function parseId(text: string): string | undefined {
   return /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text) ? text.toLowerCase() : undefined;

@@ -1,5 +1,6 @@
-/** Money in the API: amounts are exact decimal strings, never floating-point numbers. */
+/** Money: amounts in the API, which are exact decimal strings, and the refund of a cancellation. */
 import { z } from 'zod';
+import { timeText } from './stay.ts';
 
 export const moneySchema = z
   .object({
@@ -42,4 +43,27 @@ export function moneyOf(minor: number, currency: string): Money {
   const digits = String(minor).padStart(places + 1, '0');
   const whole = digits.slice(0, digits.length - places);
   return { amount: places === 0 ? whole : `${whole}.${digits.slice(-places)}`, currency };
+}
+
+/** Cancelling before the time `before` refunds the amount `refund`. */
+export interface RefundStep {
+  /** RFC 3339, UTC. */
+  readonly before: string;
+  /** In minor units. */
+  readonly refund: number;
+}
+
+const fullRefundUntilMs = 48 * 3_600_000;
+
+/**
+ * Returns the steps that are still ahead, earliest first: the full price until 48 hours before the stay begins, half of
+ * it until the stay begins, then nothing.
+ */
+export function createRefundSteps(price: number, beginsMs: number, nowMs: number): readonly RefundStep[] {
+  const step = (beforeMs: number, refund: number) => (beforeMs > nowMs ? [{ before: timeText(beforeMs), refund }] : []);
+  return [...step(beginsMs - fullRefundUntilMs, price), ...step(beginsMs, Math.floor(price / 2))];
+}
+
+export function refundAt(steps: readonly RefundStep[], nowMs: number): number {
+  return steps.find(({ before }) => Date.parse(before) > nowMs)?.refund ?? 0;
 }

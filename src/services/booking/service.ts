@@ -1,12 +1,11 @@
 /** The Koa app of a booking service: an inventory that everyone can read, and bookings that only their owner sees. */
 import type Koa from 'koa';
 import type { ProblemResponsesOptions, Representations } from '#http';
-import { createResourceApp } from '#rest';
+import { type ApiInfo, createResourceApp } from '#rest';
 import type { BookingRow, Database } from '#storage';
 import { type BookingsDefinition, bookingRoutes } from './bookings.ts';
-import { apiInfo } from './docs.ts';
 import { type InventoryDefinition, inventoryRoutes, type Resource } from './inventory.ts';
-import type { BookingKind } from './kind.ts';
+import { type BookingKind, titlesOf } from './kind.ts';
 import type { BookingLimits } from './limits.ts';
 
 export interface BookingServiceDefinition<Row extends Resource, Booking extends BookingRow, Body extends object> {
@@ -31,4 +30,25 @@ export function createBookingService<Row extends Resource, Booking extends Booki
   const options = { database, kind, clock, limits };
   const routes = [...bookingRoutes(bookings, options), ...inventoryRoutes(inventory, options)];
   return createResourceApp({ ...responses, info: apiInfo(kind, limits), routes });
+}
+
+function apiInfo(kind: BookingKind, { holdsMax, daysMax, unitsMax }: BookingLimits): ApiInfo {
+  const { dayName, plural } = kind;
+  const { unitNoun } = kind.offer;
+  const [from, to] = kind.stay.fields;
+  const title = titlesOf(kind).resources;
+  return {
+    title,
+    version: '1',
+    description: [
+      `${title}, their availability, and your bookings.`,
+      `A booking is for up to ${daysMax} ${dayName}s, from \`${from}\` to \`${to}\`. It is created as \`confirmed\` or,`,
+      'with `hold`, as `pending`, and it can be `cancelled`.',
+      `Only the user who made a booking can see it; other users get 404.`,
+      `A user may have up to ${holdsMax} pending bookings at a time, and up to ${unitsMax} ${unitNoun}s on one ${dayName}.`,
+    ].join(' '),
+    groups: { '': `The ${plural} that can be booked.`, bookings: 'Your bookings.' },
+    signedIn: true,
+    problems: { 'storage-unavailable': {}, 'too-many-requests': {} },
+  };
 }

@@ -12,7 +12,6 @@ import {
   type Tables,
 } from '#storage';
 import { prepareUnits } from './availability.ts';
-import { type RefundStep, refundAt } from './cancellation.ts';
 import {
   type BookingRequest,
   createBooking,
@@ -24,6 +23,7 @@ import {
 import { createRunOnce, type IdempotentRequest, type Outcome } from './idempotent-requests.ts';
 import { type BookingKind, fixedColumns } from './kind.ts';
 import { type BookingLimits, prepareLimits } from './limits.ts';
+import { type RefundStep, refundAt } from './money.ts';
 import { timeText } from './stay.ts';
 
 export interface BookingStoreOptions {
