@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { Problem } from '#http';
 import { CallAborted, failureOf } from './failures.ts';
-import { nominatedBy } from './hop-by-hop.ts';
+import { nominatedBy } from './headers.ts';
 import { createResponseBody, type ResponseBody, type ResponseSink } from './response-body.ts';
 
 /** A slot for one request at one address. */

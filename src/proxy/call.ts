@@ -13,7 +13,7 @@ import {
 } from './attempt.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { clientGone, failureOf, timedOut } from './failures.ts';
-import { firstValue } from './hop-by-hop.ts';
+import { firstValue } from './headers.ts';
 import { type RequestBody, uploadTimedOut } from './request-body.ts';
 import type { ResponseBody } from './response-body.ts';
 import { backOffMs, isIdempotent, type RetryRules, retryAfterMs } from './retry-policy.ts';

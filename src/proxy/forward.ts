@@ -7,7 +7,7 @@ import { rewritePrefixes } from '#routing';
 import { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { countFailure, createUpstreamCounts, type UpstreamCounts, upstreamProblem } from './failures.ts';
-import { createHeaderRules } from './header-rules.ts';
+import { createHeaderRules } from './headers.ts';
 import { createRequestBody } from './request-body.ts';
 import { createRequestHead, type IdentityNames } from './request-headers.ts';
 import { forwardEarlyHints, sendResponse } from './response.ts';

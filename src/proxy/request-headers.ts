@@ -21,8 +21,7 @@ import {
   readReference,
   rewritePrefixes,
 } from '#routing';
-import { createHeaderRules } from './header-rules.ts';
-import { isEndToEnd, nominatedBy } from './hop-by-hop.ts';
+import { createHeaderRules, isEndToEnd, nominatedBy } from './headers.ts';
 
 /** The headers that only an auth service may set. */
 export interface IdentityNames {

@@ -7,7 +7,7 @@ import { type PathRestoration, restoreCookie, restoreLocation } from '#routing';
 import type { ResponseHead } from './attempt.ts';
 import type { UpstreamResponse } from './call.ts';
 import { timedOut, upstreamProblem } from './failures.ts';
-import { firstValue, isEndToEnd, nominatedBy, textOf } from './hop-by-hop.ts';
+import { firstValue, isEndToEnd, nominatedBy, textOf } from './headers.ts';
 import { createIdleTimer } from './idle-timer.ts';
 import { responseVia } from './request-headers.ts';
 

@@ -7,7 +7,7 @@ import type { PathRestoration } from '#routing';
 import type { ResponseHead } from './attempt.ts';
 import { clientIsGone } from './call.ts';
 import { upstreamProblem } from './failures.ts';
-import { firstValue } from './hop-by-hop.ts';
+import { firstValue } from './headers.ts';
 import { createIdleTimer } from './idle-timer.ts';
 import { copyResponseHeaders } from './response.ts';
 

@@ -3,7 +3,6 @@ import type { Mapping, OutlierDetection } from '#config';
 import type { Attempt, AttemptOutcome } from '../attempt.ts';
 import { isProvoked } from '../failures.ts';
 import { createCircuitBreakers } from './circuit-breakers.ts';
-import { type PooledRequest, usedOpenSocket, type WithoutTracing } from './connection.ts';
 import {
   createEndpoints,
   type Endpoint,
@@ -11,9 +10,9 @@ import {
   type EndpointParts,
   outcomeFields,
 } from './endpoints.ts';
-import type { Health } from './health-check.ts';
+import { type Health, isEjected, recordOutcome, recordRecovery } from './health.ts';
 import { type Availability, createLoadBalancer } from './load-balancer.ts';
-import { isEjected, recordOutcome, recordRecovery } from './outlier-detection.ts';
+import { type PooledRequest, usedOpenSocket, type WithoutTracing } from './pool.ts';
 
 export interface ClusterSpec extends EndpointOptions {
   readonly outlierDetection: OutlierDetection;

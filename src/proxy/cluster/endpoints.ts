@@ -3,11 +3,16 @@ import type { CircuitBreakers, HealthCheck } from '#config';
 import type { Logger } from '#http';
 import type { AttemptOutcome } from '../attempt.ts';
 import { explainFailure } from '../failures.ts';
-import type { ConnectionOptions, ConnectionParts } from './connection.ts';
-import { type Health, type HealthCheckParts, watchHealth } from './health-check.ts';
+import {
+  createOutlierState,
+  endEjection,
+  type Health,
+  type HealthCheckParts,
+  type OutlierState,
+  watchHealth,
+} from './health.ts';
 import type { Candidate } from './load-balancer.ts';
-import { createOutlierState, endEjection, type OutlierState } from './outlier-detection.ts';
-import { createPool, type Pool } from './pool.ts';
+import { type ConnectionOptions, type ConnectionParts, createPool, type Pool } from './pool.ts';
 
 export interface EndpointOptions extends Omit<ConnectionOptions, 'origin'> {
   /** The service reference, as diagnostics and logs show it. */

@@ -1,16 +1,9 @@
-/** A bounded connection pool for one address. Reuses the last used connection, and queues requests if all are busy. */
-import {
-  type Connection,
-  type ConnectionListener,
-  type ConnectionOptions,
-  type ConnectionParts,
-  type Connector,
-  createConnector,
-  openConnection,
-  type PooledRequest,
-  send,
-} from './connection.ts';
+/** A bounded connection pool for one address. Each connection is an undici client that carries one request at a time. */
+import { createRequire } from 'node:module';
+import { isIP } from 'node:net';
+import type { buildConnector, Client, Dispatcher } from 'undici';
 
+/** Reuses the last used connection, and queues requests if all are busy. */
 export interface Pool {
   readonly run: (request: PooledRequest) => void;
   /** Removes the request from the queue, if it is still there. */
@@ -166,4 +159,169 @@ function createConnections(
       for (const connection of all) dropNow(connection);
     },
   };
+}
+
+/** The settings of the connections to one address. */
+export interface ConnectionOptions {
+  /** Scheme, host and port. */
+  readonly origin: string;
+  /** The name that an HTTPS certificate must be valid for. Undefined for the host of the origin. */
+  readonly serverName?: string | undefined;
+  readonly connectTimeoutMs: number;
+  /** How long an idle connection is kept. Undefined for the service's `Keep-Alive` time-out or a default. */
+  readonly idleConnectionMs?: number | undefined;
+  /** How long a connection gets new requests. 0 or undefined for no limit. */
+  readonly connectionLifetimeMs?: number | undefined;
+}
+
+export interface ConnectionParts {
+  /** Returns the time in milliseconds. */
+  readonly clock: () => number;
+  /** Returns a number from 0 up to, but not including, 1. */
+  readonly random: () => number;
+}
+
+/** A request in the pool: queued or in flight. */
+export interface PooledRequest {
+  readonly options: Dispatcher.DispatchOptions;
+  readonly handler: Dispatcher.DispatchHandler;
+  /** True if the request needs a new connection. */
+  readonly isFresh: boolean;
+  readonly withoutTracing: WithoutTracing | undefined;
+  connection: Connection | undefined;
+  /** The value of `socketsOpened` when the request was sent, or 0 if no socket was open then. */
+  openSocket: number;
+}
+
+/**
+ * Runs a request outside the instrumentation of HTTP clients, if there is any. Otherwise it would add a second
+ * `traceparent`, and a service that receives two ignores both.
+ */
+export type WithoutTracing = (run: () => void) => void;
+
+interface Connection {
+  readonly client: Client;
+  /** The `serverName` of the connector. */
+  readonly serverName: string | undefined;
+  /** The number of sockets that the client has opened so far. */
+  socketsOpened: number;
+  isConnected: boolean;
+  /** From then on the connection gets no new requests. */
+  expiresAtMs: number;
+  /**
+   * The last socket could not be opened, and the client must not be used again: after a certificate for the wrong name,
+   * an undici client stays busy forever.
+   */
+  isBroken: boolean;
+  request: PooledRequest | undefined;
+}
+
+interface ConnectionListener {
+  /** Called when the request has ended, or has detached the socket for another protocol. */
+  readonly onFree: (connection: Connection) => void;
+  /** Called when the socket has closed. */
+  readonly onClosed: (connection: Connection) => void;
+}
+
+/** Less than the 2 s of gunicorn and the 5 s of Node and Apache, so that usually our side closes an idle connection. */
+const idleConnectionMsDefault = 1500;
+
+/** The cap on the service's `Keep-Alive` time-out, and the margin that is subtracted for the network's latency. */
+const keepAliveMsMax = 60_000;
+const keepAliveMarginMs = 1000;
+
+function openConnection(
+  { origin, idleConnectionMs, connectionLifetimeMs }: ConnectionOptions,
+  { connect, serverName }: Connector,
+  { onFree, onClosed }: ConnectionListener,
+  { clock, random }: ConnectionParts,
+): Connection {
+  // Varies by a tenth, so that connections that opened together are not replaced together.
+  const lifetimeMs = (connectionLifetimeMs || Number.POSITIVE_INFINITY) * (1 - random() / 10);
+  const client = new (loadUndici().Client)(origin, {
+    connect,
+    pipelining: 1,
+    keepAliveTimeout: idleConnectionMs ?? idleConnectionMsDefault,
+    keepAliveMaxTimeout: Math.max(1, idleConnectionMs ?? keepAliveMsMax),
+    keepAliveTimeoutThreshold: keepAliveMarginMs,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  const connection: Connection = {
+    client,
+    serverName,
+    socketsOpened: 0,
+    isConnected: false,
+    expiresAtMs: Number.POSITIVE_INFINITY,
+    isBroken: false,
+    request: undefined,
+  };
+  client.on('connect', () => {
+    connection.socketsOpened += 1;
+    connection.isConnected = true;
+    connection.expiresAtMs = clock() + lifetimeMs;
+  });
+  client.on('disconnect', () => {
+    connection.isConnected = false;
+    onClosed(connection);
+  });
+  client.on('connectionError', () => {
+    connection.isBroken = true;
+    onFree(connection);
+  });
+  client.on('drain', () => onFree(connection));
+  return connection;
+}
+
+/**
+ * Sends a request and reports when the connection is free again. Usually the client emits `drain` for that. It does not
+ * when it rejects the request immediately, or is no longer busy after an immediate abort. In these cases this function
+ * calls `onFree`, after any `drain` that may still follow.
+ */
+function send(connection: Connection, request: PooledRequest, onFree: () => void): void {
+  request.connection = connection;
+  request.openSocket = connection.isConnected ? connection.socketsOpened : 0;
+  connection.request = request;
+  const { withoutTracing, handler } = request;
+  const options = withServerName(request.options, connection.serverName);
+  if (withoutTracing === undefined) connection.client.dispatch(options, handler);
+  else withoutTracing(() => void connection.client.dispatch(options, handler));
+  if (connection.client.stats.size === 0) queueMicrotask(() => void (connection.request === request && onFree()));
+}
+
+/** True if the request reused an open socket. Only correct until the connection opens its next socket. */
+export function usedOpenSocket({ connection, openSocket }: PooledRequest): boolean {
+  return connection !== undefined && openSocket !== 0 && connection.socketsOpened === openSocket;
+}
+
+/** Adds the `servername` option, which undici's types lack. */
+export function withServerName(
+  options: Dispatcher.DispatchOptions,
+  servername: string | undefined,
+): Dispatcher.DispatchOptions {
+  return servername === undefined ? options : Object.assign({}, options, { servername });
+}
+
+interface Connector {
+  readonly connect: buildConnector.connector;
+  /**
+   * Must be set on each request. Otherwise undici derives the name from `Host`, and reconnects when it changes.
+   * Undefined without TLS.
+   */
+  readonly serverName: string | undefined;
+}
+
+/** Does not offer HTTP/2: over HTTP/2, undici provides no raw headers and resends requests on its own. */
+export function createConnector({ origin, serverName, connectTimeoutMs }: ConnectionOptions): Connector {
+  const { protocol, hostname } = new URL(origin);
+  const connect = loadUndici().buildConnector({ timeout: connectTimeoutMs, allowH2: false });
+  if (protocol !== 'https:') return { connect, serverName: undefined };
+  const verified = serverName ?? hostname;
+  const servername = isIP(verified.replace(/^\[|\]$/g, '')) === 0 ? verified : '';
+  return { connect: (options, callback) => connect({ ...options, servername }, callback), serverName: verified };
+}
+
+/** Loads undici with the first connection: it costs 10 MB and a tenth of the start-up time, even if it is not used. */
+export function loadUndici(): typeof import('undici') {
+  return createRequire(import.meta.url)('undici') as typeof import('undici');
 }

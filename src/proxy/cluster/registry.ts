@@ -8,8 +8,8 @@ import {
   type OpenCluster,
   openCluster,
 } from './cluster.ts';
-import type { WithoutTracing } from './connection.ts';
-import type { Timer } from './health-check.ts';
+import type { Timer } from './health.ts';
+import type { WithoutTracing } from './pool.ts';
 
 export interface ClusterRegistryOptions {
   readonly logger?: Logger;

@@ -1,12 +1,7 @@
 /** Outlier detection: ejects failing addresses for longer each time, but never all of them. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import {
-  createOutlierState,
-  isEjected,
-  type OutlierState,
-  recordOutcome,
-} from '../../../src/proxy/cluster/outlier-detection.ts';
+import { createOutlierState, isEjected, type OutlierState, recordOutcome } from '../../../src/proxy/cluster/health.ts';
 
 const rule = { consecutive5xx: 3, baseEjectionTimeMs: 1000, maxEjectionPercent: 50 };
 
