@@ -12,7 +12,14 @@ import {
   type Work,
 } from '#config';
 import { createOutageLog, type Logger, type OutageLog, silentLogger } from '#http';
-import { type Cluster, type ClusterRegistry, type ClusterSpec, createClusters } from '#proxy';
+import {
+  type Cluster,
+  type ClusterRegistry,
+  type ClusterSpec,
+  createClusters,
+  createLeases,
+  type Leases,
+} from '#proxy';
 import type { Limiter } from '#ratelimit';
 import { createTable, type Table } from '#routing';
 import { type AuthCounts, type AuthStage, type ConfiguredAuthService, createAuthStages } from './auth/stage.ts';
@@ -21,7 +28,6 @@ import { type CheckReferences, createCheckReferences } from './check-webdav-refe
 import { guardAuthPort, guardLimiter } from './guard-ports.ts';
 import { attributesOf, createHandle, createPreflightRoute, type PreflightRoute } from './handle.ts';
 import { createIdentity, type Identity } from './identity.ts';
-import { createLeases, type Leases } from './leases.ts';
 import { createLimitStage, type LimitCounts } from './limits/stage.ts';
 import { describeTarget, type Resolve, resolveLimiter, type Target } from './resolve-service.ts';
 import { createInternalRoute, createRoute, type InternalRoute, type Route } from './route.ts';

@@ -4,7 +4,14 @@ export type { Attempt } from './attempt.ts';
 export { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';
 export type { Cluster, ClusterSnapshot, ClusterSpec } from './cluster/cluster.ts';
 export type { Timer } from './cluster/health.ts';
-export { type ClusterRegistry, type ClusterRegistryOptions, createClusters } from './cluster/registry.ts';
+export {
+  type ClusterRegistry,
+  type ClusterRegistryOptions,
+  createClusters,
+  createLeases,
+  type Lease,
+  type Leases,
+} from './cluster/registry.ts';
 export { createUpstreamCounts, isProvoked, type UpstreamCounts } from './failures.ts';
 export { createForward } from './forward.ts';
 export { createHeaderRules, type HeaderEdits, withoutNames } from './headers.ts';

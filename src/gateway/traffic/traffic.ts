@@ -1,8 +1,8 @@
 /** Counts requests for each route across reloads, and retains the latest failures and the latest unmatched paths. */
 import type { Context } from 'koa';
 import { finalStatus, type Problem, pathOf, type RequestContext, requestContext } from '#http';
+import { createLeases, type Lease } from '#proxy';
 import type { Descriptor, DescriptorStatus } from '#ratelimit';
-import { createLeases, type Lease } from '../leases.ts';
 import { createRouteTraffic, type RouteTraffic } from './route-traffic.ts';
 
 /** A request that is passing through the stages of the gateway. */

@@ -1,4 +1,4 @@
-/** The registry of a server's clusters. Mappings with equal settings share a cluster, and the last one closes it. */
+/** What successive gateways share by name: the registry of clusters, and the leases that it is made of. */
 import { type Logger, silentLogger } from '#http';
 import {
   type Cluster,
@@ -42,36 +42,20 @@ export interface ClusterRegistry {
   readonly close: (deadlineMs?: number) => Promise<void>;
 }
 
-interface SharedCluster extends OpenCluster {
-  readonly key: string;
-  leases: number;
-}
-
 export function createClusters(options: ClusterRegistryOptions = {}): ClusterRegistry {
   const { logger = silentLogger, clock = () => performance.now(), random = Math.random, timer = unrefTimer } = options;
   const parts: ClusterParts = { logger, clock, random, timer, withoutTracing: options.withoutTracing };
-  const clusters = new Map<string, SharedCluster>();
-  const released = new Set<SharedCluster>();
+  const released = new Set<OpenCluster>();
+  const clusters = createLeases<OpenCluster>((open) => {
+    released.add(open);
+    void open.close().finally(() => released.delete(open));
+  });
   let closing: Promise<void> | undefined;
-
-  function open(key: string, spec: ClusterSpec): SharedCluster {
-    const shared = { key, ...openCluster(spec, parts), leases: 0 };
-    clusters.set(key, shared);
-    return shared;
-  }
-
-  function release(shared: SharedCluster): void {
-    shared.leases -= 1;
-    if (shared.leases > 0) return;
-    clusters.delete(shared.key);
-    released.add(shared);
-    void shared.close().finally(() => released.delete(shared));
-  }
 
   async function closeAll(deadlineMs: number | undefined): Promise<void> {
     const left = [...released, ...clusters.values()];
     const destroy = () => {
-      for (const shared of left) shared.destroy();
+      for (const open of left) open.destroy();
     };
     const deadline = deadlineMs === undefined ? undefined : setTimeout(destroy, deadlineMs);
     try {
@@ -83,20 +67,11 @@ export function createClusters(options: ClusterRegistryOptions = {}): ClusterReg
 
   return Object.freeze({
     acquire(spec: ClusterSpec) {
-      const key = keyOf(spec);
-      const shared = clusters.get(key) ?? open(key, spec);
-      shared.leases += 1;
-      let isReleased = false;
-      return Object.freeze({
-        cluster: shared.cluster,
-        release() {
-          if (!isReleased) release(shared);
-          isReleased = true;
-        },
-      });
+      const { value, release } = clusters.acquire(keyOf(spec), () => openCluster(spec, parts));
+      return { cluster: value.cluster, release };
     },
-    list: () => [...clusters.values()].map(({ cluster }) => cluster),
-    snapshot: () => [...clusters.values()].map(({ cluster }) => cluster.snapshot()),
+    list: () => clusters.values().map(({ cluster }) => cluster),
+    snapshot: () => clusters.values().map(({ cluster }) => cluster.snapshot()),
     close(deadlineMs?: number) {
       closing ??= closeAll(deadlineMs);
       return closing;
@@ -136,3 +111,45 @@ function withSortedKeys(_: string, value: unknown): unknown {
 function byName([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
   return one < other ? -1 : 1;
 }
+
+/** Values that several holders share by name. Each lives until its last holder releases it. */
+export interface Leases<Value> {
+  /** All holders of a name share one value, which is dropped when the last one releases it. */
+  readonly acquire: (name: string, create: () => Value) => Lease<Value>;
+  readonly get: (name: string) => Value | undefined;
+  readonly values: () => readonly Value[];
+}
+
+export interface Lease<Value> {
+  readonly value: Value;
+  /** A second call does nothing. */
+  readonly release: () => void;
+}
+
+/** Calls `onUnused` with each value that its last holder has released. */
+export function createLeases<Value>(onUnused: (value: Value) => void = ignore): Leases<Value> {
+  const shared = new Map<string, { readonly value: Value; holders: number }>();
+  return Object.freeze({
+    acquire(name: string, create: () => Value) {
+      const entry = shared.get(name) ?? { value: create(), holders: 0 };
+      entry.holders += 1;
+      shared.set(name, entry);
+      let isReleased = false;
+      return {
+        value: entry.value,
+        release() {
+          if (isReleased) return;
+          isReleased = true;
+          entry.holders -= 1;
+          if (entry.holders > 0) return;
+          shared.delete(name);
+          onUnused(entry.value);
+        },
+      };
+    },
+    get: (name: string) => shared.get(name)?.value,
+    values: () => Array.from(shared.values(), ({ value }) => value),
+  });
+}
+
+function ignore(): void {}
