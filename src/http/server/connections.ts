@@ -10,7 +10,7 @@ export interface Connection {
   /** Responses that are queued, in progress, or not yet fully received by the client, in the order of the requests. */
   readonly responses: readonly ServerResponse[];
   /** When the last response was finished or, before any request, the connection was opened (`performance.now()`). */
-  readonly idleSinceMs: number;
+  readonly idleSinceMs: () => number;
 }
 
 export interface Connections {
@@ -47,86 +47,91 @@ const defaultWaitingMax = 10_000;
  */
 export function createConnections(server: Server, options: ConnectionsOptions): Connections {
   const { handler, pipelineMax, waitingMax = defaultWaitingMax, setIdle } = options;
-  const connections = new Map<Socket, Pipeline>();
+  const connections = new Map<Socket, PipelinedConnection>();
   let waitingCount = 0;
   let isDraining = false;
 
-  function openPipeline(socket: Socket): Pipeline {
+  function openConnection(socket: Socket): PipelinedConnection {
     const responses: ServerResponse[] = [];
-    const waiting: (() => void)[] = [];
+    /** The requests of the first responses run. The other requests wait. */
+    let runningCount = 0;
+    let isTurnScheduled = false;
     let refusal: Refusal | undefined;
     let idleSinceMs = performance.now();
-    let isResumeScheduled = false;
 
-    function beginInTurn(begin: () => void): void {
-      if (waiting.length === 0 && mayBegin(responses.length - 1)) return void begin();
-      if (waitingCount >= waitingMax) return void socket.destroy();
-      waitingCount += 1;
-      waiting.push(begin);
+    function enter(response: ServerResponse): void {
+      // The head was completed after the refusal. The request must not run, because its error response says that it
+      // did not.
+      if (refusal !== undefined) socket.destroy();
+      // Node still parses what it has read after a connection has ended or closed. Such a response might never close.
+      else if (socket.writable && !hasSentClose(responses[runningCount - 1])) runInTurn(response);
     }
 
-    /** `running`: the number of requests that run, which is the index of the next one. */
-    function mayBegin(running: number): boolean {
-      const previous = responses[running - 1];
+    function runInTurn(response: ServerResponse): void {
+      const waits = responses.length > runningCount || !mayRun(response);
+      if (waits && waitingCount >= waitingMax) return void socket.destroy();
+      if (responses.length === 0) setIdle?.(socket, false);
+      responses.push(response);
+      if (waits) waitingCount += 1;
+      else run(response);
+    }
+
+    /** Whether the next request may run beside those that run already. */
+    function mayRun(next: ServerResponse): boolean {
+      const previous = responses[runningCount - 1];
       if (previous === undefined) return true;
-      const next = responses[running];
-      return running < pipelineMax && runsBesideOthers(previous) && runsBesideOthers(next) && !hasSentClose(previous);
+      const mayOverlap = runsBesideOthers(previous) && runsBesideOthers(next);
+      return mayOverlap && runningCount < pipelineMax && !hasSentClose(previous);
     }
 
-    function removeResponse(response: ServerResponse): void {
+    function run(response: ServerResponse): void {
+      runningCount += 1;
+      // `close` is emitted only once, so the overhead of `once` is not needed.
+      response.on('close', () => leave(response));
+      handler(response.req, response);
+    }
+
+    function leave(response: ServerResponse): void {
       responses.splice(responses.indexOf(response), 1);
+      runningCount -= 1;
       if (responses.length === 0) {
         idleSinceMs = performance.now();
         setIdle?.(socket, true);
       }
-      endInTurn();
-      if (waiting.length === 0 || isResumeScheduled) return;
-      isResumeScheduled = true;
-      setImmediate(resumeWaiting);
+      endIfRefused();
+      if (responses.length === runningCount || isTurnScheduled) return;
+      isTurnScheduled = true;
+      setImmediate(runWaiting);
     }
 
-    function endInTurn(): void {
+    /** Runs in a separate turn of the event loop, so that a long pipeline cannot starve all other connections. */
+    function runWaiting(): void {
+      isTurnScheduled = false;
+      if (!socket.writable) return;
+      for (let next = responses[runningCount]; next && mayRun(next); next = responses[runningCount]) {
+        waitingCount -= 1;
+        run(next);
+      }
+    }
+
+    /** Waits for the responses to earlier requests. */
+    function endIfRefused(): void {
       if (refusal === undefined || !socket.writable) return;
       const [first] = responses;
       if (first === undefined || first === refusal.response) refusal.end();
     }
 
-    /** Runs in a separate turn of the event loop, so that a long pipeline cannot starve all other connections. */
-    function resumeWaiting(): void {
-      isResumeScheduled = false;
-      if (socket.destroyed) return;
-      while (waiting.length > 0 && mayBegin(responses.length - waiting.length)) {
-        waitingCount -= 1;
-        waiting.shift()?.();
-      }
-    }
-
     socket.once('close', () => {
-      waitingCount -= waiting.length;
+      waitingCount -= responses.length - runningCount;
       remove(socket);
     });
     return {
-      socket,
-      responses,
-      get idleSinceMs() {
-        return idleSinceMs;
-      },
+      ...{ socket, responses, enter },
+      idleSinceMs: () => idleSinceMs,
       refuse(end) {
         const last = responses.at(-1);
         refusal = { end, response: last?.req.complete === false ? last : undefined };
-        endInTurn();
-      },
-      enter(response, begin) {
-        // The head was completed after the refusal. The request must not run, because its error response says that it
-        // did not.
-        if (refusal !== undefined) return void socket.destroy();
-        // Node still parses what it has read after a connection has ended or closed. Such a response might never close.
-        if (!socket.writable || hasSentClose(responses.at(-1 - waiting.length))) return;
-        if (responses.length === 0) setIdle?.(socket, false);
-        responses.push(response);
-        // `close` is emitted only once, so the overhead of `once` is not needed.
-        response.on('close', () => removeResponse(response));
-        beginInTurn(begin);
+        endIfRefused();
       },
     };
   }
@@ -145,18 +150,19 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
   return Object.freeze({
     serve(request, response) {
       const connection = connections.get(request.socket);
-      if (isDraining && connection !== undefined) makeLast(response, connection);
-      connection?.enter(response, () => handler(request, response));
+      if (isDraining) {
+        // This response is the last one, instead of the one before it.
+        setKeepAlive(connection?.responses.at(-1), true);
+        setKeepAlive(response, false);
+      }
+      connection?.enter(response);
     },
-    add: (socket) => void connections.set(socket, openPipeline(socket)),
+    add: (socket) => void connections.set(socket, openConnection(socket)),
     all: () => connections.values(),
     refuse: (socket, end) => connections.get(socket as Socket)?.refuse(end),
     drain() {
       isDraining = true;
-      for (const { responses } of connections.values()) {
-        const last = responses.at(-1);
-        if (last?.headersSent === false) last.shouldKeepAlive = false;
-      }
+      for (const { responses } of connections.values()) setKeepAlive(responses.at(-1), false);
     },
   } satisfies Connections);
 }
@@ -167,15 +173,13 @@ function hasSentClose(response: ServerResponse | undefined): boolean {
   return !response.shouldKeepAlive || /\bclose\b/i.test(String(response.getHeader('connection')));
 }
 
-function runsBesideOthers(response: ServerResponse | undefined): boolean {
-  return response !== undefined && readMethods.includes(response.req.method ?? '') && !announcesBody(response.req);
+function runsBesideOthers({ req }: ServerResponse): boolean {
+  return readMethods.includes(req.method ?? '') && !announcesBody(req);
 }
 
-/** Makes a response the last one of its connection, instead of the one before it. */
-function makeLast(response: ServerResponse, { responses }: Connection): void {
-  const last = responses.at(-1);
-  if (last?.headersSent === false) last.shouldKeepAlive = true;
-  response.shouldKeepAlive = false;
+/** Does nothing after the head has been sent. */
+function setKeepAlive(response: ServerResponse | undefined, keepsAlive: boolean): void {
+  if (response?.headersSent === false) response.shouldKeepAlive = keepsAlive;
 }
 
 interface Refusal {
@@ -184,8 +188,8 @@ interface Refusal {
   readonly response: ServerResponse | undefined;
 }
 
-interface Pipeline extends Connection {
+interface PipelinedConnection extends Connection {
+  /** Runs the request of this response when it is its turn. */
+  readonly enter: (response: ServerResponse) => void;
   readonly refuse: (end: () => void) => void;
-  /** Calls `begin` when it is the request's turn. */
-  readonly enter: (response: ServerResponse, begin: () => void) => void;
 }

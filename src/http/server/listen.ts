@@ -156,7 +156,7 @@ async function closeServer(
   const sweep = setInterval(() => {
     if (isGraceOver(startedAtMs)) closeHandshakes();
     for (const { socket, responses, idleSinceMs } of all()) {
-      if (responses.length === 0 && isGraceOver(idleSinceMs)) socket.destroy();
+      if (responses.length === 0 && isGraceOver(idleSinceMs())) socket.destroy();
     }
     lastSweepMs = performance.now();
   }, 20);
