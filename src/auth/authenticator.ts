@@ -1,12 +1,11 @@
 /** The authenticator: checks an Authorization header against cached credentials or, with scrypt, against the users. */
+import { isUtf8 } from 'node:buffer';
 import { hash, randomBytes } from 'node:crypto';
 import type { PasswordHash } from '#config';
 import type { Sender } from '#http';
-import { formatBasic, parseBasic } from './basic.ts';
 import { type CheckQueue, createCheckQueue, runningMaxDefault } from './check-queue.ts';
-import { type Random, verifyPassword } from './password-hash.ts';
 import { createThrottle, type Login, type Throttle } from './throttle.ts';
-import type { UserStore } from './users.ts';
+import { hasControlCharacter, type Random, type UserStore, verifyPassword } from './users.ts';
 
 /**
  * The result of a check:
@@ -227,4 +226,44 @@ function createCredentialCache({
     },
     delete: (key: string) => void entries.delete(key),
   });
+}
+
+/** Credentials as the user typed them, sent as `Authorization: Basic` (RFC 7617). */
+interface BasicCredentials {
+  readonly user: string;
+  readonly password: string;
+}
+
+/** Bounds the cost of parsing: the maximum length of the header in characters, including the scheme. */
+const authorizationCharsMax = 4096;
+
+const basic = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
+
+/**
+ * Parses `Basic <base64 of user:password in UTF-8>`. The scheme is case-insensitive, and the first colon separates user
+ * and password (RFC 7617 section 2). Returns undefined for a missing header, another scheme, more than 4 KiB,
+ * non-canonical base64, invalid UTF-8, and control characters.
+ */
+export function parseBasic(header: string | undefined): BasicCredentials | undefined {
+  if (header === undefined || header.length > authorizationCharsMax) return undefined;
+  const encoded = basic.exec(header)?.[1];
+  if (encoded === undefined) return undefined;
+  const bytes = Buffer.from(encoded, 'base64');
+  // Node's decoder accepts almost anything. Encoding the bytes again shows whether the text was canonical.
+  if (bytes.toString('base64') !== encoded || !isUtf8(bytes)) return undefined;
+  const userPass = bytes.toString('utf8');
+  const colon = userPass.indexOf(':');
+  if (colon === -1 || hasControlCharacter(userPass)) return undefined;
+  return { user: userPass.slice(0, colon), password: userPass.slice(colon + 1) };
+}
+
+/**
+ * Formats the header for a user and a password, as the inverse of `parseBasic`.
+ * @throws {TypeError} if Basic cannot transmit them: for a user name with a colon, or control characters in either.
+ */
+export function formatBasic(user: string, password: string): string {
+  if (user.includes(':')) throw new TypeError('HTTP Basic cannot transmit a user name with a colon (RFC 7617)');
+  const userPass = `${user}:${password}`;
+  if (hasControlCharacter(userPass)) throw new TypeError('HTTP Basic cannot transmit control characters (RFC 7617)');
+  return `Basic ${Buffer.from(userPass, 'utf8').toString('base64')}`;
 }

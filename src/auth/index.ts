@@ -7,7 +7,6 @@ export {
   type LiveAuthenticator,
   type LoginCounts,
 } from './authenticator.ts';
-export { hashPassword, type Random } from './password-hash.ts';
 export {
   type AuthCheck,
   type AuthDecision,
@@ -16,4 +15,4 @@ export {
   type AuthServiceOptions,
   createAuthService,
 } from './service.ts';
-export { createUsers, type UserRecord, type UserStore } from './users.ts';
+export { createUsers, hashPassword, type Random, type UserRecord, type UserStore } from './users.ts';

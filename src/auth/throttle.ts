@@ -1,7 +1,7 @@
 /** Throttles logins after repeated failures, counted by network and by pair of network and user name. */
 import { hash, randomBytes } from 'node:crypto';
 import type { Sender } from '#http';
-import type { Random } from './password-hash.ts';
+import type { Random } from './users.ts';
 
 /** The login attempts of one user from one network. */
 export interface Login {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { createAuthenticator, createLoginCounts } from '#auth';
 import type { PasswordHash } from '#config';
-import { formatBasic } from '../../src/auth/basic.ts';
+import { formatBasic } from '../../src/auth/authenticator.ts';
 
 const demo = formatBasic('demo', 'sesame');
 const guest = formatBasic('guest', 'sesame');

@@ -1,7 +1,7 @@
 /** Parsing and formatting of HTTP Basic credentials. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { type BasicCredentials, formatBasic, parseBasic } from '../../src/auth/basic.ts';
+import { formatBasic, parseBasic } from '../../src/auth/authenticator.ts';
 import { anyCharacter } from '../support/any-character.ts';
 
 function base64(bytes: string | readonly number[]): string {
@@ -9,7 +9,7 @@ function base64(bytes: string | readonly number[]): string {
 }
 
 describe('parseBasic', () => {
-  const check = (header: string | undefined, expected: BasicCredentials | undefined) =>
+  const check = (header: string | undefined, expected: ReturnType<typeof parseBasic>) =>
     assert.deepEqual(parseBasic(header), expected, header);
 
   it('accepts the scheme in any case, followed by any number of spaces', () => {

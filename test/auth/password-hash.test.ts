@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { scryptSync } from 'node:crypto';
 import fc from 'fast-check';
 import { type PasswordHash, parsePasswordHash, type ScryptCost } from '#config';
-import { formatBasic, parseBasic } from '../../src/auth/basic.ts';
-import { hashPassword, verifyPassword } from '../../src/auth/password-hash.ts';
+import { formatBasic, parseBasic } from '../../src/auth/authenticator.ts';
+import { hashPassword, verifyPassword } from '../../src/auth/users.ts';
 import { anyCharacter } from '../support/any-character.ts';
 
 const cheap: ScryptCost = { ln: 1, r: 1, p: 1 };

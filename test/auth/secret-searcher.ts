@@ -2,10 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { getHeapSnapshot } from 'node:v8';
 // Not imported from '#auth', which would load the service as well. A small heap is searched faster.
-import { createAuthenticator } from '../../src/auth/authenticator.ts';
-import { formatBasic } from '../../src/auth/basic.ts';
-import { hashPassword } from '../../src/auth/password-hash.ts';
-import { createUsers } from '../../src/auth/users.ts';
+import { createAuthenticator, formatBasic } from '../../src/auth/authenticator.ts';
+import { createUsers, hashPassword } from '../../src/auth/users.ts';
 
 /** Keeps secrets in buffers, whose bytes are not part of a heap snapshot, so that the search does not find itself. */
 function secretBytes(): Buffer {

@@ -15,7 +15,7 @@ import {
   hashPassword,
 } from '#auth';
 import { problems, requestContext } from '#http';
-import { formatBasic } from '../../src/auth/basic.ts';
+import { formatBasic } from '../../src/auth/authenticator.ts';
 import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 

@@ -5,7 +5,7 @@ import { closeSync, existsSync, openSync } from 'node:fs';
 import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parsePasswordHash } from '#config';
-import { verifyPassword } from '../../src/auth/password-hash.ts';
+import { verifyPassword } from '../../src/auth/users.ts';
 import { built } from '../support/programs/built.ts';
 import { runCommand } from '../support/programs/command.ts';
 import { type Ended, knownCommands, type RunOptions, runFrontdesk } from '../support/programs/frontdesk-process.ts';
