@@ -4,9 +4,7 @@ import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import type { InternalRoute } from '#gateway';
 import { acceptRead, createRepresentations, type Problem, problem, requestContext } from '#http';
-import { root } from './endpoint.ts';
-import { parseFilter, type RowFilter } from './snapshot/filter.ts';
-import { type DiagnosticsParts, readDiagnostics } from './snapshot/snapshot.ts';
+import { type DiagnosticsParts, parseFilter, type RowFilter, readDiagnostics } from './snapshot.ts';
 
 export interface DiagnosticsEvents {
   readonly endpoint: InternalRoute;
@@ -14,6 +12,7 @@ export interface DiagnosticsEvents {
   readonly close: () => void;
 }
 
+const prefix = '/gateway/v0/diag/events';
 const contentType = 'text/event-stream';
 
 /**
@@ -30,7 +29,6 @@ export function createDiagnosticsEvents(
     read: (filter) => JSON.stringify(readDiagnostics(parts, filter)),
     generation: () => parts.configuration.current().number,
   });
-  const prefix = `${root}/diag/events`;
   return {
     endpoint: {
       name: 'diagnostics-events',

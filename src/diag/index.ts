@@ -1,6 +1,6 @@
 /** Shows the state of the gateway: diagnostics, their events, the landing page, and problem pages. */
 export type { Diagnostics } from './diagnostics.ts';
-export { createDiagnostics } from './endpoint.ts';
 export { createDiagnosticsEvents } from './events.ts';
 export { type LandingRoute, landingPage } from './landing-page.ts';
+export { createDiagnostics } from './page.ts';
 export { createProblemPages, problemPagesPath } from './problem-pages.ts';

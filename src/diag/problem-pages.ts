@@ -19,9 +19,8 @@ import {
   requestContext,
   withHtmlPage,
 } from '#http';
-import { root } from './endpoint.ts';
 
-const prefix = `${root}/problems`;
+const prefix = '/gateway/v0/problems';
 
 /**
  * The path of the list of all problems. The page of a problem is below it, such as `/gateway/v0/problems/not-found`.

@@ -1,9 +1,8 @@
 /** The script of the page: starts and pauses the updates, and filters the routes while the user types. */
 import { openConnection } from './connection.js';
-import { setText, showConnection, showDiagnostics } from './display.js';
+import { replaceChangedParts, setText, showConnection, showDiagnostics } from './display.js';
 import { structuresOf } from './figures.js';
 import { countOf, countText } from './format.js';
-import { replaceChangedParts } from './parts.js';
 
 const pause = /** @type {HTMLButtonElement} */ (document.getElementById('pause'));
 const form = /** @type {HTMLFormElement} */ (document.getElementById('filter-form'));

@@ -1,12 +1,21 @@
-/** Reads the state of the gateway as data, without changing it. */
+/** Reads the state of the gateway as data, without changing it, and filters its rows. */
 import { type ConfigurationError, formatSource, type LimitDomain, type Version } from '#config';
-import type { GatewaySnapshot, Traffic } from '#gateway';
+import type { GatewaySnapshot, RouteSnapshot, Traffic } from '#gateway';
+import { type Fault, longQueryFault, problem, queryFault } from '#http';
 import type { UsageOf } from '#ratelimit';
-import type { Diagnostics, ErrorRow, VersionRow } from '../diagnostics.ts';
-import { type Cluster, clusterRow, nameClusters } from './clusters.ts';
-import { noFilter, type RowFilter, selectRows } from './filter.ts';
-import { countLimits, limitRows } from './limits.ts';
-import { failureRow, routeRow, trafficRow, unmatchedRow } from './routes.ts';
+import type { Diagnostics, ErrorRow, VersionRow } from './diagnostics.ts';
+import {
+  type Cluster,
+  clusterRow,
+  countLimits,
+  failureRow,
+  type KnownCluster,
+  limitRows,
+  nameClusters,
+  routeRow,
+  trafficRow,
+  unmatchedRow,
+} from './rows.ts';
 
 export interface DiagnosticsParts {
   readonly version: string;
@@ -34,7 +43,10 @@ export interface DiagnosticsParts {
 /** Bounds the time for a page or an event, which would take seconds with 10,000 routes. */
 export const rowsMax = 1_000;
 
-export function readDiagnostics(parts: DiagnosticsParts, rowFilter: RowFilter = noFilter): Diagnostics {
+export function readDiagnostics(
+  parts: DiagnosticsParts,
+  rowFilter: RowFilter = { filter: '', offset: 0 },
+): Diagnostics {
   const { version, configuration, traffic } = parts;
   const { routes, services, versions, auth, ratelimit, lastUnanswered } = parts.gateway();
   const { filter, offset } = rowFilter;
@@ -90,4 +102,65 @@ function timeOf(atMs: number | undefined): string | undefined {
 
 function errorRow({ source, record, message, remedy }: ConfigurationError): ErrorRow {
   return { source: formatSource(source), record, message, remedy };
+}
+
+export interface RowFilter {
+  /** The text that a row must contain, ignoring case. Empty to select all rows. */
+  readonly filter: string;
+  /** How many of the selected routes are skipped. */
+  readonly offset: number;
+}
+
+const names: readonly string[] = ['filter', 'offset'];
+const searchLengthMax = 2048;
+const filterLengthMax = 200;
+
+/** Parses a query, with or without its question mark. Throws `bad-argument`. */
+export function parseFilter(search: string): RowFilter {
+  if (search.length > searchLengthMax) throw problem('bad-argument', { errors: [longQueryFault(searchLengthMax)] });
+  const given = new URLSearchParams(search);
+  const filter = (given.get('filter') ?? '').trim();
+  const offset = given.get('offset') || '0';
+  const faults = [
+    ...[...new Set(given.keys())].flatMap((name) => nameFaults(name, given)),
+    ...(filter.length > filterLengthMax ? [queryFault('filter', `has more than ${filterLengthMax} characters`)] : []),
+    ...(/^\d{1,9}$/.test(offset) ? [] : [queryFault('offset', 'is not a whole number')]),
+  ];
+  if (faults.length > 0) throw problem('bad-argument', { errors: faults });
+  return { filter, offset: Number(offset) };
+}
+
+function nameFaults(name: string, given: URLSearchParams): readonly Fault[] {
+  if (!names.includes(name)) return [queryFault(name, `is not an argument here; known: ${names.join(', ')}`)];
+  return given.getAll(name).length > 1 ? [queryFault(name, 'is given more than once')] : [];
+}
+
+interface Rows {
+  readonly routes: readonly RouteSnapshot[];
+  readonly clusters: readonly (readonly [Cluster, KnownCluster])[];
+  readonly services: GatewaySnapshot['services'];
+}
+
+/**
+ * Selects routes that contain the text, their clusters and services, and other clusters and services that contain it.
+ */
+function selectRows(filter: string, rows: Rows): Rows {
+  if (filter === '') return rows;
+  const { routes, clusters, services } = rows;
+  const text = filter.toLowerCase();
+  const contains = (...cells: readonly string[]) => cells.some((cell) => cell.toLowerCase().includes(text));
+  const containsOrigin = (cluster: Cluster) => cluster.snapshot().addresses.some(({ origin }) => contains(origin));
+  const selected = routes.filter(({ name, prefix, mapping, transport }) =>
+    contains(name, prefix, mapping.service, transport.describe()),
+  );
+  const reached = new Set(selected.map(({ transport }) => transport.cluster));
+  const roles = new Set(selected.map(({ name }) => `Mapping ${name}`));
+  return {
+    routes: selected,
+    clusters: clusters.filter(
+      ([cluster, { name, mappings }]) =>
+        reached.has(cluster) || (mappings.length === 0 && (contains(name) || containsOrigin(cluster))),
+    ),
+    services: services.filter(({ role, service, target }) => roles.has(role) || contains(role, service, target())),
+  };
 }

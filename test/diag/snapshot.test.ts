@@ -1,9 +1,9 @@
 /** The snapshot of the gateway: every field, the bounds of lists, and the filter. */
 import assert from 'node:assert/strict';
-import { readDiagnostics, rowsMax } from '../../../src/diag/snapshot/snapshot.ts';
-import { domain, limit, node, unlimited } from '../../support/limits.ts';
-import { hotelRoute, parts } from '../diagnostics-parts.ts';
-import { restingTraffic } from '../diagnostics-sample.ts';
+import { readDiagnostics, rowsMax } from '../../src/diag/snapshot.ts';
+import { domain, limit, node, unlimited } from '../support/limits.ts';
+import { hotelRoute, parts } from './diagnostics-parts.ts';
+import { restingTraffic } from './diagnostics-sample.ts';
 
 describe('readDiagnostics', () => {
   const place = { source: 'limits.yaml:1' };

@@ -3,9 +3,8 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import type { Diagnostics } from '#diag';
 import { html, pageHeaders, readPageFiles } from '#http';
-import { fileNames } from '../../../src/diag/endpoint.ts';
-import { createDiagnosticsFormatters } from '../../../src/diag/page/page.ts';
-import { busyRoute, emptyDiagnostics, ownRoute, restingTraffic, sample } from '../diagnostics-sample.ts';
+import { createDiagnosticsFormatters, fileNames } from '../../src/diag/page.ts';
+import { busyRoute, emptyDiagnostics, ownRoute, restingTraffic, sample } from './diagnostics-sample.ts';
 
 const formatters = createDiagnosticsFormatters(html`<form></form>`);
 const formatter = formatters.find(({ type }) => type === 'text/html') ?? assert.fail();
@@ -182,7 +181,7 @@ describe('the diagnostics page', () => {
 });
 
 describe('the files of the page', () => {
-  const directory = new URL('../../../src/diag/browser/', import.meta.url);
+  const directory = new URL('../../src/diag/browser/', import.meta.url);
 
   it('are all files of the folder with their types, and none loads other hosts or writes markup', () => {
     const files = readdirSync(directory);

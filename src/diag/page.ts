@@ -1,5 +1,19 @@
-/** Renders the diagnostics page and its general sections. The page works without its script, which only updates it. */
-import { type Formatter, html, htmlDocument, type Markup, pageHeaders, withHtmlPage } from '#http';
+/** The endpoint `/gateway/v0/diag/`: the diagnostics as HTML, JSON or YAML. The page works without its script. */
+import type { InternalRoute } from '#gateway';
+import {
+  acceptRead,
+  createRepresentations,
+  type Formatter,
+  html,
+  htmlDocument,
+  type Markup,
+  pageHeaders,
+  readPageFiles,
+  redirectTo,
+  requestContext,
+  sendTagged,
+  withHtmlPage,
+} from '#http';
 import {
   type Figures,
   failureFigures,
@@ -7,13 +21,53 @@ import {
   structuresOf,
   summaryFigures,
   unmatchedFigures,
-} from '../browser/figures.js';
-import { countOf, visibleRows } from '../browser/format.js';
-import { verdictOf } from '../browser/verdict.js';
-import type { Diagnostics, ErrorRow, UnmatchedRow } from '../diagnostics.ts';
-import { breakable, figureOf, live, part, partialListNote, sparkline, time } from './cells.ts';
-import { routesSection } from './routes.ts';
-import { limitsSection, targetsSection } from './services.ts';
+} from './browser/figures.js';
+import { countOf, visibleRows } from './browser/format.js';
+import { verdictOf } from './browser/verdict.js';
+import type { Diagnostics, ErrorRow, UnmatchedRow } from './diagnostics.ts';
+import { type DiagnosticsParts, parseFilter, readDiagnostics } from './snapshot.ts';
+import {
+  breakable,
+  figureOf,
+  limitsSection,
+  live,
+  part,
+  partialListNote,
+  routesSection,
+  sparkline,
+  targetsSection,
+  time,
+} from './tables.ts';
+
+const prefix = '/gateway/v0/diag';
+
+/** Requires an administrator. The page contains the `explainForm`. */
+export function createDiagnostics(parts: DiagnosticsParts, explainForm: Markup): InternalRoute {
+  const representations = createRepresentations(createDiagnosticsFormatters(explainForm));
+  const files = readPageFiles(new URL('./browser/', import.meta.url), fileNames);
+  return {
+    name: 'diagnostics',
+    prefix,
+    forAdmins: true,
+    async run(ctx) {
+      if (ctx.path === prefix) return redirectTo(ctx, `${requestContext(ctx).basePath}${prefix}/${ctx.search}`);
+      const file = files.get(ctx.path.slice(prefix.length + 1));
+      if (!acceptRead(ctx, file === undefined ? `${prefix}/` : ctx.path)) return;
+      if (file !== undefined) return sendTagged(ctx, file);
+      const { contentType, headers, format } = representations.choose(ctx.req.headers.accept);
+      const diagnostics = readDiagnostics(parts, parseFilter(ctx.search));
+      ctx.vary('Accept');
+      ctx.set({ ...headers, 'Cache-Control': 'no-store', 'Content-Type': contentType });
+      ctx.body = format(diagnostics, 'frontdesk diagnostics');
+    },
+  };
+}
+
+/** The static files of the page. */
+export const fileNames = [
+  ...['diagnostics.css', 'explain.css'],
+  ...['diagnostics.js', 'connection.js', 'display.js', 'figures.js', 'format.js', 'verdict.js'],
+] as const;
 
 /** Creates the formatters for `Diagnostics`. The page contains the `explainForm`. */
 export function createDiagnosticsFormatters(explainForm: Markup): readonly Formatter[] {
@@ -67,7 +121,7 @@ function pageHeader({ at }: Diagnostics): Markup {
 <button id="pause" type="button" hidden>Pause</button></div>`;
 }
 
-export function healthSection(diagnostics: Diagnostics, structures: Structures): Markup {
+function healthSection(diagnostics: Diagnostics, structures: Structures): Markup {
   const { state, text } = verdictOf(diagnostics);
   const { summary, errors } = structures;
   return html`<section aria-labelledby="health">
@@ -143,7 +197,7 @@ function unmatchedTableRow(row: UnmatchedRow): Markup {
 }
 
 /** The script clones the template for new rows. */
-export function failuresSection({ failures }: Diagnostics): Markup {
+function failuresSection({ failures }: Diagnostics): Markup {
   return html`<section aria-labelledby="failures">
 <h2 id="failures">Failed requests</h2>
 <p id="no-failures" class="hint"${failures.length > 0 && html` hidden`}>None since the start.</p>
