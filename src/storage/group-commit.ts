@@ -7,23 +7,15 @@ import type { Tables } from './schema.ts';
 /** The maximum size of a group. It bounds how long the first call of a group waits for the last. */
 const groupMax = 64;
 
-/** Work that is waiting for its turn. */
-interface PendingWork {
-  /** Runs the work. Returns a function that settles its promise, to be called after the commit. */
-  readonly run: (transaction: Transaction<Tables>, runWork: RunWork) => Promise<Settle>;
-  readonly fail: (error: unknown) => void;
+/** A call of `transact` that has not settled. */
+interface Call {
+  readonly work: (transaction: Transaction<Tables>) => Promise<unknown>;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
 }
 
+/** Settles the promise of a call. */
 type Settle = () => void;
-
-/**
- * Runs work in the transaction of its group. If the work throws, rethrows its error, provided that none of its writes
- * remain in the transaction. Otherwise throws GroupFailed.
- */
-type RunWork = <T>(
-  transaction: Transaction<Tables>,
-  work: (transaction: Transaction<Tables>) => Promise<T>,
-) => Promise<T>;
 
 /**
  * A commit blocks the event loop until the data is on disk. Calls that arrive in the meantime run one after the other
@@ -31,105 +23,98 @@ type RunWork = <T>(
  * another call of the group wrote. If the commit fails, all fail.
  *
  * A call that throws usually has not written anything, and the group continues. If it has, the group is rolled back and
- * runs again with a savepoint around each call, so that only that call is undone.
+ * runs again with a savepoint around each call, so that only that call is undone. The first attempt does without,
+ * because SQLite copies each page before it changes it within a savepoint.
  *
  * `runTransaction` runs the work of a group in one transaction. `countChanges` returns the number of rows that the
  * connection has ever written, or undefined outside a transaction.
  */
 export function createGroupCommit(runTransaction: Transact, countChanges: () => number | undefined): Transact {
-  const waiting: PendingWork[] = [];
+  const waiting: Call[] = [];
   let isRunning = false;
 
   async function runAll(): Promise<void> {
     isRunning = true;
-    while (waiting.length > 0) await runGroup(withoutSavepoint);
+    while (waiting.length > 0) await runGroup();
     isRunning = false;
   }
 
-  async function runGroup(runWork: RunWork): Promise<void> {
-    const group: PendingWork[] = [];
+  async function runGroup(): Promise<void> {
+    const group: Call[] = [];
     try {
-      for (const settle of await commitGroup(group, runWork)) settle();
+      await commitGroup(group, runDirectly);
     } catch (error) {
-      if (!(error instanceof GroupFailed)) return fail(group, error);
-      if (runWork === inSavepoint) return fail(group, error.cause);
+      if (!(error instanceof MustRollBack)) return rejectGroup(group, error);
       waiting.unshift(...group);
-      await runGroup(inSavepoint);
+      await runGroupAgain();
     }
   }
 
-  /** Rejects the group. If the transaction could not begin, the group is empty and all waiting work is rejected. */
-  function fail(group: readonly PendingWork[], error: unknown): void {
-    for (const each of group.length > 0 ? group : waiting.splice(0)) each.fail(error);
+  async function runGroupAgain(): Promise<void> {
+    const group: Call[] = [];
+    try {
+      await commitGroup(group, runInSavepoint);
+    } catch (error) {
+      rejectGroup(group, error instanceof MustRollBack ? error.cause : error);
+    }
   }
 
-  /** Runs a group in a transaction. Adds the work to `group` as it begins. */
-  function commitGroup(group: PendingWork[], runWork: RunWork): Promise<readonly Settle[]> {
-    return runTransaction(async (transaction) => {
+  /** Runs waiting calls in a transaction and settles them after its commit. Adds each to `group` before it runs. */
+  async function commitGroup(group: Call[], runCall: typeof runInSavepoint): Promise<void> {
+    const settles = await runTransaction(async (transaction) => {
       const settles: Settle[] = [];
-      for (let next = waiting.shift(); next !== undefined; next = await nextOf(group)) {
-        group.push(next);
-        settles.push(await next.run(transaction, runWork));
+      for (let call = waiting.shift(); call !== undefined; call = await nextCall(group.length)) {
+        group.push(call);
+        settles.push(await runCall(transaction, call));
       }
       return settles;
     });
+    for (const settle of settles) settle();
   }
 
-  /** Returns the next waiting work. If there is none, waits one turn of the event loop for more to arrive. */
-  async function nextOf(group: readonly PendingWork[]): Promise<PendingWork | undefined> {
-    if (group.length >= groupMax) return undefined;
+  /** Returns the next waiting call. If there is none, waits one turn of the event loop for more to arrive. */
+  async function nextCall(groupSize: number): Promise<Call | undefined> {
+    if (groupSize >= groupMax) return undefined;
     if (waiting.length === 0) await setImmediate();
     return waiting.shift();
   }
 
-  /** Avoids the cost of a savepoint, within which SQLite copies each page before changing it. */
-  async function withoutSavepoint<T>(
-    transaction: Transaction<Tables>,
-    work: (transaction: Transaction<Tables>) => Promise<T>,
-  ): Promise<T> {
-    const before = countChanges();
+  /** If the transaction could not begin, the group is empty, and all waiting calls are rejected. */
+  function rejectGroup(group: readonly Call[], error: unknown): void {
+    for (const { reject } of group.length > 0 ? group : waiting.splice(0)) reject(error);
+  }
+
+  async function runDirectly(transaction: Transaction<Tables>, { work, resolve, reject }: Call): Promise<Settle> {
+    const changesBefore = countChanges();
     try {
-      return await work(transaction);
+      const result = await work(transaction);
+      return () => resolve(result);
     } catch (error) {
-      if (countChanges() === before) throw error;
-      throw new GroupFailed('the work threw after it had written', { cause: error });
+      if (countChanges() !== changesBefore) throw new MustRollBack('the call had already written', { cause: error });
+      return () => reject(error);
     }
   }
 
-  return function transact(work) {
-    return new Promise((resolve, reject) => {
-      const run: PendingWork['run'] = (transaction, runWork) =>
-        runWork(transaction, work).then(
-          (result) => () => resolve(result),
-          (error) => {
-            if (error instanceof GroupFailed) throw error;
-            return () => reject(error);
-          },
-        );
-      waiting.push({ run, fail: reject });
+  return function transact<T>(work: (transaction: Transaction<Tables>) => Promise<T>) {
+    return new Promise<T>((resolve, reject) => {
+      waiting.push({ work, resolve: resolve as Call['resolve'], reject });
       if (!isRunning) void runAll();
     });
   };
 }
 
-/**
- * The writes of a single call cannot be undone, because it has no savepoint or SQLite has rolled back the whole
- * transaction, as it does when the disk is full.
- */
-class GroupFailed extends Error {}
+/** The writes of a call that threw, its `cause`, can be undone only together with the rest of its group. */
+class MustRollBack extends Error {}
 
-async function inSavepoint<T>(
-  transaction: Transaction<Tables>,
-  work: (transaction: Transaction<Tables>) => Promise<T>,
-): Promise<T> {
+async function runInSavepoint(transaction: Transaction<Tables>, { work, resolve, reject }: Call): Promise<Settle> {
   await transaction.executeQuery(savepoint);
   try {
     const result = await work(transaction);
     await transaction.executeQuery(release);
-    return result;
+    return () => resolve(result);
   } catch (error) {
     await undo(transaction, error);
-    throw error;
+    return () => reject(error);
   }
 }
 
@@ -138,7 +123,7 @@ async function undo(transaction: Transaction<Tables>, cause: unknown): Promise<v
     await transaction.executeQuery(rollback);
     await transaction.executeQuery(release);
   } catch {
-    throw new GroupFailed('SQLite has already rolled back the transaction', { cause });
+    throw new MustRollBack('SQLite has rolled back the whole transaction, as it does when the disk is full', { cause });
   }
 }
 
