@@ -1,18 +1,16 @@
 /** Opens SQLite databases with node:sqlite: durable writes, a separate reader, and retries while the file is busy. */
-import { accessSync, constants, mkdirSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Compilable, CompiledQuery, Kysely, SqliteDialect } from 'kysely';
+import { type Compilable, Kysely, SqliteDialect } from 'kysely';
 import {
   type Database,
   isSqliteBusy,
-  messageOf,
   type PreparedRead,
   StorageSetupError,
   StorageUnavailable,
   setupError,
-  sqliteCodeOf,
   type Transact,
   translateDriverError,
 } from './database.ts';
@@ -20,6 +18,7 @@ import { createRowReader, createStatementCache, extendDialect } from './dialect.
 import { createGroupCommit } from './group-commit.ts';
 import { migrate } from './migrations.ts';
 import type { Tables } from './schema.ts';
+import { createDiskCheck, createFileCheck, type DiskCheck, diskFaultOf, findReadFault } from './sqlite-faults.ts';
 
 const memory = ':memory:';
 
@@ -40,7 +39,7 @@ function remedyFor(error: unknown): string {
   if (isSqliteBusy(error))
     return 'Another process is writing to it or upgrading its tables: start again when it has finished';
   return (
-    diskFaults[sqliteCodeOf(error) ?? 0] ??
+    diskFaultOf(error) ??
     'Set DATABASE_URL to a SQLite file in a directory that this user can write to, or to sqlite::memory:'
   );
 }
@@ -51,6 +50,29 @@ function fileOf(path: string): string {
   throw new StorageSetupError(
     `sqlite:${path} is not the path of a file: write sqlite:./path, sqlite:/absolute/path or sqlite::memory:`,
   );
+}
+
+async function open(file: string, timeoutMs: number): Promise<Database> {
+  const isFile = file !== memory;
+  if (isFile) makeDirectory(dirname(file));
+  const writer = new DatabaseSync(file, { timeout: blockMs });
+  let reader = writer;
+  try {
+    const retry: Retry = (run) => retryWhileBusy(run, { timeoutMs });
+    await configure(writer, retry);
+    // A separate reader does not see the uncommitted writes of other requests.
+    if (isFile) reader = new DatabaseSync(file, { readOnly: true, timeout: blockMs });
+    // No snapshots on the writer: their transaction would include the writes of other requests.
+    const snapshot = isFile ? createReadSnapshot(reader) : undefined;
+    const findFileFault = isFile ? createFileCheck(file) : () => undefined;
+    const connection: Connection = { writer, reader, snapshot, retry, findFileFault, disk: createDiskCheck() };
+    const kysely = openKysely(connection);
+    await migrateExclusively(connection, kysely);
+    return createDatabase(connection, kysely);
+  } catch (error) {
+    closeAll(reader, writer);
+    throw error;
+  }
 }
 
 /** Creates one level at a time, because the `recursive` option of Node loops forever in /proc. */
@@ -66,28 +88,6 @@ function makeDirectory(path: string): void {
   }
 }
 
-async function open(file: string, timeoutMs: number): Promise<Database> {
-  if (file !== memory) makeDirectory(dirname(file));
-  const writer = new DatabaseSync(file, { timeout: blockMs });
-  let reader = writer;
-  try {
-    const retry: Retry = (run) => retryWhileBusy(run, { timeoutMs });
-    await configure(writer, retry);
-    // A separate reader does not see the uncommitted writes of other requests.
-    if (file !== memory) reader = new DatabaseSync(file, { readOnly: true, timeout: blockMs });
-    // No snapshots on the writer: their transaction would include the writes of other requests.
-    const snapshot = reader === writer ? undefined : createReadSnapshot(reader);
-    const findFileFault = file === memory ? () => undefined : createFileCheck(file);
-    const connection: Connection = { writer, snapshot, retry, findFileFault, disk: createDiskCheck() };
-    const kysely = openKysely(connection);
-    await migrateExclusively(writer, kysely, retry);
-    return createDatabase({ ...connection, reader, kysely });
-  } catch (error) {
-    closeAll(reader, writer);
-    throw error;
-  }
-}
-
 /** Retries a statement while another process is writing. */
 type Retry = <T>(run: () => T | Promise<T>) => Promise<T>;
 
@@ -100,8 +100,11 @@ async function configure(writer: DatabaseSync, retry: Retry): Promise<void> {
   writer.function('lower', { deterministic: true }, (text) => (typeof text === 'string' ? text.toLowerCase() : text));
 }
 
+/** The connections to a file, and what their operations share. */
 interface Connection {
   readonly writer: DatabaseSync;
+  /** The same as the writer if the database is in memory. */
+  readonly reader: DatabaseSync;
   readonly snapshot: ReadSnapshot | undefined;
   readonly retry: Retry;
   readonly findFileFault: () => string | undefined;
@@ -143,27 +146,21 @@ async function runAndReport<T>(run: () => Promise<T>, { retry, snapshot, disk }:
  * Migrates under the write lock of the file, in case another process starts at the same time. Kysely itself takes no
  * lock in SQLite. If a migration fails, closing the connection rolls back all of them.
  */
-async function migrateExclusively(writer: DatabaseSync, kysely: Kysely<Tables>, retry: Retry): Promise<void> {
+async function migrateExclusively({ writer, retry }: Connection, kysely: Kysely<Tables>): Promise<void> {
   await retry(() => writer.exec('begin immediate'));
   await migrate(kysely, 'sqlite');
   writer.exec('commit');
 }
 
-interface Parts extends Connection {
-  /** The same connection as the writer if the database is in memory. */
-  readonly reader: DatabaseSync;
-  readonly kysely: Kysely<Tables>;
-}
-
-function createDatabase(parts: Parts): Database {
-  const { writer, reader, snapshot, kysely, findFileFault, disk } = parts;
+function createDatabase(connection: Connection, kysely: Kysely<Tables>): Database {
+  const { writer, reader, findFileFault, disk } = connection;
   // Only the beginning can fail because the file is busy, so no work runs twice.
-  const runTransaction: Transact = (work) => runAndReport(() => kysely.transaction().execute(work), parts);
+  const runTransaction: Transact = (work) => runAndReport(() => kysely.transaction().execute(work), connection);
   return Object.freeze({
     dialect: 'sqlite',
     kysely,
     transact: createGroupCommit(runTransaction, createChangeCount(writer)),
-    prepareFirst: <Row>(query: Compilable<Row>) => prepareFirst<Row>(reader, snapshot, query.compile().sql),
+    prepareFirst: <Row>(query: Compilable<Row>) => prepareFirst<Row>(connection, query.compile().sql),
     findFault: async () => findFileFault() ?? findReadFault(reader) ?? disk.findFault(kysely),
     close: async () => closeAll(reader, writer),
   } satisfies Database);
@@ -182,106 +179,7 @@ function closeAll(reader: DatabaseSync, writer: DatabaseSync): void {
   if (writer.isOpen) writer.close();
 }
 
-/** Detects if the file was moved, replaced or made read-only after it was opened, so that bookings would be lost. */
-function createFileCheck(file: string): () => string | undefined {
-  const opened = statSync(file);
-  // Only the log contains the latest commits. If the file is a symbolic link, SQLite names the log after its target.
-  const log = `${realpathSync(file)}-wal`;
-  let openedLog: FileState;
-  return function findFileFault() {
-    const found = statOf(file);
-    if (found === 'unknown') return 'The database file cannot be reached: give this user access to its directory.';
-    if (found === undefined)
-      return 'The database file was deleted: restore it, or restart the server to create a new one.';
-    if (!isSame(found, opened)) return 'The database file was replaced: restart the server to use the new one.';
-    // SQLite creates the log with the first transaction.
-    openedLog ??= statOf(log);
-    if (openedLog !== undefined && !isSame(statOf(log), openedLog))
-      return "The database's log, the file that ends in -wal, was deleted or replaced: restart the server, which saves the log when it stops.";
-    return isWritable(file, found) ? undefined : 'The database file is read-only: make it writable.';
-  };
-}
-
-/** Undefined if the file does not exist. `unknown` if it cannot be checked, such as without access to its directory. */
-type FileState = Stats | 'unknown' | undefined;
-
-function statOf(file: string): FileState {
-  try {
-    return statSync(file, { throwIfNoEntry: false });
-  } catch {
-    return 'unknown';
-  }
-}
-
-function isSame(found: FileState, opened: FileState): boolean {
-  return (
-    typeof found === 'object' && typeof opened === 'object' && found.ino === opened.ino && found.dev === opened.dev
-  );
-}
-
-/** Checks the mode as well, because the superuser can write to any file. */
-function isWritable(file: string, { mode }: Stats): boolean {
-  try {
-    accessSync(file, constants.W_OK);
-    return (mode & 0o222) !== 0;
-  } catch {
-    return false;
-  }
-}
-
-interface DiskCheck {
-  /** Records the error of a statement if the disk caused it. */
-  readonly reportError: (error: unknown) => void;
-  /** Returns the fault after a failed write, until a write succeeds. */
-  readonly findFault: (kysely: Kysely<Tables>) => Promise<string | undefined>;
-}
-
-/** By result code: FULL, and IOERR, which is also the result of an exceeded quota. */
-const diskFaults: Readonly<Record<number, string>> = {
-  13: 'The disk of the database is full: free some space.',
-  10: 'The database file cannot be written: check its disk.',
-};
-
-/** Write more than a booking does: after one has failed, there may still be room for less. */
-const trialWrites = [
-  "insert or replace into answers values ('', '', zeroblob(131072), '')",
-  "delete from answers where id = ''",
-].map((text) => CompiledQuery.raw(text));
-
-/**
- * Detects a full or failing disk by failed writes, because the free space says nothing about the next write. After a
- * failure, it tries writes that leave nothing, because a server that is not ready gets no bookings to write.
- */
-function createDiskCheck(): DiskCheck {
-  let fault: string | undefined;
-  return {
-    reportError(error) {
-      fault = diskFaults[sqliteCodeOf(error) ?? 0] ?? fault;
-    },
-    async findFault(kysely) {
-      if (fault === undefined) return undefined;
-      try {
-        for (const write of trialWrites) await kysely.executeQuery(write);
-        fault = undefined;
-      } catch {
-        // The disk is still full, or the file is busy.
-      }
-      return fault;
-    },
-  };
-}
-
-/** Reads the schema version, which SQLite always reads from the file. */
-function findReadFault(reader: DatabaseSync): string | undefined {
-  try {
-    reader.prepare('pragma schema_version').get();
-    return undefined;
-  } catch (error) {
-    return `The database cannot be read: ${messageOf(error)}.`;
-  }
-}
-
-function prepareFirst<Row>(reader: DatabaseSync, snapshot: ReadSnapshot | undefined, sql: string): PreparedRead<Row> {
+function prepareFirst<Row>({ reader, snapshot }: Connection, sql: string): PreparedRead<Row> {
   const statement = reader.prepare(sql);
   const toRow = createRowReader(statement);
   return function readFirst(...parameters) {
