@@ -67,30 +67,26 @@ export function* keepLastGood(
   current: Configuration,
   { directory, settings, findUnservable }: ReloadPolicy,
 ): Work<LoadedConfiguration> {
-  const good = yield* fillGaps(directory, withoutExposedUsers(loaded, current, directory, settings), current);
+  const good = yield* fillGaps(withoutExposedUsers(loaded, current, directory, settings), current, directory);
   const errors = yield* findUnservable(good.configuration);
   if (errors.length === 0) return good;
   const configuration = yield* withoutRecords(good.configuration, errors);
-  return yield* fillGaps(directory, { ...good, configuration, errors: [...good.errors, ...errors] }, current);
+  return yield* fillGaps({ ...good, configuration, errors: [...good.errors, ...errors] }, current, directory);
 }
 
 /** Adds the current versions of what is missing because of an error. */
-function* fillGaps(directory: string, loaded: LoadedConfiguration, current: Configuration): Work<LoadedConfiguration> {
+function* fillGaps(loaded: LoadedConfiguration, current: Configuration, directory: string): Work<LoadedConfiguration> {
   const { configuration, errors, notices } = loaded;
   const { demo } = current;
   if (errors.length === 0)
     return Object.freeze({ ...loaded, configuration: Object.freeze({ ...configuration, demo }) });
   const errorsIn = (part: string) => errors.filter(({ source }) => isPartOf(part, source, directory));
-  const { isMissing, mayBeRenamed } = yield* missingIn(configuration, current, errors, errorsIn('services'));
-  const missing = yield* flatMapInParts(recordsOf(current), (record) => (isMissing(record) ? [record] : []));
+  const reasonToKeep = yield* findReasons(configuration, current, errors, errorsIn('services'));
+  const missing = yield* flatMapInParts(recordsOf(current), (record) => (reasonToKeep(record) ? [record] : []));
+  const stillBlocked = current.blocked.filter((match) => reasonToKeep(mappingOf(match)));
+  const renamed = [...missing, ...stillBlocked.map(mappingOf)].filter((record) => reasonToKeep(record) === 'renamed');
   const { kept, errors: clashes, blocked } = yield* keepCompatible([...recordsOf(configuration), ...missing]);
-  const keptNames = new Set(yield* mapInParts(kept, fullName));
-  const stillBlocked = current.blocked.filter((match) => isMissing(mappingOf(match)));
-  const possiblyRenamed = [...missing, ...stillBlocked.map(mappingOf)].filter(mayBeRenamed).map(fullName);
-  const servedMatches = yield* matchesThatStay(current, kept);
-  const allBlocked = withoutRepetitions([...configuration.blocked, ...blocked, ...stillBlocked]);
-  const mayServe = (match: BlockedMatch) =>
-    keptNames.has(fullName(mappingOf(match))) || servedMatches.has(matchKey(match));
+  const allBlocked = [...configuration.blocked, ...blocked, ...stillBlocked];
   return Object.freeze({
     configuration: Object.freeze({
       ...configuration,
@@ -98,87 +94,92 @@ function* fillGaps(directory: string, loaded: LoadedConfiguration, current: Conf
       limits: errorsIn('ratelimit').length > 0 ? current.limits : configuration.limits,
       users: usersOf(configuration.users, current.users, errorsIn('users.yaml')),
       demo,
-      blocked: Object.freeze(allBlocked.filter((match) => !mayServe(match))),
-      possiblyRenamed: Object.freeze([...configuration.possiblyRenamed, ...possiblyRenamed]),
+      blocked: Object.freeze(yield* withoutServed(allBlocked, kept, current)),
+      possiblyRenamed: Object.freeze([...configuration.possiblyRenamed, ...renamed.map(fullName)]),
     }),
     errors: missing.length === 0 ? errors : [...errors, ...clashes],
     notices,
   });
 }
 
-/** Keeps only the first block, from the new files, of a record that was broken before and still is. */
-function withoutRepetitions(blocked: readonly BlockedMatch[]): readonly BlockedMatch[] {
-  const seen = new Set<string>();
-  return blocked.filter((match) => {
-    const key = `${matchKey(match)} ${match.name}`;
-    return seen.size < seen.add(key).size;
-  });
-}
-
-/** Returns the matches of current mappings that are kept. A new broken record does not block them. */
-function* matchesThatStay(current: Configuration, kept: readonly GatewayRecord[]): Work<ReadonlySet<string>> {
-  const stay = yield* keysOf(kept.filter((record) => record.kind === 'Mapping'));
-  const blocked = yield* keysOf(current.blocked);
-  const before = yield* keysOf(current.mappings);
-  return new Set([...before].filter((key) => stay.has(key) && !blocked.has(key)));
-}
-
 type Named = Pick<GatewayRecord, 'kind' | 'name' | 'source'>;
 
-interface Missing {
-  /** Whether a current record is missing from the new configuration because of an error. */
-  readonly isMissing: (record: Named) => boolean;
-  /** Whether a missing record may be a broken one under another name. */
-  readonly mayBeRenamed: (record: Named) => boolean;
-}
+/** Why a current record that the new configuration lacks stays in use. */
+type Reason =
+  /** An error names it. */
+  | 'broken'
+  /** An unknown record of its file is broken, and may be this one under another name. */
+  | 'renamed'
+  /** Its file or directory has an error that concerns no single record. */
+  | 'unreadable'
+  /** It protects requests, and a broken record of any file may be this one. */
+  | 'guard';
 
 /**
- * Finds the current records that are missing because of an error. An error without a record, or with an unknown one,
- * affects all records of its file or directory, because one of them may have been renamed. Records that were kept for
- * this reason stay until the file has no errors: on the next reload the new name is known, which hides the renaming.
+ * Returns a function that returns the reason to keep a current record. Undefined for a record that the new configuration
+ * has, or from which it was removed without a mistake.
  */
-function* missingIn(
+function* findReasons(
   configuration: Configuration,
   current: Configuration,
   errors: readonly ConfigurationError[],
   recordErrors: readonly ConfigurationError[],
-): Work<Missing> {
-  const names = new Set(yield* mapInParts(recordsOf(configuration), fullName));
+): Work<(record: Named) => Reason | undefined> {
+  const present = new Set(yield* mapInParts(recordsOf(configuration), fullName));
   const known = new Set(yield* mapInParts(recordsOf(current), fullName));
   for (const match of current.blocked) known.add(fullName(mappingOf(match)));
-  const possiblyRenamed = new Set(current.possiblyRenamed);
+  const renamedBefore = new Set(current.possiblyRenamed);
   const broken = new Set(errors.map(({ record }) => record));
-  const unreadable = filesOf(errors.filter(({ record }) => record === undefined));
-  const withUnknown = filesOf(errors.filter(({ record }) => record !== undefined && !known.has(record)));
-  const withErrors = filesOf(errors);
+  const isBesideUnknown = besideErrors(errors.filter(({ record }) => record !== undefined && !known.has(record)));
+  const isUnreadable = besideErrors(errors.filter(({ record }) => record === undefined));
+  const isBesideError = besideErrors(errors);
   const mayBeGuard = recordErrors.some(({ record = '' }) => !/^(?:Mapping|Version) /.test(record));
-  const isIn = (files: readonly string[], { source }: Named) => files.some((file) => contains(file, source));
+  // On the next reload the unknown name is known, which hides the renaming, so it counts until the file has no errors.
   const mayBeRenamed = (record: Named) =>
-    !broken.has(fullName(record)) &&
-    (isIn(withUnknown, record) || (possiblyRenamed.has(fullName(record)) && isIn(withErrors, record)));
-  const isMissing = (record: Named) =>
-    !names.has(fullName(record)) &&
-    ((mayBeGuard && isGuard(record)) ||
-      broken.has(fullName(record)) ||
-      isIn(unreadable, record) ||
-      mayBeRenamed(record));
-  return { isMissing, mayBeRenamed };
-}
-
-/**
- * Normalises the names as those in the sources of records are. An error of the directory has its name as it was given,
- * such as `./config` or `config/`.
- */
-function filesOf(errors: readonly ConfigurationError[]): readonly string[] {
-  return [...new Set(errors.map(({ source }) => join(source.file, '.')))];
+    isBesideUnknown(record) || (renamedBefore.has(fullName(record)) && isBesideError(record));
+  return function reasonToKeep(record) {
+    const name = fullName(record);
+    if (present.has(name)) return undefined;
+    if (broken.has(name)) return 'broken';
+    if (mayBeRenamed(record)) return 'renamed';
+    if (isUnreadable(record)) return 'unreadable';
+    return mayBeGuard && isGuard(record) ? 'guard' : undefined;
+  };
 }
 
 function isGuard({ kind }: Named): boolean {
   return kind === 'AuthService' || kind === 'RateLimitService';
 }
 
-function contains(fileOrDirectory: string, { file }: Source): boolean {
-  return fileOrDirectory === '.' || file === fileOrDirectory || file.startsWith(`${fileOrDirectory}/`);
+/** Returns a function that reports whether a record is in a file, or in a directory, with one of these errors. */
+function besideErrors(errors: readonly ConfigurationError[]): (record: Named) => boolean {
+  // An error of the directory has its name as it was given, such as `./config` or `config/`, unlike those of records.
+  const places = [...new Set(errors.map(({ source }) => join(source.file, '.')))];
+  return ({ source: { file } }) =>
+    places.some((place) => place === '.' || file === place || file.startsWith(`${place}/`));
+}
+
+/**
+ * Returns the blocks of requests that no kept record serves. If a record was broken before and still is, returns only
+ * its first block, which is from the new files.
+ */
+function* withoutServed(
+  blocked: readonly BlockedMatch[],
+  kept: readonly GatewayRecord[],
+  current: Configuration,
+): Work<readonly BlockedMatch[]> {
+  const names = new Set(yield* mapInParts(kept, fullName));
+  const stay = yield* keysOf(kept.filter((record) => record.kind === 'Mapping'));
+  const before = yield* keysOf(current.mappings);
+  const blockedBefore = yield* keysOf(current.blocked);
+  const seen = new Set<string>();
+  return blocked.filter((match) => {
+    const key = matchKey(match);
+    // A new broken record does not block the requests of a mapping that was served and stays.
+    const isServed = stay.has(key) && before.has(key) && !blockedBefore.has(key);
+    const isFirst = seen.size < seen.add(`${key} ${match.name}`).size;
+    return isFirst && !isServed && !names.has(fullName(mappingOf(match)));
+  });
 }
 
 /** Reports whether an error affects a part of the directory. An error of the directory itself affects all parts. */
