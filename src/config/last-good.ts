@@ -85,7 +85,8 @@ function* fillGaps(loaded: LoadedConfiguration, current: Configuration, director
   const missing = yield* flatMapInParts(recordsOf(current), (record) => (reasonToKeep(record) ? [record] : []));
   const stillBlocked = current.blocked.filter((match) => reasonToKeep(mappingOf(match)));
   const renamed = [...missing, ...stillBlocked.map(mappingOf)].filter((record) => reasonToKeep(record) === 'renamed');
-  const { kept, errors: clashes, blocked } = yield* keepCompatible([...recordsOf(configuration), ...missing]);
+  const valid = recordsOf(configuration);
+  const { kept, errors: clashes, blocked } = yield* keepCompatible([...valid, ...missing], valid);
   const allBlocked = [...configuration.blocked, ...blocked, ...stillBlocked];
   return Object.freeze({
     configuration: Object.freeze({

@@ -125,6 +125,20 @@ describe('keepLastGood', () => {
     assert.equal(good.errors.length, 2);
   });
 
+  for (const weights of [
+    [60, 60],
+    [80, 10],
+  ])
+    it(`serves the first of two mappings with weights of ${weights.join(' and ')}, like a start does`, () => {
+      const fields = { apiVersion: 'gateway/v1', kind: 'Mapping', prefix: '/a', service: 'hotel' };
+      const loaded = configurationFrom({
+        records: weights.map((weight, index) => ({ ...fields, name: `${index}`, weight })),
+      });
+      const { configuration, errors } = keep(loaded.configuration, before, loaded.errors);
+      assert.deepEqual([namesOf(loaded), loaded.configuration.blocked], [['0'], []]);
+      assert.deepEqual([namesOf({ configuration }), configuration.blocked, errors.length], [['0'], [], 1]);
+    });
+
   it('keeps deleted AuthServices and RateLimitServices while a broken record may be one of them', () => {
     const guards = {
       authServices: [authRecordOf({ source: a.source })],
