@@ -11,7 +11,6 @@ import {
 } from '#config';
 import {
   type ConfiguredAuthService,
-  createIdentity,
   describeTarget,
   type GatewayParts,
   type Route,
@@ -74,9 +73,8 @@ export function explainAuth({ authServices, resolve }: GatewayParts, routed: Rou
 
 /** Sets the identity header like the auth service's response would. */
 export function identifyAs(ctx: Context, { auth }: Route, user: string): void {
-  const names = auth?.record.allowedAuthorizationHeaders ?? [];
-  const [userHeader] = names;
-  if (userHeader !== undefined) createIdentity(names).set(ctx.req.headers, { [userHeader]: user });
+  const [userHeader] = auth?.record.allowedAuthorizationHeaders ?? [];
+  if (userHeader !== undefined) ctx.req.headers[userHeader] = user;
 }
 
 function whyOpen({ mapping, transport, source }: Route, services: readonly ConfiguredAuthService[]): string {

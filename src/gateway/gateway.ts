@@ -17,17 +17,22 @@ import {
   type ClusterRegistry,
   type ClusterSpec,
   createClusters,
+  createIdentity,
   createLeases,
+  type Identity,
   type Leases,
 } from '#proxy';
 import type { Limiter } from '#ratelimit';
 import { createTable, type Table } from '#routing';
 import { type AuthCounts, type AuthStage, type ConfiguredAuthService, createAuthStages } from './auth/stage.ts';
-import { type CheckAmbiguity, createCheckAmbiguity } from './check-ambiguity.ts';
-import { type CheckReferences, createCheckReferences } from './check-webdav-references.ts';
+import {
+  type CheckAmbiguity,
+  type CheckReferences,
+  createCheckAmbiguity,
+  createCheckReferences,
+} from './check-paths.ts';
 import { guardAuthPort, guardLimiter } from './guard-ports.ts';
 import { attributesOf, createHandle, createPreflightRoute, type PreflightRoute } from './handle.ts';
-import { createIdentity, type Identity } from './identity.ts';
 import { createLimitStage, type LimitCounts } from './limits/stage.ts';
 import { describeTarget, type Resolve, resolveLimiter, type Target } from './resolve-service.ts';
 import { createInternalRoute, createRoute, type InternalRoute, type Route } from './route.ts';
@@ -195,7 +200,7 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   using acquired = new DisposableStack();
   acquired.defer(() => finish(releaseAll()));
   const identityHeaders = [...new Set(strippedNames(options))];
-  const identity = createIdentity([], identityHeaders, yield* namesRead(options));
+  const identity = createIdentity(identityHeaders, yield* namesRead(options));
   const withState = { ...options, state };
   const askLimiter = rateLimitService && createLimitStage(limitStageOptions(rateLimitService, withState, keep));
   const mappingOf = (ctx: Context, method: string) => table.match(attributesOf(ctx, { method }))?.route.mapping;

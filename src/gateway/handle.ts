@@ -10,11 +10,9 @@ import {
   sanitisePath,
   searchOf,
 } from '#http';
-import { clientIsGone } from '#proxy';
+import { clientIsGone, type Identity } from '#proxy';
 import type { Match, RequestAttributes, Table } from '#routing';
-import type { CheckAmbiguity } from './check-ambiguity.ts';
-import type { CheckReferences } from './check-webdav-references.ts';
-import type { Identity } from './identity.ts';
+import type { CheckAmbiguity, CheckReferences } from './check-paths.ts';
 import type { DescriptorsOf } from './limits/descriptors.ts';
 import type { AskLimiter } from './limits/stage.ts';
 import type { Route } from './route.ts';

@@ -14,7 +14,6 @@ export {
   type RouteSnapshot,
 } from './gateway.ts';
 export { attributesOf, rejectMethod } from './handle.ts';
-export { createIdentity } from './identity.ts';
 export { sourceCluster } from './limits/descriptors.ts';
 export {
   createResolve,

@@ -11,11 +11,11 @@ import {
   createRequestHead,
   createShadow,
   hostOfOrigin,
+  type Identity,
   type UpstreamCounts,
 } from '#proxy';
 import { createRedirection, createRewrite, type PathRule, rewritePrefixes } from '#routing';
 import { headerPairs } from './auth/check-request.ts';
-import type { Identity } from './identity.ts';
 import { describeTarget, type RemoteTarget, type Resolve } from './resolve-service.ts';
 
 export type Handler = (ctx: Context) => Promise<void>;

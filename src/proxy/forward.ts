@@ -9,7 +9,7 @@ import type { Cluster } from './cluster/cluster.ts';
 import { countFailure, createUpstreamCounts, type UpstreamCounts, upstreamProblem } from './failures.ts';
 import { createHeaderRules } from './headers.ts';
 import { createRequestBody } from './request-body.ts';
-import { createRequestHead, type IdentityNames } from './request-headers.ts';
+import { createRequestHead, type Identity } from './request-headers.ts';
 import { forwardEarlyHints, sendResponse } from './response.ts';
 import { bufferedBytesMax } from './response-body.ts';
 import { createRetryRules } from './retry-policy.ts';
@@ -31,7 +31,7 @@ export interface ForwardOptions {
   readonly idleTimeoutMs: number;
   /** Undefined if there is no limit. */
   readonly bodyBytesMax: number | undefined;
-  readonly identity: IdentityNames;
+  readonly identity: Identity;
   readonly logger: Logger;
   /** Updated in place. @default not counted */
   readonly counts?: UpstreamCounts;

@@ -17,11 +17,11 @@ export { createForward } from './forward.ts';
 export { createHeaderRules, type HeaderEdits, withoutNames } from './headers.ts';
 export { wholeBody } from './request-body.ts';
 export {
+  createIdentity,
   createRequestHead,
-  dashedName,
   forwardedHeaders,
   hostOfOrigin,
-  type IdentityNames,
+  type Identity,
   publicAddress,
   referenceBase,
 } from './request-headers.ts';

@@ -1,4 +1,4 @@
-/** Builds the path and the headers of a request to an upstream from those of the client's request. */
+/** Builds the path and the headers of a request to an upstream from those of the client's request, and protects identity headers. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
@@ -23,8 +23,10 @@ import {
 } from '#routing';
 import { createHeaderRules, isEndToEnd, nominatedBy } from './headers.ts';
 
-/** The headers that only an auth service may set. */
-export interface IdentityNames {
+/** The headers that only an auth service may set, such as the user. Clients must not send them. */
+export interface Identity {
+  /** Removes these headers from every representation of the request's headers that Node offers. */
+  readonly strip: (request: ReceivedHeaders) => void;
   /** True for the name of such a header, in lower case. */
   readonly has: (name: string) => boolean;
   /**
@@ -34,13 +36,37 @@ export interface IdentityNames {
   readonly isAlias: (name: string, dashed: string) => boolean;
 }
 
+type ReceivedHeaders = Pick<IncomingMessage, 'headers' | 'headersDistinct' | 'rawHeaders'>;
+
+/** `read`: the names of other headers that the records read or remove. All names are in lower case. */
+export function createIdentity(names: readonly string[], read: ReadonlySet<string> = new Set()): Identity {
+  const known = new Set(names);
+  const aliases = new Set(names.map(dashedName));
+  return Object.freeze({
+    strip(request: ReceivedHeaders) {
+      for (const name of names) if (request.headers[name] !== undefined) removeHeader(request, name);
+    },
+    has: (name: string) => known.has(name),
+    isAlias: (name: string, dashed: string) =>
+      aliases.has(dashed) || (dashed !== name && read.has(dashed) && !read.has(name)),
+  });
+}
+
+/** Node builds `headersDistinct` from `rawHeaders` on the first access, so the order of these lines matters. */
+function removeHeader(request: ReceivedHeaders, name: string): void {
+  delete request.headers[name];
+  delete request.headersDistinct[name];
+  const { rawHeaders } = request;
+  request.rawHeaders = rawHeaders.filter((_, index) => rawHeaders[index - (index % 2)]?.toLowerCase() !== name);
+}
+
 export interface RequestHeadOptions {
   readonly mapping: Pick<Mapping, 'hostRewrite' | 'requestHeaders'> & PathRule;
   /** Prepended to every path: `''` or, for example, `/base`. */
   readonly path: string;
   /** Returns the origins of the service's addresses. Without it, references with a host are sent as paths. */
   readonly origins?: (() => readonly string[]) | undefined;
-  readonly identity: IdentityNames;
+  readonly identity: Identity;
 }
 
 export interface RequestHead {
@@ -140,7 +166,7 @@ const blockedHeaders = new Set([
 ]);
 
 /** Returns the client's headers that are forwarded: alternating names and values, the form that undici accepts. */
-function clientHeaders(headers: IncomingHttpHeaders, identity: IdentityNames): string[] {
+function clientHeaders(headers: IncomingHttpHeaders, identity: Identity): string[] {
   const nominated = nominatedBy(headers.connection);
   const list: string[] = [];
   for (const name in headers) {
@@ -151,7 +177,7 @@ function clientHeaders(headers: IncomingHttpHeaders, identity: IdentityNames): s
 }
 
 /** A blocked name is blocked in all spellings that a service could confuse with it. */
-function isForwarded(name: string, nominated: ReadonlySet<string>, identity: IdentityNames): boolean {
+function isForwarded(name: string, nominated: ReadonlySet<string>, identity: Identity): boolean {
   const dashed = dashedName(name);
   if (identity.isAlias(name, dashed) || (dashed !== name && nominated.has(name))) return false;
   return isEndToEnd(dashed, nominated) && !blockedHeaders.has(dashed) && !dashed.startsWith('x-forwarded-');
@@ -161,7 +187,7 @@ function isForwarded(name: string, nominated: ReadonlySet<string>, identity: Ide
  * Returns a lower-case name with a dash for everything but letters and digits. CGI and WSGI do not distinguish `_` from
  * `-`, PHP does not distinguish `.` from them, and lighttpd replaces each of these characters with `_`.
  */
-export function dashedName(name: string): string {
+function dashedName(name: string): string {
   return /[^a-z\d-]/.test(name) ? name.replace(/[^a-z\d]/g, '-') : name;
 }
 

@@ -9,7 +9,7 @@ import { type CallOptions, callUpstream, type UpstreamRequest } from './call.ts'
 import type { Cluster } from './cluster/cluster.ts';
 import { CircuitOpen } from './failures.ts';
 import { wholeBody } from './request-body.ts';
-import { createRequestHead, hostOfOrigin, type IdentityNames } from './request-headers.ts';
+import { createRequestHead, hostOfOrigin, type Identity } from './request-headers.ts';
 
 export interface ShadowOptions {
   /** The mapping with `shadow: true`. */
@@ -18,7 +18,7 @@ export interface ShadowOptions {
   readonly cluster: Cluster;
   /** Prepended to every path: `''` or, for example, `/base`. */
   readonly path: string;
-  readonly identity: IdentityNames;
+  readonly identity: Identity;
   readonly logger: Logger;
   /** Milliseconds to the end of the response. 0 means no limit. */
   readonly timeoutMs: number;

@@ -5,7 +5,6 @@ import type { AuthService, Mapping } from '#config';
 import { type OutageLog, type ProblemSlug, problem, requestContext, requestLogFields } from '#http';
 import { type Cluster, clientIsGone } from '#proxy';
 import type { RequestAttributes } from '#routing';
-import { createIdentity, type Identity } from '../identity.ts';
 import type { RemoteTarget, Resolve } from '../resolve-service.ts';
 import { createAuthBodyReader, type ReadAuthBody } from './body.ts';
 import { type AuthClient, createPortRequest, headerPairs } from './check-request.ts';
@@ -142,8 +141,6 @@ function createAuthenticate(
   { counts, onError, outage, readBody }: AuthenticateParts,
   requireRole?: RequireRole,
 ): Authenticate {
-  const identity = createIdentity(record.allowedAuthorizationHeaders);
-
   function settle(ctx: Context, decision: AuthDecision): boolean {
     if (decision.outcome === 'error') return settleError(ctx, decision);
     outage.answered();
@@ -152,7 +149,7 @@ function createAuthenticate(
       return deny(ctx, decision);
     }
     counts.allowed += 1;
-    setIdentity(ctx, identity, decision.headers);
+    setIdentity(ctx, record.allowedAuthorizationHeaders, decision.headers);
     requireRole?.(ctx, decision.isAdmin);
     return true;
   }
@@ -190,9 +187,16 @@ function createAuthenticate(
   };
 }
 
-function setIdentity(ctx: Context, identity: Identity, headers: Readonly<Record<string, string>>): void {
-  identity.set(ctx.req.headers, headers);
-  requestContext(ctx).user = identity.userOf(ctx.req.headers);
+/** Sets the identity headers from the auth service's response. The first one names the user in the log. */
+function setIdentity(ctx: Context, names: readonly string[], values: Readonly<Record<string, string>>): void {
+  const { headers } = ctx.req;
+  for (const name of names) {
+    const value = values[name];
+    if (value !== undefined) headers[name] = value;
+  }
+  const [userHeader] = names;
+  const user = userHeader === undefined ? undefined : headers[userHeader];
+  requestContext(ctx).user = typeof user === 'string' ? user : undefined;
 }
 
 /** Sends a denial that has a body unchanged. A denial without a body becomes a Problem with its status. */

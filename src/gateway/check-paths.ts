@@ -1,7 +1,17 @@
-/** Strict paths: rejects a path that a service could interpret as another one with different authentication. */
+/** Rejects requests that could bypass the checks of another mapping: by an ambiguous path, or by a WebDAV reference. */
+import type { Context } from 'koa';
 import { compilePattern, mapInParts, type Work } from '#config';
 import { lenientReading, problem } from '#http';
-import { createTable, firstShare, type RequestAttributes, type Rule } from '#routing';
+import { referenceBase } from '#proxy';
+import {
+  createTable,
+  editReferences,
+  firstShare,
+  type RequestAttributes,
+  type Rule,
+  readReference,
+  type Table,
+} from '#routing';
 import type { Route } from './route.ts';
 
 /** Throws `bad-path` when the path of a request is ambiguous. `route` is the route that the request matched. */
@@ -20,7 +30,7 @@ export function* createCheckAmbiguity(routes: readonly Route[]): Work<CheckAmbig
     const path = lenientReading(attributes.path);
     if (path === attributes.path || !isCompared(route)) return;
     // The first route is enough, because mappings that share requests by weight have the same authentication.
-    const other = table.match(withPath(attributes, path), firstShare)?.route.original;
+    const other = table.match(withTarget(attributes, { path }), firstShare)?.route.original;
     if (other === undefined || authenticationOf(other) === authenticationOf(route)) return;
     throw problem('bad-path', {
       detail: 'A service could interpret the path as another one, which requires different authentication.',
@@ -56,6 +66,36 @@ function anyCase(pattern: string): string {
   return compilePattern(folded).ok ? folded : pattern;
 }
 
-function withPath(attributes: RequestAttributes, path: string): RequestAttributes {
-  return Object.assign(Object.create(attributes), { path });
+function withTarget(attributes: RequestAttributes, target: Partial<RequestAttributes>): RequestAttributes {
+  return Object.assign(Object.create(attributes), target);
+}
+
+/** Throws `bad-path`, `bad-request` or `destination-elsewhere`. `route` is the route that the request matched. */
+export type CheckReferences = (ctx: Context, attributes: RequestAttributes, route: Route) => void;
+
+/** Bounds the work, because each reference is matched like a request. Clients refer to far fewer resources. */
+const referencesMax = 32;
+
+export function createCheckReferences({ match }: Table<Route>, checkAmbiguity?: CheckAmbiguity): CheckReferences {
+  return function checkReferences(ctx, attributes, route) {
+    const { method, headers } = ctx.req;
+    let count = 0;
+    editReferences(method, headers, (text) => {
+      count += 1;
+      if (count > referencesMax)
+        throw problem('bad-request', {
+          detail: `\`Destination\` and \`If\` refer to more than ${referencesMax} resources.`,
+        });
+      const found = readReference(text, referenceBase(ctx));
+      if (found === 'ambiguous')
+        throw problem('bad-path', { detail: 'The path in `Destination` or `If` is ambiguous.' });
+      if (found === 'elsewhere') throw problem('destination-elsewhere');
+      const { path, search } = found;
+      const target = withTarget(attributes, { path, search });
+      if (match(target, firstShare)?.route !== match(attributes, firstShare)?.route)
+        throw problem('destination-elsewhere');
+      checkAmbiguity?.(target, route);
+      return text;
+    });
+  };
 }
