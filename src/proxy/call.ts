@@ -12,11 +12,10 @@ import {
   startAttempt,
 } from './attempt.ts';
 import type { Cluster } from './cluster/cluster.ts';
-import { clientGone, failureOf, timedOut } from './failures.ts';
+import { backOffMs, clientGone, failureOf, isIdempotent, type RetryRules, retryAfterMs, timedOut } from './failures.ts';
 import { firstValue } from './headers.ts';
 import { type RequestBody, uploadTimedOut } from './request-body.ts';
 import type { ResponseBody } from './response-body.ts';
-import { backOffMs, isIdempotent, type RetryRules, retryAfterMs } from './retry-policy.ts';
 
 export interface UpstreamRequest {
   readonly method: string;
@@ -89,18 +88,16 @@ export function callUpstream(
       startedAtMs: nowOf(options),
       resolve,
       reject,
-      tried: undefined,
-      retryCount: 0,
-      hasRepeatedAfterRace: false,
-      hasFailedOver: false,
-      hasStartedOver: false,
-      hasTimedOutAttempt: false,
-      isSettled: false,
+      phase: 'buffering',
+      deadline: undefined,
+      timer: undefined,
       abandon: undefined,
       releaseRetry: undefined,
-      deadline: undefined,
-      tryTimer: undefined,
-      pause: undefined,
+      tried: undefined,
+      retryCount: 0,
+      resent: 'no',
+      hasStartedOver: false,
+      hasTimedOutAttempt: false,
     };
     if (request.client?.destroyed === true) fail(call, clientGone());
     else begin(call);
@@ -112,33 +109,43 @@ export function clientIsGone({ res }: Context): boolean {
   return res.destroyed;
 }
 
+/**
+ * - `buffering`: waits until enough of the request body has arrived.
+ * - `attempting`: waits for the outcome of an attempt.
+ * - `pausing`: waits before another attempt.
+ * - `settled`: has a response or has failed. Later events of an attempt are ignored.
+ */
+type Phase = 'buffering' | 'attempting' | 'pausing' | 'settled';
+
 interface Call {
   readonly cluster: Cluster;
   readonly request: UpstreamRequest;
   readonly options: CallOptions;
-  /** The time at which the deadline started, at the latest at the end of the request body. */
-  startedAtMs: number;
   readonly resolve: (response: UpstreamResponse) => void;
   readonly reject: (cause: unknown) => void;
+  phase: Phase;
+  /** The time at which the deadline started, at the latest at the end of the request body. */
+  startedAtMs: number;
+  deadline: NodeJS.Timeout | undefined;
+  /** Limits the current attempt, or ends the pause before the next one. */
+  timer: NodeJS.Timeout | undefined;
+  /** Aborts the last attempt. Does nothing if that has ended. */
+  abandon: Abandon | undefined;
+  /** Set from the pause before a retry to the end of that retry. */
+  releaseRetry: (() => void) | undefined;
   /** The origins of all attempts so far, in order. */
   tried: readonly string[] | undefined;
+  /** How often the retry policy has sent the request again. */
   retryCount: number;
-  hasRepeatedAfterRace: boolean;
-  /** The request may have reached one address and was sent again. */
-  hasFailedOver: boolean;
+  /**
+   * Whether a request that may have reached a service was sent again without the retry policy: `elsewhere`, at another
+   * address, or `fresh`, after a keep-alive race. Later attempts then use new connections. It only advances.
+   */
+  resent: 'no' | 'elsewhere' | 'fresh';
   /** All addresses were tried, and one of them a second time. */
   hasStartedOver: boolean;
-  /** An attempt was abandoned at its own time-out. */
+  /** An attempt was abandoned at its own time-out. It may still start to read the body. */
   hasTimedOutAttempt: boolean;
-  /** The call has a response or has failed. Later events of an attempt are ignored. */
-  isSettled: boolean;
-  abandon: Abandon | undefined;
-  releaseRetry: (() => void) | undefined;
-  deadline: NodeJS.Timeout | undefined;
-  /** Limits the current attempt. */
-  tryTimer: NodeJS.Timeout | undefined;
-  /** Ends the pause before the next attempt. */
-  pause: NodeJS.Timeout | undefined;
 }
 
 function dispatchOptionsOf({ method, path, headers, body, upgrade }: UpstreamRequest): Dispatcher.DispatchOptions {
@@ -168,15 +175,17 @@ function bufferBody(call: Call, body: RequestBody): void {
     onTooLarge: (reason) => abort(call, () => reason),
     isCrowded: call.cluster.isCrowded,
   });
-  body.buffer(() => void (call.isSettled || makeAttempt(call)));
+  body.buffer(() => {
+    if (call.phase === 'buffering') makeAttempt(call);
+  });
 }
 
 /** The time-outs start again at the end of the request body. */
 function restartTimers(call: Call): void {
-  if (call.isSettled) return;
+  if (call.phase === 'settled') return;
   call.startedAtMs = nowOf(call.options);
   call.deadline?.refresh();
-  call.tryTimer?.refresh();
+  if (call.phase === 'attempting') call.timer?.refresh();
 }
 
 /** Only retries need the time. */
@@ -205,37 +214,37 @@ function acquireAttempt(call: Call): Attempt | undefined {
 function runAttempt(call: Call, attempt: Attempt): void {
   const { request, options, tried } = call;
   const { origin } = attempt;
+  const perTryTimeoutMs = options.retries?.rules.perTryTimeoutMs;
+  call.phase = 'attempting';
+  call.timer =
+    perTryTimeoutMs === undefined ? undefined : setTimeout(onTryTimeout, perTryTimeoutMs, call, perTryTimeoutMs);
   call.tried = tried === undefined ? [origin] : [...tried, origin];
   request.onAttempt?.(origin);
-  const perTryTimeoutMs = options.retries?.rules.perTryTimeoutMs;
-  if (perTryTimeoutMs !== undefined) call.tryTimer = setTimeout(onTryTimeout, perTryTimeoutMs, call, perTryTimeoutMs);
   const listener: AttemptListener = {
     onInterim: request.onInterim,
     onResponse: (head, body, connection) => onResponse(call, { head, body, origin, connection }),
     onFailure: (cause, stage) => onFailure(call, cause, stage),
   };
-  call.abandon = startAttempt(attempt, dispatchOptionsOf(request), listener, call.hasRepeatedAfterRace);
+  call.abandon = startAttempt(attempt, dispatchOptionsOf(request), listener, call.resent === 'fresh');
 }
 
 function onResponse(call: Call, response: UpstreamResponse): void {
   endAttempt(call);
-  if (call.isSettled || retryStatus(call, response.head)) response.body.discard();
+  if (call.phase === 'settled' || retryStatus(call, response.head)) response.body.discard();
   else settle(call, call.resolve, response);
 }
 
 function onFailure(call: Call, cause: unknown, stage: FailureStage): void {
   endAttempt(call);
-  if (call.isSettled) return;
-  const isRace = stage === 'keep-alive-race';
-  const isSentAgain = (isRace && repeatAfterRace(call)) || failOver(call, cause, stage) || retryFailure(call, cause);
+  if (call.phase === 'settled') return;
+  const isSentAgain = repeatAfterRace(call, stage) || failOver(call, cause, stage) || retryFailure(call, cause);
   if (!isSentAgain) fail(call, cause);
 }
 
 /** A service may close an idle connection just as we reuse it. Sends the request again on a new connection, once. */
-function repeatAfterRace(call: Call): boolean {
-  if (call.hasRepeatedAfterRace || !mayRepeatAfterRace(call)) return false;
-  call.hasRepeatedAfterRace = true;
-  call.hasFailedOver = true;
+function repeatAfterRace(call: Call, stage: FailureStage): boolean {
+  if (stage !== 'keep-alive-race' || call.resent === 'fresh' || !mayRepeatAfterRace(call)) return false;
+  call.resent = 'fresh';
   makeAttempt(call);
   return true;
 }
@@ -254,7 +263,7 @@ function failOver(call: Call, cause: unknown, stage: FailureStage): boolean {
     attempt.release();
     return false;
   }
-  if (stage !== 'unsent') call.hasFailedOver = true;
+  if (stage !== 'unsent') call.resent = 'elsewhere';
   options.retries?.onRetry(0, cause);
   if (attempt !== undefined) runAttempt(call, attempt);
   return true;
@@ -269,10 +278,10 @@ function startOver(call: Call, stage: FailureStage): boolean {
 
 /** A restarting service closes connections and ports. An unsent request can go elsewhere, whatever its method. */
 function mayFailOver(call: Call, cause: unknown, stage: FailureStage): boolean {
-  const { options, request, hasFailedOver } = call;
+  const { options, request, resent } = call;
   if (options.repeat === 'never') return false;
   if (stage === 'unsent') return failureOf(cause).retry !== 'never' && request.body?.isRepeatable() !== false;
-  if (hasFailedOver) return false;
+  if (resent !== 'no') return false;
   if (options.repeat === 'failover') return true;
   return stage !== 'responding' && failureOf(cause).retry === 'reset' && isRepeatable(call);
 }
@@ -308,7 +317,8 @@ function retryLater(call: Call, pauseMsMin: number, reason: unknown): boolean {
   call.releaseRetry = cluster.acquireRetry();
   if (call.releaseRetry === undefined) return false;
   call.retryCount += 1;
-  call.pause = setTimeout(makeAttempt, pauseMs, call);
+  call.phase = 'pausing';
+  call.timer = setTimeout(makeAttempt, pauseMs, call);
   retries.onRetry(pauseMs, reason);
   return true;
 }
@@ -336,7 +346,7 @@ function onTryTimeout(call: Call, perTryTimeoutMs: number): void {
 /** Also aborts a response body in progress. Does nothing once the response is complete. */
 function abort(call: Call, reason: () => Error): void {
   call.abandon?.(reason);
-  if (!call.isSettled) fail(call, reason());
+  if (call.phase !== 'settled') fail(call, reason());
 }
 
 function fail(call: Call, cause: unknown): void {
@@ -345,17 +355,15 @@ function fail(call: Call, cause: unknown): void {
 }
 
 function settle<T>(call: Call, done: (result: T) => void, result: T): void {
-  call.isSettled = true;
+  call.phase = 'settled';
   clearTimeout(call.deadline);
-  clearTimeout(call.pause);
   endAttempt(call);
   done(result);
 }
 
+/** Also ends a pause. */
 function endAttempt(call: Call): void {
-  clearTimeout(call.tryTimer);
-  // A timer that has run would start again with `refresh`, even after `clearTimeout`.
-  call.tryTimer = undefined;
+  clearTimeout(call.timer);
   call.releaseRetry?.();
   call.releaseRetry = undefined;
 }

@@ -6,13 +6,18 @@ import { disableBodyTimeout, type Logger, Problem, requestContext, type TracedCa
 import { rewritePrefixes } from '#routing';
 import { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';
 import type { Cluster } from './cluster/cluster.ts';
-import { countFailure, createUpstreamCounts, type UpstreamCounts, upstreamProblem } from './failures.ts';
+import {
+  countFailure,
+  createRetryRules,
+  createUpstreamCounts,
+  type UpstreamCounts,
+  upstreamProblem,
+} from './failures.ts';
 import { createHeaderRules } from './headers.ts';
 import { createRequestBody } from './request-body.ts';
 import { createRequestHead, type Identity } from './request-headers.ts';
 import { forwardEarlyHints, sendResponse } from './response.ts';
 import { bufferedBytesMax } from './response-body.ts';
-import { createRetryRules } from './retry-policy.ts';
 import { handshakeOf, switchProtocols } from './upgrade.ts';
 
 export interface ForwardOptions {

@@ -12,7 +12,7 @@ export {
   type Lease,
   type Leases,
 } from './cluster/registry.ts';
-export { createUpstreamCounts, isProvoked, type UpstreamCounts } from './failures.ts';
+export { createRetryRules, createUpstreamCounts, isIdempotent, isProvoked, type UpstreamCounts } from './failures.ts';
 export { createForward } from './forward.ts';
 export { createHeaderRules, type HeaderEdits, withoutNames } from './headers.ts';
 export { wholeBody } from './request-body.ts';
@@ -25,5 +25,4 @@ export {
   publicAddress,
   referenceBase,
 } from './request-headers.ts';
-export { createRetryRules, isIdempotent } from './retry-policy.ts';
 export { type CopyRequest, createShadow, type ShadowOptions } from './shadow.ts';

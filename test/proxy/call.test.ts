@@ -12,8 +12,8 @@ import {
   type UpstreamRequest,
   wholeBody,
 } from '#proxy';
+import { createRetryRules } from '../../src/proxy/failures.ts';
 import type { RequestBody } from '../../src/proxy/request-body.ts';
-import { createRetryRules } from '../../src/proxy/retry-policy.ts';
 import { breakersOf, specOf } from '../support/clusters.ts';
 import { type Served, testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
