@@ -19,16 +19,15 @@ export type Label =
       readonly default: string;
     }
   | { readonly kind: 'generic_key'; readonly name: string; readonly value: string }
-  /**
-   * The client's address as reported by trusted proxies, the name of the gateway or the mapping's service, the method
-   * or the path.
-   */
-  | {
-      readonly kind: 'remote_address' | 'source_cluster' | 'destination_cluster' | 'method' | 'path';
-      readonly name: string;
-    }
+  | { readonly kind: KeyOnly; readonly name: string }
   /** The network of the client's address, with these prefix lengths in bits. */
   | { readonly kind: 'masked_remote_address'; readonly name: string; readonly ipv4: number; readonly ipv6: number };
+
+/**
+ * The client's address as reported by trusted proxies, the name of the gateway or the mapping's service, the method or
+ * the path.
+ */
+type KeyOnly = 'remote_address' | 'source_cluster' | 'destination_cluster' | 'method' | 'path';
 
 /** The labels of one descriptor. The name of the group is only for readers of the configuration. */
 export interface LabelGroup {
@@ -42,81 +41,59 @@ export const labelExamples = {
   ...{ v4_prefix_mask_len: '32', v6_prefix_mask_len: '64' },
 } as const;
 
-const pseudoHeaders = [':method', ':path', ':authority'];
+/** The fields of both forms of a header's label that have defaults. */
+const whenMissing = { omit_if_not_present: z.boolean().default(false), default: z.string().default('') };
 
-const headerFields = strict({
-  header: labelledHeader(),
-  omit_if_not_present: z.boolean().default(false),
-  default: z.string().default(''),
-});
+const fixedText = singleLine().transform(fixedLabel);
+const fixedTextWithKey = strict({ key: key().default('generic_key'), value: singleLine() }).transform(
+  ({ key: name, value }): Label => ({ kind: 'generic_key', name, value }),
+);
 
-/** The labels whose only field is the key, which defaults to their kind. */
-const keyed = ['source_cluster', 'destination_cluster', 'remote_address', 'method', 'path'] as const;
-type Keyed = (typeof keyed)[number];
-
-const remedy = 'Name a label: write "- x-allow:" and below it, indented, "header: X-Allow".';
-
-/** The long form: `- x-allow:` with its fields below. */
-const headerLabels = z
-  .preprocess(rejectOutdented, z.record(key(), headerFields))
-  .check(rejectEmpty(remedy))
-  .transform((definition) => Object.entries(definition).map(([name, fields]) => headerLabel(name, fields)));
-
-const requestHeaders = strict({
-  request_headers: strict({
-    key: key(),
-    header_name: labelledHeader(),
-    omit_if_not_present: z.boolean().default(false),
-    default: z.string().default(''),
-  }),
-}).transform(({ request_headers: { key, header_name: header, ...rest } }) => [headerLabel(key, { header, ...rest })]);
-
-interface Generic {
-  readonly key?: string | undefined;
-  readonly value: string;
-}
-
-const bareGeneric = singleLine().transform((value): Generic => ({ value }));
-const longGeneric = strict({ key: key().optional(), value: singleLine() });
-
-const genericKey = strict({
-  generic_key: either<Generic>((value) => (typeof value === 'object' ? longGeneric : bareGeneric)),
-}).transform(({ generic_key: { key = 'generic_key', value } }): Label[] => [{ kind: 'generic_key', name: key, value }]);
-
-/** The default prefix lengths, which cover the whole address as in Envoy. */
-const lengths = { ipv4: 32, ipv6: 128 } as const;
-
-const maskedAddress = strict({
-  masked_remote_address: strict({
-    key: key().default('masked_remote_address'),
-    v4_prefix_mask_len: wholeNumber(0, 32).default(lengths.ipv4),
-    v6_prefix_mask_len: wholeNumber(0, 128).default(lengths.ipv6),
-  }),
-}).transform(({ masked_remote_address: { key, v4_prefix_mask_len: ipv4, v6_prefix_mask_len: ipv6 } }): Label[] => [
-  { kind: 'masked_remote_address', name: key, ipv4, ipv6 },
-]);
-
-const bareText = singleLine().transform((written): Label[] => {
-  if (written === 'masked_remote_address') return [{ kind: written, name: written, ...lengths }];
-  if (isKeyed(written) && written !== 'method' && written !== 'path') return [{ kind: written, name: written }];
-  return [{ kind: 'generic_key', name: 'generic_key', value: written }];
-});
-
-/** Schemas of labels that are maps with a single key, such as `{remote_address: {key: client}}`, by that key. */
-const maps = new Map<string, z.ZodType<readonly Label[]>>([
-  ...keyed.map(
-    (kind) =>
-      [
-        kind,
-        strict({ [kind]: strict({ key: key().default(kind) }) }).transform((given): Label[] =>
-          Object.values(given).map(({ key }) => ({ kind, name: key })),
-        ),
-      ] as const,
+/** Ambassador's forms of a label, which are maps with a single key: `{ remote_address: { key: client } }`. By that key. */
+const forms: ReadonlyMap<string, z.ZodType<readonly Label[]>> = new Map([
+  form('remote_address', keyOnly('remote_address')),
+  form('source_cluster', keyOnly('source_cluster')),
+  form('destination_cluster', keyOnly('destination_cluster')),
+  form('method', keyOnly('method')),
+  form('path', keyOnly('path')),
+  form(
+    'masked_remote_address',
+    strict({
+      key: key().default('masked_remote_address'),
+      // By default the whole address, as in Envoy.
+      v4_prefix_mask_len: wholeNumber(0, 32).default(32),
+      v6_prefix_mask_len: wholeNumber(0, 128).default(128),
+    }).transform(
+      ({ key: name, v4_prefix_mask_len: ipv4, v6_prefix_mask_len: ipv6 }): Label => ({
+        kind: 'masked_remote_address',
+        name,
+        ipv4,
+        ipv6,
+      }),
+    ),
   ),
-  ['masked_remote_address', maskedAddress],
-  ['request_headers', requestHeaders],
-  ['generic_key', genericKey],
+  form(
+    'request_headers',
+    strict({ key: key(), header_name: labelledHeader(), ...whenMissing }).transform(
+      ({ key: name, header_name: header, ...rest }) => headerLabel(name, { header, ...rest }),
+    ),
+  ),
+  form(
+    'generic_key',
+    either<Label>((value) => (typeof value === 'object' ? fixedTextWithKey : fixedText)),
+  ),
 ]);
+
+/** The forms that may be written as their name alone. Any other text is the value of a `generic_key`. */
+const bareForms = ['remote_address', 'source_cluster', 'destination_cluster', 'masked_remote_address'];
+const bareLabels = new Map(bareForms.map((kind) => [kind, forms.get(kind)?.parse({ [kind]: {} })]));
+const bareText = singleLine().transform((written) => bareLabels.get(written) ?? [fixedLabel(written)]);
+
+/** Our own, long form: `x-allow:` with its fields below. */
+const headerLabels = z
+  .preprocess(rejectOutdented, z.record(key(), strict({ header: labelledHeader(), ...whenMissing })))
+  .check(rejectEmpty('Name a label: write "- x-allow:" and below it, indented, "header: X-Allow".'))
+  .transform((definition) => Object.entries(definition).map(([name, fields]) => headerLabel(name, fields)));
 
 /**
  * A label in any of Ambassador's forms, or else in the long form. In the long form its name may be that of another form.
@@ -125,7 +102,7 @@ const definition = either<readonly Label[]>((value) => {
   if (typeof value === 'string') return bareText;
   const [kind = '', fields] = typeof value === 'object' && value !== null ? (Object.entries(value)[0] ?? []) : [];
   const isLong = typeof fields === 'object' && fields !== null && 'header' in fields;
-  return (!isLong && maps.get(kind)) || headerLabels;
+  return (!isLong && forms.get(kind)) || headerLabels;
 });
 
 const group = z
@@ -137,7 +114,9 @@ const group = z
 /** A list of maps, each with one or more groups by name. */
 const groups = z
   .array(z.record(singleLine(), group))
-  .transform((entries) => entries.flatMap(groupsOf))
+  .transform((maps) =>
+    maps.flatMap((map): LabelGroup[] => Object.entries(map).map(([name, labels]) => ({ name, labels }))),
+  )
   .check(rejectTooMany('groups', requestBounds.descriptors));
 
 /** The groups of labels by domain. */
@@ -145,8 +124,40 @@ export const labels = z.record(singleLine(), groups) satisfies z.ZodType<
   Readonly<Record<string, readonly LabelGroup[]>>
 >;
 
-function groupsOf(entry: Readonly<Record<string, readonly Label[]>>): readonly LabelGroup[] {
-  return Object.entries(entry).map(([name, labels]) => ({ name, labels }));
+function form(kind: string, label: z.ZodType<Label>) {
+  return [kind, strict({ [kind]: label }).transform((given) => Object.values(given))] as const;
+}
+
+/** The fields of a label whose only field is the key, which defaults to its kind. */
+function keyOnly(kind: KeyOnly) {
+  return strict({ key: key().default(kind) }).transform(({ key: name }): Label => ({ kind, name }));
+}
+
+function fixedLabel(value: string): Label {
+  return { kind: 'generic_key', name: 'generic_key', value };
+}
+
+/** The key of a descriptor entry. */
+function key() {
+  return singleLine((name) => lengthFault(name, requestBounds.key));
+}
+
+/** A header name, or one of HTTP/2's pseudo-header names (RFC 9113 section 8.3.1). */
+function labelledHeader() {
+  const isPseudo = (name: string) => [':method', ':path', ':authority'].includes(name);
+  return text((name) => (isPseudo(name) ? undefined : headerNameFault(name))).transform((name) => name.toLowerCase());
+}
+
+interface HeaderFields {
+  readonly header: string;
+  readonly omit_if_not_present: boolean;
+  readonly default: string;
+}
+
+function headerLabel(name: string, { header, omit_if_not_present: omitIfNotPresent, ...rest }: HeaderFields): Label {
+  if (header === ':method') return { kind: 'method', name };
+  if (header === ':path') return { kind: 'path', name };
+  return { kind: 'header', name, header: header === ':authority' ? 'host' : header, omitIfNotPresent, ...rest };
 }
 
 /**
@@ -156,34 +167,6 @@ function rejectTooMany(what: string, max: number) {
   return (payload: z.core.ParsePayload<readonly unknown[]>): void => {
     const message = `has ${payload.value.length} ${what}, and at most ${max} are allowed`;
     if (payload.value.length > max) reportFault(payload, [], { message, remedy: `Remove some of the ${what}.` });
-  };
-}
-
-/** The key of a descriptor entry. */
-function key() {
-  return singleLine((name) => lengthFault(name, requestBounds.key));
-}
-
-function isKeyed(written: string): written is Keyed {
-  return keyed.some((kind) => kind === written);
-}
-
-/** A header name, or one of HTTP/2's pseudo-header names (RFC 9113 section 8.3.1). */
-function labelledHeader() {
-  return text((name) => (pseudoHeaders.includes(name) ? undefined : headerNameFault(name))).transform((name) =>
-    name.toLowerCase(),
-  );
-}
-
-function headerLabel(name: string, fields: z.infer<typeof headerFields>): Label {
-  const { header, omit_if_not_present: omitIfNotPresent, default: whenMissing } = fields;
-  if (header === ':method' || header === ':path') return { kind: header === ':path' ? 'path' : 'method', name };
-  return {
-    kind: 'header',
-    name,
-    header: header === ':authority' ? 'host' : header,
-    omitIfNotPresent,
-    default: whenMissing,
   };
 }
 
