@@ -1,7 +1,7 @@
 /** Compares availability with a simple model that counts the bookings of each night. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { hasMatchingOffer, prepareUnits } from '../../src/services/booking/availability.ts';
+import { hasMatchingOffer, prepareAvailability } from '../../src/services/booking/availability.ts';
 import { withAvailability } from '../../src/services/booking/inventory.ts';
 import { type Stay, timeText } from '../../src/services/booking/stay.ts';
 import { hotelKind } from '../../src/services/hotel/hotel.ts';
@@ -99,8 +99,8 @@ async function changeBoth({ hotels, time }: World, { bookings }: Model, { kind, 
 
 async function compare({ database, time }: World, model: Model, hotelId: string, stay: Stay): Promise<void> {
   const { kysely } = database;
-  const units = prepareUnits(hotelKind);
-  const [shown] = await withAvailability(kysely, units, [{ id: hotelId }], { stay, guests: 1 }, time.nowMs);
+  const statements = prepareAvailability(hotelKind);
+  const [shown] = await withAvailability(kysely, statements, [{ id: hotelId }], { stay, guests: 1 }, time.nowMs);
   const counts = ['a', 'b'].map((room) => [room, unitsLeft(model, room, stay, time.nowMs)] as const);
   const expected = counts.filter(([, units]) => units > 0);
   assert.deepEqual(

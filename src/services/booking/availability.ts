@@ -1,14 +1,16 @@
-/** Availability: counts, reserves and releases the units of an offer day by day, and searches for free days. */
+/** Availability: which offers are free for a stay, when a stay is free, and what can be booked instead when sold out. */
 import { type Kysely, type SqlBool, sql } from 'kysely';
-import { createStatement, type Tables, type TakenUnitRow } from '#storage';
+import { z } from 'zod';
+import { type Problem, problem } from '#http';
+import { createStatement, type Tables } from '#storage';
 import type { BookingKind, Offer } from './kind.ts';
-import { endsTooLate, lengthOf, type Stay, shiftStay } from './stay.ts';
+import { moneyOf, moneySchema } from './money.ts';
+import { endsTooLate, lengthOf, type Stay, shiftStay, stayEndSchemas } from './stay.ts';
 
-export type UnitStatements = ReturnType<typeof prepareUnits>;
+export type AvailabilityStatements = ReturnType<typeof prepareAvailability>;
 
-/** Prepares the statements that read a kind's offers and read and write their units. */
-export function prepareUnits({ tables, offer: { columns } }: BookingKind) {
-  const days = sql.table(tables.days);
+/** Prepares the statements that read the offers of a kind and count their taken units. */
+export function prepareAvailability({ tables, offer: { columns } }: BookingKind) {
   return {
     readOffers: createStatement<readonly string[], Offer>(
       (slot, resourceIds) => sql`select id, ${columns.resource} as resource_id, ${columns.name} as name,
@@ -19,61 +21,83 @@ export function prepareUnits({ tables, offer: { columns } }: BookingKind) {
       ({ length }) => length,
     ),
     countTaken: createStatement<TakenSearch, TakenCount>(
-      (slot, { offers }) => sql`select offer_id, day, count(*) as taken from ${days}
+      (slot, { offers }) => sql`select offer_id, day, count(*) as taken from ${sql.table(tables.days)}
         where offer_id in (${sql.join(offers.map((_, index) => slot((search) => search.offers[index]?.id)))})
           and day >= ${slot(({ firstDay }) => firstDay)} and day < ${slot(({ endDay }) => endDay)}
           and (held_until is null or held_until > ${slot(({ now }) => now)})
         group by offer_id, day`,
       ({ offers }) => offers.length,
     ),
-    readUnits: createStatement<FreeStay, UnitInUse>(
-      (slot) => sql`select day, unit, booking_id, held_until from ${days}
-        where offer_id = ${slot(({ offer }) => offer.id)}
-          and day >= ${slot(({ stay }) => stay.firstDay)} and day < ${slot(({ stay }) => stay.endDay)}`,
-    ),
-    insertUnits: createStatement<readonly TakenUnitRow[]>(
-      (slot, rows) => {
-        const names = unitColumns.map((column) => sql.ref(column));
-        const valuesOf = (row: number) => unitColumns.map((column) => slot((units) => units[row]?.[column]));
-        const tuples = rows.map((_, row) => sql`(${sql.join(valuesOf(row))})`);
-        return sql`insert into ${days} (${sql.join(names)}) values ${sql.join(tuples)}`;
-      },
-      ({ length }) => length,
-    ),
-    cancelExpired: createStatement<{ readonly id: string; readonly now: string }>(
-      (slot) => sql`update ${sql.table(tables.bookings)}
-        set status = 'cancelled', version = version + 1, expires_at = null, refund = 0
-        where id = ${slot(({ id }) => id)} and status = 'pending' and expires_at <= ${slot(({ now }) => now)}`,
-    ),
-    deleteUnits: createStatement<string>((slot) => sql`delete from ${days} where booking_id = ${slot((id) => id)}`),
-    /** Makes the units of a pending booking permanent. Runs when the booking is confirmed. */
-    confirmUnits: createStatement<string>(
-      (slot) => sql`update ${days} set held_until = null where booking_id = ${slot((id) => id)}`,
-    ),
   };
 }
-
-const unitColumns = ['offer_id', 'day', 'unit', 'units', 'booking_id', 'held_until'] as const;
-
-type UnitInUse = Pick<TakenUnitRow, 'day' | 'unit' | 'booking_id' | 'held_until'>;
 
 /** Returns the offers of the given hotels or cars, cheapest first. */
 export async function loadOffers(
   kysely: Kysely<Tables>,
-  { readOffers }: UnitStatements,
+  { readOffers }: AvailabilityStatements,
   resourceIds: readonly string[],
 ): Promise<readonly Offer[]> {
   return resourceIds.length === 0 ? [] : (await readOffers(kysely, resourceIds)).rows;
 }
 
+export interface StaySearch {
+  /** In order of preference. */
+  readonly offers: readonly Offer[];
+  readonly stay: Stay;
+  /** RFC 3339 in UTC, like every `now` in this file. */
+  readonly now: string;
+}
+
+/** Returns the offers that are free for the stay, each with the number of units that can be booked for all of it. */
+export async function findFreeOffers(
+  kysely: Kysely<Tables>,
+  statements: AvailabilityStatements,
+  { offers, stay, now }: StaySearch,
+): Promise<readonly { readonly offer: Offer; readonly units: number }[]> {
+  const taken = await readTakenUnits(kysely, statements, { ...stay, offers, now });
+  return offers.map((offer) => ({ offer, units: unitsLeft(offer, stay, taken) })).filter(({ units }) => units > 0);
+}
+
+/** An offer and a stay for which it is free. */
+export interface FreeStay {
+  readonly offer: Offer;
+  readonly stay: Stay;
+}
+
+/** How many start dates a search tries: those of the coming year. */
+export const startDatesMax = 365;
+const startDatesPerQuery = 30;
+
+/**
+ * Moves the stay from day to day and yields it where an offer is free, earliest first. Tries the given number of start
+ * dates, of which the first is that of `stay`.
+ */
+export async function* findFreeStays(
+  kysely: Kysely<Tables>,
+  statements: AvailabilityStatements,
+  { offers, stay, now }: StaySearch,
+  startDates: number,
+): AsyncGenerator<FreeStay, undefined> {
+  for (let from = 0; from < startDates; from += startDatesPerQuery) {
+    const to = Math.min(from + startDatesPerQuery, startDates);
+    const days = { firstDay: stay.firstDay + from, endDay: stay.firstDay + to - 1 + lengthOf(stay) };
+    const taken = await readTakenUnits(kysely, statements, { ...days, offers, now });
+    for (let ahead = from; ahead < to; ahead += 1) {
+      const shifted = shiftStay(stay, ahead);
+      if (endsTooLate(shifted)) return undefined;
+      const offer = offers.find((each) => unitsLeft(each, shifted, taken) > 0);
+      if (offer !== undefined) yield { offer, stay: shifted };
+    }
+  }
+}
+
 /** The number of taken units per day, by offer ID. A missing day means that no unit is taken. */
-export type TakenUnits = ReadonlyMap<string, ReadonlyMap<number, number>>;
+type TakenUnits = ReadonlyMap<string, ReadonlyMap<number, number>>;
 
 type Days = Pick<Stay, 'firstDay' | 'endDay'>;
 
 interface TakenSearch extends Days {
   readonly offers: readonly Offer[];
-  /** RFC 3339 in UTC, like every `now` in this file. */
   readonly now: string;
 }
 
@@ -84,9 +108,9 @@ interface TakenCount {
 }
 
 /** Counts the taken units of each offer and day. Expired holds do not count. */
-export async function readTakenUnits(
+async function readTakenUnits(
   kysely: Kysely<Tables>,
-  { countTaken }: UnitStatements,
+  { countTaken }: AvailabilityStatements,
   search: TakenSearch,
 ): Promise<TakenUnits> {
   const taken = new Map(search.offers.map(({ id }) => [id, new Map<number, number>()]));
@@ -97,7 +121,7 @@ export async function readTakenUnits(
 }
 
 /** Returns how many units of the offer can be booked for the whole stay. */
-export function unitsLeft({ id, units }: Offer, { firstDay, endDay }: Stay, taken: TakenUnits): number {
+function unitsLeft({ id, units }: Offer, { firstDay, endDay }: Stay, taken: TakenUnits): number {
   let mostTaken = 0;
   for (let day = firstDay; day < endDay; day += 1) mostTaken = Math.max(mostTaken, taken.get(id)?.get(day) ?? 0);
   return Math.max(0, units - mostTaken);
@@ -128,102 +152,85 @@ export function hasMatchingOffer(
   )`;
 }
 
-/** An offer and a stay for which it is free. */
-export interface FreeStay {
-  readonly offer: Offer;
-  readonly stay: Stay;
-}
-
-/** Finds the first offer that is free for the stay. */
-export async function findFreeOffer(
-  kysely: Kysely<Tables>,
-  statements: UnitStatements,
-  { offers, stay, now }: StaySearch,
-): Promise<FreeStay | undefined> {
-  const taken = await readTakenUnits(kysely, statements, { ...stay, offers, now });
-  const offer = offers.find((each) => unitsLeft(each, stay, taken) > 0);
-  return offer && { offer, stay };
-}
-
-const daysAhead = 365;
-const daysPerQuery = 30;
-
-export interface StaySearch {
-  /** In order of preference. */
-  readonly offers: readonly Offer[];
-  /** The earliest acceptable stay. Later ones have the same length. */
-  readonly stay: Stay;
+interface SoldOutRequest {
+  /** Undefined if any day of the coming year would do. */
+  readonly stay: Stay | undefined;
+  /** All offers of the hotel or car that are large enough. */
+  readonly largeEnough: readonly Offer[];
+  /** The offers that match the request. */
+  readonly matching: readonly Offer[];
   readonly now: string;
 }
 
-/** Yields free stays of the same length, earliest first: one per start date, up to a year ahead. */
-export async function* findFreeStays(
-  kysely: Kysely<Tables>,
-  statements: UnitStatements,
-  { offers, stay, now }: StaySearch,
-): AsyncGenerator<FreeStay, undefined> {
-  for (let from = 0; from < daysAhead; from += daysPerQuery) {
-    const to = Math.min(from + daysPerQuery, daysAhead);
-    const days = { firstDay: stay.firstDay + from, endDay: stay.firstDay + to - 1 + lengthOf(stay) };
-    const taken = await readTakenUnits(kysely, statements, { ...days, offers, now });
-    for (let ahead = from; ahead < to; ahead += 1) {
-      const shifted = shiftStay(stay, ahead);
-      if (endsTooLate(shifted)) return undefined;
-      const offer = offers.find((each) => unitsLeft(each, shifted, taken) > 0);
-      if (offer !== undefined) yield { offer, stay: shifted };
-    }
+/** Aborts the transaction. Alternatives are searched afterwards, so that other requests do not wait for the search. */
+export class SoldOut extends Error {
+  override readonly name = 'SoldOut';
+  readonly request: SoldOutRequest;
+
+  constructor(request: SoldOutRequest) {
+    super('sold out');
+    this.request = request;
   }
 }
 
-/**
- * Releases expired holds, then returns the first free unit of each day of the stay. Undefined if some day has no free
- * unit after all. A unit is not a particular room, so its number may differ from day to day. This way, a stay fits
- * whenever every day has a free unit, in whatever order the bookings were made.
- */
-export async function findUnits(
-  kysely: Kysely<Tables>,
-  statements: UnitStatements,
-  { offer, stay }: FreeStay,
-  now: string,
-): Promise<readonly number[] | undefined> {
-  const taken = await unitsInUse(kysely, statements, { offer, stay }, now);
-  const units: number[] = [];
-  for (let day = stay.firstDay; day < stay.endDay; day += 1) {
-    let unit = 1;
-    while (taken.has(`${day} ${unit}`)) unit += 1;
-    if (unit > offer.units) return undefined;
-    units.push(unit);
-  }
-  return units;
+const alternativesMax = 5;
+
+/** Describes the alternatives that `soldOutProblem` lists. */
+export function alternativesSchema(kind: BookingKind): z.ZodType {
+  const [from, to] = kind.stay.fields;
+  const [fromSchema, toSchema] = stayEndSchemas(kind);
+  return z
+    .array(z.object({ ...kind.alternative.shape, [from]: fromSchema, [to]: toSchema, price: moneySchema }))
+    .max(alternativesMax)
+    .optional()
+    .describe('Offers and stays that can be booked instead.');
 }
 
-/** Returns the taken units as `<day> <unit>`. */
-async function unitsInUse(
+/** Creates the `sold-out` problem. Its alternatives are other offers for the same days, then later days. */
+export async function soldOutProblem(
   kysely: Kysely<Tables>,
-  statements: UnitStatements,
-  freeStay: FreeStay,
-  now: string,
-): Promise<ReadonlySet<string>> {
-  const read = async () => (await statements.readUnits(kysely, freeStay)).rows;
-  let rows = await read();
-  const expired = rows.filter(({ held_until }) => held_until !== null && held_until <= now);
-  for (const id of new Set(expired.map(({ booking_id }) => booking_id))) {
-    await releaseExpired(kysely, statements, id, now);
-  }
-  if (expired.length > 0) rows = await read();
-  return new Set(rows.map(({ day, unit }) => `${day} ${unit}`));
+  kind: BookingKind & AvailabilityStatements,
+  { request }: SoldOut,
+): Promise<Problem> {
+  const [from, to] = kind.stay.fields;
+  const found = await findAlternatives(kysely, kind, request);
+  const alternatives = found.map(({ offer, stay }) => ({
+    ...kind.alternative.valuesOf(offer),
+    [from]: kind.stay.print(stay.fromMs),
+    [to]: kind.stay.print(stay.toMs),
+    price: moneyOf(offer.price * lengthOf(stay), offer.currency),
+  }));
+  return problem('sold-out', { detail: soldOutDetail(kind, request, found), extension: { alternatives } });
 }
 
-/**
- * Cancels a booking whose hold has expired and frees its units, unless it was confirmed in the meantime. Writes the
- * booking before its days, like all code that writes both: a different order could deadlock.
- */
-async function releaseExpired(
+function soldOutDetail(
+  { name, stay: { print }, alternative }: BookingKind,
+  { stay }: SoldOutRequest,
+  found: readonly FreeStay[],
+): string {
+  // Without a stay, every day of the coming year has been tried.
+  if (stay === undefined) return `This ${name} is fully booked for a year.`;
+  const sentence = `This ${name} is fully booked for these days`;
+  if (found.length === 0) return `${sentence}, and for any stay of this length within a year.`;
+  const others = found.map(({ offer, stay: { fromMs, toMs } }) =>
+    [...Object.values(alternative.valuesOf(offer)), `${print(fromMs)} to ${print(toMs)}`].join(' '),
+  );
+  return `${sentence}. Available instead: ${others.join('; ')}.`;
+}
+
+async function findAlternatives(
   kysely: Kysely<Tables>,
-  { cancelExpired, deleteUnits }: UnitStatements,
-  id: string,
-  now: string,
-): Promise<void> {
-  const { numAffectedRows } = await cancelExpired(kysely, { id, now });
-  if (numAffectedRows !== 0n) await deleteUnits(kysely, id);
+  statements: AvailabilityStatements,
+  { stay, largeEnough, matching, now }: SoldOutRequest,
+): Promise<readonly FreeStay[]> {
+  if (stay === undefined) return [];
+  const others = await findFreeOffers(kysely, statements, { offers: largeEnough, stay, now });
+  const found: FreeStay[] = others.slice(0, alternativesMax).map(({ offer }) => ({ offer, stay }));
+  if (found.length === alternativesMax) return found;
+  const nextDay = { offers: matching, stay: shiftStay(stay, 1), now };
+  for await (const later of findFreeStays(kysely, statements, nextDay, startDatesMax)) {
+    found.push(later);
+    if (found.length === alternativesMax) break;
+  }
+  return found;
 }

@@ -5,10 +5,10 @@ import { problem, requestContext, userHeader } from '#http';
 import { createListParser, type ListOptions, type View } from '#query';
 import { collection, createItem, item, type OperationDocs, type Route, updateItem } from '#rest';
 import type { BookingRow } from '#storage';
-import { alternativesMax, type BookingRequest, badBody } from './create-booking.ts';
+import { alternativesSchema } from './availability.ts';
+import { type BookingRequest, badBody } from './create-booking.ts';
 import { type BookingKind, capitalised, parseId, titlesOf } from './kind.ts';
-import { moneySchema } from './money.ts';
-import { parseStay, stayEndSchemas } from './stay.ts';
+import { parseStay } from './stay.ts';
 import { type BookingStoreOptions, createBookingStore } from './store.ts';
 
 export interface BookingsDefinition<Row extends BookingRow, Body extends object> {
@@ -131,15 +131,4 @@ function bookingDocs(kind: BookingKind): Record<'list' | 'create' | 'get' | 'cha
       problems: { 'forbidden-transition': {} },
     },
   };
-}
-
-/** Describes the alternatives that `soldOutProblem` lists. */
-function alternativesSchema(kind: BookingKind): z.ZodType {
-  const [from, to] = kind.stay.fields;
-  const [fromSchema, toSchema] = stayEndSchemas(kind);
-  return z
-    .array(z.object({ ...kind.alternative.shape, [from]: fromSchema, [to]: toSchema, price: moneySchema }))
-    .max(alternativesMax)
-    .optional()
-    .describe('Offers and stays that can be booked instead.');
 }

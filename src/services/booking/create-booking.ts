@@ -1,23 +1,21 @@
-/** Creates a booking in one transaction, or reports what can be booked instead when everything is taken. */
+/** Creates a booking in one transaction: locks, checks, chooses an offer, and takes a unit for each day. */
 import { randomUUIDv7 } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import { type Fault, type Problem, problem } from '#http';
-import { type BookingRow, createStatement, type Database, type Tables } from '#storage';
+import { type BookingRow, createStatement, type Database, type Tables, type TakenUnitRow } from '#storage';
 import {
   type FreeStay,
-  findFreeOffer,
   findFreeStays,
-  findUnits,
   loadOffers,
-  readTakenUnits,
-  type UnitStatements,
-  unitsLeft,
+  prepareAvailability,
+  SoldOut,
+  startDatesMax,
 } from './availability.ts';
 import { createReference } from './booking-view.ts';
 import { type BookingKind, fixedColumns, type Offer } from './kind.ts';
-import { type BookingLimits, checkHoldLimit, checkUnitLimit, type LimitStatements, lockUser } from './limits.ts';
-import { createRefundSteps, moneyOf } from './money.ts';
-import { dayMs, holdMs, inThePast, lengthOf, type Stay, shiftStay, stayOf, timeText } from './stay.ts';
+import { type BookingLimits, checkHoldLimit, checkUnitLimit, lockUser, prepareLimits } from './limits.ts';
+import { createRefundSteps } from './money.ts';
+import { dayMs, holdMs, inThePast, lengthOf, type Stay, stayOf, timeText } from './stay.ts';
 
 export interface BookingRequest {
   readonly user: string;
@@ -34,21 +32,11 @@ export interface BookingRequest {
 }
 
 /** A kind and its prepared statements. */
-export type PreparedKind = BookingKind & UnitStatements & LimitStatements & ReturnType<typeof prepareInsert>;
+export type PreparedKind = ReturnType<typeof prepareKind>;
 
-/** Prepares the statement that inserts a booking unless its reference is already in use. */
-export function prepareInsert(kind: BookingKind) {
-  const table = sql.table(kind.tables.bookings);
-  const columns = [...fixedColumns(kind), 'status', 'version', 'expires_at', 'refund'];
-  return {
-    insertBooking: createStatement<NewRow>(
-      (slot) => sql`insert into ${table} (${sql.join(columns.map((column) => sql.ref(column)))})
-        values (${sql.join(columns.map((column) => slot((row) => row[column])))}) on conflict (reference) do nothing`,
-    ),
-  };
+export function prepareKind(kind: BookingKind) {
+  return { ...kind, ...prepareAvailability(kind), ...prepareLimits(kind), ...prepareWrites(kind) };
 }
-
-type NewRow = Readonly<Record<string, string | number | null>>;
 
 export interface CreateBookingOptions {
   readonly database: Pick<Database, 'dialect'>;
@@ -71,18 +59,19 @@ export async function createBooking<Row extends BookingRow>(
   // Lock the user before the hotel or car: a different order could deadlock two bookings.
   await lockUser(database, transaction, kind, user);
   if (hold) await checkHoldLimit(transaction, kind, limits, { user, nowMs, now });
-  if (database.dialect === 'postgres') await lock(transaction, kind, request.resourceId);
+  await lockResource(database, transaction, kind, request.resourceId);
   const { offer, stay } = await chooseOffer(transaction, kind, request, now);
   await checkUnitLimit(transaction, kind, limits, { user, stay, now });
-  const units = await findUnits(transaction, kind, { offer, stay }, now);
+  const taken = await releaseExpiredHolds(transaction, kind, { offer, stay }, now);
+  const units = firstFreeUnits({ offer, stay }, taken);
   // A hold that has expired by our clock may have been confirmed by another process, whose clock is behind.
-  if (units === undefined) throw new SoldOut({ request, offers: [offer], matching: [offer] });
+  if (units === undefined) throw new SoldOut({ stay: request.stay, largeEnough: [offer], matching: [offer], now });
   const heldUntil = hold ? timeText(nowMs + holdMs) : null;
   // Version 7 sorts by time, so bookings made together are adjacent in each index and a commit writes fewer pages.
   const id = randomUUIDv7();
   const row = await insert(transaction, kind, columnsOf(kind, { id, request, offer, stay, now, heldUntil }));
-  const taken = { offer_id: offer.id, units: offer.units, booking_id: id, held_until: heldUntil };
-  const days = units.map((unit, index) => ({ ...taken, day: stay.firstDay + index, unit }));
+  const unitRow = { offer_id: offer.id, units: offer.units, booking_id: id, held_until: heldUntil };
+  const days = units.map((unit, index) => ({ ...unitRow, day: stay.firstDay + index, unit }));
   await kind.insertUnits(transaction, days);
   return row as unknown as Row;
 }
@@ -91,29 +80,37 @@ export async function createBooking<Row extends BookingRow>(
  * Serializes the bookings of a hotel or car, and keeps operators from changing the number of its units meanwhile. SQLite
  * does not need this: it runs one write transaction at a time.
  */
-async function lock(transaction: Kysely<Tables>, { tables, offer }: BookingKind, id: string): Promise<void> {
+async function lockResource(
+  { dialect }: Pick<Database, 'dialect'>,
+  transaction: Kysely<Tables>,
+  { tables, offer }: BookingKind,
+  id: string,
+): Promise<void> {
+  if (dialect !== 'postgres') return;
   await sql`select 1 from ${sql.table(tables.offers)} where ${offer.columns.resource} = ${id} order by id
     for no key update`.execute(transaction);
 }
 
+/** Chooses the cheapest offer that is free for the requested stay or, without one, on the next day that has any. */
 async function chooseOffer(
-  kysely: Kysely<Tables>,
+  transaction: Kysely<Tables>,
   kind: PreparedKind,
   request: BookingRequest,
   now: string,
 ): Promise<FreeStay> {
-  const { stay, nowMs } = request;
+  const { stay, guests, nowMs } = request;
   // Not checked when the body is parsed: a repeated request gets its stored response even if the stay has begun since.
   if (stay && stay.fromMs < kind.stay.earliestMs(nowMs)) {
     throw badBody({ pointer: `/${kind.stay.fields[0]}`, detail: inThePast });
   }
-  const offers = await loadOffers(kysely, kind, [request.resourceId]);
+  const offers = await loadOffers(transaction, kind, [request.resourceId]);
   const matching = matchingOffers(kind, offers, request);
-  const chosen = stay
-    ? await findFreeOffer(kysely, kind, { offers: matching, stay, now })
-    : (await findFreeStays(kysely, kind, { offers: matching, stay: nextStay(kind, nowMs), now }).next()).value;
-  if (chosen === undefined) throw new SoldOut({ request, offers, matching });
-  return chosen;
+  const search = { offers: matching, stay: stay ?? nextStay(kind, nowMs), now };
+  const startDates = stay === undefined ? startDatesMax : 1;
+  const { value: chosen } = await findFreeStays(transaction, kind, search, startDates).next();
+  if (chosen !== undefined) return chosen;
+  const largeEnough = offers.filter((offer) => offer.guests >= guests);
+  throw new SoldOut({ stay, largeEnough, matching, now });
 }
 
 function nextStay(kind: BookingKind, nowMs: number): Stay {
@@ -142,6 +139,53 @@ function matchingOffers(
 /** Each `pointer` is a JSON pointer into the request body. */
 export function badBody(...errors: readonly Fault[]): Problem {
   return problem('bad-body', { errors });
+}
+
+/** Releases the expired holds of the offer during the stay. Returns the units that are still taken, as `<day> <unit>`. */
+async function releaseExpiredHolds(
+  transaction: Kysely<Tables>,
+  statements: WriteStatements,
+  freeStay: FreeStay,
+  now: string,
+): Promise<ReadonlySet<string>> {
+  const read = async () => (await statements.readUnits(transaction, freeStay)).rows;
+  let rows = await read();
+  const expired = rows.filter(({ held_until }) => held_until !== null && held_until <= now);
+  for (const id of new Set(expired.map(({ booking_id }) => booking_id))) {
+    await releaseHold(transaction, statements, id, now);
+  }
+  if (expired.length > 0) rows = await read();
+  return new Set(rows.map(({ day, unit }) => `${day} ${unit}`));
+}
+
+/**
+ * Cancels a booking whose hold has expired and frees its units, unless it was confirmed in the meantime. Writes the
+ * booking before its days, like all code that writes both: a different order could deadlock.
+ */
+async function releaseHold(
+  transaction: Kysely<Tables>,
+  { cancelExpired, deleteUnits }: WriteStatements,
+  id: string,
+  now: string,
+): Promise<void> {
+  const { numAffectedRows } = await cancelExpired(transaction, { id, now });
+  if (numAffectedRows !== 0n) await deleteUnits(transaction, id);
+}
+
+/**
+ * Returns the first free unit of each day of the stay. Undefined if some day has none. A unit is not a particular room,
+ * so its number may differ from day to day. This way, a stay fits whenever every day has a free unit, in whatever order
+ * the bookings were made.
+ */
+function firstFreeUnits({ offer, stay }: FreeStay, taken: ReadonlySet<string>): readonly number[] | undefined {
+  const units: number[] = [];
+  for (let day = stay.firstDay; day < stay.endDay; day += 1) {
+    let unit = 1;
+    while (taken.has(`${day} ${unit}`)) unit += 1;
+    if (unit > offer.units) return undefined;
+    units.push(unit);
+  }
+  return units;
 }
 
 /** Inserts a booking with a random reference. Retries if that is taken: once in a million, with a million bookings. */
@@ -182,76 +226,48 @@ function columnsOf(kind: BookingKind, { id, request, offer, stay, now, heldUntil
   };
 }
 
-interface SoldOutDetails {
-  readonly request: BookingRequest;
-  /** All offers of the hotel or car. */
-  readonly offers: readonly Offer[];
-  /** The offers that match the request. */
-  readonly matching: readonly Offer[];
+type WriteStatements = ReturnType<typeof prepareWrites>;
+
+/** Prepares the statements that write bookings and take and release units. */
+function prepareWrites(kind: BookingKind) {
+  const bookings = sql.table(kind.tables.bookings);
+  const days = sql.table(kind.tables.days);
+  const columns = [...fixedColumns(kind), 'status', 'version', 'expires_at', 'refund'];
+  return {
+    /** Inserts a booking unless its reference is already in use. */
+    insertBooking: createStatement<NewRow>(
+      (slot) => sql`insert into ${bookings} (${sql.join(columns.map((column) => sql.ref(column)))})
+        values (${sql.join(columns.map((column) => slot((row) => row[column])))}) on conflict (reference) do nothing`,
+    ),
+    readUnits: createStatement<FreeStay, UnitInUse>(
+      (slot) => sql`select day, unit, booking_id, held_until from ${days}
+        where offer_id = ${slot(({ offer }) => offer.id)}
+          and day >= ${slot(({ stay }) => stay.firstDay)} and day < ${slot(({ stay }) => stay.endDay)}`,
+    ),
+    insertUnits: createStatement<readonly TakenUnitRow[]>(
+      (slot, rows) => {
+        const names = unitColumns.map((column) => sql.ref(column));
+        const valuesOf = (row: number) => unitColumns.map((column) => slot((units) => units[row]?.[column]));
+        const tuples = rows.map((_, row) => sql`(${sql.join(valuesOf(row))})`);
+        return sql`insert into ${days} (${sql.join(names)}) values ${sql.join(tuples)}`;
+      },
+      ({ length }) => length,
+    ),
+    cancelExpired: createStatement<{ readonly id: string; readonly now: string }>(
+      (slot) => sql`update ${bookings}
+        set status = 'cancelled', version = version + 1, expires_at = null, refund = 0
+        where id = ${slot(({ id }) => id)} and status = 'pending' and expires_at <= ${slot(({ now }) => now)}`,
+    ),
+    deleteUnits: createStatement<string>((slot) => sql`delete from ${days} where booking_id = ${slot((id) => id)}`),
+    /** Makes the units of a pending booking permanent. Runs when the booking is confirmed. */
+    confirmUnits: createStatement<string>(
+      (slot) => sql`update ${days} set held_until = null where booking_id = ${slot((id) => id)}`,
+    ),
+  };
 }
 
-/** Aborts the transaction. Alternatives are searched afterwards, so that other requests do not wait for the search. */
-export class SoldOut extends Error {
-  override readonly name = 'SoldOut';
-  readonly details: SoldOutDetails;
+type NewRow = Readonly<Record<string, string | number | null>>;
 
-  constructor(details: SoldOutDetails) {
-    super('sold out');
-    this.details = details;
-  }
-}
+const unitColumns = ['offer_id', 'day', 'unit', 'units', 'booking_id', 'held_until'] as const;
 
-export const alternativesMax = 5;
-
-/** Creates the `sold-out` problem. Its alternatives are other offers for the same days, then later days. */
-export async function soldOutProblem(
-  kysely: Kysely<Tables>,
-  kind: PreparedKind,
-  { details }: SoldOut,
-): Promise<Problem> {
-  const [from, to] = kind.stay.fields;
-  const found = await findAlternatives(kysely, kind, details);
-  const alternatives = found.map(({ offer, stay }) => ({
-    ...kind.alternative.valuesOf(offer),
-    [from]: kind.stay.print(stay.fromMs),
-    [to]: kind.stay.print(stay.toMs),
-    price: moneyOf(offer.price * lengthOf(stay), offer.currency),
-  }));
-  return problem('sold-out', { detail: soldOutDetail(kind, details.request, found), extension: { alternatives } });
-}
-
-function soldOutDetail(
-  { name, stay: { print }, alternative }: BookingKind,
-  { stay }: BookingRequest,
-  found: readonly FreeStay[],
-): string {
-  // Without a stay, every day of the coming year has been tried.
-  if (stay === undefined) return `This ${name} is fully booked for a year.`;
-  const sentence = `This ${name} is fully booked for these days`;
-  if (found.length === 0) return `${sentence}, and for any stay of this length within a year.`;
-  const others = found.map(({ offer, stay: { fromMs, toMs } }) =>
-    [...Object.values(alternative.valuesOf(offer)), `${print(fromMs)} to ${print(toMs)}`].join(' '),
-  );
-  return `${sentence}. Available instead: ${others.join('; ')}.`;
-}
-
-async function findAlternatives(
-  kysely: Kysely<Tables>,
-  kind: PreparedKind,
-  { request: { stay, guests, nowMs }, offers, matching }: SoldOutDetails,
-): Promise<readonly FreeStay[]> {
-  if (stay === undefined) return [];
-  const largeEnough = offers.filter((offer) => offer.guests >= guests);
-  const now = timeText(nowMs);
-  const taken = await readTakenUnits(kysely, kind, { ...stay, offers: largeEnough, now });
-  const found: FreeStay[] = largeEnough
-    .filter((offer) => unitsLeft(offer, stay, taken) > 0)
-    .slice(0, alternativesMax)
-    .map((offer) => ({ offer, stay }));
-  if (found.length === alternativesMax) return found;
-  for await (const later of findFreeStays(kysely, kind, { offers: matching, stay: shiftStay(stay, 1), now })) {
-    found.push(later);
-    if (found.length === alternativesMax) break;
-  }
-  return found;
-}
+type UnitInUse = Pick<TakenUnitRow, 'day' | 'unit' | 'booking_id' | 'held_until'>;

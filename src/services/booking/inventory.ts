@@ -6,12 +6,11 @@ import { createListParser, type ListOptions, type ListQuery, type View } from '#
 import { collection, item, type OperationDocs, type Route } from '#rest';
 import { type CarRow, createPageReader, type HotelRow, type Page, type Slot, type Tables } from '#storage';
 import {
+  type AvailabilityStatements,
+  findFreeOffers,
   hasMatchingOffer,
   loadOffers,
-  prepareUnits,
-  readTakenUnits,
-  type UnitStatements,
-  unitsLeft,
+  prepareAvailability,
 } from './availability.ts';
 import { type BookingKind, capitalised, type Offer, parseId, titlesOf } from './kind.ts';
 import { inThePast, lengthOf, parseStay, type Stay, timeText } from './stay.ts';
@@ -66,7 +65,7 @@ export function inventoryRoutes<Row extends Resource>(
     return all.where(hasMatchingOffer(kind, guests, { ...days, now: slot(({ now }) => now) }));
   });
   const readFirst = database.prepareFirst<Row>(all.where('id', '=', ''));
-  const units = prepareUnits(kind);
+  const statements = prepareAvailability(kind);
 
   function readPage({ stay, guests }: StayQuery, nowMs: number, query: ListQuery<Row>): Promise<Page<Row>> {
     if (stay !== undefined) return readFree({ ...stay, guests: guests ?? 1, now: timeText(nowMs) }, query);
@@ -86,7 +85,7 @@ export function inventoryRoutes<Row extends Resource>(
         rejectPastStay(kind, stayQuery, nowMs);
         // The view filters and sorts only by columns of the row, so this query is valid for the row as well.
         const page = await readPage(stayQuery, nowMs, query as unknown as ListQuery<Row>);
-        return { ...page, items: await withAvailability(kysely, units, page.items, stayQuery, nowMs) };
+        return { ...page, items: await withAvailability(kysely, statements, page.items, stayQuery, nowMs) };
       },
     }),
     item<Row & WithAvailability, StayQuery>({
@@ -100,7 +99,7 @@ export function inventoryRoutes<Row extends Resource>(
         const nowMs = clock();
         rejectPastStay(kind, stayQuery, nowMs);
         const row = id === undefined ? undefined : await readFirst(id);
-        return row && (await withAvailability(kysely, units, [row], stayQuery, nowMs))[0];
+        return row && (await withAvailability(kysely, statements, [row], stayQuery, nowMs))[0];
       },
     }),
   ];
@@ -179,7 +178,7 @@ function stayArgumentShape({ stay }: BookingKind, hasGuests: boolean): Record<st
 
 export async function withAvailability<Row extends Resource>(
   kysely: Kysely<Tables>,
-  statements: UnitStatements,
+  statements: AvailabilityStatements,
   resources: readonly Row[],
   { stay, guests = 1 }: StayQuery,
   nowMs: number,
@@ -196,13 +195,11 @@ export async function withAvailability<Row extends Resource>(
 
 async function availableFor(
   kysely: Kysely<Tables>,
-  statements: UnitStatements,
-  offers: readonly Offer[],
+  statements: AvailabilityStatements,
+  all: readonly Offer[],
   { stay, guests, nowMs }: { readonly stay: Stay; readonly guests: number; readonly nowMs: number },
 ): Promise<readonly Availability[]> {
-  const largeEnough = offers.filter((offer) => offer.guests >= guests);
-  const taken = await readTakenUnits(kysely, statements, { ...stay, offers: largeEnough, now: timeText(nowMs) });
-  return largeEnough
-    .map((offer) => ({ offer, units: unitsLeft(offer, stay, taken), price: offer.price * lengthOf(stay) }))
-    .filter(({ units }) => units > 0);
+  const offers = all.filter((offer) => offer.guests >= guests);
+  const free = await findFreeOffers(kysely, statements, { offers, stay, now: timeText(nowMs) });
+  return free.map(({ offer, units }) => ({ offer, units, price: offer.price * lengthOf(stay) }));
 }

@@ -11,18 +11,11 @@ import {
   type Slot,
   type Tables,
 } from '#storage';
-import { prepareUnits } from './availability.ts';
-import {
-  type BookingRequest,
-  createBooking,
-  type PreparedKind,
-  prepareInsert,
-  SoldOut,
-  soldOutProblem,
-} from './create-booking.ts';
+import { SoldOut, soldOutProblem } from './availability.ts';
+import { type BookingRequest, createBooking, type PreparedKind, prepareKind } from './create-booking.ts';
 import { createRunOnce, type IdempotentRequest, type Outcome } from './idempotent-requests.ts';
 import { type BookingKind, fixedColumns } from './kind.ts';
-import { type BookingLimits, prepareLimits } from './limits.ts';
+import type { BookingLimits } from './limits.ts';
 import { type RefundStep, refundAt } from './money.ts';
 import { timeText } from './stay.ts';
 
@@ -92,10 +85,6 @@ export function createBookingStore<Row extends BookingRow>(options: BookingStore
     readPage: (user, list) => readPage({ now: now(), user }, list),
     readOwned: (user, id) => readOwned(now(), user, id),
   } satisfies BookingStore<Row>);
-}
-
-function prepareKind(kind: BookingKind): PreparedKind {
-  return { ...kind, ...prepareUnits(kind), ...prepareLimits(kind), ...prepareInsert(kind) };
 }
 
 /** Selects the bookings of a user, as they are at a point in time. */
