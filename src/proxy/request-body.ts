@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import { bodyFromHost, bodyTooLarge, createByteQueue, hasBody, isBodyUnread, type Problem, problem } from '#http';
-import { createIdleTimer } from './idle-timer.ts';
+import { createIdleTimer, createPaceCheck } from './time-limits.ts';
 
 export interface BodyWatcher {
   /** Called when the whole body has arrived. */
@@ -57,36 +57,49 @@ export function createRequestBody(ctx: Context, options: RequestBodyOptions): Re
   return isBodyUnread(req) ? streamed(req, { ...options, bytesMax }) : wholeBody(bodyFromHost(ctx, bytesMax));
 }
 
-/** How much is read before a slot is acquired. Most bodies are then complete and can be sent again. */
+/** How much is read ahead, also before a slot is acquired. Most bodies are then complete and can be sent again. */
 const bufferedBytesMax = 64 * 1024;
 
 /** Limits the wait, because a client may expect part of the response before it sends more. */
 const bufferingMs = 200;
 
 /**
+ * - `unread`: nothing has been read, and perhaps the client waits for `100 Continue`.
+ * - `reading`: waits for the client.
+ * - `paused`: waits for the upstream, because enough is in the queue.
+ * - `done`: the whole body has arrived, or the rest is dropped.
+ */
+type ClientState = 'unread' | 'reading' | 'paused' | 'done';
+
+/**
+ * - `buffering`: no attempt has opened the body.
+ * - `open`: an attempt has opened it, but none has read from it.
+ * - `waiting`: the reader wants the next chunk immediately.
+ * - `full`: the reader will ask for the queue when it is ready.
+ */
+type ReaderState = 'buffering' | 'open' | 'waiting' | 'full';
+
+/**
  * Copies the request into a stream, because undici destroys the body of a failed call, and destroying the request
  * itself would close the client's connection before the response. After a failure the rest of the body is read and
  * dropped: closing a connection with unread bytes resets it, and the reset can overtake the response.
  */
-function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
-  const { bytesMax, idleTimeoutMs, slowAfterMs } = options;
+function streamed(req: IncomingMessage, { bytesMax, idleTimeoutMs, slowAfterMs = 10_000 }: StreamOptions): RequestBody {
+  let clientState: ClientState = 'unread';
+  let readerState: ReaderState = 'buffering';
   let bytes = 0;
-  let state: 'unread' | 'reading' | 'paused' | 'done' = 'unread';
-  /** The bytes that the upstream is not ready to read. */
+  /** The bytes that the reader has not asked for. */
   const queue = createByteQueue();
-  let isReaderReady = false;
   let whole: Buffer | undefined;
-  let isOpen = false;
-  let onBuffered: (() => void) | undefined;
-  let partialTimer: NodeJS.Timeout | undefined;
+  /** The stream of the first attempt that reads the body. No other can read it then. */
   let reader: Readable | undefined;
   let watcher: BodyWatcher | undefined;
-  const idle = createIdleTimer(idleTimeoutMs, () => watcher?.onIdle(state === 'reading'));
-  const pace = createPaceCheck({ bytes: () => bytes, isReading: () => state === 'reading', onSlow, slowAfterMs });
-
-  function onSlow(): void {
+  let onBuffered: (() => void) | undefined;
+  let partialTimer: NodeJS.Timeout | undefined;
+  const idle = createIdleTimer(idleTimeoutMs, () => watcher?.onIdle(clientState === 'reading'));
+  const pace = createPaceCheck(slowAfterMs, () => {
     if (watcher?.isCrowded()) watcher.onIdle(true);
-  }
+  });
 
   function buffer(done: () => void): void {
     onBuffered = done;
@@ -97,7 +110,6 @@ function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
     }
     req.on('data', onData).on('end', onEnd);
     readMore();
-    pace.start();
     partialTimer = setTimeout(sendPartial, bufferingMs);
   }
 
@@ -106,10 +118,17 @@ function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
     else endBuffering();
   }
 
+  function endBuffering(): void {
+    clearTimeout(partialTimer);
+    onBuffered?.();
+    onBuffered = undefined;
+  }
+
   function readMore(): void {
-    state = 'reading';
+    clientState = 'reading';
     req.resume();
     idle.touch();
+    pace.resume();
   }
 
   function onData(chunk: Buffer): void {
@@ -119,48 +138,49 @@ function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
       return;
     }
     idle.touch();
-    if (isReaderReady && reader !== undefined) {
-      isReaderReady = reader.push(chunk);
+    pace.count(chunk.length);
+    if (readerState === 'waiting') {
+      push(chunk);
       return;
     }
     queue.add(chunk);
-    if (queue.length() < bufferedBytesMax) return;
-    state = 'paused';
-    pace.pause();
-    req.pause();
-    if (reader === undefined) endBuffering();
+    if (queue.length() >= bufferedBytesMax) pause();
   }
 
-  function endBuffering(): void {
-    clearTimeout(partialTimer);
-    onBuffered?.();
-    onBuffered = undefined;
+  function push(chunk: Buffer): void {
+    readerState = reader?.push(chunk) ? 'waiting' : 'full';
+  }
+
+  function pause(): void {
+    clientState = 'paused';
+    pace.pause();
+    req.pause();
+    endBuffering();
   }
 
   function onEnd(): void {
     stop();
-    if (!isOpen) whole = Buffer.concat(queue.take());
+    if (readerState === 'buffering') whole = Buffer.concat(queue.take());
     if (queue.length() === 0) reader?.push(null);
     watcher?.onEnd();
     endBuffering();
   }
 
   function stop(): void {
-    state = 'done';
+    clientState = 'done';
     clearTimeout(partialTimer);
     idle.stop();
     pace.stop();
   }
 
-  /** Reads the queue only on demand: until then, another attempt can still use its contents. */
   function openStream(): Readable {
-    isOpen = true;
+    readerState = 'open';
     const stream: Readable = new Readable({
       // Makes the stream read one batch at a time. The rest stays in the queue.
       highWaterMark: 1,
       read() {
         reader ??= stream;
-        if (reader === stream) fillReader(stream);
+        if (reader === stream) fillReader();
       },
       destroy(cause, done) {
         if (reader === stream) discard();
@@ -171,15 +191,16 @@ function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
     return stream.on('error', ignore);
   }
 
-  function fillReader(stream: Readable): void {
-    isReaderReady = true;
-    for (const chunk of queue.take()) isReaderReady = stream.push(chunk);
-    if (state === 'done') stream.push(null);
-    else if (state === 'paused') readMore();
+  /** Empties the queue only on demand: until then, another attempt can still use its contents. */
+  function fillReader(): void {
+    readerState = 'waiting';
+    for (const chunk of queue.take()) push(chunk);
+    if (clientState === 'done') reader?.push(null);
+    else if (clientState === 'paused') readMore();
   }
 
   function discard(): void {
-    const isAwaitingContinue = state === 'unread' && req.headers.expect !== undefined;
+    const isAwaitingContinue = clientState === 'unread' && req.headers.expect !== undefined;
     stop();
     queue.take();
     req.removeListener('data', onData).removeListener('end', onEnd);
@@ -192,49 +213,11 @@ function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
     open: () => whole ?? openStream(),
     isRepeatable: () => reader === undefined,
     isWhole: () => whole !== undefined,
-    hasArrived: () => state === 'done',
+    hasArrived: () => clientState === 'done',
     watch(listener) {
       watcher = listener;
     },
     discard,
-  };
-}
-
-const bytesPerSecondMin = 1024;
-
-interface PaceOptions {
-  readonly bytes: () => number;
-  readonly isReading: () => boolean;
-  readonly onSlow: () => void;
-  readonly slowAfterMs: number | undefined;
-}
-
-/** Reports a body that averages less than 1 KiB per second. Skips periods in which the upstream was the slow side. */
-function createPaceCheck({ bytes, isReading, onSlow, slowAfterMs = 10_000 }: PaceOptions) {
-  const bytesMin = (bytesPerSecondMin * slowAfterMs) / 1000;
-  let timer: NodeJS.Timeout | undefined;
-  let bytesBefore = 0;
-  let wasPaused = false;
-
-  function check(): void {
-    const isSlow = isReading() && !wasPaused && bytes() - bytesBefore < bytesMin;
-    bytesBefore = bytes();
-    wasPaused = !isReading();
-    timer?.refresh();
-    if (isSlow) onSlow();
-  }
-
-  return {
-    start() {
-      timer = setTimeout(check, slowAfterMs);
-    },
-    pause() {
-      wasPaused = true;
-    },
-    stop() {
-      clearTimeout(timer);
-      timer = undefined;
-    },
   };
 }
 

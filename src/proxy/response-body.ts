@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import { createByteQueue } from '#http';
 import { timedOut } from './failures.ts';
-import { createIdleTimer, type IdleTimer } from './idle-timer.ts';
+import { createIdleTimer, type IdleTimer } from './time-limits.ts';
 
 /** The writing side, which the attempt uses. */
 export interface ResponseSink {

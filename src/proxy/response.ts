@@ -8,8 +8,8 @@ import type { ResponseHead } from './attempt.ts';
 import type { UpstreamResponse } from './call.ts';
 import { timedOut, upstreamProblem } from './failures.ts';
 import { firstValue, isEndToEnd, nominatedBy, textOf } from './headers.ts';
-import { createIdleTimer } from './idle-timer.ts';
 import { responseVia } from './request-headers.ts';
+import { createIdleTimer } from './time-limits.ts';
 
 export interface ResponseOptions {
   readonly restoration: PathRestoration;

@@ -8,8 +8,8 @@ import type { ResponseHead } from './attempt.ts';
 import { clientIsGone } from './call.ts';
 import { upstreamProblem } from './failures.ts';
 import { firstValue } from './headers.ts';
-import { createIdleTimer } from './idle-timer.ts';
 import { copyResponseHeaders } from './response.ts';
+import { createIdleTimer } from './time-limits.ts';
 
 /** An upgrade that the client offers and the mapping allows. */
 export interface Handshake {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import fc from 'fast-check';
-import { createIdleTimer } from '../../src/proxy/idle-timer.ts';
 import { createResponseBody } from '../../src/proxy/response-body.ts';
+import { createIdleTimer } from '../../src/proxy/time-limits.ts';
 
 const nothing = () => {};
 
