@@ -43,12 +43,9 @@ export function respondToClientErrors(server: Server, refuse: Connections['refus
     // The parser fails again with every packet that follows.
     if (refused.has(socket)) return;
     refused.add(socket);
+    // The socket has ended if the client got its response, such as a 401, and skips the rest of the body.
     if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
-      return;
-    }
-    if (abandonsRespondedBody(error, socket)) {
-      socket.end();
       return;
     }
     const found = problemOf(error);
@@ -74,11 +71,6 @@ export function requireHost(server: Server, serve: RequestListener): RequestList
 /** Undefined if the response to the faulty request has already begun, for example when a later chunk is malformed. */
 function statusFor({ _httpMessage: response }: ClientSocket, { status }: Problem): number | undefined {
   return response?.headersSent === true && !response.req.complete ? undefined : status;
-}
-
-/** True if the client got its response, such as a 401, and skips the rest of the body. That is not an error. */
-function abandonsRespondedBody({ code }: ClientError, { _httpMessage: response, parser }: ClientSocket): boolean {
-  return code === 'HPE_INVALID_EOF_STATE' && !response && parser?.incoming?.complete === false;
 }
 
 /** Sends the problem instead of a response to the faulty request. Only closes if that response has already begun. */

@@ -11,13 +11,9 @@ import { setImmediate } from 'node:timers/promises';
  */
 export const nodeHttp = createRequire(import.meta.url)('node:http') as typeof import('node:http');
 
-/**
- * Internals of Node's sockets. `_httpMessage` is the response that is being written, which Node's own handler of client
- * errors uses too. `parser.incoming` is the request whose body is being received.
- */
+/** A socket with the response that is being written, an internal that Node's own handler of client errors uses too. */
 export interface ClientSocket extends Duplex {
   readonly _httpMessage?: ServerResponse | null;
-  readonly parser?: { readonly incoming: IncomingMessage | null } | null;
   readonly remoteAddress?: string | undefined;
   readonly bytesRead?: number;
 }

@@ -1,15 +1,14 @@
-/** Listening: errors, limits and keep-alive. Closing: which requests and connections get time to finish. */
+/** Listening: errors and keep-alive. Closing: which requests and connections get time to finish. */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { Agent, get, type IncomingMessage, type RequestListener } from 'node:http';
 import { connect } from 'node:net';
-import { type HttpServerOptions, listenError, serveHttp } from '#http';
+import { listenError, serveHttp } from '#http';
 import { testServers } from '../../support/serve.ts';
 import { eventually } from '../../support/waiting.ts';
 import { httpLimits, startHttp } from '../../support/wire/http-server.ts';
 import { peerOf, speak } from '../../support/wire/peer.ts';
-import { bodyOf, sendRaw } from '../../support/wire/raw-client.ts';
 
 /** Longer than mocha's time-out, so a test that passes did not wait for it. */
 const neverMs = 60_000;
@@ -38,17 +37,6 @@ describe('serveHttp', () => {
       listenError(cause, httpLimits).message,
       `cannot listen on 127.0.0.1:${httpLimits.port} (EMFILE): this process has reached its limit of open files: raise it (ulimit -n)`,
     );
-  });
-
-  it('limits the size of headers and the time until they arrive', async () => {
-    const statusOf = async (options: Partial<HttpServerOptions>, text: string) => {
-      const { port } = await startHttp(servers, options);
-      const response = await sendRaw(port, text);
-      return (JSON.parse(bodyOf(response)) as { code: number }).code;
-    };
-    const head = 'GET / HTTP/1.1\r\nHost: desk.test\r\n';
-    assert.equal(await statusOf({ headerBytesMax: 1024 }, `${head}X-Long: ${'x'.repeat(2000)}\r\n\r\n`), 431);
-    assert.equal(await statusOf({ headerTimeoutMs: 20 }, head), 408);
   });
 
   it('enables TCP keep-alive, because a client that vanished does not close its connection', async function () {

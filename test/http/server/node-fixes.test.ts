@@ -1,13 +1,14 @@
-/** Changes to Node's HTTP server: 100 Continue, clients that do not read, and hooks before the response head. */
+/** Workarounds for Node's HTTP server: 100 Continue, clients that do not read, lost `close` events, hooks before the head. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { Agent, get, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { Agent, createServer, get, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import Koa, { type Context } from 'koa';
 import request from 'supertest';
-import { beforeHead, createUpgrades, type HttpServerOptions } from '#http';
+import { beforeHead, createAddresses, createRequestContext, createUpgrades, type HttpServerOptions } from '#http';
 import { testServers } from '../../support/serve.ts';
 import { createDeferred, eventually } from '../../support/waiting.ts';
 import { startHttp } from '../../support/wire/http-server.ts';
@@ -147,6 +148,54 @@ describe('closeStalledResponses', () => {
     const ended = once(response.socket, 'close');
     response.resume();
     await ended;
+  });
+});
+
+describe('closeWithConnection', () => {
+  const head = 'GET / HTTP/1.1\r\nHost: a\r\n';
+
+  for (const [what, last] of [
+    ['a CONNECT request', 'CONNECT b:443 HTTP/1.1\r\nHost: b:443\r\n\r\n'],
+    ['an upgrade', `${head}Connection: upgrade\r\nUpgrade: websocket\r\n\r\n`],
+  ] as const)
+    it(`closes queued responses with their connection if ${what} follows, in a host's server too`, async () => {
+      let [started, closed] = [0, 0];
+      const app = new Koa().use(createRequestContext(createAddresses())).use(({ res }: Context) => {
+        started += 1;
+        res.once('close', () => {
+          closed += 1;
+        });
+        return new Promise<void>(() => {});
+      });
+      const server = createServer(app.callback());
+      server.on('upgrade', createUpgrades(() => true).listener(app.callback()));
+      speak((await servers.listen(server)).port, `${head}\r\n`.repeat(4) + last);
+      await eventually(() => assert.deepEqual([started, closed], [4, 4]));
+    });
+
+  it("closes the connection in the turn of a response that was cut off, in a host's server too", async () => {
+    const cutOff = createDeferred();
+    const app = new Koa().use(createRequestContext(createAddresses())).use(async (ctx: Context) => {
+      if (ctx.path !== '/cut') await cutOff.promise;
+      else ctx.res.once('close', cutOff.resolve).writeHead(200).destroy();
+      ctx.body = ctx.path;
+    });
+    const { port } = await servers.http(app.callback());
+    const requests = ['/whole', '/cut', '/later'].map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    assert.match(await speak(port, requests.join('')).closed, /^HTTP\/1\.1 200 OK\r\n(?:.+\r\n)+\r\n\/whole$/);
+  });
+
+  it("closes a request with its connection if its response ended before its body, in a host's server too", async () => {
+    const closed = createDeferred();
+    const app = new Koa().use(createRequestContext(createAddresses())).use((ctx: Context) => {
+      ctx.req.once('close', closed.resolve);
+      ctx.body = 'early';
+    });
+    const { port } = await servers.http(app.callback());
+    const client = speak(port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello');
+    await client.until('early');
+    client.socket.destroy();
+    await closed.promise;
   });
 });
 

@@ -1,21 +1,47 @@
 /** Upgraded connections, on our server and on a host's, and upgrade requests that are not accepted. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
-import { createUpgrades, upgradeOf } from '#http';
+import { createUpgrades, type HttpServerOptions, type Upgrades, upgradeOf } from '#http';
 import { testServers } from '../../support/serve.ts';
 import { temporaryFiles } from '../../support/temporary-files.ts';
 import { makeCertificate } from '../../support/wire/certificate.ts';
+import { startHttp } from '../../support/wire/http-server.ts';
 import { peerOf, speak, upgradeRequest } from '../../support/wire/peer.ts';
 import { bodyOf } from '../../support/wire/raw-client.ts';
-import { echo, switchingServer } from './switching-server.ts';
+
+/** Accepts an upgrade and echoes all data. Responds to any other request with its path and body. */
+const echo: RequestListener = (req, res) => {
+  const upgrade = upgradeOf(req);
+  if (upgrade === undefined) {
+    void sendBody(req, res);
+    return;
+  }
+  res.setHeader('X-Kept', 'yes');
+  const socket = upgrade.accept(upgrade.protocols[0] ?? '');
+  socket.pipe(socket);
+};
+
+async function sendBody(req: IncomingMessage, res: ServerResponse) {
+  res.end(`ordinary ${req.url} ${Buffer.concat(await req.toArray()).toString()}`);
+}
+
+const servers = testServers();
+
+/** Starts a server for the current test and resolves with its port. */
+async function serving(
+  handler: RequestListener,
+  upgrades: Upgrades = createUpgrades((one) => one === 'websocket'),
+  tls?: HttpServerOptions['tls'],
+): Promise<number> {
+  const { port } = await startHttp(servers, { handler, upgrades, tls });
+  servers.later(() => upgrades.close(0));
+  return port;
+}
 
 describe('createUpgrades', () => {
-  const servers = testServers();
-
-  const serving = switchingServer(servers);
   const writeFiles = temporaryFiles();
 
   it('sends 101 with the headers of the response and hands over the connection', async () => {
@@ -146,9 +172,6 @@ function* chunks(size: number) {
 const http = ['GET', 'Host: a', 'Connection: Upgrade', 'Upgrade: websocket'];
 
 describe('a request that is not upgraded', () => {
-  const servers = testServers();
-  const serving = switchingServer(servers);
-
   describe('is served like any other, with its body and a persistent connection:', () => {
     function check(what: string, request: readonly string[], expected: string, body = '') {
       it(what, async () => {
