@@ -1,18 +1,14 @@
 /** Generates load on a rate-limit service from a separate process: 64 concurrent calls with prepared frames. */
 import { connect, type Socket } from 'node:net';
+import type { LoadOrder } from '../measurements/samples.ts';
 import { callFrom, flag, formatCall, formatFrame, frameHeaderBytes, frameType, preface } from './grpc-frames.ts';
 
-export interface GrpcLoadOrder {
-  readonly port: number;
+export interface GrpcLoadOrder extends LoadOrder {
   /** The number of counters. Calls use them in turn. */
   readonly keys: number;
-  /** Only creates the counters by calling once for each key, and sends `ended` when all exist. */
+  /** Only creates the counters by calling once for each key, and sends their number of calls when all exist. */
   readonly isFilling: boolean;
-  readonly warmUpMs: number;
-  readonly durationMs: number;
 }
-
-export type GrpcLoadReport = { readonly event: 'began' } | { readonly event: 'ended'; readonly requests: number };
 
 const connections = 4;
 const callsPerConnection = 16;
@@ -37,19 +33,15 @@ function run({ port, keys, isFilling, warmUpMs, durationMs }: GrpcLoadOrder): vo
     }),
   );
   const end = () => {
-    report({ event: 'ended', requests: responses });
+    process.send?.({ requests: responses });
     for (const socket of sockets) socket.destroy();
   };
   if (isFilling) return;
   setTimeout(() => {
     responses = 0;
-    report({ event: 'began' });
+    process.send?.('began');
     setTimeout(end, durationMs);
   }, warmUpMs);
-}
-
-function report(report: GrpcLoadReport): void {
-  process.send?.(report);
 }
 
 type NextCall = (stream: number) => Buffer | undefined;

@@ -1,33 +1,27 @@
 /** Generates load from a separate process: 64 keep-alive connections, with one request at a time on each. */
 import { connect } from 'node:net';
+import type { LoadOrder } from '../measurements/samples.ts';
 import { orderBody } from './booking-orders.ts';
 
-export interface LoadOrder {
-  readonly port: number;
+export interface HttpLoadOrder extends LoadOrder {
   /** The whole request as text; for orders, only the head. */
   readonly request: string;
   /** The number of the first order to send. @default sends the same request each time */
   readonly ordersFrom?: number;
   /** @default 200, or 201 for an order */
   readonly status?: number;
-  /** The time until it sends `began`. After `durationMs` it sends `ended`, and then it continues until `stopOrder`. */
-  readonly warmUpMs: number;
-  readonly durationMs: number;
 }
 
-/** Ends the load after its open requests: a request that is cut off costs the server more than a complete one. */
+/**
+ * The load continues until this order, and then ends after its open requests: a request that is cut off costs the server
+ * more than a complete one. Its last message has the number of requests sent.
+ */
 export const stopOrder = 'stop';
-
-/** `ended` has the responses and the milliseconds since `began`; `stopped` has the number of requests sent. */
-export type LoadReport =
-  | { readonly event: 'began' }
-  | { readonly event: 'ended'; readonly requests: number; readonly ms: number }
-  | { readonly event: 'stopped'; readonly sent: number };
 
 const connections = 64;
 
 /** A minimal HTTP client that takes little CPU from the measured server. Returns a function that stops it. */
-function run({ port, request, ordersFrom, status, warmUpMs, durationMs }: LoadOrder): () => void {
+function run({ port, request, ordersFrom, status, warmUpMs, durationMs }: HttpLoadOrder): () => void {
   let [sent, responses, open] = [0, 0, connections];
   let isStopped = false;
   const bytes = Buffer.from(request, 'latin1');
@@ -44,16 +38,15 @@ function run({ port, request, ordersFrom, status, warmUpMs, durationMs }: LoadOr
       open -= 1;
       if (open > 0) return;
       stopStayingAwake();
-      report({ event: 'stopped', sent });
+      process.send?.({ sent });
     },
   };
   const stopStayingAwake = stayAwake();
   for (let count = 0; count < connections; count += 1) openConnection(port, exchange);
   setTimeout(() => {
     responses = 0;
-    const beganAtMs = performance.now();
-    report({ event: 'began' });
-    setTimeout(() => report({ event: 'ended', requests: responses, ms: performance.now() - beganAtMs }), durationMs);
+    process.send?.('began');
+    setTimeout(() => process.send?.({ requests: responses }), durationMs);
   }, warmUpMs);
   return () => {
     isStopped = true;
@@ -70,10 +63,6 @@ function stayAwake(): () => void {
   return () => {
     awake = false;
   };
-}
-
-function report(report: LoadReport): void {
-  process.send?.(report);
 }
 
 interface Exchange {
@@ -131,5 +120,5 @@ let stop: (() => void) | undefined;
 
 process.on('message', (order) => {
   if (order === stopOrder) stop?.();
-  else if (typeof order === 'object') stop = run(order as LoadOrder);
+  else if (typeof order === 'object') stop = run(order as HttpLoadOrder);
 });

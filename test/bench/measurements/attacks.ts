@@ -7,24 +7,14 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../support/programs/free-port.ts';
+import { yamlOf } from '../../support/temporary-files.ts';
 import { booking } from '../clients/booking.ts';
 import { flag, formatFrame, frameType, preface } from '../clients/grpc-frames.ts';
 import { atFixedPace, countFailure, headersFrom, outcomeOf, untilReady } from '../clients/requests.ts';
 import { hotelRecord, writeConfiguration } from '../processes/configuration.ts';
-import { hotelModules, startBackends, startFrontdesk } from '../processes/start-servers.ts';
-import { quantile } from './quantile.ts';
-
-export interface AttackFigures {
-  /** The 99th percentile of the well-behaved client's latency before and during the attacks, in milliseconds. */
-  readonly beforeMs: number;
-  readonly duringMs: number;
-  readonly requests: number;
-  /** Every outcome other than 200, with its count. */
-  readonly failures: ReadonlyMap<string, number>;
-  readonly attacks: number;
-  /** Before the attacks, at their end, and after a pause. */
-  readonly rssBytes: readonly [number, number, number];
-}
+import { startBackends, startFrontdesk } from '../processes/start-servers.ts';
+import { failureRows, type MeasuredRow } from '../table.ts';
+import { quantile } from './samples.ts';
 
 const beforeDurationMs = 10_000;
 const attackDurationMs = 600_000;
@@ -38,35 +28,44 @@ interface AttackedServer {
   readonly configDir: string;
 }
 
-export async function attack(directory: string): Promise<AttackFigures> {
+export async function attack(directory: string): Promise<MeasuredRow[]> {
   const backends = await startBackends(directory);
   const [port, grpcPort] = [await freePort(), await freePort()];
   const configDir = writeConfiguration(join(directory, 'attacks'), 'proxy-auth', backends);
-  const env = {
+  writeFileSync(join(configDir, 'services/hotel.yaml'), yamlOf(hotelRecord));
+  const child = startFrontdesk(directory, {
     PORT: String(port),
     RATELIMIT_PORT: String(grpcPort),
+    CONFIG_DIR: configDir,
     TRUSTED_PROXIES: '127.0.0.1',
-    LOG_LEVEL: 'error',
-  };
-  const child = startFrontdesk(directory, env, { modules: hotelModules, configDir });
+  });
   const agent = new Agent({ keepAlive: true });
-  writeFileSync(join(configDir, 'services/hotel.yaml'), JSON.stringify({ apiVersion: 'gateway/v1', ...hotelRecord }));
-  const rss = async () => (await child.usage()).rssBytes;
+  const memoryRow = async (time: string): Promise<MeasuredRow> => {
+    return { title: `memory ${time}`, figure: (await child.usage()).rssBytes / 1e6, unit: 'MB' };
+  };
   try {
     for (const path of paths) await untilReady(port, path, clientHeaders);
     await measure(port, agent, beforeDurationMs / 2);
     const before = await measure(port, agent, beforeDurationMs);
-    const rssBefore = await rss();
+    const memory = [await memoryRow('before the attacks')];
     const attacking = runAttacks({ port, grpcPort, configDir }, attackDurationMs);
     const during = await measure(port, agent, attackDurationMs);
     const attackCount = await attacking;
-    const rssDuring = await rss();
+    memory.push(await memoryRow('at the end of the attacks'));
     await sleep(pauseMs);
-    const { requests, failures } = during;
-    return {
-      ...{ beforeMs: before.p99Ms, duringMs: during.p99Ms, requests, failures, attacks: attackCount },
-      rssBytes: [rssBefore, rssDuring, await rss()],
-    };
+    memory.push(await memoryRow('after the attacks and a pause'));
+    const latency = 'latency of a well-behaved client, 99th percentile';
+    return [
+      { title: `${latency}, before the attacks`, figure: before.p99Ms, unit: 'ms' },
+      {
+        ...{ title: `${latency}, during the attacks`, figure: during.p99Ms, unit: 'ms' },
+        ...{ peer: 'before the attacks', ratio: during.p99Ms / before.p99Ms },
+      },
+      { title: 'requests sent by the well-behaved client', figure: during.requests, unit: '' },
+      ...failureRows(during.failures),
+      { title: 'attacks sent', figure: attackCount, unit: '' },
+      ...memory,
+    ];
   } finally {
     agent.destroy();
     await Promise.all([child.stop(), backends.stop()]);
@@ -76,13 +75,7 @@ export async function attack(directory: string): Promise<AttackFigures> {
 /** The headers of the well-behaved client. */
 const clientHeaders = headersFrom('192.0.2.1', 'demo', 'demo');
 
-interface Measured {
-  readonly p99Ms: number;
-  readonly requests: number;
-  readonly failures: ReadonlyMap<string, number>;
-}
-
-async function measure(port: number, agent: Agent, durationMs: number): Promise<Measured> {
+async function measure(port: number, agent: Agent, durationMs: number) {
   const failures = new Map<string, number>();
   const latencies = await atFixedPace(requestEveryMs, durationMs, async (turn) => {
     const startMs = performance.now();
@@ -103,7 +96,7 @@ async function runAttacks(server: AttackedServer, durationMs: number): Promise<n
 
 interface Attack {
   readonly everyMs: number;
-  readonly run: (server: AttackedServer, turn: number) => Promise<void>;
+  readonly run: (server: AttackedServer, turn: number) => Promise<unknown>;
 }
 
 const attackerHeaders = Object.entries(headersFrom('198.51.100.250', 'guest', 'guest'))
@@ -131,7 +124,10 @@ const attacks: readonly Attack[] = [
   {
     everyMs: 50,
     run: ({ port }, turn) =>
-      sendGet(port, '/v1/hotels', headersFrom(`198.51.100.${turn % 200}`, `user-${turn % 1000}`, `${turn}`)),
+      outcomeOf({
+        ...{ port, path: '/v1/hotels', agent: false },
+        headers: headersFrom(`198.51.100.${turn % 200}`, `user-${turn % 1000}`, `${turn}`),
+      }),
   },
   // Input that is expensive to parse.
   repeated(requestHead('GET /v1/hotels', `Accept: ${'a/b;q=0.1,'.repeat(600)}\r\n`)),
@@ -146,9 +142,12 @@ const attacks: readonly Attack[] = [
   {
     everyMs: 20,
     run: ({ port }) =>
-      sendGet(port, '/v1/hotels', {
-        ...headersFrom('192.0.2.1', 'guest', 'guest'),
-        'x-gateway-test-allow': randomBytes(8).toString('hex'),
+      outcomeOf({
+        ...{ port, path: '/v1/hotels', agent: false },
+        headers: {
+          ...headersFrom('192.0.2.1', 'guest', 'guest'),
+          'x-gateway-test-allow': randomBytes(8).toString('hex'),
+        },
       }),
   },
   // HTTP/2: endless CONTINUATION frames, and streams that are opened and reset.
@@ -158,8 +157,7 @@ const attacks: readonly Attack[] = [
   {
     everyMs: 5000,
     async run({ configDir }, turn) {
-      const changed = { ...hotelRecord, apiVersion: 'gateway/v1', name: `x-${turn}`, prefix: '/x' };
-      const text = turn % 2 === 0 ? '['.repeat(2000) : JSON.stringify(changed);
+      const text = turn % 2 === 0 ? '['.repeat(2000) : yamlOf({ ...hotelRecord, name: `x-${turn}`, prefix: '/x' });
       writeFileSync(join(configDir, 'services/changing.yaml'), text);
     },
   },
@@ -189,10 +187,6 @@ async function sendSlowly(port: number, head: string, seconds: number): Promise<
 
 function open(port: number): Socket {
   return connect(port, '127.0.0.1').on('error', () => {});
-}
-
-async function sendGet(port: number, path: string, headers: Record<string, string>): Promise<void> {
-  await outcomeOf({ port, path, headers, agent: false });
 }
 
 /** `:method: GET` from the static table (RFC 7541, appendix A). */

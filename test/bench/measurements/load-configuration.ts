@@ -4,17 +4,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { root } from '../processes/child.ts';
-
-/** CPU time in milliseconds, which does not depend on other load on the machine. */
-export interface LoadFigures {
-  readonly title: string;
-  readonly mappings: number;
-  readonly loadMs: number;
-  /** The time that the YAML library alone takes to parse the same files. */
-  readonly libraryMs: number;
-  /** The time to build the gateway from the loaded mappings. */
-  readonly gatewayMs: number;
-}
+import { mappingRecord } from '../processes/configuration.ts';
+import type { MeasuredRow } from '../table.ts';
 
 interface Layout {
   readonly title: string;
@@ -39,15 +30,25 @@ const layouts: readonly Layout[] = [
 const counts = [10, 10_000];
 const rounds = 3;
 
-export function measureLoad(parent: string): LoadFigures[] {
+export function measureLoad(parent: string): MeasuredRow[] {
   return layouts.flatMap((layout, index) =>
-    counts.map((mappings) => {
+    counts.flatMap((mappings) => {
       const directory = join(parent, `load-${index}-${mappings}`);
       writeLayout(directory, layout, mappings);
       const times = Array.from({ length: rounds }, () => measureOnce(directory, mappings));
       const least = (name: keyof Times) => Math.min(...times.map((one) => one[name]));
-      const { title } = layout;
-      return { title, mappings, loadMs: least('loadMs'), libraryMs: least('libraryMs'), gatewayMs: least('gatewayMs') };
+      const load = `load ${mappings} mappings, ${layout.title}`;
+      const peer = 'the yaml library alone';
+      const figureMax = layout.title.includes('20 lines') ? 3500 : 1500;
+      return [
+        { title: `${load}: ${peer}`, figure: least('libraryMs'), unit: 'CPU ms' },
+        {
+          ...{ title: `${load}: frontdesk`, figure: least('loadMs'), unit: 'CPU ms' },
+          ...{ peer, ratio: least('loadMs') / least('libraryMs') },
+          ...(mappings < 10_000 ? {} : { target: { figureMax } }),
+        },
+        { title: `${load}: building the gateway`, figure: least('gatewayMs'), unit: 'CPU ms' },
+      ];
     }),
   );
 }
@@ -63,7 +64,14 @@ function writeLayout(directory: string, { documentOf, filesMax }: Layout, mappin
   }
 }
 
-type Times = Pick<LoadFigures, 'loadMs' | 'libraryMs' | 'gatewayMs'>;
+/** CPU time in milliseconds, which does not depend on other load on the machine. */
+interface Times {
+  readonly loadMs: number;
+  /** The time that the YAML library alone takes to parse the same files. */
+  readonly libraryMs: number;
+  /** The time to build the gateway from the loaded mappings. */
+  readonly gatewayMs: number;
+}
 
 /** Measures in new processes, in which V8 has not compiled any code yet, as at a start. */
 function measureOnce(directory: string, mappings: number): Times {
@@ -128,8 +136,7 @@ service: service-${index}:8080
 
 function jsonRecord(index: number): string {
   const name = `service-${index}`;
-  const record = { apiVersion: 'gateway/v1', kind: 'Mapping', name, prefix: `/v1/${name}`, service: `${name}:8080` };
-  return `${JSON.stringify(record)}\n`;
+  return `${JSON.stringify(mappingRecord(name, `/v1/${name}`, `${name}:8080`))}\n`;
 }
 
 function largeRecord(index: number): string {

@@ -7,16 +7,9 @@ import { freePort } from '../../support/programs/free-port.ts';
 import { booking } from '../clients/booking.ts';
 import { atFixedPace, headersFrom, outcomeOf, untilReady } from '../clients/requests.ts';
 import { writeConfiguration } from '../processes/configuration.ts';
-import { hotelModules, startFrontdesk } from '../processes/start-servers.ts';
-import { quantile } from './quantile.ts';
-
-export interface LoginFigures {
-  /** The 99th percentile of the latency of a user with cached credentials before and during the flood, in milliseconds. */
-  readonly beforeMs: number;
-  readonly duringMs: number;
-  /** The slowest first request of a newcomer during the flood, in milliseconds. */
-  readonly newcomerMs: number;
-}
+import { startFrontdesk } from '../processes/start-servers.ts';
+import type { MeasuredRow } from '../table.ts';
+import { quantile } from './samples.ts';
 
 const phaseMs = 10_000;
 const requestEveryMs = 5;
@@ -28,12 +21,12 @@ const newcomers = 20;
 const headStartMs = 1000;
 const path = `/v1/hotels/bookings/${booking.id}`;
 
-export async function measureLogins(directory: string): Promise<LoginFigures> {
+export async function measureLogins(directory: string): Promise<MeasuredRow[]> {
   const port = await freePort();
-  const configDir = writeConfiguration(join(directory, 'logins'), 'in-process', { upstreamPort: 0, ratelimitPort: 0 });
+  const configDir = writeConfiguration(join(directory, 'logins'), 'in-process');
   addNewcomers(join(configDir, 'users.yaml'));
-  const env = { PORT: String(port), LOG_LEVEL: 'error', TRUSTED_PROXIES: '127.0.0.1' };
-  const child = startFrontdesk(directory, env, { modules: hotelModules, configDir });
+  const env = { PORT: String(port), CONFIG_DIR: configDir, TRUSTED_PROXIES: '127.0.0.1' };
+  const child = startFrontdesk(directory, env);
   const agent = new Agent({ keepAlive: true });
   const request = (address: string, user: string, password: string) =>
     durationOf({ port, agent, path, headers: headersFrom(address, user, password) });
@@ -49,11 +42,20 @@ export async function measureLogins(directory: string): Promise<LoginFigures> {
     const signIns = atFixedPace(phaseMs / newcomers, phaseMs, signIn);
     const during = await atFixedPace(requestEveryMs, phaseMs, sendAsKnownUser);
     await flood;
-    return {
-      beforeMs: quantile(before, 0.99),
-      duringMs: quantile(during, 0.99),
-      newcomerMs: Math.max(...(await signIns)),
-    };
+    const latency = 'latency of a user with cached credentials, 99th percentile';
+    const whileGuessing = 'while 100 passwords a second are guessed';
+    const [beforeMs, duringMs] = [quantile(before, 0.99), quantile(during, 0.99)];
+    return [
+      { title: `${latency}, before any guess`, figure: beforeMs, unit: 'ms' },
+      {
+        ...{ title: `${latency}, ${whileGuessing}`, figure: duringMs, unit: 'ms' },
+        ...{ peer: 'before any guess', ratio: duringMs / beforeMs, target: { ratioMax: 2 } },
+      },
+      {
+        title: `the slowest first login of a user, ${whileGuessing}`,
+        ...{ figure: Math.max(...(await signIns)), unit: 'ms', target: { figureMax: 1000 } },
+      },
+    ];
   } finally {
     agent.destroy();
     await child.stop();

@@ -1,10 +1,7 @@
 /** Measures small messages on open connections through a proxy: server-sent events and echoed WebSocket frames. */
-import { mkdirSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
-import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../../support/programs/free-port.ts';
 import { demoHeaders, untilReady } from '../clients/requests.ts';
 import {
   createSplitter,
@@ -16,19 +13,10 @@ import {
   stampOfEvent,
   stampOfFrame,
 } from '../clients/timestamped-messages.ts';
-import type { Child } from '../processes/child.ts';
-import { startBackends } from '../processes/start-servers.ts';
-import { type MeasuredProxy, proxies } from '../rows/proxy-rows.ts';
-import { median, quantile } from './quantile.ts';
-
-export interface MessageFigures {
-  readonly kind: string;
-  readonly proxy: string;
-  readonly title: string;
-  readonly cpuMicrosPerMessage: number;
-  /** The delay from the upstream to the client; for frames, from the client to the upstream and back. */
-  readonly delayMicros: number;
-}
+import { type Started, startBackends, startOn } from '../processes/start-servers.ts';
+import { proxies } from '../rows/proxy-rows.ts';
+import type { MeasuredRow } from '../table.ts';
+import { median, quantile, takeTurns } from './samples.ts';
 
 interface Kind {
   readonly name: string;
@@ -52,54 +40,49 @@ const everyMs = 10;
 const rounds = 9;
 const roundMs = 1000;
 
-/** The proxies take turns, so that other work disturbs all equally. nginx is not configured for either kind. */
-export async function measureMessages(parent: string): Promise<MessageFigures[]> {
-  const backends = await startBackends(parent);
+/** nginx is not configured for either kind. */
+export async function measureMessages(directory: string): Promise<MeasuredRow[]> {
+  const backends = await startBackends(directory);
+  const measured = proxies.filter(({ name }) => name !== 'nginx');
   const started: Started[] = [];
+  const rows: MeasuredRow[] = [];
   try {
-    for (const proxy of proxies.filter(({ name }) => name !== 'nginx')) {
-      const directory = join(parent, `messages-${proxy.name}`);
-      mkdirSync(directory);
-      const port = await freePort();
-      started.push({ proxy, port, child: await proxy.start(port, directory, backends) });
-      await untilReady(port, '/proxied/2', demoHeaders);
+    for (const { name, start } of measured) {
+      const proxy = await startOn(start, directory, `messages-${name}`, backends);
+      started.push(proxy);
+      await untilReady(proxy.port, '/proxied/2', demoHeaders);
     }
-    const figures: MessageFigures[] = [];
-    for (const kind of kinds) figures.push(...(await measureKind(kind, started)));
-    return figures;
+    for (const kind of kinds) {
+      for (const one of started) await measureRound(kind, one);
+      const samples = await takeTurns(started, rounds, (one) => measureRound(kind, one));
+      const lowerQuartile = (index: number, figure: keyof Sample) =>
+        quantile(samples[index]?.map((one) => one[figure]) ?? [], 0.25);
+      for (const [index, { name, title: proxy }] of measured.entries()) {
+        const title = `${kind.name}: ${proxy}`;
+        // The peer is the first proxy. The delay is to the client; for frames, to the upstream and back.
+        const compare = (figure: keyof Sample) => ({
+          figure: lowerQuartile(index, figure),
+          peer: '@fastify/http-proxy',
+          ratio: lowerQuartile(index, figure) / lowerQuartile(0, figure),
+          ...(name === 'http-proxy' ? {} : { target: { ratioMax: 1 } }),
+        });
+        rows.push({ title, ...compare('cpuMicros'), unit: 'CPU us' });
+        rows.push({ title: `${title}, delay`, ...compare('delayMicros'), unit: 'us' });
+      }
+    }
+    return rows;
   } finally {
-    await Promise.all([...started.map(({ child }) => child.stop()), backends.stop()]);
+    await Promise.all([...started.map(({ server }) => server.stop()), backends.stop()]);
   }
 }
 
-interface Started {
-  readonly proxy: MeasuredProxy;
-  readonly port: number;
-  readonly child: Child;
-}
-
+/** Per message. */
 interface Sample {
   readonly cpuMicros: number;
   readonly delayMicros: number;
 }
 
-async function measureKind(kind: Kind, started: readonly Started[]): Promise<MessageFigures[]> {
-  const samples: Sample[][] = started.map(() => []);
-  for (const one of started) await measureRound(kind, one);
-  for (let round = 0; round < rounds; round += 1) {
-    for (const [index, one] of started.entries()) samples[index]?.push(await measureRound(kind, one));
-  }
-  return started.map(({ proxy: { name, title } }, index) => {
-    const lowerQuartile = (figure: keyof Sample) => quantile(samples[index]?.map((one) => one[figure]) ?? [], 0.25);
-    return {
-      ...{ kind: kind.name, proxy: name, title },
-      cpuMicrosPerMessage: lowerQuartile('cpuMicros'),
-      delayMicros: lowerQuartile('delayMicros'),
-    };
-  });
-}
-
-async function measureRound({ open }: Kind, { port, child }: Started): Promise<Sample> {
+async function measureRound({ open }: Kind, { port, server }: Started): Promise<Sample> {
   const delays: number[] = [];
   const onDelay = (micros: number) => void delays.push(micros);
   const opened = await Promise.all(Array.from({ length: connections }, () => open(port, onDelay)));
@@ -108,10 +91,10 @@ async function measureRound({ open }: Kind, { port, child }: Started): Promise<S
   }, everyMs);
   // Waits, because opening the connections also uses CPU time.
   await sleep(roundMs / 5);
-  const before = await child.usage();
+  const before = await server.usage();
   delays.length = 0;
   await sleep(roundMs);
-  const after = await child.usage();
+  const after = await server.usage();
   const sample = { cpuMicros: (after.cpuMicros - before.cpuMicros) / delays.length, delayMicros: median(delays) };
   clearInterval(sender);
   for (const { close } of opened) close();

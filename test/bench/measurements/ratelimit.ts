@@ -1,25 +1,41 @@
 /** Measures the cost of a rate-limit decision. The services and a server with an empty handler take turns under load. */
-import { on } from 'node:events';
+import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { GrpcLoadOrder, GrpcLoadReport } from '../clients/grpc-load.ts';
+import { isInstalled } from '../../support/programs/installed.ts';
+import { accepts } from '../../support/programs/proxy-process.ts';
+import { askRedis, createRedisServer } from '../../support/programs/redis-server.ts';
+import type { GrpcLoadOrder } from '../clients/grpc-load.ts';
 import { type Child, root, startChild } from '../processes/child.ts';
-import { findRedis } from '../processes/ratelimit-redis.ts';
-import {
-  createRateLimitRows,
-  type RateLimitRow,
-  type RateLimitServer,
-  startRateLimitServer,
-} from '../rows/ratelimit-rows.ts';
-import { median, quantile } from './quantile.ts';
+import { writeConfiguration } from '../processes/configuration.ts';
+import { benchServer, type Start, type Started, startFrontdesk, startOn } from '../processes/start-servers.ts';
+import type { MeasuredRow } from '../table.ts';
+import { measureUnderLoad, quantile, takeTurns } from './samples.ts';
 
-export interface RateLimitFigures {
-  readonly row: RateLimitRow;
-  readonly cpuMicrosPerDecision: number;
-  readonly decisionsPerSecond: number;
-  readonly rssBytes: number;
+interface Row {
+  readonly title: string;
+  /** The number of live counters; undefined if the server does not count. */
+  readonly keys?: number;
+  readonly start: Start;
+  readonly ratioMax: number;
+}
+
+const keyCounts = [1, 10, 1_000_000];
+/** Enough for all counters of a row, so that none is evicted. */
+const keysMax = 2_000_000;
+
+function serviceRows(where: string, ratioMax: number, env: Readonly<Record<string, string>> = {}): Row[] {
+  return keyCounts.map((keys) => ({
+    title: `rate-limit call: frontdesk, ${where}, ${keys.toLocaleString('en')} ${keys === 1 ? 'key' : 'keys'}`,
+    keys,
+    ratioMax,
+    start(port, directory) {
+      const configDir = writeConfiguration(directory, 'in-process');
+      const settings = { RATELIMIT_PORT: String(port), RATELIMIT_KEYS_MAX: String(keysMax), CONFIG_DIR: configDir };
+      return startFrontdesk(directory, { ...settings, ...env }, ['ratelimit']);
+    },
+  }));
 }
 
 /** Each server starts several times. Starts differ by a fifth, so the result is the best tenth of all samples. */
@@ -30,42 +46,68 @@ const durationMs = 80;
 const warmUpMs = 20;
 const firstWarmUpMs = 2000;
 
-export async function measureRateLimit(directory: string): Promise<RateLimitFigures[]> {
-  const redis = await findRedis();
-  const rows = createRateLimitRows(redis?.url);
-  const samples: Sample[][] = rows.map(() => []);
+export async function measureRateLimit(directory: string): Promise<MeasuredRow[]> {
+  const redis = isInstalled('redis-server') ? await createRedisServer() : undefined;
+  if (redis === undefined) process.stderr.write('bench: skipping Redis: redis-server is not on the PATH\n');
+  const empty: Row = {
+    title: 'rate-limit call: grpc-js with an empty handler',
+    start: benchServer('grpc-empty'),
+    ratioMax: 1.05,
+  };
+  const rows = [
+    empty,
+    ...serviceRows('counters in memory', 1.05),
+    ...(redis === undefined ? [] : serviceRows('counters in Redis', 1.18, { REDIS_URL: redis.url })),
+  ];
+  const samples: number[][] = rows.map(() => []);
   try {
+    await redis?.start();
     for (let start = 0; start < starts; start += 1) {
-      await measureStart(rows, mkdtempSync(join(directory, 'start-')), samples);
-      await redis?.clear();
+      const more = await measureStart(rows, mkdtempSync(join(directory, 'start-')));
+      for (const [index, one] of more.entries()) samples[index]?.push(...one);
+      if (redis !== undefined) await askRedis(redis.url, ['FLUSHDB']);
     }
   } finally {
-    await redis?.clear();
+    await redis?.remove();
   }
-  return rows.map((row, index) => ({ row, ...leastDisturbed(samples[index] ?? []) }));
+  const costs = samples.map((one) => quantile(one, 0.1));
+  return rows.map(({ title, ratioMax }, index) => {
+    const figure = costs[index] ?? Number.NaN;
+    return {
+      ...{ title, figure, unit: 'CPU us/decision' },
+      ...{ peer: 'grpc-js with an empty handler', ratio: figure / (costs[0] ?? Number.NaN), target: { ratioMax } },
+    };
+  });
 }
 
-/** Starts all services once, and adds to the samples of each row. */
-async function measureStart(rows: readonly RateLimitRow[], directory: string, samples: Sample[][]): Promise<void> {
-  const load = startChild({ args: [join(root, 'test/bench/clients/grpc-load.ts')], env: {} });
-  const servers: RateLimitServer[] = [];
+interface RowServer extends Started {
+  readonly row: Row;
+}
+
+/** Starts all services once. Returns samples of the CPU time of a decision in microseconds, by row. */
+async function measureStart(rows: readonly Row[], directory: string): Promise<readonly number[][]> {
+  const load = startChild([join(root, 'test/bench/clients/grpc-load.ts')]);
+  const servers: RowServer[] = [];
   try {
-    for (const [index, row] of rows.entries()) servers.push(await startRateLimitServer(row, directory, index));
+    for (const [index, row] of rows.entries())
+      servers.push({ row, ...(await startOn(row.start, directory, `ratelimit-${index}`, unusedPorts)) });
     for (const server of servers) await warmUp(server, load);
-    for (let round = 0; round < rounds; round += 1) {
-      for (const [index, server] of servers.entries())
-        samples[index]?.push(await measure(server, load, warmUpMs, durationMs));
-    }
+    return await takeTurns(servers, rounds, (server) => measure(server, load, warmUpMs, durationMs));
   } finally {
-    await Promise.all([...servers.map(({ child }) => child.stop()), load.stop()]);
+    await Promise.all([...servers.map(({ server }) => server.stop()), load.stop()]);
   }
 }
 
-async function warmUp(server: RateLimitServer, load: Child): Promise<void> {
-  await untilListening(server.port);
+/** The servers call no others. */
+const unusedPorts = { upstreamPort: 9, ratelimitPort: 9, authPort: 9 };
+
+async function warmUp(server: RowServer, load: Child): Promise<void> {
   const { row, port } = server;
+  await untilListening(port);
   if (row.keys !== undefined && row.keys > 10) {
-    await startLoad(load, { port, keys: row.keys, isFilling: true, warmUpMs: 0, durationMs: 0 }).next();
+    const filled = once(load.process, 'message');
+    load.process.send({ port, keys: row.keys, isFilling: true, warmUpMs: 0, durationMs: 0 } satisfies GrpcLoadOrder);
+    await filled;
   }
   await measure(server, load, firstWarmUpMs, 1);
 }
@@ -73,54 +115,14 @@ async function warmUp(server: RateLimitServer, load: Child): Promise<void> {
 /** Resolves when the port accepts connections. Rejects after half a minute. */
 async function untilListening(port: number): Promise<void> {
   const giveUpAtMs = performance.now() + 30_000;
-  while (!(await isListening(port))) {
+  while (!(await accepts(port))) {
     if (performance.now() > giveUpAtMs) throw new Error(`nothing listens at 127.0.0.1:${port}`);
     await sleep(5);
   }
 }
 
-function isListening(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ port, host: '127.0.0.1' }, () => resolve(true));
-    socket.on('error', () => resolve(false));
-    socket.on('connect', () => socket.destroy());
-  });
-}
-
-type Sample = Omit<RateLimitFigures, 'row'>;
-
-async function measure(
-  { child, port, row }: RateLimitServer,
-  load: Child,
-  warmUpMs: number,
-  durationMs: number,
-): Promise<Sample> {
-  const reports = startLoad(load, { port, keys: row.keys ?? 1, isFilling: false, warmUpMs, durationMs });
-  await reports.next();
-  const [before, startedAtMs] = [await child.usage(), performance.now()];
-  const [ended] = (await reports.next()).value as [GrpcLoadReport];
-  const [after, endedAtMs] = [await child.usage(), performance.now()];
-  await reports.return?.();
-  const requests = ended.event === 'ended' ? ended.requests : 0;
-  return {
-    cpuMicrosPerDecision: (after.cpuMicros - before.cpuMicros) / requests,
-    decisionsPerSecond: (requests * 1000) / (endedAtMs - startedAtMs),
-    rssBytes: after.rssBytes,
-  };
-}
-
-/** Sends the order to the load generator and returns its reports. */
-function startLoad(load: Child, order: GrpcLoadOrder): AsyncIterableIterator<unknown> {
-  const reports = on(load.process, 'message');
-  load.process.send(order);
-  return reports;
-}
-
-function leastDisturbed(samples: readonly Sample[]): Sample {
-  const figures = (name: keyof Sample) => samples.map((sample) => sample[name]);
-  return {
-    cpuMicrosPerDecision: quantile(figures('cpuMicrosPerDecision'), 0.1),
-    decisionsPerSecond: quantile(figures('decisionsPerSecond'), 0.9),
-    rssBytes: median(figures('rssBytes')),
-  };
+async function measure({ server, port, row }: RowServer, load: Child, warmUpMs: number, durationMs: number) {
+  const order: GrpcLoadOrder = { port, keys: row.keys ?? 1, isFilling: false, warmUpMs, durationMs };
+  const { cpuMicros, requests } = await measureUnderLoad(server, load, order);
+  return cpuMicros / requests;
 }

@@ -1,17 +1,19 @@
 /** Measures how long a reload of ten thousand mappings blocks the process, by the delay of a timer. */
 import { once } from 'node:events';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../support/programs/free-port.ts';
+import { yamlOf } from '../../support/temporary-files.ts';
 import { demoHeaders, untilReady } from '../clients/requests.ts';
 import type { Child } from '../processes/child.ts';
-import { writeConfiguration } from '../processes/configuration.ts';
-import { hotelModules, startFrontdesk } from '../processes/start-servers.ts';
-import { median } from './quantile.ts';
+import { mappingRecord, otherMappings, writeConfiguration } from '../processes/configuration.ts';
+import { startFrontdesk } from '../processes/start-servers.ts';
+import type { MeasuredRow } from '../table.ts';
+import { median } from './samples.ts';
 
-/** The median over all rounds of the longest delay in a round, in milliseconds. */
-export interface ReloadFigures {
+/** The longest delay in a round, in milliseconds. */
+interface Sample {
   readonly delayMs: number;
   /** The CPU time of the thread in that delay, which does not depend on other work on the machine. */
   readonly cpuMs: number;
@@ -24,18 +26,16 @@ const rounds = 7;
 /** Time to release the old configuration after the new one is applied. */
 const settleMs = 500;
 
-export async function measureReload(parent: string): Promise<ReloadFigures> {
-  const directory = join(parent, 'reload');
-  mkdirSync(directory);
-  const [port, unusedPort] = [await freePort(), await freePort()];
-  const ports = { upstreamPort: unusedPort, ratelimitPort: unusedPort };
-  const configDir = writeConfiguration(directory, 'in-process', ports);
-  const write = (round: number) => writeFileSync(join(configDir, 'services/many.yaml'), recordsOf(round, unusedPort));
+export async function measureReload(directory: string): Promise<MeasuredRow[]> {
+  const port = await freePort();
+  const own = join(directory, 'reload');
+  const configDir = writeConfiguration(own, 'in-process');
+  const write = (round: number) => writeFileSync(join(configDir, 'services/many.yaml'), recordsOf(round));
   write(0);
   const timerDelay = new URL('../servers/timer-delay.js', import.meta.url).href;
-  const env = { PORT: String(port), LOG_LEVEL: 'error', NODE_OPTIONS: `--import ${timerDelay}` };
-  const child = startFrontdesk(directory, env, { modules: hotelModules, configDir });
-  const samples: ReloadFigures[] = [];
+  const env = { PORT: String(port), CONFIG_DIR: configDir, NODE_OPTIONS: `--import ${timerDelay}` };
+  const child = startFrontdesk(own, env);
+  const samples: Sample[] = [];
   try {
     await untilReady(port, '/round-0', demoHeaders);
     for (let round = 1; round <= rounds; round += 1) {
@@ -49,26 +49,30 @@ export async function measureReload(parent: string): Promise<ReloadFigures> {
   } finally {
     await child.stop();
   }
-  const medianOf = (name: keyof ReloadFigures) => median(samples.map((figures) => figures[name]));
-  return { delayMs: medianOf('delayMs'), cpuMs: medianOf('cpuMs'), gcMs: medianOf('gcMs') };
+  const medianOf = (name: keyof Sample) => median(samples.map((sample) => sample[name]));
+  const reload = `reload ${mappings} mappings`;
+  return [
+    {
+      ...{ title: `${reload}: the longest delay of a timer`, figure: medianOf('delayMs'), unit: 'ms' },
+      target: { figureMax: 50 },
+    },
+    {
+      title: `${reload}: the CPU time of the thread in that delay`,
+      ...{ figure: medianOf('cpuMs'), unit: 'CPU ms' },
+    },
+    { title: `${reload}: the longest garbage collection`, figure: medianOf('gcMs'), unit: 'ms' },
+  ];
 }
 
 /** The longest delay since the previous call. */
-async function longestDelay(child: Child): Promise<ReloadFigures> {
+async function longestDelay(child: Child): Promise<Sample> {
   child.process.send('timer-delay');
   const [figures] = await once(child.process, 'message');
-  return figures as ReloadFigures;
+  return figures as Sample;
 }
 
-/** Records that all differ from those of the previous round. */
-function recordsOf(round: number, port: number): string {
-  const others = Array.from({ length: mappings - 1 }, (_, index) => ({
-    name: `other-${index}`,
-    prefix: `/others/${index % 100}/${index}`,
-    service: `127.0.0.1:${port}`,
-    timeout_ms: 1000 + round,
-  }));
-  return [{ name: 'round', prefix: `/round-${round}`, service: 'hotel' }, ...others]
-    .map((record) => JSON.stringify({ apiVersion: 'gateway/v1', kind: 'Mapping', ...record }))
-    .join('\n---\n');
+/** Records that all differ from those of the previous round. No server listens on the port of the services. */
+function recordsOf(round: number): string {
+  const others = otherMappings(mappings - 1, '127.0.0.1:9', { timeout_ms: 1000 + round });
+  return yamlOf(mappingRecord('round', `/round-${round}`, 'hotel'), ...others);
 }

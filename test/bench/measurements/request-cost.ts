@@ -1,20 +1,14 @@
 /** Measures the CPU time of a request. The rows take turns under load, and the least disturbed rounds of each count. */
-import { on } from 'node:events';
-import { mkdirSync } from 'node:fs';
+import { once } from 'node:events';
 import { join } from 'node:path';
-import { freePort } from '../../support/programs/free-port.ts';
 import { orderBody } from '../clients/booking-orders.ts';
-import { type LoadOrder, type LoadReport, stopOrder } from '../clients/http-load.ts';
+import { type HttpLoadOrder, stopOrder } from '../clients/http-load.ts';
 import { demoHeaders, untilReady } from '../clients/requests.ts';
 import { type Child, root, startChild } from '../processes/child.ts';
-import { type Backends, type Row, startBackends } from '../processes/start-servers.ts';
-import { quantile } from './quantile.ts';
-
-export interface Figures {
-  readonly row: Row;
-  readonly cpuMicrosPerRequest: number;
-  readonly requestsPerSecond: number;
-}
+import { type Row, type Started, startBackends, startOn } from '../processes/start-servers.ts';
+import { missingRows, rows } from '../rows/request-rows.ts';
+import type { TableRow } from '../table.ts';
+import { measureUnderLoad, quantile, takeTurns } from './samples.ts';
 
 /** There are many short rounds, so that other work on the machine disturbs all rows equally. */
 const rounds = 25;
@@ -24,59 +18,88 @@ const warmUpMs = 100;
 /** Warms up V8 before the first round. In several rounds, because closing connections undoes part of the optimisation. */
 const firstWarmUp = { requests: 30_000, roundMs: 500, roundsMax: 30 };
 
-export async function measureRows(rows: readonly Row[], directory: string): Promise<Figures[]> {
+/** The cost of a call alone: a row with it minus a row without it, compared with the same difference of a peer. */
+const limiterCall = {
+  name: 'label-grpc',
+  title: 'call the limiter over gRPC: frontdesk (label-grpc - chain)',
+  rows: ['label-grpc', 'chain'],
+  peers: ['http2-call', 'koa'],
+  target: { ratioMax: 1.4, figureMax: 70 },
+} as const;
+
+/** Measures the rows with these names and their peers, because only ratios carry over to other machines. */
+export async function measureRequests(names: readonly string[], directory: string): Promise<TableRow[]> {
+  const all = withPeers(names);
+  const costs = await costsOf(
+    rows.filter(({ name }) => all.includes(name)),
+    directory,
+  );
+  const unit = 'CPU us/request';
+  const costOf = (name: string) => costs.get(name) ?? Number.NaN;
+  const table: TableRow[] = rows.flatMap(({ name, title, peer = 'koa', target }) => {
+    const figure = costs.get(name);
+    if (figure === undefined) return [];
+    return [{ name, title, figure, unit, peer, ratio: figure / costOf(peer), ...(target && { target }) }];
+  });
+  if (names.includes(limiterCall.name)) {
+    const { rows: measured, peers, ...call } = limiterCall;
+    const [figure, peer] = [measured, peers].map(([more, less]) => costOf(more) - costOf(less)) as [number, number];
+    table.push({ ...call, figure, unit, peer: peers.join(' - '), ratio: figure / peer });
+  }
+  return [...table, ...missingRows.filter(({ name }) => names.includes(name))];
+}
+
+/** Adds the rows with which these rows are compared. */
+function withPeers(names: readonly string[]): readonly string[] {
+  const peers = rows.flatMap(({ name, peer = 'koa' }) => (names.includes(name) ? [peer] : []));
+  const ofCall = names.includes(limiterCall.name) ? [...limiterCall.rows, ...limiterCall.peers] : [];
+  const all = [...new Set([...names, ...peers, ...ofCall])];
+  return all.length === names.length ? names : withPeers(all);
+}
+
+/** The CPU time of a request in microseconds, by row. */
+async function costsOf(measured: readonly Row[], directory: string): Promise<ReadonlyMap<string, number>> {
   const backends = await startBackends(directory);
-  const load = startChild({ args: [join(root, 'test/bench/clients/http-load.ts')], env: {} });
-  const servers = await startRows(rows, directory, backends);
+  const load = startChild([join(root, 'test/bench/clients/http-load.ts')]);
+  const rowServers = await startRows(measured, directory, backends);
   try {
-    for (const server of servers) await warmUp(server, load);
-    const samples: Sample[][] = servers.map(() => []);
-    for (let round = 0; round < rounds; round += 1) {
-      for (const [index, server] of servers.entries()) {
-        samples[index]?.push(await measure(server, load, warmUpMs, durationMs));
-      }
-    }
-    return rows.map((row, index) => ({ row, ...leastDisturbed(samples[index] ?? []) }));
+    for (const server of rowServers) await warmUp(server, load);
+    const samples = await takeTurns(rowServers, rounds, async (server) => {
+      const { cpuMicros, requests } = await measure(server, load, warmUpMs, durationMs);
+      return cpuMicros / requests;
+    });
+    return new Map(measured.map(({ name }, index) => [name, quantile(samples[index] ?? [], 0.25)]));
   } finally {
-    const children = new Set(servers.map(({ child }) => child));
-    await Promise.all([...[...children].map((child) => child.stop()), load.stop(), backends.stop()]);
+    const servers = new Set(rowServers.map(({ server }) => server));
+    await Promise.all([...servers, load, backends].map((one) => one.stop()));
   }
 }
 
-interface Server {
-  readonly child: Child;
-  readonly port: number;
+interface RowServer extends Started {
   readonly request: string;
-  readonly status: number | undefined;
-  /** The number of orders so far; undefined if the row sends none. */
-  orders: number | undefined;
+  readonly row: Row;
+  /** The number of orders so far. */
+  orders: number;
 }
 
 /** Rows with the same start share a process, so that only their requests differ. */
-async function startRows(rows: readonly Row[], parent: string, backends: Backends): Promise<Server[]> {
+async function startRows(
+  measured: readonly Row[],
+  directory: string,
+  ports: Parameters<Row['start']>[2],
+): Promise<RowServer[]> {
   const started = new Map<Row['start'], Promise<Started>>();
-  const start = async ({ name, start }: Row): Promise<Started> => {
-    const directory = join(parent, name);
-    mkdirSync(directory);
-    const port = await freePort();
-    return { port, child: await start(port, directory, backends) };
-  };
   return await Promise.all(
-    rows.map(async (row) => {
-      const starting = started.get(row.start) ?? start(row);
+    measured.map(async (row) => {
+      const starting = started.get(row.start) ?? startOn(row.start, directory, row.name, ports);
       started.set(row.start, starting);
-      return await serverOf(row, await starting);
+      const { port, server } = await starting;
+      const { authorization, accept } = demoHeaders;
+      const headers = { host: `127.0.0.1:${port}`, authorization, accept, ...row.headers };
+      await untilReady(port, row.path, headers);
+      return { port, server, row, request: requestOf(row, headers), orders: 0 };
     }),
   );
-}
-
-type Started = Pick<Server, 'child' | 'port'>;
-
-async function serverOf(row: Row, { child, port }: Started): Promise<Server> {
-  const { authorization, accept } = demoHeaders;
-  const headers = { host: `127.0.0.1:${port}`, authorization, accept, ...row.headers };
-  await untilReady(port, row.path, headers);
-  return { child, port, request: requestOf(row, headers), status: row.status, orders: row.orders ? 0 : undefined };
 }
 
 function requestOf(row: Row, headers: Readonly<Record<string, string>>): string {
@@ -93,43 +116,24 @@ function framingOf({ bodyBytes, json, orders }: Row): Readonly<Record<string, st
   return bodyBytes === undefined ? {} : { 'content-type': 'text/plain', 'content-length': String(bodyBytes) };
 }
 
-async function warmUp(server: Server, load: Child): Promise<void> {
+async function warmUp(server: RowServer, load: Child): Promise<void> {
   const { requests, roundMs, roundsMax } = firstWarmUp;
   let sent = 0;
-  for (let round = 0; round < roundsMax && sent < requests; round += 1) {
-    const { requestsPerSecond } = await measure(server, load, 0, roundMs);
-    sent += (requestsPerSecond * roundMs) / 1000;
-  }
+  for (let round = 0; round < roundsMax && sent < requests; round += 1)
+    sent += (await measure(server, load, 0, roundMs)).requests;
 }
 
-type Sample = Omit<Figures, 'row'>;
-
-async function measure(server: Server, load: Child, warmUpMs: number, durationMs: number): Promise<Sample> {
-  const { child, port, request, status } = server;
-  const reports = on(load.process, 'message');
-  const orders = server.orders === undefined ? {} : { ordersFrom: server.orders };
-  const expected = status === undefined ? {} : { status };
-  const order: LoadOrder = { port, request, warmUpMs, durationMs, ...orders, ...expected };
-  load.process.send(order);
-  await reports.next();
-  const before = await child.usage();
-  const [ended] = (await reports.next()).value as [LoadReport];
-  const after = await child.usage();
+async function measure(rowServer: RowServer, load: Child, warmUpMs: number, durationMs: number) {
+  const { server, port, request, row, orders } = rowServer;
+  const order: HttpLoadOrder = {
+    ...{ port, request, warmUpMs, durationMs },
+    ...(row.orders && { ordersFrom: orders }),
+    ...(row.status && { status: row.status }),
+  };
+  const measured = await measureUnderLoad(server, load, order);
+  const stopped = once(load.process, 'message');
   load.process.send(stopOrder);
-  const [stopped] = (await reports.next()).value as [LoadReport];
-  await reports.return?.();
-  const { requests, ms } = ended.event === 'ended' ? ended : { requests: 0, ms: 0 };
-  if (server.orders !== undefined && stopped.event === 'stopped') server.orders += stopped.sent;
-  return {
-    cpuMicrosPerRequest: (after.cpuMicros - before.cpuMicros) / requests,
-    requestsPerSecond: (requests * 1000) / ms,
-  };
-}
-
-function leastDisturbed(samples: readonly Sample[]): Sample {
-  const figures = (name: keyof Sample) => samples.map((sample) => sample[name]);
-  return {
-    cpuMicrosPerRequest: quantile(figures('cpuMicrosPerRequest'), 0.25),
-    requestsPerSecond: quantile(figures('requestsPerSecond'), 0.75),
-  };
+  const [{ sent }] = (await stopped) as [{ readonly sent: number }];
+  rowServer.orders += sent;
+  return measured;
 }

@@ -4,30 +4,23 @@ import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../support/programs/free-port.ts';
+import { yamlOf } from '../../support/temporary-files.ts';
 import { countFailure, demoHeaders, outcomeOf, untilReady } from '../clients/requests.ts';
-import { writeConfiguration } from '../processes/configuration.ts';
+import { mappingRecord, writeConfiguration } from '../processes/configuration.ts';
 import { startBackends, startFrontdesk } from '../processes/start-servers.ts';
-
-export interface SoakFigures {
-  readonly requests: number;
-  /** Every outcome other than 200, with its count. */
-  readonly failures: ReadonlyMap<string, number>;
-  readonly changes: number;
-  readonly generations: number;
-  /** Memory at the first configuration change and at the end. */
-  readonly rssBytes: readonly [number, number];
-}
+import { failureRows, type MeasuredRow } from '../table.ts';
 
 const durationMs = 60_000;
 const changeEveryMs = 1000;
 const connections = 32;
 
 /** Half of the requests go to an in-process service and half to an HTTP service. All are authenticated and counted. */
-export async function soak(directory: string): Promise<SoakFigures> {
+export async function soak(directory: string): Promise<MeasuredRow[]> {
   const backends = await startBackends(directory);
   const port = await freePort();
   const configDir = writeConfiguration(join(directory, 'soak'), 'proxy-auth', backends);
-  const child = startFrontdesk(directory, { PORT: String(port), LOG_LEVEL: 'warn' }, { configDir });
+  const env = { PORT: String(port), CONFIG_DIR: configDir, LOG_LEVEL: 'warn' };
+  const child = startFrontdesk(directory, env, []);
   const write = (change: number) =>
     writeFileSync(join(configDir, 'services/changing.yaml'), recordsOf(change, backends.upstreamPort));
   try {
@@ -54,11 +47,15 @@ export async function soak(directory: string): Promise<SoakFigures> {
     }
     await Promise.all(load);
     agent.destroy();
-    const generations = await generationOf(port);
-    return {
-      ...{ requests, failures, changes, generations },
-      rssBytes: [before, (await child.usage()).rssBytes],
-    };
+    const after = (await child.usage()).rssBytes;
+    return [
+      { title: 'requests sent', figure: requests, unit: '' },
+      { title: 'configurations written', figure: changes, unit: '' },
+      { title: 'configurations applied', figure: (await generationOf(port)) - 1, unit: '' },
+      { title: 'memory at the start', figure: before / 1e6, unit: 'MB' },
+      { title: 'memory at the end', figure: after / 1e6, unit: 'MB' },
+      ...failureRows(failures),
+    ];
   } finally {
     await Promise.all([child.stop(), backends.stop()]);
   }
@@ -67,14 +64,11 @@ export async function soak(directory: string): Promise<SoakFigures> {
 /** The same two routes, each time with a different name and time-out, next to a varying number of others. */
 function recordsOf(change: number, upstreamPort: number): string {
   const timing = { timeout_ms: 3000 + change };
-  const records = [
-    { name: `remote-${change % 3}`, prefix: '/changing', service: `127.0.0.1:${upstreamPort}`, ...timing },
-    { name: `local-${change % 2}`, prefix: '/changing-hotels', service: 'hotel', ...timing },
-    ...Array.from({ length: change % 5 }, (_, index) => ({ name: `x${index}`, prefix: `/x${index}`, service: 'car' })),
-  ];
-  return records
-    .map((record) => JSON.stringify({ apiVersion: 'gateway/v1', kind: 'Mapping', ...record }))
-    .join('\n---\n');
+  return yamlOf(
+    mappingRecord(`remote-${change % 3}`, '/changing', `127.0.0.1:${upstreamPort}`, timing),
+    mappingRecord(`local-${change % 2}`, '/changing-hotels', 'hotel', timing),
+    ...Array.from({ length: change % 5 }, (_, index) => mappingRecord(`x${index}`, `/x${index}`, 'car')),
+  );
 }
 
 async function generationOf(port: number): Promise<number> {

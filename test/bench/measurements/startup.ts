@@ -1,67 +1,79 @@
 /** Measures the start-up time and the memory of `frontdesk serve --demo`, and of bare Koa for comparison. */
-
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../support/programs/free-port.ts';
 import { untilReady } from '../clients/requests.ts';
 import { type Child, startChild } from '../processes/child.ts';
-import { type ConfigurationKind, writeConfiguration } from '../processes/configuration.ts';
+import { writeConfiguration } from '../processes/configuration.ts';
 import { startFrontdesk } from '../processes/start-servers.ts';
-import { median } from './quantile.ts';
+import type { MeasuredRow } from '../table.ts';
+import { median } from './samples.ts';
 
-export interface StartUpFigures {
-  readonly readyMs: Pair;
-  readonly idleRssBytes: Pair;
-  /** Bytes for each mapping, by the number of mappings. */
-  readonly mappingBytes: ReadonlyMap<number, number>;
-}
-
-/** The same figure of both servers. */
-export interface Pair {
-  readonly frontdesk: number;
-  readonly koa: number;
-}
-
-type Start = (directory: string) => Promise<Started>;
-
-interface Started {
+interface StartedProcess {
   readonly child: Child;
   readonly readyMs: number;
 }
 
 const starts = 5;
+/** The memory of the start is released after about fifteen idle seconds. */
+const idleMs = 25_000;
 
-/** Milliseconds from the start of the process to its first 200. Each start creates a new database. */
-export async function measureReady(parent: string): Promise<Pair> {
-  return { frontdesk: await readyMsOf(startDemo, parent), koa: await readyMsOf(startKoa, parent) };
+/** @param measureOthers runs while the processes are idle, because idle processes do not affect other measurements */
+export async function measureStartUp(
+  directory: string,
+  measureOthers: () => Promise<void>,
+): Promise<readonly MeasuredRow[]> {
+  const ready = [await readyMsOf(startKoa, directory), await readyMsOf(startDemo, directory)];
+  const few = await heapBytesOf(10, directory);
+  const mappingRows: MeasuredRow[] = [];
+  for (const count of [1000, 10_000]) {
+    const bytes = ((await heapBytesOf(count, directory)) - few) / (count - 10);
+    const title = `memory for each of ${count} mappings`;
+    mappingRows.push({ title, figure: bytes / 1e3, unit: 'kB', target: { figureMax: 6 } });
+  }
+  const idle = [await startKoa(), await startDemo(join(directory, 'idle'))];
+  const idleSinceMs = performance.now();
+  await measureOthers();
+  await sleep(Math.max(0, idleMs - (performance.now() - idleSinceMs)));
+  const usages = await Promise.all(idle.map(({ child }) => child.usage()));
+  await Promise.all(idle.map(({ child }) => child.stop()));
+  const megabytes = usages.map(({ rssBytes }) => rssBytes / 1e6);
+  return [
+    ...comparedWithKoa('from the start of the process to its first response', 'ms', ready, 700),
+    ...comparedWithKoa('memory when idle', 'MB', megabytes, 90),
+    ...mappingRows,
+  ];
 }
 
-async function readyMsOf(start: Start, parent: string): Promise<number> {
+function comparedWithKoa(title: string, unit: string, [koa = 0, frontdesk = 0]: readonly number[], figureMax: number) {
+  return [
+    { title: `${title}: bare Koa`, figure: koa, unit },
+    {
+      ...{ title: `${title}: frontdesk`, figure: frontdesk, unit },
+      ...{ peer: 'bare Koa', ratio: frontdesk / koa, target: { figureMax } },
+    },
+  ];
+}
+
+/** Milliseconds from the start of the process to its first 200. Each start creates a new database. */
+async function readyMsOf(start: (directory: string) => Promise<StartedProcess>, parent: string): Promise<number> {
   const samples: number[] = [];
   for (let index = 0; index < starts; index += 1) {
-    const { child, readyMs } = await start(join(parent, `${start.name}-${index}`));
+    const { child, readyMs } = await start(join(parent, `start-${index}`));
     samples.push(readyMs);
     await child.stop();
   }
   return median(samples);
 }
 
-/** The growth of the heap for each mapping beyond ten, in bytes after a garbage collection. */
-export async function measureMappings(parent: string): Promise<ReadonlyMap<number, number>> {
-  const few = await heapBytesOf('proxy-among-10', parent);
-  const perMapping = async (kind: ConfigurationKind, count: number) =>
-    [count, ((await heapBytesOf(kind, parent)) - few) / (count - 10)] as const;
-  return new Map([await perMapping('proxy-among-1000', 1000), await perMapping('proxy-among-10000', 10_000)]);
-}
-
-async function heapBytesOf(kind: ConfigurationKind, parent: string): Promise<number> {
-  const directory = join(parent, `heap-${kind}`);
-  mkdirSync(directory);
+/** The heap of a gateway with this number of mappings, after a garbage collection. */
+async function heapBytesOf(mappings: number, parent: string): Promise<number> {
+  const directory = join(parent, `heap-${mappings}`);
   const port = await freePort();
-  const configDir = writeConfiguration(directory, kind, { upstreamPort: port, ratelimitPort: port });
-  const env = { PORT: String(port), LOG_LEVEL: 'error', NODE_OPTIONS: '--expose-gc' };
-  const child = startFrontdesk(directory, env, { modules: 'gateway', configDir });
+  const configDir = writeConfiguration(directory, mappings);
+  const env = { PORT: String(port), CONFIG_DIR: configDir, NODE_OPTIONS: '--expose-gc' };
+  const child = startFrontdesk(directory, env, ['gateway']);
   try {
     await untilReady(port, '/gateway/v0/check_ready', {});
     return (await child.usage()).heapBytes ?? Number.NaN;
@@ -70,36 +82,11 @@ async function heapBytesOf(kind: ConfigurationKind, parent: string): Promise<num
   }
 }
 
-/** The memory of the start is released after about fifteen idle seconds. */
-const idleMs = 25_000;
-
-export interface Idle {
-  /** Waits until the processes have been idle for long enough. */
-  readonly rssBytes: () => Promise<Pair>;
-}
-
-/** Runs during the other measurements, because idle processes do not affect them. */
-export async function startIdle(parent: string): Promise<Idle> {
-  const frontdesk = await startDemo(join(parent, 'idle'));
-  const koa = await startKoa();
-  const idleSinceMs = performance.now();
-  async function rssBytesOf({ child }: Started): Promise<number> {
-    const { rssBytes } = await child.usage();
-    await child.stop();
-    return rssBytes;
-  }
-  return {
-    async rssBytes() {
-      await sleep(Math.max(0, idleMs - (performance.now() - idleSinceMs)));
-      return { frontdesk: await rssBytesOf(frontdesk), koa: await rssBytesOf(koa) };
-    },
-  };
-}
-
-async function startDemo(directory: string): Promise<Started> {
+async function startDemo(directory: string): Promise<StartedProcess> {
   mkdirSync(directory);
   const port = await freePort();
-  return await untilStarted(port, '/gateway/v0/check_ready', () => startFrontdesk(directory, { PORT: String(port) }));
+  const env = { PORT: String(port), LOG_LEVEL: 'info' };
+  return await untilStarted(port, '/gateway/v0/check_ready', () => startFrontdesk(directory, env, []));
 }
 
 /** JavaScript, because removing types at the start would take time. */
@@ -110,13 +97,13 @@ const koaProgram = `
   app.listen(Number(process.env.PORT), '127.0.0.1');
 `;
 
-async function startKoa(): Promise<Started> {
+async function startKoa(): Promise<StartedProcess> {
   const port = await freePort();
   const args = ['--input-type=module', '--eval', koaProgram];
-  return await untilStarted(port, '/', () => startChild({ args, env: { PORT: String(port) } }));
+  return await untilStarted(port, '/', () => startChild(args, { PORT: String(port) }));
 }
 
-async function untilStarted(port: number, path: string, start: () => Child): Promise<Started> {
+async function untilStarted(port: number, path: string, start: () => Child): Promise<StartedProcess> {
   const startedAtMs = performance.now();
   const child = start();
   await untilReady(port, path, {});

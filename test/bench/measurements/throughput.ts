@@ -1,28 +1,15 @@
 /** Streams large bodies through each proxy, one at a time in each direction. */
 import { once } from 'node:events';
-import { mkdirSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
-import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../../support/programs/free-port.ts';
 import { chunksOf, mebibyte } from '../clients/body-chunks.ts';
 import { demoHeaders, untilReady } from '../clients/requests.ts';
-import type { Child } from '../processes/child.ts';
-import { startBackends } from '../processes/start-servers.ts';
-import { type MeasuredProxy, proxies } from '../rows/proxy-rows.ts';
-
-export interface ThroughputFigures {
-  readonly proxy: string;
-  /** The proxy and the transfer. */
-  readonly title: string;
-  readonly direction: Direction;
-  readonly cpuMs: number;
-  readonly megabytesPerSecond: number;
-  /** The highest value seen. */
-  readonly rssBytes: number;
-}
+import type { MeasuredServer } from '../processes/child.ts';
+import { startBackends, startOn } from '../processes/start-servers.ts';
+import { proxies } from '../rows/proxy-rows.ts';
+import type { MeasuredRow } from '../table.ts';
 
 type Direction = 'GET' | 'POST';
 
@@ -30,27 +17,38 @@ type Direction = 'GET' | 'POST';
 const binary = { 'content-type': 'application/octet-stream' };
 const memorySampleEveryMs = 100;
 
-export async function measureThroughput(parent: string, mebibytes: number): Promise<ThroughputFigures[]> {
-  const backends = await startBackends(parent);
-  const figures: ThroughputFigures[] = [];
+export async function measureThroughput(directory: string, mebibytes: number): Promise<MeasuredRow[]> {
+  const backends = await startBackends(directory);
+  const rows: MeasuredRow[] = [];
+  const peers: Partial<Record<Direction, number>> = {};
   try {
-    for (const proxy of proxies) {
-      const directory = join(parent, `throughput-${proxy.name}`);
-      mkdirSync(directory);
-      const port = await freePort();
-      const child = await proxy.start(port, directory, backends);
+    for (const { name, title: proxy, start } of proxies) {
+      const { port, server } = await startOn(start, directory, `throughput-${name}`, backends);
       try {
         await untilReady(port, '/proxied/2', demoHeaders);
-        for (const direction of ['GET', 'POST'] as const)
-          figures.push(await measure(proxy, child, { port, direction, mebibytes }));
+        for (const direction of ['GET', 'POST'] as const) {
+          const title = `${direction} of ${mebibytes} MiB: ${proxy}`;
+          const { cpuMs, megabytesPerSecond, rssBytes } = await measure(server, { port, direction, mebibytes });
+          // The peer is measured first.
+          if (name === 'http-proxy') peers[direction] = cpuMs;
+          const ratio = cpuMs / (peers[direction] ?? Number.NaN);
+          rows.push(
+            { title, figure: cpuMs, unit: 'CPU ms', peer: '@fastify/http-proxy', ratio },
+            { title: `${title}, speed`, figure: megabytesPerSecond, unit: 'MB/s' },
+            {
+              ...{ title: `${title}, peak memory`, figure: rssBytes / 1e6, unit: 'MB' },
+              ...(name.startsWith('proxy') ? { target: { figureMax: 220 } } : {}),
+            },
+          );
+        }
       } finally {
-        await child.stop();
+        await server.stop();
       }
     }
   } finally {
     await backends.stop();
   }
-  return figures;
+  return rows;
 }
 
 interface Transfer {
@@ -59,25 +57,23 @@ interface Transfer {
   readonly mebibytes: number;
 }
 
-async function measure({ name, title }: MeasuredProxy, child: Child, transfer: Transfer): Promise<ThroughputFigures> {
-  const { direction, mebibytes } = transfer;
+async function measure(server: MeasuredServer, transfer: Transfer) {
+  const { mebibytes } = transfer;
   // Warms up V8.
   await send({ ...transfer, mebibytes: Math.min(mebibytes, 64) });
-  const before = await child.usage();
+  const before = await server.usage();
   const startedAtMs = performance.now();
   const sending = send(transfer);
-  const [rssBytes] = await Promise.all([peakMemory(child, sending), sending]);
+  const [rssBytes] = await Promise.all([peakMemory(server, sending), sending]);
   const seconds = (performance.now() - startedAtMs) / 1000;
   return {
-    title: `${direction} of ${mebibytes} MiB: ${title}`,
-    ...{ proxy: name, direction },
-    cpuMs: ((await child.usage()).cpuMicros - before.cpuMicros) / 1000,
+    cpuMs: ((await server.usage()).cpuMicros - before.cpuMicros) / 1000,
     megabytesPerSecond: (mebibytes * mebibyte) / 1e6 / seconds,
     rssBytes,
   };
 }
 
-async function peakMemory(child: Child, sending: Promise<void>): Promise<number> {
+async function peakMemory(server: MeasuredServer, sending: Promise<void>): Promise<number> {
   let peak = 0;
   let isOver = false;
   const end = () => {
@@ -85,7 +81,7 @@ async function peakMemory(child: Child, sending: Promise<void>): Promise<number>
   };
   sending.then(end, end);
   while (!isOver) {
-    peak = Math.max(peak, (await child.usage()).rssBytes);
+    peak = Math.max(peak, (await server.usage()).rssBytes);
     await sleep(memorySampleEveryMs);
   }
   return peak;

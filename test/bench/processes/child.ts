@@ -1,17 +1,8 @@
-/** Starts a child process that reports its CPU time and memory. */
-
+/** Starts processes that report their CPU time and memory. */
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-
-export interface ChildOptions {
-  /** The arguments of `node`: options, file and arguments of the file. */
-  readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  /** The file for standard output. @default discarded */
-  readonly outputFile?: string;
-}
 
 export interface Usage {
   /** User and system time since the process started. */
@@ -21,10 +12,15 @@ export interface Usage {
   readonly heapBytes?: number;
 }
 
-export interface Child {
-  readonly process: ChildProcess;
+/** A server under test, which may consist of several processes. */
+export interface MeasuredServer {
   readonly usage: () => Promise<Usage>;
   readonly stop: () => Promise<void>;
+}
+
+/** A process that runs Node. */
+export interface Child extends MeasuredServer {
+  readonly process: ChildProcess;
 }
 
 export const root = fileURLToPath(new URL('../../../', import.meta.url));
@@ -41,7 +37,15 @@ const probe = `data:text/javascript,${encodeURIComponent(`
   process.on('disconnect', () => process.exit());
 `)}`;
 
-export function startChild({ args, env, outputFile }: ChildOptions): Child {
+/**
+ * @param args the arguments of `node`: options, file and arguments of the file
+ * @param outputFile the file for standard output, which is discarded by default
+ */
+export function startChild(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  outputFile?: string,
+): Child {
   const output = outputFile === undefined ? 'ignore' : openSync(outputFile, 'a');
   const stdio: StdioOptions = ['ignore', output, 'inherit', 'ipc'];
   const child = spawn(process.execPath, ['--import', probe, ...args], {

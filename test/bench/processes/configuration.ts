@@ -1,30 +1,28 @@
 /** Writes a configuration directory: the demo's users and data, and records for one kind of request. */
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { yamlOf } from '../../support/temporary-files.ts';
 import { root } from './child.ts';
 
 /**
  * For the hotel module: with an in-process limiter or one over gRPC. For an upstream: its mapping alone, with auth and a
- * label, or among many mappings.
+ * label, or among this number of mappings.
  */
-export type ConfigurationKind =
-  | ('in-process' | 'grpc' | 'proxy' | 'proxy-auth')
-  | ('proxy-among-10' | 'proxy-among-1000' | 'proxy-among-10000');
+export type ConfigurationKind = 'in-process' | 'grpc' | 'proxy' | 'proxy-auth' | number;
 
-/** The ports of the processes that the records name. */
-export interface ServicePorts {
+/** The ports of the processes that the servers under test call. */
+export interface Ports {
   readonly upstreamPort: number;
   readonly ratelimitPort: number;
+  readonly authPort: number;
 }
 
 /** Creates the directory in `parent` and returns its path. */
-export function writeConfiguration(parent: string, kind: ConfigurationKind, ports: ServicePorts): string {
+export function writeConfiguration(parent: string, kind: ConfigurationKind, ports: Partial<Ports> = {}): string {
   const directory = join(parent, 'config');
   for (const part of ['services', 'ratelimit']) mkdirSync(join(directory, part), { recursive: true });
   for (const file of ['users.yaml', 'demo.yaml']) copyFileSync(join(root, 'config', file), join(directory, file));
-  // JSON is also YAML.
-  const records = recordsOf(kind, ports).map((record) => JSON.stringify({ apiVersion: 'gateway/v1', ...record }));
-  writeFileSync(join(directory, 'services/bench.yaml'), records.join('\n---\n'));
+  writeFileSync(join(directory, 'services/bench.yaml'), yamlOf(...recordsOf(kind, ports)));
   writeFileSync(join(directory, 'ratelimit/bench.yaml'), JSON.stringify(limits));
   return directory;
 }
@@ -35,43 +33,42 @@ const limits = {
   descriptors: [{ key: 'x-gateway-test-allow', rate_limit: { unit: 'hour', requests_per_unit: 1_000_000_000 } }],
 };
 
-function recordsOf(kind: ConfigurationKind, { upstreamPort, ratelimitPort }: ServicePorts): object[] {
+/** No server listens on the default port. */
+function recordsOf(kind: ConfigurationKind, { upstreamPort = 9, ratelimitPort = 9 }: Partial<Ports>): object[] {
   const service = `127.0.0.1:${upstreamPort}`;
-  const proxied = { kind: 'Mapping', name: 'proxied', prefix: '/proxied', service, allow_upgrade: ['websocket'] };
+  const proxied = mappingRecord('proxied', '/proxied', service, { allow_upgrade: ['websocket'] });
   switch (kind) {
     case 'proxy':
       return [proxied];
-    case 'proxy-among-10':
-      return [proxied, ...otherMappings(9, service)];
-    case 'proxy-among-1000':
-      return [proxied, ...otherMappings(999, service)];
-    case 'proxy-among-10000':
-      return [proxied, ...otherMappings(9999, service)];
     case 'proxy-auth':
       return [...authAndLimiter('ratelimit'), { ...proxied, labels }];
     case 'in-process':
       return [...authAndLimiter('ratelimit'), hotelRecord];
     case 'grpc':
       return [...authAndLimiter(`grpc://127.0.0.1:${ratelimitPort}`), hotelRecord];
+    default:
+      return [proxied, ...otherMappings(kind - 1, service)];
   }
 }
 
-function otherMappings(count: number, service: string): object[] {
-  return Array.from({ length: count }, (_, index) => ({
-    kind: 'Mapping',
-    name: `other-${index}`,
-    prefix: `/others/${index % 100}/${index}`,
-    service,
-  }));
+export function mappingRecord(name: string, prefix: string, service: string, more: object = {}): object {
+  return { apiVersion: 'gateway/v1', kind: 'Mapping', name, prefix, service, ...more };
+}
+
+export function otherMappings(count: number, service: string, more: object = {}): object[] {
+  return Array.from({ length: count }, (_, index) =>
+    mappingRecord(`other-${index}`, `/others/${index % 100}/${index}`, service, more),
+  );
 }
 
 function authAndLimiter(limiter: string): object[] {
+  const auth = { auth_service: 'auth', allowed_authorization_headers: ['X-Travel-User'] };
   return [
-    { kind: 'AuthService', name: 'auth', auth_service: 'auth', allowed_authorization_headers: ['X-Travel-User'] },
-    { kind: 'RateLimitService', name: 'ratelimit', service: limiter },
+    { apiVersion: 'gateway/v1', kind: 'AuthService', name: 'auth', ...auth },
+    { apiVersion: 'gateway/v1', kind: 'RateLimitService', name: 'ratelimit', service: limiter },
   ];
 }
 
 const header = 'x-gateway-test-allow';
 const labels = { gateway: [{ test_allow: [{ [header]: { header, omit_if_not_present: true } }] }] };
-export const hotelRecord = { kind: 'Mapping', name: 'hotel', prefix: '/v1/hotels', service: 'hotel', labels };
+export const hotelRecord = mappingRecord('hotel', '/v1/hotels', 'hotel', { labels });

@@ -1,8 +1,10 @@
 /** Starts the servers under test, and those that they call. */
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../../support/programs/free-port.ts';
-import { type Child, root, startChild } from './child.ts';
-import { type ConfigurationKind, writeConfiguration } from './configuration.ts';
+import type { Target } from '../table.ts';
+import { type Child, type MeasuredServer, root, startChild } from './child.ts';
+import { type ConfigurationKind, type Ports, writeConfiguration } from './configuration.ts';
 
 export interface Row {
   /** The name on the command line. */
@@ -18,87 +20,79 @@ export interface Row {
   readonly status?: number;
   /** Makes each request a POST of a different order. @default false */
   readonly orders?: boolean;
-  /** Starts the server. Each row has its own `directory`. */
-  readonly start: (port: number, directory: string, backends: Backends) => Child | Promise<Child>;
+  readonly start: Start;
+  /** The row that it is compared with. @default bare Koa */
+  readonly peer?: string;
+  readonly target?: Target;
 }
 
-/** The ports of the processes that the servers under test call. */
-export interface Backends {
-  readonly upstreamPort: number;
-  readonly authPort: number;
-  readonly ratelimitPort: number;
+/** Starts a server. Each has its own `directory`. */
+export type Start = (port: number, directory: string, ports: Ports) => MeasuredServer | Promise<MeasuredServer>;
+
+export interface Started {
+  readonly port: number;
+  readonly server: MeasuredServer;
+}
+
+/** Starts a server on a free port, with the directory `name` in `parent`. */
+export async function startOn(start: Start, parent: string, name: string, ports: Ports): Promise<Started> {
+  const directory = join(parent, name);
+  mkdirSync(directory);
+  const port = await freePort();
+  return { port, server: await start(port, directory, ports) };
 }
 
 /** Starts frontdesk with one kind of configuration. The log level `error` turns the access log off. */
-export function frontdeskWith(
-  kind: ConfigurationKind,
-  logLevel: string,
-  env: Readonly<Record<string, string>> = {},
-): Row['start'] {
-  return (port, directory, backends) => {
-    const configDir = writeConfiguration(directory, kind, backends);
-    const settings = { PORT: String(port), LOG_LEVEL: logLevel, ...env };
-    return startFrontdesk(directory, settings, { modules: hotelModules, configDir });
+export function frontdeskWith(kind: ConfigurationKind, env: Readonly<Record<string, string>> = {}): Start {
+  return (port, directory, ports) => {
+    const configDir = writeConfiguration(directory, kind, ports);
+    return startFrontdesk(directory, { PORT: String(port), CONFIG_DIR: configDir, ...env });
   };
 }
 
 /** Starts a program in the folder `servers`. */
-export function benchServer(name: string): Row['start'] {
+export function benchServer(name: string): Start {
   return (port, directory, { upstreamPort, ratelimitPort }) =>
-    startChild({
-      args: [join(root, 'test/bench/servers', `${name}.ts`)],
-      env: {
-        PORT: String(port),
-        UPSTREAM: `http://127.0.0.1:${upstreamPort}`,
-        RATELIMIT: String(ratelimitPort),
-        DATABASE: join(directory, 'peer.db'),
-      },
+    startChild([join(root, 'test/bench/servers', `${name}.ts`)], {
+      PORT: String(port),
+      UPSTREAM: `http://127.0.0.1:${upstreamPort}`,
+      RATELIMIT: String(ratelimitPort),
+      DATABASE: join(directory, 'peer.db'),
     });
 }
 
-export interface FrontdeskOptions {
-  /** The modules to start, separated by commas. @default all */
-  readonly modules?: string;
-  /** @default the configuration of the demo */
-  readonly configDir?: string;
-}
-
-/** The modules that a request to the hotel module passes through. */
-export const hotelModules = 'gateway,auth,ratelimit,hotel';
-
-/** Runs the built command line like `npm start`, with a separate database and output. */
+/** Runs the built command line like `npm start`, with a separate database and output, and without the access log. */
 export function startFrontdesk(
   directory: string,
   env: Readonly<Record<string, string>>,
-  { modules, configDir = join(root, 'config') }: FrontdeskOptions = {},
+  /** By default those that a request to the hotel module passes through. */
+  modules: readonly string[] = ['gateway', 'auth', 'ratelimit', 'hotel'],
 ): Child {
-  return startChild({
-    args: [join(root, 'dist/main.js'), 'serve', '--demo', ...(modules === undefined ? [] : ['--only', modules])],
-    env: {
-      PORT: '0',
-      AUTH_PORT: '0',
-      RATELIMIT_PORT: '0',
-      CONFIG_DIR: configDir,
-      DATABASE_URL: `sqlite:${join(directory, 'bench.db')}`,
-      MALLOC_TRIM_THRESHOLD_: '131072',
-      ...env,
-    },
-    outputFile: join(directory, 'output.log'),
-  });
+  const only = modules.length === 0 ? [] : ['--only', modules.join()];
+  const settings = {
+    PORT: '0',
+    AUTH_PORT: '0',
+    RATELIMIT_PORT: '0',
+    DATABASE_URL: `sqlite:${join(directory, 'bench.db')}`,
+    LOG_LEVEL: 'error',
+    MALLOC_TRIM_THRESHOLD_: '131072',
+    ...env,
+  };
+  return startChild([join(root, 'dist/main.js'), 'serve', '--demo', ...only], settings, join(directory, 'output.log'));
 }
 
 /** Starts the upstream, and one process with the auth service and the limiter. */
-export async function startBackends(directory: string): Promise<Backends & { readonly stop: () => Promise<void> }> {
-  const [upstreamPort, ratelimitPort, authPort] = [await freePort(), await freePort(), await freePort()];
-  const backends = { upstreamPort, ratelimitPort, authPort };
-  const upstream = await benchServer('upstream')(upstreamPort, directory, backends);
-  const authAndLimiter = startFrontdesk(
-    directory,
-    { RATELIMIT_PORT: String(ratelimitPort), AUTH_PORT: String(authPort), LOG_LEVEL: 'error' },
-    { modules: 'auth,ratelimit', configDir: writeConfiguration(directory, 'in-process', backends) },
-  );
+export async function startBackends(directory: string): Promise<Ports & { readonly stop: () => Promise<void> }> {
+  const ports = { upstreamPort: await freePort(), ratelimitPort: await freePort(), authPort: await freePort() };
+  const upstream = await benchServer('upstream')(ports.upstreamPort, directory, ports);
+  const env = {
+    RATELIMIT_PORT: String(ports.ratelimitPort),
+    AUTH_PORT: String(ports.authPort),
+    CONFIG_DIR: writeConfiguration(directory, 'in-process', ports),
+  };
+  const authAndLimiter = startFrontdesk(directory, env, ['auth', 'ratelimit']);
   return {
-    ...backends,
+    ...ports,
     async stop() {
       await Promise.all([upstream.stop(), authAndLimiter.stop()]);
     },

@@ -4,25 +4,40 @@ import { join } from 'node:path';
 import { createPostgresDatabase } from '../../support/databases.ts';
 import { booking } from '../clients/booking.ts';
 import { formatInventory } from '../clients/booking-orders.ts';
-import type { Child } from '../processes/child.ts';
 import { writeConfiguration } from '../processes/configuration.ts';
-import { type Backends, benchServer, hotelModules, type Row, startFrontdesk } from '../processes/start-servers.ts';
+import { benchServer, type Row, type Start, startFrontdesk } from '../processes/start-servers.ts';
+
+/** One user makes all bookings, one night at a time. */
+function startWith(database: Readonly<Record<string, string>>): Start {
+  return (port, directory) => {
+    const configDir = writeConfiguration(directory, 'in-process');
+    writeFileSync(join(configDir, 'demo.yaml'), formatInventory());
+    const limits = { BOOKING_DAYS_MAX: '1', BOOKING_UNITS_MAX: '1000' };
+    return startFrontdesk(directory, { PORT: String(port), CONFIG_DIR: configDir, ...limits, ...database });
+  };
+}
+
+/** Uses a new database, and removes it when the process stops. */
+function startOnPostgres(serverUrl: string): Start {
+  return async (...args) => {
+    const { url, remove } = await createPostgresDatabase(serverUrl);
+    const server = await startWith({ DATABASE_URL: url })(...args);
+    return {
+      ...server,
+      async stop() {
+        await server.stop();
+        await remove();
+      },
+    };
+  };
+}
 
 const postgres = process.env['TEST_POSTGRES_URL'];
 
-interface BookingDatabase {
-  readonly suffix: string;
-  readonly title: string;
-  readonly start: Row['start'];
-}
-
-const databases: readonly BookingDatabase[] = [
-  { suffix: '', title: 'SQLite', start: (...args) => startBookings(...args) },
+const databases: readonly { readonly suffix: string; readonly title: string; readonly start: Start }[] = [
+  { suffix: '', title: 'SQLite', start: startWith({}) },
   ...(postgres === undefined ? [] : [{ suffix: '-pg', title: 'PostgreSQL', start: startOnPostgres(postgres) }]),
 ];
-
-/** A separate process, because orders would increase the number of bookings to count. */
-const startForList: Row['start'] = (...args) => startBookings(...args);
 
 export const bookingRows: readonly Row[] = [
   {
@@ -37,7 +52,9 @@ export const bookingRows: readonly Row[] = [
     name: 'list-bookings',
     title: 'list a page of 20 bookings: frontdesk on SQLite',
     path: '/v1/hotels/bookings/?limit=20',
-    start: startForList,
+    // A separate process, because orders would increase the number of bookings to count.
+    start: startWith({}),
+    ...{ peer: 'select', target: { ratioMax: 2 } },
   },
   ...databases.flatMap(({ suffix, title, start }) => [
     {
@@ -46,6 +63,7 @@ export const bookingRows: readonly Row[] = [
       path: '/v1/hotels/bookings/',
       orders: true,
       start,
+      ...(suffix === '' ? { peer: 'insert', target: { ratioMax: 2, figureMax: 300 } } : { peer: 'create-booking' }),
     },
     {
       name: `read-booking${suffix}`,
@@ -55,35 +73,3 @@ export const bookingRows: readonly Row[] = [
     },
   ]),
 ];
-
-function startBookings(
-  port: number,
-  directory: string,
-  backends: Backends,
-  env: Readonly<Record<string, string>> = {},
-): Child {
-  const configDir = writeConfiguration(directory, 'in-process', backends);
-  writeFileSync(join(configDir, 'demo.yaml'), formatInventory());
-  // One user makes all bookings, one night at a time.
-  const limits = { BOOKING_DAYS_MAX: '1', BOOKING_UNITS_MAX: '1000' };
-  return startFrontdesk(
-    directory,
-    { PORT: String(port), LOG_LEVEL: 'error', ...limits, ...env },
-    { modules: hotelModules, configDir },
-  );
-}
-
-/** Uses a new database, and removes it when the process stops. */
-function startOnPostgres(serverUrl: string): Row['start'] {
-  return async (port, directory, backends) => {
-    const { url, remove } = await createPostgresDatabase(serverUrl);
-    const child = startBookings(port, directory, backends, { DATABASE_URL: url });
-    return {
-      ...child,
-      async stop() {
-        await child.stop();
-        await remove();
-      },
-    };
-  };
-}

@@ -1,8 +1,9 @@
 /** The rows that measure requests, in the order of the table. */
 import { isInstalled } from '../../support/programs/installed.ts';
 import { booking } from '../clients/booking.ts';
-import { startEnvoy } from '../processes/envoy.ts';
+import { startEnvoy } from '../processes/other-proxies.ts';
 import { benchServer, frontdeskWith, type Row } from '../processes/start-servers.ts';
+import type { TableRow, Target } from '../table.ts';
 import { bookingRows } from './booking-rows.ts';
 import { proxyRows } from './proxy-rows.ts';
 
@@ -21,52 +22,55 @@ const fullBody = JSON.stringify(
 ).padEnd(64 * 1024);
 
 /** Starts frontdesk with the access log off and on. */
+const withAccessLog = { LOG_LEVEL: 'info' };
 const starts = {
-  'in-process': [frontdeskWith('in-process', 'error'), frontdeskWith('in-process', 'info')],
-  grpc: [frontdeskWith('grpc', 'error'), frontdeskWith('grpc', 'info')],
+  'in-process': [frontdeskWith('in-process'), frontdeskWith('in-process', withAccessLog)],
+  grpc: [frontdeskWith('grpc'), frontdeskWith('grpc', withAccessLog)],
 } as const;
 
-const envoyRow: Row = {
+const envoyRow = {
   name: 'envoy',
   title: `${readWithLabel}: Envoy, auth, limiter and hotels as four processes`,
-  path: `/bookings/${booking.id}`,
-  headers: labelHeaders,
-  start: startEnvoy,
+  ...{ peer: 'label', target: { ratioMin: 5 } },
 };
+const nginxRow = { name: 'nginx-1k', title: 'proxy a GET of 1 KiB: nginx with auth_request', peer: 'http-proxy-1k' };
 
 /** The rows that cannot be measured on this machine, and why. */
-export const missingRows = [
-  { name: envoyRow.name, title: envoyRow.title, program: 'envoy' },
-  { name: 'nginx-1k', title: 'proxy a GET of 1 KiB: nginx with auth_request', program: 'nginx' },
-].flatMap(({ program, ...row }) =>
-  isInstalled(program) ? [] : [{ ...row, missing: `${program} is not on the PATH` }],
+export const missingRows: readonly TableRow[] = [
+  { program: 'envoy', row: envoyRow },
+  { program: 'nginx', row: nginxRow },
+].flatMap(({ program, row }) =>
+  isInstalled(program) ? [] : [{ figure: undefined, unit: '', missing: `${program} is not on the PATH`, ...row }],
 );
 
 export const rows: readonly Row[] = [
   { name: 'node-http', title: 'a fixed response: bare node:http', path: '/', start: benchServer('node-http') },
   { name: 'koa', title: 'a fixed response: bare Koa', path: '/', start: benchServer('koa') },
-  ...withLogOffAndOn({ name: 'chain', title: 'read a booking: frontdesk', path: bookingPath, kind: 'in-process' }),
+  ...withLogOffAndOn(
+    { name: 'chain', title: 'read a booking: frontdesk', kind: 'in-process', target: { ratioMax: 1.8 } },
+    { target: { ratioMax: 2.3 } },
+  ),
   {
     name: 'chain-otel',
     title: 'read a booking: frontdesk with OpenTelemetry',
     path: bookingPath,
-    start: frontdeskWith('in-process', 'error', {
+    start: frontdeskWith('in-process', {
       NODE_OPTIONS: `--import ${new URL('../servers/spans.js', import.meta.url).href}`,
     }),
   },
   ...withLogOffAndOn({
     name: 'label',
     title: `${readWithLabel}: frontdesk`,
-    path: bookingPath,
     headers: labelHeaders,
     kind: 'in-process',
+    ...{ peer: 'chain', target: { extraMax: 5 } },
   }),
   ...withLogOffAndOn({
     name: 'label-grpc',
     title: `${readWithLabel}: frontdesk with a limiter over gRPC`,
-    path: bookingPath,
     headers: labelHeaders,
     kind: 'grpc',
+    ...{ peer: 'chain', target: { extraMax: 70 } },
   }),
   {
     name: 'http2-call',
@@ -74,13 +78,16 @@ export const rows: readonly Row[] = [
     path: '/',
     start: benchServer('http2-call'),
   },
-  ...(isInstalled('envoy') ? [envoyRow] : []),
+  ...(isInstalled('envoy')
+    ? [{ ...envoyRow, path: `/bookings/${booking.id}`, headers: labelHeaders, start: startEnvoy }]
+    : []),
   {
     name: 'full-headers',
     title: 'read a booking with 16 KiB of headers: frontdesk',
     path: bookingPath,
     headers: fullHeaders,
     start: starts['in-process'][0],
+    peer: 'chain',
   },
   {
     name: 'full-body',
@@ -89,19 +96,26 @@ export const rows: readonly Row[] = [
     json: fullBody,
     status: 400,
     start: starts['in-process'][0],
+    peer: 'chain',
   },
   ...bookingRows,
   ...proxyRows,
 ];
 
-interface FrontdeskRow extends Omit<Row, 'start'> {
+interface FrontdeskRow extends Omit<Row, 'start' | 'path'> {
   readonly kind: keyof typeof starts;
 }
 
-function withLogOffAndOn({ kind, ...row }: FrontdeskRow): Row[] {
+/** @param withLog fields of the row with the access log on. By default it is compared with bare Koa. */
+function withLogOffAndOn(
+  { kind, peer, target, ...row }: FrontdeskRow,
+  withLog: { readonly target?: Target } = {},
+): Row[] {
   const [off, on] = starts[kind];
+  const path = bookingPath;
+  const comparison = { ...(peer && { peer }), ...(target && { target }) };
   return [
-    { ...row, start: off },
-    { ...row, name: `${row.name}-log`, title: `${row.title}, access log on`, start: on },
+    { ...row, path, start: off, ...comparison },
+    { ...row, path, name: `${row.name}-log`, title: `${row.title}, access log on`, start: on, ...withLog },
   ];
 }

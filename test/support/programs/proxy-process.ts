@@ -48,6 +48,7 @@ export const nginx: ProxyProgram = {
 };
 
 export interface ProxyProcess {
+  readonly pid: number | undefined;
   readonly origin: string;
   readonly port: number;
   /** Kills the process and removes its files. */
@@ -94,10 +95,11 @@ export async function startProxy(program: ProxyProgram, recipe: string, port: nu
     }
     await delay(10);
   }
-  return { origin: `http://127.0.0.1:${port}`, port, remove };
+  return { pid: child.pid, origin: `http://127.0.0.1:${port}`, port, remove };
 }
 
-function accepts(port: number): Promise<boolean> {
+/** Whether a server listens on the port. */
+export function accepts(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => {
       socket.destroy();
