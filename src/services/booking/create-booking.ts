@@ -32,9 +32,12 @@ export interface BookingRequest {
 }
 
 /** A kind and its prepared statements. */
-export type PreparedKind = ReturnType<typeof prepareKind>;
+export type PreparedKind = BookingKind &
+  ReturnType<typeof prepareAvailability> &
+  ReturnType<typeof prepareLimits> &
+  ReturnType<typeof prepareWrites>;
 
-export function prepareKind(kind: BookingKind) {
+export function prepareKind(kind: BookingKind): PreparedKind {
   return { ...kind, ...prepareAvailability(kind), ...prepareLimits(kind), ...prepareWrites(kind) };
 }
 
