@@ -14,14 +14,29 @@ import {
 } from '#routing';
 import type { Route } from './route.ts';
 
+export interface PathChecks {
+  /** Undefined unless paths are strict and routes differ in their authentication. */
+  readonly checkAmbiguity: CheckAmbiguity | undefined;
+  readonly checkReferences: CheckReferences;
+}
+
+export function* createPathChecks(
+  routes: readonly Route[],
+  table: Table<Route>,
+  strictPaths: boolean,
+): Work<PathChecks> {
+  const checkAmbiguity = strictPaths ? yield* createCheckAmbiguity(routes) : undefined;
+  return { checkAmbiguity, checkReferences: createCheckReferences(table, checkAmbiguity) };
+}
+
 /** Throws `bad-path` when the path of a request is ambiguous. `route` is the route that the request matched. */
-export type CheckAmbiguity = (attributes: RequestAttributes, route: Route) => void;
+type CheckAmbiguity = (attributes: RequestAttributes, route: Route) => void;
 
 /**
  * Compares the route of a path with the route of its most lenient interpretation. Undefined when all routes have the
  * same authentication.
  */
-export function* createCheckAmbiguity(routes: readonly Route[]): Work<CheckAmbiguity | undefined> {
+function* createCheckAmbiguity(routes: readonly Route[]): Work<CheckAmbiguity | undefined> {
   // The server itself handles its built-in routes, so no service can misinterpret their paths.
   const compared = routes.filter(isCompared);
   if (new Set(compared.map(authenticationOf)).size < 2) return undefined;
@@ -71,12 +86,12 @@ function withTarget(attributes: RequestAttributes, target: Partial<RequestAttrib
 }
 
 /** Throws `bad-path`, `bad-request` or `destination-elsewhere`. `route` is the route that the request matched. */
-export type CheckReferences = (ctx: Context, attributes: RequestAttributes, route: Route) => void;
+type CheckReferences = (ctx: Context, attributes: RequestAttributes, route: Route) => void;
 
 /** Bounds the work, because each reference is matched like a request. Clients refer to far fewer resources. */
 const referencesMax = 32;
 
-export function createCheckReferences({ match }: Table<Route>, checkAmbiguity?: CheckAmbiguity): CheckReferences {
+function createCheckReferences({ match }: Table<Route>, checkAmbiguity: CheckAmbiguity | undefined): CheckReferences {
   return function checkReferences(ctx, attributes, route) {
     const { method, headers } = ctx.req;
     let count = 0;

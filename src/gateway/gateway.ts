@@ -25,17 +25,12 @@ import {
 import type { Limiter } from '#ratelimit';
 import { createTable, type Table } from '#routing';
 import { type AuthCounts, type AuthStage, type ConfiguredAuthService, createAuthStages } from './auth/stage.ts';
-import {
-  type CheckAmbiguity,
-  type CheckReferences,
-  createCheckAmbiguity,
-  createCheckReferences,
-} from './check-paths.ts';
+import { createPathChecks, type PathChecks } from './check-paths.ts';
 import { guardAuthPort, guardLimiter } from './guard-ports.ts';
 import { attributesOf, createHandle, createPreflightRoute, type PreflightRoute } from './handle.ts';
 import { createLimitStage, type LimitCounts } from './limits/stage.ts';
 import { describeTarget, type Resolve, resolveLimiter, type Target } from './resolve-service.ts';
-import { createInternalRoute, createRoute, type InternalRoute, type Route } from './route.ts';
+import { createInternalRoute, createRoute, type InternalRoute, type Route, type RouteParts } from './route.ts';
 import { createTraffic, type Traffic } from './traffic/traffic.ts';
 import { clusterSpec, type Handler, type Transport, type TransportParts } from './transport.ts';
 import { createVersionLifecycles, type VersionOf } from './version-lifecycle.ts';
@@ -135,7 +130,7 @@ export type RouteSnapshot = Pick<
 };
 
 /** The parts that process requests. Used by #explain to predict what the gateway would do. */
-export interface GatewayParts {
+export interface GatewayParts extends PathChecks {
   readonly table: Table<Route>;
   readonly preflightRoute: PreflightRoute;
   readonly identity: Identity;
@@ -143,9 +138,6 @@ export interface GatewayParts {
   readonly identityHeaders: readonly string[];
   /** Undefined without Version records. */
   readonly versionOf: VersionOf | undefined;
-  /** Undefined unless `strictPaths` is set and routes differ in their authentication. */
-  readonly checkAmbiguity: CheckAmbiguity | undefined;
-  readonly checkReferences: CheckReferences;
   readonly authServices: readonly ConfiguredAuthService[];
   readonly rateLimitService: RateLimitService | undefined;
   readonly limiter: Limiter | undefined;
@@ -186,42 +178,35 @@ export function createGateway(options: GatewayOptions): Gateway {
  * the limiter: only frontdesk's own implementations may be passed.
  */
 export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
-  const { authServices = [], rateLimitService, limiter, resolve, versions = [], clock = Date.now } = options;
-  const { logger = silentLogger, bodyBytesMax, strictPaths = false } = options;
-  const { state = createGatewayState(createClusters({ logger })) } = options;
+  const settings = withDefaults(options);
+  const { authServices, rateLimitService, limiter, resolve, versions, clock, bodyBytesMax, state } = settings;
   const { counts, traffic } = state;
   const releases: (() => void)[] = [];
-  const keep: Keep = (lease) => {
-    releases.push(lease.release);
-    return lease;
-  };
   const releaseAll = () => forEachInParts(releases.splice(0), (release) => release());
   // Releases everything acquired so far if creation fails. After `move`, `close` is responsible for that.
   using acquired = new DisposableStack();
   acquired.defer(() => finish(releaseAll()));
-  const identityHeaders = [...new Set(strippedNames(options))];
-  const identity = createIdentity(identityHeaders, yield* namesRead(options));
-  const withState = { ...options, state };
-  const askLimiter = rateLimitService && createLimitStage(limitStageOptions(rateLimitService, withState, keep));
+  const acquire = acquireFrom(settings, releases);
+  const identityHeaders = [...new Set(strippedNames(settings))];
+  const identity = createIdentity(identityHeaders, yield* namesRead(settings));
+  const askLimiter = createAskLimiter(settings, acquire);
   const mappingOf = (ctx: Context, method: string) => table.match(attributesOf(ctx, { method }))?.route.mapping;
-  const routes = yield* createRoutes(withState, { identity, mappingOf }, keep);
+  const routes = yield* createRoutes(settings, acquire, { identity, mappingOf });
   const table: Table<Route> = yield* createTable(routes);
   const preflightRoute = createPreflightRoute(table);
   const versionOf = versions.length === 0 ? undefined : createVersionLifecycles(versions, clock);
-  const checkAmbiguity = strictPaths ? yield* createCheckAmbiguity(routes) : undefined;
-  const checkReferences = createCheckReferences(table, checkAmbiguity);
-  const checks = { versionOf, checkAmbiguity, checkReferences };
+  const checks = yield* createPathChecks(routes, table, settings.strictPaths);
   acquired.move();
   let services: GatewaySnapshot['services'] | undefined;
   return Object.freeze({
-    middleware: createHandle({ table, preflightRoute, identity, askLimiter, traffic, ...checks }),
+    middleware: createHandle({ table, preflightRoute, identity, askLimiter, traffic, versionOf, ...checks }),
     answersPreflight: (ctx: Context) => preflightRoute(ctx) !== undefined,
     parts: {
-      ...{ table, preflightRoute, identity, identityHeaders, ...checks },
+      ...{ table, preflightRoute, identity, identityHeaders, versionOf, ...checks },
       ...{ authServices, rateLimitService, limiter, resolve, bodyBytesMax },
     },
     snapshot() {
-      services ??= servicesOf(routes, options);
+      services ??= servicesOf(routes, settings);
       const auth = authServices.length === 0 ? undefined : counts.auth;
       const ratelimit = rateLimitService && counts.ratelimit;
       return { routes: table.routes, versions, services, auth, ratelimit, lastUnanswered: counts.lastUnanswered };
@@ -233,13 +218,47 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   });
 }
 
+type Settings = ReturnType<typeof withDefaults>;
+
+function withDefaults(options: GatewayOptions) {
+  const { authServices = [], internalRoutes = [], versions = [], identityHeaders = [], adminUsers = [] } = options;
+  const { timeoutMs = 60_000, connectTimeoutMs = 3000, idleTimeoutMs = 60_000, bodyBytesMax } = options;
+  const { strictPaths = false, clock = Date.now, logger = silentLogger } = options;
+  const { state = createGatewayState(createClusters({ logger })) } = options;
+  return {
+    ...options,
+    ...{ authServices, internalRoutes, versions, identityHeaders, adminUsers },
+    ...{ timeoutMs, connectTimeoutMs, idleTimeoutMs, bodyBytesMax },
+    ...{ strictPaths, clock, logger, state },
+  };
+}
+
+/** Acquires what gateways share by name. This one releases it when it closes. */
+type Acquire = ReturnType<typeof acquireFrom>;
+
+function acquireFrom({ state: { clusters, traffic, outages }, logger }: Settings, releases: (() => void)[]) {
+  function keep<Kept extends { readonly release: () => void }>(lease: Kept): Kept {
+    releases.push(lease.release);
+    return lease;
+  }
+  return {
+    cluster: (spec: ClusterSpec) => keep(clusters.acquire(spec)).cluster,
+    traffic: (name: string) => keep(traffic.acquire(name)).value,
+    outageLog(kind: 'auth' | 'rate-limit', service: string) {
+      const name = `the ${kind} service ${service}`;
+      const create = () => createOutageLog({ logger, ended: `${name} is responding again` });
+      return keep(outages.acquire(name, create)).value;
+    },
+  };
+}
+
 /** The identity headers of all auth services, which are stripped on every route, including open ones. */
-function strippedNames({ authServices = [], identityHeaders = [] }: GatewayOptions): string[] {
+function strippedNames({ authServices, identityHeaders }: Settings): string[] {
   return [...authServices.flatMap(({ record }) => record.allowedAuthorizationHeaders), ...identityHeaders];
 }
 
 /** The names of the headers that limits, conditions and auth services read, and of those that mappings remove. */
-function* namesRead({ mappings, authServices = [], rateLimitService }: GatewayOptions): Work<ReadonlySet<string>> {
+function* namesRead({ mappings, authServices, rateLimitService }: Settings): Work<ReadonlySet<string>> {
   const names = new Set(authServices.flatMap(({ record }) => record.allowedRequestHeaders));
   yield* forEachInParts(mappings, ({ headers, labels, requestHeaders: { add, remove } }) => {
     const groups = labels[rateLimitService?.domain ?? ''] ?? [];
@@ -250,66 +269,57 @@ function* namesRead({ mappings, authServices = [], rateLimitService }: GatewayOp
   return names;
 }
 
-type OptionsWithState = GatewayOptions & { readonly state: GatewayState };
-
-/** Keeps something acquired until the gateway closes, and returns it. */
-type Keep = <Lease extends { readonly release: () => void }>(lease: Lease) => Lease;
-
-function limitStageOptions(
-  record: RateLimitService,
-  { limiter, logger = silentLogger, clock = Date.now, state: { counts, outages } }: OptionsWithState,
-  keep: Keep,
-) {
+/** Undefined when there is no rate-limit service. */
+function createAskLimiter({ rateLimitService: record, limiter, clock, state: { counts } }: Settings, acquire: Acquire) {
+  if (record === undefined) return undefined;
   if (limiter === undefined)
     throw new TypeError(`the rate-limit service "${record.service}" has a record, but no \`limiter\` was passed`);
-  const onError = () => {
-    counts.lastUnanswered.ratelimit = clock();
-  };
-  const ended = `the rate-limit service ${record.service} is responding again`;
-  const { value: outage } = keep(
-    outages.acquire(`ratelimit ${record.service}`, () => createOutageLog({ logger, ended })),
-  );
-  return { record, limiter, counts: counts.ratelimit, onError, outage };
+  return createLimitStage({
+    record,
+    limiter,
+    counts: counts.ratelimit,
+    outage: acquire.outageLog('rate-limit', record.service),
+    onError() {
+      counts.lastUnanswered.ratelimit = clock();
+    },
+  });
 }
 
-/** Throws TypeError for a service that does not exist. */
-function* createRoutes(
-  options: OptionsWithState,
-  { identity, mappingOf }: Pick<TransportParts, 'identity' | 'mappingOf'>,
-  keep: Keep,
-): Work<Route[]> {
-  const { mappings, services = {}, authServices = [], internalRoutes = [], resolve } = options;
-  const { clusters, counts, traffic, outages } = options.state;
-  const { timeoutMs = 60_000, connectTimeoutMs = 3000, idleTimeoutMs = 60_000, bodyBytesMax } = options;
-  const { logger = silentLogger, clock = Date.now } = options;
-
-  const acquireCluster = (spec: ClusterSpec) => keep(clusters.acquire(spec)).cluster;
-  const auth = createAuthStages(authServices, {
+function createAuth({ authServices, resolve, adminUsers, clock, state: { counts } }: Settings, acquire: Acquire) {
+  return createAuthStages(authServices, {
     resolve,
     acquireCluster: (record, target) =>
-      acquireCluster(clusterSpec(record.authService, target, record.timeoutMs, mappingDefaults)),
-    acquireOutageLog({ authService }) {
-      const ended = `the auth service ${authService} is responding again`;
-      return keep(outages.acquire(`auth ${authService}`, () => createOutageLog({ logger, ended }))).value;
-    },
+      acquire.cluster(clusterSpec(record.authService, target, record.timeoutMs, mappingDefaults)),
+    acquireOutageLog: ({ authService }) => acquire.outageLog('auth', authService),
     counts: counts.auth,
-    adminUsers: options.adminUsers ?? [],
+    adminUsers,
     onError() {
       counts.lastUnanswered.auth = clock();
     },
   });
-  const parts = {
-    ...{ resolve, acquireCluster, auth, identity, mappingOf, logger },
-    ...{ timeoutMs, connectTimeoutMs, idleTimeoutMs, bodyBytesMax },
-    appOf(name: string) {
+}
+
+/** Throws TypeError for a service that does not exist. */
+function* createRoutes(
+  settings: Settings,
+  acquire: Acquire,
+  { identity, mappingOf }: Pick<TransportParts, 'identity' | 'mappingOf'>,
+): Work<Route[]> {
+  const { mappings, services = {}, internalRoutes, resolve, rateLimitService, logger } = settings;
+  const { timeoutMs, connectTimeoutMs, idleTimeoutMs, bodyBytesMax } = settings;
+  const auth = createAuth(settings, acquire);
+  const parts: RouteParts = {
+    ...{ resolve, auth, identity, mappingOf, logger, timeoutMs, connectTimeoutMs, idleTimeoutMs, bodyBytesMax },
+    acquireCluster: acquire.cluster,
+    acquireTraffic: acquire.traffic,
+    domain: rateLimitService?.domain,
+    appOf(name) {
       const app = services[name];
       if (app === undefined) throw new TypeError(`there is no service "${name}" in this process`);
       if (typeof app !== 'function')
         throw new TypeError(`the service "${name}" is not a function that accepts a Koa context`);
       return app;
     },
-    acquireTraffic: (name: string) => keep(traffic.acquire(name)).value,
-    domain: options.rateLimitService?.domain,
   };
   const served = internalRoutes.filter(({ forAdmins }) => !forAdmins || auth.hasDefault);
   return [
@@ -321,26 +331,18 @@ function* createRoutes(
 /** Lists the services in the order of the records. */
 function servicesOf(
   routes: readonly Route[],
-  { authServices = [], rateLimitService, resolve }: GatewayOptions,
+  { authServices, rateLimitService, resolve }: Settings,
 ): GatewaySnapshot['services'] {
-  const row = (role: string, service: string, target: Target) => ({
-    role,
-    service,
-    target: () => describeTarget(target),
-  });
+  const mapped = routes.filter(({ internal, mapping }) => internal !== true && mapping.redirect === undefined);
+  const row = (role: string, service: string, target: () => string) => ({ role, service, target });
+  const describe = (target: Target) => () => describeTarget(target);
   return [
-    ...routes
-      .filter(({ internal, mapping }) => internal !== true && mapping.redirect === undefined)
-      .map(({ name, mapping: { service }, transport }) => ({
-        role: `Mapping ${name}`,
-        service,
-        target: transport.describe,
-      })),
+    ...mapped.map(({ name, mapping, transport }) => row(`Mapping ${name}`, mapping.service, transport.describe)),
     ...authServices.map(({ record: { name, authService } }) =>
-      row(`AuthService ${name}`, authService, resolve(authService)),
+      row(`AuthService ${name}`, authService, describe(resolve(authService))),
     ),
     ...(rateLimitService === undefined ? [] : [rateLimitService]).map(({ name, service }) =>
-      row(`RateLimitService ${name}`, service, resolveLimiter(resolve, service)),
+      row(`RateLimitService ${name}`, service, describe(resolveLimiter(resolve, service))),
     ),
   ];
 }

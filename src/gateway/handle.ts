@@ -12,14 +12,14 @@ import {
 } from '#http';
 import { clientIsGone, type Identity } from '#proxy';
 import type { Match, RequestAttributes, Table } from '#routing';
-import type { CheckAmbiguity, CheckReferences } from './check-paths.ts';
+import type { PathChecks } from './check-paths.ts';
 import type { DescriptorsOf } from './limits/descriptors.ts';
 import type { AskLimiter } from './limits/stage.ts';
 import type { Route } from './route.ts';
 import type { InFlightRequest, Traffic } from './traffic/traffic.ts';
 import type { VersionLifecycle, VersionOf } from './version-lifecycle.ts';
 
-export interface HandleParts {
+export interface HandleParts extends PathChecks {
   readonly table: Table<Route>;
   readonly preflightRoute: PreflightRoute;
   /** Strips the headers that only an auth service may set. */
@@ -29,9 +29,6 @@ export interface HandleParts {
   readonly traffic: Traffic;
   /** Undefined without Version records. */
   readonly versionOf: VersionOf | undefined;
-  /** Undefined unless paths are strict and routes differ in their authentication. */
-  readonly checkAmbiguity: CheckAmbiguity | undefined;
-  readonly checkReferences: CheckReferences;
 }
 
 /** A request with its route and the optional shadow that receives a copy: the input of the stages. */
