@@ -65,6 +65,8 @@ export interface FilePart {
   readonly demo: DemoTables;
   readonly errors: readonly ConfigurationError[];
   readonly notices: readonly ConfigurationError[];
+  /** Notices about policies that are not read. They are errors unless an AuthService protects the mappings instead. */
+  readonly policies: readonly ConfigurationError[];
   /** A notice about how frontdesk reads Ambassador's records, if the file has any. It appears once for all files. */
   readonly differences: readonly ConfigurationError[];
 }
@@ -207,7 +209,7 @@ function faultsOfRecords(value: unknown): readonly PlacedFault[] {
 type Draft = { -readonly [P in keyof FilePart]: FilePart[P] extends readonly (infer Item)[] ? Item[] : FilePart[P] };
 
 export function emptyPart(file: string): Draft {
-  const lists = { records: [], blocked: [], limits: [], users: [], errors: [], notices: [], differences: [] };
+  const lists = { records: [], blocked: [], limits: [], users: [], errors: [], notices: [], policies: [], differences: [] };
   return { file, digest: '', demo: {}, ...lists };
 }
 
@@ -240,6 +242,7 @@ function addRecords(part: Draft, document: ConfigDocument, { gatewayDomain = 'ga
   const translated = translateRecords(records, gatewayDomain);
   part.errors.push(...errors);
   part.notices.push(...translated.notices);
+  part.policies.push(...translated.policies);
   if (translated.first !== undefined && part.differences.length === 0)
     part.differences.push(...differencesNotice(translated.first));
   for (const result of translated.records.map(readRecord)) {
@@ -285,11 +288,13 @@ function* assemble(
     users: parts.flatMap((part) => part.users),
     demo: Object.assign({}, ...parts.map((part) => part.demo)),
   };
-  const found = [...reading.errors, ...[...parts, records, domains].flatMap((part) => part.errors)];
+  const policies = parts.flatMap((part) => part.policies);
+  const [unprotected, replaced] = lists.authServices.length === 0 ? [policies, []] : [[], policies];
+  const found = [...reading.errors, ...unprotected, ...[...parts, records, domains].flatMap((part) => part.errors)];
   // This notice appears once, for the first file with Ambassador's records.
   const [differences = []] = parts.map((part) => part.differences).filter(({ length }) => length > 0);
   const bypasses = yield* pathBypassNotices(lists.mappings, strictPaths);
-  const notices = [...reading.notices, ...differences, ...bypasses, ...parts.flatMap((part) => part.notices)];
+  const notices = [...reading.notices, ...differences, ...replaced, ...bypasses, ...parts.flatMap((part) => part.notices)];
   return {
     configuration,
     errors: yield* sortInParts(found, byPlace),

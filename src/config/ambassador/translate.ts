@@ -22,17 +22,20 @@ import {
 export interface Translated {
   readonly records: readonly ConfigDocument[];
   readonly notices: readonly ConfigurationError[];
+  /** About policies that are not read, and that would have protected requests. */
+  readonly policies: readonly ConfigurationError[];
   /** The first record that was translated, if there is one. */
   readonly first: ConfigDocument | undefined;
 }
 
 /** Translates Ambassador's records if GATEWAY_DOMAIN is getambassador.io. Returns all other records unchanged. */
 export function translateRecords(documents: readonly ConfigDocument[], gatewayDomain: string): Translated {
-  if (gatewayDomain !== 'getambassador.io') return { records: documents, notices: [], first: undefined };
+  if (gatewayDomain !== 'getambassador.io') return { records: documents, notices: [], policies: [], first: undefined };
   const parts = documents.map((document) => ({ document, ...translate(document) }));
   return {
     records: parts.flatMap(({ records }) => records),
     notices: parts.flatMap(({ notices }) => notices),
+    policies: parts.flatMap(({ policies = [] }) => policies),
     first: parts.find(({ document, records: [record] }) => record !== undefined && record !== document)?.document,
   };
 }
@@ -49,7 +52,7 @@ export function differencesNotice(document: ConfigDocument): readonly Configurat
   ]);
 }
 
-type Result = Omit<Translated, 'first'>;
+type Result = Pick<Translated, 'records' | 'notices'> & Partial<Pick<Translated, 'policies'>>;
 
 function translate(document: ConfigDocument): Result {
   const { apiVersion, kind } = asMap(document.value) ?? {};
@@ -66,7 +69,9 @@ function translateUnsupported(document: ConfigDocument, kind: string): Result {
   const remedy = Object.hasOwn(otherKinds, kind) ? otherKinds[kind] : undefined;
   const config = Object.keys(asMap(fieldsOf(document).fields['config']) ?? {}).map(quote);
   const what = config.length === 0 ? kind : `${kind} with ${config.join(', ')}`;
-  return remedy === undefined ? untouched(document) : skipped(document, what, remedy);
+  if (remedy === undefined) return untouched(document);
+  const { records, notices } = skipped(document, what, remedy);
+  return kind === 'FilterPolicy' ? { records, notices: [], policies: notices } : { records, notices };
 }
 
 function translateKind(document: ConfigDocument, kind: string, known: Kind): Result {
@@ -272,7 +277,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
 
 const resolver = 'Services are resolved by SERVICE_ADDRESSES and by name.';
 const listener = 'Set HOST and PORT, TLS_CERT and TLS_KEY.';
-const guard = 'It has no effect here: write an AuthService instead.';
+const guard = 'Remove it, and write an AuthService: it protects all mappings that do not bypass it.';
 const log = 'Logs are written to standard output.';
 
 /** Ambassador's other kinds, with their replacements here. */

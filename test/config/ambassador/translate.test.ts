@@ -123,6 +123,19 @@ describe("Ambassador's own files", () => {
     assert.deepEqual(calls({ ...annotated, namespace: 'shop' }), ['api.shop', 'noted.shop']);
   });
 
+  it('cannot rely on a FilterPolicy, which is an error unless an AuthService protects the mappings', () => {
+    const apiVersion = 'getambassador.io/v2';
+    const policy = { apiVersion, kind: 'FilterPolicy', metadata: { name: 'admin' }, spec: { rules: [] } };
+    const auth = { apiVersion, kind: 'AuthService', metadata: { name: 'auth' }, spec: { auth_service: 'auth:3000' } };
+    const read = (...records: object[]) => {
+      const { errors, notices } = configurationFrom({ records }, { gatewayDomain });
+      const aboutPolicy = (list: typeof errors) => list.filter(({ record }) => record === 'FilterPolicy admin').length;
+      return { errors: aboutPolicy(errors), notices: aboutPolicy(notices) };
+    };
+    assert.deepEqual(read(policy), { errors: 1, notices: 0 });
+    assert.deepEqual(read(policy, auth), { errors: 0, notices: 1 });
+  });
+
   it('keep the conditions that the Kubernetes API writes separately when it converts them', () => {
     const spec = { v2BoolHeaders: ['x-trial'], headers: { 'x-plan': 'gold' }, v2BoolQueryParameters: ['debug'] };
     const apiVersion = 'getambassador.io/v3alpha1';
@@ -197,7 +210,7 @@ describe("Ambassador's own files", () => {
     const values = [undefined, 7, [], {}, { apiVersion: 1 }, { apiVersion: 'ambassador/v1', kind }];
     const place = { file: 'a.yaml', lineOf: () => 1 };
     const documents = values.map((value) => ({ value, file: 'a.yaml', lineAt: () => 1, placeWithin: () => place }));
-    const unchanged = { records: documents, notices: [], first: undefined };
+    const unchanged = { records: documents, notices: [], policies: [], first: undefined };
     assert.deepEqual(translateRecords(documents, gatewayDomain), unchanged);
   });
 });
