@@ -209,8 +209,8 @@ function faultsOfRecords(value: unknown): readonly PlacedFault[] {
 type Draft = { -readonly [P in keyof FilePart]: FilePart[P] extends readonly (infer Item)[] ? Item[] : FilePart[P] };
 
 export function emptyPart(file: string): Draft {
-  const lists = { records: [], blocked: [], limits: [], users: [], errors: [], notices: [], policies: [], differences: [] };
-  return { file, digest: '', demo: {}, ...lists };
+  const contents = { records: [], blocked: [], limits: [], users: [], demo: {} };
+  return { file, digest: '', ...contents, errors: [], notices: [], policies: [], differences: [] };
 }
 
 function partOf({ kind, file, bytes }: ConfigurationFile, options: LoadOptions): FilePart {
@@ -290,14 +290,15 @@ function* assemble(
   };
   const policies = parts.flatMap((part) => part.policies);
   const [unprotected, replaced] = lists.authServices.length === 0 ? [policies, []] : [[], policies];
-  const found = [...reading.errors, ...unprotected, ...[...parts, records, domains].flatMap((part) => part.errors)];
+  const errors = [...reading.errors, ...unprotected, ...[...parts, records, domains].flatMap((part) => part.errors)];
   // This notice appears once, for the first file with Ambassador's records.
   const [differences = []] = parts.map((part) => part.differences).filter(({ length }) => length > 0);
   const bypasses = yield* pathBypassNotices(lists.mappings, strictPaths);
-  const notices = [...reading.notices, ...differences, ...replaced, ...bypasses, ...parts.flatMap((part) => part.notices)];
+  const ownNotices = parts.flatMap((part) => part.notices);
+  const notices = [...reading.notices, ...differences, ...replaced, ...bypasses, ...ownNotices];
   return {
     configuration,
-    errors: yield* sortInParts(found, byPlace),
+    errors: yield* sortInParts(errors, byPlace),
     notices: yield* sortInParts(notices, byPlace),
   };
 }
