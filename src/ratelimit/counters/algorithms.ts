@@ -1,4 +1,4 @@
-/** The counting algorithms: fixed window, sliding window and token bucket, in integer arithmetic. */
+/** The counting algorithms, each in TypeScript for counters in memory and in Lua for counters in Redis. */
 import type { Algorithm } from '#config';
 import { type Hit, neededOf } from './counters.ts';
 
@@ -16,6 +16,14 @@ export interface Now {
   readonly windowNumber: number;
 }
 
+/**
+ * The two versions of an algorithm stand next to each other and have the same functions. They use integers throughout,
+ * and Lua's numbers are the same doubles as JavaScript's, so they agree to the last digit. A test compares them.
+ *
+ * In Lua, `hit.windowMs` and `hit.needed` are computed in advance, `state.windowNumber` is the window to count in, and
+ * `nowMs` and `nowUs` are variables of the script. How states are stored differs, so it is not here: memory.ts stores
+ * them by window, with the first three members, and redis-script.ts as text.
+ */
 export interface CounterAlgorithm {
   /**
    * Returns the length of the window in which the state is stored. The state can be dropped when that window ends or,
@@ -29,114 +37,11 @@ export interface CounterAlgorithm {
   available(state: CounterState, hit: Hit, now: Now): number;
   /** Adds at most the available `hits`. A negative number undoes an addition made at the same `now`. */
   add(state: CounterState, hits: number, hit: Hit, now: Now): void;
-  /** Returns `HitResult.resetSeconds`. `over` says whether the hit was over the limit. */
-  resetSeconds(state: CounterState, hit: Hit, now: Now, over: boolean): number;
+  /** Returns the time until the counter is back in its initial state. */
+  untilEmptyMs(state: CounterState, hit: Hit, now: Now): number;
+  /** Returns the time until a hit that is over fits, or until the counter is empty if the hit never fits. */
+  untilFitsMs(state: CounterState, hit: Hit, now: Now): number;
 }
-
-/** Allows `limit` hits in each window. */
-const fixedWindow: CounterAlgorithm = Object.freeze<CounterAlgorithm>({
-  stateSeconds: ({ windowSeconds }) => windowSeconds,
-  usesLastWindow: false,
-  roll(state) {
-    state.current = 0;
-  },
-  available: ({ current }, { limit }) => Math.max(0, limit - current),
-  add(state, hits) {
-    state.current += hits;
-  },
-  resetSeconds: (_state, { windowSeconds }, { nowMs, windowNumber }) =>
-    wholeSeconds((windowNumber + 1) * windowSeconds * 1_000 - nowMs),
-});
-
-/** Weights the hits of the previous window by how much of it overlaps the last `windowSeconds`. */
-const slidingWindow: CounterAlgorithm = Object.freeze<CounterAlgorithm>({
-  stateSeconds: ({ windowSeconds }) => windowSeconds,
-  usesLastWindow: true,
-  roll(state) {
-    state.previous = state.current;
-    state.current = 0;
-  },
-  available({ current, previous }, hit, now) {
-    // Round up: a fraction of a hit counts as a whole one.
-    return Math.max(0, hit.limit - current - Math.ceil((previous * leftMs(hit, now)) / windowMs(hit)));
-  },
-  add(state, hits) {
-    state.current += hits;
-  },
-  resetSeconds(state, hit, now, over) {
-    return wholeSeconds((over ? untilFitsMs(state, hit, now) : undefined) ?? untilEmptyMs(state, hit, now));
-  },
-});
-
-/** Returns undefined for a hit that exceeds the whole limit. */
-function untilFitsMs({ current, previous }: CounterState, hit: Hit, now: Now): number | undefined {
-  const spare = hit.limit - neededOf(hit);
-  if (spare < 0) return undefined;
-  if (current <= spare) return leftMs(hit, now) - overlapMs(previous, spare - current, hit);
-  return leftMs(hit, now) + windowMs(hit) - overlapMs(current, spare, hit);
-}
-
-/** Returns the longest overlap at which the `hits` of a window count as no more than `available`. */
-function overlapMs(hits: number, available: number, hit: Hit): number {
-  return hits <= available ? windowMs(hit) : Math.floor((available * windowMs(hit)) / hits);
-}
-
-function untilEmptyMs({ current, previous }: CounterState, hit: Hit, now: Now): number {
-  if (current > 0) return leftMs(hit, now) + windowMs(hit);
-  return previous > 0 ? leftMs(hit, now) : 0;
-}
-
-/** Returns the time until the window ends: at most a whole window, even if the clock stepped back before its start. */
-function leftMs(hit: Hit, { nowMs, windowNumber }: Now): number {
-  return Math.min(windowMs(hit), (windowNumber + 1) * windowMs(hit) - nowMs);
-}
-
-function windowMs({ windowSeconds }: Hit): number {
-  return windowSeconds * 1_000;
-}
-
-/** The generic cell rate algorithm (ITU-T I.371). Its only state is the time when the bucket will be full. */
-const tokenBucket: CounterAlgorithm = Object.freeze<CounterAlgorithm>({
-  stateSeconds: (hit) => (hit.limit === 0 ? hit.windowSeconds : Math.max(1, Math.ceil(fullUs(hit) / 1_000_000))),
-  usesLastWindow: true,
-  roll() {},
-  available: (state, hit, now) =>
-    hit.limit === 0 ? 0 : Math.floor((fullUs(hit) - missingUs(state, hit, now)) / intervalUs(hit)),
-  add(state, hits, hit, now) {
-    if (hits !== 0) state.current = nowUs(now) + missingUs(state, hit, now) + hits * intervalUs(hit);
-  },
-  resetSeconds(state, hit, now, over) {
-    if (hit.limit === 0) return 1;
-    const missing = missingUs(state, hit, now);
-    const needed = neededOf(hit);
-    const fitsLater = over && needed <= hit.burst;
-    return wholeSeconds((fitsLater ? missing + needed * intervalUs(hit) - fullUs(hit) : missing) / 1_000);
-  },
-});
-
-/** Returns the time until the bucket is full: at most that of an empty bucket, even if the clock stepped back. */
-function missingUs({ current }: CounterState, hit: Hit, now: Now): number {
-  return Math.min(Math.max(current - nowUs(now), 0), fullUs(hit));
-}
-
-/** Returns the time to restore one hit. Rounded up, so that the rate never exceeds the limit. */
-function intervalUs({ windowSeconds, limit }: Hit): number {
-  return Math.ceil((windowSeconds * 1_000_000) / limit);
-}
-
-function fullUs(hit: Hit): number {
-  return hit.burst * intervalUs(hit);
-}
-
-function nowUs({ nowMs }: Now): number {
-  return Math.floor(nowMs * 1_000);
-}
-
-export const algorithms: Readonly<Record<Algorithm, CounterAlgorithm>> = Object.freeze({
-  fixed_window: fixedWindow,
-  sliding_window: slidingWindow,
-  token_bucket: tokenBucket,
-});
 
 /** Numbers windows from the epoch, so that all processes agree. */
 export function windowNumberAt(nowMs: number, windowSeconds: number): number {
@@ -154,6 +59,167 @@ export function windowNumberAfter(last: number, nowMs: number, windowSeconds: nu
   const number = windowNumberAt(nowMs, windowSeconds);
   return number === last - 1 ? last : number;
 }
+
+/** Returns the time until the window ends, which is more than a whole window if the clock stepped back. */
+function untilEndMs(hit: Hit, { nowMs, windowNumber }: Now): number {
+  return (windowNumber + 1) * windowMs(hit) - nowMs;
+}
+
+function windowMs({ windowSeconds }: Hit): number {
+  return windowSeconds * 1_000;
+}
+
+const windowsLua = `
+local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
+
+local function windowNumberAfter(last, windowMs)
+  local number = floor(nowMs / windowMs)
+  return number == last - 1 and last or number
+end
+
+local function untilEndMs(state, hit) return (state.windowNumber + 1) * hit.windowMs - nowMs end
+`;
+
+/** Allows `limit` hits in each window. */
+const fixedWindow: CounterAlgorithm = Object.freeze<CounterAlgorithm>({
+  stateSeconds: ({ windowSeconds }) => windowSeconds,
+  usesLastWindow: false,
+  roll(state) {
+    state.current = 0;
+  },
+  available: (state, hit) => Math.max(0, hit.limit - state.current),
+  add(state, hits) {
+    state.current += hits;
+  },
+  untilEmptyMs: (_state, hit, now) => untilEndMs(hit, now),
+  untilFitsMs: (_state, hit, now) => untilEndMs(hit, now),
+});
+
+const fixedWindowLua = `
+local fixedWindow = {}
+function fixedWindow.available(state, hit) return max(0, hit.limit - state.current) end
+function fixedWindow.add(state, hits) state.current = state.current + hits end
+fixedWindow.untilEmptyMs = untilEndMs
+fixedWindow.untilFitsMs = untilEndMs
+`;
+
+/** Weights the hits of the previous window by how much of it overlaps the last `windowSeconds`. */
+const slidingWindow: CounterAlgorithm = Object.freeze<CounterAlgorithm>({
+  stateSeconds: ({ windowSeconds }) => windowSeconds,
+  usesLastWindow: true,
+  roll(state) {
+    state.previous = state.current;
+    state.current = 0;
+  },
+  available(state, hit, now) {
+    // Round up: a fraction of a hit counts as a whole one.
+    return Math.max(0, hit.limit - state.current - Math.ceil((state.previous * leftMs(hit, now)) / windowMs(hit)));
+  },
+  add(state, hits) {
+    state.current += hits;
+  },
+  untilEmptyMs(state, hit, now) {
+    if (state.current > 0) return leftMs(hit, now) + windowMs(hit);
+    return state.previous > 0 ? leftMs(hit, now) : 0;
+  },
+  untilFitsMs(state, hit, now) {
+    const spare = hit.limit - neededOf(hit);
+    if (spare < 0) return slidingWindow.untilEmptyMs(state, hit, now);
+    if (state.current <= spare) return leftMs(hit, now) - overlapMs(state.previous, spare - state.current, hit);
+    // In the next window, where the current hits are the previous ones.
+    return leftMs(hit, now) + windowMs(hit) - overlapMs(state.current, spare, hit);
+  },
+});
+
+/** Returns the time until the window ends: at most a whole window, even if the clock stepped back before its start. */
+function leftMs(hit: Hit, now: Now): number {
+  return Math.min(windowMs(hit), untilEndMs(hit, now));
+}
+
+/** Returns the longest overlap at which the `hits` of a window count as no more than `available`. */
+function overlapMs(hits: number, available: number, hit: Hit): number {
+  return hits <= available ? windowMs(hit) : Math.floor((available * windowMs(hit)) / hits);
+}
+
+const slidingWindowLua = `
+local function leftMs(state, hit) return min(hit.windowMs, untilEndMs(state, hit)) end
+local function overlapMs(hits, available, hit)
+  return hits <= available and hit.windowMs or floor(available * hit.windowMs / hits)
+end
+
+local slidingWindow = {}
+function slidingWindow.available(state, hit)
+  return max(0, hit.limit - state.current - ceil(state.previous * leftMs(state, hit) / hit.windowMs))
+end
+function slidingWindow.add(state, hits) state.current = state.current + hits end
+function slidingWindow.untilEmptyMs(state, hit)
+  if state.current > 0 then return leftMs(state, hit) + hit.windowMs end
+  return state.previous > 0 and leftMs(state, hit) or 0
+end
+function slidingWindow.untilFitsMs(state, hit)
+  local spare = hit.limit - hit.needed
+  if spare < 0 then return slidingWindow.untilEmptyMs(state, hit) end
+  if state.current <= spare then return leftMs(state, hit) - overlapMs(state.previous, spare - state.current, hit) end
+  return leftMs(state, hit) + hit.windowMs - overlapMs(state.current, spare, hit)
+end
+`;
+
+/** The generic cell rate algorithm (ITU-T I.371). Its only state is the time when the bucket will be full. */
+const tokenBucket: CounterAlgorithm = Object.freeze<CounterAlgorithm>({
+  stateSeconds: (hit) => Math.max(1, Math.ceil(fullUs(hit) / 1_000_000)),
+  usesLastWindow: true,
+  roll() {},
+  available: (state, hit, now) => Math.floor((fullUs(hit) - missingUs(state, hit, now)) / intervalUs(hit)),
+  add(state, hits, hit, now) {
+    if (hits !== 0) state.current = now.nowMs * 1_000 + missingUs(state, hit, now) + hits * intervalUs(hit);
+  },
+  untilEmptyMs: (state, hit, now) => Math.ceil(missingUs(state, hit, now) / 1_000),
+  untilFitsMs(state, hit, now) {
+    if (hit.limit === 0 || neededOf(hit) > hit.burst) return tokenBucket.untilEmptyMs(state, hit, now);
+    return Math.ceil((missingUs(state, hit, now) + neededOf(hit) * intervalUs(hit) - fullUs(hit)) / 1_000);
+  },
+});
+
+/** Returns the time until the bucket is full: at most that of an empty bucket, even if the clock stepped back. */
+function missingUs({ current }: CounterState, hit: Hit, { nowMs }: Now): number {
+  return Math.min(Math.max(0, current - nowMs * 1_000), fullUs(hit));
+}
+
+/** Returns the time to fill an empty bucket. That of a limit of 0 is always both empty and full. */
+function fullUs(hit: Hit): number {
+  return hit.limit === 0 ? 0 : hit.burst * intervalUs(hit);
+}
+
+/** Returns the time to restore one hit. Rounded up, so that the rate never exceeds the limit. */
+function intervalUs(hit: Hit): number {
+  return Math.ceil((windowMs(hit) * 1_000) / hit.limit);
+}
+
+const tokenBucketLua = `
+local function intervalUs(hit) return ceil(hit.windowMs * 1000 / hit.limit) end
+local function fullUs(hit) return hit.limit == 0 and 0 or hit.burst * intervalUs(hit) end
+local function missingUs(state, hit) return min(max(0, state.current - nowUs), fullUs(hit)) end
+
+local tokenBucket = {}
+function tokenBucket.available(state, hit) return floor((fullUs(hit) - missingUs(state, hit)) / intervalUs(hit)) end
+function tokenBucket.add(state, hits, hit)
+  if hits ~= 0 then state.current = nowUs + missingUs(state, hit) + hits * intervalUs(hit) end
+end
+function tokenBucket.untilEmptyMs(state, hit) return ceil(missingUs(state, hit) / 1000) end
+function tokenBucket.untilFitsMs(state, hit)
+  if hit.limit == 0 or hit.needed > hit.burst then return tokenBucket.untilEmptyMs(state, hit) end
+  return ceil((missingUs(state, hit) + hit.needed * intervalUs(hit) - fullUs(hit)) / 1000)
+end
+`;
+
+export const algorithms: Readonly<Record<Algorithm, CounterAlgorithm>> = Object.freeze({
+  fixed_window: fixedWindow,
+  sliding_window: slidingWindow,
+  token_bucket: tokenBucket,
+});
+
+/** Defines the tables `fixedWindow`, `slidingWindow` and `tokenBucket`. */
+export const algorithmsLua = [windowsLua, fixedWindowLua, slidingWindowLua, tokenBucketLua].join('');
 
 /** Rounds up, to at least 1, so that waiting that long is always enough. */
 export function wholeSeconds(ms: number): number {

@@ -1,19 +1,10 @@
-/** The `Counters` interface, implemented in memory and in Redis, with the exact definition of each algorithm. */
+/** The `Counters` interface, implemented in memory and in Redis, and the policy for counters that do not respond. */
 import type { Algorithm } from '#config';
 import { CountersUnavailable } from '../limiter.ts';
 
 /**
  * A hit on the counter of one limit. Until the configuration changes, all hits of a key agree in everything but `hits`
- * and `shadow`. The algorithms use integers throughout. With `W` for the length of the window:
- *
- * - `fixed_window`: windows are numbered from the epoch, `floor(now / W)`. Available: `limit - current`.
- * - `sliding_window`: uses the same windows, and counts the hits of the previous one in proportion to its overlap with
- *   the last `W`. Available: `limit - current - ceil(previous * (Wms - elapsedMs) / Wms)`, where `elapsedMs` is the age
- *   of the current window.
- * - `token_bucket`: GCRA (ITU-T I.371) in microseconds. Restoring one hit takes `interval = ceil(Wus / limit)`, and
- *   filling an empty bucket takes `full = burst * interval`. `tat` is the time when the bucket is full again, clamped
- *   to the range from `now` to `now + full`. Available: `floor((full - (tat - now)) / interval)`, or 0 for a limit of
- *   0. Adding hits adds `hits * interval` to `tat`.
+ * and `shadow`. algorithms.ts computes how many hits are available.
  *
  * The available number is never negative, and a hit is over when `hits` exceeds it. A hit of 0 counts nothing and is
  * over when nothing is available and the limit is above 0: Envoy checks a limit this way, and reports the cost of the
@@ -86,6 +77,7 @@ export function neededOf({ hits, limit }: Pick<Hit, 'hits' | 'limit'>): number {
 
 /** Reports whether these results deny the request. */
 export function isDenied(hits: readonly Hit[], results: readonly Pick<HitResult, 'over'>[]): boolean {
+  if (!results.some(({ over }) => over)) return false;
   const quotas = new Map<number, boolean>();
   for (const [index, { quota, shadow }] of hits.entries()) {
     const denies = !shadow && results[index]?.over === true;

@@ -5,6 +5,7 @@ import {
   type CounterAlgorithm,
   type CounterState,
   type Now,
+  wholeSeconds,
   windowNumberAfter,
   windowNumberAt,
 } from './algorithms.ts';
@@ -26,6 +27,9 @@ export interface MemoryCounters extends Counters {
 }
 
 /**
+ * There is a pair of windows, the current and the last, for each algorithm and window length in use. A window holds its
+ * counters by key, and also in a list for each priority.
+ *
  * Windows of the same length end together, so their counters expire together. To make room for a key, expired windows
  * are dropped first, as a whole. Then the oldest counter of the lowest priority that exceeds its share is evicted. The
  * share, a sixteenth of all keys for each priority, leaves room to count new clients even when all other keys belong to
@@ -52,7 +56,7 @@ export function createMemoryCounters(options: MemoryCountersOptions = {}): Memor
     // Most requests have a single limit, so there are no other counters to undo.
     if (hits.length === 1 && only !== undefined) return [resultOf(attempt(only, countDenied || only.shadow, nowMs))];
     const attempts = hits.map((hit) => attempt(hit, countDenied || hit.shadow || hit.quota !== undefined, nowMs));
-    if (!countDenied && attempts.some(isOver) && isDenied(hits, attempts)) undo(attempts);
+    if (!countDenied && isDenied(hits, attempts)) undo(attempts);
     return attempts.map(resultOf);
   }
 
@@ -62,7 +66,7 @@ export function createMemoryCounters(options: MemoryCountersOptions = {}): Memor
     const pair = pairFor(hit, algorithm, nowMs);
     const now = { nowMs, windowNumber: pair.advance(nowMs) };
     const known = pair.find(hit.key);
-    const counter = known ?? (needsNoCounter(hit) ? pair.peek(hit.key) : addTo(pair, hit.key, nowMs));
+    const counter = known ?? (needsNoCounter(hit) ? pair.createCounter(hit.key) : addTo(pair, hit.key, nowMs));
     const seenBefore = known !== undefined || counter.current > 0;
     const available = algorithm.available(counter, hit, now);
     const over = neededOf(hit) > available;
@@ -73,9 +77,10 @@ export function createMemoryCounters(options: MemoryCountersOptions = {}): Memor
 
   function pairFor(hit: Hit, algorithm: CounterAlgorithm, nowMs: number): WindowPair {
     const seconds = algorithm.stateSeconds(hit);
-    const pair = pairs[hit.algorithm].get(seconds) ?? createWindowPair(seconds, algorithm, nowMs, createEvicted);
-    // An empty pair is stored again because `makeRoom` may have removed it.
-    if (pair.isEmpty()) pairs[hit.algorithm].set(seconds, pair);
+    const known = pairs[hit.algorithm].get(seconds);
+    if (known !== undefined) return known;
+    const pair = createWindowPair(seconds, algorithm, nowMs, createEvicted);
+    pairs[hit.algorithm].set(seconds, pair);
     return pair;
   }
 
@@ -96,20 +101,22 @@ export function createMemoryCounters(options: MemoryCountersOptions = {}): Memor
 
   function evictLeastUseful(): void {
     const least = priorities.find((level) => sum((pair) => pair.sizeOf(level)) > share) ?? priority.overLimit;
-    for (const bySeconds of Object.values(pairs)) {
-      for (const pair of bySeconds.values()) if (pair.evict(least)) return;
-    }
+    for (const pair of allPairs()) if (pair.evict(least)) return;
   }
 
   function size(): number {
     return sum((pair) => pair.size());
   }
 
-  // There is one pair for each window length in use: a handful, however many keys there are.
   function sum(of: (pair: WindowPair) => number): number {
     let total = 0;
-    for (const bySeconds of Object.values(pairs)) for (const pair of bySeconds.values()) total += of(pair);
+    for (const pair of allPairs()) total += of(pair);
     return total;
+  }
+
+  /** A handful, however many keys there are. */
+  function* allPairs(): Generator<WindowPair> {
+    for (const bySeconds of Object.values(pairs)) yield* bySeconds.values();
   }
 
   return Object.freeze({ take, size });
@@ -126,10 +133,6 @@ interface Attempt {
   readonly over: boolean;
 }
 
-function isOver({ over }: Attempt): boolean {
-  return over;
-}
-
 /** Subtracts each attempt's hits separately, so that a shadow hit on the same key stays counted. */
 function undo(attempts: readonly Attempt[]): void {
   for (const { hit, algorithm, counter, taken, now } of attempts)
@@ -141,11 +144,12 @@ function resultOf({ hit, algorithm, pair, now, counter: tried, seenBefore, over 
   const counter = hit.hits === 0 ? (pair.find(hit.key) ?? tried) : tried;
   const remaining = algorithm.available(counter, hit, now);
   pair.promote(counter, priorityOf(hit, remaining, seenBefore, over));
-  return { over, remaining, resetSeconds: algorithm.resetSeconds(counter, hit, now, over) };
+  const untilResetMs = over ? algorithm.untilFitsMs : algorithm.untilEmptyMs;
+  return { over, remaining, resetSeconds: wholeSeconds(untilResetMs(counter, hit, now)) };
 }
 
 /** A hit that exceeds a whole limit is over even if its counter is empty, so the remainder is checked first. */
-function priorityOf({ burst }: Hit, remaining: number, seenBefore: boolean, over: boolean): number {
+function priorityOf({ burst }: Hit, remaining: number, seenBefore: boolean, over: boolean): Priority {
   if (remaining >= burst) return priority.seenOnce;
   if (over) return priority.overLimit;
   if (remaining === 0) return priority.exhausted;
@@ -158,24 +162,21 @@ function needsNoCounter({ hits, limit }: Hit): boolean {
   return hits === 0 || limit === 0;
 }
 
+/** Ranks counters by the cost of losing them: lowest when hit only once, highest when currently denying a client. */
+const priority = Object.freeze({ seenOnce: 0, seenAgain: 1, nearlyExhausted: 2, exhausted: 3, overLimit: 4 } as const);
+
+type Priority = (typeof priority)[keyof typeof priority];
+
+const priorities: readonly Priority[] = Object.freeze(Object.values(priority));
+
 interface Counter extends CounterState {
   readonly key: string;
-  priority: number;
-  /** The neighbours in the list of its priority. */
+  /** The list of its priority. Undefined if it is not stored, because it was evicted or a hit of 0 needs no counter. */
+  list: CounterList | undefined;
+  /** The neighbours in the list. */
   before: Counter | undefined;
   after: Counter | undefined;
 }
-
-/** Ranks counters by the cost of losing them: lowest when hit only once, highest when currently denying a client. */
-const priority = Object.freeze({ seenOnce: 0, seenAgain: 1, nearlyExhausted: 2, exhausted: 3, overLimit: 4 });
-
-const priorities = Object.freeze(Object.values(priority));
-
-/**
- * The priority of a counter that is in no list because it was evicted or never stored. It is above all others, so that
- * the counter is never promoted into a list.
- */
-const unstored = priorities.length;
 
 type WindowPair = ReturnType<typeof createWindowPair>;
 
@@ -199,20 +200,22 @@ function createWindowPair(
   function moveFromLast(from: CounterWindow, counter: Counter): Counter {
     from.remove(counter);
     roll(counter);
-    return current.add(counter.key, counter);
+    return current.add(counter);
   }
 
-  /** Builds the state of a new counter from the estimates for the key in this window and the last. */
-  function stateOf(key: string): CounterState {
-    const state = { current: last?.estimate(key) ?? 0, previous: 0 };
-    roll(state);
-    state.current = Math.max(state.current, current.estimate(key));
-    return state;
+  /** Creates a counter from the estimates for the key in this window and the last, without storing it. */
+  function createCounter(key: string): Counter {
+    const used = last?.estimate(key) ?? 0;
+    const counter = { key, current: used, previous: 0, list: undefined, before: undefined, after: undefined };
+    roll(counter);
+    counter.current = Math.max(counter.current, current.estimate(key));
+    return counter;
   }
 
-  function evictFrom(window: CounterWindow, level: number): boolean {
-    const counter = window.evict(level);
+  function evictFrom(window: CounterWindow, level: Priority): boolean {
+    const counter = window.oldest(level);
     if (counter === undefined) return false;
+    window.remove(counter);
     window.record(counter.key, counter.current);
     if (window === current) last?.record(counter.key, counter.previous);
     return true;
@@ -227,7 +230,7 @@ function createWindowPair(
     },
     size: () => current.size() + (last?.size() ?? 0),
     isEmpty: () => current.isEmpty() && last === undefined,
-    sizeOf: (level: number) => current.sizeOf(level) + (last?.sizeOf(level) ?? 0),
+    sizeOf: (level: Priority) => current.sizeOf(level) + (last?.sizeOf(level) ?? 0),
     /** Finds a counter. If it is in the last window, moves it to the current one. */
     find(key: string): Counter | undefined {
       const found = current.find(key);
@@ -235,14 +238,11 @@ function createWindowPair(
       const earlier = last.find(key);
       return earlier && moveFromLast(last, earlier);
     },
-    add: (key: string) => current.add(key, stateOf(key)),
-    /** Returns a counter that is in no list. */
-    peek(key: string): Counter {
-      return { key, ...stateOf(key), priority: unstored, before: undefined, after: undefined };
-    },
-    promote: (counter: Counter, to: number) => current.promote(counter, to),
+    createCounter,
+    add: (key: string) => current.add(createCounter(key)),
+    promote: (counter: Counter, to: Priority) => current.promote(counter, to),
     /** Evicts the oldest counter of a priority, preferring the last window. Returns false when there is none. */
-    evict: (level: number) => (last !== undefined && evictFrom(last, level)) || evictFrom(current, level),
+    evict: (level: Priority) => (last !== undefined && evictFrom(last, level)) || evictFrom(current, level),
   });
 }
 
@@ -251,41 +251,37 @@ type CounterWindow = ReturnType<typeof createCounterWindow>;
 /** Holds the counters of one window by key and by priority, and estimates for the evicted ones. */
 function createCounterWindow(createEvicted: () => EvictedCounts) {
   const counters = new Map<string, Counter>();
-  const seenOnce = createCounterList();
-  const lists = [seenOnce, ...priorities.slice(1).map(createCounterList)];
-  const listOf = (level: number): CounterList => lists[level] ?? seenOnce;
+  const lists: Readonly<Record<Priority, CounterList>> = {
+    0: createCounterList(priority.seenOnce),
+    1: createCounterList(priority.seenAgain),
+    2: createCounterList(priority.nearlyExhausted),
+    3: createCounterList(priority.exhausted),
+    4: createCounterList(priority.overLimit),
+  };
   let evicted: EvictedCounts | undefined;
-
-  function remove(counter: Counter): void {
-    listOf(counter.priority).remove(counter);
-    counters.delete(counter.key);
-    counter.priority = unstored;
-  }
 
   return Object.freeze({
     size: () => counters.size,
     isEmpty: () => counters.size === 0 && evicted === undefined,
-    sizeOf: (level: number) => listOf(level).size(),
+    sizeOf: (level: Priority) => lists[level].size(),
+    oldest: (level: Priority) => lists[level].oldest(),
     find: (key: string) => counters.get(key),
-    add(key: string, { current, previous }: CounterState): Counter {
-      const lowest = priority.seenOnce;
-      const counter: Counter = { key, current, previous, priority: lowest, before: undefined, after: undefined };
-      counters.set(key, counter);
-      seenOnce.append(counter);
+    /** Adds the counter with the lowest priority. */
+    add(counter: Counter): Counter {
+      counters.set(counter.key, counter);
+      lists[priority.seenOnce].append(counter);
       return counter;
     },
-    /** Never lowers a priority. */
-    promote(counter: Counter, to: number): void {
-      if (to <= counter.priority) return;
-      listOf(counter.priority).remove(counter);
-      counter.priority = to;
-      listOf(to).append(counter);
+    remove(counter: Counter): void {
+      counter.list?.remove(counter);
+      counters.delete(counter.key);
     },
-    remove,
-    evict(level: number): Counter | undefined {
-      const counter = listOf(level).oldest();
-      if (counter !== undefined) remove(counter);
-      return counter;
+    /** Never lowers a priority, and leaves a counter alone that is not stored. */
+    promote(counter: Counter, to: Priority): void {
+      const from = counter.list;
+      if (from === undefined || to <= from.priority) return;
+      from.remove(counter);
+      lists[to].append(counter);
     },
     record(key: string, count: number): void {
       if (count === 0) return;
@@ -299,14 +295,16 @@ function createCounterWindow(createEvicted: () => EvictedCounts) {
 type CounterList = ReturnType<typeof createCounterList>;
 
 /** A doubly linked list of counters, oldest first. A Set would have to skip deleted slots to find its first member. */
-function createCounterList() {
+function createCounterList(level: Priority) {
   let size = 0;
   let first: Counter | undefined;
   let last: Counter | undefined;
-  return {
+  const list = {
+    priority: level,
     size: () => size,
     oldest: () => first,
     append(counter: Counter): void {
+      counter.list = list;
       counter.before = last;
       counter.after = undefined;
       if (last === undefined) first = counter;
@@ -314,7 +312,9 @@ function createCounterList() {
       last = counter;
       size += 1;
     },
-    remove({ before, after }: Counter): void {
+    remove(counter: Counter): void {
+      const { before, after } = counter;
+      counter.list = undefined;
       if (before === undefined) first = after;
       else before.after = after;
       if (after === undefined) last = before;
@@ -322,6 +322,7 @@ function createCounterList() {
       size -= 1;
     },
   };
+  return list;
 }
 
 /** Estimates the counts of evicted counters in bounded memory. An estimate is never below the real count. */

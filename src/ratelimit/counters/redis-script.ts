@@ -1,5 +1,6 @@
 /** The Lua script that counts hits in Redis, with functions to format its arguments and parse its reply. */
 import { createHash } from 'node:crypto';
+import { algorithmsLua } from './algorithms.ts';
 import type { Hit } from './counters.ts';
 import type { SharedResult } from './over-limit-cache.ts';
 
@@ -60,117 +61,68 @@ export function digestOf(script: string): string {
 }
 
 /**
- * Implements the algorithms that `Hit` describes. Lua's numbers are the same doubles as JavaScript's, so counters in
- * memory and in Redis agree to the last digit.
- *
- * `ARGV[1]` is the time in microseconds, or -1 for the clock of Redis. The script defines `nowUs`, `nowMs` and a table
- * `algorithms` by name. `read` parses the stored text of a counter into a state, `''` into a new one, and `write`
- * formats the state. `correct`, if there is one, must be called before `available`. `add` with a negative number undoes
- * an earlier addition. The stored texts are integers: `window count` for a fixed window, `window current previous` for
- * a sliding one, and `tat` for a token bucket.
+ * Defines how the state of each algorithm is stored. `read` parses the stored text into a state in the window to count
+ * in, or makes a new one, and `write` formats it. The texts are integers: `window current` for a fixed window, `window
+ * current previous` for a sliding one, and `current` for a token bucket. `lifetimeMs` is the time until the state
+ * becomes irrelevant. `correct`, if there is one, must be called before any other function.
  */
-const algorithmsScript = `
-local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
+const storageScript = `
 local format = string.format
-local nowUs = tonumber(ARGV[1])
-if nowUs < 0 then
-  local time = redis.call('TIME')
-  nowUs = tonumber(time[1]) * 1000000 + tonumber(time[2])
-end
-local nowMs = floor(nowUs / 1000)
 
--- If the clock steps back into the previous window, counting stays in the last one.
-local function windowAfter(last, windowMs)
-  local number = floor(nowMs / windowMs)
-  if number == last - 1 then return last end
-  return number
-end
-
-local fixed = {}
-function fixed.read(text, hit)
-  local number, count = string.match(text, '^(%d+) (%d+)$')
-  local last = tonumber(number or -1)
-  local current = windowAfter(last, hit.windowMs)
-  local isSame = current == last
-  return { number = current, count = isSame and tonumber(count) or 0, keepsLifetime = isSame }
-end
-function fixed.available(state, hit) return hit.limit - state.count end
-function fixed.add(state, hit, hits) state.count = state.count + hits end
-function fixed.untilEmpty(state, hit) return (state.number + 1) * hit.windowMs - nowMs end
-fixed.untilFits = fixed.untilEmpty
-fixed.lifetime = fixed.untilEmpty
-function fixed.write(state) return format('%.0f %.0f', state.number, state.count) end
-
-local sliding = {}
-function sliding.read(text, hit)
-  local number, current, previous = string.match(text, '^(%d+) (%d+) (%d+)$')
-  local last = tonumber(number or -1)
-  local state = { number = windowAfter(last, hit.windowMs), current = 0, previous = 0 }
-  if number and state.number == last then
-    state.current, state.previous, state.keepsLifetime = tonumber(current), tonumber(previous), true
-  elseif number and state.number == last + 1 then
-    state.previous = tonumber(current)
+local function readWindows(pattern)
+  return function(text, hit)
+    local number, current, previous = string.match(text, pattern)
+    local last = tonumber(number or -1)
+    local state = { windowNumber = windowNumberAfter(last, hit.windowMs), current = 0, previous = 0 }
+    if number and state.windowNumber == last then
+      state.current, state.previous, state.keepsLifetime = tonumber(current), tonumber(previous or 0), true
+    elseif number and state.windowNumber == last + 1 then
+      state.previous = tonumber(current)
+    end
+    return state
   end
-  return state
 end
-local function restMs(state, hit) return min(hit.windowMs, (state.number + 1) * hit.windowMs - nowMs) end
-function sliding.available(state, hit)
-  return hit.limit - state.current - ceil(state.previous * restMs(state, hit) / hit.windowMs)
-end
-function sliding.add(state, hit, hits) state.current = state.current + hits end
-function sliding.untilEmpty(state, hit)
-  if state.current > 0 then return restMs(state, hit) + hit.windowMs end
-  return state.previous > 0 and restMs(state, hit) or 0
-end
-function sliding.untilFits(state, hit)
-  if hit.needed > hit.limit then return sliding.untilEmpty(state, hit) end
-  local spare = hit.limit - hit.needed - state.current
-  if spare >= 0 then
-    return state.previous > 0 and restMs(state, hit) - floor(spare * hit.windowMs / state.previous) or 0
-  end
-  -- In the next window, where the current hits are the previous ones.
-  local overlapMs = floor((hit.limit - hit.needed) * hit.windowMs / state.current)
-  return restMs(state, hit) + max(0, hit.windowMs - overlapMs)
-end
-function sliding.lifetime(state, hit) return (state.number + 2) * hit.windowMs - nowMs end
-function sliding.write(state) return format('%.0f %.0f %.0f', state.number, state.current, state.previous) end
 
-local bucket = {}
-local function intervalUs(hit) return ceil(hit.windowMs * 1000 / hit.limit) end
-function bucket.read(text) return { tat = tonumber(text) or 0 } end
--- A later time comes from a clock that has since been set back, or from a larger bucket. Without the correction, all
--- hits would be over until then. After a reload, the decisions of one call may have buckets of different sizes.
-function bucket.correct(state, hit)
-  local full = hit.limit > 0 and hit.burst * intervalUs(hit) or 0
-  state.corrected = state.corrected or state.tat > nowUs + full
-  state.tat = max(nowUs, min(state.tat, nowUs + full))
-end
-function bucket.available(state, hit)
-  if hit.limit == 0 then return 0 end
-  return floor((hit.burst * intervalUs(hit) - (state.tat - nowUs)) / intervalUs(hit))
-end
-function bucket.add(state, hit, hits)
-  if hits ~= 0 then state.tat = state.tat + hits * intervalUs(hit) end
-end
-function bucket.untilEmpty(state) return ceil((state.tat - nowUs) / 1000) end
-function bucket.untilFits(state, hit)
-  if hit.limit == 0 or hit.needed > hit.burst then return bucket.untilEmpty(state) end
-  return ceil((state.tat + (hit.needed - hit.burst) * intervalUs(hit) - nowUs) / 1000)
-end
-bucket.lifetime = bucket.untilEmpty
-function bucket.write(state) return format('%.0f', state.tat) end
+fixedWindow.read = readWindows('^(%d+) (%d+)$')
+function fixedWindow.write(state) return format('%.0f %.0f', state.windowNumber, state.current) end
+fixedWindow.lifetimeMs = untilEndMs
 
-local algorithms = { fixed_window = fixed, sliding_window = sliding, token_bucket = bucket }
+slidingWindow.read = readWindows('^(%d+) (%d+) (%d+)$')
+function slidingWindow.write(state)
+  return format('%.0f %.0f %.0f', state.windowNumber, state.current, state.previous)
+end
+function slidingWindow.lifetimeMs(state, hit) return untilEndMs(state, hit) + hit.windowMs end
+
+function tokenBucket.read(text) return { current = tonumber(text) or 0 } end
+function tokenBucket.write(state) return format('%.0f', state.current) end
+tokenBucket.lifetimeMs = tokenBucket.untilEmptyMs
+-- A later time comes from a clock that has since been set back, or from a larger bucket. Unless the correction is
+-- stored, all hits would be over until then. After a reload, the decisions of one call may have buckets of different
+-- sizes.
+function tokenBucket.correct(state, hit)
+  local latest = nowUs + fullUs(hit)
+  if state.current > latest then state.current, state.corrected = latest, true end
+end
+
+local algorithms = { fixed_window = fixedWindow, sliding_window = slidingWindow, token_bucket = tokenBucket }
 `;
 
 /**
  * Decides and counts. `KEYS` has the counter of each hit of all decisions. `ARGV` has the time in microseconds, or -1
  * for the clock of Redis, and a JSON array with an array for each decision: 1 to also count hits of a denied request,
  * else 0; then for each hit its algorithm, window in seconds, limit, burst, hits, 1 for a shadow hit, else 0, and the
- * number of its quota or -1. Keys expire a second after their state becomes irrelevant.
+ * number of its quota or -1. Keys expire a second after their state
+ * becomes irrelevant.
  */
 export const countScript = `
-${algorithmsScript}
+local nowUs = tonumber(ARGV[1])
+if nowUs < 0 then
+  local time = redis.call('TIME')
+  nowUs = tonumber(time[1]) * 1000000 + tonumber(time[2])
+end
+local nowMs = math.floor(nowUs / 1000)
+${algorithmsLua}
+${storageScript}
 local tenYearsMs = 315360000000
 
 -- The state of each key, read once and written once for all decisions of the call. False if the key holds no counter.
@@ -214,26 +166,26 @@ local function take(call, at, key)
   local state = stateOf(key, algorithm, hit)
   if not state then return nil end
   if algorithm.correct then algorithm.correct(state, hit) end
-  local available = max(0, algorithm.available(state, hit))
+  local available = algorithm.available(state, hit)
   if hit.needed > available then
     hit.over = true
     hit.taken = (hit.countsIfDenied or hit.quota >= 0) and available or 0
   end
   hit.state = state
-  algorithm.add(state, hit, hit.taken)
+  algorithm.add(state, hit.taken, hit)
   return hit
 end
 
 local function undo(hit)
-  hit.algorithm.add(hit.state, hit, -hit.taken)
+  hit.algorithm.add(hit.state, -hit.taken, hit)
   hit.taken = 0
 end
 
 local function finish(hit)
   local state, algorithm = hit.state, hit.algorithm
   if hit.taken > 0 or state.corrected then state.hit = hit end
-  local untilReset = hit.over and algorithm.untilFits or algorithm.untilEmpty
-  report(hit.over and 1 or 0, max(0, algorithm.available(state, hit)), max(0, min(untilReset(state, hit), tenYearsMs)))
+  local untilResetMs = hit.over and algorithm.untilFitsMs or algorithm.untilEmptyMs
+  report(hit.over and 1 or 0, algorithm.available(state, hit), max(0, min(untilResetMs(state, hit), tenYearsMs)))
 end
 
 -- Quotas deny the request if there are any and all of them are over.
@@ -279,7 +231,7 @@ for key, state in pairs(states) do
   if text and text ~= state.stored and state.keepsLifetime then
     redis.call('SET', key, text, 'KEEPTTL')
   elseif text and text ~= state.stored then
-    local lifetimeMs = min(hit.algorithm.lifetime(state, hit) + 1000, tenYearsMs)
+    local lifetimeMs = min(hit.algorithm.lifetimeMs(state, hit) + 1000, tenYearsMs)
     redis.call('SET', key, text, 'PX', format('%.0f', lifetimeMs))
   end
 end

@@ -156,15 +156,17 @@ describeWithRedis('Redis counters', ({ url, open }) => {
     const borderMs = Date.UTC(2026, 6, 1);
     let nowMs = borderMs - 1;
     const counters = await open({ clock: () => nowMs });
-    for (const [afterMs, remaining] of [
-      [-1, 2],
-      [0, 2],
-      [-1, 1],
-      [59_999, 0],
-      [60_000, 2],
+    for (const [afterMs, fixed, sliding] of [
+      [-1, 3, 3],
+      [0, 3, 2],
+      [-1, 2, 1],
+      [59_999, 1, 0],
+      [60_000, 3, 0],
     ] as const) {
       nowMs = borderMs + afterMs;
-      await checkRemaining(counters, remaining, { windowSeconds: 60 });
+      const kind = { windowSeconds: 60, limit: 4, burst: 4 };
+      await checkRemaining(counters, fixed, kind);
+      await checkRemaining(counters, sliding, { ...kind, algorithm: 'sliding_window' });
     }
   });
 
