@@ -225,8 +225,9 @@ export function createReadSnapshot(reader: DatabaseSync): ReadSnapshot {
 }
 
 export interface RetryOptions {
-  /** The maximum total time of all pauses. */
   readonly timeoutMs: number;
+  /** Returns milliseconds of a clock that is never set. @default performance.now */
+  readonly now?: () => number;
   /** Waits for a number of milliseconds. @default a timer */
   readonly wait?: (pauseMs: number) => Promise<unknown>;
 }
@@ -237,16 +238,15 @@ export interface RetryOptions {
  */
 export async function retryWhileBusy<T>(
   run: () => T | Promise<T>,
-  { timeoutMs, wait = sleep }: RetryOptions,
+  { timeoutMs, now = () => performance.now(), wait = sleep }: RetryOptions,
 ): Promise<T> {
-  let waitedMs = 0;
+  const endsAtMs = now() + timeoutMs;
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await run();
     } catch (error) {
       const pauseMs = Math.min(attempt, 50);
-      waitedMs += pauseMs;
-      if (waitedMs > timeoutMs || !isSqliteBusy(error)) throw error;
+      if (!isSqliteBusy(error) || now() + pauseMs > endsAtMs) throw error;
       await wait(pauseMs);
     }
   }

@@ -200,17 +200,26 @@ describe('SQLite', () => {
   describe('retryWhileBusy', () => {
     const busy = Object.assign(new Error('database is locked'), { code: 'ERR_SQLITE_ERROR', errcode: 5 });
 
-    /** Runs a statement that fails `failures` times with `error`. Returns the pauses, and the result or message. */
-    const run = async (failures: number, error: Error, timeoutMs = 1000) => {
+    /**
+     * Runs a statement that takes `blockMs` and fails `failures` times with `error`. Returns the pauses, and the result
+     * or message.
+     */
+    const run = async (failures: number, error: Error, { timeoutMs = 1000, blockMs = 0 } = {}) => {
       const pauses: number[] = [];
       let left = failures;
+      let elapsedMs = 0;
       const statement = () => {
+        elapsedMs += blockMs;
         if (left === 0) return 'row';
         left -= 1;
         throw error;
       };
-      const wait = async (pauseMs: number) => pauses.push(pauseMs);
-      const result = await retryWhileBusy(statement, { wait, timeoutMs }).catch(({ message }: Error) => message);
+      const wait = async (pauseMs: number) => {
+        elapsedMs += pauseMs;
+        pauses.push(pauseMs);
+      };
+      const options = { timeoutMs, now: () => elapsedMs, wait };
+      const result = await retryWhileBusy(statement, options).catch(({ message }: Error) => message);
       return { pauses, result };
     };
 
@@ -220,8 +229,13 @@ describe('SQLite', () => {
     });
 
     it('throws the last error after the time-out, and any other error immediately', async () => {
-      assert.deepEqual(await run(9, busy, 3), { pauses: [1, 2], result: 'database is locked' });
+      assert.deepEqual(await run(9, busy, { timeoutMs: 3 }), { pauses: [1, 2], result: 'database is locked' });
       assert.deepEqual(await run(1, new Error('syntax')), { pauses: [], result: 'syntax' });
+    });
+
+    it('counts the time that SQLite itself waits for the lock', async () => {
+      const late = await run(9, busy, { timeoutMs: 30, blockMs: 10 });
+      assert.deepEqual(late, { pauses: [1, 2], result: 'database is locked' });
     });
   });
 });
