@@ -218,9 +218,12 @@ const timedOut: CallResult = Object.freeze({ kind: 'timedOut', reason: 'it ended
 
 const remedy = 'use the port on which it accepts gRPC without TLS';
 
+/** A port that expects TLS ends the connection without a response. So does a service that stops. */
+const endedMessage = `the connection ended; if it expects TLS, ${remedy}`;
+
 /** Any error other than a reset of this stream means that the whole session has ended or is about to. */
 function resultWithoutStatus({ headers, error }: Reply, resetCode: number, isDisconnected: boolean): CallResult {
-  const { code, message = 'the connection ended' } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
+  const { code, message = endedMessage } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
   if (code === 'ERR_HTTP2_ERROR') return disconnected(`its response is not HTTP/2 (${message}): ${remedy}`);
   if (isDisconnected || (error !== undefined && code !== 'ERR_HTTP2_STREAM_ERROR')) return disconnected(message);
   if (resetCode === constants.NGHTTP2_CANCEL) return timedOut;

@@ -93,9 +93,11 @@ const failures: readonly (readonly [string, OnStream, string | RegExp])[] = [
 
 const notHttp2 = 'its response is not HTTP/2 (Protocol error): use the port on which it accepts gRPC without TLS';
 
+const ended = 'the connection ended; if it expects TLS, use the port on which it accepts gRPC without TLS';
+
 const rudeness: readonly (readonly [string, (socket: Socket) => void, string | RegExp])[] = [
   ['a reset of the connection', (socket) => socket.resetAndDestroy(), /./],
-  ['the end of the connection', (socket) => socket.end(), /./],
+  ['the end of the connection, as a port with TLS does', (socket) => socket.end(), ended],
   ['HTTP/1', (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'), notHttp2],
   ['noise', (socket) => socket.write(Buffer.alloc(1_000, 0xa5)), /./],
 ];
