@@ -41,13 +41,14 @@ export function isUnhealthy(health) {
 const recentMs = 300_000;
 
 /**
- * The routes do not show such failures if requests are forwarded anyway, or are rejected with a status below 500.
+ * The routes do not show such failures if requests are forwarded anyway, or are rejected with a status below 500. A
+ * time far in the future was recorded before the clock was set back.
  * @param {{ readonly last_error_at: string | undefined } | undefined} service
  * @param {string} at
  */
 function failedRecently(service, at) {
   const last = service?.last_error_at;
-  return last !== undefined && Date.parse(at) - Date.parse(last) < recentMs;
+  return last !== undefined && Math.abs(Date.parse(at) - Date.parse(last)) < recentMs;
 }
 
 const namesMax = 3;

@@ -53,6 +53,11 @@ describe('verdictOf', () => {
     checkLast('2026-01-02T02:59:05.000Z', ['ok', 'All is well']);
   });
 
+  it('does not report failures until the clock catches up after it has been set back', () => {
+    const last_error_at = '2026-01-02T09:00:00.000Z';
+    check({ auth: { ...sample.auth, last_error_at } }, ['ok', 'All is well']);
+  });
+
   it('says how many routes it covers when not all are listed', () => {
     check({ ...routesOf('ok'), routes_total: 9_000 }, ['ok', 'All is well, of the 1 route listed here']);
   });
