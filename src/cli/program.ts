@@ -135,7 +135,10 @@ const passwordHint =
   '\nThe password is prompted for or read from standard input: an argument would stay in the history of the shell.';
 
 function addUserTools(program: Command): void {
-  const users = program.command('users').description('manage the users in users.yaml');
+  const users = program
+    .command('users')
+    .description('manage the users in users.yaml')
+    .helpCommand('help [command]', 'print help for a command');
   withExamples(users, ['frontdesk users add ann', 'frontdesk users add ann --role admin'], passwordHint)
     .command('add')
     .description('add a user; the password is prompted for or read from standard input')

@@ -63,6 +63,10 @@ describe('frontdesk', () => {
       assert.equal(stderr.split('\n')[0], `error: unknown command '${names}'`),
     );
 
+  check('the help of a command with commands uses the words of the program', ['users', '--help'], 0, ({ stdout }) =>
+    assert.match(stdout, /help \[command\] +print help for a command\n/),
+  );
+
   check('help prints the help for a command below another', ['help', 'users', 'add'], 0, ({ stdout }) =>
     assert.match(stdout, /^Usage: frontdesk users add /),
   );
