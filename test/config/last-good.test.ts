@@ -1,4 +1,4 @@
-/** Tests what a reload puts into force when a part of the configuration is broken. */
+/** Tests which configurations a process starts with, and what a reload applies when a part of one is broken. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,10 +11,14 @@ import {
   loadConfiguration,
   type Mapping,
   mapInParts,
+  requireConfiguration,
+  requireSettings,
   type Version,
 } from '#config';
+import { mappingRecord } from '../support/desks.ts';
 import { authRecordOf, limitRecordOf, mappingOf } from '../support/edge.ts';
 
+const shippedDirectory = fileURLToPath(new URL('../../config', import.meta.url));
 const directory = '/etc/frontdesk';
 const settings = { host: '127.0.0.1', allowDemoUsers: false };
 const nothing = configurationFrom({ records: [] }).configuration;
@@ -112,6 +116,14 @@ describe('keepLastGood', () => {
     );
   });
 
+  it('does not serve the requests of a broken guard with a new open mapping, not even after the next reload', () => {
+    const blocked = [block('old')];
+    const open = { mappings: [mapping('open', 'y.yaml', { prefix: '/old', bypassAuth: true })], blocked };
+    const first = keep(open, {}, [errorAt(x, 'Mapping old')]).configuration;
+    const second = keep(open, first, [errorAt(x, 'Mapping old')]).configuration;
+    for (const kept of [first, second]) assert.deepEqual(kept.blocked, blocked);
+  });
+
   it('drops a deleted record if the broken one in its file was broken before', () => {
     const blocked = [block('old')];
     const good = keep({ mappings: [b], blocked }, { mappings: [a, b], blocked }, [errorAt(x, 'Mapping old')]);
@@ -201,7 +213,7 @@ describe('keepLastGood', () => {
   });
 
   it('keeps the current users if the new ones are demo users and the server is open to the network', async () => {
-    const shipped = await loadConfiguration(fileURLToPath(new URL('../../config', import.meta.url)));
+    const shipped = await loadConfiguration(shippedDirectory);
     const users = (host: string) => {
       const policy = { directory, settings: { host, allowDemoUsers: false }, findUnservable: () => returning([]) };
       const good = finish(keepLastGood(shipped, { ...nothing, users: [user('ann')] }, policy));
@@ -209,5 +221,33 @@ describe('keepLastGood', () => {
     };
     assert.deepEqual(users('127.0.0.1'), [['demo', 'guest'], []]);
     assert.deepEqual(users('0.0.0.0'), [['ann'], [`${directory}/users.yaml`]]);
+  });
+});
+
+describe('requireConfiguration', () => {
+  it('loads the directory in the settings by default', async () => {
+    const nowhere = requireSettings({ configDir: '/nowhere/at/all' });
+    await assert.rejects(requireConfiguration(undefined, nowhere), {
+      message: /^the configuration has an error:\n\/nowhere\/at\/all {2}the directory cannot be read/,
+    });
+  });
+
+  it('rejects with all errors, sorted by file and line', async () => {
+    const hotel = mappingRecord('hotel', '/v1/hotels', 'hotel');
+    const records = [
+      { ...hotel, prefix: 'v1' },
+      { ...hotel, service: '' },
+    ];
+    const message =
+      /^Error: the configuration has 2 errors:\n<options>:1 {2}Mapping hotel: .*\n.*\n<options>:2 {2}Mapping/;
+    await assert.rejects(requireConfiguration({ records }, requireSettings({})), message);
+  });
+
+  it('rejects demo users with published passwords on a server that is open to the network', async () => {
+    const open = requireSettings({ host: '0.0.0.0' });
+    const message = /demo passwords of demo and guest .* HOST=0\.0\.0\.0 .*ALLOW_DEMO_USERS=true/;
+    await assert.rejects(requireConfiguration(shippedDirectory, open), message);
+    const { configuration } = await requireConfiguration(shippedDirectory, { ...open, allowDemoUsers: true });
+    assert.equal(configuration.users.length, 2);
   });
 });

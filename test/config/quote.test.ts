@@ -79,12 +79,11 @@ const shownFields = new Set([
   'domain',
 ]);
 
-const head = { apiVersion: 'gateway/v1' };
 const samples = [
   [mappingRecord('m', '/m', 'http://h.example', { bypass_auth: true }), fieldTables.Mapping],
   [authRecord, fieldTables.AuthService],
   [limitRecord, fieldTables.RateLimitService],
-  [{ ...head, kind: 'Version', name: 'v', prefix: '/v', deprecation: '2026-06-30T00:00:00Z' }, fieldTables.Version],
+  [{ apiVersion: 'gateway/v1', kind: 'Version', name: 'v', prefix: '/v', sunset: '2026-06-30' }, fieldTables.Version],
 ] as const;
 
 interface Leaf {
@@ -152,13 +151,13 @@ describe('a secret in a text of a record', () => {
     );
   });
 
-  it('never appears in an error when it is a key', () => {
-    for (const { record, path } of leaves)
-      for (const template of urls) {
-        const key = template(mark);
-        const said = errorsAndNotices({ records: [replaced(record, [...path.slice(0, -1), key], 'x')] });
-        checkHidden(said, path.join('.'));
-      }
+  it('never appears in an error, as a value or as a key', () => {
+    for (const leaf of leaves) {
+      const { record, path } = leaf;
+      const asValues = templatesOf(leaf).map((template) => replaced(record, path, template(mark)));
+      const asKeys = urls.map((template) => replaced(record, [...path.slice(0, -1), template(mark)], 'x'));
+      for (const one of [...asValues, ...asKeys]) checkHidden(errorsAndNotices({ records: [one] }), path.join('.'));
+    }
   });
 
   it('never appears in diagnostics or explanations of a valid record', async () => {

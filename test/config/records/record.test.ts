@@ -108,6 +108,7 @@ describe('a Mapping', () => {
     target: { header: ':path' }                       -> kind: path, name: target
     site: { header: ':authority' }                    -> kind: header, name: site, header: host, omitIfNotPresent: false, default: ''
     header: { header: X-A }                           -> kind: header, name: header, header: x-a, omitIfNotPresent: false, default: ''
+    method: { header: X-Method }                      -> kind: header, name: method, header: x-method, omitIfNotPresent: false, default: ''
     plan: { header: X-Plan, default: free }           -> kind: header, name: plan, header: x-plan, omitIfNotPresent: false, default: free
     plan: { header: X-Plan, omit_if_not_present: true } -> kind: header, name: plan, header: x-plan, omitIfNotPresent: true, default: ''
     request_headers: { key: plan, header_name: X-Plan, omit_if_not_present: true } -> kind: header, name: plan, header: x-plan, omitIfNotPresent: true, default: ''
