@@ -17,6 +17,7 @@ const phc = `$scrypt$ln=14,r=8,p=1$${salt}$${hash}`;
 
 describe('users', () => {
   const writeFiles = temporaryFiles();
+  const add = (directory: string) => addUserToFile(directory, { name: 'ann', roles: [] }, async () => phc);
 
   it('are read with name and hash', () => {
     const { configuration, errors } = configurationFrom({ records: [], users: [{ name: 'Zoe', password_hash: phc }] });
@@ -25,8 +26,10 @@ describe('users', () => {
 
   it('are not added when the directory cannot be created', async function () {
     if (process.platform !== 'linux') this.skip();
-    const added = addUserToFile('/proc/nowhere/deep', { name: 'ann', roles: [] }, async () => phc);
-    await assert.rejects(added, /^Error: cannot write \/proc\/nowhere\/deep\/users.yaml \(ENOENT\)/);
+    await assert.rejects(
+      add('/proc/nowhere/deep'),
+      /^Error: cannot write \/proc\/nowhere\/deep\/users.yaml \(ENOENT\)/,
+    );
   });
 
   it('are not added to a file with several YAML documents, before a password is requested', async () => {
@@ -42,8 +45,7 @@ describe('users', () => {
     const file = join(directory, 'users.yaml');
     const bytes = Buffer.from('users: []\n# Zo\xeb\n', 'latin1');
     await writeFile(file, bytes);
-    const added = addUserToFile(directory, { name: 'ann', roles: [] }, async () => phc);
-    await assert.rejects(added, /^Error: .*users\.yaml:2 {2}this is not valid UTF-8\n/);
+    await assert.rejects(add(directory), /^Error: .*users\.yaml:2 {2}this is not valid UTF-8\n/);
     assert.deepEqual(await readFile(file), bytes);
   });
 
@@ -51,12 +53,11 @@ describe('users', () => {
     const directory = await writeFiles({ 'real.yaml': 'users: []\n' });
     const [file, target] = [join(directory, 'users.yaml'), join(directory, 'real.yaml')];
     await symlink('real.yaml', file);
-    const add = () => addUserToFile(directory, { name: 'ann', roles: [] }, async () => phc);
-    await add();
+    await add(directory);
     assert.match(await readFile(target, 'utf8'), /name: ann/);
     await rm(target);
     await assert.rejects(
-      add,
+      add(directory),
       /^Error: .*users\.yaml {2}the file cannot be read: it does not exist\n {4}Correct the link/,
     );
     assert.equal(await readlink(file), 'real.yaml');
@@ -68,7 +69,7 @@ describe('users', () => {
     const file = join(directory, 'users.yaml');
     await chown(file, 1234, 2345);
     await chmod(file, 0o640);
-    await addUserToFile(directory, { name: 'ann', roles: [] }, async () => phc);
+    await add(directory);
     const { uid, gid, mode } = await stat(file);
     assert.deepEqual([uid, gid, mode & 0o777], [1234, 2345, 0o640]);
     assert.match(await readFile(file, 'utf8'), /name: ann/);
@@ -78,7 +79,7 @@ describe('users', () => {
     if (process.getuid?.() !== 0) return this.skip();
     const directory = await writeFiles({});
     await chown(directory, 1234, 2345);
-    await addUserToFile(join(directory, 'config'), { name: 'ann', roles: [] }, async () => phc);
+    await add(join(directory, 'config'));
     for (const [name, expected] of [
       ['config', 0o755],
       ['config/users.yaml', 0o600],

@@ -62,6 +62,12 @@ describe('watchConfiguration', () => {
   const says = (requests: number) => (loaded: LoadedConfiguration) =>
     loaded.errors.length === 0 && JSON.stringify(loaded).includes(`"requestsPerUnit":${requests},`);
 
+  /** Writes other limits, and waits until they are reported. */
+  async function change(directory: string, requests: number): Promise<void> {
+    await writeFile(join(directory, a), limits(requests));
+    await reported(says(requests));
+  }
+
   it('reports a swap of a link in the path of the directory, and later changes', async () => {
     const releases = await writeFiles({ [`1/config/${a}`]: limits(1), [`2/config/${a}`]: limits(2) });
     const directory = join(releases, 'current/config');
@@ -70,8 +76,7 @@ describe('watchConfiguration', () => {
     await symlink('2', join(releases, 'next'));
     await rename(join(releases, 'next'), join(releases, 'current'));
     await reported(says(2));
-    await writeFile(join(directory, a), limits(3));
-    await reported(says(3));
+    await change(directory, 3);
   });
 
   it('reports a file that is created, renamed over another, or deleted', async () => {
@@ -103,8 +108,7 @@ describe('watchConfiguration', () => {
     const directory = await writeFiles({ 'services/none.yaml': '' });
     await start(directory);
     await mkdir(join(directory, 'ratelimit'));
-    await writeFile(join(directory, a), limits(2));
-    await reported(says(2));
+    await change(directory, 2);
   });
 
   it('reports changes in a folder that was deleted and created again', async () => {
@@ -113,10 +117,7 @@ describe('watchConfiguration', () => {
     await reported(({ errors }) => errors.length > 0);
     await mkdir(join(directory, 'ratelimit'));
     // The first change may be found by the reading that the new folder triggers.
-    for (const requests of [2, 3, 4, 5, 6, 7, 8, 9]) {
-      await writeFile(join(directory, a), limits(requests));
-      await reported(says(requests));
-    }
+    for (const requests of [2, 3, 4, 5, 6, 7, 8, 9]) await change(directory, requests);
   });
 
   it('reports changes in a directory that was deleted and created again, and in one that took its place', async () => {
@@ -124,18 +125,12 @@ describe('watchConfiguration', () => {
     await rm(directory, { recursive: true });
     await reported(({ errors }) => errors.length > 0);
     await mkdir(join(directory, 'ratelimit'), { recursive: true });
-    for (const requests of [2, 3, 4]) {
-      await writeFile(join(directory, a), limits(requests));
-      await reported(says(requests));
-    }
+    for (const requests of [2, 3, 4]) await change(directory, requests);
     const next = await writeFiles({ [a]: limits(5) });
     await rename(directory, `${directory}-old`);
     await rename(next, directory);
     await reported(says(5));
-    for (const requests of [6, 7, 8]) {
-      await writeFile(join(directory, a), limits(requests));
-      await reported(says(requests));
-    }
+    for (const requests of [6, 7, 8]) await change(directory, requests);
     await rm(`${directory}-old`, { recursive: true });
   });
 

@@ -96,6 +96,13 @@ describe("Ambassador's own files", () => {
     assert.deepEqual(backend.healthCheck?.expectedStatuses, [{ min: 200, max: 201 }]);
   });
 
+  /** Returns what the records are read as. They must be valid. */
+  function translated(...records: readonly object[]) {
+    const { configuration, errors } = configurationFrom({ records }, { gatewayDomain });
+    assert.deepEqual(errors, []);
+    return configuration;
+  }
+
   const ours = { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'hotel', prefix: '/v1/hotels', service: 'hotel' };
 
   it('call a service without a dot in the namespace of their resource or manifest, like Ambassador', () => {
@@ -109,11 +116,7 @@ describe("Ambassador's own files", () => {
     const annotated = { apiVersion: 'ambassador/v1', kind: 'Mapping', name: 'api', ...spec('noted') };
     const annotations = { 'getambassador.io/config': JSON.stringify(annotated) };
     const manifest = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'api', namespace: 'shop', annotations } };
-    const calls = (record: object) => {
-      const { configuration, errors } = configurationFrom({ records: [record] }, { gatewayDomain });
-      assert.deepEqual(errors, []);
-      return configuration.mappings.map(({ name, service }) => [name, service])[0];
-    };
+    const calls = (record: object) => translated(record).mappings.map(({ name, service }) => [name, service])[0];
     assert.deepEqual(calls(resource('quote')), ['api.shop', 'quote.shop']);
     assert.deepEqual(calls(resource('https://quote:8443')), ['api.shop', 'https://quote.shop:8443']);
     assert.deepEqual(calls(resource('quote.other:80')), ['api.shop', 'quote.other:80']);
@@ -138,16 +141,11 @@ describe("Ambassador's own files", () => {
 
   it('keep the conditions that the Kubernetes API writes separately when it converts them', () => {
     const spec = { v2BoolHeaders: ['x-trial'], headers: { 'x-plan': 'gold' }, v2BoolQueryParameters: ['debug'] };
-    const apiVersion = 'getambassador.io/v3alpha1';
     const mapping = {
-      apiVersion,
-      kind: 'Mapping',
-      metadata: { name: 'a' },
+      ...{ apiVersion: 'getambassador.io/v3alpha1', kind: 'Mapping', metadata: { name: 'a' } },
       spec: { prefix: '/', service: 'b', ...spec },
     };
-    const { configuration, errors } = configurationFrom({ records: [mapping] }, { gatewayDomain });
-    assert.deepEqual(errors, []);
-    const [{ headers, queryParameters } = {}] = configuration.mappings;
+    const [{ headers, queryParameters } = {}] = translated(mapping).mappings;
     const present = (name: string) => ({ name, match: { kind: 'present' } });
     assert.deepEqual(headers, [{ name: 'x-plan', match: { kind: 'exact', value: 'gold' } }, present('x-trial')]);
     assert.deepEqual(queryParameters, [present('debug')]);
@@ -169,19 +167,14 @@ describe("Ambassador's own files", () => {
 
   it('can use a regular expression with a * as host', () => {
     const mapping = { ...ours, apiVersion: 'ambassador/v1', host: '[a-z]*\\.example\\.com', host_regex: true };
-    const { configuration, errors } = configurationFrom({ records: [mapping] }, { gatewayDomain });
-    assert.deepEqual(errors, []);
-    assert.deepEqual(configuration.mappings[0]?.host, { kind: 'regex', pattern: '[a-z]*\\.example\\.com' });
+    assert.deepEqual(translated(mapping).mappings[0]?.host, { kind: 'regex', pattern: '[a-z]*\\.example\\.com' });
   });
 
   it('can use the ambassador/v0 name for the headers of an AuthService', () => {
     const auth = { apiVersion: 'ambassador/v0', kind: 'AuthService', name: 'auth', auth_service: 'example-auth:3000' };
-    const named = (more: object) => {
-      const records = [{ ...auth, allowed_headers: ['X-Qotm-Session'], ...more }];
-      const { configuration, errors } = configurationFrom({ records }, { gatewayDomain });
-      assert.deepEqual(errors, []);
-      return configuration.authServices[0]?.allowedAuthorizationHeaders;
-    };
+    const named = (more: object) =>
+      translated({ ...auth, allowed_headers: ['X-Qotm-Session'], ...more }).authServices[0]
+        ?.allowedAuthorizationHeaders;
     assert.deepEqual(named({}), ['x-qotm-session']);
     assert.deepEqual(named({ allowed_authorization_headers: ['X-User'] }), ['x-user']);
   });

@@ -1,7 +1,10 @@
-/** Tests settings from the environment and from options: values, validation and error messages. */
+/** Tests settings from the environment and from options, their error messages, and the files of TLS_CERT and TLS_KEY. */
 import assert from 'node:assert/strict';
-import { parseSettings, requireSettings, type SettingOptions } from '#config';
+import { join } from 'node:path';
+import { loadTls, parseSettings, requireSettings, type SettingOptions } from '#config';
 import { listSettings } from '../../../src/config/settings/table.ts';
+import { temporaryFiles } from '../../support/temporary-files.ts';
+import { makeCertificate } from '../../support/wire/certificate.ts';
 
 /** Returns the message with which the settings are rejected. */
 function messageOf(read: () => unknown): string {
@@ -89,11 +92,15 @@ describe('parseSettings', () => {
 
   it('lists all invalid settings in one message, with their values and what is expected', () => {
     assert.equal(
-      messageOf(() => parseSettings({ PORT: '80a', LOG_LEVEL: 'loud' })),
+      messageOf(() =>
+        parseSettings({ PORT: '80a', LOG_LEVEL: 'loud', TRUSTED_PROXIES: 'x', SERVICE_ADDRESSES: 'hotel' }),
+      ),
       [
-        '2 settings cannot be used:',
+        '4 settings cannot be used:',
         '  PORT="80a": expected a whole number from 0 to 65535',
         '  LOG_LEVEL="loud": expected one of trace, debug, info, warn, error, fatal, silent',
+        '  TRUSTED_PROXIES="x": expected addresses or networks such as 10.0.0.0/8, separated by commas',
+        '  SERVICE_ADDRESSES="hotel": expected name=host:port, separated by commas, without repeating an address of a name',
       ].join('\n'),
     );
   });
@@ -210,13 +217,6 @@ describe('requireSettings', () => {
       );
   });
 
-  it('describes the format of lists and maps in environment variables', () => {
-    assert.deepEqual(faultsOf({ TRUSTED_PROXIES: 'x', SERVICE_ADDRESSES: 'hotel' }), [
-      'TRUSTED_PROXIES="x": expected addresses or networks such as 10.0.0.0/8, separated by commas',
-      'SERVICE_ADDRESSES="hotel": expected name=host:port, separated by commas, without repeating an address of a name',
-    ]);
-  });
-
   it('has types that reject text for lists and maps', () => {
     // @ts-expect-error
     const list: SettingOptions = { trustedProxies: '10.0.0.1' };
@@ -233,18 +233,48 @@ describe('requireSettings', () => {
   });
 });
 
-describe('listSettings', () => {
-  it('describes each setting by its environment variable', () => {
-    assert.deepEqual(listSettings()[0], {
-      variable: 'HOST',
-      default: '127.0.0.1',
-      expects: 'a host name or an IP address, without brackets or port',
-      description: 'Default address of all listeners.',
-    });
+it('listSettings shows defaults in a form that parses to the same values', () => {
+  const env = Object.fromEntries(listSettings().map((row) => [row.variable, row.default]));
+  assert.deepEqual(parseSettings(env), parseSettings({}));
+});
+
+describe('loadTls', () => {
+  const writeFiles = temporaryFiles();
+  let tlsCert = '';
+  let tlsKey = '';
+  let other = '';
+
+  before(async () => {
+    const pem = '-----BEGIN CERTIFICATE-----\n';
+    const key = '-----BEGIN PRIVATE KEY-----\n';
+    const directory = await writeFiles({ 'cert.pem': pem, 'key.pem': key, 'other.pem': 's3cret' });
+    [tlsCert = '', tlsKey = '', other = ''] = ['cert', 'key', 'other'].map((name) => join(directory, `${name}.pem`));
   });
 
-  it('shows defaults in a form that parses to the same values', () => {
-    const env = Object.fromEntries(listSettings().map((row) => [row.variable, row.default]));
-    assert.deepEqual(parseSettings(env), parseSettings({}));
+  it('returns the text of both files', async function () {
+    const directory = await writeFiles();
+    const certificate = await makeCertificate(directory, 'IP:127.0.0.1');
+    if (certificate === undefined) return this.skip();
+    const { file, cert, key } = certificate;
+    assert.deepEqual(await loadTls({ tlsCert: file, tlsKey: join(directory, 'key.pem') }), { cert, key });
+  });
+
+  it('returns undefined when neither is set, and names both settings when the pair is invalid', async () => {
+    assert.equal(await loadTls({ tlsCert: undefined, tlsKey: undefined }), undefined);
+    const message = /^Error: TLS_CERT and TLS_KEY cannot be used \(.*\): use a certificate chain/;
+    await assert.rejects(loadTls({ tlsCert, tlsKey }), message);
+  });
+
+  it('names the setting when certificate and key are swapped', async () => {
+    const message = /^Error: TLS_CERT=.*key\.pem contains no CERTIFICATE: use the file that contains it$/;
+    await assert.rejects(loadTls({ tlsCert: tlsKey, tlsKey: tlsCert }), message);
+  });
+
+  it('names the setting and the file that is missing or not PEM, and does not show its contents', async () => {
+    await assert.rejects(loadTls({ tlsCert, tlsKey: '/nowhere.pem' }), /cannot read TLS_KEY=\/nowhere\.pem \(ENOENT\)/);
+    await assert.rejects(loadTls({ tlsCert: other, tlsKey }), ({ message }: Error) => {
+      assert.match(message, /^TLS_CERT=.*other\.pem is not a PEM file/);
+      return !message.includes('s3cret');
+    });
   });
 });
