@@ -1,5 +1,7 @@
-/** The lines of the access log, as JSON and in Apache's combined format. */
+/** The lines of the access log, as JSON and in Apache's combined format, and the status that they report. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -11,10 +13,13 @@ import {
   createAddresses,
   createProblemResponses,
   createRequestContext,
+  createUpgrades,
+  finalStatus,
   type Logger,
   problem,
   requestContext,
   silentLogger,
+  upgradeOf,
 } from '#http';
 import { testServers } from '../../support/serve.ts';
 import { temporaryFiles } from '../../support/temporary-files.ts';
@@ -85,40 +90,51 @@ describe('createAccessLog', () => {
     assert.equal(lines.length, 1);
   });
 
-  it('logs the problem that was sent, so that a status of the service can be told from one of the gateway', async () => {
-    const { logger, lines, firstLine } = recordingLogger();
-    const problems = createProblemResponses({ logger: silentLogger });
-    const handler = appOf(createAccessLog(logger), problems, () => {
-      throw problem('upstream-overloaded');
+  const fail: Middleware = () => {
+    throw problem('upstream-overloaded');
+  };
+  const crash: Middleware = () => {
+    throw new Error('broken');
+  };
+  const rewrite: Middleware = (ctx, next) => {
+    ctx.path = '/elsewhere';
+    return next();
+  };
+  const behindProxy = createRequestContext(createAddresses({ trustedProxies: ['127.0.0.1'] }));
+  /** `handlerOf` puts the access log into an app. */
+  for (const [what, text, expected, handlerOf] of [
+    [
+      'the problem that was sent, so that a status of the service can be told from one of the gateway',
+      head('/', 'Connection: close'),
+      { status: 503, problem: 'upstream-overloaded' },
+      (log) => appOf(log, createProblemResponses({ logger: silentLogger }), fail),
+    ],
+    [
+      'the path that the client sent, even if the app is mounted and rewrites it',
+      head('/travel/v1/x', 'Connection: close'),
+      { status: 200, path: '/travel/v1/x' },
+      (log) => new Koa().use(mount('/travel', new Koa().use(log).use(rewrite).use(sendX))).callback(),
+    ],
+    [
+      '500 for an error, and the path of a target that is not a valid URL',
+      head('http://[/x', 'Connection: close'),
+      { status: 500, path: '/x', problem: undefined },
+      (log) => appOf(log, crash),
+    ],
+    [
+      'the client address that a trusted proxy forwards',
+      head('/', 'X-Forwarded-For: 198.51.100.7', 'Connection: close'),
+      { client: '198.51.100.7' },
+      (log) => new Koa().use(behindProxy).use(log).use(sendX).callback(),
+    ],
+  ] as const satisfies readonly (readonly [string, string, Line, (log: Middleware) => RequestListener])[])
+    it(`logs ${what}`, async () => {
+      const { logger, lines, firstLine } = recordingLogger();
+      const { port } = await servers.http(handlerOf(createAccessLog(logger)));
+      await sendRaw(port, text);
+      await firstLine;
+      for (const [name, value] of Object.entries(expected)) assert.equal(lines[0]?.[name], value, name);
     });
-    await request(handler).get('/').expect(503);
-    await firstLine;
-    assert.deepEqual([lines[0]?.['status'], lines[0]?.['problem']], [503, 'upstream-overloaded']);
-  });
-
-  it('logs the path that the client sent, even if the app is mounted and rewrites it', async () => {
-    const { logger, lines, firstLine } = recordingLogger();
-    const inner = new Koa().use(createAccessLog(logger)).use((ctx) => {
-      ctx.path = '/elsewhere';
-      ctx.body = 'x';
-    });
-    await request(new Koa().use(mount('/travel', inner)).callback())
-      .get('/travel/v1/x')
-      .expect(200);
-    await firstLine;
-    assert.equal(lines[0]?.['path'], '/travel/v1/x');
-  });
-
-  it('logs 500 for an error, and the path of a target that is not a valid URL', async () => {
-    const { logger, lines, firstLine } = recordingLogger();
-    const handler = appOf(createAccessLog(logger), () => {
-      throw new Error('broken');
-    });
-    const { port } = await servers.http(handler);
-    await sendRaw(port, head('http://[/x', 'Connection: close'));
-    await firstLine;
-    assert.deepEqual([lines[0]?.['path'], lines[0]?.['status']], ['/x', 500]);
-  });
 
   it('logs for each request the bytes since the previous line of its connection', async () => {
     const { logger, lines } = recordingLogger();
@@ -158,17 +174,6 @@ describe('createAccessLog', () => {
       lines.reduce((sum, { bytesIn }) => sum + Number(bytesIn), 0),
       sent.length,
     );
-  });
-
-  it('logs the client address that a trusted proxy forwards', async () => {
-    const { logger, lines, firstLine } = recordingLogger();
-    const app = new Koa()
-      .use(createRequestContext(createAddresses({ trustedProxies: ['127.0.0.1', '::1'] })))
-      .use(createAccessLog(logger))
-      .use(sendX);
-    await request(app.callback()).get('/').set('X-Forwarded-For', '198.51.100.7').expect(200);
-    await firstLine;
-    assert.equal(lines[0]?.['client'], '198.51.100.7');
   });
 
   it('logs the TLS version', async function () {
@@ -249,5 +254,81 @@ describe('createAccessLog with the combined format', () => {
     const { port } = await servers.http(appOf(createAccessLog(logger, 'combined'), sendX));
     await sendRaw(port, head('/', 'Connection: close'));
     assert.match(String(lines[0]?.['message']), /"GET \/ HTTP\/1\.1" 200 1 /);
+  });
+});
+
+describe('finalStatus', () => {
+  /** Does not fit into the buffers of the two sockets. */
+  const large = Buffer.alloc(32 * 1024 * 1024);
+
+  /** Wraps a handler and resolves `status` with the final status of its first response. */
+  function watch(handle: RequestListener) {
+    let resolve = (_status: number) => {};
+    const status = new Promise<number>((settle) => {
+      resolve = settle;
+    });
+    const handler: RequestListener = (req, res) => {
+      res.once('close', () => resolve(finalStatus(res)));
+      handle(req, res);
+    };
+    return { handler, status };
+  }
+
+  for (const [what, handle] of Object.entries<RequestListener>({
+    'a complete response': (_req, res) => res.end(large),
+    'half of a response': (_req, res) => res.write(large),
+    'an unfinished response that fits into the buffers': (_req, res) => res.write('x'),
+  }))
+    it(`returns 499 when the client disconnects before it has read ${what}`, async () => {
+      const { handler, status } = watch(handle);
+      const { port } = await servers.http(handler);
+      const socket = connect(port, '127.0.0.1');
+      socket.write(head('/'));
+      await once(socket, 'data');
+      socket.destroy();
+      assert.equal(await status, 499);
+    });
+
+  for (const line of ['Connection: keep-alive', 'Connection: close'])
+    it(`returns the status of a response that the client has read, with ${line}`, async () => {
+      const { handler, status } = watch((_req, res) => res.writeHead(404).end(large));
+      const { port } = await servers.http(handler);
+      const socket = connect(port, '127.0.0.1');
+      socket.resume().write(head('/', line));
+      assert.equal(await status, 404);
+      socket.destroy();
+    });
+
+  it('returns 499 for each pipelined response when the client disconnects, and each closes once', async () => {
+    const count = 3;
+    const [allStarted, allClosed] = [createDeferred(), createDeferred()];
+    const statuses: number[] = [];
+    let started = 0;
+    const handler: RequestListener = (_req, res) => {
+      started += 1;
+      if (started === count) allStarted.resolve();
+      res.on('close', () => {
+        if (statuses.push(finalStatus(res)) === count) setImmediate(allClosed.resolve);
+      });
+    };
+    const { port } = await servers.http(handler);
+    const socket = connect(port, '127.0.0.1');
+    socket.write(head('/').repeat(count));
+    await allStarted.promise;
+    socket.destroy();
+    await allClosed.promise;
+    assert.deepEqual(statuses, Array(count).fill(499));
+  });
+
+  it('returns 101 for an upgraded connection, even if it is reset', async () => {
+    const { handler, status } = watch((req) => upgradeOf(req)?.accept('echo').resume());
+    const server = createServer(handler);
+    const { port } = await servers.listen(server);
+    server.on('upgrade', createUpgrades(() => true).listener(handler));
+    const socket = connect(port, '127.0.0.1');
+    socket.write(head('/', 'Connection: Upgrade', 'Upgrade: echo'));
+    await once(socket, 'data');
+    socket.resetAndDestroy();
+    assert.equal(await status, 101);
   });
 });
