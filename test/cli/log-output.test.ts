@@ -1,7 +1,7 @@
 /** The log on standard output: its blocks, its bound, and what happens when the reader stalls or the disk is full. */
 import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
-import { createFileOutput, openLog } from '../../src/cli/log-output.ts';
+import { createFileOutput, type LogOutput, openLog } from '../../src/cli/log-output.ts';
 import { eventually } from '../support/waiting.ts';
 
 /** An output whose reader takes data only when the test says so. */
@@ -32,6 +32,18 @@ function createReader() {
 }
 
 const options = { level: 'info', base: null };
+
+/** Returns everything that `log` has written when it is flushed. */
+async function writtenBy(log: (logger: LogOutput['logger']) => void, base: object | null = null): Promise<string> {
+  const { output, taken, readOn } = createReader();
+  const { logger, flush } = openLog(output, { ...options, base });
+  log(logger);
+  const flushed = flush();
+  await readOn();
+  await flushed;
+  return taken();
+}
+
 const linesOf = (text: string) => text.split('\n').filter((line) => line !== '');
 
 describe('the log on standard output', () => {
@@ -49,30 +61,24 @@ describe('the log on standard output', () => {
   });
 
   it('keeps the order of lines, including those longer than a block and those that are not JSON', async () => {
-    const { output, taken, readOn } = createReader();
-    const { logger, flush } = openLog(output, options);
     const long = 'ü'.repeat(70_000);
-    logger.info('one');
-    logger.info(long);
-    logger.writeLine('127.0.0.1 - -');
-    const flushed = flush();
-    await readOn();
-    await flushed;
-    const [one = '', two = '', ...rest] = linesOf(taken());
+    const written = await writtenBy((logger) => {
+      logger.info('one');
+      logger.info(long);
+      logger.writeLine('127.0.0.1 - -');
+    });
+    const [one = '', two = '', ...rest] = linesOf(written);
     assert.deepEqual([JSON.parse(one).msg, JSON.parse(two).msg, ...rest], ['one', long, '127.0.0.1 - -']);
   });
 
   for (const base of [null, { module: 'gateway' }]) {
     it(`contains the same line from infoPlain as from info, with the base fields ${JSON.stringify(base)}`, async () => {
-      const { output, taken, readOn } = createReader();
-      const { logger, flush } = openLog(output, { level: 'info', base });
       const fields = { path: '/"quoted"\n\\ü\u{1f600}\ud800', status: 200, tls: undefined, isLast: false, user: null };
-      logger.info(fields, 'request');
-      logger.infoPlain(fields, 'request');
-      const flushed = flush();
-      await readOn();
-      await flushed;
-      const [one, two] = linesOf(taken()).map((line) => line.replace(/"time":\d+/, '"time":0'));
+      const written = await writtenBy((logger) => {
+        logger.info(fields, 'request');
+        logger.infoPlain(fields, 'request');
+      }, base);
+      const [one, two] = linesOf(written).map((line) => line.replace(/"time":\d+/, '"time":0'));
       assert.equal(two, one);
     });
   }
@@ -155,15 +161,11 @@ describe('the log on standard output', () => {
   });
 
   it('contains an error and its cause, each with its own message and code', async () => {
-    const { output, taken, readOn } = createReader();
-    const { logger, flush } = openLog(output, options);
     const cause = Object.assign(new Error('certificate has expired'), { code: 'CERT_HAS_EXPIRED' });
-    logger.warn({ err: new Error(`${cause.message}: renew it`, { cause }) }, 'failed');
-    const flushed = flush();
-    await readOn();
-    await flushed;
-    const { err } = JSON.parse(taken());
-    assert.deepEqual([err.message, err.cause.code], ['certificate has expired: renew it', 'CERT_HAS_EXPIRED']);
+    const err = new Error(`${cause.message}: renew it`, { cause });
+    const written = await writtenBy((logger) => logger.warn({ err }, 'failed'));
+    const { err: logged } = JSON.parse(written);
+    assert.deepEqual([logged.message, logged.cause.code], ['certificate has expired: renew it', 'CERT_HAS_EXPIRED']);
   });
 
   it('does not keep the process alive when its output is not read', async () => {

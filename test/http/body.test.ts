@@ -1,170 +1,38 @@
-/** JSON bodies: which ones are accepted, their validation, and bodies that another stage has already read. */
+/** Announced bodies, and the queue of their bytes: it preserves their order, and many small chunks use few buffers. */
 import assert from 'node:assert/strict';
-import { gzipSync } from 'node:zlib';
-import Koa, { type Context, type Middleware } from 'koa';
-import request from 'supertest';
-import { z } from 'zod';
-import { createBodySchema, createProblemResponses, type Fault, hasBody, Problem, readJsonBody } from '#http';
-import { createAuthBodyReader } from '../../src/gateway/auth/body.ts';
-import { testServers } from '../support/serve.ts';
-import { sendRaw } from '../support/wire/raw-client.ts';
+import fc from 'fast-check';
+import { createByteQueue, hasBody } from '#http';
 
-const bytesMax = 65_536;
-
-/** Responds with the body that it read. */
-function echo(before: Middleware = (_ctx, next) => next()) {
-  const app = new Koa()
-    .use(createProblemResponses())
-    .use(before)
-    .use(async (ctx: Context) => {
-      ctx.body = { read: await readJsonBody(ctx) };
-    });
-  return app.callback();
-}
-
-const post = (type = 'application/json', handler = echo()) => request(handler).post('/').set('Content-Type', type);
-
-describe('readJsonBody', () => {
-  const servers = testServers();
-
-  it('lists the media type for PATCH in Accept-Patch', async () => {
-    const patch = request(echo()).patch('/').set('Content-Type', 'text/plain');
-    await patch.send('{}').expect(415).expect('Accept-Patch', 'application/json');
-  });
-
-  it('rejects a content coding', async () => {
-    const packed = post().set('Content-Encoding', 'gzip');
-    packed.write(gzipSync('{}'));
-    await packed.expect(415).expect('Accept', 'application/json').expect('Accept-Encoding', 'identity');
-    await post().set('Content-Encoding', 'identity').send('{}').expect(200);
-  });
-
-  it('does not distinguish upper and lower case in the type', () =>
-    post('Application/JSON; Charset=UTF-8').send('{}').expect(200));
-
-  it('reports a missing body whatever its type', async () => {
-    for (const type of ['application/json', 'text/plain'])
-      assert.match((await post(type).expect(400)).body.detail, /missing/);
-  });
-
+describe('hasBody', () => {
   it('rejects a transfer coding that Node lets through', () => {
     assert.equal(hasBody({ 'transfer-encoding': 'Chunked' }, 10), true);
     assert.throws(() => hasBody({ 'transfer-encoding': 'gzip, chunked' }, 10), { slug: 'bad-request' });
   });
-
-  it('rejects a chunked body that is too large, and the client receives the response', async () => {
-    const chunk = `2000\r\n${' '.repeat(0x2000)}\r\n`;
-    const head = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';
-    const { port } = await servers.http(echo());
-    assert.match(await sendRaw(port, `${head}${chunk.repeat(9)}0\r\n\r\n`), /^HTTP\/1\.1 413 [\s\S]*Connection: close/);
-    const fits = `${head.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')}${chunk.repeat(7)}2\r\n{}\r\n0\r\n\r\n`;
-    assert.match(await sendRaw(port, fits), /^HTTP\/1\.1 200 /);
-  });
-
-  it('reads a body that a stage has read, partly or completely, and put back', async () => {
-    for (const peeked of [1, bytesMax]) {
-      const before: Middleware = async (ctx, next) => {
-        await createAuthBodyReader({ maxBytes: peeked, allowPartial: true })(ctx);
-        return next();
-      };
-      for (const read of [{ a: 1 }, [1]])
-        await post(undefined, echo(before)).send(JSON.stringify(read)).expect(200, { read });
-      await post(undefined, echo(before))
-        .send(' '.repeat(bytesMax + 1))
-        .expect(413);
-    }
-  });
-
-  it('reads the rawBody of a host application, and responds with 500 without one', async () => {
-    const sendTo = (keep: (text: string) => unknown, place: 'request' | 'req' = 'request') => {
-      const before: Middleware = async (ctx, next) => {
-        const chunks = await ctx.req.toArray();
-        Object.assign(ctx[place], { rawBody: keep(chunks.join('')) });
-        return next();
-      };
-      return post(undefined, echo(before)).send('{"a":1}');
-    };
-    await sendTo((text) => text).expect(200, { read: { a: 1 } });
-    await sendTo((text) => Buffer.from(text)).expect(200, { read: { a: 1 } });
-    // Stored by a `verify` function of Express's parsers.
-    await sendTo((text) => Buffer.from(text), 'req').expect(200, { read: { a: 1 } });
-    await sendTo(() => undefined).expect(500);
-  });
-
-  const nested = (levels: number, [open, close]: readonly [string, string]) =>
-    `${open.repeat(levels)}1${close.repeat(levels)}`;
-  const keys = (count: number) => `{${Array.from({ length: count }, (_, index) => `"${index}":1`).join()}}`;
-  const check = (what: string, body: string, status: number, expected: RegExp = /"read":/) =>
-    it(`responds with ${status} to a body ${what}`, () => post().send(body).expect(status).expect(expected));
-
-  check('of 64 KiB', '{}'.padEnd(65_536), 200);
-  check('longer than 64 KiB', '{}'.padEnd(65_537), 413, /may have at most 65536 bytes/);
-  check('with arrays of 32 levels', nested(32, ['[', ']']), 200);
-  check('with arrays of 33 levels', nested(33, ['[', ']']), 400, /at most 32 levels deep/);
-  check('with objects of 32 levels', nested(32, ['{"a":', '}']), 200);
-  check('with objects of 33 levels', nested(33, ['{"a":', '}']), 400, /at most 32 levels deep/);
-  check('with 60,000 unclosed brackets', '['.repeat(60_000), 400, /at most 32 levels deep/);
-  check('with 1,000 keys', keys(1000), 200);
-  check('with 1,001 keys', keys(1001), 400, /at most 1000 keys/);
-  check('with 1,001 keys in two objects', `[${keys(500)},${keys(501)}]`, 400, /at most 1000 keys/);
-  check('with brackets, colons and quotes in a string', JSON.stringify('[{:"\\'.repeat(2000)), 200);
-  check('with brackets after an escaped backslash', `["\\\\",${nested(33, ['[', ']'])}]`, 400, /32 levels deep/);
 });
 
-const checkBody = createBodySchema(
-  z.strictObject({
-    name: z.string(),
-    nights: z.int().min(1).optional(),
-    guest: z.strictObject({ age: z.int() }).optional(),
-    tags: z.array(z.string()).optional(),
-  }),
-);
-
-function faultsOf(body: unknown): readonly Fault[] {
-  try {
-    checkBody(body);
-    return [];
-  } catch (error) {
-    assert.ok(error instanceof Problem && error.slug === 'bad-body' && error.status === 400);
-    return error.errors ?? [];
-  }
-}
-
-const pointersOf = (body: unknown) => faultsOf(body).map(({ pointer }) => pointer);
-
-describe('createBodySchema', () => {
-  it('lists each fault with a JSON pointer at any depth, and reports missing fields', () => {
-    const body = { nights: 0, guest: { age: 'old' }, tags: ['a', 5] };
-    assert.deepEqual(pointersOf(body).toSorted(), ['/guest/age', '/name', '/nights', '/tags/1']);
-    assert.deepEqual(faultsOf({}), [{ pointer: '/name', detail: 'is missing' }]);
-    assert.match(faultsOf({ name: 5 })[0]?.detail ?? '', /^must be a string$/);
-    for (const whole of [null, [], 'text', 5]) assert.deepEqual(pointersOf(whole), ['']);
+describe('createByteQueue', () => {
+  it('returns all bytes in order', () => {
+    const lengths = fc.array(fc.oneof(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 1000, max: 5000 })), {
+      maxLength: 80,
+    });
+    fc.assert(
+      fc.property(lengths, lengths, (...rounds) => {
+        const queue = createByteQueue();
+        for (const round of rounds) {
+          const chunks = round.map((length, index) => Buffer.alloc(length, index));
+          for (const chunk of chunks) queue.add(chunk);
+          const all = Buffer.concat(chunks);
+          assert.equal(queue.length(), all.length);
+          assert.deepEqual(Buffer.concat(queue.take()), all);
+          assert.equal(queue.length(), 0);
+        }
+      }),
+    );
   });
 
-  it('rejects unknown fields and lists the known ones', () => {
-    const [fault] = faultsOf({ name: 'a', nigths: 2 });
-    assert.deepEqual(fault, { pointer: '/nigths', detail: 'is not a known field; known: name, nights, guest, tags' });
-    for (const name of ['__proto__', 'constructor', 'toString']) {
-      assert.deepEqual(pointersOf(JSON.parse(`{"name":"a","${name}":{"x":1}}`)), [`/${name}`]);
-      assert.deepEqual(pointersOf(JSON.parse(`{"name":"a","guest":{"age":1,"${name}":1}}`)), [`/guest/${name}`]);
-    }
-  });
-
-  it('rejects text that a database cannot store', () => {
-    for (const name of ['a\0b', '\ud800', 'x\udc00y']) assert.deepEqual(pointersOf({ name }), ['/name']);
-    assert.deepEqual(pointersOf({ name: 'a', tags: ['\0'] }), ['/tags/0']);
-    assert.deepEqual(checkBody({ name: '\u{1f600}' }), { name: '\u{1f600}' });
-  });
-
-  it('lists at most 20 faults, with shortened names', () => {
-    const names = Array.from({ length: 5000 }, (_, index) => [`${'long'.repeat(200)}${index}`, 1]);
-    const faults = faultsOf(Object.fromEntries(names));
-    assert.equal(faults.length, 20);
-    assert.ok(JSON.stringify(faults).length < 5000);
-  });
-
-  it('checks a body of any depth', () => {
-    assert.deepEqual(pointersOf(JSON.parse(`${'['.repeat(200_000)}${']'.repeat(200_000)}`)), ['']);
-    assert.deepEqual(pointersOf(JSON.parse(`${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}`)).slice(0, 1), ['/name']);
+  it('stores 60,000 single bytes in a few buffers', () => {
+    const queue = createByteQueue();
+    for (let count = 0; count < 60_000; count += 1) queue.add(Buffer.from('x'));
+    assert.ok(queue.take().length < 40);
   });
 });
