@@ -1,11 +1,10 @@
 /** The admin port, which serves metrics and probes without credentials, and nothing else. */
 import assert from 'node:assert/strict';
-import type { Context } from 'koa';
 import request from 'supertest';
 import { call, desksOf, mappingRecord } from '../support/desks.ts';
 import { scrape, seriesOf } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
-import { createDeferred } from '../support/waiting.ts';
+import { createHeldMiddleware } from '../support/waiting.ts';
 
 describe('the admin port', () => {
   const servers = testServers();
@@ -93,20 +92,12 @@ describe('the admin port', () => {
   });
 
   it('is served until the end of a shutdown, and reports that the process is not ready', async () => {
-    const arrived = createDeferred();
-    const held = createDeferred();
-    const slow = async (ctx: Context) => {
-      arrived.resolve();
-      await held.promise;
-      ctx.body = 'slow';
-    };
-    const { desk, ask } = await adminOf({
-      config: { records: [mappingRecord('slow', '/slow', 'slow')] },
-      services: { slow },
-    });
+    const { hold, reached, release } = createHeldMiddleware();
+    const config = { records: [mappingRecord('slow', '/slow', 'slow')] };
+    const { desk, ask } = await adminOf({ config, services: { slow: hold } });
     const { gateway } = await desk.listen();
     const answered = fetch(`${gateway.url}/slow`);
-    await arrived.promise;
+    await reached;
     const closing = desk.close();
     for (const path of ['/gateway/v0/check_ready', '/readyz']) {
       const { body } = await ask.get(path).expect(503).expect('Retry-After', '1');
@@ -115,7 +106,7 @@ describe('the admin port', () => {
     for (const path of ['/gateway/v0/check_alive', '/livez']) await ask.get(path).expect(200);
     const { text } = await ask.get('/metrics').expect(200);
     assert.equal(seriesOf(text)['frontdesk_requests_in_flight slow'], 1);
-    held.resolve();
+    release();
     await answered;
     await closing;
     await assert.rejects(ask.get('/metrics'), /ECONNREFUSED/);

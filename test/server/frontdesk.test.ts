@@ -13,7 +13,7 @@ import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { bareProblem } from '../support/error-body.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
-import { createDeferred, createHangingHandler } from '../support/waiting.ts';
+import { createDeferred, createHeldMiddleware } from '../support/waiting.ts';
 import { dateIn } from './hotel-client.ts';
 
 describe('createFrontdesk', () => {
@@ -139,9 +139,9 @@ describe('createFrontdesk', () => {
     });
 
   it("waits at most shutdownTimeoutMs for a program's own service when closing", async () => {
-    const { hang, reached } = createHangingHandler();
+    const { hold, reached } = createHeldMiddleware();
     const config = { records: [mappingRecord('hang', '/', 'hang')] };
-    const desk = await open({ config, services: { hang }, demo: false, shutdownTimeoutMs: 50 });
+    const desk = await open({ config, services: { hang: hold }, demo: false, shutdownTimeoutMs: 50 });
     const { origin } = await servers.http(new Koa().use(desk.middleware).callback());
     const asking = createRequest(origin)
       .on('error', () => {})

@@ -20,7 +20,7 @@ import { freePort } from '../support/programs/free-port.ts';
 import { scrape } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
-import { closeOf, createDeferred, createHangingHandler, eventually } from '../support/waiting.ts';
+import { closeOf, createHeldMiddleware, eventually } from '../support/waiting.ts';
 import { makeCertificate } from '../support/wire/certificate.ts';
 import { createReflectionClient } from '../support/wire/reflection-client.ts';
 
@@ -32,6 +32,14 @@ describe('listeners', () => {
 
   describe('listen', () => {
     const writeFiles = temporaryFiles();
+
+    /** The options of a desk with a certificate, or undefined if this machine cannot make one. */
+    async function certified() {
+      const directory = await writeFiles();
+      const certificate = await makeCertificate(directory, 'IP:127.0.0.1');
+      const files = { tlsCert: join(directory, 'cert.pem'), tlsKey: join(directory, 'key.pem') };
+      return certificate && { directory, certificate, files };
+    }
 
     it('opens each listener, returns the addresses, and returns the same when called again', async () => {
       const desk = await open({ ratelimitHttpPort: 0 });
@@ -65,13 +73,11 @@ describe('listeners', () => {
     }
 
     it('serves HTTPS with a certificate and its key, and uses https in every URL', async function () {
-      const directory = await writeFiles();
-      const certificate = await makeCertificate(directory, 'IP:127.0.0.1');
-      if (certificate === undefined) return this.skip();
-      const files = { tlsCert: join(directory, 'cert.pem'), tlsKey: join(directory, 'key.pem') };
-      const { gateway } = await (await open({ ...files, only: ['api'] })).listen();
+      const tls = await certified();
+      if (tls === undefined) return this.skip();
+      const { gateway } = await (await open({ ...tls.files, only: ['api'] })).listen();
       assert.match(gateway.url, /^https:/);
-      const asked = getHttps(`${gateway.url}/v1/messages/1`, { ca: certificate.cert, agent: false });
+      const asked = getHttps(`${gateway.url}/v1/messages/1`, { ca: tls.certificate.cert, agent: false });
       const [answer]: IncomingMessage[] = await once(asked, 'response');
       let text = '';
       for await (const chunk of answer ?? []) text += chunk;
@@ -83,12 +89,10 @@ describe('listeners', () => {
       ['is not valid yet', -dayMs],
     ] as const) {
       it(`warns about a certificate that ${fault}`, async function () {
-        const directory = await writeFiles();
-        const certificate = await makeCertificate(directory, 'IP:127.0.0.1');
-        if (certificate === undefined) return this.skip();
+        const tls = await certified();
+        if (tls === undefined) return this.skip();
         const log: LogLine[] = [];
-        const tls = { tlsCert: certificate.file, tlsKey: join(directory, 'key.pem') };
-        const desk = await open({ ...tls, clock: () => Date.now() + offsetMs, logger: recordingLogger(log) });
+        const desk = await open({ ...tls.files, clock: () => Date.now() + offsetMs, logger: recordingLogger(log) });
         await desk.listen();
         const warnings = log.filter(({ level, message }) => level === 'warn' && message?.includes('certificate'));
         assert.deepEqual(
@@ -99,10 +103,9 @@ describe('listeners', () => {
     }
 
     it('uses a reloaded certificate for new connections and its metric, unless it is unusable', async function () {
-      const directory = await writeFiles();
-      const first = await makeCertificate(directory, 'IP:127.0.0.1');
-      if (first === undefined) return this.skip();
-      const files = { tlsCert: join(directory, 'cert.pem'), tlsKey: join(directory, 'key.pem') };
+      const tls = await certified();
+      if (tls === undefined) return this.skip();
+      const { directory, certificate: first, files } = tls;
       const log: LogLine[] = [];
       const desk = await open({ ...files, only: ['api'], adminPort: 0, logger: recordingLogger(log) });
       const port = (await desk.listen()).gateway.port;
@@ -227,21 +230,15 @@ describe('listeners', () => {
 
   describe('close', () => {
     it('waits for requests in flight; until then gRPC health and the services of the gateway respond', async () => {
-      const held = createDeferred();
-      const arrived = createDeferred();
+      const { hold, reached, release } = createHeldMiddleware();
       const ended: string[] = [];
-      const slow = async (ctx: Context) => {
-        arrived.resolve();
-        await held.promise;
-        ended.push('slow');
-        ctx.body = 'slow';
-      };
+      const slow = (ctx: Context) => hold(ctx).then(() => void ended.push('slow'));
       const desk = await open({ config: { records: [mappingRecord('slow', '/slow', 'slow')] }, services: { slow } });
       const { gateway, auth, ratelimit } = await desk.listen();
       const client = createReflectionClient(ratelimit.url);
       assert.deepEqual(await client.checkHealth(''), { status: 'SERVING' });
       const answered = fetch(`${gateway.url}/slow`).then((answer) => answer.text());
-      await arrived.promise;
+      await reached;
 
       const closing = [desk.close(), desk.close()].map((one) => one.then(() => void ended.push('closed')));
       await eventually(async () => assert.ok(await refuses(gateway.port)));
@@ -249,24 +246,19 @@ describe('listeners', () => {
       for (const one of [auth, ratelimit]) assert.equal(await refuses(one.port), false);
       assert.deepEqual(ended, []);
 
-      held.resolve();
+      release();
       await Promise.all(closing);
-      assert.equal(await answered, 'slow');
+      assert.equal(await answered, '/');
       assert.deepEqual(ended, ['slow', 'closed', 'closed']);
       for (const one of [auth, ratelimit]) assert.equal(await refuses(one.port), true);
       client.close();
     });
 
     it('takes as long as the requests in flight, despite idle, silent and busy connections', async () => {
-      const [held, arrived] = [createDeferred(), createDeferred()];
-      const slow = async (ctx: Context) => {
-        arrived.resolve();
-        await held.promise;
-        ctx.body = 'slow';
-      };
+      const { hold, reached, release } = createHeldMiddleware();
       const config = { records: [mappingRecord('slow', '/slow', 'slow')] };
       // Longer than the time-out of the test.
-      const desk = await open({ config, services: { slow }, shutdownTimeoutMs: 60_000, ratelimitHttpPort: 0 });
+      const desk = await open({ config, services: { slow: hold }, shutdownTimeoutMs: 60_000, ratelimitHttpPort: 0 });
       const listeners = Object.values(await desk.listen()).filter((one) => one !== undefined);
       const urlOf = (index: number) => listeners[index]?.url.replace('grpc:', 'http:') ?? '';
       const [limits, limitsHttp, auth, gateway] = [urlOf(0), urlOf(1), urlOf(2), urlOf(3)];
@@ -277,12 +269,12 @@ describe('listeners', () => {
       const paths = [`${gateway}/other`, `${auth}/`, `${limitsHttp}/healthcheck`];
       const pools = paths.map((url) => askUntilRefused(url, agent));
       const answered = fetch(`${gateway}/slow`).then((answer) => answer.text());
-      await arrived.promise;
+      await reached;
       await eventually(() => assert.ok(pools.every(({ answers }) => answers() >= 20)));
 
       const closed = desk.close();
-      held.resolve();
-      assert.equal(await answered, 'slow');
+      release();
+      assert.equal(await answered, '/');
       await Promise.all([closed, channel.goneAway]);
       // Each connection was closed by a response with `Connection: close`, and the next one was refused.
       for (const pool of pools) assert.deepEqual(await pool.ended, { code: 'ECONNREFUSED', isReused: false });
@@ -292,9 +284,9 @@ describe('listeners', () => {
     });
 
     it('takes at most SHUTDOWN_TIMEOUT_MS, even if requests hang on several listeners', async () => {
-      const { hang, reached } = createHangingHandler();
+      const { hold, reached } = createHeldMiddleware();
       const config = { records: [mappingRecord('hang', '/hang', 'hang')] };
-      const desk = await open({ config, services: { hang }, shutdownTimeoutMs: 2000, ratelimitHttpPort: 0 });
+      const desk = await open({ config, services: { hang: hold }, shutdownTimeoutMs: 2000, ratelimitHttpPort: 0 });
       const { gateway, ratelimitHttp } = await desk.listen();
       const begin = (port = 0, ...lines: readonly string[]) => {
         const socket = connect(port, '127.0.0.1').on('error', () => {});

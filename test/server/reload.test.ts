@@ -18,7 +18,7 @@ import {
 } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { replaceFile, temporaryFiles, yamlOf } from '../support/temporary-files.ts';
-import { createDeferred, createLogWatcher } from '../support/waiting.ts';
+import { createDeferred, createHeldMiddleware, createLogWatcher } from '../support/waiting.ts';
 
 const own = (name: string, prefix: string, more: object = {}) =>
   mappingRecord(name, prefix, 'own', { bypass_auth: true, ...more });
@@ -92,21 +92,15 @@ describe('a configuration directory that changes while the server runs', () => {
   });
 
   it('does not affect requests in flight', async () => {
-    const reached = createDeferred();
-    const go = createDeferred();
-    const slow = async (ctx: Context) => {
-      reached.resolve();
-      await go.promise;
-      ctx.body = ctx.path;
-    };
-    const services = { own: echo, slow };
+    const { hold, reached, release } = createHeldMiddleware();
+    const services = { own: echo, slow: hold };
     const record = (rewrite: string) => mappingRecord('slow', '/slow', 'slow', { bypass_auth: true, rewrite });
     const { desk, log, write } = await setUp({ 'services/slow.yaml': yamlOf(record('/old')) }, { services });
     const pending = call(desk, '/slow').then(({ text }) => text);
-    await reached.promise;
+    await reached;
     await write('services/slow.yaml', yamlOf(record('/new')));
     await log.waitFor(taken);
-    go.resolve();
+    release();
     assert.equal(await pending, '/old');
     await call(desk, '/slow').expect(200, '/new');
   });

@@ -1,6 +1,7 @@
-/** Ways to wait for an event: polling, a closed stream, a deferred promise, and a log message. */
+/** Ways to wait for an event: polling, a closed stream, a deferred promise, a log message, and a held request. */
 import type { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Context } from 'koa';
 
 /** Half of Mocha's time-out. On a busy machine a process takes many seconds to start. */
 const giveUpMs = 30_000;
@@ -65,12 +66,20 @@ export function createDeferred(): Deferred {
   return { resolve: () => resolve(), promise };
 }
 
-/** A handler that never settles, and a promise that resolves when it is first called. */
-export function createHangingHandler(): { readonly hang: () => Promise<never>; readonly reached: Promise<void> } {
-  const { resolve, promise } = createDeferred();
-  const hang = () => {
-    resolve();
-    return new Promise<never>(() => {});
+/** A middleware that waits until it is released, and then responds with its path. */
+export interface HeldMiddleware {
+  readonly hold: (ctx: Context) => Promise<void>;
+  /** Resolves when `hold` is first called. */
+  readonly reached: Promise<void>;
+  readonly release: () => void;
+}
+
+export function createHeldMiddleware(): HeldMiddleware {
+  const [called, released] = [createDeferred(), createDeferred()];
+  const hold = async (ctx: Context) => {
+    called.resolve();
+    await released.promise;
+    ctx.body = ctx.path;
   };
-  return { hang, reached: promise };
+  return { hold, reached: called.promise, release: released.resolve };
 }
