@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { z } from 'zod';
-import { type Fault, Problem } from '#http';
+import type { Fault, Problem } from '#http';
 import { createExtraArguments, createListParser, parseItemQuery } from '#query';
-import { parseArgument, readArguments, throwFaults } from '../../src/query/arguments.ts';
+import { parseArgument, readArguments } from '../../src/query/arguments.ts';
 import { anyCharacter } from '../support/any-character.ts';
 import { baseUrl, createHotelView } from './hotel-view.ts';
 
@@ -85,17 +85,6 @@ describe('parseArgument', () => {
       fc.property(text, text, (name, value) => {
         assert.deepEqual(parseArgument(new URLSearchParams([[name, value]]).toString()), { name, value });
       }),
-    );
-  });
-});
-
-describe('throwFaults', () => {
-  it('throws one problem with all faults, if there are any', () => {
-    throwFaults([]);
-    const faults = [{ parameter: 'a', detail: 'x' }];
-    assert.throws(
-      () => throwFaults(faults),
-      (error) => error instanceof Problem && error.slug === 'bad-argument' && error.errors === faults,
     );
   });
 });

@@ -53,7 +53,10 @@ export function createBookApp({ shelf = () => books, ...options }: BookAppOption
         title: 'Books',
         view,
         parser,
-        find: (_ctx, { offset, limit }) => ({ items: shelf().slice(offset, offset + limit), total: shelf().length }),
+        find: (_ctx, { offset, limit }) => {
+          const total = shelf().length;
+          return { items: shelf().slice(offset, offset + limit), total, hasMore: offset + limit < total };
+        },
       }),
       item<Book>({
         docs: docsOf('getBook'),
