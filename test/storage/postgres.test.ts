@@ -49,6 +49,13 @@ describe('a PostgreSQL database', () => {
     await admin.connect();
   }
 
+  /** Opens the database another time, as another process would, and closes it after the test. */
+  async function openOther(options: Partial<DatabaseOptions> = {}): Promise<Database> {
+    const other = await openDatabase({ url: gate.url, timeoutMs, ...options });
+    servers.later(() => other.close());
+    return other;
+  }
+
   const nameOf = ({ url }: ScratchDatabase) => new URL(url).pathname.slice(1);
   const breakConnections = () =>
     admin.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [nameOf(scratch)]);
@@ -130,15 +137,10 @@ describe('a PostgreSQL database', () => {
     await sql`deallocate all`.execute(database.kysely);
     assert.deepEqual(await find('a'), { name: 'A' });
     // or another process has already prepared it.
-    const other = await openDatabase({ url: gate.url, timeoutMs, pool: 1 });
-    try {
-      await sql`prepare ${sql.id(known.rows[0]?.name ?? '')} (text) as select name from accounts where id = $1`.execute(
-        other.kysely,
-      );
-      assert.deepEqual(await prepare(other)('a'), { name: 'A' });
-    } finally {
-      await other.close();
-    }
+    const other = await openOther({ pool: 1 });
+    const name = sql.id(known.rows[0]?.name ?? '');
+    await sql`prepare ${name} (text) as select name from accounts where id = $1`.execute(other.kysely);
+    assert.deepEqual(await prepare(other)('a'), { name: 'A' });
   });
 
   it('names prepared reads after their text, so that processes behind a pooler never mix them up', async function () {
@@ -148,12 +150,8 @@ describe('a PostgreSQL database', () => {
       for (const column of columns) await prepareFirst(accounts.select(column))('a');
       return (await sql`select name, statement from pg_prepared_statements order by name`.execute(kysely)).rows;
     };
-    const other = await openDatabase({ url: gate.url, timeoutMs, pool: 1 });
-    try {
-      assert.deepEqual(await prepared(database, ['id', 'name']), await prepared(other, ['name', 'id']));
-    } finally {
-      await other.close();
-    }
+    const other = await openOther({ pool: 1 });
+    assert.deepEqual(await prepared(database, ['id', 'name']), await prepared(other, ['name', 'id']));
   });
 
   it('is reported with the remedy when its encoding is not Unicode', async function () {
@@ -162,15 +160,12 @@ describe('a PostgreSQL database', () => {
     await admin.query(`create database ${name} template template0 encoding 'LATIN1' locale_provider libc locale 'C'`);
     const url = new URL(scratch.url);
     url.pathname = `/${name}`;
-    try {
-      await assert.rejects(openDatabase({ url: url.href }), (error) => {
-        assert.ok(error instanceof StorageSetupError);
-        assert.match(error.message, /_latin: its encoding LATIN1 cannot represent .* createdb --encoding UTF8/);
-        return true;
-      });
-    } finally {
-      await admin.query(`drop database ${name} with (force)`);
-    }
+    servers.later(() => admin.query(`drop database ${name} with (force)`));
+    await assert.rejects(openDatabase({ url: url.href }), (error) => {
+      assert.ok(error instanceof StorageSetupError);
+      assert.match(error.message, /_latin: its encoding LATIN1 cannot represent .* createdb --encoding UTF8/);
+      return true;
+    });
   });
 
   it('can contain the tables of a separate frontdesk in each schema', async function () {
@@ -248,21 +243,17 @@ describe('a PostgreSQL database', () => {
     await run(`create role ${role}; grant select on all tables in schema public to ${role}`);
     const url = new URL(scratch.url);
     url.searchParams.set('options', `-c role=${role}`);
-    const reader = await openDatabase({ url: url.href, timeoutMs });
-    try {
-      const find = reader.prepareFirst(reader.kysely.selectFrom('accounts').select('name').where('id', '=', ''));
-      assert.equal(await reader.findFault(), undefined);
-      await run(`revoke select on accounts from ${role}`);
-      assert.equal(await reader.findFault(), rejects('42501'));
-      await assert.rejects(async () => find('a'), StorageUnavailable);
-      await run(`grant select on accounts to ${role}; alter table accounts rename to away`);
-      assert.equal(await reader.findFault(), rejects('42P01'));
-      await run('alter table away rename to accounts');
-      assert.equal(await reader.findFault(), undefined);
-    } finally {
-      await reader.close();
-      await run(`drop owned by ${role}; drop role ${role}`);
-    }
+    servers.later(() => run(`drop owned by ${role}; drop role ${role}`));
+    const reader = await openOther({ url: url.href });
+    const find = reader.prepareFirst(reader.kysely.selectFrom('accounts').select('name').where('id', '=', ''));
+    assert.equal(await reader.findFault(), undefined);
+    await run(`revoke select on accounts from ${role}`);
+    assert.equal(await reader.findFault(), rejects('42501'));
+    await assert.rejects(async () => find('a'), StorageUnavailable);
+    await run(`grant select on accounts to ${role}; alter table accounts rename to away`);
+    assert.equal(await reader.findFault(), rejects('42P01'));
+    await run('alter table away rename to accounts');
+    assert.equal(await reader.findFault(), undefined);
   });
 
   it('is unavailable after the time-out while all connections are in use', async function () {
@@ -283,31 +274,25 @@ describe('a PostgreSQL database', () => {
       );
     const owner = new pg.Client(scratch.url);
     await owner.connect();
-    try {
-      await owner.query(`begin; update accounts set name = 'C'`);
-      const waiting = Promise.all(Array.from({ length: 5 }, () => refuse(change())));
-      await insert('b');
-      await waiting;
-    } finally {
-      await owner.end();
-    }
+    servers.later(() => owner.end());
+    await owner.query(`begin; update accounts set name = 'C'`);
+    const waiting = Promise.all(Array.from({ length: 5 }, () => refuse(change())));
+    await insert('b');
+    await waiting;
+    await owner.query('rollback');
     await change();
   });
 
   it('lets transactions see what others commit in the meantime, even if its default isolation is stricter', async function () {
     await open(this);
     await admin.query(`alter database ${nameOf(scratch)} set default_transaction_isolation = 'repeatable read'`);
-    const later = await openDatabase({ url: gate.url, timeoutMs });
-    try {
-      await later.transact(async (transaction) => {
-        const count = async () => (await transaction.selectFrom('accounts').select('id').execute()).length;
-        assert.equal(await count(), 0);
-        await insert('a');
-        assert.equal(await count(), 1);
-      });
-    } finally {
-      await later.close();
-    }
+    const later = await openOther();
+    await later.transact(async (transaction) => {
+      const count = async () => (await transaction.selectFrom('accounts').select('id').execute()).length;
+      assert.equal(await count(), 0);
+      await insert('a');
+      assert.equal(await count(), 1);
+    });
   });
 
   it('accepts the longest time-out that can be set', async function () {
