@@ -28,30 +28,13 @@ function preconditionCases(client: BookingClient): void {
     assert.deepEqual((await client.read(booking)).body, booking);
   });
 
-  it('is rejected for another tag, a weak tag and a malformed tag', async () => {
-    const { booking, tag } = await client.bookNew();
-    for (const other of ['"other"', `W/${tag}`]) await client.change(booking, cancelled, other).expect(412);
-    for (const other of ['"other", "another"', tag.slice(0, -1), tag.slice(1, -1)]) {
-      const { status } = await client.change(booking, cancelled, other);
-      assert.ok([400, 412].includes(status), `${other}: ${status}`);
-    }
-    assert.deepEqual((await client.read(booking)).body, booking);
-  });
-
-  it('succeeds if one of the tags matches, or with *', async () => {
-    for (const ifMatch of [(tag: string) => `"other", ${tag}`, () => '*']) {
-      const { booking, tag } = await client.bookNew();
-      await client.change(booking, cancelled, ifMatch(tag)).expect(200);
-    }
-  });
-
-  it('gives the booking a new tag, after which the old one is rejected', async () => {
+  it('gives the booking a new tag, after which the old one, a weak one and a malformed one are rejected', async () => {
     const { booking, tag } = await client.bookNew({ hold: true });
     const { headers } = await client.change(booking, confirmed, tag).expect(200);
     assert.notEqual(headers['etag'], tag);
     assert.equal((await client.read(booking)).headers['etag'], headers['etag']);
-    await client.change(booking, cancelled, tag).expect(412);
-    await client.change(booking, cancelled, String(headers['etag'])).expect(200);
+    for (const old of [tag, `W/${headers['etag']}`, '"malformed']) await client.change(booking, cancelled, old).expect(412);
+    await client.change(booking, cancelled, `"other", ${headers['etag']}`).expect(200);
   });
 }
 

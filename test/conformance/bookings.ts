@@ -207,13 +207,6 @@ function bodyCases(client: BookingClient): void {
     assert.equal((await send(Buffer.from('{}'))).status, 415);
   });
 
-  it('respond 413 to a body of more than 64 KiB', async () => {
-    const text = JSON.stringify(await client.newRequest());
-    for (const length of [65_537, 1_000_000])
-      assert.match((await client.post(text.padEnd(length)).expect(413)).body.detail, /65536 bytes/);
-    await client.post(text.padEnd(65_536)).expect(201);
-  });
-
   for (const text of ['', '{', '{"a":}', '[]', '"text"', 'null', '1', '{}{}', "{'a':1}"]) {
     it(`reject a body that is not a JSON object: ${text}`, async () => {
       const { body } = await client.post(text).expect(400);

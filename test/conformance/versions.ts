@@ -36,13 +36,6 @@ export function versionCases(desk: OpenDesk): void {
         assert.deepEqual([...new Set(items.map(({ account_id }: { account_id: string }) => account_id))], ['guest']);
       });
 
-      it('lists its collections at its root', async () => {
-        assert.deepEqual(await read(`/${version}/`), {
-          messages: `${base()}/messages/`,
-          accounts: `${base()}/accounts/`,
-        });
-      });
-
       it('responds 404 for accounts and messages that do not exist', async () => {
         const ids = ['0', '01', '999', '1.0', '-1', 'one', '4294967297'];
         for (const path of ['accounts/nobody', 'accounts/nobody/messages/', ...ids.map((id) => `messages/${id}`)])
