@@ -33,7 +33,8 @@ function preconditionCases(client: BookingClient): void {
     const { headers } = await client.change(booking, confirmed, tag).expect(200);
     assert.notEqual(headers['etag'], tag);
     assert.equal((await client.read(booking)).headers['etag'], headers['etag']);
-    for (const old of [tag, `W/${headers['etag']}`, '"malformed']) await client.change(booking, cancelled, old).expect(412);
+    for (const old of [tag, `W/${headers['etag']}`, '"malformed'])
+      await client.change(booking, cancelled, old).expect(412);
     await client.change(booking, cancelled, `"other", ${headers['etag']}`).expect(200);
   });
 }

@@ -12,9 +12,12 @@ export function rateLimitCases(desk: OpenDesk): void {
 
   describe('rate limits', () => {
     it('allow ten requests a minute for each value of the label, and respond 429 to the next', async () => {
-      const { passed, refused } = await exhaust(labelled);
+      const value = randomUUID();
+      const responses: Response[] = [];
+      while (responses.length <= 20 && responses.at(-1)?.status !== 429) responses.push(await labelled(value));
+      const refused = responses.pop() ?? assert.fail();
       // The count starts again if the minute ends during the test.
-      assert.deepEqual(passed.map(remaining).slice(-10), [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
+      assert.deepEqual(responses.map(remaining).slice(-10), [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
       bareProblem('too-many-requests')(refused);
       const { headers } = refused;
       assert.equal(headers['content-type'], 'application/json');
@@ -25,8 +28,7 @@ export function rateLimitCases(desk: OpenDesk): void {
     });
 
     it('are shown on the response to every counted request, including errors', async () => {
-      const absent = () => callAsDemo(desk, '/v1/hotels/nowhere').set('x-gateway-test-allow', randomUUID());
-      const response = await untilCounted(absent);
+      const response = await callAsDemo(desk, '/v1/hotels/nowhere').set('x-gateway-test-allow', randomUUID());
       assert.deepEqual([response.status, remaining(response)], [404, 9]);
     });
 
@@ -38,8 +40,7 @@ export function rateLimitCases(desk: OpenDesk): void {
     });
 
     it('count requests without the label by user', async () => {
-      const { headers } = await untilCounted(() => callAsDemo(desk, '/v1/hotels'));
-      assert.equal(headers['ratelimit-policy'], '"x-travel-user";q=6000;w=60');
+      await callAsDemo(desk, '/v1/hotels').expect('RateLimit-Policy', '"x-travel-user";q=6000;w=60');
     });
 
     it('are not shown when the mapping has no labels', async () => {
@@ -47,39 +48,6 @@ export function rateLimitCases(desk: OpenDesk): void {
       assert.deepEqual([headers['ratelimit'], headers['ratelimit-policy']], [undefined, undefined]);
     });
   });
-}
-
-interface Exhausted {
-  readonly passed: readonly Response[];
-  readonly refused: Response;
-}
-
-/** Sends requests with a new value until one is rejected. Starts over if a slow limiter left one uncounted. */
-async function exhaust(labelled: (value: string) => Test): Promise<Exhausted> {
-  for (let attempt = 0; attempt < 5; attempt += 1) {
-    const found = await untilRefused(labelled, randomUUID());
-    if (found !== undefined) return found;
-  }
-  throw new Error('the rate-limit service was too slow every time');
-}
-
-async function untilRefused(labelled: (value: string) => Test, value: string): Promise<Exhausted | undefined> {
-  const passed: Response[] = [];
-  for (;;) {
-    const response = await labelled(value);
-    if (response.status !== 200) return { passed, refused: response };
-    if (remaining(response) === undefined) return undefined;
-    passed.push(response);
-    assert.ok(passed.length <= 20, 'more passed than two minutes allow');
-  }
-}
-
-async function untilCounted(send: () => Test): Promise<Response> {
-  for (let attempt = 0; attempt < 5; attempt += 1) {
-    const response = await send();
-    if (response.headers['ratelimit'] !== undefined) return response;
-  }
-  throw new Error('no response shows a limit');
 }
 
 function remaining({ headers }: Response): number | undefined {

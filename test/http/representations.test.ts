@@ -32,7 +32,7 @@ describe('choose', () => {
     ],
     [yaml]: [
       ...[yaml, 'text/html;q=0.5, application/yaml;q=0.9', '*/*, application/json;q=0', `${yaml}, garbage`],
-      ...['image/png, application/yaml;q=0.33333', 'application/yaml ; Q=0.5'],
+      ...['image/png, application/yaml;q=0.33333', 'application/yaml ; Q=0.5', 'APPLICATION/YAML'],
     ],
     [html]: [html, 'text/*', 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8'],
   };
