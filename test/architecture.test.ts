@@ -101,10 +101,11 @@ describe('architecture', () => {
   });
 
   it('has no import cycles, not even of types', () => {
+    const isInCycle = ({ file, from }: Pick<FileImport, 'file' | 'from'>) =>
+      reachedFrom([resolveImport(file, from)]).has(file);
     failIfAny(
-      findCycles(),
-      (cycle) =>
-        `These files of src form an import cycle: ${cycle.join(', ')}. Move the shared code into another file.`,
+      allImports().filter(({ file, from }) => texts.has(resolveImport(file, from)) && isInCycle({ file, from })),
+      ({ file, from }) => `src/${file} imports ${from}, which imports it back: move the shared code into another file.`,
     );
   });
 
@@ -144,9 +145,11 @@ describe('architecture', () => {
   });
 
   it(`keeps folders within ${filesInFolderMax} files`, () => {
+    const filesDirectlyIn = (folder: string) => files.filter((file) => dirname(file) === folder).length;
     failIfAny(
-      [...countBy(files, dirname)].filter(([, count]) => count > filesInFolderMax),
-      ([name, count]) => `src/${name} has ${count} files: make sub-folders, or join files that are one subject.`,
+      [...new Set(files.map(dirname))].filter((folder) => filesDirectlyIn(folder) > filesInFolderMax),
+      (folder) =>
+        `src/${folder} has ${filesDirectlyIn(folder)} files: make sub-folders, or join files that are one subject.`,
     );
   });
 
@@ -178,15 +181,9 @@ describe('architecture', () => {
   });
 
   it('reaches every file from index.ts, main.ts or the entry point of a thread', () => {
-    const seen = new Set<string>();
-    const visit = (file: string): void => {
-      if (seen.has(file)) return;
-      seen.add(file);
-      for (const next of ownImports(file)) visit(next);
-    };
-    for (const root of ['index.ts', 'main.ts', ...threadEntries]) visit(root);
+    const reached = reachedFrom(['index.ts', 'main.ts', ...threadEntries]);
     failIfAny(
-      files.filter((file) => !seen.has(file)),
+      files.filter((file) => !reached.has(file)),
       (file) => `src/${file} is imported by no file: delete it.`,
     );
   });
@@ -272,35 +269,12 @@ function parseImports(file: string): FileImport[] {
   ];
 }
 
-/** Finds the strongly connected groups of files (Tarjan, "Depth-first search and linear graph algorithms"). */
-function findCycles(): string[][] {
-  const cycles: string[][] = [];
-  const order = new Map<string, number>();
-  const stack: string[] = [];
-  /** Returns the number of the earliest file on the stack that this file imports, directly or not. */
-  const visit = (file: string): number => {
-    const own = order.size;
-    order.set(file, own);
-    stack.push(file);
-    const reached = ownImports(file).map((next) => {
-      if (!order.has(next)) return visit(next);
-      return stack.includes(next) ? (order.get(next) ?? own) : own;
-    });
-    const earliest = Math.min(own, ...reached);
-    if (earliest === own) {
-      const cycle = stack.splice(stack.indexOf(file));
-      if (cycle.length > 1) cycles.push(cycle);
-    }
-    return earliest;
-  };
-  for (const file of files) if (!order.has(file)) visit(file);
-  return cycles;
-}
-
-function countBy(names: readonly string[], keyOf: (name: string) => string): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const name of names) counts.set(keyOf(name), (counts.get(keyOf(name)) ?? 0) + 1);
-  return counts;
+/** The given files, and all files that they import, directly or not. */
+function reachedFrom(roots: readonly string[]): ReadonlySet<string> {
+  const reached = new Set(roots);
+  // The set grows while the loop visits it.
+  for (const file of reached) for (const next of ownImports(file)) reached.add(next);
+  return reached;
 }
 
 /** Describes the functions that are too long: `src/file.ts:12 has 60 lines of its own`. */

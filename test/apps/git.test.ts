@@ -7,21 +7,17 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { authRecord } from '../support/desks.ts';
 import { cgiHost } from '../support/programs/cgi-host.ts';
-import { isInstalled } from '../support/programs/installed.ts';
+import { describeWith } from '../support/programs/installed.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { recipeRecord, startFront } from './front.ts';
 
 /** The size of random data, which git cannot compress. git sends more than 1 MB with chunked encoding. */
 const pushedBytes = 8 * 1024 * 1024;
-const hookSeconds = 5;
+/** Longer than the default `timeout_ms` of a mapping, 3 s. */
+const hookSeconds = 3.5;
 
-describe('git behind the gateway', function () {
-  if (!isInstalled('git')) {
-    it('needs git on the PATH');
-    return;
-  }
-
+describeWith('git', 'git behind the gateway', function () {
   this.timeout(120_000);
   const servers = testServers(after);
   const writeFiles = temporaryFiles();

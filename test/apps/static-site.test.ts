@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type IncomingMessage, request } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { freePort } from '../support/programs/free-port.ts';
-import { isInstalled } from '../support/programs/installed.ts';
+import { describeWith } from '../support/programs/installed.ts';
 import { caddy, startProxy } from '../support/programs/proxy-process.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
@@ -29,12 +29,7 @@ const requests: readonly (readonly [what: string, path: string, headers: Record<
   ['a missing file', '/none', {}, 404],
 ];
 
-describe('a static site behind the gateway', () => {
-  if (!isInstalled('caddy')) {
-    it('needs caddy on the PATH');
-    return;
-  }
-
+describeWith('caddy', 'a static site behind the gateway', () => {
   const servers = testServers(after);
   const writeFiles = temporaryFiles();
   let direct: number;

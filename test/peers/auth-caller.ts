@@ -10,7 +10,12 @@ import { type ProxyProcess, type ProxyProgram, startProxy } from '../support/pro
 import { testServers } from '../support/serve.ts';
 import { type ReceivedRequest, startUpstream, type Upstream } from '../support/upstream.ts';
 import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
-import type { RecipePorts } from './recipe.ts';
+
+export interface RecipePorts {
+  readonly proxy: number;
+  readonly auth: number;
+  readonly upstream: number;
+}
 
 export interface AuthCaller {
   readonly program: ProxyProgram;

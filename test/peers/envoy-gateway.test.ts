@@ -5,7 +5,7 @@ import request from 'supertest';
 import { authRecord, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { envoyConfiguration } from '../support/programs/envoy-configuration.ts';
 import { freePort } from '../support/programs/free-port.ts';
-import { isInstalled } from '../support/programs/installed.ts';
+import { describeWith } from '../support/programs/installed.ts';
 import { envoy, startProxy } from '../support/programs/proxy-process.ts';
 import { type Served, testServers } from '../support/serve.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
@@ -40,9 +40,7 @@ interface Gateway extends Served {
   readonly restart: () => Promise<void>;
 }
 
-describe('Envoy and the gateway in a chain', () => {
-  if (!isInstalled('envoy')) return void it('needs envoy on the PATH');
-
+describeWith('envoy', 'Envoy and the gateway in a chain', () => {
   for (const order of ['the gateway behind Envoy', 'Envoy behind the gateway'] as const) {
     describe(order, () => {
       const servers = testServers(after);

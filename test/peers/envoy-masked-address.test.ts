@@ -4,7 +4,7 @@ import { maskAddress, silentLogger } from '#http';
 import { createLimiter, serveRateLimit } from '#ratelimit';
 import { envoyConfiguration, limitCluster, limitFilter } from '../support/programs/envoy-configuration.ts';
 import { freePort } from '../support/programs/free-port.ts';
-import { isInstalled } from '../support/programs/installed.ts';
+import { describeWith } from '../support/programs/installed.ts';
 import { envoy, startProxy } from '../support/programs/proxy-process.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
@@ -24,8 +24,7 @@ function asking(port: number, limits: number, target: number): string {
   });
 }
 
-describe('a masked address', () => {
-  if (!isInstalled('envoy')) return void it('needs envoy on the PATH');
+describeWith('envoy', 'a masked address', () => {
   const servers = testServers();
 
   it('has the same text as in Envoy', async () => {

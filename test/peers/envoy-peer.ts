@@ -6,36 +6,32 @@ import { readRecipe, serveCommands } from '../recipes/page.ts';
 import { freePort } from '../support/programs/free-port.ts';
 import { type Server, startServer } from '../support/programs/frontdesk-process.ts';
 import { envoy, type ProxyProcess, startProxy } from '../support/programs/proxy-process.ts';
+import { onPorts } from '../support/programs/shell-story.ts';
 import type { TestServers } from '../support/serve.ts';
 import type { WriteFiles } from '../support/temporary-files.ts';
 import { eventually } from '../support/waiting.ts';
+import type { RecipePorts } from './auth-caller.ts';
 
-export interface EnvoyPorts {
-  readonly proxy: number;
-  readonly auth: number;
+export interface EnvoyPorts extends RecipePorts {
   readonly limits: number;
   /** The admin port of the process that runs both services. */
   readonly admin: number;
-  readonly upstream: number;
 }
-
-/** The ports that the recipe shows. */
-const shownPorts: EnvoyPorts = { proxy: 10_000, auth: 8082, limits: 8081, admin: 8083, upstream: 3000 };
 
 const { files, blocks } = readRecipe('Use authentication and limits from Envoy');
 
 /** @param changes replacements for texts of the file; throws if one of the texts is missing */
-export function readEnvoyRecipe(ports: EnvoyPorts, changes: Readonly<Record<string, string>> = {}): string {
-  let text = files['envoy.yaml'] ?? '';
-  const roles = Object.keys(shownPorts) as (keyof EnvoyPorts)[];
-  const shown = roles.map((role) => `port_value: ${shownPorts[role]}`);
-  const missing = [...shown, ...Object.keys(changes)].filter((part) => !text.includes(part));
-  if (missing.length > 0) throw new Error(`the recipe for Envoy does not have ${missing.join(', ')}`);
-  for (const [part, other] of Object.entries(changes)) text = text.replaceAll(part, other);
-  return text.replace(/(?<=port_value: )\d+\b/g, (port) => {
-    const role = roles.find((name) => shownPorts[name] === Number(port));
-    return String(role === undefined ? port : ports[role]);
-  });
+export function readEnvoyRecipe(
+  { proxy, auth, limits, admin, upstream }: EnvoyPorts,
+  changes: Readonly<Record<string, string>> = {},
+): string {
+  const ports = { 10000: proxy, 8082: auth, 8081: limits, 8083: admin, 3000: upstream };
+  let text = onPorts(files['envoy.yaml'] ?? '', ports, 'port_value: ');
+  for (const [part, other] of Object.entries(changes)) {
+    assert.ok(text.includes(part), `the recipe for Envoy does not have ${part}`);
+    text = text.replaceAll(part, other);
+  }
+  return text;
 }
 
 export interface EnvoyPeerOptions {

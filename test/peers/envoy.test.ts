@@ -1,7 +1,7 @@
 /** Envoy as the recipe configures it: it calls the auth service and the limiter. */
 import assert from 'node:assert/strict';
 import request, { type Response } from 'supertest';
-import { isInstalled } from '../support/programs/installed.ts';
+import { describeWith } from '../support/programs/installed.ts';
 import { envoy } from '../support/programs/proxy-process.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
@@ -15,8 +15,7 @@ const perDay = 100;
 /** With this time-out, a stop that waits for more than the requests in flight outlasts the tests. */
 const patientStop = { SHUTDOWN_TIMEOUT_MS: '600000' };
 
-describe('Envoy in front of a service, with the auth service', () => {
-  if (!isInstalled('envoy')) return void it('needs envoy on the PATH');
+describeWith('envoy', 'Envoy in front of a service, with the auth service', () => {
   const servers = testServers(after);
   let limits = 0;
 
@@ -32,8 +31,7 @@ describe('Envoy in front of a service, with the auth service', () => {
   });
 });
 
-describe('Envoy in front of a service, with the auth service and the limiter', () => {
-  if (!isInstalled('envoy')) return void it('needs envoy on the PATH');
+describeWith('envoy', 'Envoy in front of a service, with the auth service and the limiter', () => {
   const writeFiles = temporaryFiles();
   const servers = testServers(after);
   let upstream: Upstream;

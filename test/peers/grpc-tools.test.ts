@@ -5,7 +5,7 @@ import { createServer } from 'node:http2';
 import { promisify } from 'node:util';
 import { createLimiter, type RateLimitServer, serveRateLimit } from '#ratelimit';
 import { domain, limit, node } from '../support/limits.ts';
-import { isInstalled } from '../support/programs/installed.ts';
+import { describeWith } from '../support/programs/installed.ts';
 import { testServers } from '../support/serve.ts';
 
 const run = promisify(execFile);
@@ -28,9 +28,7 @@ describe('the rate-limit port', () => {
     servers.later(() => server.close(100));
   });
 
-  describe('for grpcurl, by reflection', () => {
-    if (!isInstalled('grpcurl')) return void it('needs grpcurl on the PATH');
-
+  describeWith('grpcurl', 'for grpcurl, by reflection', () => {
     async function grpcurl(verb: readonly string[], options: readonly string[] = []): Promise<string> {
       const { stdout } = await run('grpcurl', ['-plaintext', ...options, `127.0.0.1:${server.port}`, ...verb]);
       return stdout;
@@ -64,9 +62,7 @@ describe('the rate-limit port', () => {
     });
   });
 
-  describe('for h2spec, generic and HPACK', () => {
-    if (!isInstalled('h2spec')) return void it('needs h2spec on the PATH');
-
+  describeWith('h2spec', 'for h2spec, generic and HPACK', () => {
     /** Returns the names of the failed cases. */
     async function failures(port: number): Promise<readonly string[]> {
       // h2spec waits two seconds for a response by default, which is too short on a busy machine.

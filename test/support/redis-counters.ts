@@ -5,7 +5,7 @@ import {
   type RedisCounters,
   type RedisCountersOptions,
 } from '../../src/ratelimit/counters/redis.ts';
-import { isInstalled } from './programs/installed.ts';
+import { describeWith } from './programs/installed.ts';
 import { createRedisServer, type RedisServer } from './programs/redis-server.ts';
 import { testServers } from './serve.ts';
 
@@ -20,10 +20,7 @@ export const unwatched = Object.freeze({ failed() {}, succeeded() {} });
 
 /** A `describe` that is pending if redis-server is not installed. */
 export function describeWithRedis(title: string, body: (redis: TestRedis) => void): void {
-  describe(title, () => {
-    if (isInstalled('redis-server')) body(createTestRedis());
-    else it('needs redis-server on the PATH');
-  });
+  describeWith('redis-server', title, () => body(createTestRedis()));
 }
 
 function createTestRedis(): TestRedis {

@@ -1,7 +1,7 @@
 /** Starts servers on free loopback ports, and closes them and their connections after a test or a group of tests. */
+import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
-import { holdRefusingPort } from './wire/refusing-port.ts';
+import { type AddressInfo, connect, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 
 export interface Served {
   readonly origin: string;
@@ -56,5 +56,28 @@ export function testServers(whenDone: typeof afterEach = afterEach): TestServers
       return { origin: `http://127.0.0.1:${port}`, port };
     },
     later: (close) => void closers.push(close),
+  };
+}
+
+/**
+ * A port that refuses connections. Uses the local port of an open connection: no process can listen on it until the connection closes. A listener's port
+ * would not do, because after its release another process may get it before the test connects. Setting `localAddress`
+ * binds the port explicitly. Otherwise the kernel may choose the same port for a socket that connects to it, and a
+ * socket that is connected to itself is not refused: it receives what it sends.
+ */
+async function holdRefusingPort() {
+  const server = createTcpServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const accepted = once(server, 'connection');
+  const { port: peerPort } = server.address() as AddressInfo;
+  const socket = connect({ port: peerPort, host: '127.0.0.1', localAddress: '127.0.0.1' });
+  await Promise.all([once(socket, 'connect'), accepted]);
+  const { port } = socket.address() as AddressInfo;
+  return {
+    port,
+    close() {
+      socket.destroy();
+      server.close();
+    },
   };
 }

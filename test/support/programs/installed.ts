@@ -12,6 +12,14 @@ export function isInstalled(command: string): boolean {
   return findProgram(command) !== undefined;
 }
 
+/** A `describe` that is pending if the program is not installed. */
+export function describeWith(program: string, title: string, body: (this: Mocha.Suite) => void): void {
+  describe(title, function describeInstalled() {
+    if (isInstalled(program)) body.call(this);
+    else it(`needs ${program} on the PATH`);
+  });
+}
+
 function isExecutable(file: string): boolean {
   try {
     accessSync(file, constants.X_OK);

@@ -69,11 +69,12 @@ export async function runShell(script: string, { cwd, ports = {} }: ShellOptions
   return `${stderr}${stdout}`;
 }
 
-/** Replaces ports of 127.0.0.1 in the text. Throws if the text does not contain one of them. */
-export function onPorts(text: string, ports: Readonly<Record<number, number>>): string {
-  const missing = Object.keys(ports).filter((shown) => !text.includes(`127.0.0.1:${shown}`));
+/** Replaces ports, which follow `before` in the text. Throws if the text does not contain one of them. */
+export function onPorts(text: string, ports: Readonly<Record<number, number>>, before = '127.0.0.1:'): string {
+  const missing = Object.keys(ports).filter((shown) => !text.includes(before + shown));
   if (missing.length > 0) throw new Error(`port ${missing.join(', ')} is missing in: ${text}`);
-  return text.replace(/(?<=127\.0\.0\.1:)\d+/g, (shown) => String(ports[Number(shown)] ?? shown));
+  const shownPorts = new RegExp(`(?<=${before.replaceAll('.', '\\.')})\\d+\\b`, 'g');
+  return text.replace(shownPorts, (shown) => String(ports[Number(shown)] ?? shown));
 }
 
 function parseResponses(log: string): readonly CurlResponse[] {
