@@ -210,7 +210,6 @@ describe('a retry', () => {
       const [reached, finished] = [createDeferred(), createDeferred()];
       const service = await startService(...earlier, reached.resolve);
       const clusters = createClusters();
-      servers.later(clusters.close);
       const { origin } = await startEdgeTo([service], on5xx, {
         clusters,
         host: [(_ctx, next) => next().finally(finished.resolve)],
@@ -227,24 +226,40 @@ describe('a retry', () => {
 });
 
 describe('a connection that the service closes as it is reused', () => {
+  /**
+   * The service responds to the first request on each connection, and resets the connection at the next one. The first
+   * responses wait for a request on each of `connections`.
+   */
+  async function startResetting(connections = 1) {
+    const methods: string[] = [];
+    const waiting: Socket[] = [];
+    const upstream = await servers.tcp((socket) => {
+      waiting.push(socket);
+      socket.on('data', (bytes) => {
+        methods.push(String(bytes).split(' ', 1)[0] ?? '');
+        if (!waiting.includes(socket)) reset(socket);
+        else if (methods.length >= connections) waiting.splice(0).forEach(responding(200));
+      });
+    });
+    const { port } = await startEdge(servers, { upstream });
+    return { methods, send: (request = rawRequest('GET /v1/hotels')) => sendRaw(port, request) };
+  }
+
   function check(what: string, status: number, request: string, expected: readonly string[]) {
     it(what, async () => {
-      const methods: string[] = [];
-      const upstream = await servers.tcp((socket) => {
-        let turn = 0;
-        socket.on('data', (bytes) => {
-          methods.push(String(bytes).split(' ', 1)[0] ?? '');
-          turn += 1;
-          if (turn === 1) responding(200)(socket);
-          else reset(socket);
-        });
-      });
-      const { port } = await startEdge(servers, { upstream });
-      await sendRaw(port, rawRequest('GET /v1/hotels'));
-      assert.equal(statusOf(await sendRaw(port, request)), status);
+      const { methods, send } = await startResetting();
+      await send();
+      assert.equal(statusOf(await send(request)), status);
       assert.deepEqual(methods, ['GET', ...expected]);
     });
   }
+
+  it('is replaced by a new one, even if there are other idle connections', async () => {
+    const { methods, send } = await startResetting(2);
+    await Promise.all([send(), send()]);
+    assert.equal(statusOf(await send()), 200);
+    assert.equal(methods.length, 4);
+  });
 
   check('is replaced for an idempotent request', 200, rawRequest('GET /v1/hotels'), ['GET', 'GET']);
   check('fails a POST', 502, rawRequest('POST /v1/hotels'), ['POST']);
