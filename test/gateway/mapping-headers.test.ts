@@ -1,10 +1,11 @@
 /** The add_… and remove_… header fields, for the request to the service and for every response. */
 import assert from 'node:assert/strict';
-import type { HeaderRules } from '#config';
+import type { HeaderRules, HeaderValue } from '#config';
 import { isolate } from '#http';
 import { authRecordOf, type EdgeOptions, mappingOf, remote, startEdge } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
+import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 const requestHeaders: HeaderRules = {
   add: [
@@ -59,6 +60,31 @@ describe('the header rules of a mapping', () => {
     });
     await checkBoth({ services: { hotel } }, seen);
   });
+
+  const added = (name: string, value: string, append = false): HeaderValue => ({ name, value, append });
+  const variables = '%PROTOCOL% from %DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%';
+  const values = [added('x-a', variables, true), added('x-b', '100%% of %ODD%', true)];
+
+  for (const [what, rules, expected] of [
+    ['replace a repeated header', { add: [added('x-a', 'ours')] }, { 'x-a': 'ours' }],
+    ['remove a header of the gateway', { remove: ['x-forwarded-for'] }, { 'x-forwarded-for': undefined }],
+    ['replace one', { add: [added('x-forwarded-proto', 'https')] }, { 'x-forwarded-proto': 'https' }],
+    [
+      'substitute the same variables as Envoy',
+      { add: values, remove: ['x-a'] },
+      { 'x-a': 'HTTP/1.1 from 127.0.0.1', 'x-b': '100% of %ODD%' },
+    ],
+  ] as const)
+    it(`can ${what} for a service over HTTP`, async () => {
+      const upstream = await startUpstream(servers);
+      const { port } = await startEdge(servers, {
+        upstream,
+        mapping: { requestHeaders: { add: [], remove: [], ...rules } },
+      });
+      await sendRaw(port, rawRequest('GET /v1/hotels', ['X-A: 1', 'X-A: 2']));
+      const { headers } = upstream.only();
+      for (const [name, value] of Object.entries(expected)) assert.equal(headers[name], value, name);
+    });
 
   const refusal = { outcome: 'deny', status: 401, headers: {} } as const;
   const [authService, body] = [authRecordOf(), Buffer.from('no')];

@@ -142,7 +142,6 @@ describe('a misbehaving service', () => {
     );
     const targets = { hotel: { kind: 'remote', origins: () => origins, path: '' } as const };
     const clusters = createClusters();
-    servers.later(clusters.close);
     const edge = await startEdge(servers, { targets, clusters });
     const send = (request: string) => sendRaw(edge.port, request);
     for (let round = 0; round < 12; round += 1) {

@@ -10,7 +10,7 @@ import {
   restoreLocation,
   rewritePrefixes,
 } from '#routing';
-import { anyPrefix, joinPrefix, rest, rewrite } from './paths.ts';
+import { anyPrefix, joinPrefix, rest, rewrite } from './rules.ts';
 
 const there: PathRestoration = {
   publicPrefix: '/travel/v1/hotels',

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { Redirect } from '#config';
 import { sanitisePath } from '#http';
 import { createRedirection, createRewrite, type PathRule, rewritePrefixes } from '#routing';
-import { anyPrefix, joinPrefix, rewrite } from './paths.ts';
+import { anyPrefix, joinPrefix, rewrite } from './rules.ts';
 
 describe('the rewrite of a mapping', () => {
   function check(rule: PathRule, path: string, expected: string | undefined) {

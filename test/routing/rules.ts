@@ -1,4 +1,4 @@
-/** Generates rules and requests from a small, similar vocabulary, so that near misses are common. */
+/** Generates rules, requests and rewrites from small, similar vocabularies, so that near misses are common. */
 import fc from 'fast-check';
 import { finish, type HostMatch, mappingDefaults, type NamedMatch, type TextMatch } from '#config';
 import { createTable, type RequestAttributes, type Rule, type Table } from '#routing';
@@ -91,3 +91,13 @@ export const anyAttributes: fc.Arbitrary<RequestAttributes> = fc.record({
   headers: fc.record({ 'x-a': anyText, 'x-b': anyText }, { requiredKeys: [] }),
   client: fc.constant('127.0.0.1'),
 });
+
+const pathSegment = fc.constantFrom('v1', 'hotels', 'bookings', '1', 'a', 'b', '%2F', 'x.y');
+const prefix = fc.array(pathSegment, { minLength: 1, maxLength: 3 }).map((parts) => `/${parts.join('/')}`);
+export const anyPrefix = fc.oneof(fc.constant('/'), prefix);
+export const rewrite = fc.oneof(fc.constant('/'), fc.constant(''), prefix);
+export const rest = fc
+  .tuple(fc.array(pathSegment, { maxLength: 3 }), fc.constantFrom('', '/'))
+  .map(([parts, end]) => (parts.length === 0 ? end : `/${parts.join('/')}${end}`));
+
+export const joinPrefix = (before: string, after: string) => (before === '/' ? after || '/' : before + after);
