@@ -7,7 +7,6 @@ import { Client, credentials } from '@grpc/grpc-js';
 import {
   CountersUnavailable,
   createLimiter,
-  type Decision,
   type Limiter,
   type RateLimitServer,
   type RateLimitServerOptions,
@@ -85,12 +84,20 @@ describe('the rate-limit server', () => {
     assert.deepEqual(logged, []);
   });
 
-  it('responds with INTERNAL when the limiter fails, and only logs the reason', async () => {
-    for (const fail of [() => Promise.reject(new Error('secret')), () => assert.fail('secret')]) {
-      logged.length = 0;
-      shouldRateLimit = fail;
+  it('responds with INTERNAL when the limiter fails or returns no decision, and only logs the reason', async () => {
+    const noDecision = /^TypeError: the limiter returned no decision: its result has no statuses$/;
+    for (const [decide, reason] of [
+      [() => Promise.reject(new Error('secret')), /secret/],
+      [() => assert.fail('secret'), /secret/],
+      [() => undefined, noDecision],
+      [() => ({ overallCode: 'OK' }), noDecision],
+      [async () => undefined, noDecision],
+    ] as const) {
+      logged = [];
+      shouldRateLimit = decide as Limiter['shouldRateLimit'];
       await checkRefused(rateLimit, onlyDomain, 13, 'the rate-limit service could not decide');
-      assert.match(String(logged[0]?.err), /secret/);
+      assert.equal(logged.length, 1);
+      assert.match(String(logged[0]?.err), reason);
     }
   });
 
@@ -133,18 +140,6 @@ describe('the rate-limit server', () => {
     await server.close(tooLongMs);
     const [{ code }] = await ended;
     assert.deepEqual([received, code], [[serving, notServing], 0]);
-  });
-
-  it('responds with INTERNAL when the limiter returns something other than a decision, and logs it', async () => {
-    for (const decision of [undefined, { overallCode: 'OK' }, Promise.resolve(undefined)]) {
-      logged = [];
-      shouldRateLimit = () => decision as Decision;
-      await checkRefused(rateLimit, onlyDomain, 13, 'the rate-limit service could not decide');
-      assert.deepEqual(
-        logged.map(({ err }) => err?.message),
-        ['the limiter returned no decision: its result has no statuses'],
-      );
-    }
   });
 
   it('fails to start with an error code and a remedy when it cannot listen', async () => {
