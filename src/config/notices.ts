@@ -6,6 +6,7 @@ import { quote } from './quote.ts';
 import { fullName } from './records/conflicts.ts';
 import type { Label, LabelGroup } from './records/labels.ts';
 import type { Mapping } from './records/mapping.ts';
+import type { GatewayRecord } from './records/record.ts';
 import { isDemoModule, type ModuleName, modulesNamedBy, type NamedModule } from './this-process.ts';
 import { flatMapInParts, forEachInParts, type Work } from './work.ts';
 
@@ -57,28 +58,17 @@ function elsewhereNotice({ module, record }: NamedModule, context: NoticeContext
   const { modules, serviceAddresses } = context;
   if (modules.includes(module) || Object.hasOwn(serviceAddresses, module)) return [];
   const scheme = module === 'ratelimit' ? 'grpc' : 'http';
-  return [
-    {
-      source: record.source,
-      record: fullName(record),
-      message: `"${module}" does not run in this process, so ${scheme}://${module} is called`,
-      remedy: `Run it here (add it to --only, or restart if --only is not used), set SERVICE_ADDRESSES=${module}=host:port, or write ${scheme}://${module}.`,
-    },
-  ];
+  const message = `"${module}" does not run in this process, so ${scheme}://${module} is called`;
+  const remedy = `Run it here (add it to --only, or restart if --only is not used), set SERVICE_ADDRESSES=${module}=host:port, or write ${scheme}://${module}.`;
+  return [noticeOf(record, message, remedy)];
 }
 
 /** Returns one notice for all labelled mappings, because a single record is missing. */
 function uncountedNotices({ mappings, rateLimitServices }: Configuration): ConfigurationError[] {
   const labelled = mappings.find(({ labels }) => Object.keys(labels).length > 0);
   if (labelled === undefined || rateLimitServices.length > 0) return [];
-  return [
-    {
-      source: labelled.source,
-      record: fullName(labelled),
-      message: 'labels have no effect because there is no RateLimitService',
-      remedy: 'Add a RateLimitService as shown in config/README.md, or remove the labels.',
-    },
-  ];
+  const remedy = 'Add a RateLimitService as shown in config/README.md, or remove the labels.';
+  return [noticeOf(labelled, 'labels have no effect because there is no RateLimitService', remedy)];
 }
 
 /** Checks limits only if the limiter runs in this process. Otherwise its limits are unknown here. */
@@ -95,12 +85,11 @@ function* limiterNotices(
 function demoNotices(named: readonly NamedModule[], { modules }: NoticeContext): ConfigurationError[] {
   const isFirst = (one: NamedModule) => named.find(({ module }) => module === one.module) === one;
   const first = named.filter((one) => isDemoModule(one.module) && modules.includes(one.module) && isFirst(one));
-  return first.map(({ module, record }) => ({
-    source: record.source,
-    record: fullName(record),
-    message: `"${module}" is a service of the demo, which runs in this process because this record names it`,
-    remedy: `Write http://${module} to call your own service of this name, or start with --demo to run the demo.`,
-  }));
+  return first.map(({ module, record }) => {
+    const message = `"${module}" is a service of the demo, which runs in this process because this record names it`;
+    const remedy = `Write http://${module} to call your own service of this name, or start with --demo to run the demo.`;
+    return noticeOf(record, message, remedy);
+  });
 }
 
 function fileIn(directory: string | undefined, name: string): string {
@@ -157,7 +146,14 @@ function limitNotices({ domain, descriptors }: LimitDomain, reached: ReadonlySet
       const isUnreached = (limits.length > 0 || below.length === 0) && !reached.has(descriptor);
       return [
         ...(isUnreached
-          ? [notice(source, `domain ${domain}`, `no Mapping has labels that reach ${path}`, checkKeys)]
+          ? [
+              {
+                source,
+                record: `domain ${domain}`,
+                message: `no Mapping has labels that reach ${path}`,
+                remedy: checkKeys,
+              },
+            ]
           : []),
         ...walk(below, `${path} › `),
       ];
@@ -168,8 +164,9 @@ function limitNotices({ domain, descriptors }: LimitDomain, reached: ReadonlySet
 const checkKeys = 'Compare its keys, values and their order with the labels of the mappings, or remove it.';
 
 function domainNotice({ domain, source }: LimitDomain, used: string): ConfigurationError {
+  const message = `the gateway uses the domain ${quote(used)}, never this one`;
   const remedy = 'Rename one of the two, or ignore this if other proxies use these limits.';
-  return notice(source, `domain ${domain}`, `the gateway uses the domain ${quote(used)}, never this one`, remedy);
+  return { source, record: `domain ${domain}`, message, remedy };
 }
 
 /** `keys` are the keys of the domain that the gateway uses, or undefined if this domain has no limits. */
@@ -180,17 +177,17 @@ function labelNotices(
   limits: readonly LimitDomain[],
 ): ConfigurationError[] {
   return Object.entries(mapping.labels).flatMap(([domain, groups]) => {
-    const noticeOf = (message: string, remedy: string) => notice(mapping.source, fullName(mapping), message, remedy);
     if (keys === undefined || domain !== used) {
       const names = limits.map((one) => one.domain);
       const message = `labels are for the domain ${quote(domain)}, which has no limits here${didYouMean(domain, names)}`;
-      return [noticeOf(message, `The gateway uses ${quote(used)}, whose limits are in ratelimit/*.yaml.`)];
+      return [noticeOf(mapping, message, `The gateway uses ${quote(used)}, whose limits are in ratelimit/*.yaml.`)];
     }
     const unknown = new Set(
       groups.flatMap(({ labels }) => labels.map(({ name }) => name)).filter((key) => !keys.has(key)),
     );
     return [...unknown].map((key) =>
       noticeOf(
+        mapping,
         `no limit of the domain ${quote(domain)} has the key ${quote(key)}${didYouMean(key, [...keys])}`,
         'Correct the label, add a limit for it, or remove it.',
       ),
@@ -202,11 +199,6 @@ function keysOf(descriptors: readonly LimitDescriptor[]): Set<string> {
   return new Set(descriptors.flatMap(({ key, descriptors: below }) => [key, ...keysOf(below)]));
 }
 
-function notice(
-  source: ConfigurationError['source'],
-  record: string,
-  message: string,
-  remedy: string,
-): ConfigurationError {
-  return { source, record, message, remedy };
+function noticeOf(record: GatewayRecord, message: string, remedy: string): ConfigurationError {
+  return { source: record.source, record: fullName(record), message, remedy };
 }
