@@ -1,14 +1,13 @@
 /** Tests the extraction of records from Kubernetes manifests. */
 import assert from 'node:assert/strict';
-import { configurationFrom } from '#config';
 import { unfoldManifest } from '../../src/config/manifest.ts';
 import { readYaml } from '../../src/config/yaml.ts';
 
-function unfold(text: string, gatewayDomain = 'gateway.local') {
+function unfold(text: string) {
   const place = { file: 'hotel.yaml', lineOf: (line: number) => line };
   const { results: documents, errors } = readYaml(text, place, (document) => document);
   assert.deepEqual(errors, []);
-  const parts = documents.map((document) => unfoldManifest(document, gatewayDomain));
+  const parts = documents.map((document) => unfoldManifest(document, 'gateway.local'));
   return { records: parts.flatMap((part) => part.records), errors: parts.flatMap((part) => part.errors) };
 }
 
@@ -57,12 +56,6 @@ describe('a Service manifest', () => {
   check('can have an empty annotation', '    gateway.local/config: ""\n', []);
   check('can have other annotations', '    other.example/config: |\n      a: 1\n', []);
 
-  it('is read from the annotation of the configured gateway domain', () => {
-    const text = manifest('    edge.example/config: |\n      a: 1\n');
-    assert.deepEqual(unfold(text).records, []);
-    assert.equal(unfold(text, 'edge.example').records.length, 1);
-  });
-
   it('can have no metadata.annotations, and can share a file with bare records', () => {
     const bare = 'apiVersion: v1\nkind: Service\nmetadata:\n  name: hotel\n---\nb: 2\n';
     const { records, errors } = unfold(bare);
@@ -84,20 +77,5 @@ describe('a Service manifest', () => {
       ],
     );
     assert.equal(records[1]?.lineAt(['c']), 18);
-  });
-
-  it('can be passed in options', () => {
-    const mapping = {
-      apiVersion: 'gateway/v1',
-      kind: 'Mapping',
-      name: 'hotel',
-      prefix: '/v1/hotels',
-      service: 'hotel',
-    };
-    const annotations = { 'gateway.local/config': JSON.stringify(mapping) };
-    const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'hotel', annotations } };
-    const { configuration, errors } = configurationFrom({ records: [{ kind: 'Service' }, service] });
-    assert.deepEqual(configuration.mappings[0]?.source, { file: '<options>', line: 2 });
-    assert.equal(errors.length, 2);
   });
 });

@@ -113,20 +113,12 @@ describe('users', () => {
   });
 
   const errorsOf = (user: object) => configurationFrom({ records: [], users: [{ name: 'a', ...user }] }).errors;
-  const withCosts = (costs: string) => `$scrypt$${costs}$${salt}$${hash}`;
 
-  it('can have hashes of any cost within the bounds', () => {
-    for (const password_hash of [phc, withCosts('ln=20,r=8,p=16')]) assert.deepEqual(errorsOf({ password_hash }), []);
+  it('can have hashes of the highest cost', () => {
+    assert.deepEqual(errorsOf({ password_hash: `$scrypt$ln=20,r=8,p=16$${salt}$${hash}` }), []);
   });
 
-  const costs = ['ln=21,r=8,p=1', 'ln=14,r=0,p=1', 'ln=14,r=8,p=17', 'ln=14,r=8'];
-  const others = [
-    `$scrypt$ln=14,r=8,p=1$${salt}$`,
-    `$argon2id$v=19$m=65536,t=2,p=1$${salt}$${hash}`,
-    `${phc}\n`,
-    'hunter2',
-  ];
-  for (const password_hash of [...costs.map(withCosts), ...others, 12345])
+  for (const password_hash of [`$argon2id$v=19$m=65536,t=2,p=1$${salt}$${hash}`, `${phc}\n`, 'hunter2', 12345])
     it(`cannot have the hash ${password_hash}, which the message does not quote`, () => {
       const [error] = errorsOf({ password_hash });
       assert.match(error?.message ?? '', /^password_hash /);

@@ -75,6 +75,11 @@ describe('createExplainEndpoint', () => {
     await checkFaults(`url=/${'x'.repeat(8192)}`, undefined);
   });
 
+  it('has no other methods, and nothing below its path', async () => {
+    await request(app).post(`${path}?url=/`).expect(405);
+    await request(app).get(`${path}/x?url=/`).expect(404);
+  });
+
   describe('the page', () => {
     const page = async (query: string) => {
       const response = await request(app)

@@ -183,6 +183,15 @@ describe('an explanation', () => {
     assert.deepEqual([mapping?.name, target], ['broken', undefined]);
   });
 
+  it('names the mapping of the method that a preflight announces', () => {
+    const cors = { origins: ['*'], methods: [], headers: [], exposedHeaders: [], credentials: false };
+    const rule = { ...cors, maxAgeSeconds: undefined };
+    const write: Partial<Mapping> = { name: 'write', method: { kind: 'exact', value: 'PUT' }, cors: rule };
+    const headers = Object.entries({ Origin: 'https://a.example', 'Access-Control-Request-Method': 'PUT' });
+    const { outcome, mapping } = explain(mappings({ cors: rule }, write), { method: 'OPTIONS', headers });
+    assert.deepEqual([outcome.kind, mapping?.name], ['preflight', 'write']);
+  });
+
   it('shows the user even in a header whose name suggests a credential', () => {
     const record = authRecordOf({ allowedAuthorizationHeaders: ['x-auth-user'] });
     const { target } = explain({ authServices: [{ record, port: () => deny }] }, { user: 'ann' });
