@@ -64,12 +64,11 @@ const bufferedBytesMax = 64 * 1024;
 const bufferingMs = 200;
 
 /**
- * - `unread`: nothing has been read, and perhaps the client waits for `100 Continue`.
  * - `reading`: waits for the client.
  * - `paused`: waits for the upstream, because enough is in the queue.
  * - `done`: the whole body has arrived, or the rest is dropped.
  */
-type ClientState = 'unread' | 'reading' | 'paused' | 'done';
+type ClientState = 'reading' | 'paused' | 'done';
 
 /**
  * - `buffering`: no attempt has opened the body.
@@ -85,7 +84,7 @@ type ReaderState = 'buffering' | 'open' | 'waiting' | 'full';
  * dropped: closing a connection with unread bytes resets it, and the reset can overtake the response.
  */
 function streamed(req: IncomingMessage, { bytesMax, idleTimeoutMs, slowAfterMs = 10_000 }: StreamOptions): RequestBody {
-  let clientState: ClientState = 'unread';
+  let clientState: ClientState = 'reading';
   let readerState: ReaderState = 'buffering';
   let bytes = 0;
   /** The bytes that the reader has not asked for. */
@@ -200,12 +199,10 @@ function streamed(req: IncomingMessage, { bytesMax, idleTimeoutMs, slowAfterMs =
   }
 
   function discard(): void {
-    const isAwaitingContinue = clientState === 'unread' && req.headers.expect !== undefined;
     stop();
     queue.take();
     req.removeListener('data', onData).removeListener('end', onEnd);
-    // Reading would make Node send `100 Continue`, which asks the client for the body.
-    if (!isAwaitingContinue) req.resume();
+    req.resume();
   }
 
   return {

@@ -66,6 +66,14 @@ describe('a call whose connection fails', () => {
     assert.equal(upstream.only().body, 'hello');
   });
 
+  it('tries one address again when all refuse it, and then fails', async () => {
+    const cluster = clusterOf(await servers.refusing(), await servers.refusing());
+    const tried: string[] = [];
+    const request = { ...post, onAttempt: (origin: string) => void tried.push(origin) };
+    await assert.rejects(callUpstream(cluster, request, idempotent), { code: 'ECONNREFUSED' });
+    assert.deepEqual([tried.length, new Set(tried).size], [3, 2]);
+  });
+
   it('tries one other address after it may have arrived, if its method is idempotent', async () => {
     const upstream = await startUpstream(servers);
     assert.equal((await callUpstream(clusterOf(await startReset(), upstream), get, idempotent)).head.status, 200);

@@ -202,15 +202,43 @@ describe('a slow request body', () => {
     body.discard();
   });
 
-  it('is rejected even if its beginning was fast and the service paused it', async () => {
+  it('is rejected even if its beginning was fast, but not while the service is the slow side', async () => {
     const { req, body } = openBody(200_000, { slowAfterMs: 20 });
     const [buffered, rejected] = [createDeferred(), createDeferred()];
-    body.watch({ ...unwatched, onIdle: rejected.resolve, isCrowded: () => true });
+    let isRejected = false;
+    body.watch({
+      ...unwatched,
+      isCrowded: () => true,
+      onIdle() {
+        isRejected = true;
+        rejected.resolve();
+      },
+    });
     body.buffer(buffered.resolve);
     req.write(Buffer.alloc(70_000));
     await buffered.promise;
+    await sleep(60);
+    assert.equal(isRejected, false);
     (body.open() as Readable).resume();
     await rejected.promise;
+    body.discard();
+  });
+
+  it('is not sent before 64 KiB have arrived while slots are scarce', async () => {
+    const { req, body } = openBody(300);
+    const buffered = createDeferred();
+    let checks = 0;
+    body.watch({
+      ...unwatched,
+      isCrowded() {
+        checks += 1;
+        return checks < 3;
+      },
+    });
+    body.buffer(buffered.resolve);
+    req.write('x');
+    await buffered.promise;
+    assert.equal(checks, 3);
     body.discard();
   });
 
