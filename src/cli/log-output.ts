@@ -126,6 +126,7 @@ export interface FileOutputOptions {
   readonly retryMs?: number;
 }
 
+/** Waits while the disk is full, and resumes a line that was cut off. */
 export function createFileOutput({ write, report, retryMs = 1000 }: FileOutputOptions): Writable {
   function writeAll(bytes: Buffer, done: () => void): void {
     let rest = bytes;

@@ -36,8 +36,9 @@ export const silentLogger: Logger = Object.freeze({
 });
 
 /**
- * If the logger throws, for example because a field cannot be serialised, the message is logged again with only the
- * reason. If that fails too, the line is lost.
+ * A line that the logger fails to write must not break a request or the process. If the logger throws, for example
+ * because a field cannot be serialised, the message is logged again with only the reason. If that fails too, the line is
+ * lost.
  */
 export function createSafeLogger(logger: CountingLogger): CountingLogger {
   const { debug, isLevelEnabled, droppedLines, infoPlain, writeLine } = logger;
@@ -76,7 +77,7 @@ function safe(write: (...line: Parameters<LogLine>) => unknown): LogLine {
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
-/** The functions of `logger` must not need `this`. */
+/** Restricts a logger to a level and those above it. The functions of `logger` must not need `this`. */
 export function fromLevel(logger: CountingLogger, lowest: string): CountingLogger {
   const isOn = (level: string) => levels.indexOf(level) >= levels.indexOf(lowest);
   const { info, warn, error, debug, infoPlain, writeLine, ...rest } = logger;
