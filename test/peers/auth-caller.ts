@@ -8,7 +8,7 @@ import { freePort } from '../support/programs/free-port.ts';
 import { type Server, startServer } from '../support/programs/frontdesk-process.ts';
 import { type ProxyProcess, type ProxyProgram, startProxy } from '../support/programs/proxy-process.ts';
 import { testServers } from '../support/serve.ts';
-import { type ReceivedRequest, startUpstream, type Upstream } from '../support/upstream.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 export interface RecipePorts {
@@ -69,15 +69,8 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
     return started;
   }
 
-  /** The requests that reach the service during `act`. */
-  async function reachedBy(act: () => unknown): Promise<readonly ReceivedRequest[]> {
-    const before = upstream.reached.length;
-    await act();
-    return upstream.reached.slice(before);
-  }
-
   async function assertStopped(act: () => unknown): Promise<void> {
-    assert.deepEqual(await reachedBy(act), []);
+    assert.deepEqual(await upstream.reachedBy(act), []);
   }
 
   before(async () => {
@@ -101,7 +94,7 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
   it("forwards requests of any method with the user's name, and returns the responses", async () => {
     for (const method of methods) {
       const ask = request(proxy.origin)[method]('/v1/hotels?a=%2F&a').auth('demo', 'demo');
-      const reached = await reachedBy(() => ask.expect(200).expect(method === 'head' ? {} : 'ok'));
+      const reached = await upstream.reachedBy(() => ask.expect(200).expect(method === 'head' ? {} : 'ok'));
       assert.deepEqual(
         reached.map((one) => [one.method, one.url, one.headers['x-travel-user']]),
         [[method.toUpperCase(), '/v1/hotels?a=%2F&a', 'demo']],
@@ -115,7 +108,7 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
       assert.match(await sendRaw(proxy.port, rawRequest('GET /', headers)), /^HTTP\/1\.1 401 /);
     });
     const signed = [...headers, `Authorization: ${basic('guest')}`];
-    const [reached] = await reachedBy(() => sendRaw(proxy.port, rawRequest('GET /', signed)));
+    const [reached] = await upstream.reachedBy(() => sendRaw(proxy.port, rawRequest('GET /', signed)));
     assert.deepEqual(
       reached?.names.filter((name) => name.includes('travel')),
       ['x-travel-user'],
@@ -131,7 +124,7 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
       `Authorization: ${basic('demo')}`,
       ...['', ''],
     ].join('\r\n');
-    const [reached] = await reachedBy(() => sendRaw(proxy.port, bytes));
+    const [reached] = await upstream.reachedBy(() => sendRaw(proxy.port, bytes));
     assert.equal(reached?.headers['x-travel-user'], 'demo');
   });
 
@@ -140,10 +133,10 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
     const post = () => request(proxy.origin).post('/v1/hotels').type('text/plain');
     await assertStopped(() => post().send('some').expect(401));
     const ask = post().auth('demo', 'demo').send(body).expect(200);
-    const [whole] = await reachedBy(() => ask);
+    const [whole] = await upstream.reachedBy(() => ask);
     assert.ok(whole?.body === body);
     for (const bytes of [chunkedPost, chunkedPost.replace('\r\n', '\r\nExpect: 100-continue\r\n')]) {
-      const [chunked] = await reachedBy(() => sendRaw(proxy.port, bytes));
+      const [chunked] = await upstream.reachedBy(() => sendRaw(proxy.port, bytes));
       assert.deepEqual([chunked?.body, chunked?.headers['x-travel-user']], ['abcde', 'demo']);
     }
   });
@@ -163,7 +156,7 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
   it('calls the auth service without the body and its headers', async () => {
     const asked = await startUpstream(servers, (res) => void res.writeHead(200, { 'X-Travel-User': 'ann' }).end());
     const started = await startWithAuth(asked.port);
-    const reached = await reachedBy(async () => {
+    const reached = await upstream.reachedBy(async () => {
       await request(started.origin).post('/').type('text/plain').send('some').expect(200);
       await sendRaw(started.port, chunkedPost);
     });
@@ -203,14 +196,14 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
   it('forwards odd paths unchanged', async () => {
     for (const path of ['/a%2Fb', '/a;b/?x=../y', '/%C3%A4', "/!$&'()*+,=:@"]) {
       const bytes = rawRequest(`GET ${path}`, [`Authorization: ${basic('demo')}`]);
-      const [reached] = await reachedBy(() => sendRaw(proxy.port, bytes));
+      const [reached] = await upstream.reachedBy(() => sendRaw(proxy.port, bytes));
       assert.deepEqual([reached?.url, reached?.headers['x-travel-user']], [path, 'demo']);
     }
   });
 
   it('keeps users apart in concurrent requests', async () => {
     const users = Array.from({ length: 40 }, (_, index) => (index % 3 === 0 ? 'guest' : 'demo'));
-    const reached = await reachedBy(() =>
+    const reached = await upstream.reachedBy(() =>
       Promise.all(users.map((user) => request(proxy.origin).get(`/${user}`).auth(user, user).expect(200))),
     );
     assert.deepEqual(reached.map(({ url }) => url.slice(1)).sort(), users.toSorted());
@@ -241,7 +234,9 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
   it('forwards no user name when the auth service returns none', async () => {
     const { port } = await servers.http((_req, res) => void res.end());
     const { origin } = await startWithAuth(port);
-    const [reached] = await reachedBy(() => request(origin).get('/').set('X-Travel-User', 'admin').expect(200));
+    const [reached] = await upstream.reachedBy(() =>
+      request(origin).get('/').set('X-Travel-User', 'admin').expect(200),
+    );
     assert.ok(reached !== undefined && reached.headers['x-travel-user'] !== 'admin');
   });
 }

@@ -90,16 +90,10 @@ describeWith('envoy', 'Envoy and the gateway in a chain', () => {
         front = await startBoth(upstream.port);
       });
 
-      const reachedBy = async (act: () => unknown) => {
-        const before = upstream.reached.length;
-        await act();
-        return upstream.reached.slice(before);
-      };
-
       it("forward methods, paths and responses unchanged, and replace the client's identity header", async () => {
         for (const method of ['get', 'post', 'put', 'patch', 'delete', 'options'] as const) {
           const path = '/teapot/a%2Fb;c/?x=%2F&x';
-          const [reached] = await reachedBy(() =>
+          const [reached] = await upstream.reachedBy(() =>
             request(front.origin)
               [method](path)
               .auth(...credentials)
@@ -112,7 +106,7 @@ describeWith('envoy', 'Envoy and the gateway in a chain', () => {
             [method.toUpperCase(), path, 'demo', `127.0.0.1:${front.port}`],
           );
         }
-        assert.deepEqual(await reachedBy(() => request(front.origin).get('/').expect(401)), []);
+        assert.deepEqual(await upstream.reachedBy(() => request(front.origin).get('/').expect(401)), []);
       });
 
       it('forward bodies with a known length, in chunks and after 100 Continue', async () => {
@@ -123,13 +117,13 @@ describeWith('envoy', 'Envoy and the gateway in a chain', () => {
           .type('text/plain')
           .send(body)
           .expect(200);
-        const [whole] = await reachedBy(() => post);
+        const [whole] = await upstream.reachedBy(() => post);
         assert.ok(whole?.body === body);
         const chunks = '3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n';
         const chunked = (more: readonly string[]) =>
           rawRequest('POST /', ['Transfer-Encoding: chunked', authorization, ...more], chunks);
         for (const bytes of [chunked([]), chunked(['Expect: 100-continue'])]) {
-          const [reached] = await reachedBy(() => sendRaw(front.port, bytes));
+          const [reached] = await upstream.reachedBy(() => sendRaw(front.port, bytes));
           assert.equal(reached?.body, 'abcde');
         }
       });
@@ -139,13 +133,13 @@ describeWith('envoy', 'Envoy and the gateway in a chain', () => {
           .get('/')
           .auth(...credentials)
           .set('X-Request-Id', 'a-1');
-        const [reached] = await reachedBy(() => get.expect(200));
+        const [reached] = await upstream.reachedBy(() => get.expect(200));
         assert.equal(reached?.headers['x-request-id'], 'a-1');
       });
 
       it('handle 500 concurrent requests', async () => {
         const paths = Array.from({ length: 500 }, (_, index) => `/${index}`);
-        const reached = await reachedBy(() =>
+        const reached = await upstream.reachedBy(() =>
           Promise.all(
             paths.map((path) =>
               request(front.origin)

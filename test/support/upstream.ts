@@ -15,6 +15,8 @@ export interface Upstream extends Served {
   readonly reached: readonly ReceivedRequest[];
   /** Returns the only request. Throws if there was none or more than one. */
   readonly only: () => ReceivedRequest;
+  /** Returns the requests that arrive during `act`. */
+  readonly reachedBy: (act: () => unknown) => Promise<readonly ReceivedRequest[]>;
 }
 
 /** Responds when the request is complete, with `ok` by default. */
@@ -43,6 +45,11 @@ export async function startUpstream(
       const [one, ...more] = reached;
       if (one === undefined || more.length > 0) throw new Error(`${reached.length} requests arrived, not one`);
       return one;
+    },
+    async reachedBy(act) {
+      const before = reached.length;
+      await act();
+      return reached.slice(before);
     },
   };
 }
