@@ -66,11 +66,4 @@ describe('documentation pages', () => {
       }
     });
   }
-
-  it('redirect to the path with a trailing slash', async () => {
-    for (const prefix of documentPrefixes) {
-      const { headers } = await request(gatewayUrl).get(`${prefix}/docs`).auth('demo', 'demo').expect(308);
-      assert.equal(headers['location'], `${prefix}/docs/`);
-    }
-  });
 });

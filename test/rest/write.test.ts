@@ -122,13 +122,6 @@ describe('writing', () => {
       await missing().send('x').expect(404);
       await patch('/v1/notes/9').send({ text: 'b' }).expect(404);
     });
-
-    it('changes an item once when several clients send the same entity tag', async () => {
-      const change = async (text: string) => patch().set('If-Match', '"1-json"').send({ text });
-      const responses = await Promise.all(['b', 'c', 'd', 'e'].map(change));
-      assert.deepEqual(responses.map(({ status }) => status).sort(), [200, 412, 412, 412]);
-      assert.equal(notes.get(1)?.version, 2);
-    });
   });
 
   describe('the methods of resources that can be written', () => {
