@@ -85,8 +85,7 @@ function* fillGaps(loaded: LoadedConfiguration, current: Configuration, director
   const missing = yield* flatMapInParts(recordsOf(current), (record) => (reasonToKeep(record) ? [record] : []));
   const stillBlocked = current.blocked.filter((match) => reasonToKeep(mappingOf(match)));
   const renamed = [...missing, ...stillBlocked.map(mappingOf)].filter((record) => reasonToKeep(record) === 'renamed');
-  const valid = recordsOf(configuration);
-  const { kept, errors: clashes, blocked } = yield* keepCompatible([...valid, ...missing], valid);
+  const { kept, errors: clashes, blocked } = yield* keepCompatible([...recordsOf(configuration), ...missing], true);
   const allBlocked = [...configuration.blocked, ...blocked, ...stillBlocked];
   return Object.freeze({
     configuration: Object.freeze({

@@ -137,18 +137,34 @@ describe('keepLastGood', () => {
     assert.equal(good.errors.length, 2);
   });
 
-  for (const weights of [
-    [60, 60],
-    [80, 10],
-  ])
-    it(`serves the first of two mappings with weights of ${weights.join(' and ')}, like a start does`, () => {
-      const fields = { apiVersion: 'gateway/v1', kind: 'Mapping', prefix: '/a', service: 'hotel' };
-      const loaded = configurationFrom({
-        records: weights.map((weight, index) => ({ ...fields, name: `${index}`, weight })),
-      });
-      const { configuration, errors } = keep(loaded.configuration, before, loaded.errors);
-      assert.deepEqual([namesOf(loaded), loaded.configuration.blocked], [['0'], []]);
-      assert.deepEqual([namesOf({ configuration }), configuration.blocked, errors.length], [['0'], [], 1]);
+  /** Reads mappings for the same requests, with these fields. */
+  const sharing = (...fields: readonly object[]) =>
+    configurationFrom({
+      records: fields.map((more, index) => mappingRecord(`${index}`, '/a', 'hotel', more)),
+    });
+  const canaries = sharing({ weight: 90 }, { weight: 10 }).configuration;
+  const broken = { weight: 90, timeout_ms: 'soon' };
+
+  for (const [title, inForce, loaded, weights] of [
+    [
+      'the first mapping, like a start does, if there are too many',
+      before,
+      sharing({ weight: 60 }, { weight: 60 }),
+      [60],
+    ],
+    [
+      'the first mapping, like a start does, if there are too few',
+      before,
+      sharing({ weight: 80 }, { weight: 10 }),
+      [80],
+    ],
+    ['the last version of the one that breaks the total', canaries, sharing({ weight: 80 }, { weight: 10 }), [80, 10]],
+    ['a broken mapping whose canary is removed', canaries, sharing(broken), [90]],
+  ] as const)
+    it(`serves requests that are shared by weights: ${title}`, () => {
+      const { configuration, errors } = keep(loaded.configuration, inForce, loaded.errors);
+      assert.deepEqual([configuration.mappings.map(({ weight }) => weight), configuration.blocked], [weights, []]);
+      assert.deepEqual(errors, loaded.errors);
     });
 
   it('keeps deleted AuthServices and RateLimitServices while a broken record may be one of them', () => {

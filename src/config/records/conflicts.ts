@@ -21,18 +21,14 @@ export interface Compatible extends Kept<GatewayRecord> {
 
 /**
  * Keeps the first of several records in conflict, so that a later mistake neither moves a route nor opens a guarded
- * one. `checked` are records that an earlier call kept. Their weights need not add up to 100, because that call may have
- * dropped the others.
+ * one. With `hasGaps`, an earlier call has dropped some records, so the weights of the others need not add up to 100.
  */
-export function* keepCompatible(
-  records: readonly GatewayRecord[],
-  checked: readonly GatewayRecord[] = [],
-): Work<Compatible> {
+export function* keepCompatible(records: readonly GatewayRecord[], hasGaps = false): Work<Compatible> {
   const named = yield* keepFirst(records, fullName, sameName);
   const single = yield* keepFirst(named.kept, exclusiveKey, exclusionError);
   const { mappings, authServices } = yield* recordLists(single.kept);
   const authenticated = yield* keepAuthenticated(mappings, authServices);
-  const grouped = yield* keepGroups(authenticated.kept, new Set(checked));
+  const grouped = yield* keepGroups(authenticated.kept, hasGaps);
   const errors = [named, single, authenticated, grouped].flatMap((one) => one.errors);
   if (errors.length === 0) return { kept: records, errors, blocked: [] };
   const kept: ReadonlySet<GatewayRecord> = new Set(grouped.kept);
@@ -191,7 +187,7 @@ function identityFault(
  * Allows several mappings with the same match only as weighted canaries and a shadow. Keeps the first ones that fit
  * together.
  */
-function* keepGroups(mappings: readonly Mapping[], checked: ReadonlySet<GatewayRecord>): Work<Kept<Mapping>> {
+function* keepGroups(mappings: readonly Mapping[], hasGaps: boolean): Work<Kept<Mapping>> {
   const groups = new Map<string, Mapping[]>();
   yield* forEachInParts(mappings, (mapping) => {
     const key = matchKey(mapping);
@@ -199,14 +195,14 @@ function* keepGroups(mappings: readonly Mapping[], checked: ReadonlySet<GatewayR
     if (group === undefined) groups.set(key, [mapping]);
     else group.push(mapping);
   });
-  const errors = yield* flatMapInParts(groups.values(), (group) => groupErrors(group, checked));
+  const errors = yield* flatMapInParts(groups.values(), (group) => groupErrors(group, hasGaps));
   if (errors.length === 0) return { kept: mappings, errors };
   const dropped = new Set(errors.map(({ record }) => record));
   return { kept: mappings.filter((mapping) => !dropped.has(fullName(mapping))), errors };
 }
 
 /** Returns at most one error for each mapping. */
-function groupErrors(group: readonly Mapping[], checked: ReadonlySet<GatewayRecord>): readonly ConfigurationError[] {
+function groupErrors(group: readonly Mapping[], hasGaps: boolean): readonly ConfigurationError[] {
   const errors: ConfigurationError[] = [];
   const members: Mapping[] = [];
   let shadow: Mapping | undefined;
@@ -216,7 +212,7 @@ function groupErrors(group: readonly Mapping[], checked: ReadonlySet<GatewayReco
     else if (mapping.shadow) shadow = mapping;
     else members.push(mapping);
   }
-  const isWhole = errors.length === 0 && !group.every((mapping) => checked.has(mapping));
+  const isWhole = errors.length === 0 && !hasGaps;
   return [...errors, ...(isWhole ? missingWeight(members) : []), ...shadowWithoutTarget(shadow, members)];
 }
 
