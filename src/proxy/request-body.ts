@@ -143,18 +143,15 @@ function streamed(req: IncomingMessage, { bytesMax, idleTimeoutMs, slowAfterMs =
       return;
     }
     queue.add(chunk);
-    if (queue.length() >= bufferedBytesMax) pause();
-  }
-
-  function push(chunk: Buffer): void {
-    readerState = reader?.push(chunk) ? 'waiting' : 'full';
-  }
-
-  function pause(): void {
+    if (queue.length() < bufferedBytesMax) return;
     clientState = 'paused';
     pace.pause();
     req.pause();
     endBuffering();
+  }
+
+  function push(chunk: Buffer): void {
+    readerState = reader?.push(chunk) ? 'waiting' : 'full';
   }
 
   function onEnd(): void {
