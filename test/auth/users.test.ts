@@ -131,7 +131,7 @@ describe('verifyPassword', () => {
   it('accepts only the exact password, in any script and without Unicode normalisation', async () => {
     for (const [password, ...others] of [
       ['open sesame', '', 'open sesam', 'open sesame ', 'Open sesame', 'open  sesame'],
-      ['\u0437\u43d6\ud83d\ude00', '\u0437\u43d7\ud83d\ude00', '\u0437\u43d6\ud83d\ude01'],
+      ['\u0141\ud83d\ude00', 'A\ud83d\ude00', '\u0141\ud83d\ude01'],
       ['caf\u00e9', 'cafe\u0301', 'cafe'],
     ] as const) {
       const expected = await parsed(password);
