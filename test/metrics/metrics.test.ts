@@ -1,4 +1,4 @@
-/** The metrics of a running gateway: the exact effect of requests and configuration changes. */
+/** The metrics of a running gateway: the exact effect of requests and configuration changes, and their endpoint. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,12 +8,20 @@ import request from 'supertest';
 import { packageVersion } from '#config';
 import { durationBoundsMs } from '#gateway';
 import type { FrontdeskOptions } from '../../src/index.ts';
-import { authRecord, demoRecord, desksOf, limitRecord, mappingRecord, type TestDesk } from '../support/desks.ts';
+import {
+  authRecord,
+  callAsDemo,
+  demoRecord,
+  desksOf,
+  limitRecord,
+  mappingRecord,
+  type TestDesk,
+} from '../support/desks.ts';
 import { built } from '../support/programs/built.ts';
 import { startProgram } from '../support/programs/frontdesk-process.ts';
 import { isInstalled } from '../support/programs/installed.ts';
 import { promtool } from '../support/programs/promtool.ts';
-import { among, type Series, scrape } from '../support/scrape.ts';
+import { among, type Series, scrape, seriesOf } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles, yamlOf } from '../support/temporary-files.ts';
 import { startUpstream } from '../support/upstream.ts';
@@ -291,5 +299,44 @@ describe('the metrics of a desk', () => {
     const { admin } = await desk.listen();
     const { text } = await request(admin.url).get('/metrics');
     assert.equal(promtool(['check', 'metrics'], text), '');
+  });
+});
+
+describe('the metrics endpoint of a gateway', () => {
+  const path = '/gateway/v0/metrics';
+  const open = desksOf(testServers(after));
+  let desk: TestDesk;
+
+  before(async () => {
+    desk = await open();
+  });
+
+  /** Values sent by Prometheus 2, and by 3 with native histograms, and by other clients. */
+  const accepts = [
+    'application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1',
+    'application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1',
+    'application/openmetrics-text;version=1.0.0',
+    'text/html,application/xhtml+xml',
+    '',
+  ];
+  it('responds with plain text, whatever the Accept header', async () => {
+    for (const accept of accepts) {
+      const { text, headers } = await callAsDemo(desk, path).set('Accept', accept).expect(200);
+      const expected = ['text/plain; version=0.0.4; charset=utf-8', 'no-store'];
+      assert.deepEqual([headers['content-type'], headers['cache-control']], expected, accept);
+      assert.equal(seriesOf(text)['frontdesk_configuration_generation'], 1);
+    }
+  });
+
+  it('allows only GET and HEAD, at a single path', async () => {
+    const ask = request(desk.app.callback());
+    const as = { authorization: basic };
+    const { text, headers } = await ask.head(path).set(as).expect(200);
+    assert.deepEqual([text, headers['content-type']], [undefined, 'text/plain; version=0.0.4; charset=utf-8']);
+    assert.ok(Number(headers['content-length']) > 1000);
+    await ask.options(path).set(as).expect(204).expect('Allow', 'GET, HEAD, OPTIONS');
+    await ask.post(path).set(as).expect(405).expect('Allow', 'GET, HEAD, OPTIONS');
+    await ask.get(`${path}/`).set(as).expect(404);
+    await ask.get('/metrics').set(as).expect(404);
   });
 });
