@@ -71,6 +71,16 @@ describe('the routing table', () => {
 });
 
 describe('the matching order', () => {
+  it('puts a shorter prefix with a higher precedence first, even beyond a prefix that loses to both', () => {
+    const [root, middle, deep] = [
+      ruleOf({ name: 'root', prefix: '/', precedence: 2 }),
+      ruleOf({ name: 'middle', prefix: '/a' }),
+      ruleOf({ name: 'deep', prefix: '/a/b', precedence: 1 }),
+    ];
+    const { match } = tableOf([root, middle, deep]);
+    assert.equal(match(attributesOf({ path: '/a/b/c' }))?.route, root);
+  });
+
   it('is by name among mappings with the same match', () => {
     const named = ['a', 'b', 'c'].map((name) => ruleOf({ name, weight: 30 }));
     assert.deepEqual(tableOf(named.toReversed()).routes, named);

@@ -181,6 +181,28 @@ describe('an auth service with include_body', () => {
     );
   });
 
+  it('counts a body that has arrived until its response is complete', async () => {
+    const readBody = createAuthBodyReader(upTo(10), 11);
+    const [arrived, decided] = [createDeferred(), createDeferred()];
+    const edge = await startEdge(servers, {
+      upstream: await startUpstream(servers),
+      inside: [
+        async (ctx, next) => {
+          await readBody(ctx);
+          arrived.resolve();
+          await decided.promise;
+          return next();
+        },
+      ],
+    });
+    const first = speak(edge.port, rawRequest('POST /v1/hotels', ['Content-Length: 10'], '0123456789'));
+    await arrived.promise;
+    const other = rawRequest('POST /v1/hotels', ['Content-Length: 2'], 'ab');
+    assert.match(await sendRaw(edge.port, other), /^HTTP\/1\.1 503 /);
+    decided.resolve();
+    assert.match(await first.closed, /^HTTP\/1\.1 200 /);
+  });
+
   it('does not count the body of a client that left before it was read', async () => {
     const readBody = createAuthBodyReader(upTo(10), 11);
     const hasLeft = createDeferred();
