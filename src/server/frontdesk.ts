@@ -20,7 +20,7 @@ import {
 } from './options.ts';
 import { createPipeline } from './pipeline.ts';
 import { openRateLimiting } from './rate-limiting.ts';
-import { reportUnreachableServices } from './record-services.ts';
+import { reportUnreachableServices, resolverOf } from './record-services.ts';
 import { createLiveConfiguration } from './reload.ts';
 import { createServices, openStorageIfNeeded } from './services.ts';
 
@@ -65,7 +65,8 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
   const routeParts = { ...shared, state, services, gateway, representations, closing: closing.signal };
   const { routes, close: closeStreams } = createInternalRoutes(setup, routeParts);
   const listenerAddresses = new Map<string, string>();
-  const parts = { state, services, routes, limiter: rateLimiting.limiter, listenerAddresses };
+  const resolve = resolverOf(setup, setup.settings.serviceAddresses, (name) => listenerAddresses.get(name));
+  const parts = { state, services, routes, limiter: rateLimiting.limiter, listenerAddresses, resolve };
   // No subscriber after this one may throw: the new gateway would never be used, and nothing would close it.
   configuration.onChange(function* (changed) {
     const next = yield* openGateway(setup, changed, parts);

@@ -10,21 +10,12 @@ import {
   type Work,
 } from '#config';
 import { createExplain } from '#explain';
-import {
-  createGateway,
-  createGatewayInParts,
-  createResolve,
-  type GatewayState,
-  type Handler,
-  type InternalRoute,
-  type Resolve,
-} from '#gateway';
+import { createGateway, createGatewayInParts, type GatewayState, type Handler, type InternalRoute } from '#gateway';
 import { problem, userHeader } from '#http';
 import type { OpenGateway } from './current-gateway.ts';
 import type { Setup } from './options.ts';
 import { createEntrySettings } from './pipeline.ts';
 import { type ConnectLimiterParts, connectLimiter } from './rate-limiting.ts';
-import { isLocalService } from './record-services.ts';
 import { realmOf, type Services } from './services.ts';
 
 export interface GatewayParts extends ConnectLimiterParts {
@@ -41,13 +32,8 @@ export interface GatewayParts extends ConnectLimiterParts {
 /** Without the gateway module, ignores the records: serves a single service at `/`, and several under their names. */
 export function* openGateway(setup: Setup, configuration: Configuration, parts: GatewayParts): Work<OpenGateway> {
   const { settings, logger, clock, has } = setup;
-  const { listenerAddresses, state } = parts;
+  const { resolve, state } = parts;
   const services = parts.services.byName;
-  const resolve = createResolve({
-    isLocal: (name) => isLocalService(setup, name),
-    listenerOf: (name) => listenerAddresses.get(name),
-    addresses: settings.serviceAddresses,
-  });
   const common = {
     ...{ services, resolve, state, logger, clock },
     timeoutMs: settings.upstreamTimeoutMs,
@@ -67,7 +53,7 @@ export function* openGateway(setup: Setup, configuration: Configuration, parts: 
   const { blocked, versions, authServices, limits } = configuration;
   const [rateLimitService] = configuration.rateLimitServices;
   const mappings = [...configuration.mappings, ...remoteVersions(setup, configuration)];
-  const limiter = rateLimitService && connectLimiter(rateLimitService, limits, resolve, parts);
+  const limiter = rateLimitService && connectLimiter(rateLimitService, limits, parts);
   const gateway = yield* closeOnFailure(
     limiter,
     createGatewayInParts({
@@ -76,7 +62,7 @@ export function* openGateway(setup: Setup, configuration: Configuration, parts: 
       internalRoutes: [...parts.routes, ...blocked.map(blockedRoute)],
       identityHeaders: [userHeader],
       adminUsers: settings.adminUsers,
-      authServices: authServices.map((record) => ({ record, port: localAuthCheck(setup, record, resolve, parts) })),
+      authServices: authServices.map((record) => ({ record, port: localAuthCheck(setup, record, parts) })),
       rateLimitService,
       limiter: limiter?.limiter,
       ...common,
@@ -143,8 +129,7 @@ function plainRoutes(services: Readonly<Record<string, Handler>>): InternalRoute
 function localAuthCheck(
   setup: Setup,
   record: AuthServiceRecord,
-  resolve: Resolve,
-  { services }: GatewayParts,
+  { resolve, services }: GatewayParts,
 ): AuthCheck | undefined {
   return resolve(record.authService).kind === 'local' ? services.auth?.checkFor(realmOf(setup, record)) : undefined;
 }

@@ -184,6 +184,8 @@ export interface ConnectLimiterParts {
   readonly limiter: LocalLimiter | undefined;
   /** The `host:port` at which services of this process listen, by name. */
   readonly listenerAddresses: ReadonlyMap<string, string>;
+  /** Open responses and connections keep it in memory, so it must not refer to the gateway that began them. */
+  readonly resolve: Resolve;
 }
 
 /**
@@ -193,8 +195,7 @@ export interface ConnectLimiterParts {
 export function connectLimiter(
   { service, timeoutMs }: RateLimitService,
   limits: readonly LimitDomain[],
-  resolve: Resolve,
-  { listenerAddresses, ...parts }: ConnectLimiterParts,
+  { listenerAddresses, resolve, ...parts }: ConnectLimiterParts,
 ): ConnectedLimiter {
   // A request that began before a reload has the labels of its own configuration, so it needs those limits as well.
   const limiter = parts.limiter?.withLimits(limits);

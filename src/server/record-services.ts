@@ -1,7 +1,7 @@
 /** Checks the services that records name: local ones must suit the record, and remote ones should be reachable. */
 import { connect } from 'node:net';
 import { type Configuration, type ConfigurationError, flatMapInParts, httpModules, type Work } from '#config';
-import { createResolve, hostAndPort, type Resolve, resolveLimiter, type Target } from '#gateway';
+import { createResolve, hostAndPort, type Resolve, type ResolverOptions, resolveLimiter, type Target } from '#gateway';
 import type { Setup } from './options.ts';
 
 type ServiceRecord = Configuration['mappings' | 'authServices' | 'rateLimitServices'][number];
@@ -9,12 +9,17 @@ type ServiceRecord = Configuration['mappings' | 'authServices' | 'rateLimitServi
 type LocalNames = Pick<Setup, 'has' | 'services'>;
 
 /** Whether a module or a host's service with this name runs in this process, listening or not. */
-export function isLocalService(setup: LocalNames, name: string): boolean {
+function isLocalService(setup: LocalNames, name: string): boolean {
   return isHttpService(setup, name) || (name === 'ratelimit' && setup.has('ratelimit'));
 }
 
-function resolverOf(setup: LocalNames, addresses: Setup['settings']['serviceAddresses']): Resolve {
-  return createResolve({ isLocal: (name) => isLocalService(setup, name), listenerOf: () => undefined, addresses });
+/** `listenerOf` returns the address where a module of this process listens. @default none listens */
+export function resolverOf(
+  setup: LocalNames,
+  addresses: Setup['settings']['serviceAddresses'],
+  listenerOf: ResolverOptions['listenerOf'] = () => undefined,
+): Resolve {
+  return createResolve({ isLocal: (name) => isLocalService(setup, name), listenerOf, addresses });
 }
 
 /** Returns an error for each record that uses a service of this process in a role it cannot have. */

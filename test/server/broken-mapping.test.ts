@@ -9,6 +9,7 @@ import { createClusters } from '#proxy';
 import type { RequestAttributes } from '#routing';
 import { openGateway } from '../../src/server/open-gateway.ts';
 import { resolveOptions } from '../../src/server/options.ts';
+import { resolverOf } from '../../src/server/record-services.ts';
 import { authRecord, call, desksOf, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles, yamlOf } from '../support/temporary-files.ts';
@@ -106,6 +107,7 @@ describe('a Mapping that is broken at the start', () => {
         limiter: undefined,
         services: { auth, byName: { own: async () => {} } },
         listenerAddresses: new Map(),
+        resolve: resolverOf(setup, {}),
       }),
     );
     return (attributes: RequestAttributes) => {

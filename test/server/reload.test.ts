@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { readFile, rename, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { queryObjects } from 'node:v8';
 import type { Context } from 'koa';
+import { RE2JS } from 're2js';
 import type { FrontdeskOptions } from '../../src/index.ts';
 import { resolveOptions } from '../../src/server/options.ts';
 import { createLiveConfiguration } from '../../src/server/reload.ts';
@@ -18,7 +20,8 @@ import {
 } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { replaceFile, temporaryFiles, yamlOf } from '../support/temporary-files.ts';
-import { createDeferred, createHeldMiddleware, createLogWatcher } from '../support/waiting.ts';
+import { createDeferred, createHeldMiddleware, createLogWatcher, eventually } from '../support/waiting.ts';
+import { speak } from '../support/wire/peer.ts';
 
 const own = (name: string, prefix: string, more: object = {}) =>
   mappingRecord(name, prefix, 'own', { bypass_auth: true, ...more });
@@ -74,6 +77,27 @@ describe('a configuration directory that changes while the server runs', () => {
     const { desk, log } = await setUp({});
     await desk.reload();
     await log.waitFor('the configuration in use has not changed');
+  });
+
+  it('frees the memory of earlier routes although responses that they began are still being sent', async () => {
+    const { origin } = await servers.http((_request, response) => void response.write('begun'));
+    const records = (regex: string) =>
+      yamlOf(own('stream', '/stream', { service: origin }), own('regex', regex, { prefix_regex: true }));
+    const { desk, log, write } = await setUp({ 'services/a.yaml': records('/0') });
+    const { port } = (await desk.listen()).gateway;
+    const beginResponse = async () => {
+      const { socket, until } = speak(port, 'GET /stream HTTP/1.1\r\nHost: front.example\r\n\r\n');
+      servers.later(() => socket.destroy());
+      await until('begun');
+    };
+    await beginResponse();
+    const regexes = queryObjects(RE2JS);
+    for (const regex of ['/1', '/2', '/3']) {
+      await write('services/a.yaml', records(regex));
+      await log.waitFor(taken);
+      await beginResponse();
+    }
+    await eventually(() => assert.equal(queryObjects(RE2JS), regexes));
   });
 
   it('takes effect before reload() resolves, with the next generation and a new hash', async () => {
