@@ -59,14 +59,12 @@ describe('the auth service in this process', () => {
       assert.deepEqual(await ask(header), deny('unauthorized', { 'WWW-Authenticate': challenge }), header);
   });
 
-  it('denies with Retry-After when too many credentials are being checked', async () => {
-    const { ask } = await setUp({ authenticator: busy });
-    assert.deepEqual(ask(demo), deny('auth-unavailable', { 'Retry-After': '1' }));
-  });
-
-  it('denies with the remaining wait while logins are throttled', async () => {
-    const { ask } = await setUp({ authenticator: throttling });
-    assert.deepEqual(ask(demo), deny('login-throttled', { 'Retry-After': '7' }));
+  it('denies with Retry-After when too many credentials are being checked, and while logins are throttled', async () => {
+    for (const [authenticator, slug, wait] of [
+      [busy, 'auth-unavailable', '1'],
+      [throttling, 'login-throttled', '7'],
+    ] as const)
+      assert.deepEqual((await setUp({ authenticator })).ask(demo), deny(slug, { 'Retry-After': wait }));
   });
 
   it('returns an error instead of throwing when scrypt fails', async () => {
