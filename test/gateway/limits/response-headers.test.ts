@@ -4,11 +4,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { RateLimitHeaderStyle } from '#config';
 import type { DescriptorStatus } from '#ratelimit';
-import {
-  createServiceHeaders,
-  rateLimitHeaders,
-  retryAfterSeconds,
-} from '../../../src/gateway/limits/response-headers.ts';
+import { createServiceHeaders, rateLimitHeaders, retryAfterSeconds } from '../../../src/gateway/limits/stage.ts';
 
 const perMinute = { requestsPerUnit: 10, unit: 'minute', windowSeconds: 60, name: undefined } as const;
 const hourly = { requestsPerUnit: 1000, unit: 'hour', windowSeconds: 3600, name: 'hourly' } as const;
