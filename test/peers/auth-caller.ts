@@ -172,6 +172,17 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
     }
   });
 
+  it('forwards cookies that are longer than the auth service accepts', async () => {
+    const strict = await startServer(['--only', 'auth'], { env: { HEADER_BYTES_MAX: '4096' } });
+    servers.later(strict.stop);
+    const { origin } = await startWithAuth(Number(new URL(strict.authUrl).port));
+    const cookie = 'session='.padEnd(6000, 'x');
+    const [reached] = await upstream.reachedBy(() =>
+      request(origin).get('/').auth('demo', 'demo').set('Cookie', cookie).expect(200),
+    );
+    assert.deepEqual([reached?.headers.cookie, reached?.headers['x-travel-user']], [cookie, 'demo']);
+  });
+
   it("passes the client's real address to the auth service, not one that the client claims", async () => {
     const asked = await startUpstream(servers, (res) => void res.end());
     const { origin } = await startWithAuth(asked.port);
