@@ -267,4 +267,22 @@ describe('a connection that the service closes as it is reused', () => {
   check('is replaced for a PUT with a small body', 200, put, ['PUT', 'PUT']);
   const large = rawRequest('PUT /v1/hotels', ['Content-Length: 70000'], 'x'.repeat(70_000));
   check('fails a PUT whose body is not buffered', 502, large, ['PUT']);
+
+  it('is replaced once, by a new connection, even if there is another idle one', async () => {
+    const waiting: Socket[] = [];
+    const requestsOf: number[] = [];
+    const upstream = await servers.tcp((socket) => {
+      const index = requestsOf.push(0) - 1;
+      socket.on('data', () => {
+        requestsOf[index] = (requestsOf[index] ?? 0) + 1;
+        if (index > 1 || requestsOf[index] > 1) reset(socket);
+        else if (waiting.push(socket) === 2) waiting.forEach(responding(200));
+      });
+    });
+    const { port } = await startEdge(servers, { upstream });
+    const get = () => sendRaw(port, rawRequest('GET /v1/hotels'));
+    await Promise.all([get(), get()]);
+    assert.equal(statusOf(await get()), 502);
+    assert.deepEqual(requestsOf.toSorted(), [1, 1, 2]);
+  });
 });
