@@ -40,7 +40,7 @@ export {
 } from './html/html.ts';
 export { rawJson } from './html/pages.ts';
 export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
-export { discardPreparedResponse, isolate } from './isolate.ts';
+export { type AnyApp, discardPreparedResponse, isolate } from './isolate.ts';
 export { createBodySchema, describeIssue, readJsonBody } from './json-body.ts';
 export { createAccessLog, finalStatus } from './log/access-log.ts';
 export {

@@ -4,13 +4,16 @@ import type { Context, Middleware } from 'koa';
 import compose from 'koa-compose';
 import { problem } from './problem.ts';
 
+/** A Koa app whose state and context have any types. */
+export type AnyApp = Pick<Koa<never, never>, 'middleware'>;
+
 /**
  * koa-mount shares `ctx.state` and falls through to the outer app when the inner one does not respond; either would let
  * one service or version see another. Here, an app that does not respond yields `not-found`. koa-router merges its
  * matches into `ctx.params` and `ctx.matched`, so a host's router would leak into the app: both start empty and are
  * restored.
  */
-export function isolate(app: Koa | Middleware): (ctx: Context) => Promise<void> {
+export function isolate(app: AnyApp | Middleware): (ctx: Context) => Promise<void> {
   const run = typeof app === 'function' ? app : compose(app.middleware);
   return async function isolated(ctx) {
     const { state } = ctx;
@@ -20,7 +23,7 @@ export function isolate(app: Koa | Middleware): (ctx: Context) => Promise<void> 
     (ctx as Routed).params = undefined;
     (ctx as Routed).matched = undefined;
     try {
-      await run(ctx as Parameters<typeof run>[0], fallThrough);
+      await run(ctx as never, fallThrough);
     } finally {
       if (!ctx.req.complete) discardRest(ctx);
       ctx.state = state;

@@ -26,6 +26,7 @@ import {
 } from '#config';
 import type { Explain } from '#explain';
 import {
+  type AnyApp,
   type CountingLogger,
   createSafeLogger,
   fromLevel,
@@ -50,7 +51,7 @@ export interface FrontdeskOptions extends Omit<SettingOptions, 'configDir'> {
    * event are those of the outer app. An app is read once, so add its middleware first.
    * @default {}
    */
-  readonly services?: Readonly<Record<string, Koa | Middleware>> | undefined;
+  readonly services?: Readonly<Record<string, AnyApp | Middleware>> | undefined;
   /** Returns milliseconds since the epoch. @default Date.now */
   readonly clock?: (() => number) | undefined;
   /** Does not watch files and does not check the health of services. Useful for `explain` only. @default false */
@@ -124,7 +125,7 @@ export interface Setup {
   readonly configDirectory: string | undefined;
   readonly logger: CountingLogger;
   readonly clock: () => number;
-  readonly services: Readonly<Record<string, Koa | Middleware>>;
+  readonly services: Readonly<Record<string, AnyApp | Middleware>>;
   readonly demo: boolean;
   readonly dormant: boolean;
   readonly has: (name: ModuleName) => boolean;

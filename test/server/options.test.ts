@@ -101,7 +101,9 @@ describe('options of createFrontdesk', () => {
 
   it('can contain a service that no mapping uses, which is logged', async () => {
     const config = { records: [mappingRecord('hotel', '/hotels', 'hotel'), mappingRecord('pool', '/pool', 'pool')] };
-    const warnings = await warningsOf({ config, services: { spa: new Koa(), pool: new Koa() } });
+    // The compiler accepts an app whose state and context have types of its own.
+    const services = { spa: new Koa(), pool: new Koa<{ user: string }, { db: string }>() };
+    const warnings = await warningsOf({ config, services });
     assert.match(warnings, /no record uses "spa".*\n.*service: spa/);
     assert.doesNotMatch(warnings, /"pool"/);
   });
