@@ -14,8 +14,9 @@ import {
   upstreamProblem,
 } from './failures.ts';
 import { createHeaderRules } from './headers.ts';
+import type { Identity } from './identity.ts';
 import { createRequestBody } from './request-body.ts';
-import { createRequestHead, type Identity } from './request-headers.ts';
+import { createRequestHead } from './request-headers.ts';
 import { forwardEarlyHints, sendResponse } from './response.ts';
 import { bufferedBytesMax } from './response-body.ts';
 import { handshakeOf, switchProtocols } from './upgrade.ts';

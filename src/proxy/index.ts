@@ -15,13 +15,12 @@ export {
 export { createRetryRules, createUpstreamCounts, isIdempotent, isProvoked, type UpstreamCounts } from './failures.ts';
 export { createForward } from './forward.ts';
 export { createHeaderRules, type HeaderEdits, withoutNames } from './headers.ts';
+export { createIdentity, type Identity } from './identity.ts';
 export { wholeBody } from './request-body.ts';
 export {
-  createIdentity,
   createRequestHead,
   forwardedHeaders,
   hostOfOrigin,
-  type Identity,
   publicAddress,
   referenceBase,
 } from './request-headers.ts';

@@ -8,8 +8,9 @@ import type { Attempt } from './attempt.ts';
 import { type CallOptions, callUpstream, type UpstreamRequest } from './call.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { CircuitOpen } from './failures.ts';
+import type { Identity } from './identity.ts';
 import { wholeBody } from './request-body.ts';
-import { createRequestHead, hostOfOrigin, type Identity } from './request-headers.ts';
+import { createRequestHead, hostOfOrigin } from './request-headers.ts';
 
 export interface ShadowOptions {
   /** The mapping with `shadow: true`. */
