@@ -54,13 +54,21 @@ function remedyFor(error: unknown): string {
     return 'Let the pooler ignore it, in pgbouncer.ini: ignore_startup_parameters = statement_timeout, idle_in_transaction_session_timeout';
   if (/ statement timeout$|^Query read timeout$/.test(messageOf(error)))
     return 'End the sessions that lock its tables. If it needs more time to change the tables, raise DATABASE_TIMEOUT_MS for this start';
+  return (
+    accessRemedy(error) ??
+    'Start the server, create the database (createdb), or set DATABASE_URL to a database in which this user can create tables'
+  );
+}
+
+/** What to do when the server lets nobody in, or not this user, at the start or later. */
+function accessRemedy(error: unknown): string | undefined {
   // Class 53 has the limits on connections, of the server and of the user.
   if (codeOf(error) === '53300')
     return 'End other sessions, raise max_connections of the server, or lower DATABASE_POOL of the processes that share it';
   // The server rejects the user (28000) or the password (28P01), or it requires a password and the URL has none.
   if (codeOf(error).startsWith('28') || messageOf(error).startsWith('SASL'))
     return 'Correct the user and the password in DATABASE_URL, or let pg_hba.conf of the server accept them';
-  return 'Start the server, create the database (createdb), or set DATABASE_URL to a database in which this user can create tables';
+  return undefined;
 }
 
 /**
@@ -229,9 +237,11 @@ async function findFault(pool: Pool, reads: readonly Read[]): Promise<string | u
 
 /** The codes have five characters. Those of class 57 mean that the server is stopping, or cancelled a slow query. */
 function describeFault(error: unknown): string {
-  const code = codeOf(error instanceof StorageUnavailable ? error.cause : error);
+  const cause = error instanceof StorageUnavailable ? error.cause : error;
+  const code = codeOf(cause);
   if (!/^(?!57)[0-9A-Z]{5}$/.test(code)) return 'The database does not respond.';
-  return `The database rejects queries, with error ${code} of PostgreSQL.`;
+  const remedy = accessRemedy(cause);
+  return `The database rejects queries, with error ${code} of PostgreSQL.${remedy === undefined ? '' : ` ${remedy}.`}`;
 }
 
 /**

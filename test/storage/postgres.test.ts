@@ -236,6 +236,20 @@ describe('a PostgreSQL database', () => {
     await insert('b');
   });
 
+  it('says what to do when the server no longer accepts its user', async function () {
+    await open(this);
+    const user = `${nameOf(scratch)}_user`;
+    await admin.query(`create role ${user} login superuser password 'secret'`);
+    servers.later(() => admin.query(`drop role ${user}`));
+    const url = Object.assign(new URL(scratch.url), { username: user, password: 'secret' });
+    const opened = await openDatabase({ url: url.href });
+    await admin.query(`alter role ${user} nologin`);
+    await breakConnections();
+    // The first attempt may still use the connection that the server has just closed.
+    await eventually(async () => assert.match(String(await opened.findFault()), /28000 .*\. Correct the user and the/));
+    await opened.close();
+  });
+
   it('is not ready while it rejects a prepared read, because of a lost right or a missing table', async function () {
     await open(this);
     const run = (statement: string) => sql.raw(statement).execute(database.kysely);
