@@ -94,11 +94,11 @@ export function createAuthService({
   if (typeof authenticator?.authenticate !== 'function')
     throw new TypeError('the authenticator has no function `authenticate`: use createAuthenticator');
   const refusals = createRefusals(realm);
-  const logThrottled = createThrottleLog(logger);
+  const logUnchecked = createUncheckedLog(logger);
   const watched: Authenticator = {
     authenticate(authorization, sender) {
       const verdict = authenticator.authenticate(authorization, sender);
-      return verdict instanceof Promise ? verdict.then(logThrottled) : logThrottled(verdict);
+      return verdict instanceof Promise ? verdict.then(logUnchecked) : logUnchecked(verdict);
     },
   };
   return Object.freeze({
@@ -120,11 +120,7 @@ function createRefusals(realm: string | (() => string)): Refusals {
   const challenge = challengeOf(realm);
   // Missing and invalid credentials get the same response, so that it does not reveal which users exist.
   const unauthorized = (): Refusal => ({ slug: 'unauthorized', headers: challenge() });
-  const busy: Refusal = {
-    slug: 'auth-unavailable',
-    headers: { 'Retry-After': '1' },
-    detail: 'Too many credentials are being checked at the moment.',
-  };
+  const busy: Refusal = { slug: 'auth-overloaded', headers: { 'Retry-After': '1' } };
   const forGateway: Refusals['forGateway'] = (verdict) => {
     if (verdict.kind === 'busy') return busy;
     if (verdict.kind !== 'throttled') return unauthorized();
@@ -134,9 +130,10 @@ function createRefusals(realm: string | (() => string)): Refusals {
     forGateway,
     forProxy(verdict) {
       const refusal = forGateway(verdict);
-      if (verdict.kind !== 'throttled') return refusal;
-      const { slug, headers } = refusal;
-      return { ...unauthorized(), headers: { ...challenge(), ...headers }, detail: problems[slug].meaning };
+      if (verdict.kind !== 'throttled' && verdict.kind !== 'busy') return refusal;
+      const explained = { ...refusal, detail: problems[refusal.slug].meaning };
+      if (verdict.kind === 'busy') return explained;
+      return { ...explained, ...unauthorized(), headers: { ...challenge(), ...refusal.headers } };
     },
   };
 }
@@ -227,18 +224,37 @@ function canonicalCase(name: string): string {
   return name.toLowerCase().replace(/(?<![^-])[a-z]/g, (letter) => letter.toUpperCase());
 }
 
-/** Logs the origin and number of throttled logins, at most once a minute. Returns the verdict unchanged. */
-function createThrottleLog(logger: Logger, clock = () => performance.now()): (verdict: Verdict) => Verdict {
-  let refused = 0;
-  const mayLog = createOncePerMinute(clock);
+/**
+ * Logs that logins were rejected without a check, with their number, at most once a minute for each reason. Returns the
+ * verdict unchanged.
+ */
+function createUncheckedLog(logger: Logger): (verdict: Verdict) => Verdict {
+  const warnThrottled = createCountedWarning(logger);
+  const warnBusy = createCountedWarning(logger);
   return (verdict) => {
-    if (verdict.kind !== 'throttled') return verdict;
-    refused += 1;
-    if (!mayLog()) return verdict;
-    const { network, isShared } = verdict.sender;
-    logger.warn({ network, isShared, refused }, `logins are rejected after too many failures${isShared ? remedy : ''}`);
-    refused = 0;
+    if (verdict.kind === 'busy')
+      warnBusy(() => [{}, 'logins are rejected because too many passwords are being checked']);
+    if (verdict.kind === 'throttled') {
+      const { network, isShared } = verdict.sender;
+      warnThrottled(() => [
+        { network, isShared },
+        `logins are rejected after too many failures${isShared ? remedy : ''}`,
+      ]);
+    }
     return verdict;
+  };
+}
+
+/** Logs at most once a minute. `refused`: the number of calls since the last line. */
+function createCountedWarning(logger: Logger): (lineOf: () => [fields: object, message: string]) => void {
+  const mayLog = createOncePerMinute();
+  let refused = 0;
+  return (lineOf) => {
+    refused += 1;
+    if (!mayLog()) return;
+    const [fields, message] = lineOf();
+    logger.warn({ ...fields, refused }, message);
+    refused = 0;
   };
 }
 

@@ -161,8 +161,12 @@ function report(
   }
 }
 
-/** True for outages of an auth or rate-limit service, which the stage that called it has already logged. */
+/**
+ * True for outages of an auth or rate-limit service, which the stage that called it has already logged, and for
+ * passwords that an auth service did not check, which it has logged itself.
+ */
 function isAlreadyLogged({ slug, cause }: Problem): boolean {
+  if (slug === 'auth-overloaded') return true;
   return cause !== undefined && (slug === 'auth-unavailable' || slug === 'ratelimit-unavailable');
 }
 

@@ -173,6 +173,11 @@ export const problems = {
     meaning: 'The auth service did not return a valid response, so the request was rejected.',
     remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
+  'auth-overloaded': {
+    status: 503,
+    meaning: 'The auth service is already checking as many passwords as it can; this one was not checked.',
+    remedy: 'Try again after the number of seconds in `Retry-After`.',
+  },
   'ratelimit-unavailable': {
     status: 503,
     meaning:

@@ -42,7 +42,7 @@ const throttling: Authenticator = { authenticate: () => ({ kind: 'throttled', re
 const busy: Authenticator = { authenticate: () => ({ kind: 'busy' }) };
 
 describe('the auth service in this process', () => {
-  const deny = (slug: 'unauthorized' | 'auth-unavailable' | 'login-throttled', headers: object) => ({
+  const deny = (slug: 'unauthorized' | 'auth-overloaded' | 'login-throttled', headers: object) => ({
     ...{ outcome: 'deny', status: problems[slug].status, headers, slug },
   });
 
@@ -61,7 +61,7 @@ describe('the auth service in this process', () => {
 
   it('denies with Retry-After when too many credentials are being checked, and while logins are throttled', async () => {
     for (const [authenticator, slug, wait] of [
-      [busy, 'auth-unavailable', '1'],
+      [busy, 'auth-overloaded', '1'],
       [throttling, 'login-throttled', '7'],
     ] as const)
       assert.deepEqual((await setUp({ authenticator })).ask(demo), deny(slug, { 'Retry-After': wait }));
@@ -106,7 +106,7 @@ describe('the auth service over HTTP', () => {
 
   it('sends Retry-After when too many credentials are being checked', async () => {
     const { http } = await setUp({ authenticator: busy });
-    const detail = 'Too many credentials are being checked at the moment.';
+    const detail = problems['auth-overloaded'].meaning;
     const body = { code: 503, message: '503: Service Unavailable', detail };
     await http.get('/').set('Authorization', demo).expect('Retry-After', '1').expect(503, body);
   });
@@ -123,19 +123,26 @@ describe('the auth service over HTTP', () => {
     await check(busy, 503, 'Retry-After', '1');
   });
 
-  it('responds with 401 and Retry-After while logins are throttled, and logs it once a minute', async () => {
-    const lines: LogLine[] = [];
-    const { http } = await setUp({ authenticator: throttling, logger: recordingLogger(lines) });
-    for (let time = 0; time < 3; time += 1) {
-      const { body } = await http.get('/').expect(401).expect('Retry-After', '7').expect('WWW-Authenticate', challenge);
-      assert.match(body.detail, /^Too many logins /);
-    }
-    assert.deepEqual(
-      lines.map(({ fields }) => fields),
-      [{ ...sender, refused: 1 }],
-    );
-    assert.match(lines[0]?.message ?? '', /too many failures.*TRUSTED_PROXIES/);
+  it('responds with 401 and Retry-After while logins are throttled', async () => {
+    const { http } = await setUp({ authenticator: throttling });
+    const { body } = await http.get('/').expect(401).expect('Retry-After', '7').expect('WWW-Authenticate', challenge);
+    assert.match(body.detail, /^Too many logins /);
   });
+
+  for (const [what, authenticator, fields, message] of [
+    ['are throttled', throttling, sender, /after too many failures.*TRUSTED_PROXIES/],
+    ['exceed the passwords that it can check', busy, {}, /too many passwords are being checked/],
+  ] as const)
+    it(`logs once a minute, and not as an outage, that logins ${what}`, async () => {
+      const lines: LogLine[] = [];
+      const { http } = await setUp({ authenticator, logger: recordingLogger(lines) });
+      for (let time = 0; time < 3; time += 1) await http.get('/');
+      assert.deepEqual(
+        lines.map((line) => line.fields),
+        [{ ...fields, refused: 1 }],
+      );
+      assert.match(lines[0]?.message ?? '', message);
+    });
 
   it('logs the cause of a scrypt failure, and does not return it', async () => {
     const logged: object[] = [];

@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from 'koa';
 import type { AuthDecision } from '#auth';
 import type { AuthService } from '#config';
-import { requestContext } from '#http';
+import { type ProblemSlug, requestContext } from '#http';
 import {
   type CallOptions,
   type Cluster,
@@ -113,11 +113,12 @@ async function bodyOf({ body }: UpstreamResponse, deadlineMs: number): Promise<B
   }
 }
 
-/**
- * True for a 429 from frontdesk's own auth service, which honours `Prefer`. Any other 429 is that service's own limit.
- */
-function isThrottled(status: number, headers: IncomingHttpHeaders): boolean {
-  return status === 429 && headers['preference-applied'] === 'return=minimal';
+/** What these statuses mean from frontdesk's own auth service, which honours `Prefer`. Any other means its own limits. */
+const uncheckedSlugs: Readonly<Record<number, ProblemSlug>> = { 429: 'login-throttled', 503: 'auth-overloaded' };
+
+/** The problem of a login that frontdesk's own auth service, over HTTP, did not check. */
+function uncheckedSlug(status: number, headers: IncomingHttpHeaders): ProblemSlug | undefined {
+  return headers['preference-applied'] === 'return=minimal' ? uncheckedSlugs[status] : undefined;
 }
 
 function decisionOf(
@@ -127,12 +128,14 @@ function decisionOf(
   sentToClient: readonly string[],
 ): AuthDecision {
   if (status === 200) return { outcome: 'allow', headers: joined(headers, allowed) };
-  if (status >= 500) return { outcome: 'error', reason: `the auth service responded with ${status}` };
+  const slug = uncheckedSlug(status, headers);
+  if (status >= 500 && slug === undefined)
+    return { outcome: 'error', reason: `the auth service responded with ${status}` };
   const denial = {
     outcome: 'deny',
     status,
     headers: pick(headers, sentToClient),
-    ...(isThrottled(status, headers) && ({ slug: 'login-throttled' } as const)),
+    ...(slug && { slug }),
   } as const;
   if (body === undefined || (body.length === 0 && status >= 400)) return denial;
   return { ...denial, headers: pick(headers, [...sentToClient, 'Content-Encoding', 'Content-Type']), body };

@@ -237,6 +237,16 @@ describe('an auth service over HTTP', () => {
     assert.equal(upstream.reached.length, 0);
   });
 
+  for (const failureModeAllow of [false, true])
+    it(`rejects a login that a busy frontdesk did not check (failure_mode_allow: ${failureModeAllow})`, async () => {
+      const unchecked = { 'Preference-Applied': 'return=minimal', 'Retry-After': '7' };
+      const { client, edge, upstream } = await setUp((res) => res.writeHead(503, unchecked).end(), {
+        failureModeAllow,
+      });
+      await client.get('/v1/hotels').expect(503).expect('Retry-After', '7');
+      assert.deepEqual([upstream.reached, edge.log.filter(({ level }) => level === 'warn')], [[], []]);
+    });
+
   it('has a denial without a body sent with its status and our error body', async () => {
     let status = 0;
     const { client } = await setUp((res) => res.writeHead(status).end());
