@@ -1,5 +1,6 @@
 /** Entity tags and the preconditions `If-Match` and `If-None-Match` (RFC 9110 sections 8.8.3, 13.1.1 and 13.1.2). */
 import { hash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import type { Context } from 'koa';
 import { type Problem, problem } from './problem.ts';
 
@@ -51,13 +52,14 @@ export function noneMatchFails(ifNoneMatch: string, tag: string): boolean {
 }
 
 /**
- * A strong tag: 132 bits of a digest of the body, after the version if there is one. The version alone would not change
- * when a release shows other fields. Uses SHA-512 because SHA-256 takes twice as long on a processor without SHA
- * instructions: 40 us for a page of twenty bookings.
+ * A strong tag. Without a version, it is 132 bits of a digest of the body. Uses SHA-512 because SHA-256 takes twice as
+ * long on a processor without SHA instructions: 40 us for a page of twenty bookings. With a version, which changes with
+ * the resource, a checksum is enough to tell its representations apart: JSON from YAML, some fields from all, and what
+ * the next release shows from what this one does. It takes a third of the time of the digest.
  */
 export function digestTag(body: string, version?: number): string {
-  const digest = hash('sha512', body, 'base64url').slice(0, 22);
-  return version === undefined ? `"${digest}"` : `"${version}-${digest}"`;
+  if (version === undefined) return `"${hash('sha512', body, 'base64url').slice(0, 22)}"`;
+  return `"${version}-${crc32(body).toString(36)}"`;
 }
 
 export interface EntityTag {

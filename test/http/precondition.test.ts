@@ -61,4 +61,11 @@ describe('digestTag', () => {
     assert.equal(digestTag('é'), digestTag('é'));
     assert.notEqual(digestTag('a'), digestTag('b'));
   });
+
+  it('begins with the version, and differs between representations of one version', () => {
+    assert.match(digestTag('a', 7), /^"7-[\da-z]{1,7}"$/);
+    assert.equal(digestTag('é', 7), digestTag('é', 7));
+    assert.notEqual(digestTag('a', 7), digestTag('b', 7));
+    assert.notEqual(digestTag('a', 7), digestTag('a', 8));
+  });
 });

@@ -58,7 +58,7 @@ describe('represent', () => {
 
   it('sends a body that a new release changes, although the version of the item is the same', async () => {
     const { etag } = (await request(handlerOf({ version: 3 })).get('/')).headers;
-    assert.match(String(etag), /^"3-[\w-]{22}"$/);
+    assert.match(String(etag), /^"3-[\da-z]{1,7}"$/);
     const released = { ...hotel, stars: 4 };
     const get = request(handlerOf({ version: 3, value: released })).get('/');
     await get.set('If-None-Match', String(etag)).expect(200, released);

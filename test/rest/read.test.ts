@@ -51,7 +51,7 @@ describe('an item', () => {
       await tagOf('/books/2?fields=id'),
       await tagOf('/books/2?fields=id,title'),
     ];
-    for (const tag of different) assert.match(tag, /^"4-[\w-]{22}"$/);
+    for (const tag of different) assert.match(tag, /^"4-[\da-z]{1,7}"$/);
     assert.equal(new Set(different).size, different.length);
     assert.equal(await tagOf('/books/2?fields=*'), different[0]);
     assert.equal(await tagOf('/books/2?fields=title,id'), different.at(-1));

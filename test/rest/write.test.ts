@@ -38,7 +38,7 @@ describe('writing', () => {
       for (const accept of ['text/html', 'application/yaml']) {
         const { headers } = await post().set('Accept', accept).send({ text: 'a' }).expect(201);
         assert.match(String(headers['content-type']), new RegExp(`^${accept}`));
-        assert.match(String(headers['etag']), /^"1-[\w-]{22}"$/);
+        assert.match(String(headers['etag']), /^"1-[\da-z]{1,7}"$/);
       }
       await post('/v1/notes/?fields=id').send({ text: 'a' }).expect(201, { id: 3 }).expect('ETag', /^"1-/);
     });
