@@ -66,7 +66,6 @@ export function collection<Row extends object, Extra = unknown>(definition: Coll
   const { docs, path, id, title, view, parser, find } = definition;
   const createHandler = (representations: Representations): Middleware =>
     async function handleCollection(ctx: Context) {
-      const formatter = representations.choose(ctx.req.headers.accept);
       const baseUrl = `${publicBase(ctx)}/`;
       const query = parser(ctx.search, baseUrl);
       const rows = await find(ctx, query);
@@ -77,7 +76,8 @@ export function collection<Row extends object, Extra = unknown>(definition: Coll
       const items = rows.items.map((row) => toPublicItem(view, row, fields, baseUrl));
       const position = after === undefined ? { offset, limit } : { limit };
       const total = wantsTotal ? { total: rows.total } : {};
-      represent(ctx, formatter, { items, ...position, ...total, links }, { title });
+      const page = { items, ...position, ...total, links };
+      represent(ctx, representations.choose(ctx.req.headers.accept), page, { title });
     };
   const operation = (): Operation => ({
     ...docs,
@@ -141,14 +141,13 @@ export function item<Row extends object, Extra = unknown>(definition: ItemDefini
   const extraArguments = extra && createExtraArguments(extra);
   const createHandler = (representations: Representations): Middleware =>
     async function handleItem(ctx: Context) {
-      const formatter = representations.choose(ctx.req.headers.accept);
       const query = parseItemQuery(view, searchOf(ctx.req.url ?? '/'), extraArguments);
       const found = find(ctx, query.extra);
       const row = found instanceof Promise ? await found : found;
       if (row === undefined) throw problem('not-found');
       // Skip computing the base URL for views without URLs.
       const shown = toPublicItem(view, row, query.fields, view.usesBaseUrl ? `${publicBase(ctx)}/` : '');
-      represent(ctx, formatter, shown, { title, version: version?.(row) });
+      represent(ctx, representations.choose(ctx.req.headers.accept), shown, { title, version: version?.(row) });
     };
   const operation = (): Operation => ({
     ...docs,

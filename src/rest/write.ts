@@ -83,11 +83,11 @@ export function createItem<Row extends object, Input>(definition: CreateDefiniti
   const createHandler = (representations: Representations): Middleware =>
     async function handleCreate(ctx: Context) {
       guard?.(ctx);
-      const formatter = representations.choose(ctx.req.headers.accept);
       const { fields } = parseItemQuery(view, searchOf(ctx.url));
       const key = idempotencyKeyOf(ctx.req.headers);
       const body = await readJsonBody(ctx);
       const input = check(body);
+      const formatter = representations.choose(ctx.req.headers.accept);
       const base = publicBase(ctx);
       const responseFor = (row: Row) =>
         renderResponse(formatter, toPublicItem(view, row, fields, `${base}/`), {
@@ -170,11 +170,11 @@ export function updateItem<Row extends object, Input>(definition: UpdateDefiniti
   const createHandler = (representations: Representations): Middleware =>
     async function handleUpdate(ctx: Context) {
       guard?.(ctx);
-      const formatter = representations.choose(ctx.req.headers.accept);
       const { fields } = parseItemQuery(view, searchOf(ctx.url));
       if ((await find(ctx)) === undefined) throw problem('not-found');
       const precondition = preconditionOf(ctx);
       const input = check(await readJsonBody(ctx));
+      const formatter = representations.choose(ctx.req.headers.accept);
       const requireCurrent = (row: Row) => {
         if (precondition !== '*' && !precondition.some((tag) => isTagOf(tag, version(row))))
           throw preconditionFailed(ctx);

@@ -7,7 +7,7 @@ const booking = `/v1/hotels/bookings/${hotelBooking}`;
 const resources = ['/v1/messages/1', '/v2/messages/', '/v1/hotels', booking];
 
 /** Paths for which a version, a service and the gateway itself respond 404. */
-const absent = ['/v1/messages/999', '/v1/hotels/bookings/none', '/v9/messages/1'];
+const absent = ['/v1/messages/999', '/v1/accounts/none/messages/', '/v1/hotels/bookings/none', '/v9/messages/1'];
 
 const json = 'application/json';
 const yaml = 'application/yaml';
@@ -53,9 +53,17 @@ export function representationCases(desk: OpenDesk): void {
 
     it('respond 406 to other media types, with a list of the available ones', async () => {
       for (const path of resources) {
+        await get(path, problem).expect(406).expect('Content-Type', problem);
         const { body } = await get(path, 'image/png').expect(406).expect('Content-Type', json);
         assert.deepEqual([body.code, body.message], [406, '406: Not Acceptable']);
         for (const type of [json, yaml, 'text/html']) assert.ok(body.detail.includes(type));
+      }
+    });
+
+    it('respond 404 when there is no resource, also to a client that accepts only types for errors or none at all', async () => {
+      for (const path of absent) {
+        await get(path, problem).expect(404).expect('Content-Type', problem);
+        await get(path, 'image/png').expect(404).expect('Content-Type', json);
       }
     });
 

@@ -47,7 +47,7 @@ describe('writing', () => {
       await post().set('Accept', 'image/png').send({ text: 'a' }).expect(406);
       await post('/v1/notes/?fields=colour').send({ text: 'a' }).expect(400);
       await post().type('text/plain').send('{"text":"a"}').expect(415);
-      await post().expect(400);
+      await post().set('Accept', 'image/png').expect(400);
       await post().set('Idempotency-Key', '""').send({ text: 'a' }).expect(400);
       await post().set('X-Stranger', '1').type('text/plain').send('x').expect(401);
       const { body } = await post().send({ text: '', colour: 'red' }).expect(400);
@@ -115,12 +115,14 @@ describe('writing', () => {
     it('lets the resource skip the precondition for a change that has no effect', () =>
       patch().set('If-Match', '"0-json"').send({ text: 'a' }).expect(200).expect('ETag', /^"1-/));
 
-    it('checks the user, then Accept, then whether the item exists, then the body', async () => {
-      const missing = () => patch('/v1/notes/9').type('text/plain');
-      await missing().set({ 'X-Stranger': '1', Accept: 'image/png' }).send('x').expect(401);
-      await missing().set('Accept', 'image/png').send('x').expect(406);
+    it('checks the user, then whether the item exists, then the body, then Accept', async () => {
+      const missing = () => patch('/v1/notes/9').set('Accept', 'image/png').type('text/plain');
+      const found = () => patch().set({ 'If-Match': '"1-json"', Accept: 'image/png' });
+      await missing().set('X-Stranger', '1').send('x').expect(401);
       await missing().send('x').expect(404);
-      await patch('/v1/notes/9').send({ text: 'b' }).expect(404);
+      await found().type('text/plain').send('x').expect(415);
+      await found().send({ text: 'b' }).expect(406);
+      assert.equal(notes.get(1)?.text, 'a');
     });
   });
 
