@@ -1,6 +1,6 @@
 /** Opens SQLite databases with node:sqlite: durable writes, a separate reader, and retries while the file is busy. */
 import { mkdirSync, statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname, isAbsolute, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Compilable, Kysely, SqliteDialect } from 'kysely';
@@ -29,6 +29,7 @@ const blockMs = 10;
 export async function openSqlite(path: string, timeoutMs: number): Promise<Database> {
   const file = fileOf(path);
   try {
+    if (isAbsolute(path)) requireDirectory(dirname(file));
     return await open(file, timeoutMs);
   } catch (error) {
     throw setupError(`the database file ${file}`, error, remedyFor(error));
@@ -75,17 +76,28 @@ async function open(file: string, timeoutMs: number): Promise<Database> {
   }
 }
 
+/** For an absolute path, which is probably misspelt if its directory does not exist. */
+function requireDirectory(path: string): void {
+  if (isDirectory(path)) return;
+  throw new StorageSetupError(
+    `there is no directory ${path}. Set DATABASE_URL to a file in an existing directory, or create this one`,
+  );
+}
+
 /** Creates one level at a time, because the `recursive` option of Node loops forever in /proc. */
 function makeDirectory(path: string): void {
-  const exists = () => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-  if (exists()) return;
+  if (isDirectory(path)) return;
   makeDirectory(dirname(path));
   try {
     mkdirSync(path);
   } catch (cause) {
     // Another process may have created it in the meantime.
-    if (!exists()) throw cause;
+    if (!isDirectory(path)) throw cause;
   }
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 /** Retries a statement while another process is writing. */

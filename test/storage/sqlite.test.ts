@@ -1,7 +1,7 @@
 /** SQLite files: created if missing, durable, shared with other processes, and reported with a remedy if unusable. */
 import assert from 'node:assert/strict';
 import { existsSync, statSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
@@ -29,7 +29,7 @@ describe('SQLite', () => {
       if (other?.isOpen) other.close();
     });
 
-    it('creates its file and parent directories, relative to the working directory', async () => {
+    it('creates its file and the directories of a relative path', async () => {
       const path = join(directory, 'a', 'b', 'test.db');
       database = await openDatabase({ url: `sqlite:${relative('.', path)}` });
       assert.ok(existsSync(path));
@@ -96,20 +96,26 @@ describe('SQLite', () => {
       const refuse = (path: string, reason: RegExp) =>
         assert.rejects(openDatabase({ url: `sqlite:${path}` }), (error) => {
           assert.ok(error instanceof StorageSetupError);
-          assert.ok(error.message.includes(path), error.message);
+          assert.ok(error.message.includes(resolve(path)), error.message);
           assert.match(error.message, reason);
           assert.match(error.message, /Set DATABASE_URL to/);
           return true;
         });
 
+      it('at an absolute path whose directory does not exist, which is not created', async () => {
+        const missing = join(directory, 'misspelt');
+        await refuse(join(missing, 'test.db'), /there is no directory .*misspelt\. .* or create this one/);
+        assert.ok(!existsSync(missing));
+      });
+
       it('in a directory that cannot be created', async () => {
         writeFileSync(file, '');
-        await refuse(join(file, 'test.db'), /EEXIST|ENOTDIR/);
+        await refuse(relative('.', join(file, 'test.db')), /EEXIST|ENOTDIR/);
       });
 
       it('in a directory that the system does not allow, such as /proc', function () {
         if (process.platform !== 'linux') this.skip();
-        return refuse('/proc/nowhere/deep/test.db', /ENOENT.*\/proc\/nowhere'/);
+        return refuse(relative('.', '/proc/nowhere/deep/test.db'), /ENOENT.*\/proc\/nowhere'/);
       });
 
       it('a directory', () => refuse(directory, /unable to open/));
