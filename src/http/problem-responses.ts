@@ -147,7 +147,8 @@ function report(
 ): void {
   const context = requestContext(ctx);
   context.problem = found;
-  if (found.status < 500) return;
+  // The client chose the method, so its 501 is no failure of the server.
+  if (found.status < 500 || found.slug === 'unknown-method') return;
   if (logger === undefined) {
     ctx.app.emit('error', thrown instanceof Error ? thrown : found, ctx);
     return;
