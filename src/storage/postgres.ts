@@ -41,7 +41,7 @@ export async function openPostgres({ url, logger, pool: size, timeoutMs }: Postg
     await migrate(kysely, 'postgres', { schema: await findSchema(pool) });
   } catch (error) {
     await pool.end();
-    throw setupError(`the PostgreSQL database ${name}`, error, remedyFor(error));
+    throw setupError(`the PostgreSQL database ${name}`, error, remedyFor(causeOf(error)));
   }
   return createDatabase(pool, kysely, createTurns(timeoutMs));
 }
@@ -54,11 +54,16 @@ function remedyFor(error: unknown): string {
     return 'Let the pooler ignore it, in pgbouncer.ini: ignore_startup_parameters = statement_timeout, idle_in_transaction_session_timeout';
   if (/ statement timeout$|^Query read timeout$/.test(messageOf(error)))
     return 'End the sessions that lock its tables. If it needs more time to change the tables, raise DATABASE_TIMEOUT_MS for this start';
+  if (codeOf(error).startsWith('57') || brokenConnection.test(messageOf(error)))
+    return 'The server ended the session or its statement. Start again, or read in the log of the server why it did so';
   return (
     accessRemedy(error) ??
     'Start the server, create the database (createdb), or set DATABASE_URL to a database in which this user can create tables'
   );
 }
+
+/** What pg and Kysely say about a session that was ended before their last statement, such as that of a migration. */
+const brokenConnection = /^(?:Client has encountered a connection error|Postgres connection has been discarded)/;
 
 /** What to do when the server lets nobody in, or not this user, at the start or later. */
 function accessRemedy(error: unknown): string | undefined {
@@ -235,9 +240,14 @@ async function findFault(pool: Pool, reads: readonly Read[]): Promise<string | u
   }
 }
 
+/** Returns the driver's error. */
+function causeOf(error: unknown): unknown {
+  return error instanceof StorageUnavailable ? error.cause : error;
+}
+
 /** The codes have five characters. Those of class 57 mean that the server is stopping, or cancelled a slow query. */
 function describeFault(error: unknown): string {
-  const cause = error instanceof StorageUnavailable ? error.cause : error;
+  const cause = causeOf(error);
   const code = codeOf(cause);
   if (!/^(?!57)[0-9A-Z]{5}$/.test(code)) return 'The database does not respond.';
   const remedy = accessRemedy(cause);

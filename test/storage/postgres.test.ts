@@ -106,6 +106,11 @@ describe('a PostgreSQL database', () => {
       /statement timeout\. End the sessions that lock its tables\. .* raise DATABASE_TIMEOUT_MS for this start$/,
     ],
     [
+      'is reported with a hint to start again when it is stopping',
+      [failure('57P03', 'the database system is shutting down')],
+      /shutting down\. The server ended the session or its statement\. Start again, /,
+    ],
+    [
       'is reported with the URL parameters for TLS when it requires TLS',
       [failure('28000', 'no pg_hba.conf entry for host "10.0.0.1", user "demo", database "frontdesk", no encryption')],
       /no encryption\. Configure TLS in DATABASE_URL: \?sslmode=verify-full&sslrootcert=/,
@@ -123,6 +128,23 @@ describe('a PostgreSQL database', () => {
       });
       await assert.rejects(openDatabase({ url: `postgres://demo@127.0.0.1:${port}/frontdesk` }), expected);
     });
+
+  it('is reported with a hint to start again when it ends the session of a migration', async function () {
+    await open(this);
+    const writer = new pg.Client(scratch.url);
+    servers.later(() => writer.end());
+    await writer.connect();
+    await writer.query('drop schema public cascade; create schema public');
+    // The migration waits until this transaction has ended.
+    await writer.query('begin; create table hotels ()');
+    const endWaiting = `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and wait_event_type = 'Lock'`;
+    const endMigration = async () => assert.equal((await admin.query(endWaiting, [nameOf(scratch)])).rowCount, 1);
+    const opening = openDatabase({ url: scratch.url });
+    await Promise.all([
+      assert.rejects(opening, /\. The server ended the session or its statement\. Start again, /),
+      eventually(endMigration),
+    ]);
+  });
 
   it('finds rows by prepared reads behind a pooler that switches server connections', async function () {
     await open(this, { pool: 1 });
