@@ -91,6 +91,15 @@ describe('an explanation', () => {
     checkRejection({ method: 'MOVE', headers: elsewhere }, 'forwarding', 502, 'destination-elsewhere');
   });
 
+  it('names the rejection by STRICT_PATHS of a path that a service could read as another', () => {
+    const { outcome, target } = explain(
+      { ...mappings({}, { prefix: '/', bypassAuth: true }), authServices: [auth], strictPaths: true },
+      { url: '/V1/hotels' },
+    );
+    const { kind, stage, status, problem } = { stage: '', status: 0, problem: '', ...outcome };
+    assert.deepEqual([kind, stage, status, problem, target], ['refused', 'routing', 400, 'bad-path', undefined]);
+  });
+
   it('uses the scheme and host of an absolute URL', () => {
     const { request, target } = explain({}, { url: 'https://api.example:8443/v1/hotels?a=1' });
     const { scheme, host, path, query } = request;
