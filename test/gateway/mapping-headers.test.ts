@@ -61,6 +61,16 @@ describe('the header rules of a mapping', () => {
     await checkBoth({ services: { hotel } }, seen);
   });
 
+  it('leave a response alone that a service in this process has sent itself', async () => {
+    const hotel = isolate(async (ctx) => {
+      ctx.respond = false;
+      ctx.res.end('sent');
+    });
+    const edge = await startEdge(servers, { mappings, services: { hotel } });
+    assert.equal(await (await fetch(`${edge.origin}/v1/hotels`)).text(), 'sent');
+    assert.deepEqual(edge.log, []);
+  });
+
   const added = (name: string, value: string, append = false): HeaderValue => ({ name, value, append });
   const variables = '%PROTOCOL% from %DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%';
   const values = [added('x-a', variables, true), added('x-b', '100%% of %ODD%', true)];
