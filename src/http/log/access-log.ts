@@ -95,8 +95,8 @@ function createCombinedWriter(logger: Logger) {
 export function finalStatus(res: ServerResponse): number {
   const sent = sentStatusOf(res);
   if (sent !== undefined) return sent;
-  // Node counts data as written even if it was still buffered when the connection was destroyed. An upgraded connection
-  // always ends by being destroyed.
+  // Older versions, such as Node 24.16, count data as written even if it was still buffered when the connection was
+  // destroyed. An upgraded connection always ends by being destroyed.
   const isCutOff = res.req.socket.destroyed && upgradeOf(res.req) === undefined;
   return res.writableFinished && !isCutOff ? res.statusCode : 499;
 }
