@@ -109,6 +109,13 @@ describe('full memory counters', () => {
     assert.equal(remaining('busy'), 1);
   });
 
+  it('retain the exact count of a key that was denied, even if a later hit fits', () => {
+    const { over, remaining } = setUp(100);
+    for (const hits of [6, 5, 1]) over('denied', 10, { hits });
+    for (const _ of [1, 2]) flood(over, 1_000, { hits: 9 });
+    assert.equal(remaining('denied'), 2);
+  });
+
   it('leave a new client most of its limit during a flood of twenty times as many keys', () => {
     const { over, remaining } = setUp(250);
     for (let index = 0; index < 5_000; index += 1) over(`flood ${index}`, 100);
