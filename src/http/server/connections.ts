@@ -64,7 +64,7 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
       // did not.
       if (refusal !== undefined) socket.destroy();
       // Node still parses what it has read after a connection has ended or closed. Such a response might never close.
-      else if (socket.writable && !hasSentClose(responses[runningCount - 1])) runInTurn(response);
+      else if (socket.writable) runInTurn(response);
     }
 
     function runInTurn(response: ServerResponse): void {

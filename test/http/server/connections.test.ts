@@ -218,6 +218,13 @@ describe('pipelined requests', () => {
       assert.deepEqual(counts.seen, ['/0']);
     });
 
+  it('count as waiting behind an unfinished response that says Connection: close', async () => {
+    const handler: RequestListener = (_request, response) => response.setHeader('Connection', 'close').write('x');
+    const { port, counts } = await serving({ handler, waitingMax: 100 });
+    await sendRaw(port, many(102));
+    assert.deepEqual(counts.seen, ['/0']);
+  });
+
   it('are not executed if they wait and an earlier response says Connection: close', async () => {
     const held: ServerResponse[] = [];
     const handler: RequestListener = (_request, response) => {
