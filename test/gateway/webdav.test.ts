@@ -84,6 +84,12 @@ describe('WebDAV', () => {
   checkSent('with the host of host_rewrite', { hostRewrite: 'dav.local:81' }, () => 'http://dav.local:81/');
   checkSent('with its own host', { hostRewrite: '{service}' }, ({ origin }) => `${origin}/`);
 
+  it('sends a destination that is a path as a path', async () => {
+    const { ask, sent } = await setUp();
+    await ask('COPY /dav/a', 'Destination: /dav/b');
+    assert.equal(sent().destination, '/b');
+  });
+
   it('sends the destination as a path when the address of the service is not yet chosen', async () => {
     const webdav = await startWebdav();
     const origins = () => [webdav.origin, webdav.origin.replace('127.0.0.1', 'localhost')];
