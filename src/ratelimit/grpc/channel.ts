@@ -7,7 +7,7 @@ import {
   type IncomingHttpHeaders,
   type IncomingHttpStatusHeader,
 } from 'node:http2';
-import { connect as connectSocket } from 'node:net';
+import { connect as connectSocket, type Socket } from 'node:net';
 import { type Admission, type BreakerOptions, createBreaker, startDeadline } from '../breaker.ts';
 
 export interface Target {
@@ -120,7 +120,8 @@ function openSession({ host, port }: Target): ClientHttp2Session {
   const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   const session = connectHttp2(`http://${authority}`, {
     settings: { enablePush: false },
-    createConnection: () => connectSocket({ host, port }),
+    // After a GOAWAY, Node only ends the socket, which a service that never ends its side would keep open forever.
+    createConnection: () => connectSocket({ host, port }).once('finish', closeSocket),
   });
   const stopDeadline = startDeadline(connectMsMax, () =>
     session.destroy(new Error(`no connection within ${connectMsMax} ms`)),
@@ -131,6 +132,10 @@ function openSession({ host, port }: Target): ClientHttp2Session {
   // Every call reports its own outcome. Without a listener, an error would crash the process.
   session.on('error', () => {});
   return session;
+}
+
+function closeSocket(this: Socket): void {
+  this.destroy();
 }
 
 /**

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import dns from 'node:dns';
 import { once } from 'node:events';
 import * as http2 from 'node:http2';
-import type { Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { mock } from 'node:test';
 import { connectRateLimit, InvalidRequest, type RateLimitClient, type RateLimitClientOptions } from '#ratelimit';
 import { descriptor } from '../../support/limits.ts';
@@ -298,6 +298,25 @@ describe('the rate-limit client', () => {
       assert.deepEqual(await client.shouldRateLimit(request), allowed);
       assert.equal(connections(), expected);
     }
+  });
+
+  it('closes a connection after a GOAWAY, even if the service never closes it', async () => {
+    const settings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
+    const goAway = Buffer.from([0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    const closed = createDeferred();
+    const server = createServer({ allowHalfOpen: true }, (socket) => {
+      // A connection that is only half-closed would accept more data.
+      const writeUntilReset = () =>
+        socket.write(settings, (error) => setImmediate(error ? closed.resolve : writeUntilReset));
+      socket
+        .on('error', () => {})
+        .once('end', writeUntilReset)
+        .resume();
+      socket.write(Buffer.concat([settings, goAway]));
+    });
+    const { port } = await servers.listen(server);
+    await checkFailure(connectTo(port), 'it refused the call');
+    await closed.promise;
   });
 
   it('keeps the connection when only a stream is reset', async () => {
