@@ -88,6 +88,7 @@ export function startAttempt(
   let abort: ((reason: Error) => void) | undefined;
   let abandonReason: Error | undefined;
   let hasResponseBegun = false;
+  let interims = 0;
   let isOver = false;
   let sink: ResponseSink | undefined;
 
@@ -137,7 +138,9 @@ export function startAttempt(
     onResponseStart(controller, status, headers, message = '') {
       const rawHeaders = controller.rawHeaders as readonly Buffer[];
       if (status < 200) {
-        onInterim?.(status, rawHeaders);
+        interims += 1;
+        if (interims > interimsMax) controller.abort(tooManyInterims());
+        else onInterim?.(status, rawHeaders);
         return;
       }
       attempt.reportOutcome({ kind: 'responded', status, closesConnection: closes(headers) });
@@ -171,6 +174,14 @@ export function startAttempt(
     queueMicrotask(() => fail(cause as Error));
   }
   return abandon;
+}
+
+/** Each costs CPU time, and a service can send thousands in one packet. */
+const interimsMax = 100;
+
+function tooManyInterims(): Error {
+  const message = `the service sent more than ${interimsMax} interim responses`;
+  return Object.assign(new Error(message), { code: 'HPE_INTERIM_RESPONSES' });
 }
 
 function closes({ connection }: IncomingHttpHeaders): boolean {

@@ -17,6 +17,7 @@ import { makeCertificate } from '../support/wire/certificate.ts';
 import { bodyOf, rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 const ok = 'HTTP/1.1 200 OK\r\n';
+const earlyHints = 'HTTP/1.1 103 Early Hints\r\n\r\n';
 
 /** Misbehaviour before a response, and the error code that is logged. A string is sent, and the connection closed. */
 const beforeResponse: readonly [code: string, how: string, misbehave: string | ((socket: Socket) => void)][] = [
@@ -44,6 +45,7 @@ const beforeResponse: readonly [code: string, how: string, misbehave: string | (
   ],
   ['UND_ERR_HEADERS_OVERFLOW', 'sends a huge header', (socket) => socket.write(`${ok}X-A: ${'a'.repeat(20_000)}\r\n`)],
   ['UND_ERR_HEADERS_OVERFLOW', 'sends many headers', (socket) => socket.write(`${ok}${'X-A: a\r\n'.repeat(5000)}`)],
+  ['HPE_INTERIM_RESPONSES', 'sends too many early hints', (socket) => socket.write(earlyHints.repeat(101))],
   ['UND_ERR_SOCKET', 'sends a 100 Continue that was not requested', 'HTTP/1.1 100 Continue\r\n\r\n'],
   [
     'UND_ERR_SOCKET',
