@@ -28,7 +28,7 @@ export interface ResponseBody {
   readonly read: (limits: { readonly bytesMax: number; readonly timeoutMs: number }) => Promise<Buffer>;
   /** Reads and drops the whole body. Rejects if it is cut off or not complete within `timeoutMs`. */
   readonly drain: (timeoutMs: number) => Promise<void>;
-  /** Drops the body, but closes the connection instead if it exceeds 64 KiB or pauses for a second. */
+  /** Drops the body, but closes the connection instead if it exceeds 64 KiB or takes longer than a second. */
   readonly discard: () => void;
   /** True while nothing has arrived that the stream could read. */
   readonly isWaiting: () => boolean;
@@ -41,7 +41,7 @@ export interface ResponseBody {
 /** How much is buffered before the body is consumed. */
 export const bufferedBytesMax = 64 * 1024;
 const discardedBytesMax = 64 * 1024;
-const discardIdleMs = 1000;
+const discardMs = 1000;
 const none: readonly Buffer[] = [];
 
 /** Calls `resume` some time after `write` has returned false, and `abandon` if the rest of the body is not needed. */
@@ -117,7 +117,7 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
 
   return {
     write(chunk) {
-      idleTimer?.touch();
+      if (!isDiscarded) idleTimer?.touch();
       isPaused = !(reader === undefined ? buffer(chunk) : forward(chunk, reader));
       return !isPaused;
     },
@@ -154,7 +154,7 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
       if (isEnded || failure !== undefined) return;
       isDiscarded = true;
       queue.take();
-      idleTimer = createIdleTimer(discardIdleMs, abandon);
+      idleTimer = createIdleTimer(discardMs, abandon);
       resumeUpstream();
     },
     isWaiting: () => queue.length() === 0,

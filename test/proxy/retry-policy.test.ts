@@ -184,18 +184,29 @@ describe('a retry', () => {
     assert.match(service.requests.join(''), /\r\n\r\nhello/);
   });
 
-  it('does not wait for the rest of the first response, and closes its connection', async () => {
-    const gone = createDeferred();
-    const endless = (socket: Socket) => {
-      socket.write('HTTP/1.1 503 Odd\r\n\r\n');
-      const more = () => void (socket.write('x'.repeat(10_000)) ? setImmediate(more) : socket.once('drain', more));
-      socket.once('close', gone.resolve);
-      more();
-    };
-    const { send } = await startEdgeTo([await startService(endless, responding(200))], on5xx);
-    assert.equal(statusOf(await send()), 200);
-    await gone.promise;
-  });
+  const flood = (socket: Socket) => {
+    const more = () => void (socket.write('x'.repeat(10_000)) ? setImmediate(more) : socket.once('drain', more));
+    more();
+  };
+  const trickle = (socket: Socket) => {
+    const timer = setInterval(() => socket.write('x'), 100);
+    socket.once('close', () => clearInterval(timer));
+  };
+  for (const [how, sendBody] of [
+    ['endless', flood],
+    ['slow', trickle],
+  ] as const)
+    it(`does not wait for the rest of a first response that is ${how}, and closes its connection`, async () => {
+      const gone = createDeferred();
+      const first = (socket: Socket) => {
+        socket.write('HTTP/1.1 503 Odd\r\n\r\n');
+        socket.once('close', gone.resolve);
+        sendBody(socket);
+      };
+      const { send } = await startEdgeTo([await startService(first, responding(200))], on5xx);
+      assert.equal(statusOf(await send()), 200);
+      await gone.promise;
+    });
 
   it('happens within the deadline of the whole call', async () => {
     const service = await startService(silent);
