@@ -4,20 +4,19 @@ import mount from 'koa-mount';
 import { z } from 'zod';
 import { createAddresses, createRepresentations, createRequestContext } from '#http';
 import { createListParser, createView, urlField } from '#query';
-import { collection, createResourceApp, index, item, type OperationDocs, type ResourceAppOptions } from '#rest';
+import { collection, createResourceApp, item, type OperationDocs, type ResourceAppOptions } from '#rest';
 
 export interface Book {
   readonly id: number;
   readonly title: string;
-  readonly revision: number;
 }
 
 export const books: readonly Book[] = [
-  { id: 1, title: 'Emma', revision: 1 },
-  { id: 2, title: 'Ulysses', revision: 4 },
-  { id: 3, title: 'Middlemarch', revision: 1 },
-  { id: 4, title: 'Walden', revision: 2 },
-  { id: 5, title: '<Tristram> & "Shandy"', revision: 1 },
+  { id: 1, title: 'Emma' },
+  { id: 2, title: 'Ulysses' },
+  { id: 3, title: 'Middlemarch' },
+  { id: 4, title: 'Walden' },
+  { id: 5, title: '<Tristram> & "Shandy"' },
 ];
 
 const view = createView<Book>({
@@ -36,17 +35,13 @@ type BookAppOptions = Partial<Omit<ResourceAppOptions, 'routes'>> & {
   readonly shelf?: () => readonly Book[];
 };
 
-/**
- * `/` lists the collections. The entity tags of `/books/:id` come from revisions, those of `/notes/:id` from digests.
- * `/broken` throws.
- */
+/** The items at `/notes/:id` have no version, and `/broken` throws. */
 export function createBookApp({ shelf = () => books, ...options }: BookAppOptions = {}): Koa {
   const one = (id: unknown) => shelf().find((book) => String(book.id) === id);
   return createResourceApp({
     representations: createRepresentations(),
     ...options,
     routes: [
-      index({ docs: docsOf('getLibrary'), path: '/', title: 'Library', entries: { books: 'books/', notes: 'notes/' } }),
       collection<Book>({
         docs: docsOf('listBooks'),
         path: '/books/',
@@ -57,14 +52,6 @@ export function createBookApp({ shelf = () => books, ...options }: BookAppOption
           const total = shelf().length;
           return { items: shelf().slice(offset, offset + limit), total, hasMore: offset + limit < total };
         },
-      }),
-      item<Book>({
-        docs: docsOf('getBook'),
-        path: '/books/:id',
-        title: 'Book',
-        view,
-        version: (book) => book.revision,
-        find: (ctx) => one(ctx['params'].id),
       }),
       item<Book>({
         docs: docsOf('getNote'),
