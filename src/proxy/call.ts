@@ -241,9 +241,12 @@ function onFailure(call: Call, cause: unknown, stage: FailureStage): void {
   if (!isSentAgain) fail(call, cause);
 }
 
-/** A service may close an idle connection just as we reuse it. Sends the request again on a new connection, once. */
+/**
+ * A service may close an idle connection just as we reuse it. Sends the request again on a new connection, so this
+ * happens only once.
+ */
 function repeatAfterRace(call: Call, stage: FailureStage): boolean {
-  if (stage !== 'keep-alive-race' || call.resent === 'fresh' || !mayRepeatAfterRace(call)) return false;
+  if (stage !== 'keep-alive-race' || !mayRepeatAfterRace(call)) return false;
   call.resent = 'fresh';
   makeAttempt(call);
   return true;
