@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request } from 'node:http';
+import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import Koa, { type Context } from 'koa';
 import type { Mapping } from '#config';
@@ -96,6 +97,17 @@ describe('a shadow', () => {
     assert.equal(receiver.only().url, '/new/bookings');
     const { host, 'x-copy': added, 'user-agent': removed } = receiver.only().headers;
     assert.deepEqual([host, added, removed], ['hotel.example-shadow', 'yes', undefined]);
+  });
+
+  it('receives a WebDAV destination with a host as a path', async () => {
+    const receiver = await startReceiver();
+    const front = await startShadowed(receiver.origin);
+    await fetch(`${front.origin}/v1/hotels/a`, {
+      method: 'COPY',
+      headers: { Destination: `${front.origin}/v1/hotels/b` },
+    });
+    await receiver.arrived;
+    assert.equal(receiver.only().headers.destination, '/b');
   });
 
   const body = 'x'.repeat(1000);
@@ -197,6 +209,23 @@ describe('a shadow', () => {
     const response = await fetch(`${front.origin}/v1/hotels`);
     assert.deepEqual([response.status, await response.text()], [200, 'empty']);
     await front.hasLogged(copyFailed);
+  });
+
+  it('is not sent again when the service closes the connection that it reuses', async () => {
+    const sockets: Socket[] = [];
+    const closing = await servers.tcp((socket) => {
+      socket.on('data', () => {
+        if (sockets.includes(socket)) socket.destroy();
+        else socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
+        sockets.push(socket);
+      });
+    });
+    const front = await startShadowed(closing.origin);
+    await fetch(`${front.origin}/v1/hotels`);
+    await eventually(() => assert.deepEqual([sockets.length, front.cluster.snapshot().activeRequests], [1, 0]));
+    await fetch(`${front.origin}/v1/hotels`);
+    await front.hasLogged(copyFailed);
+    assert.equal(sockets.length, 2);
   });
 
   it('is aborted after its time-out and releases its slot', async () => {
