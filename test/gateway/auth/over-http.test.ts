@@ -145,9 +145,8 @@ describe('an auth service over HTTP', () => {
     });
 
   /** Responds to the first `servedMax` requests on each connection, and resets the connection at the next one. */
-  async function behindResetting(servedMax: number) {
-    const seen = { requests: 0 };
-    const auth = await servers.tcp((socket) => {
+  function startResetting(servedMax: number, seen: { requests: number }) {
+    return servers.tcp((socket) => {
       let received = 0;
       socket.on('data', () => {
         seen.requests += 1;
@@ -156,7 +155,11 @@ describe('an auth service over HTTP', () => {
         else socket.write('HTTP/1.1 200 OK\r\nX-Travel-User: demo\r\nContent-Length: 0\r\n\r\n');
       });
     });
-    return { seen, ...(await behind(auth)) };
+  }
+
+  async function behindResetting(servedMax: number) {
+    const seen = { requests: 0 };
+    return { seen, ...(await behind(await startResetting(servedMax, seen))) };
   }
 
   it('is called again when it closes an idle connection just as the request arrives', async () => {
@@ -164,6 +167,20 @@ describe('an auth service over HTTP', () => {
     await client.get('/v1/hotels').expect(200);
     await client.post('/v1/hotels').expect(200);
     assert.deepEqual([seen.requests, upstream.reached.length], [3, 2]);
+  });
+
+  it('is called at most twice for a request, whatever its addresses do', async () => {
+    const seen = { requests: 0 };
+    const addresses = [await startResetting(0, seen), await startResetting(1, seen)];
+    const origins = () => addresses.map(({ origin }) => origin);
+    const upstream = await startUpstream(servers);
+    const targets = { auth: { kind: 'remote' as const, origins, path: '' }, hotel: remote(upstream) };
+    const edge = await startEdge(servers, { authService: authRecordOf(), targets });
+    for (let turn = 1; turn <= 4; turn += 1) {
+      seen.requests = 0;
+      await supertest(edge.origin).get('/v1/hotels');
+      assert.ok(seen.requests <= 2, `${seen.requests} in turn ${turn}`);
+    }
   });
 
   it('is not called again when it resets a new connection', async () => {
