@@ -1,6 +1,7 @@
 /** The routing table: it tries rules in the documented order and returns the first match. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import type { TextMatch } from '#config';
 import type { RequestAttributes, Rule } from '#routing';
 import { modelLead, modelMatches } from './model.ts';
 import { anyAttributes, attributesOf, ruleList, ruleOf, tableOf } from './rules.ts';
@@ -79,6 +80,37 @@ describe('the matching order', () => {
     ];
     const { match } = tableOf([root, middle, deep]);
     assert.equal(match(attributesOf({ path: '/a/b/c' }))?.route, root);
+  });
+
+  it('skips a prefix whose only match is worse than the one that was found, even if it has a better one', () => {
+    const [unmet, worse, best] = [
+      ruleOf({ name: 'unmet', prefix: '/a', precedence: 2, method: { kind: 'exact', value: 'POST' } }),
+      ruleOf({ name: 'worse', prefix: '/a' }),
+      ruleOf({ name: 'best', prefix: '/a/b', precedence: 1 }),
+    ];
+    const { match } = tableOf([unmet, worse, best]);
+    assert.equal(match(attributesOf({ path: '/a/b/c' }))?.route, best);
+  });
+
+  const asks = (match: TextMatch) => ({ headers: [{ name: 'x-a', match }] });
+  for (const [what, first, second] of [
+    ['a pattern of a header before its presence', asks({ kind: 'regex', pattern: '1' }), asks({ kind: 'present' })],
+    [
+      'a prefix in any case before a pattern of its length',
+      { prefix: '/abc', caseSensitive: false },
+      { prefix: '/ab.*', prefixMatch: 'regex' },
+    ],
+    ['a pattern before the prefix /', { prefix: '.*', prefixMatch: 'regex' }, { prefix: '/' }],
+  ] as const satisfies readonly (readonly [string, Partial<Rule>, Partial<Rule>])[])
+    it(`puts ${what}`, () => {
+      const routes = [ruleOf({ ...first, name: 'z' }), ruleOf({ ...second, name: 'a' })];
+      assert.deepEqual(tableOf(routes.toReversed()).routes, routes);
+    });
+
+  it('puts the block for a broken mapping before the mappings with its match, which get no share', () => {
+    const block = ruleOf({ name: 'z', isBlock: true });
+    const { match } = tableOf([ruleOf({ name: 'a', weight: 50 }), block]);
+    for (const number of [0, 0.9]) assert.equal(match(attributesOf(), () => number)?.route, block);
   });
 
   it('is by name among mappings with the same match', () => {
