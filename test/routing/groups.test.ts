@@ -98,6 +98,11 @@ describe('shadowing', () => {
     assert.deepEqual([match?.route.name, match?.shadow?.name], ['a', 's']);
   });
 
+  it('leaves requests to a shorter prefix when there is no mapping with the match of the shadow', () => {
+    const root = ruleOf({ name: 'root', prefix: '/' });
+    assert.deepEqual(shadowed(undefined, root).match(attributesOf()), { route: root, shadow: undefined });
+  });
+
   it('copies the percentage that the weight of the shadow sets', () => {
     const { match } = shadowed(25, ...members(undefined));
     const copies = Array.from({ length: 1000 }, (_, step) => match(attributesOf(), () => step / 1000)?.shadow);
