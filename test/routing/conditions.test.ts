@@ -35,6 +35,7 @@ describe('query conditions', () => {
   const asks = (name: string, value: string) => ({ queryParameters: [{ name, match: exact(value) }] });
   check('the first of two values', asks('q', '1'), { search: '?q=1&q=2' }, true);
   check('the second of two values', asks('q', '2'), { search: '?q=1&q=2' }, false);
+  check('a value after other parameters', asks('q', '1'), { search: '?a=1&q=1' }, true);
   check('an encoded value', asks('q', 'é /'), { search: '?q=%C3%A9+%2F' }, true);
   check('unescaped UTF-8', asks('q', 'é'), { search: '?q=\u00c3\u00a9' }, true);
   check('invalid UTF-8 as U+FFFD', asks('q', '\ufffd'), { search: '?q=%C3' }, true);
