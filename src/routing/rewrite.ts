@@ -91,7 +91,7 @@ export function createRedirection(redirect: Redirect, rule: Pick<PathRule, 'pref
  * path.
  */
 function baseOf(host: string | undefined, origin: string): string {
-  if (host === undefined) return origin.replace(/\/+$/, '');
+  if (host === undefined) return origin;
   return host.startsWith('https://') ? host : `${origin.slice(0, origin.indexOf(':'))}://${host}`;
 }
 
