@@ -176,6 +176,22 @@ describe('a mapping with cors', () => {
     }
   });
 
+  it('sends no headers in response to a request without Origin, even if any origin is permitted', async () => {
+    const { ask } = await setUp({ origins: ['*'] });
+    assert.deepEqual(permissions(await ask({})), {});
+  });
+
+  it('sets the headers before a service in this process sends the response itself', async () => {
+    const hotel = isolate(async (ctx) => {
+      ctx.respond = false;
+      ctx.res.end('sent');
+    });
+    const { ask, edge } = await setUp({}, { targets: {}, services: { hotel } });
+    const response = await ask({ Origin: app });
+    assert.deepEqual([await response.text(), permissions(response)], ['sent', readable]);
+    assert.deepEqual(edge.log, []);
+  });
+
   it('omits headers that the rule does not set from a preflight response', async () => {
     const { preflight } = await setUp({ methods: [], headers: [], maxAgeSeconds: undefined, credentials: false });
     assert.deepEqual(permissions(await preflight(app)), { 'access-control-allow-origin': app });
