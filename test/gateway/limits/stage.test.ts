@@ -9,6 +9,7 @@ import {
   type Limiter,
   serveRateLimit,
 } from '#ratelimit';
+import { createLimitStage } from '../../../src/gateway/limits/stage.ts';
 import { type EdgeOptions, labelled, limitRecordOf, mappingOf, startEdge } from '../../support/edge.ts';
 import { domain, limit, node } from '../../support/limits.ts';
 import { testServers } from '../../support/serve.ts';
@@ -171,6 +172,31 @@ describe('rate limiting', () => {
         assert.deepEqual(seen, expected);
         assert.equal(upstream.reached.length, response.status === 200 ? 1 : 0);
       });
+
+  it('leaves an outage of the counters in this process to the log of their server', async () => {
+    const { get, edge } = await setUp(() => {
+      throw Object.assign(new Error('down'), { name: 'CountersUnavailable' });
+    });
+    assert.equal((await get()).status, 200);
+    assert.deepEqual(edge.log, []);
+  });
+
+  for (const decision of [ok, over])
+    it(`ends an outage with a decision (${decision.overallCode})`, async () => {
+      const ends: string[] = [];
+      const askLimiter = createLimitStage({
+        record: limitRecordOf(),
+        limiter: { shouldRateLimit: () => decision },
+        counts: { ok: 0, over: 0, error: 0 },
+        onError: assert.fail,
+        outage: { failed: assert.fail, answered: () => void ends.push(decision.overallCode) },
+      });
+      const request = { ctx: { res: { setHeader() {} } }, statuses: [], descriptors: [] };
+      try {
+        await askLimiter(request as never, [{ entries: [{ key: 'x-key', value: 'a' }] }]);
+      } catch {}
+      assert.deepEqual(ends, [decision.overallCode]);
+    });
 
   const soon = limitRecordOf({ timeoutMs: 20 });
   for (const [what, returned, reason] of [
