@@ -81,7 +81,10 @@ function creationCases(client: BookingClient): void {
     for (const end of ends) assert.equal(Date.parse(body[end]), Date.parse(stay[end] ?? ''), end);
     assert.ok(Math.abs(Date.parse(body.created_at) - Date.now()) < 60_000, body.created_at);
     assert.ok(!('expires_at' in body) && !('refund' in body));
-    assert.deepEqual((await client.read(body).expect(200)).body, body);
+    const read = await client.read(body).expect(200);
+    assert.deepEqual(read.body, body);
+    for (const name of ['etag', 'content-type', 'vary', 'cache-control'])
+      assert.equal(headers[name], read.headers[name], name);
     const listed = await callAsDemo(desk, `${prefix}/bookings/?id=${body.id}`).expect(200);
     assert.deepEqual(listed.body.items, [body]);
   });

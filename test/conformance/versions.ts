@@ -22,6 +22,11 @@ export function versionCases(desk: OpenDesk): void {
         for (const { id, url } of items) assert.equal(url, `${base()}/messages/${id}`);
       });
 
+      it('lists the absolute URLs of its collections', async () => {
+        const { messages, accounts } = await read(`/${version}/`);
+        assert.deepEqual([messages, accounts], [`${base()}/messages/`, `${base()}/accounts/`]);
+      });
+
       it('returns accounts, each at its own path', async () => {
         const { items } = await read(`/${version}/accounts/`);
         assert.deepEqual(

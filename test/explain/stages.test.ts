@@ -29,23 +29,6 @@ describe('an explanation', () => {
 
   const mappings = (...fields: Partial<Mapping>[]) => ({ mappings: fields.map((one) => mappingOf(one)) });
 
-  it('names the winner with its source, and explains why each other candidate loses', () => {
-    const method = { kind: 'exact', value: 'POST' } as const;
-    const { mapping, ...explained } = explain(
-      mappings({}, { name: 'write', method }, { name: 'root', prefix: '/' }, { name: 'car', prefix: '/v1/cars' }),
-    );
-    assert.deepEqual([mapping?.name, mapping?.source], ['hotel', 'test.yaml:1']);
-    assert.deepEqual(
-      explained.candidates.map(({ name, outcome, by, reason }) => [name, outcome, by, reason]),
-      [
-        ['write', 'lost', 'method', 'the method is GET, not POST'],
-        ['hotel', 'matched', 'order', 'it is the first match'],
-        ['root', 'lost', 'order', 'its prefix / is shorter than /v1/hotels'],
-      ],
-    );
-    assert.equal(explained.candidates_not_listed, 1);
-  });
-
   it('lists mappings whose path does not match only with `all`', () => {
     const { candidates, candidates_not_listed: others } = explain(mappings({}, { name: 'car', prefix: '/v1/cars' }), {
       all: true,
@@ -116,21 +99,6 @@ describe('an explanation', () => {
       assert.equal(target?.headers_removed.includes('authorization'), removeAuthorization);
       assert.equal(asked?.asked && /, without Authorization$/.test(asked.on_200), removeAuthorization);
     }
-  });
-
-  it('distinguishes headers that the gateway removes, forwards and sets', () => {
-    const requestHeaders = { add: [{ name: 'x-plan', value: 'gold', append: false }], remove: ['accept'] };
-    const headers = ['X-Travel-User: admin', 'TE: trailers', 'X-Plan: tin', 'Accept: */*', 'X-Other: 1'];
-    const { request, target } = explain(
-      { ...mappings({ requestHeaders }), authServices: [auth] },
-      { headers: headers.map((line) => line.split(': ') as [string, string]), user: 'ann' },
-    );
-    assert.deepEqual(request.stripped, ['x-travel-user']);
-    const by = (who: string) =>
-      target?.headers.filter((one) => one.by === who).map(({ name, value }) => `${name}: ${value}`);
-    assert.deepEqual(by('client'), ['host: localhost', 'x-other: 1']);
-    assert.ok(by('gateway')?.includes('x-plan: …') && by('gateway')?.includes('x-travel-user: ann'));
-    assert.deepEqual(target?.headers_removed, ['te', 'accept']);
   });
 
   it("conceals the client's credentials, and values that a record sets, whatever their names", () => {

@@ -1,6 +1,6 @@
 /** An app of resources, and API versions side by side. Conformance tests cover their paths, redirects and mounts. */
 import assert from 'node:assert/strict';
-import Koa, { type Middleware } from 'koa';
+import Koa, { type Context, type Middleware } from 'koa';
 import request from 'supertest';
 import { z } from 'zod';
 import { createProblemResponses, createRepresentations, problem, requestContext, silentLogger } from '#http';
@@ -95,4 +95,25 @@ describe('a version', () => {
         .expect(404, notFound);
       assert.deepEqual(others, []);
     });
+
+  it('restores the path and base path of the host when it throws', async () => {
+    const broken = appOf(() => {
+      throw new Error('no');
+    });
+    const recorded: unknown[] = [];
+    const host = async (ctx: Context, next: () => Promise<unknown>) => {
+      const record = () => recorded.push([ctx.url, ctx.path, requestContext(ctx).basePath]);
+      record();
+      try {
+        await next();
+      } catch {
+        record();
+        ctx.body = 'the host';
+      }
+    };
+    const outer = appOf(host, createVersions({ v1: broken }));
+    await request(outer.callback()).get('/v1/x?a=b').expect(200, 'the host');
+    assert.deepEqual(recorded[1], recorded[0]);
+    assert.deepEqual(recorded[0], ['/v1/x?a=b', '/v1/x', '']);
+  });
 });

@@ -73,6 +73,8 @@ describe('writing', () => {
       patch().set('If-Match', '"0-json"').send({ text: 'a' }).expect(200).expect('ETag', /^"1-/));
 
     it('checks the user, then whether the item exists, then the body, then Accept', async () => {
+      const created = request(handler).post('/v1/notes/').type('text/plain');
+      await created.set({ 'X-Stranger': '1', Accept: 'image/png' }).send('x').expect(401);
       const missing = () => patch('/v1/notes/9').set('Accept', 'image/png').type('text/plain');
       const found = () => patch().set({ 'If-Match': '"1-json"', Accept: 'image/png' });
       await missing().set('X-Stranger', '1').send('x').expect(401);

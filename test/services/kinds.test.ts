@@ -1,4 +1,4 @@
-/** The hotel and car services: their fields and filters. */
+/** The hotel and car services: their fields, filters and the headings of their pages. */
 import assert from 'node:assert/strict';
 import type Koa from 'koa';
 import request from 'supertest';
@@ -25,6 +25,8 @@ interface ServiceCase {
   readonly rows: DemoRows;
   /** Query strings that are rejected. */
   readonly refused: readonly string[];
+  /** The headings of the HTML pages for the list and for one item. */
+  readonly headings: readonly [list: string, one: string];
 }
 
 const car = { id: '1000000a-0000-4000-8000-000000000001', model: 'Zoe', class: 'electric', city: 'Paris' };
@@ -60,6 +62,7 @@ const services: readonly ServiceCase[] = [
       hotel_bookings: [{ ...hotelBooking, room_type: 'double', user: 'ann' }],
     },
     refused: ['hotel_id=ritz', 'status=lost', 'car_id=x', 'check_in=today', 'price=1'],
+    headings: ['Hotels', 'Hotel'],
   },
   {
     create: createCarService,
@@ -87,10 +90,12 @@ const services: readonly ServiceCase[] = [
       car_bookings: [{ ...carBooking, price: 8_000, user: 'ann' }],
     },
     refused: ['car_id=zoe', 'status=lost', 'hotel_id=x', 'pickup_at=2030-01-01', 'refund=1'],
+    headings: ['Cars', 'Car'],
   },
 ];
 
-for (const { create, resource, booking, filters, rows, refused } of services) {
+for (const { create, resource, booking, filters, rows, refused, headings } of services) {
+  const [list, one] = headings;
   describe(create.name, () => {
     const servers = testServers();
 
@@ -125,6 +130,21 @@ for (const { create, resource, booking, filters, rows, refused } of services) {
         }
       }
       for (const search of refused) await ask(search).expect(400);
+    });
+
+    it('serves an HTML page with a heading for each path', async () => {
+      const service = await open();
+      for (const [path, heading] of Object.entries({
+        '/': list,
+        [`/${resource['id']}`]: one,
+        '/bookings/': `${one} bookings`,
+        [`/bookings/${booking.id}`]: `${one} booking`,
+      })) {
+        const response = request(service).get(path).set({ Accept: 'text/html', 'X-Travel-User': 'ann' });
+        const { text } = await response.expect(200);
+        assert.ok(text.includes(`<h1>${heading}</h1>`) && text.includes(`<title>${heading}</title>`), path);
+        assert.ok(text.includes(path.startsWith('/bookings') ? booking.id : String(resource['id'])), path);
+      }
     });
   });
 }

@@ -1,4 +1,4 @@
-/** The common part of the booking services, beyond the conformance suite: its filters, its errors and its clock. */
+/** The common part of the booking services, tested with hotels: the inventory, its arguments, and a user's bookings. */
 import assert from 'node:assert/strict';
 import type Koa from 'koa';
 import request, { type Response } from 'supertest';
@@ -48,13 +48,19 @@ describe('a booking service', () => {
   });
 
   const get = (path: string, user = 'ann') => request(app.callback()).get(path).set('X-Travel-User', user);
+  const pointersOf = ({ body }: Response) =>
+    body.errors.map(({ pointer, parameter }: Record<string, string>) => pointer ?? parameter);
   const idsOf = ({ body }: Response) => body.items.map(({ id }: { id: string }) => id);
 
   describe('the inventory', () => {
-    it('is sorted by name, and can be filtered by guests and stay', async () => {
+    it('can be filtered, also by guests and stay, and searched, sorted and paged', async () => {
       const check = async (search: string, ...ids: readonly string[]) =>
         assert.deepEqual(idsOf(await get(`/?${search}`).expect(200)), ids, search);
       await check('', astoria, ritz);
+      await check('limit=1&offset=1', ritz);
+      await check('name=Ritz', ritz);
+      await check('q=ASTO', astoria);
+      await check('sort=-name', ritz, astoria);
       await check('city=paris');
       await check('guests=4', ritz);
       await check('guests=5');
@@ -65,6 +71,20 @@ describe('a booking service', () => {
       clockReads = 0;
       await get('/?check_in=2030-01-02&check_out=2030-01-03').expect(200);
       assert.equal(clockReads, 1);
+    });
+
+    it('reports each invalid argument once, for the list and for an item', async () => {
+      const check = async (search: string, ...names: readonly string[]) => {
+        for (const path of ['/', `/${ritz}`]) {
+          assert.deepEqual(pointersOf(await get(`${path}?${search}`).expect(400)), names);
+        }
+      };
+      await check('check_in=today&check_out=2030-01-03', 'check_in');
+      await check('check_in=2030-01-03', 'check_out');
+      await check('check_in=2030-01-03&check_out=2030-01-03', 'check_out');
+      await check('check_in=2029-12-31&check_out=2030-01-03', 'check_in');
+      await check('check_in=x&check_out=y&guests=21', 'check_in', 'check_out', 'guests');
+      await check('guests=0', 'guests');
     });
   });
 
