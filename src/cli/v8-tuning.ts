@@ -6,13 +6,13 @@ import { runInNewContext } from 'node:vm';
 
 /**
  * Each chunk of a body is a buffer outside V8's heap. By default V8 lets 64 MB of them accumulate and then collects the
- * whole heap. With this flag it collects only young objects, after every 32 MB, which saves a third of the CPU time of a
- * large body. A smaller value would save 30 MB more, but bodies of 64 KiB would take half as much time again: objects of
- * requests in flight would soon count as old. The young generation of this thread keeps its size: only threads that
- * start later get a smaller one. Node 26 has no such flag.
+ * whole heap. With this flag it collects only young objects, after every 16 MB, which saves a quarter of the CPU time of
+ * a large body, and memory. With 8 MB, a body of 64 KiB would take half as much time again, because objects of requests
+ * in flight would soon count as old. The young generation of this thread keeps its size: only threads that start later
+ * get a smaller one. Node 26 has no such flag.
  */
 export function collectBuffersEarly(): void {
-  if (process.versions.node.startsWith('24.')) setFlagsFromString('--scavenger-max-new-space-capacity-mb=8');
+  if (process.versions.node.startsWith('24.')) setFlagsFromString('--scavenger-max-new-space-capacity-mb=4');
 }
 
 /**
