@@ -39,7 +39,7 @@ export function createRateLimitFamilies({ all, failures, refusals }: LimiterStat
       name: 'frontdesk_ratelimit_port_refusals_total',
       type: 'counter',
       labels: ['reason'],
-      help: 'Connections that the rate-limit port closed because there were `too_many`, they were `silent`, or they had `unfinished` calls. Calls that it rejected because they were `invalid`, had an `unreadable` message, used an `unimplemented` method or compression, or `exhausted` a bound on messages, reflection streams or watches.',
+      help: 'Connections that the rate-limit port closed because there were `too_many`, they were `silent`, or they had `unfinished` calls. Calls that it rejected because they were `invalid`, had an `unreadable` message, used an `unimplemented` method or compression, or `exhausted` a bound on messages, headers, reflection streams or watches.',
       samples: () => samplesBy('reason', refusals()),
     },
   ];

@@ -15,7 +15,7 @@ export interface PortBounds {
   readonly idleMs: number;
   /** How long a call may last until the client has read the response. Health watches are exempt. @default 30_000 */
   readonly callMs: number;
-  /** Concurrent calls over all connections. Each uses 10 KB, or 100 KB with large headers. @default 10_000 */
+  /** Concurrent calls over all connections. Each uses 10 KB, or 20 KB with large headers. @default 10_000 */
   readonly openMax: number;
   /** Concurrent calls with an incomplete request, over all connections. Each may buffer a message. @default 256 */
   readonly arrivingMax: number;
@@ -40,7 +40,7 @@ export const portRefusals = Object.freeze({
   silent: 'connections that send nothing',
   unfinished: 'calls that do not end',
   invalid: 'requests without a domain, with a number out of range, or beyond the bounds',
-  exhausted: 'messages that are too large, or too many reflection streams or watches',
+  exhausted: 'messages or headers that are too large, or too many reflection streams or watches',
   unimplemented: 'unknown methods or compressed messages',
   unreadable: 'malformed messages',
 });
@@ -253,31 +253,60 @@ const refusalsByStatus: Readonly<Record<string, PortRefusal>> = Object.freeze({
   13: 'unreadable',
 });
 
-interface SentHeaders {
+interface StreamHeaders {
   readonly stream: ServerHttp2Stream;
-  readonly headers: Readonly<Record<string, unknown>>;
+  readonly headers: Record<string, unknown>;
 }
 
 /**
- * Reports every call that is rejected on this port, and closes the streams of those whose client has not ended its
- * request, until the returned function is called. grpc-js rejects many calls without running interceptors, but Node
- * publishes all of them, as responses whose initial headers have a gRPC status.
+ * Until the returned function is called, reports every call that is rejected on this port, closes the streams of those
+ * whose client has not ended its request, and rejects calls with headers that are too large. grpc-js rejects many calls
+ * without running interceptors, but Node publishes all of them, as responses whose initial headers have a gRPC status.
  */
-export function watchResponses(port: number, report: ReportRefusal): () => void {
+export function watchStreams(port: number, report: ReportRefusal): () => void {
+  const isHere = ({ session }: ServerHttp2Stream) => session?.socket.localPort === port;
+
+  function onRequest(message: unknown): void {
+    const { stream, headers } = message as StreamHeaders;
+    if (!isHere(stream) || !areTooLarge(headers)) return;
+    // grpc-js then rejects the call (415) before it copies the headers.
+    delete headers['content-type'];
+    report('exhausted');
+  }
+
   function onResponse(message: unknown): void {
-    const { stream, headers } = message as SentHeaders;
+    const { stream, headers } = message as StreamHeaders;
     const status = headers['grpc-status'];
     const isEarly = !stream.readableEnded;
-    if ((status === undefined && !isEarly) || stream.session?.socket.localPort !== port) return;
+    if ((status === undefined && !isEarly) || !isHere(stream)) return;
     if (isEarly) closeAfterResponse(stream, status !== undefined);
     const reason = refusalsByStatus[String(status)];
     if (reason !== undefined) report(reason);
   }
-  subscribe(channel, onResponse);
-  return () => void unsubscribe(channel, onResponse);
+
+  subscribe(requestChannel, onRequest);
+  subscribe(responseChannel, onResponse);
+  return () => {
+    unsubscribe(requestChannel, onRequest);
+    unsubscribe(responseChannel, onResponse);
+  };
 }
 
-const channel = 'http2.server.stream.finish';
+const requestChannel = 'http2.server.stream.created';
+const responseChannel = 'http2.server.stream.finish';
+
+/** The same as in gRPC for C++ and Java. */
+const headersMax = 8_192;
+
+/**
+ * Neither Node nor the settings of HTTP/2 bound the headers well: HPACK compresses repeated ones a thousandfold, and
+ * a client need not respect the settings.
+ */
+function areTooLarge(headers: StreamHeaders['headers']): boolean {
+  let length = 0;
+  for (const name in headers) length += name.length + String(headers[name]).length;
+  return length > headersMax;
+}
 
 /** Otherwise the stream would stay open for as long as the client does not end its request (RFC 9113 section 8.1). */
 function closeAfterResponse(stream: ServerHttp2Stream, isComplete: boolean): void {

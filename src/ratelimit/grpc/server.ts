@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ServerInterceptor, ServerOptions } from '@grpc/grpc-js';
 import { delayMsMax, requestBytesMax } from '#config';
 import type { Limiter, Logger } from '../limiter.ts';
-import { createBoundedPort, type PortBounds, portBounds, type ReportRefusal, watchResponses } from './bounds.ts';
+import { createBoundedPort, type PortBounds, portBounds, type ReportRefusal, watchStreams } from './bounds.ts';
 import { addServices, loadGrpc } from './services.ts';
 
 export interface RateLimitServerOptions {
@@ -57,7 +57,7 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
   listener.on('error', (error) =>
     options.logger.error({ err: error }, 'the rate-limit server could not accept a connection'),
   );
-  const stopWatching = watchResponses(port, onRefused);
+  const stopWatching = watchStreams(port, onRefused);
   health.setServing(true);
 
   async function stop(deadlineMs: number): Promise<void> {
@@ -94,7 +94,6 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
 function serverOptions({ callsMax, idleMs }: PortBounds, interceptor: ServerInterceptor): ServerOptions {
   return {
     interceptors: [interceptor],
-    // Headers are bounded by node:http2, to 64 KiB.
     'grpc.max_receive_message_length': requestBytesMax,
     'grpc.max_concurrent_streams': callsMax,
     'grpc.max_connection_idle_ms': idleMs,
