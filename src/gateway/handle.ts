@@ -159,12 +159,11 @@ function forward({ request, route }: RoutedRequest): Promise<void> {
   return route.transport.forward(request.ctx);
 }
 
-/**
- * Rejects what the gateway supports on no path (RFC 9110 section 9.1): TRACE, which would echo credentials back (section
- * 9.3.8), and CONNECT, which is for forward proxies. A 405 would have to list the methods of the service in `Allow`.
- */
+const allowed = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
+
+/** TRACE would echo credentials back (RFC 9110 section 9.3.8), and CONNECT is for forward proxies. */
 export function rejectMethod(method: string): void {
-  if (method === 'TRACE' || method === 'CONNECT') throw problem('unknown-method');
+  if (method === 'TRACE' || method === 'CONNECT') throw problem('method-not-allowed', { headers: { Allow: allowed } });
 }
 
 /**

@@ -147,8 +147,7 @@ function report(
 ): void {
   const context = requestContext(ctx);
   context.problem = found;
-  // The client chose the method, so its 501 is no failure of the server.
-  if (found.status < 500 || found.slug === 'unknown-method') return;
+  if (found.status < 500) return;
   if (logger === undefined) {
     ctx.app.emit('error', thrown instanceof Error ? thrown : found, ctx);
     return;

@@ -156,7 +156,7 @@ export const problems = {
   'unknown-method': {
     status: 501,
     meaning: 'The server does not support the method of the request on any path.',
-    remedy: 'Use a registered HTTP method other than TRACE and CONNECT, in upper case.',
+    remedy: 'Use a registered HTTP method, in upper case.',
   },
   'upstream-failed': {
     status: 502,

@@ -64,7 +64,7 @@ describe('an explanation', () => {
   it('names the stage that rejects a request, and the problem', () => {
     const via = Array.from({ length: 5 }, () => '1.1 frontdesk').join();
     checkRejection({ url: '/v1/%2e%2e/x' }, 'before_routing', 400, 'bad-path');
-    checkRejection({ method: 'TRACE' }, 'before_routing', 501, 'unknown-method');
+    checkRejection({ method: 'TRACE' }, 'before_routing', 405, 'method-not-allowed');
     checkRejection({ url: '/nowhere' }, 'routing', 404, 'not-found');
     checkRejection({ url: '/v1/hotels/evil' }, 'forwarding', 400, 'bad-path');
     const headers = [['Content-Length', '2000000']] as const;

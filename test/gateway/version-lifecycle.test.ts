@@ -154,7 +154,7 @@ describe('a Version', () => {
     [200, 'a HEAD request', '/v1/messages/1', {}, 'head'],
     [204, 'an OPTIONS request', '/v1/messages/1', {}, 'options'],
     [405, 'a method that the API does not support', '/v1/messages/1', {}, 'delete'],
-    [501, 'a method that the gateway rejects', '/v1/messages/1', {}, 'trace'],
+    [405, 'a method that the gateway rejects', '/v1/messages/1', {}, 'trace'],
     [406, 'a representation that the API does not offer', '/v1/messages/1', { Accept: 'image/png' }],
     [400, 'a query that the API rejects', '/v1/messages/?x=1'],
     [404, 'a path without a route', '/v1/nowhere'],
