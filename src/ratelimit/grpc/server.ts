@@ -97,8 +97,8 @@ function serverOptions({ callsMax, idleMs }: PortBounds, interceptor: ServerInte
     'grpc.max_receive_message_length': requestBytesMax,
     'grpc.max_concurrent_streams': callsMax,
     'grpc.max_connection_idle_ms': idleMs,
-    // In megabytes, for frames and headers that the client of a connection does not read. grpc-js sets no bound.
-    'grpc-node.max_session_memory': 16,
+    // No `max_session_memory`: Node can abort the process after a connection has reached it. While a client does not
+    // read, Node does not read its requests either.
     // These close the connection of a vanished client within a minute and a half.
     'grpc.keepalive_time_ms': 60_000,
     'grpc.keepalive_timeout_ms': 20_000,

@@ -63,6 +63,13 @@ const repeat = (count: number, make: (index: number) => Buffer) =>
 const stream = (index: number) => 2 * index + 1;
 const open = (id: number, flags = endHeaders) => frame('headers', flags, id, request);
 
+/** The types of complete frames. */
+function typesIn(bytes: Buffer): number[] {
+  const found: number[] = [];
+  for (let at = 0; at + 9 <= bytes.length; at += 9 + bytes.readUIntBE(at, 3)) found.push(bytes.readUInt8(at + 3));
+  return found;
+}
+
 describe('malformed HTTP/2 on the rate-limit port', () => {
   let server: RateLimitServer;
   let other: RateLimitClient;
@@ -168,6 +175,24 @@ describe('malformed HTTP/2 on the rate-limit port', () => {
 
   it('keeps serving others while a client sends endless frames and reads nothing', () =>
     attack(Buffer.concat([start, repeat(flood, () => frame('ping', 0, 0, Buffer.alloc(8)))]), false, true));
+
+  it('rejects 40 MB of compressed headers call by call, so that the connection never reaches a memory limit of Node', async () => {
+    const indexed = Buffer.concat([Buffer.from([0x40]), block([['x', 'y'.repeat(3_900)]]).subarray(1)]);
+    const repeated = Buffer.alloc(100, 0xbe);
+    const calls = repeat(100, (index) =>
+      frame(
+        'headers',
+        endHeaders + endStream,
+        stream(index),
+        Buffer.concat([request, index === 0 ? indexed : Buffer.alloc(0), repeated]),
+      ),
+    );
+    const socket = connect(server.port, '127.0.0.1');
+    socket.end(Buffer.concat([start, calls]));
+    const received = typesIn(Buffer.concat(await socket.toArray()));
+    assert.equal(received.filter((type) => type === types.headers).length, 100);
+    assert.ok(!received.includes(types.reset));
+  });
 
   it('keeps serving others after arbitrary frames, complete or truncated', async function survive() {
     const type = fc.constantFrom(...(Object.keys(types) as (keyof typeof types)[]));
