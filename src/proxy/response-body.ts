@@ -117,6 +117,7 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
 
   return {
     write(chunk) {
+      // For a body that is discarded, the timer is a deadline: a byte now and then must not extend it.
       if (!isDiscarded) idleTimer?.touch();
       isPaused = !(reader === undefined ? buffer(chunk) : forward(chunk, reader));
       return !isPaused;
