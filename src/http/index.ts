@@ -9,9 +9,9 @@ export {
   type Sender,
 } from './addresses.ts';
 export {
+  ByteQueue,
   bodyFromHost,
   bodyTooLarge,
-  createByteQueue,
   hasBody,
   isBodyUnread,
   markBodyRestored,

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { bodyFromHost, bodyTooLarge, createByteQueue, hasBody, isBodyUnread } from './body.ts';
+import { ByteQueue, bodyFromHost, bodyTooLarge, hasBody, isBodyUnread } from './body.ts';
 import { bodyPointer, type Fault, type Problem, problem } from './problem.ts';
 
 const jsonBytesMax = 64 * 1024;
@@ -72,7 +72,7 @@ function unsupported(ctx: Context, detail: string, headers: Readonly<Record<stri
  */
 function readAll(req: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const queue = createByteQueue();
+    const queue = new ByteQueue();
     const stop = () => {
       req.removeListener('data', onData).removeListener('end', onEnd);
       req.removeListener('error', onError).removeListener('close', onClose);

@@ -5,7 +5,7 @@ import type { Dispatcher } from 'undici';
 import { Problem } from '#http';
 import { CallAborted, failureOf } from './failures.ts';
 import { nominatedBy } from './headers.ts';
-import { createResponseBody, type ResponseBody, type ResponseSink } from './response-body.ts';
+import { ResponseBody } from './response-body.ts';
 
 /** A slot for one request at one address. */
 export interface Attempt {
@@ -15,26 +15,22 @@ export interface Attempt {
    * up before `onRequestStart` must release the slot, and must abort the request if `onRequestStart` is called anyway.
    * `isFresh` forces a new connection, for use after a reused connection has failed.
    */
-  readonly dispatch: (
-    options: Dispatcher.DispatchOptions,
-    handler: Dispatcher.DispatchHandler,
-    isFresh?: boolean,
-  ) => void;
+  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler, isFresh?: boolean): void;
   /**
    * True when the request was sent on a connection that was already open. A reset before any response may then mean
    * that the service closed the connection because it was idle. Call it as soon as the request has failed, before
    * awaiting anything else.
    */
-  readonly isReused: () => boolean;
+  isReused(): boolean;
   /** Updates the health of the address. Call it as soon as the outcome is known; only the first call counts. */
-  readonly reportOutcome: (outcome: AttemptOutcome) => void;
+  reportOutcome(outcome: AttemptOutcome): void;
   /** Releases the slot of the request but not that of the upgrade. Call it once, after the protocol switch. */
-  readonly reportSwitch: () => void;
+  reportSwitch(): void;
   /**
    * Releases the slot. Call it when the response body ends or the switched connection closes. A request that is still
    * waiting for a connection is cancelled without a call to its handler. A second call does nothing.
    */
-  readonly release: () => void;
+  release(): void;
 }
 
 /** The status of a response, or a failure before one. An attempt that ends because of the client has no outcome. */
@@ -59,11 +55,11 @@ export interface ResponseHead {
 
 export interface AttemptListener {
   /** Called for each interim response (1xx). */
-  readonly onInterim?: ((status: number, rawHeaders: readonly Buffer[]) => void) | undefined;
+  onInterim(status: number, rawHeaders: readonly Buffer[]): void;
   /** Called once, unless the attempt fails. The listener must then consume the body or the switched connection. */
-  readonly onResponse: (head: ResponseHead, body: ResponseBody, connection?: Duplex) => void;
+  onResponse(head: ResponseHead, body: ResponseBody, connection?: Duplex): void;
   /** Called once if the attempt fails before a response. Not called for an abandoned attempt. */
-  readonly onFailure: (cause: unknown, stage: FailureStage) => void;
+  onFailure(cause: unknown, stage: FailureStage): void;
 }
 
 /**
@@ -75,105 +71,135 @@ export interface AttemptListener {
  */
 export type FailureStage = 'unsent' | 'keep-alive-race' | 'sent' | 'responding';
 
-/** Aborts an attempt that waits for a connection, a response or the rest of a body. Does nothing once it has ended. */
-export type Abandon = (reason: () => Error) => void;
+/** An attempt in progress. */
+export interface RunningAttempt {
+  /** Aborts an attempt that waits for a connection, a response or the rest of a body. Does nothing once it has ended. */
+  abandon(reason: () => Error): void;
+}
 
 /** Starts the attempt, reports its outcome and releases its slot at the end. `isFresh` forces a new connection. */
 export function startAttempt(
   attempt: Attempt,
   options: Dispatcher.DispatchOptions,
-  { onInterim, onResponse, onFailure }: AttemptListener,
+  listener: AttemptListener,
   isFresh = false,
-): Abandon {
-  let abort: ((reason: Error) => void) | undefined;
-  let abandonReason: Error | undefined;
-  let hasResponseBegun = false;
-  let interims = 0;
-  let isOver = false;
-  let sink: ResponseSink | undefined;
-
-  function abandon(reason: () => Error): void {
-    if (isOver || abandonReason !== undefined) return;
-    abandonReason = reason();
-    reportFailure(abandonReason);
-    if (abort === undefined) attempt.release();
-    else abort(abandonReason);
-  }
-
-  /** A client that disconnects or sends too much says nothing about the health of the address. */
-  function reportFailure(cause: Error): void {
-    const isCausedByClient = cause instanceof Problem || (cause instanceof CallAborted && cause.code === 'ECONNRESET');
-    // A service may also close the connection because it does not want the body.
-    const isBodyRefused = options.body != null && abort !== undefined && failureOf(cause).retry === 'reset';
-    if (!isCausedByClient && !isBodyRefused) attempt.reportOutcome({ kind: 'failed', cause });
-  }
-
-  function stageReached(): FailureStage {
-    if (abort === undefined) return 'unsent';
-    if (hasResponseBegun) return 'responding';
-    return attempt.isReused() ? 'keep-alive-race' : 'sent';
-  }
-
-  function end(): void {
-    isOver = true;
-    attempt.release();
-  }
-
-  function fail(cause: Error): void {
-    const stage = stageReached();
-    if (abandonReason === undefined) reportFailure(cause);
-    end();
-    if (sink !== undefined) sink.fail(cause);
-    else if (abandonReason === undefined) onFailure(cause, stage);
-  }
-
-  const handler: Dispatcher.DispatchHandler = {
-    onRequestStart(controller) {
-      if (abandonReason === undefined) abort = (reason) => controller.abort(reason);
-      else controller.abort(abandonReason);
-    },
-    onResponseStarted() {
-      hasResponseBegun = true;
-    },
-    onResponseStart(controller, status, headers, message = '') {
-      const rawHeaders = controller.rawHeaders as readonly Buffer[];
-      if (status < 200) {
-        interims += 1;
-        if (interims > interimsMax) controller.abort(tooManyInterims());
-        else onInterim?.(status, rawHeaders);
-        return;
-      }
-      attempt.reportOutcome({ kind: 'responded', status, closesConnection: closes(headers) });
-      const resume = () => controller.resume();
-      const body = createResponseBody(resume, () => abandon(bodyNotNeeded));
-      sink = body;
-      onResponse({ status, message, headers, rawHeaders }, body);
-    },
-    onRequestUpgrade(controller, status, headers, connection) {
-      isOver = true;
-      attempt.reportOutcome({ kind: 'responded', status });
-      attempt.reportSwitch();
-      connection.once('error', () => connection.destroy()).once('close', attempt.release);
-      const rawHeaders = controller.rawHeaders as readonly Buffer[];
-      const noBody = createResponseBody(ignore, () => connection.destroy());
-      onResponse({ status, message: '', headers, rawHeaders }, noBody, connection);
-    },
-    onResponseData(controller, chunk) {
-      if (sink?.write(chunk) === false) controller.pause();
-    },
-    onResponseEnd(controller) {
-      end();
-      sink?.end((controller.rawTrailers ?? []) as readonly Buffer[]);
-    },
-    onResponseError: (_controller, cause) => fail(cause),
-  };
+): RunningAttempt {
+  const handler = new AttemptHandler(attempt, options.body != null, listener);
   try {
     attempt.dispatch(options, handler, isFresh);
   } catch (cause) {
     // The first attempt loads undici, which is impossible while too many files are open.
-    queueMicrotask(() => fail(cause as Error));
+    queueMicrotask(() => handler.onResponseError(undefined, cause as Error));
   }
-  return abandon;
+  return handler;
+}
+
+/** A class, like `ResponseBody`, because each request has one. */
+class AttemptHandler implements RunningAttempt, Dispatcher.DispatchHandler {
+  private readonly attempt: Attempt;
+  private readonly hasBody: boolean;
+  private readonly listener: AttemptListener;
+  private controller: Dispatcher.DispatchController | undefined = undefined;
+  private abandonReason: Error | undefined = undefined;
+  private hasResponseBegun = false;
+  private interims = 0;
+  private isOver = false;
+  private body: ResponseBody | undefined = undefined;
+
+  constructor(attempt: Attempt, hasBody: boolean, listener: AttemptListener) {
+    this.attempt = attempt;
+    this.hasBody = hasBody;
+    this.listener = listener;
+  }
+
+  abandon(reason: () => Error): void {
+    if (this.isOver || this.abandonReason !== undefined) return;
+    this.abandonReason = reason();
+    this.reportFailure(this.abandonReason);
+    if (this.controller === undefined) this.attempt.release();
+    else this.controller.abort(this.abandonReason);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.abandonReason === undefined) this.controller = controller;
+    else controller.abort(this.abandonReason);
+  }
+
+  onResponseStarted(): void {
+    this.hasResponseBegun = true;
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: IncomingHttpHeaders,
+    message = '',
+  ): void {
+    const rawHeaders = controller.rawHeaders as readonly Buffer[];
+    if (status < 200) {
+      this.interims += 1;
+      if (this.interims > interimsMax) controller.abort(tooManyInterims());
+      else this.listener.onInterim(status, rawHeaders);
+      return;
+    }
+    this.attempt.reportOutcome({ kind: 'responded', status, closesConnection: closes(headers) });
+    this.body = new ResponseBody(
+      () => controller.resume(),
+      () => this.abandon(bodyNotNeeded),
+    );
+    this.listener.onResponse({ status, message, headers, rawHeaders }, this.body);
+  }
+
+  onRequestUpgrade(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: IncomingHttpHeaders,
+    connection: Duplex,
+  ): void {
+    this.isOver = true;
+    this.attempt.reportOutcome({ kind: 'responded', status });
+    this.attempt.reportSwitch();
+    connection.once('error', () => connection.destroy()).once('close', () => this.attempt.release());
+    const rawHeaders = controller.rawHeaders as readonly Buffer[];
+    const noBody = new ResponseBody(ignore, () => connection.destroy());
+    this.listener.onResponse({ status, message: '', headers, rawHeaders }, noBody, connection);
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.body?.write(chunk) === false) controller.pause();
+  }
+
+  onResponseEnd(controller: Dispatcher.DispatchController): void {
+    this.end();
+    this.body?.end((controller.rawTrailers ?? []) as readonly Buffer[]);
+  }
+
+  onResponseError(_controller: unknown, cause: Error): void {
+    const stage = this.stageReached();
+    if (this.abandonReason === undefined) this.reportFailure(cause);
+    this.end();
+    if (this.body !== undefined) this.body.fail(cause);
+    else if (this.abandonReason === undefined) this.listener.onFailure(cause, stage);
+  }
+
+  /** A client that disconnects or sends too much says nothing about the health of the address. */
+  private reportFailure(cause: Error): void {
+    const isCausedByClient = cause instanceof Problem || (cause instanceof CallAborted && cause.code === 'ECONNRESET');
+    // A service may also close the connection because it does not want the body.
+    const isBodyRefused = this.hasBody && this.controller !== undefined && failureOf(cause).retry === 'reset';
+    if (!isCausedByClient && !isBodyRefused) this.attempt.reportOutcome({ kind: 'failed', cause });
+  }
+
+  private stageReached(): FailureStage {
+    if (this.controller === undefined) return 'unsent';
+    if (this.hasResponseBegun) return 'responding';
+    return this.attempt.isReused() ? 'keep-alive-race' : 'sent';
+  }
+
+  private end(): void {
+    this.isOver = true;
+    this.attempt.release();
+  }
 }
 
 /** Each costs CPU time, and a service can send thousands in one packet. */

@@ -4,11 +4,11 @@ import type { Duplex } from 'node:stream';
 import type { Context } from 'koa';
 import type { Dispatcher } from 'undici';
 import {
-  type Abandon,
   type Attempt,
   type AttemptListener,
   type FailureStage,
   type ResponseHead,
+  type RunningAttempt,
   startAttempt,
 } from './attempt.ts';
 import type { Cluster } from './cluster/cluster.ts';
@@ -91,7 +91,7 @@ export function callUpstream(
       phase: 'buffering',
       deadline: undefined,
       timer: undefined,
-      abandon: undefined,
+      attempt: undefined,
       releaseRetry: undefined,
       tried: undefined,
       retryCount: 0,
@@ -129,8 +129,8 @@ interface Call {
   deadline: NodeJS.Timeout | undefined;
   /** Limits the current attempt, or ends the pause before the next one. */
   timer: NodeJS.Timeout | undefined;
-  /** Aborts the last attempt. Does nothing if that has ended. */
-  abandon: Abandon | undefined;
+  /** The last attempt, which may have ended. */
+  attempt: RunningAttempt | undefined;
   /** Set from the pause before a retry to the end of that retry. */
   releaseRetry: (() => void) | undefined;
   /** The origins of all attempts so far, in order. */
@@ -160,7 +160,8 @@ function dispatchOptionsOf({ method, path, headers, body, upgrade }: UpstreamReq
 
 function begin(call: Call): void {
   const { request, options } = call;
-  request.client?.once('close', () => abort(call, clientGone));
+  // The event occurs once, and `on` takes less time than `once`.
+  request.client?.on('close', () => abort(call, clientGone));
   if (options.timeoutMs > 0) call.deadline = setTimeout(onDeadline, options.timeoutMs, call);
   if (request.body === undefined) makeAttempt(call);
   else bufferBody(call, request.body);
@@ -220,12 +221,31 @@ function runAttempt(call: Call, attempt: Attempt): void {
     perTryTimeoutMs === undefined ? undefined : setTimeout(onTryTimeout, perTryTimeoutMs, call, perTryTimeoutMs);
   call.tried = tried === undefined ? [origin] : [...tried, origin];
   request.onAttempt?.(origin);
-  const listener: AttemptListener = {
-    onInterim: request.onInterim,
-    onResponse: (head, body, connection) => onResponse(call, { head, body, origin, connection }),
-    onFailure: (cause, stage) => onFailure(call, cause, stage),
-  };
-  call.abandon = startAttempt(attempt, dispatchOptionsOf(request), listener, call.resent === 'fresh');
+  const listener = new CallListener(call, origin);
+  call.attempt = startAttempt(attempt, dispatchOptionsOf(request), listener, call.resent === 'fresh');
+}
+
+/** Reports the events of an attempt to its call. A class, like the attempt, because each request has one. */
+class CallListener implements AttemptListener {
+  private readonly call: Call;
+  private readonly origin: string;
+
+  constructor(call: Call, origin: string) {
+    this.call = call;
+    this.origin = origin;
+  }
+
+  onInterim(status: number, rawHeaders: readonly Buffer[]): void {
+    this.call.request.onInterim?.(status, rawHeaders);
+  }
+
+  onResponse(head: ResponseHead, body: ResponseBody, connection?: Duplex): void {
+    onResponse(this.call, { head, body, origin: this.origin, connection });
+  }
+
+  onFailure(cause: unknown, stage: FailureStage): void {
+    onFailure(this.call, cause, stage);
+  }
 }
 
 function onResponse(call: Call, response: UpstreamResponse): void {
@@ -340,7 +360,7 @@ function onDeadline(call: Call): void {
 function onTryTimeout(call: Call, perTryTimeoutMs: number): void {
   if (isUploading(call)) return;
   const reason = timedOut(`an attempt got no response within ${perTryTimeoutMs} ms`);
-  call.abandon?.(() => reason);
+  call.attempt?.abandon(() => reason);
   call.hasTimedOutAttempt = true;
   // Never `unsent`, even for an attempt without a connection: only the retry policy may repeat a time-out.
   onFailure(call, reason, 'responding');
@@ -348,7 +368,7 @@ function onTryTimeout(call: Call, perTryTimeoutMs: number): void {
 
 /** Also aborts a response body in progress. Does nothing once the response is complete. */
 function abort(call: Call, reason: () => Error): void {
-  call.abandon?.(reason);
+  call.attempt?.abandon(reason);
   if (call.phase !== 'settled') fail(call, reason());
 }
 

@@ -16,10 +16,10 @@ import {
 import { createHeaderRules } from './headers.ts';
 import type { Identity } from './identity.ts';
 import { createRequestBody } from './request-body.ts';
-import { createRequestHead } from './request-headers.ts';
+import { createRequestHead, type RequestHead } from './request-headers.ts';
 import { forwardEarlyHints, sendResponse } from './response.ts';
 import { bufferedBytesMax } from './response-body.ts';
-import { handshakeOf, switchProtocols } from './upgrade.ts';
+import { type Handshake, handshakeOf, switchProtocols } from './upgrade.ts';
 
 export interface ForwardOptions {
   readonly mapping: Mapping;
@@ -69,33 +69,37 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
 
   return async function forward(ctx) {
     const span = traceOf(ctx).startCall?.(ctx.req.method ?? 'GET');
-    const { request, handshake, publicUrl } = prepare(ctx, span);
-    const response = await call(ctx, request, span);
-    if (response === undefined) return;
-    const { head, connection, origin } = response;
-    const restoration = { ...publicUrl, innerPrefix, upstreamOrigin: origin };
-    if (handshake !== undefined && connection !== undefined) {
-      const edit = responseRules.editResponse;
-      switchProtocols(ctx, handshake, head, connection, { restoration, edit, idleTimeoutMs: switchedIdleTimeoutMs });
-      return;
+    const prepared = prepare(ctx, span);
+    const startedAtMs = clock();
+    let response: UpstreamResponse;
+    try {
+      response = await callUpstream(cluster, prepared.request, callOptions);
+    } catch (cause) {
+      span?.failed(cause);
+      // The client has disconnected, which is not the upstream's fault.
+      if (clientIsGone(ctx)) return;
+      throw countedFailure(cause);
+    } finally {
+      requestContext(ctx).upstreamMs = clock() - startedAtMs;
+      closeUnlessComplete(ctx);
     }
+    span?.responded(response.head.status, response.origin);
     if (endsSoon(response)) await nextTurn();
-    if (clientIsGone(ctx)) return;
-    sendResponse(ctx, response, { restoration, idleTimeoutMs, eventsIdleTimeoutMs });
+    respond(ctx, response, prepared);
   };
 
   /** Ends the span if the request cannot be sent. */
-  function prepare(ctx: Context, span: TracedCall | undefined) {
+  function prepare(ctx: Context, span: TracedCall | undefined): PreparedRequest {
     try {
-      const { path, headers, host, publicPrefix, publicScheme, publicHost } = headOf(ctx, span?.trace);
-      if (host !== undefined) headers.push('host', host);
+      const head = headOf(ctx, span?.trace);
+      if (head.host !== undefined) head.headers.push('host', head.host);
       const body = createRequestBody(ctx, bodyOptions);
       disableBodyTimeout(ctx.req);
       const handshake = handshakeOf(ctx.req, mapping.allowUpgrade);
       const request: UpstreamRequest = {
         method: ctx.req.method ?? 'GET',
-        path,
-        headers,
+        path: head.path,
+        headers: head.headers,
         body,
         upgrade: handshake?.protocol,
         client: ctx.res,
@@ -104,40 +108,40 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
         },
         onInterim: (status, rawHeaders) => forwardEarlyHints(ctx, status, rawHeaders),
       };
-      return { request, handshake, publicUrl: { publicPrefix, publicScheme, publicHost, sentHost: host } };
+      return { request, handshake, head };
     } catch (cause) {
       span?.failed(cause);
       throw cause;
     }
   }
 
-  /** Returns undefined when the call failed because the client disconnected, which is not the upstream's fault. */
-  async function call(
-    ctx: Context,
-    request: UpstreamRequest,
-    span: TracedCall | undefined,
-  ): Promise<UpstreamResponse | undefined> {
-    const startedAtMs = clock();
-    try {
-      const response = await callUpstream(cluster, request, callOptions);
-      span?.responded(response.head.status, response.origin);
-      return response;
-    } catch (cause) {
-      span?.failed(cause);
-      if (clientIsGone(ctx)) return undefined;
-      const failure = cause instanceof Problem ? cause : upstreamProblem(cause);
-      countFailure(counts, failure);
-      throw failure;
-    } finally {
-      requestContext(ctx).upstreamMs = clock() - startedAtMs;
-      closeUnlessComplete(ctx);
-    }
+  function countedFailure(cause: unknown): Problem {
+    const failure = cause instanceof Problem ? cause : upstreamProblem(cause);
+    countFailure(counts, failure);
+    return failure;
+  }
+
+  function respond(ctx: Context, response: UpstreamResponse, { handshake, head: sent }: PreparedRequest): void {
+    const { head, connection, origin } = response;
+    const { publicPrefix, publicScheme, publicHost, host: sentHost } = sent;
+    const restoration = { publicPrefix, publicScheme, publicHost, sentHost, innerPrefix, upstreamOrigin: origin };
+    if (handshake !== undefined && connection !== undefined) {
+      const edit = responseRules.editResponse;
+      switchProtocols(ctx, handshake, head, connection, { restoration, edit, idleTimeoutMs: switchedIdleTimeoutMs });
+    } else if (!clientIsGone(ctx)) sendResponse(ctx, response, { restoration, idleTimeoutMs, eventsIdleTimeoutMs });
   }
 }
 
+interface PreparedRequest {
+  readonly request: UpstreamRequest;
+  readonly handshake: Handshake | undefined;
+  readonly head: RequestHead;
+}
+
 /** A short body is often complete one turn of the event loop later. A single write is much cheaper than a stream. */
-function endsSoon({ head, body }: UpstreamResponse): boolean {
-  return !body.hasArrived() && Number(head.headers['content-length']) <= bufferedBytesMax;
+function endsSoon({ head, body, connection }: UpstreamResponse): boolean {
+  if (connection !== undefined || body.hasArrived()) return false;
+  return Number(head.headers['content-length']) <= bufferedBytesMax;
 }
 
 /** Closes the connection after the response if the request is incomplete: the rest would be parsed as a request. */

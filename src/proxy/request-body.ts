@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import { bodyFromHost, bodyTooLarge, createByteQueue, hasBody, isBodyUnread, type Problem, problem } from '#http';
+import { ByteQueue, bodyFromHost, bodyTooLarge, hasBody, isBodyUnread, type Problem, problem } from '#http';
 import { createIdleTimer, createPaceCheck } from './time-limits.ts';
 
 export interface BodyWatcher {
@@ -88,7 +88,7 @@ function streamed(req: IncomingMessage, { bytesMax, idleTimeoutMs, slowAfterMs =
   let readerState: ReaderState = 'buffering';
   let bytes = 0;
   /** The bytes that the reader has not asked for. */
-  const queue = createByteQueue();
+  const queue = new ByteQueue();
   let whole: Buffer | undefined;
   /** The stream of the first attempt that reads the body. No other can read it then. */
   let reader: Readable | undefined;

@@ -1,42 +1,8 @@
 /** The body of an upstream's response: buffered up to a bound until the caller takes, streams, reads or discards it. */
 import { Readable } from 'node:stream';
-import { createByteQueue } from '#http';
+import { ByteQueue } from '#http';
 import { timedOut } from './failures.ts';
 import { createIdleTimer, type IdleTimer } from './time-limits.ts';
-
-/** The writing side, which the attempt uses. */
-export interface ResponseSink {
-  /** Returns false to pause the upstream until `resume` is called. */
-  readonly write: (chunk: Buffer) => boolean;
-  /** `trailers` are alternating names and values. */
-  readonly end: (trailers: readonly Buffer[]) => void;
-  readonly fail: (cause: Error) => void;
-}
-
-/** The reading side. Consume the body once, by `whole`, `stream`, `read`, `drain` or `discard`. */
-export interface ResponseBody {
-  /** Returns the body if it is complete and has no trailers. */
-  readonly whole: () => Buffer | undefined;
-  /** True when the body is complete. */
-  readonly hasArrived: () => boolean;
-  /** Streams the body, and restarts `idle` with every chunk. Destroying the stream ends the attempt. */
-  readonly stream: (idle: IdleTimer) => Readable;
-  /**
-   * Collects the body. Rejects if it is cut off, exceeds `bytesMax` or is not complete within `timeoutMs` (0 means no
-   * limit).
-   */
-  readonly read: (limits: { readonly bytesMax: number; readonly timeoutMs: number }) => Promise<Buffer>;
-  /** Reads and drops the whole body. Rejects if it is cut off or not complete within `timeoutMs`. */
-  readonly drain: (timeoutMs: number) => Promise<void>;
-  /** Drops the body, but closes the connection instead if it exceeds 64 KiB or takes longer than a second. */
-  readonly discard: () => void;
-  /** True while nothing has arrived that the stream could read. */
-  readonly isWaiting: () => boolean;
-  /** Alternating names and values. Empty until the stream has ended. */
-  readonly trailers: () => readonly Buffer[];
-  /** Returns the error if the body was cut off before it was consumed. */
-  readonly failure: () => Error | undefined;
-}
 
 /** How much is buffered before the body is consumed. */
 export const bufferedBytesMax = 64 * 1024;
@@ -44,124 +10,169 @@ const discardedBytesMax = 64 * 1024;
 const discardMs = 1000;
 const none: readonly Buffer[] = [];
 
-/** Calls `resume` some time after `write` has returned false, and `abandon` if the rest of the body is not needed. */
-export function createResponseBody(resume: () => void, abandon: () => void): ResponseSink & ResponseBody {
-  let bufferedBytes = 0;
-  let isPaused = false;
-  let isEnded = false;
-  let isDiscarded = false;
-  let failure: Error | undefined;
-  let trailers = none;
-  let reader: Readable | undefined;
+/**
+ * The attempt writes the body with `write`, `end` and `fail`. The caller consumes it once, with `whole`, `stream`,
+ * `read`, `drain` or `discard`. It is a class because a request has one: the functions of a factory would be created anew
+ * for each of them.
+ */
+export class ResponseBody {
+  private readonly resume: () => void;
+  private readonly abandon: () => void;
+  private bufferedBytes = 0;
+  private isPaused = false;
+  private isEnded = false;
+  private isDiscarded = false;
+  private error: Error | undefined = undefined;
+  private rawTrailers = none;
+  private reader: Readable | undefined = undefined;
   /** Buffers here instead of in the reader, which would keep an object for each chunk. */
-  const queue = createByteQueue();
-  let unread: Buffer[] = [];
-  let isReaderWaiting = false;
-  let idleTimer: IdleTimer | undefined;
+  private readonly queue = new ByteQueue();
+  private unread: Buffer[] | undefined = undefined;
+  private isReaderWaiting = false;
+  private idleTimer: IdleTimer | undefined = undefined;
 
-  function buffer(chunk: Buffer): boolean {
-    bufferedBytes += chunk.length;
-    if (isDiscarded) {
-      if (bufferedBytes > discardedBytesMax) abandon();
-      return true;
-    }
-    queue.add(chunk);
-    return bufferedBytes <= bufferedBytesMax;
+  /** Calls `resume` some time after `write` has returned false, and `abandon` if the rest of the body is not needed. */
+  constructor(resume: () => void, abandon: () => void) {
+    this.resume = resume;
+    this.abandon = abandon;
   }
 
-  function resumeUpstream(): void {
-    idleTimer?.touch();
-    if (!isPaused) return;
-    isPaused = false;
-    resume();
+  /** Returns false to pause the upstream until `resume` is called. */
+  write(chunk: Buffer): boolean {
+    // For a body that is discarded, the timer is a deadline: a byte now and then must not extend it.
+    if (!this.isDiscarded) this.idleTimer?.touch();
+    this.isPaused = !(this.reader === undefined ? this.buffer(chunk) : this.forward(chunk, this.reader));
+    return !this.isPaused;
+  }
+
+  private buffer(chunk: Buffer): boolean {
+    this.bufferedBytes += chunk.length;
+    if (this.isDiscarded) {
+      if (this.bufferedBytes > discardedBytesMax) this.abandon();
+      return true;
+    }
+    this.queue.add(chunk);
+    return this.bufferedBytes <= bufferedBytesMax;
+  }
+
+  private forward(chunk: Buffer, reader: Readable): boolean {
+    if (this.isReaderWaiting) {
+      this.isReaderWaiting = false;
+      reader.push(chunk);
+    } else this.queue.add(chunk);
+    return reader.readableLength + this.queue.length() < bufferedBytesMax;
+  }
+
+  /** `trailers` are alternating names and values. */
+  end(trailers: readonly Buffer[]): void {
+    this.isEnded = true;
+    this.rawTrailers = trailers;
+    this.idleTimer?.stop();
+    if (this.isReaderWaiting) this.reader?.push(null);
+  }
+
+  fail(cause: Error): void {
+    this.error = cause;
+    this.idleTimer?.stop();
+    this.reader?.destroy(cause);
+  }
+
+  /** Returns the body if it is complete and has no trailers. */
+  whole(): Buffer | undefined {
+    if (!this.isEnded || this.rawTrailers.length > 0) return undefined;
+    const chunks = this.queue.take();
+    return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, this.bufferedBytes);
+  }
+
+  /** True when the body is complete. */
+  hasArrived(): boolean {
+    return this.isEnded;
+  }
+
+  /** Streams the body, and restarts `idle` with every chunk. Destroying the stream ends the attempt. */
+  stream(idle: IdleTimer): Readable {
+    this.idleTimer = idle;
+    this.reader = new Readable({
+      highWaterMark: 1,
+      read: () => this.readNext(),
+      destroy: (cause, done) => {
+        this.idleTimer?.stop();
+        if (!this.isEnded) this.abandon();
+        done(cause);
+      },
+    });
+    if (!this.isEnded) idle.touch();
+    if (this.error !== undefined) this.reader.destroy(this.error);
+    return this.reader;
   }
 
   /** Called when the reader is empty. Pushes a single chunk, so that each one a slow client reads restarts `idle`. */
-  function read(): void {
-    if (!isEnded) idleTimer?.touch();
-    if (unread.length === 0) unread = queue.take();
-    const chunk = unread.shift();
-    isReaderWaiting = chunk === undefined;
-    if (chunk !== undefined) reader?.push(chunk);
-    else if (isEnded) reader?.push(null);
-    else resumeUpstream();
+  private readNext(): void {
+    if (!this.isEnded) this.idleTimer?.touch();
+    if (this.unread === undefined || this.unread.length === 0) this.unread = this.queue.take();
+    const chunk = this.unread.shift();
+    this.isReaderWaiting = chunk === undefined;
+    if (chunk !== undefined) this.reader?.push(chunk);
+    else if (this.isEnded) this.reader?.push(null);
+    else this.resumeUpstream();
   }
 
-  function forward(chunk: Buffer, to: Readable): boolean {
-    if (isReaderWaiting) {
-      isReaderWaiting = false;
-      to.push(chunk);
-    } else queue.add(chunk);
-    return to.readableLength + queue.length() < bufferedBytesMax;
+  private resumeUpstream(): void {
+    this.idleTimer?.touch();
+    if (!this.isPaused) return;
+    this.isPaused = false;
+    this.resume();
   }
 
-  function destroy(cause: Error | null, done: (cause: Error | null) => void): void {
-    idleTimer?.stop();
-    if (!isEnded) abandon();
-    done(cause);
+  /**
+   * Collects the body. Rejects if it is cut off, exceeds `bytesMax` or is not complete within `timeoutMs` (0 means no
+   * limit).
+   */
+  async read({ bytesMax, timeoutMs }: { readonly bytesMax: number; readonly timeoutMs: number }): Promise<Buffer> {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    await this.readThrough(timeoutMs, (chunk) => {
+      bytes += chunk.length;
+      if (bytes > bytesMax) throw new RangeError(`the response body has more than ${bytesMax} bytes`);
+      chunks.push(chunk);
+    });
+    return Buffer.concat(chunks, bytes);
   }
 
-  function stream(idle: IdleTimer): Readable {
-    idleTimer = idle;
-    reader = new Readable({ highWaterMark: 1, read, destroy });
-    if (!isEnded) idle.touch();
-    if (failure !== undefined) reader.destroy(failure);
-    return reader;
+  /** Reads and drops the whole body. Rejects if it is cut off or not complete within `timeoutMs`. */
+  drain(timeoutMs: number): Promise<void> {
+    return this.readThrough(timeoutMs, () => {});
   }
 
   /** Reads a complete body without a stream. */
-  async function readThrough(timeoutMs: number, onChunk: (chunk: Buffer) => void): Promise<void> {
-    if (isEnded) for (const chunk of queue.take()) onChunk(chunk);
-    else await readStream(stream(createIdleTimer(0, abandon)), timeoutMs, onChunk);
+  private async readThrough(timeoutMs: number, onChunk: (chunk: Buffer) => void): Promise<void> {
+    if (this.isEnded) for (const chunk of this.queue.take()) onChunk(chunk);
+    else await readStream(this.stream(createIdleTimer(0, this.abandon)), timeoutMs, onChunk);
   }
 
-  return {
-    write(chunk) {
-      // For a body that is discarded, the timer is a deadline: a byte now and then must not extend it.
-      if (!isDiscarded) idleTimer?.touch();
-      isPaused = !(reader === undefined ? buffer(chunk) : forward(chunk, reader));
-      return !isPaused;
-    },
-    end(found) {
-      isEnded = true;
-      trailers = found;
-      idleTimer?.stop();
-      if (isReaderWaiting) reader?.push(null);
-    },
-    fail(cause) {
-      failure = cause;
-      idleTimer?.stop();
-      reader?.destroy(cause);
-    },
-    whole() {
-      if (!isEnded || trailers.length > 0) return undefined;
-      const chunks = queue.take();
-      return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, bufferedBytes);
-    },
-    hasArrived: () => isEnded,
-    stream,
-    async read({ bytesMax, timeoutMs }) {
-      const chunks: Buffer[] = [];
-      let bytes = 0;
-      await readThrough(timeoutMs, (chunk) => {
-        bytes += chunk.length;
-        if (bytes > bytesMax) throw new RangeError(`the response body has more than ${bytesMax} bytes`);
-        chunks.push(chunk);
-      });
-      return Buffer.concat(chunks, bytes);
-    },
-    drain: (timeoutMs) => readThrough(timeoutMs, () => {}),
-    discard() {
-      if (isEnded || failure !== undefined) return;
-      isDiscarded = true;
-      queue.take();
-      idleTimer = createIdleTimer(discardMs, abandon);
-      resumeUpstream();
-    },
-    isWaiting: () => queue.length() === 0,
-    trailers: () => trailers,
-    failure: () => failure,
-  };
+  /** Drops the body, but closes the connection instead if it exceeds 64 KiB or takes longer than a second. */
+  discard(): void {
+    if (this.isEnded || this.error !== undefined) return;
+    this.isDiscarded = true;
+    this.queue.take();
+    this.idleTimer = createIdleTimer(discardMs, this.abandon);
+    this.resumeUpstream();
+  }
+
+  /** True while nothing has arrived that the stream could read. */
+  isWaiting(): boolean {
+    return this.queue.length() === 0;
+  }
+
+  /** Alternating names and values. Empty until the stream has ended. */
+  trailers(): readonly Buffer[] {
+    return this.rawTrailers;
+  }
+
+  /** Returns the error if the body was cut off before it was consumed. */
+  failure(): Error | undefined {
+    return this.error;
+  }
 }
 
 async function readStream(body: Readable, timeoutMs: number, onChunk: (chunk: Buffer) => void): Promise<void> {

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
-import { announcesBody, createByteQueue, isBodyUnread, type Logger } from '#http';
+import { announcesBody, ByteQueue, isBodyUnread, type Logger } from '#http';
 import type { Attempt } from './attempt.ts';
 import { type CallOptions, callUpstream, type UpstreamRequest } from './call.ts';
 import type { Cluster } from './cluster/cluster.ts';
@@ -102,7 +102,7 @@ function uncopyableBody(): RangeError {
  * stream flow.
  */
 function copyBody(req: IncomingMessage, done: (body: Uint8Array | undefined) => void): void {
-  const queue = createByteQueue();
+  const queue = new ByteQueue();
 
   function finish(body: Uint8Array | undefined): void {
     req.removeListener('data', onData);

@@ -1,7 +1,7 @@
 /** Announced bodies, and the queue of their bytes: it preserves their order, and many small chunks use few buffers. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { createByteQueue, hasBody } from '#http';
+import { ByteQueue, hasBody } from '#http';
 
 describe('hasBody', () => {
   it('rejects a transfer coding that Node lets through', () => {
@@ -10,14 +10,14 @@ describe('hasBody', () => {
   });
 });
 
-describe('createByteQueue', () => {
+describe('ByteQueue', () => {
   it('returns all bytes in order', () => {
     const lengths = fc.array(fc.oneof(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 1000, max: 5000 })), {
       maxLength: 80,
     });
     fc.assert(
       fc.property(lengths, lengths, (...rounds) => {
-        const queue = createByteQueue();
+        const queue = new ByteQueue();
         for (const round of rounds) {
           const chunks = round.map((length, index) => Buffer.alloc(length, index));
           for (const chunk of chunks) queue.add(chunk);
@@ -31,7 +31,7 @@ describe('createByteQueue', () => {
   });
 
   it('stores 60,000 single bytes in a few buffers', () => {
-    const queue = createByteQueue();
+    const queue = new ByteQueue();
     for (let count = 0; count < 60_000; count += 1) queue.add(Buffer.from('x'));
     assert.ok(queue.take().length < 40);
   });

@@ -212,7 +212,7 @@ describe('a call that cannot open any file', () => {
     const dispatch = () => {
       throw cause;
     };
-    const firstAttempt = { ...cluster.attempt(), dispatch };
+    const firstAttempt = Object.assign(cluster.attempt(), { dispatch });
     await assert.rejects(callUpstream(cluster, { ...post, firstAttempt }, failover), cause);
     const { activeRequests, addresses } = cluster.snapshot();
     assert.deepEqual([activeRequests, addresses[0]?.health], [0, 'unknown']);

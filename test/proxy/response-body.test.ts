@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import fc from 'fast-check';
-import { createResponseBody } from '../../src/proxy/response-body.ts';
+import { ResponseBody } from '../../src/proxy/response-body.ts';
 import { createIdleTimer } from '../../src/proxy/time-limits.ts';
 
 const nothing = () => {};
 
 describe('a response body', () => {
   it('is kept in a few buffers when it arrives byte by byte and the client does not read', async () => {
-    const body = createResponseBody(nothing, nothing);
+    const body = new ResponseBody(nothing, nothing);
     const byte = Buffer.from('x');
     for (let count = 0; count < 100; count += 1) body.write(byte);
     const stream = body.stream(createIdleTimer(0, nothing));
@@ -30,7 +30,7 @@ describe('a response body', () => {
     const touch = () => {
       touches += 1;
     };
-    const body = createResponseBody(nothing, nothing);
+    const body = new ResponseBody(nothing, nothing);
     const chunks = body.stream({ touch, stop: nothing })[Symbol.asyncIterator]();
     for (let count = 0; count < 8; count += 1) body.write(Buffer.alloc(4096));
     const beforeReading = touches;
@@ -52,7 +52,7 @@ describe('a response body', () => {
         async (lengths, takenAfter) => {
           const chunks = lengths.map((length, index) => Buffer.alloc(length, index));
           let resume = nothing;
-          const body = createResponseBody(() => resume(), nothing);
+          const body = new ResponseBody(() => resume(), nothing);
           const send = async (some: readonly Buffer[]) => {
             for (const chunk of some) {
               const resumed = new Promise<void>((resolve) => {

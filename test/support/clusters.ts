@@ -52,7 +52,7 @@ export async function ask(
   tried?: readonly string[],
 ): Promise<ExchangeResult> {
   const attempt = cluster.attempt(tried);
-  return exchangeOn(attempt, options).finally(attempt.release);
+  return exchangeOn(attempt, options).finally(() => attempt.release());
 }
 
 export function exchangeOn(

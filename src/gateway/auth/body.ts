@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import type { AuthService } from '#config';
-import { announcesBody, createByteQueue, markBodyRestored, problem } from '#http';
+import { announcesBody, ByteQueue, markBodyRestored, problem } from '#http';
 
 export interface AuthBody {
   readonly bytes: Buffer;
@@ -94,7 +94,7 @@ async function peekBody(
   bytesMax: number,
   hold: (body: HeldBody, bytes: number) => void,
 ): Promise<Buffer | undefined> {
-  const queue = createByteQueue();
+  const queue = new ByteQueue();
   while (queue.length() <= bytesMax) {
     const chunk: Buffer | null = req.read();
     if (chunk !== null) {

@@ -71,6 +71,7 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
   const endpoints = createEndpoints(spec, parts);
   const pick = createLoadBalancer<Endpoint>(spec.loadBalancer);
   const breakers = createCircuitBreakers(service, spec.circuitBreakers);
+  const attemptParts: AttemptParts = { breakers, recordHealth, withoutTracing };
   let isUsed = spec.healthCheck !== undefined;
 
   function pickEndpoint(tried: readonly string[]): Endpoint {
@@ -90,33 +91,7 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
     isUsed = true;
     const endpoint = pickEndpoint(tried);
     breakers.acquire(endpoint, isUpgrade);
-    let request: PooledRequest | undefined;
-    let isReported = false;
-    let hasSwitched = false;
-    let isReleased = false;
-    return {
-      origin: endpoint.origin,
-      dispatch(options, handler, isFresh = false) {
-        request = { options, handler, isFresh, withoutTracing, connection: undefined, openSocket: 0 };
-        endpoint.pool.run(request);
-      },
-      isReused: () => request !== undefined && usedOpenSocket(request),
-      reportOutcome(outcome) {
-        if (!isReported) recordHealth(endpoint, outcome);
-        isReported = true;
-      },
-      reportSwitch() {
-        hasSwitched = true;
-        breakers.release(endpoint);
-      },
-      release() {
-        if (isReleased) return;
-        isReleased = true;
-        if (!hasSwitched) breakers.release(endpoint);
-        if (isUpgrade) breakers.releaseUpgrade(endpoint);
-        if (request !== undefined) endpoint.pool.cancel(request);
-      },
-    };
+    return new ClusterAttempt(endpoint, isUpgrade, attemptParts);
   }
 
   function recordHealth(endpoint: Endpoint, outcome: AttemptOutcome): void {
@@ -153,6 +128,60 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
     close: endpoints.close,
     destroy: endpoints.destroy,
   });
+}
+
+interface AttemptParts {
+  readonly breakers: ReturnType<typeof createCircuitBreakers>;
+  readonly recordHealth: (endpoint: Endpoint, outcome: AttemptOutcome) => void;
+  readonly withoutTracing: WithoutTracing | undefined;
+}
+
+/** A slot that was acquired at an address. A class, because each request has one. */
+class ClusterAttempt implements Attempt {
+  readonly origin: string;
+  private readonly endpoint: Endpoint;
+  private readonly isUpgrade: boolean;
+  private readonly parts: AttemptParts;
+  private request: PooledRequest | undefined = undefined;
+  private isReported = false;
+  private hasSwitched = false;
+  private isReleased = false;
+
+  constructor(endpoint: Endpoint, isUpgrade: boolean, parts: AttemptParts) {
+    this.origin = endpoint.origin;
+    this.endpoint = endpoint;
+    this.isUpgrade = isUpgrade;
+    this.parts = parts;
+  }
+
+  dispatch(options: PooledRequest['options'], handler: PooledRequest['handler'], isFresh = false): void {
+    const { withoutTracing } = this.parts;
+    this.request = { options, handler, isFresh, withoutTracing, connection: undefined, openSocket: 0 };
+    this.endpoint.pool.run(this.request);
+  }
+
+  isReused(): boolean {
+    return this.request !== undefined && usedOpenSocket(this.request);
+  }
+
+  reportOutcome(outcome: AttemptOutcome): void {
+    if (!this.isReported) this.parts.recordHealth(this.endpoint, outcome);
+    this.isReported = true;
+  }
+
+  reportSwitch(): void {
+    this.hasSwitched = true;
+    this.parts.breakers.release(this.endpoint);
+  }
+
+  release(): void {
+    if (this.isReleased) return;
+    this.isReleased = true;
+    const { breakers } = this.parts;
+    if (!this.hasSwitched) breakers.release(this.endpoint);
+    if (this.isUpgrade) breakers.releaseUpgrade(this.endpoint);
+    if (this.request !== undefined) this.endpoint.pool.cancel(this.request);
+  }
 }
 
 const noneTried: readonly string[] = [];

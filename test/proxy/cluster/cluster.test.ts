@@ -126,7 +126,7 @@ describe('a cluster of one address', () => {
     const cluster = openCluster([upstream.origin], oneConnection);
     const pending = [false, true, true].map((isFresh) => {
       const attempt = cluster.attempt();
-      return exchangeOn(attempt, {}, isFresh).finally(attempt.release);
+      return exchangeOn(attempt, {}, isFresh).finally(() => attempt.release());
     });
     await upstream.respondNext(3);
     for (const { isReused } of await Promise.all(pending)) assert.equal(isReused, false);
@@ -145,7 +145,7 @@ describe('a cluster of one address', () => {
     };
     await askTwice();
     const attempt = cluster.attempt();
-    const fresh = exchangeOn(attempt, {}, true).finally(attempt.release);
+    const fresh = exchangeOn(attempt, {}, true).finally(() => attempt.release());
     await upstream.respondNext();
     assert.equal((await fresh).isReused, false);
     await askTwice();
