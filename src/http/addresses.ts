@@ -49,6 +49,8 @@ export interface Addresses {
   /** The client's IP address: the last hop that is not a trusted proxy. */
   readonly client: (request: IncomingMessage) => string;
   readonly sender: (request: IncomingMessage) => Sender;
+  /** The `X-Forwarded-For` for the next server: the hops that a trusted proxy sent, and the peer of this connection. */
+  readonly forwardedFor: (request: IncomingMessage) => string;
   /**
    * The path prefix that a proxy stripped, without a trailing slash: X-Forwarded-Prefix from a trusted proxy, otherwise
    * the path of the public URL.
@@ -68,6 +70,8 @@ export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptio
   const trusts = trustedProxies.length === 0 ? () => false : ({ socket }: IncomingMessage) => isTrustedSocket(socket);
   const forwarded = (request: IncomingMessage, name: string) =>
     trusts(request) ? lastOf(request.headers[name]) : undefined;
+  const isHost = memoizeLast((host) => hostPattern.test(host));
+  const validHost = (host: string | undefined) => (host !== undefined && isHost(host) ? host : undefined);
   const hostAndPort = (request: IncomingMessage) =>
     validHost(forwarded(request, 'x-forwarded-host')) ?? validHost(request.headers.host);
   const scheme = (request: IncomingMessage) => {
@@ -93,6 +97,11 @@ export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptio
         network: maskAddress(address, senderLengths),
         isShared: isForwarded || isTrustedProxy(address) || /^(?:127\.|::1$)/.test(address),
       };
+    },
+    forwardedFor(request: IncomingMessage) {
+      const peer = unmapIpv4(request.socket.remoteAddress ?? 'unknown');
+      const earlier = trusts(request) ? request.headers['x-forwarded-for'] : undefined;
+      return earlier === undefined ? peer : `${earlier}, ${peer}`;
     },
     publicHost,
     origin(request: IncomingMessage) {
@@ -149,9 +158,7 @@ function validPath(path: string | undefined): string | undefined {
  * Accepts only a name and a port, which may be empty. With anything else a client could forge our links (RFC 9110
  * section 7.2).
  */
-function validHost(host: string | undefined): string | undefined {
-  return host !== undefined && /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{0,5})?$/i.test(host) ? host : undefined;
-}
+const hostPattern = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{0,5})?$/i;
 
 function ownHost({ localAddress = 'localhost', localPort }: Socket): string {
   const address = unmapIpv4(localAddress);

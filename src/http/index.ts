@@ -106,10 +106,10 @@ export {
   searchOf,
 } from './target.ts';
 export {
+  addTraceHeaders,
   boundTracestate,
   formatTraceparent,
   parseTraceparent,
   type Trace,
   type TracedCall,
-  traceHeaders,
 } from './trace.ts';

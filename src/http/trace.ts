@@ -27,11 +27,10 @@ export interface TracedCall {
   readonly failed: (cause: unknown) => void;
 }
 
-/** The headers that propagate the trace to another server, as alternating names and values. */
-export function traceHeaders(trace: Trace): string[] {
-  const list = ['traceparent', formatTraceparent(trace)];
+/** Adds the headers that propagate the trace to another server to a list of alternating names and values. */
+export function addTraceHeaders(list: string[], trace: Trace): void {
+  list.push('traceparent', formatTraceparent(trace));
   if (trace.state !== undefined) list.push('tracestate', trace.state);
-  return list;
 }
 
 const traceparentPattern = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(?:$|-)/;

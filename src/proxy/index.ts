@@ -17,5 +17,11 @@ export { createForward } from './forward.ts';
 export { createHeaderRules, type HeaderEdits, withoutNames } from './headers.ts';
 export { createIdentity, type Identity } from './identity.ts';
 export { wholeBody } from './request-body.ts';
-export { createRequestHead, forwardedHeaders, hostOfOrigin, publicAddress, referenceBase } from './request-headers.ts';
+export {
+  addForwardedHeaders,
+  createRequestHead,
+  hostOfOrigin,
+  publicAddress,
+  referenceBase,
+} from './request-headers.ts';
 export { type CopyRequest, createShadow, type ShadowOptions } from './shadow.ts';

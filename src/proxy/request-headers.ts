@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
 import {
+  addTraceHeaders,
   gatewayRoot,
   type PublicAddress,
   pathOf,
@@ -10,7 +11,6 @@ import {
   requestContext,
   searchOf,
   type Trace,
-  traceHeaders,
   traceOf,
 } from '#http';
 import {
@@ -89,7 +89,8 @@ export function createRequestHead({ mapping, path: basePath, origins, identity }
     const headers = clientHeaders(ctx.req.headers, identity);
     const references = editReferences(method, ctx.req.headers, (text) => innerReference(ctx, text));
     if (references !== undefined) replaceValues(headers, references);
-    headers.push(...forwardedHeaders(ctx, address, address.path + removedPrefix, trace), 'via', viaOf(ctx.req));
+    addForwardedHeaders(headers, ctx, address, address.path + removedPrefix, trace);
+    headers.push('via', viaOf(ctx.req));
     return {
       path: innerPath(pathOf(url), searchOf(url)),
       headers: editList(headers, ctx),
@@ -172,35 +173,23 @@ export function referenceBase(ctx: Context): ReferenceBase {
 }
 
 /**
- * Returns the headers that describe the client to an upstream or an auth service, from the connection or from a trusted
- * proxy. `publicPrefix` is the prefix that was removed from the path. `trace` replaces the client's own trace.
+ * Adds the headers that describe the client to an upstream or an auth service, from the connection or from a trusted
+ * proxy, to a list of alternating names and values. `publicPrefix` is the prefix that was removed from the path. `trace`
+ * replaces the client's own trace.
  */
-export function forwardedHeaders(
+export function addForwardedHeaders(
+  list: string[],
   ctx: Context,
   { scheme, host }: PublicAddress,
   publicPrefix: string,
   trace: Trace = traceOf(ctx),
-): string[] {
+): void {
   const { addresses, requestId } = requestContext(ctx);
-  const { req } = ctx;
-  const peer = (req.socket.remoteAddress ?? 'unknown').replace(/^::ffff:(?=\d+\.)/, '');
-  const earlier = addresses.trusts(req) ? req.headers['x-forwarded-for'] : undefined;
-  const list = [
-    'x-forwarded-for',
-    earlier === undefined ? peer : `${earlier}, ${peer}`,
-    'x-forwarded-proto',
-    scheme,
-    'x-forwarded-host',
-    host,
-    'x-request-id',
-    requestId,
-    // Lets our own services link from their errors to the problem pages of the gateway.
-    'x-forwarded-root',
-    gatewayRoot(ctx) || '/',
-    ...traceHeaders(trace),
-  ];
+  list.push('x-forwarded-for', addresses.forwardedFor(ctx.req), 'x-forwarded-proto', scheme, 'x-forwarded-host', host);
+  // Lets our own services link from their errors to the problem pages of the gateway.
+  list.push('x-request-id', requestId, 'x-forwarded-root', gatewayRoot(ctx) || '/');
+  addTraceHeaders(list, trace);
   if (publicPrefix !== '') list.push('x-forwarded-prefix', publicPrefix);
-  return list;
 }
 
 /** The gateway's name in a `Via` (RFC 9110 section 7.6.3). */

@@ -43,6 +43,7 @@ const fromConnection = {
   host: 'desk.test',
   authority: 'desk.test:8080',
   scheme: 'http',
+  forwardedFor: '127.0.0.1',
 };
 
 describe('createAddresses', () => {
@@ -64,6 +65,7 @@ describe('createAddresses', () => {
       authority: 'api.example.com',
       scheme: 'https',
       client: '203.0.113.7',
+      forwardedFor: '203.0.113.7, 127.0.0.1',
       sender: { network: '203.0.113.7/32', isShared: false },
       prefix: '/travel',
     });

@@ -6,10 +6,10 @@ import type { AuthDecision } from '#auth';
 import type { AuthService } from '#config';
 import { type ProblemSlug, requestContext } from '#http';
 import {
+  addForwardedHeaders,
   type CallOptions,
   type Cluster,
   callUpstream,
-  forwardedHeaders,
   isProvoked,
   publicAddress,
   type UpstreamResponse,
@@ -45,9 +45,10 @@ export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOption
 
   function checkRequestFor(ctx: Context, attributes: RequestAttributes): CheckRequest {
     const address = publicAddress(ctx);
-    const forwarded = forwardedHeaders(ctx, address, address.path);
-    const original = originalRequest(ctx, attributes, address.path);
-    return checkRequestOf(attributes, [...forwarded, ...original, ...withoutBody]);
+    const added: string[] = [];
+    addForwardedHeaders(added, ctx, address, address.path);
+    added.push(...originalRequest(ctx, attributes, address.path), ...withoutBody);
+    return checkRequestOf(attributes, added);
   }
 
   async function call(ctx: Context, check: CheckRequest, body: AuthBody | undefined): Promise<AuthDecision> {
