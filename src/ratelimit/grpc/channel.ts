@@ -56,7 +56,7 @@ export function createChannel(target: () => Target, breakerOptions: BreakerOptio
     return result.kind === 'refused' && leftMs > 0 ? attempt(path, message, leftMs) : result;
   }
 
-  async function attempt(path: string, message: Buffer, timeoutMs: number): Promise<CallResult> {
+  function attempt(path: string, message: Buffer, timeoutMs: number): CallResult | Promise<CallResult> {
     if (closed) return disconnected('the client is closed');
     const admission = breaker.admit();
     if (admission === 'rejected') return disconnected(`it is down and will be retried shortly (${lastFailure})`);
@@ -68,7 +68,10 @@ export function createChannel(target: () => Target, breakerOptions: BreakerOptio
     } catch (error) {
       return report(disconnected((error as Error).message), admission);
     }
-    return report(await readResult(used, stream, formatFrame(message), timeoutMs), admission, used);
+    return new Promise((resolve) => {
+      const onResult = (result: CallResult) => resolve(report(result, admission, used));
+      sendCall(used, stream, formatFrame(message), timeoutMs, onResult);
+    });
   }
 
   function report(result: CallResult, admission: Admission, used?: ClientHttp2Session): CallResult {
@@ -157,61 +160,102 @@ const serviceDeadlineFactor = 10;
 /** Ample: a response has about a hundred bytes for each descriptor. */
 const responseBytesMax = 65_536;
 
-/** The parts of a response that have arrived. */
-interface Reply {
-  headers?: IncomingHttpHeaders & IncomingHttpStatusHeader;
-  trailers?: IncomingHttpHeaders;
+/** A call in progress, with the parts of the response that have arrived. */
+interface PendingCall {
+  readonly session: ClientHttp2Session;
+  readonly onResult: (result: CallResult) => void;
+  readonly stopDeadline: () => void;
+  headers: (IncomingHttpHeaders & IncomingHttpStatusHeader) | undefined;
+  trailers: IncomingHttpHeaders | undefined;
   readonly chunks: Buffer[];
-  error?: Error;
+  bytes: number;
+  error: Error | undefined;
 }
 
-/** Resolves by the deadline at the latest and never rejects. */
-function readResult(
+const pendingKey = Symbol('pending call');
+/** The call is a property of its stream, because listeners that close over it would be created for each call. */
+type CallStream = ClientHttp2Stream & { [pendingKey]?: PendingCall | undefined };
+
+/** Calls `onResult` by the deadline at the latest, once. */
+function sendCall(
   session: ClientHttp2Session,
-  stream: ClientHttp2Stream,
+  stream: CallStream,
   frame: Buffer,
   timeoutMs: number,
-): Promise<CallResult> {
-  return new Promise((resolve) => {
-    const reply: Reply = { chunks: [] };
-    let bytes = 0;
-    const abandon = (kind: 'invalid' | 'timedOut', reason: string): void => {
-      resolve({ kind, reason });
-      // A stream that is waiting for the connection has sent nothing yet. Destroy it so that it never does.
-      if (stream.pending) stream.destroy();
-      else stream.close(constants.NGHTTP2_CANCEL);
-    };
-    const stopDeadline = startDeadline(timeoutMs, () =>
-      abandon('timedOut', `it did not respond within ${Math.round(timeoutMs)} ms`),
-    );
-    stream.on('response', (headers) => {
-      reply.headers = headers;
-    });
-    stream.on('trailers', (trailers) => {
-      reply.trailers = trailers;
-    });
-    stream.on('data', (chunk: Buffer) => {
-      reply.chunks.push(chunk);
-      bytes += chunk.length;
-      if (bytes > responseBytesMax) abandon('invalid', `its response is longer than ${responseBytesMax} bytes`);
-    });
-    stream.on('error', (error) => {
-      reply.error = error;
-    });
-    stream.on('close', () => {
-      stopDeadline();
-      resolve(resultOf(reply, stream.rstCode ?? 0, session.destroyed));
-    });
-    stream.end(frame);
-  });
+  onResult: (result: CallResult) => void,
+): void {
+  const stopDeadline = startDeadline(timeoutMs, () =>
+    abandon(stream, 'timedOut', `it did not respond within ${Math.round(timeoutMs)} ms`),
+  );
+  stream[pendingKey] = {
+    session,
+    onResult,
+    stopDeadline,
+    headers: undefined,
+    trailers: undefined,
+    chunks: [],
+    bytes: 0,
+    error: undefined,
+  };
+  stream.on('response', onResponse).on('trailers', onTrailers).on('data', onData);
+  stream.on('error', onError).on('close', onClose);
+  stream.end(frame);
 }
 
-function resultOf(reply: Reply, resetCode: number, isDisconnected: boolean): CallResult {
-  const code = grpcStatusOf(reply);
+function abandon(stream: CallStream, kind: 'invalid' | 'timedOut', reason: string): void {
+  takePending(stream)?.onResult({ kind, reason });
+  // A stream that is waiting for the connection has sent nothing yet. Destroy it so that it never does.
+  if (stream.pending) stream.destroy();
+  else stream.close(constants.NGHTTP2_CANCEL);
+}
+
+/**
+ * Ends the call. V8 keeps a closed stream until it collects the whole heap, so the stream must not keep the call and, with
+ * it, the request.
+ */
+function takePending(stream: CallStream): PendingCall | undefined {
+  const pending = stream[pendingKey];
+  stream[pendingKey] = undefined;
+  pending?.stopDeadline();
+  return pending;
+}
+
+function onResponse(this: CallStream, headers: IncomingHttpHeaders & IncomingHttpStatusHeader): void {
+  const pending = this[pendingKey];
+  if (pending !== undefined) pending.headers = headers;
+}
+
+function onTrailers(this: CallStream, trailers: IncomingHttpHeaders): void {
+  const pending = this[pendingKey];
+  if (pending !== undefined) pending.trailers = trailers;
+}
+
+function onData(this: CallStream, chunk: Buffer): void {
+  const pending = this[pendingKey];
+  if (pending === undefined) return;
+  pending.chunks.push(chunk);
+  pending.bytes += chunk.length;
+  if (pending.bytes > responseBytesMax)
+    abandon(this, 'invalid', `its response is longer than ${responseBytesMax} bytes`);
+}
+
+/** A listener is necessary even after the call has ended: otherwise the error would crash the process. */
+function onError(this: CallStream, error: Error): void {
+  const pending = this[pendingKey];
+  if (pending !== undefined) pending.error = error;
+}
+
+function onClose(this: CallStream): void {
+  const pending = takePending(this);
+  pending?.onResult(resultOf(pending, this.rstCode ?? 0));
+}
+
+function resultOf(call: PendingCall, resetCode: number): CallResult {
+  const code = grpcStatusOf(call);
   if (code === deadlineExceeded) return timedOut;
-  if (code === undefined) return resultWithoutStatus(reply, resetCode, isDisconnected);
-  if (code !== 0) return { kind: 'status', code, message: grpcMessageOf(reply) };
-  const message = parseFrame(Buffer.concat(reply.chunks));
+  if (code === undefined) return resultWithoutStatus(call, resetCode);
+  if (code !== 0) return { kind: 'status', code, message: grpcMessageOf(call) };
+  const message = parseFrame(Buffer.concat(call.chunks));
   return message === undefined
     ? invalid('its response is not a single uncompressed message')
     : { kind: 'message', message };
@@ -227,10 +271,10 @@ const remedy = 'use the port on which it accepts gRPC without TLS';
 const endedMessage = `the connection ended; if it expects TLS, ${remedy}`;
 
 /** Any error other than a reset of this stream means that the whole session has ended or is about to. */
-function resultWithoutStatus({ headers, error }: Reply, resetCode: number, isDisconnected: boolean): CallResult {
+function resultWithoutStatus({ session, headers, error }: PendingCall, resetCode: number): CallResult {
   const { code, message = endedMessage } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
   if (code === 'ERR_HTTP2_ERROR') return disconnected(`its response is not HTTP/2 (${message}): ${remedy}`);
-  if (isDisconnected || (error !== undefined && code !== 'ERR_HTTP2_STREAM_ERROR')) return disconnected(message);
+  if (session.destroyed || (error !== undefined && code !== 'ERR_HTTP2_STREAM_ERROR')) return disconnected(message);
   if (resetCode === constants.NGHTTP2_CANCEL) return timedOut;
   if (resetCode === constants.NGHTTP2_REFUSED_STREAM) return { kind: 'refused', reason: 'it refused the call' };
   if (headers === undefined) return invalid(`it reset the stream (${resetCode})`);
@@ -242,7 +286,7 @@ function resultWithoutStatus({ headers, error }: Reply, resetCode: number, isDis
  * Reads the status from the trailers, or from the headers of a response without a body. Returns undefined if the
  * response is not gRPC or was truncated.
  */
-function grpcStatusOf({ headers, trailers }: Reply): number | undefined {
+function grpcStatusOf({ headers, trailers }: PendingCall): number | undefined {
   if (headers?.[':status'] !== 200 || !isGrpc(headers)) return undefined;
   const text = String((trailers ?? headers)['grpc-status']);
   return /^\d{1,3}$/.test(text) ? Number(text) : undefined;
@@ -253,7 +297,7 @@ function isGrpc(headers: IncomingHttpHeaders): boolean {
 }
 
 /** `grpc-message` is percent-encoded. Invalid encoding is returned unchanged. */
-function grpcMessageOf({ headers, trailers }: Reply): string {
+function grpcMessageOf({ headers, trailers }: PendingCall): string {
   const text = String((trailers ?? headers)?.['grpc-message'] ?? '');
   try {
     return decodeURIComponent(text);
