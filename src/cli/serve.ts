@@ -5,7 +5,13 @@ import type { CloseOptions, Frontdesk, Listeners } from '#server';
 import { type LogOutput, losslessOutput, openLog } from './log-output.ts';
 import { onStopSignals } from './stop-signals.ts';
 import { colours, print } from './terminal.ts';
-import { collectBuffersEarly, createObjectsYoung, keepTicksFast, releaseStartupMemory } from './v8-tuning.ts';
+import {
+  collectBuffersEarly,
+  collectWholeHeapRarely,
+  createObjectsYoung,
+  keepTicksFast,
+  releaseStartupMemory,
+} from './v8-tuning.ts';
 
 export interface ServeOptions extends ModuleChoice {
   /** Set in a process that `split` has started, which reports its listeners to its parent and ends together with it. */
@@ -25,6 +31,7 @@ export async function serve(
 ): Promise<void> {
   collectBuffersEarly();
   createObjectsYoung();
+  collectWholeHeapRarely();
   keepTicksFast();
   const base = child ? { module: only?.join() } : null;
   const { stdout } = process;

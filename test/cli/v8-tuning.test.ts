@@ -12,27 +12,43 @@ function createGarbage(): WeakRef<object> {
   return new WeakRef({});
 }
 
-/** Creates objects that live long, so that V8 considers creating the next ones in the old generation. */
-const program = `
-  const { createObjectsYoung } = await import(${JSON.stringify(import.meta.resolve('../../src/cli/v8-tuning.ts'))});
-  if (process.argv[1] === 'tuned') createObjectsYoung();
-  let kept = [];
-  for (let id = 0; id < 500_000; id += 1) {
-    kept.push({ id, position: { id } });
-    if (kept.length === 100_000) kept = [];
-  }
-`;
+/** Runs a program in a separate process, after a function of the module if `tuning` names one. Returns what V8 reports. */
+function report(flag: string, program: string, tuning = ''): string {
+  const module = JSON.stringify(import.meta.resolve('../../src/cli/v8-tuning.ts'));
+  const tuned = `(await import(${module}))[process.argv[1]]?.();`;
+  const flags = [flag, '--expose-gc', '--conditions=frontdesk-source', '--input-type=module'];
+  return execFileSync(process.execPath, [...flags, '--eval', tuned + program, '--', tuning], { encoding: 'utf8' });
+}
 
 describe('createObjectsYoung', () => {
-  /** What V8 reports about the expressions whose objects live long. */
-  function report(...args: string[]): string {
-    const flags = ['--trace-pretenuring-statistics', '--conditions=frontdesk-source', '--input-type=module'];
-    return execFileSync(process.execPath, [...flags, '--eval', program, '--', ...args], { encoding: 'utf8' });
-  }
+  /** Creates objects that live long, so that V8 considers creating the next ones in the old generation. */
+  const program = `
+    let kept = [];
+    for (let id = 0; id < 500_000; id += 1) {
+      kept.push({ id, position: { id } });
+      if (kept.length === 100_000) kept = [];
+    }
+  `;
 
   it('creates objects in the young generation, even if earlier ones lived long', () => {
-    assert.equal(report('tuned'), '');
-    assert.match(report(), /=> maybe tenure/);
+    const flag = '--trace-pretenuring-statistics';
+    assert.equal(report(flag, program, 'createObjectsYoung'), '');
+    assert.match(report(flag, program), /=> maybe tenure/);
+  });
+});
+
+describe('collectWholeHeapRarely', () => {
+  const program = "gc({ type: 'major', execution: 'sync', flavor: 'last-resort' });";
+
+  /** By how much the heap may grow until V8 collects the whole of it again. */
+  function growthIn(text: string): number {
+    return Number(/HeapController\] factor ([\d.]+)/.exec(text)?.[1]);
+  }
+
+  it('lets the heap double, even after V8 has made it smaller', () => {
+    const flag = '--trace-gc-verbose';
+    assert.equal(growthIn(report(flag, program, 'collectWholeHeapRarely')), 2);
+    assert.ok(growthIn(report(flag, program)) < 2);
   });
 });
 
