@@ -12,8 +12,8 @@ const none: readonly Buffer[] = [];
 
 /**
  * The attempt writes the body with `write`, `end` and `fail`. The caller consumes it once, with `whole`, `stream`,
- * `read`, `drain` or `discard`. It is a class because a request has one: the functions of a factory would be created anew
- * for each of them.
+ * `read`, `drain` or `discard`. It is a class because each request has one: a factory would create all of these functions
+ * every time.
  */
 export class ResponseBody {
   private readonly resume: () => void;

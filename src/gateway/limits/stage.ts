@@ -117,6 +117,9 @@ export const rateLimitHeaders: Readonly<Record<RateLimitHeaderStyle, HeadersOf>>
 
 const none = Object.freeze({});
 
+/** Limits beyond this are not listed: clients reject a large head, and a service may return thousands of statuses. */
+const listLengthMax = 2048;
+
 /**
  * Follows draft-ietf-httpapi-ratelimit-headers-10. `RateLimit-Policy: "x-key";q=10;w=60` has a name, the quota and the
  * window in seconds. `RateLimit: "x-key";r=9;t=30` has the remaining quota and the seconds until the reset. There is
@@ -132,7 +135,9 @@ function ietfHeaders({ statuses, descriptors }: Limited): ReturnType<HeadersOf> 
     const name = quoted(limit.name ?? nameOf(descriptors[index]));
     const reset = status.resetSeconds === undefined ? '' : `;t=${waitSeconds(status)}`;
     const comma = policies === '' ? '' : ', ';
-    policies += `${comma}${name};q=${limit.requestsPerUnit};w=${limit.windowSeconds}`;
+    const policy = `${comma}${name};q=${limit.requestsPerUnit};w=${limit.windowSeconds}`;
+    if (policies.length + policy.length > listLengthMax) break;
+    policies += policy;
     states += `${comma}${name};r=${status.limitRemaining}${reset}`;
   }
   return policies === '' ? none : { 'RateLimit-Policy': policies, RateLimit: states };
@@ -151,7 +156,8 @@ function draft03Headers({ statuses }: Limited): ReturnType<HeadersOf> {
     if (!isCounted(status)) continue;
     if (least === undefined || status.limitRemaining < least.limitRemaining) least = status;
     const { requestsPerUnit, windowSeconds, name } = status.currentLimit;
-    policies += `, ${requestsPerUnit};w=${windowSeconds}${name === undefined ? '' : `;name=${quoted(name)}`}`;
+    const policy = `, ${requestsPerUnit};w=${windowSeconds}${name === undefined ? '' : `;name=${quoted(name)}`}`;
+    if (policies.length + policy.length <= listLengthMax) policies += policy;
   }
   if (least === undefined) return none;
   return {

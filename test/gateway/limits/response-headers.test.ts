@@ -111,3 +111,20 @@ describe("a rate-limit service's own headers", () => {
       assert.deepEqual({ ...res.getHeaders() }, { 'x-plan': expected });
     });
 });
+
+describe('the rate-limit headers of a service that returns too much', () => {
+  const least = status({ limitRemaining: 1 });
+  for (const [what, statuses] of [
+    ['thousands of statuses', [...Array.from({ length: 5000 }, () => status()), least]],
+    ['a name of 60 KB', [status(), named('x'.repeat(60_000)), least]],
+  ] as const)
+    for (const style of ['ietf', 'draft_03'] as const)
+      it(`stay small enough for clients, with ${what} (${style})`, () => {
+        const values = Object.values(headersOf(style, ...statuses));
+        assert.ok(
+          values.length > 0 && values.every(({ length }) => length > 0 && length <= 2100),
+          values.join().slice(0, 99),
+        );
+        if (style === 'draft_03') assert.ok(values.includes('1'));
+      });
+});
