@@ -37,8 +37,8 @@ export function createDiagnosticsEvents(
       isLongLived: true,
       async run(ctx) {
         if (!acceptRead(ctx, prefix)) return;
-        representations.choose(ctx.req.headers.accept);
         const filter = parseFilter(ctx.search);
+        representations.choose(ctx.req.headers.accept);
         ctx.set({ 'Cache-Control': 'no-store, no-transform', 'X-Accel-Buffering': 'no' });
         ctx.vary('Accept');
         ctx.set('Content-Type', contentType);

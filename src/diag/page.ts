@@ -54,8 +54,9 @@ export function createDiagnostics(parts: DiagnosticsParts, explainForm: Markup):
       const file = files.get(ctx.path.slice(prefix.length + 1));
       if (!acceptRead(ctx, file === undefined ? `${prefix}/` : ctx.path)) return;
       if (file !== undefined) return sendTagged(ctx, file);
+      const filter = parseFilter(ctx.search);
       const { contentType, headers, format } = representations.choose(ctx.req.headers.accept);
-      const diagnostics = readDiagnostics(parts, parseFilter(ctx.search));
+      const diagnostics = readDiagnostics(parts, filter);
       ctx.vary('Accept');
       ctx.set({ ...headers, 'Cache-Control': 'no-store', 'Content-Type': contentType });
       ctx.body = format(diagnostics, 'frontdesk diagnostics');

@@ -34,10 +34,11 @@ export function createExplainEndpoint(explain: Explain): InternalRoute {
     forAdmins: true,
     async run(ctx) {
       if (!acceptRead(ctx, path)) return;
+      const { search } = ctx;
+      const request = search === '' ? undefined : readRequest(search);
       const formatter = representations.choose(ctx.req.headers.accept);
       const isPage = formatter.type === 'text/html';
-      const { search } = ctx;
-      const explanation = isPage && search === '' ? undefined : explain(readRequest(search));
+      const explanation = isPage && request === undefined ? undefined : explain(request ?? readRequest(search));
       ctx.set('Cache-Control', 'no-store');
       represent(ctx, formatter, isPage ? { search, explanation } : explanation, { title: 'Explain a request' });
     },

@@ -205,7 +205,7 @@ describe('createDiagnosticsEvents', () => {
     const { data = '' } = await nextOf(await open('?filter=nowhere&offset=3'));
     const { filter, offset, routes, routes_total } = JSON.parse(data);
     assert.deepEqual([filter, offset, routes, routes_total], ['nowhere', 3, [], 1]);
-    await request(origin).get(`${path}?offset=-1`).expect(400);
+    await request(origin).get(`${path}?offset=-1`).set('Accept', 'application/json').expect(400);
   });
 
   it('is read-only, and has one path and one representation', async () => {

@@ -203,6 +203,7 @@ describe('createDiagnostics', () => {
     assert.match(text, /<h1>frontdesk diagnostics<\/h1>.*Routes/s);
     assert.match(headers['content-security-policy'] ?? '', /^default-src 'none';.* script-src 'self';/);
     await request(app).get(path).set('Accept', 'image/png').expect(406);
+    await request(app).get(`${path}?offset=x`).set('Accept', 'image/png').expect(400);
   });
 });
 

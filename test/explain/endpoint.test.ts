@@ -59,6 +59,7 @@ describe('createExplainEndpoint', () => {
     const page = await read('text/html').expect(200);
     assert.match(page.text, /Candidates.*10\.0\.0\.1:9001.*x-forwarded-prefix: \/v1\/hotels/s);
     await read('image/png').expect(406);
+    await request(app).get(`${path}?uri=/`).set('Accept', 'image/png').expect(400);
   });
 
   async function checkFaults(query: string, ...parameters: (string | undefined)[]) {
