@@ -45,7 +45,6 @@ const connectMsMax = 1_000;
 export function createChannel(target: () => Target, breakerOptions: BreakerOptions): Channel {
   const breaker = createBreaker(breakerOptions);
   let session: ClientHttp2Session | undefined;
-  let sent: { readonly path: string; readonly timeoutMs: number; readonly headers: readonly string[] } | undefined;
   let closed = false;
   let lastFailure = '';
 
@@ -66,7 +65,7 @@ export function createChannel(target: () => Target, breakerOptions: BreakerOptio
     let stream: ClientHttp2Stream;
     try {
       used = usableSession();
-      stream = used.request(headersFor(path, timeoutMs));
+      stream = used.request(callHeaders(path, timeoutMs));
     } catch (error) {
       return report(disconnected((error as Error).message), admission);
     }
@@ -74,13 +73,6 @@ export function createChannel(target: () => Target, breakerOptions: BreakerOptio
       const onResult = (result: CallResult) => resolve(report(result, admission, used));
       sendCall(used, stream, formatFrame(message), timeoutMs, onResult);
     });
-  }
-
-  /** Remembers the last headers: calls that are not repeated have the same deadline. */
-  function headersFor(path: string, timeoutMs: number): readonly string[] {
-    if (sent?.path !== path || sent.timeoutMs !== timeoutMs)
-      sent = { path, timeoutMs, headers: callHeaders(path, timeoutMs) };
-    return sent.headers;
   }
 
   function report(result: CallResult, admission: Admission, used?: ClientHttp2Session): CallResult {

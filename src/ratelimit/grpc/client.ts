@@ -57,17 +57,11 @@ export function connectRateLimit(options: RateLimitClientOptions): RateLimitClie
     return channel;
   }
 
-  function call(message: Buffer, loaded: Library): Promise<CallResult> {
-    const { length } = targets();
-    return length === 1
-      ? channelAt(0, loaded).call(loaded.codec.path, message, timeoutMs)
-      : callInTurn(length, message, loaded);
-  }
-
-  async function callInTurn(addresses: number, message: Buffer, loaded: Library): Promise<CallResult> {
+  async function call(message: Buffer, loaded: Library): Promise<CallResult> {
     const startedMs = clock();
     let result: CallResult = Object.freeze({ kind: 'disconnected', reason: 'it has no address' });
-    for (let index = 0; index < addresses; index += 1) {
+    const { length } = targets();
+    for (let index = 0; index < length; index += 1) {
       const leftMs = index === 0 ? timeoutMs : timeoutMs - (clock() - startedMs);
       if (leftMs <= 0) break;
       result = await channelAt(index, loaded).call(loaded.codec.path, message, leftMs);
