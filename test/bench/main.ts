@@ -16,6 +16,7 @@ import { measureRequests } from './measurements/request-cost.ts';
 import { soak } from './measurements/soak.ts';
 import { measureStartUp } from './measurements/startup.ts';
 import { measureThroughput } from './measurements/throughput.ts';
+import { leaveMeasuredCore } from './processes/cores.ts';
 import { missingRows, rows } from './rows/request-rows.ts';
 import { formatJson, formatTable, type MeasuredRow, type TableRow } from './table.ts';
 
@@ -51,6 +52,7 @@ const requested = requestNames.filter(
 if (unknown === undefined) {
   // The servers under test run from the published build.
   built('main.js');
+  leaveMeasuredCore();
   const directory = mkdtempSync(join(tmpdir(), 'frontdesk-bench-'));
   try {
     const table = await measure(directory);

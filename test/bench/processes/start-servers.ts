@@ -5,6 +5,7 @@ import { freePort } from '../../support/programs/free-port.ts';
 import type { Target } from '../table.ts';
 import { type Child, type MeasuredServer, root, startChild } from './child.ts';
 import { type ConfigurationKind, type Ports, writeConfiguration } from './configuration.ts';
+import { onMeasuredCore } from './cores.ts';
 
 export interface Row {
   /** The name on the command line. */
@@ -34,12 +35,12 @@ export interface Started {
   readonly server: MeasuredServer;
 }
 
-/** Starts a server on a free port, with the directory `name` in `parent`. */
+/** Starts a server under test on a free port, with the directory `name` in `parent`. Starts must not overlap. */
 export async function startOn(start: Start, parent: string, name: string, ports: Ports): Promise<Started> {
   const directory = join(parent, name);
   mkdirSync(directory);
   const port = await freePort();
-  return { port, server: await start(port, directory, ports) };
+  return { port, server: await onMeasuredCore(() => start(port, directory, ports)) };
 }
 
 /** Starts frontdesk with one kind of configuration. The log level `error` turns the access log off. */
