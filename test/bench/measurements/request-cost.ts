@@ -17,10 +17,10 @@ import { measureUnderLoad, median, quantile, takeTurns } from './samples.ts';
 /** The order in which V8 optimises functions differs from start to start, and changes the cost by up to a tenth. */
 const starts = 3;
 /** There are many short rounds, so that other work on the machine disturbs all rows equally. */
-const roundsPerStart = 16;
-const durationMs = 160;
+const roundsPerStart = 25;
+const durationMs = 120;
 /** Enough time to open all connections, including those to an upstream. */
-const warmUpMs = 100;
+const warmUpMs = 60;
 /** Warms up V8 before the first round. In several rounds, because closing connections undoes part of the optimisation. */
 const firstWarmUp = { requests: 30_000, roundMs: 500, roundsMax: 30 };
 
