@@ -58,6 +58,8 @@ export function createRequestContext(addresses: Addresses = createAddresses()): 
     // Most stages listen for the end of the response, and piping a stream adds six listeners. Node would warn of a leak
     // above ten.
     ctx.res.setMaxListeners(0);
+    // Node reports a write after the end of the response here, and without a listener would end the process.
+    ctx.res.on('error', (error) => ctx.app.emit('error', error, ctx));
     ctx.res.setHeader('X-Request-Id', opened.requestId);
     if (!ctx.res.hasHeader(nosniff)) {
       ctx.res.setHeader(nosniff, 'nosniff');

@@ -104,10 +104,10 @@ export function stepsOf(steps: readonly Step[], listener: PipelineListener): rea
 function createApp(steps: readonly ActiveStep[], logger: Logger): Koa {
   const app = new Koa();
   for (const [, , run] of steps) app.use(run);
-  // Koa emits errors that occur after the response has started. It is not an error when the client disconnects.
+  // Errors that occur after the response has started. It is not an error when the client disconnects.
   return app.on('error', (error: Error, ctx?: Context) => {
     if (ctx?.req.socket.destroyed === true) return;
-    logger.error({ ...(ctx && requestLogFields(ctx)), err: error }, 'a response was cut off');
+    logger.error({ ...(ctx && requestLogFields(ctx)), err: error }, 'a response failed after it had started');
   });
 }
 

@@ -207,6 +207,12 @@ describe('services of an embedding program', () => {
     throw new Error('the secret inside');
   };
   const silent = (_ctx: Context, next: Next) => next();
+  const hasty: Middleware = (ctx) => {
+    ctx.respond = false;
+    ctx.status = 200;
+    ctx.res.end('done');
+    ctx.res.write('and more');
+  };
   const raw: Middleware = (ctx) => {
     const { rawHeaders, headersDistinct } = ctx.req;
     ctx.body = { distinct: headersDistinct['x-travel-user'], raw: rawHeaders.join(' '), host: headersDistinct['host'] };
@@ -221,10 +227,11 @@ describe('services of an embedding program', () => {
       mappingRecord('open', '/v1/open', 'echo', { bypass_auth: true }),
       mappingRecord('broken', '/v1/broken', 'broken'),
       mappingRecord('silent', '/v1/silent', 'silent'),
+      mappingRecord('hasty', '/v1/hasty', 'hasty'),
     ];
     desk = await open({
       config: { records, users: [annRecord] },
-      services: { echo, broken, silent, raw },
+      services: { echo, broken, silent, hasty, raw },
       logger: recordingLogger(log),
     });
   });
@@ -279,6 +286,12 @@ describe('services of an embedding program', () => {
     await call(desk, '/v1/broken').auth('ann', 'secret').expect(bareProblem('internal'));
     const [failure] = log.filter(({ level }) => level === 'error');
     assert.match(String(failure?.fields['err']), /the secret inside/);
+  });
+
+  it('do not end the process if they write after the end of their response, which is logged', async () => {
+    await call(desk, '/v1/hasty').auth('ann', 'secret').expect(200, 'done');
+    const [failure] = log.filter(({ message }) => message === 'a response failed after it had started');
+    assert.match(String(failure?.fields['err']), /write after end/);
   });
 
   it('cause a 404 if they do not respond', async () => {
