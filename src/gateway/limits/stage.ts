@@ -117,7 +117,7 @@ export const rateLimitHeaders: Readonly<Record<RateLimitHeaderStyle, HeadersOf>>
 
 const none = Object.freeze({});
 
-/** Limits beyond this are not listed: clients reject a large head, and a service may return thousands of statuses. */
+/** Limits that do not fit are left out: clients reject a large head, and a service may return thousands of statuses. */
 const listLengthMax = 2048;
 
 /**
@@ -136,7 +136,7 @@ function ietfHeaders({ statuses, descriptors }: Limited): ReturnType<HeadersOf> 
     const reset = status.resetSeconds === undefined ? '' : `;t=${waitSeconds(status)}`;
     const comma = policies === '' ? '' : ', ';
     const policy = `${comma}${name};q=${limit.requestsPerUnit};w=${limit.windowSeconds}`;
-    if (policies.length + policy.length > listLengthMax) break;
+    if (policies.length + policy.length > listLengthMax) continue;
     policies += policy;
     states += `${comma}${name};r=${status.limitRemaining}${reset}`;
   }
