@@ -41,16 +41,32 @@ function* createCheckAmbiguity(routes: readonly Route[]): Work<CheckAmbiguity | 
   const compared = routes.filter(isCompared);
   if (new Set(compared.map(authenticationOf)).size < 2) return undefined;
   const table = yield* createTable(yield* mapInParts(compared, lenientRule));
+  const arePlain = compared.every(isPlain);
   return function checkAmbiguity(attributes, route) {
     const path = lenientReading(attributes.path);
-    if (path === attributes.path || !isCompared(route)) return;
-    // The first route is enough, because mappings that share requests by weight have the same authentication.
-    const other = table.match(withTarget(attributes, { path }), firstShare)?.route.original;
-    if (other === undefined || authenticationOf(other) === authenticationOf(route)) return;
-    throw problem('bad-path', {
-      detail: 'A service could interpret the path as another one, which requires different authentication.',
-    });
+    if ((arePlain && path === attributes.path) || !isCompared(route)) return;
+    rejectDifference(route, routeOf(attributes, path));
+    // Many services ignore a slash at the end, and so do all prefixes except exact ones.
+    const withoutSlash = path.endsWith('/') ? routeOf(attributes, path.slice(0, -1)) : undefined;
+    if (withoutSlash?.prefixMatch === 'exact') rejectDifference(route, withoutSlash);
   };
+
+  /** The first route is enough, because mappings that share requests by weight have the same authentication. */
+  function routeOf(attributes: RequestAttributes, path: string): Route | undefined {
+    return table.match(withTarget(attributes, { path }), firstShare)?.route.original;
+  }
+}
+
+function rejectDifference(route: Route, other: Route | undefined): void {
+  if (other === undefined || authenticationOf(other) === authenticationOf(route)) return;
+  throw problem('bad-path', {
+    detail: 'A service could interpret the path as another one, which requires different authentication.',
+  });
+}
+
+/** Reports whether a path that has only one reading matches a route exactly when it matches its lenient rule. */
+function isPlain({ prefix, prefixMatch }: Route): boolean {
+  return prefixMatch === 'segments' && lenientReading(prefix) === prefix;
 }
 
 function isCompared({ internal, isBlock }: Route): boolean {

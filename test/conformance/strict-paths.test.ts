@@ -12,6 +12,8 @@ const ambiguous = [
   ...['/ADMIN', '/Admin/x', '/%61DMIN', '/admin%2Fx', '/admin%252fx', '/%2561dmin', '/%2Fadmin'],
   ...['/;x/admin', '/admin;x=1', '/admin%3Bx=1', '/admin.', '/admin%20', '/admin.%20/x', '/.../admin', '/files/A;x'],
   ...['/adm%C4%B1n', '/files/%E2%84%AA'],
+  // Paths that are already as a lenient service interprets them, next to mappings that are not.
+  ...['/reports', '/reports/x', '/pages/a', '/exact/', '/exact;/', '/EXACT'],
 ];
 
 /** A lenient interpretation of these matches the same mapping, or one with the same authentication. */
@@ -27,7 +29,7 @@ const unambiguous = [
     '/a;b.txt',
     '/Open',
   ],
-  ...['/x//y', '/x/admin;x', '/administrator.', '/ALSO/open', '/also;x'],
+  ...['/x//y', '/x/admin;x', '/administrator.', '/ALSO/open', '/also;x', '/report', '/pages', '/exact/x'],
   // The server itself handles the protected path, so no service can misinterpret this one.
   '/GATEWAY/v0/diag/',
 ];
@@ -43,6 +45,9 @@ describe('a public mapping next to a protected one of the same service', () => {
     const records = [
       mappingRecord('guarded', '/admin', service, { rewrite: '' }),
       mappingRecord('pattern', '/files/[a-z]', service, { prefix_regex: true }),
+      mappingRecord('capital', '/Reports', service, { rewrite: '' }),
+      mappingRecord('capital-pattern', '/Pages/[a-z]', service, { prefix_regex: true }),
+      mappingRecord('exact', '/exact', service, { rewrite: '', prefix_exact: true }),
       mappingRecord('open', '/', service, { rewrite: '', bypass_auth: true }),
       mappingRecord('also', '/also', service, { rewrite: '', bypass_auth: true }),
       authRecord,
@@ -70,7 +75,10 @@ describe('a public mapping next to a protected one of the same service', () => {
     it(`receives other paths unchanged, but no protected one: ${name}`, async () => {
       for (const path of unambiguous) await request(urls[name]).get(path).expect(200, `seen: ${path}`);
       // The last path is of the server itself, so no service can interpret it.
-      for (const path of ['/admin', '/admin/', '/%61dmin', '/admin/a;b', '/admin/A', '/files/a', '/gateway/v0/diag/X'])
+      for (const path of [
+        ...['/admin', '/admin/', '/%61dmin', '/admin/a;b', '/admin/A', '/files/a', '/gateway/v0/diag/X'],
+        ...['/Reports', '/Reports/x', '/Pages/a', '/exact'],
+      ])
         assert.match(await send(urls[name], path), /^HTTP\/1\.1 401 /, path);
       for (const path of [
         '//open',
