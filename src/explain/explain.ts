@@ -15,6 +15,7 @@ import {
   searchOf,
   traceOf,
 } from '#http';
+import { rejectLoop } from '#proxy';
 import { firstShare, type RequestAttributes, type RouteVerdict } from '#routing';
 import {
   type CorsPart,
@@ -86,14 +87,15 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain
       mappingPart(verdicts.find((verdict) => verdict.route === one) ?? { route: one, reason: '' });
     const matched = { ...found, mapping: partOf(route), cors: mappingCors(ctx, route, preflight) ?? site };
     if (preflight) return { ...matched, outcome: preflightOutcome };
-    const refusal = ended ?? ambiguityOf(attributes, route) ?? blockOf(route);
+    const refusal = ended ?? refusalOf(ctx, attributes, route) ?? blockOf(route);
     if (refusal !== undefined) return { ...matched, outcome: refused('routing', refusal) };
     const copy = shadow && shadowPart(ctx, shadow, partOf(shadow));
     return { ...matched, shadow: copy, ...explainStages({ ctx, attributes, route, client }, request.user) };
   }
 
-  function ambiguityOf(attributes: RequestAttributes, route: Route): unknown {
+  function refusalOf({ req }: Context, attributes: RequestAttributes, route: Route): unknown {
     try {
+      rejectLoop(req);
       checkAmbiguity?.(attributes, route);
       return undefined;
     } catch (thrown) {

@@ -10,7 +10,7 @@ import {
   sanitisePath,
   searchOf,
 } from '#http';
-import { clientIsGone, type Identity } from '#proxy';
+import { clientIsGone, type Identity, rejectLoop } from '#proxy';
 import type { Match, RequestAttributes, Table } from '#routing';
 import type { PathChecks } from './check-paths.ts';
 import type { DescriptorsOf } from './limits/descriptors.ts';
@@ -50,6 +50,7 @@ export function createHandle(parts: HandleParts): Middleware {
 
   const stages: readonly Stage[] = [
     rejectEndedVersion,
+    rejectLoopingRequest,
     rejectAmbiguousPath,
     limitBeforeAuth,
     authenticate,
@@ -138,6 +139,11 @@ export function createHandle(parts: HandleParts): Middleware {
 function rejectEndedVersion({ version }: Pick<RoutedRequest, 'version'>): void {
   const ended = version?.ended();
   if (ended !== undefined) throw ended;
+}
+
+/** Runs before the auth service is asked, because it may be the gateway itself by mistake. */
+function rejectLoopingRequest({ request }: RoutedRequest): void {
+  rejectLoop(request.ctx.req);
 }
 
 function authenticate({ request, attributes, route }: RoutedRequest) {

@@ -23,5 +23,7 @@ export {
   hostOfOrigin,
   publicAddress,
   referenceBase,
+  rejectLoop,
+  viaOf,
 } from './request-headers.ts';
 export { type CopyRequest, createShadow, type ShadowOptions } from './shadow.ts';

@@ -50,7 +50,7 @@ export interface RequestHead {
 
 /**
  * `trace` replaces the request's own trace. The resources in `Destination` and `If` must belong to the mapping. Throws
- * `bad-path` or `loop-detected`.
+ * `bad-path`.
  */
 export type HeadOfRequest = (ctx: Context, trace?: Trace) => RequestHead;
 
@@ -199,12 +199,14 @@ const pseudonym = 'frontdesk';
 const hopsMax = 4;
 
 /** Throws `loop-detected`. */
-function viaOf({ headers, httpVersion }: IncomingMessage): string {
+export function rejectLoop({ headers: { via } }: IncomingMessage): void {
+  if (via !== undefined && ownHopsIn(via) > hopsMax) throw problem('loop-detected');
+}
+
+/** Returns the `Via` of a request that is sent for the client's request. */
+export function viaOf({ headers: { via }, httpVersion }: IncomingMessage): string {
   const own = `${httpVersion} ${pseudonym}`;
-  const { via } = headers;
-  if (via === undefined) return own;
-  if (ownHopsIn(via) > hopsMax) throw problem('loop-detected');
-  return `${via}, ${own}`;
+  return via === undefined ? own : `${via}, ${own}`;
 }
 
 function ownHopsIn(via: string): number {

@@ -69,7 +69,7 @@ describe('an explanation', () => {
     checkRejection({ url: '/v1/hotels/evil' }, 'forwarding', 400, 'bad-path');
     const headers = [['Content-Length', '2000000']] as const;
     checkRejection({ method: 'POST', headers }, 'forwarding', 413, 'body-too-large');
-    checkRejection({ headers: [['Via', via]] }, 'forwarding', 508, 'loop-detected');
+    checkRejection({ headers: [['Via', via]] }, 'routing', 508, 'loop-detected');
     const elsewhere = [['Destination', '/elsewhere']] as const;
     checkRejection({ method: 'MOVE', headers: elsewhere }, 'forwarding', 502, 'destination-elsewhere');
   });

@@ -13,6 +13,7 @@ import {
   isProvoked,
   publicAddress,
   type UpstreamResponse,
+  viaOf,
   wholeBody,
   withoutNames,
 } from '#proxy';
@@ -47,7 +48,7 @@ export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOption
     const address = publicAddress(ctx);
     const added: string[] = [];
     addForwardedHeaders(added, ctx, address, address.path);
-    added.push(...originalRequest(ctx, attributes, address.path), ...withoutBody);
+    added.push(...originalRequest(ctx, attributes, address.path), ...withoutBody, 'via', viaOf(ctx.req));
     return checkRequestOf(attributes, added);
   }
 
@@ -206,17 +207,17 @@ export function createAuthCache(options: AuthCacheOptions): AuthCache {
 }
 
 /**
- * Hashes everything that is sent except request ids, because the decision may depend on the method, the path, the
+ * Hashes everything that is sent except request ids and `Via`, because the decision may depend on the method, the path, the
  * address and any header. A hash also avoids keeping credentials in memory in clear text.
  */
 function keyOf({ method, path, headers }: CheckRequest): string {
-  const relevant = withoutNames(headers, ids);
+  const relevant = withoutNames(headers, irrelevant);
   return createHash('sha256')
     .update(JSON.stringify([method, path, relevant]))
     .digest('base64');
 }
 
-const ids: ReadonlySet<string> = new Set(['x-request-id', 'traceparent', 'tracestate']);
+const irrelevant: ReadonlySet<string> = new Set(['x-request-id', 'traceparent', 'tracestate', 'via']);
 
 /** False for a response that sets a cookie or forbids caching. */
 export function mayBeCached(headers: IncomingHttpHeaders): boolean {

@@ -50,6 +50,7 @@ describe('an auth service over HTTP', () => {
       cookie: 'a=1',
       host: 'front.example',
       prefer: 'return=minimal',
+      via: '1.1 frontdesk',
       'x-forwarded-for': '127.0.0.1',
       'x-forwarded-host': 'front.example',
       'x-forwarded-method': 'DELETE',
@@ -87,15 +88,23 @@ describe('an auth service over HTTP', () => {
   });
 
   it('receives the headers that the record lists, except for those of the connection and of the gateway', async () => {
-    const allowedRequestHeaders = ['x-tenant', 'connection', 'content-length', 'x-forwarded-for', 'x-request-id', 'te'];
+    const allowedRequestHeaders = [
+      ...['x-tenant', 'connection', 'content-length', 'x-forwarded-for', 'x-request-id', 'te', 'via'],
+    ];
     const { auth, edge } = await setUp(allow, { allowedRequestHeaders });
-    const others = ['X-Forwarded-For: 10.0.0.1', 'X-Request-Id: mine', 'TE: trailers', 'Content-Length: 5'];
+    const others = [
+      'X-Forwarded-For: 10.0.0.1',
+      'X-Request-Id: mine',
+      'TE: trailers',
+      'Content-Length: 5',
+      'Via: 2 cdn',
+    ];
     await sendRaw(edge.port, rawRequest('POST /v1/hotels', ['X-Tenant: 7', ...others], 'hello'));
     const { headers, body } = auth.only();
     assert.equal(headers['x-tenant'], '7');
     assert.deepEqual(
-      [headers['x-forwarded-for'], headers['x-request-id'], headers['te']],
-      ['127.0.0.1', 'mine', undefined],
+      [headers['x-forwarded-for'], headers['x-request-id'], headers['te'], headers['via']],
+      ['127.0.0.1', 'mine', undefined, '2 cdn, 1.1 frontdesk'],
     );
     assert.deepEqual([headers['content-length'], body], ['0', '']);
   });
@@ -161,6 +170,27 @@ describe('an auth service over HTTP', () => {
     const seen = { requests: 0 };
     return { seen, ...(await behind(await startResetting(servedMax, seen))) };
   }
+
+  it('is asked only a few times for a request if it is the gateway itself, even with failure_mode_allow', async () => {
+    const upstream = await startUpstream(servers);
+    const origins: string[] = [];
+    let asked = 0;
+    const edge = await startEdge(servers, {
+      authService: authRecordOf({ failureModeAllow: true }),
+      targets: { hotel: remote(upstream), auth: { kind: 'remote', origins: () => origins, path: '' } },
+      host: [
+        (_ctx, next) => {
+          asked += 1;
+          return next();
+        },
+      ],
+    });
+    origins.push(edge.origin);
+    await supertest(edge.origin).get('/v1/hotels').set('Via', Array(5).fill('1.1 frontdesk').join()).expect(508);
+    assert.deepEqual([asked, upstream.reached.length], [1, 0]);
+    await supertest(edge.origin).get('/v1/hotels');
+    assert.equal(asked, 1 + 6);
+  });
 
   it('is called again when it closes an idle connection just as the request arrives', async () => {
     const { client, seen, upstream } = await behindResetting(1);
