@@ -38,7 +38,7 @@ export type AttemptOutcome =
   | {
       readonly kind: 'responded';
       readonly status: number;
-      /** The response has `Connection: close`. */
+      /** The service closes the connection by its own choice. */
       readonly closesConnection?: boolean;
     }
   | { readonly kind: 'failed'; readonly cause: unknown };
@@ -84,7 +84,7 @@ export function startAttempt(
   listener: AttemptListener,
   isFresh = false,
 ): RunningAttempt {
-  const handler = new AttemptHandler(attempt, options.body != null, listener);
+  const handler = new AttemptHandler(attempt, options, listener);
   try {
     attempt.dispatch(options, handler, isFresh);
   } catch (cause) {
@@ -98,6 +98,7 @@ export function startAttempt(
 class AttemptHandler implements RunningAttempt, Dispatcher.DispatchHandler {
   private readonly attempt: Attempt;
   private readonly hasBody: boolean;
+  private readonly isHead: boolean;
   private readonly listener: AttemptListener;
   private controller: Dispatcher.DispatchController | undefined = undefined;
   private abandonReason: Error | undefined = undefined;
@@ -106,9 +107,10 @@ class AttemptHandler implements RunningAttempt, Dispatcher.DispatchHandler {
   private isOver = false;
   private body: ResponseBody | undefined = undefined;
 
-  constructor(attempt: Attempt, hasBody: boolean, listener: AttemptListener) {
+  constructor(attempt: Attempt, { method, body }: Dispatcher.DispatchOptions, listener: AttemptListener) {
     this.attempt = attempt;
-    this.hasBody = hasBody;
+    this.hasBody = body != null;
+    this.isHead = method === 'HEAD';
     this.listener = listener;
   }
 
@@ -142,7 +144,9 @@ class AttemptHandler implements RunningAttempt, Dispatcher.DispatchHandler {
       else this.listener.onInterim(status, rawHeaders);
       return;
     }
-    this.attempt.reportOutcome({ kind: 'responded', status, closesConnection: closes(headers) });
+    // undici itself asks the service to close the connection after a HEAD.
+    const closesConnection = !this.isHead && closes(headers);
+    this.attempt.reportOutcome({ kind: 'responded', status, closesConnection });
     this.body = new ResponseBody(
       () => controller.resume(),
       () => this.abandon(bodyNotNeeded),

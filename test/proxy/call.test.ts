@@ -113,6 +113,21 @@ describe('a call after a response with Connection: close', () => {
         assert.equal(response.origin, origin);
       }
     });
+
+  it('takes turns as usual if the request was a HEAD, on which the gateway itself closes the connection', async () => {
+    const [first, second] = [await startUpstream(servers), await startUpstream(servers)];
+    const cluster = clusterOf(first, second);
+    const head = { ...post, method: 'HEAD', body: undefined };
+    for (const [request, { origin }] of [
+      [head, first],
+      [post, second],
+      [post, first],
+    ] as const) {
+      const response = await callUpstream(cluster, request, never);
+      await response.body.drain(5000);
+      assert.equal(response.origin, origin);
+    }
+  });
 });
 
 describe('the time-out of a call', () => {
