@@ -32,6 +32,10 @@ export interface RequestContext {
   trace: Trace | undefined;
   /** The prefix of the matched mapping, for traces. */
   route: string | undefined;
+  /** True once the service has responded, in whatever way. */
+  isAnswered: boolean;
+  /** Call it when the service breaks off a response that has begun. Undefined if no middleware reports problems. */
+  reportBreak: ((ctx: Context, found: Problem) => void) | undefined;
 }
 
 /** Passes the user's name to services, which trust it blindly: a gateway must strip it from client requests. */
@@ -126,6 +130,8 @@ function openContext(ctx: Context, addresses: Addresses, traceIds: TraceIds): Re
     traceIds,
     trace: undefined,
     route: undefined,
+    isAnswered: false,
+    reportBreak: undefined,
   };
   (ctx as Carrier)[contextKey] = opened;
   return opened;

@@ -42,7 +42,8 @@ export { rawJson } from './html/pages.ts';
 export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
 export { type AnyApp, discardPreparedResponse, isolate } from './isolate.ts';
 export { createBodySchema, describeIssue, readJsonBody } from './json-body.ts';
-export { createAccessLog, finalStatus } from './log/access-log.ts';
+export { createAccessLog } from './log/access-log.ts';
+export { finalStatus, replaceStatus } from './log/final-status.ts';
 export {
   type CountingLogger,
   createOncePerMinute,
@@ -69,7 +70,7 @@ export {
   reasonOf,
   stopping,
 } from './problem.ts';
-export { createProblemResponses, type ProblemResponsesOptions } from './problem-responses.ts';
+export { createProblemResponses, isClientGone, type ProblemResponsesOptions } from './problem-responses.ts';
 export { type ProblemKind, type ProblemSlug, problems, problemTitle } from './problems.ts';
 export {
   builtInFormatters,

@@ -2,6 +2,7 @@
 import type Koa from 'koa';
 import type { Context, Middleware } from 'koa';
 import compose from 'koa-compose';
+import { requestContext } from './context.ts';
 import { problem } from './problem.ts';
 
 /** A Koa app whose state and context have any types. */
@@ -24,6 +25,7 @@ export function isolate(app: AnyApp | Middleware): (ctx: Context) => Promise<voi
     (ctx as Routed).matched = undefined;
     try {
       await run(ctx as never, fallThrough);
+      requestContext(ctx).isAnswered = true;
     } finally {
       if (!ctx.req.complete) discardRest(ctx);
       ctx.state = state;

@@ -1,8 +1,9 @@
 /** The middleware that renders every thrown error as a response. */
 import { inspect } from 'node:util';
 import type { Context, Middleware, Next } from 'koa';
-import { gatewayRoot, requestContext } from './context.ts';
+import { gatewayRoot, type RequestContext, requestContext } from './context.ts';
 import type { ProblemNotes } from './html/pages.ts';
+import { replaceStatus } from './log/final-status.ts';
 import { createOutageLogs, type Logger, logRequest, type OutageLogs, requestLogFields } from './log/log.ts';
 import { errorBody, Problem, problem, problemOf, reasonOf } from './problem.ts';
 import { problems, problemTitle } from './problems.ts';
@@ -49,9 +50,11 @@ export function createProblemResponses(options: ProblemResponsesOptions = {}): M
   const { representations = createRepresentations(), logger, toProblem, problemPagesPath } = options;
   const { outages = logger && createOutageLogs({ logger }) } = options;
   return async function problemResponses(ctx: Context, next: Next) {
+    const context = requestContext(ctx);
+    context.reportBreak = reportBreak;
     try {
       await next();
-      outages?.answered(requestContext(ctx).service);
+      if (isAnswered(context)) outages?.answered(context.service);
     } catch (raw) {
       const thrown = makeReadable(raw);
       const found = toProblem?.(thrown) ?? problemOf(thrown);
@@ -61,6 +64,11 @@ export function createProblemResponses(options: ProblemResponsesOptions = {}): M
       else write(ctx, found);
     }
   };
+
+  function reportBreak(ctx: Context, found: Problem): void {
+    report(ctx, found, found, logger, outages);
+    replaceStatus(ctx.res, found.status);
+  }
 
   function write(ctx: Context, found: Problem): void {
     const formatter = representations.chooseForError(ctx.req.headers.accept);
@@ -170,10 +178,15 @@ function isAlreadyLogged({ slug, cause }: Problem): boolean {
   return cause !== undefined && (slug === 'auth-unavailable' || slug === 'ratelimit-unavailable');
 }
 
+/** False if another party responded instead of the service, such as an auth service, or if the client is gone. */
+function isAnswered({ service, isAnswered }: RequestContext): boolean {
+  return isAnswered || service === undefined;
+}
+
 const lostConnection = new Set<unknown>(['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE']);
 
 /** True if the error is only a stream broken by a client that disconnected. The access log records that as 499. */
-function isClientGone(ctx: Context, thrown: unknown): boolean {
+export function isClientGone(ctx: Context, thrown: unknown): boolean {
   const { code } = Object(thrown) as { code?: unknown };
   return ctx.res.destroyed && lostConnection.has(code);
 }

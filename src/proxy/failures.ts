@@ -27,6 +27,10 @@ export function clientGone(): CallAborted {
   return new CallAborted('ECONNRESET', 'the client closed its connection');
 }
 
+export function clientPaused(ms: number): CallAborted {
+  return new CallAborted('ECONNRESET', `the client did not read the response for ${ms} ms`);
+}
+
 /**
  * Decides whether a failed attempt may be retried:
  * - `connect`: nothing was sent.

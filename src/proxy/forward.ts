@@ -83,6 +83,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
       requestContext(ctx).upstreamMs = clock() - startedAtMs;
       closeUnlessComplete(ctx);
     }
+    requestContext(ctx).isAnswered = true;
     span?.responded(response.head.status, response.origin);
     if (endsSoon(response)) await nextTurn();
     respond(ctx, response, prepared);
@@ -128,7 +129,18 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
     if (handshake !== undefined && connection !== undefined) {
       const edit = responseRules.editResponse;
       switchProtocols(ctx, handshake, head, connection, { restoration, edit, idleTimeoutMs: switchedIdleTimeoutMs });
-    } else if (!clientIsGone(ctx)) sendResponse(ctx, response, { restoration, idleTimeoutMs, eventsIdleTimeoutMs });
+    } else if (!clientIsGone(ctx))
+      sendResponse(ctx, response, {
+        restoration,
+        idleTimeoutMs,
+        eventsIdleTimeoutMs,
+        toProblem: countedFailure,
+        onBreak,
+      });
+  }
+
+  function onBreak(ctx: Context, cause: unknown): void {
+    requestContext(ctx).reportBreak?.(ctx, countedFailure(cause));
   }
 }
 

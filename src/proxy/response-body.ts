@@ -159,6 +159,11 @@ export class ResponseBody {
     this.resumeUpstream();
   }
 
+  /** True while the stream has nothing to send, so that the upstream delays it and not the client. */
+  awaitsUpstream(): boolean {
+    return this.isReaderWaiting;
+  }
+
   /** True while nothing has arrived that the stream could read. */
   isWaiting(): boolean {
     return this.queue.length() === 0;

@@ -2,11 +2,11 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import { beforeHead, nodeHttp, removeOwnNosniff } from '#http';
+import { beforeHead, nodeHttp, type Problem, removeOwnNosniff } from '#http';
 import { type PathRestoration, restoreCookie, restoreLocation } from '#routing';
 import type { ResponseHead } from './attempt.ts';
 import type { UpstreamResponse } from './call.ts';
-import { timedOut, upstreamProblem } from './failures.ts';
+import { CallAborted, clientPaused, timedOut } from './failures.ts';
 import { firstValue, isEndToEnd, nominatedBy, textOf } from './headers.ts';
 import { responseVia } from './request-headers.ts';
 import { createIdleTimer } from './time-limits.ts';
@@ -17,6 +17,10 @@ export interface ResponseOptions {
   readonly idleTimeoutMs: number;
   /** The same limit for a server-sent event stream, which may pause for hours. */
   readonly eventsIdleTimeoutMs: number;
+  /** Returns the problem for a response that cannot be sent. */
+  readonly toProblem: (cause: unknown) => Problem;
+  /** Called when the service breaks off the body, or pauses for too long, while the client waits for the rest. */
+  readonly onBreak: (ctx: Context, cause: unknown) => void;
 }
 
 /**
@@ -26,12 +30,12 @@ export interface ResponseOptions {
 export function sendResponse(ctx: Context, response: UpstreamResponse, options: ResponseOptions): void {
   const { head, body } = response;
   const failure = body.failure();
-  if (failure !== undefined) throw upstreamProblem(failure);
+  if (failure !== undefined) throw options.toProblem(failure);
   try {
     writeHead(ctx, head, options.restoration);
   } catch (cause) {
     body.discard();
-    throw upstreamProblem(cause);
+    throw options.toProblem(cause);
   }
   if (ctx.req.method === 'HEAD' || isBodiless(head.status)) body.discard();
   else writeBody(ctx, response, options);
@@ -75,13 +79,24 @@ function writeBody(ctx: Context, response: UpstreamResponse, options: ResponseOp
   if (!isTyped) res.removeHeader('content-type');
 }
 
-function streamFor({ req, res }: Context, { head, body }: UpstreamResponse, options: ResponseOptions): Readable {
+function streamFor(ctx: Context, { head, body }: UpstreamResponse, options: ResponseOptions): Readable {
+  const { req, res } = ctx;
   const isEvents = /^text\/event-stream\b/i.test(String(res.getHeader('content-type')));
   const idleTimeoutMs = isEvents ? options.eventsIdleTimeoutMs : options.idleTimeoutMs;
-  const onIdle = () => stream.destroy(timedOut(`the response body paused for ${idleTimeoutMs} ms`));
+  let pause: Error | undefined;
   const stream = body.stream(createIdleTimer(idleTimeoutMs, onIdle));
-  // Koa destroys the stream if it cannot send it, for example because the client has disconnected.
-  stream.on('error', ignore);
+
+  function onIdle(): void {
+    if (body.awaitsUpstream()) pause = timedOut(`the response body paused for ${idleTimeoutMs} ms`);
+    stream.destroy(pause ?? clientPaused(idleTimeoutMs));
+  }
+
+  // Koa destroys the stream if it cannot send it, and the call is aborted when the client disconnects. Neither is the
+  // fault of the service.
+  stream.on('error', (cause) => {
+    const isBroken = cause === body.failure() && !(cause instanceof CallAborted);
+    if (isBroken || cause === pause) options.onBreak(ctx, cause);
+  });
   res.once('pipe', (source) => {
     // The host application may have wrapped the stream. Trailers and flushing are then its responsibility.
     if (source !== stream || res.headersSent) return;
@@ -99,8 +114,6 @@ function announceTrailers(res: ServerResponse, { rawHeaders }: ResponseHead): vo
   const announced = firstValue(rawHeaders, 'trailer');
   if (announced !== undefined) res.setHeader('Trailer', announced);
 }
-
-function ignore(): void {}
 
 /**
  * Copies all headers except hop-by-hop ones and those that the gateway or its host application has already set. `Vary`,

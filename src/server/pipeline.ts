@@ -12,10 +12,12 @@ import {
   createProblemResponses,
   createRequestContext,
   createSafePath,
+  isClientGone,
   isolate,
   type Logger,
   type ProblemResponsesOptions,
   problem,
+  replaceStatus,
   requestContext,
   requestLogFields,
 } from '#http';
@@ -104,10 +106,14 @@ export function stepsOf(steps: readonly Step[], listener: PipelineListener): rea
 function createApp(steps: readonly ActiveStep[], logger: Logger): Koa {
   const app = new Koa();
   for (const [, , run] of steps) app.use(run);
-  // Errors that occur after the response has started. It is not an error when the client disconnects.
-  return app.on('error', (error: Error, ctx?: Context) => {
-    if (ctx?.req.socket.destroyed === true) return;
-    logger.error({ ...(ctx && requestLogFields(ctx)), err: error }, 'a response failed after it had started');
+  // Errors that occur after the response has started, unless the proxy has already reported them.
+  return app.on('error', (error: Error, ctx: Context) => {
+    const context = requestContext(ctx);
+    if (isClientGone(ctx, error) || context.problem !== undefined) return;
+    context.problem = problem('internal', { cause: error });
+    if (!ctx.res.writableEnded) replaceStatus(ctx.res, context.problem.status);
+    const { mapping } = context;
+    logger.error({ ...requestLogFields(ctx), mapping, err: error }, 'a response failed after it had started');
   });
 }
 

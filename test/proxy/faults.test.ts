@@ -1,18 +1,20 @@
 /** Misbehaving services: each failure that a socket allows is handled as the table says, and leaks nothing. */
 import assert from 'node:assert/strict';
 import { createServer as createTlsServer } from 'node:https';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import type { AuthCheck } from '#auth';
 import type { RetryPolicy } from '#config';
 import { problems } from '#http';
 import { createClusters } from '#proxy';
+import { createTraffic, type Traffic } from '../../src/gateway/traffic/traffic.ts';
 import { failures } from '../../src/proxy/failures.ts';
 import { breakersOf } from '../support/clusters.ts';
-import { type EdgeOptions, startEdge } from '../support/edge.ts';
+import { authRecordOf, type EdgeOptions, startEdge } from '../support/edge.ts';
 import { type Served, testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
-import { eventually } from '../support/waiting.ts';
+import { createDeferred, eventually } from '../support/waiting.ts';
 import { makeCertificate } from '../support/wire/certificate.ts';
 import { bodyOf, rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
@@ -54,7 +56,7 @@ const beforeResponse: readonly [code: string, how: string, misbehave: string | (
   ],
 ];
 
-const inBody: readonly [how: string, misbehave: string | ((socket: Socket) => void)][] = [
+const inBody: readonly [how: string, misbehave: string | ((socket: Socket) => void), status?: number][] = [
   ['ends too early', `${ok}Content-Length: 100\r\n\r\nhello`],
   ['ends within its chunks', `${ok}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n`],
   ['has an invalid chunk', `${ok}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n`],
@@ -63,7 +65,7 @@ const inBody: readonly [how: string, misbehave: string | ((socket: Socket) => vo
     (socket) =>
       socket.write(`${ok}Content-Length: 100\r\n\r\nhello`, () => setImmediate(() => socket.resetAndDestroy())),
   ],
-  ['stalls', (socket) => socket.write(`${ok}Content-Length: 100\r\n\r\nhello`)],
+  ['stalls', (socket) => socket.write(`${ok}Content-Length: 100\r\n\r\nhello`), 504],
 ];
 
 function trickle(socket: Socket, text: string): void {
@@ -101,6 +103,12 @@ describe('a misbehaving service', () => {
     return { response, found, code: cause?.code ?? (cause?.name === 'HTTPParserError' ? 'HPE_' : undefined) };
   }
 
+  /** The failed calls that the mapping has counted, of any kind. */
+  function failuresIn(traffic: Traffic): number {
+    const { failed = 0, timeout = 0, unavailable = 0, overloaded = 0 } = traffic.of('hotel')?.upstream ?? {};
+    return failed + timeout + unavailable + overloaded;
+  }
+
   function checkProblem(response: string, code: string, found?: Error): void {
     const failure = failures[code] ?? failures[code.replace(/_(?!SSL)[A-Z_]*$/, '_')];
     assert.ok(failure !== undefined, `${code} is not in the table`);
@@ -117,7 +125,8 @@ describe('a misbehaving service', () => {
   for (const [code, how, misbehave] of beforeResponse) {
     it(`causes ${code} when it ${how}`, async () => {
       const { upstream, requested } = await startMisbehaving(misbehave);
-      const edge = await startEdgeTo(upstream, { mapping: { timeoutMs: code === 'ETIMEDOUT' ? 50 : 5000 } });
+      const traffic = createTraffic();
+      const edge = await startEdgeTo(upstream, { traffic, mapping: { timeoutMs: code === 'ETIMEDOUT' ? 50 : 5000 } });
       const failed = await send(edge);
       assert.equal(failed.code, code);
       checkProblem(failed.response, code, failed.found);
@@ -126,6 +135,7 @@ describe('a misbehaving service', () => {
         ['warn'],
       );
       assert.deepEqual(edge.errors, []);
+      assert.equal(failuresIn(traffic), 1);
       await eventually(() => assert.equal(requested.size, 0));
     });
   }
@@ -154,17 +164,73 @@ describe('a misbehaving service', () => {
     for (const { health } of clusters.snapshot()[0]?.addresses ?? []) assert.equal(health, 'unknown');
   });
 
-  for (const [how, misbehave] of inBody) {
-    it(`breaks the client's connection when its body ${how}`, async () => {
+  for (const [how, misbehave, status = 502] of inBody) {
+    it(`breaks the client's connection and is logged and counted as ${status} when its body ${how}`, async () => {
       const { upstream, requested } = await startMisbehaving(misbehave);
-      const edge = await startEdgeTo(upstream);
+      const traffic = createTraffic();
+      const edge = await startEdgeTo(upstream, { traffic });
       const { response } = await send(edge);
       assert.match(response, /^HTTP\/1\.1 200 OK\r\n/);
       assert.doesNotMatch(response, /0\r\n\r\n$|"code"/);
       assert.ok(edge.errors.length > 0, 'the app gets the error');
+      const slug = status === 504 ? 'upstream-timeout' : 'upstream-failed';
+      assert.deepEqual(
+        edge.log.map(({ level, fields }) => [level, fields['problem']]),
+        [['warn', slug]],
+      );
+      await eventually(() =>
+        assert.deepEqual(
+          traffic.failures().map((one) => [one.status, one.problem]),
+          [[status, slug]],
+        ),
+      );
+      assert.equal(failuresIn(traffic), 1);
       await eventually(() => assert.equal(requested.size, 0));
     });
   }
+
+  it('is not blamed when the client does not read its response', async () => {
+    const upstream = await servers.http((_req, res) => void res.end(Buffer.alloc(32 * 1024 * 1024)));
+    const traffic = createTraffic();
+    const edge = await startEdgeTo(upstream, { traffic });
+    const client = connect(edge.port, '127.0.0.1').pause();
+    client.write('GET /v1/hotels HTTP/1.1\r\nHost: front.example\r\n\r\n');
+    await eventually(() => assert.equal(traffic.of('hotel')?.totals?.abandoned, 1));
+    assert.deepEqual([edge.log, failuresIn(traffic), traffic.failures()], [[], 0, []]);
+    client.destroy();
+  });
+
+  it('is said to respond again once it responds, not when a client leaves or the auth service denies', async () => {
+    let [nowMs, outcome] = [0, 'allow'];
+    const [arrived, closed] = [createDeferred(), createDeferred()];
+    const upstream = await servers.http((req, res) => {
+      if (req.url === '/hangs') {
+        res.once('close', closed.resolve);
+        arrived.resolve();
+      } else if (nowMs === 0) req.socket.destroy();
+      else res.end();
+    });
+    const authPort: AuthCheck = () =>
+      outcome === 'allow'
+        ? { outcome, headers: {} }
+        : { outcome: 'deny', status: 403, headers: {}, body: Buffer.from('no') };
+    const edge = await startEdgeTo(upstream, { authService: authRecordOf(), authPort, outageClock: () => nowMs });
+    const lines = () => edge.log.map(({ message }) => message);
+    assert.match((await send(edge)).response, / 502 /);
+    assert.equal(lines().length, 1);
+    nowMs = 60_000;
+    outcome = 'deny';
+    assert.match((await send(edge)).response, / 403 /);
+    outcome = 'allow';
+    const client = connect(edge.port, '127.0.0.1');
+    client.write('GET /v1/hotels/hangs HTTP/1.1\r\nHost: front.example\r\n\r\n');
+    await arrived.promise;
+    client.destroy();
+    await closed.promise;
+    assert.equal(lines().length, 1);
+    assert.match((await send(edge)).response, / 200 /);
+    assert.deepEqual(lines().slice(1), ['hotel:80 is responding again']);
+  });
 
   it('is unavailable if it refuses connections or its host is unknown', async () => {
     const refusing = await send(await startEdgeTo(await servers.refusing()));

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import { request as createRequest, type IncomingMessage } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
+import { Readable } from 'node:stream';
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import Koa, { type Context, type Middleware, type Next } from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
@@ -195,6 +196,12 @@ describe('createFrontdesk', () => {
   });
 });
 
+async function* failAfterBeginning() {
+  yield 'begun';
+  await nextTurn();
+  throw new Error('the secret of the stream');
+}
+
 describe('services of an embedding program', () => {
   const open = desksOf(testServers(after));
   const log: LogLine[] = [];
@@ -213,6 +220,9 @@ describe('services of an embedding program', () => {
     ctx.res.end('done');
     ctx.res.write('and more');
   };
+  const failing: Middleware = (ctx) => {
+    ctx.body = Readable.from(failAfterBeginning());
+  };
   const raw: Middleware = (ctx) => {
     const { rawHeaders, headersDistinct } = ctx.req;
     ctx.body = { distinct: headersDistinct['x-travel-user'], raw: rawHeaders.join(' '), host: headersDistinct['host'] };
@@ -228,10 +238,11 @@ describe('services of an embedding program', () => {
       mappingRecord('broken', '/v1/broken', 'broken'),
       mappingRecord('silent', '/v1/silent', 'silent'),
       mappingRecord('hasty', '/v1/hasty', 'hasty'),
+      mappingRecord('failing', '/v1/failing', 'failing'),
     ];
     desk = await open({
       config: { records, users: [annRecord] },
-      services: { echo, broken, silent, hasty, raw },
+      services: { echo, broken, silent, hasty, failing, raw },
       logger: recordingLogger(log),
     });
   });
@@ -288,9 +299,21 @@ describe('services of an embedding program', () => {
     assert.match(String(failure?.fields['err']), /the secret inside/);
   });
 
+  it('have a response whose stream fails cut off, logged and counted as 500', async () => {
+    await assert.rejects(call(desk, '/v1/failing').auth('ann', 'secret').then(), /aborted/);
+    const lines = log.filter(({ fields }) => fields['mapping'] === 'failing');
+    const [failure, request] = lines;
+    assert.deepEqual(
+      lines.map(({ message }) => message),
+      ['a response failed after it had started', 'request'],
+    );
+    assert.match(String(failure?.fields['err']), /the secret of the stream/);
+    assert.deepEqual([request?.fields['status'], request?.fields['problem']], [500, 'internal']);
+  });
+
   it('do not end the process if they write after the end of their response, which is logged', async () => {
     await call(desk, '/v1/hasty').auth('ann', 'secret').expect(200, 'done');
-    const [failure] = log.filter(({ message }) => message === 'a response failed after it had started');
+    const [failure] = log.filter(({ fields }) => fields['mapping'] === 'hasty');
     assert.match(String(failure?.fields['err']), /write after end/);
   });
 

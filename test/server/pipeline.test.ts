@@ -28,6 +28,7 @@ const inDiagram: Readonly<Record<string, string | undefined>> = {
   'landing page': undefined,
   gateway: '<b>gateway</b>',
   rejectEndedVersion: 'version past its sunset',
+  rejectLoopingRequest: 'passed this gateway too often',
   rejectAmbiguousPath: 'ambiguous path',
   limitBeforeAuth: '<b>limit by address</b>',
   authenticate: '<b>authenticate</b>',

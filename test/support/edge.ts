@@ -16,6 +16,7 @@ import {
   type AddressOptions,
   createAddresses,
   createHostCheck,
+  createOutageLogs,
   createProblemResponses,
   createRequestContext,
   createSafePath,
@@ -124,6 +125,8 @@ export interface EdgeOptions extends Partial<Omit<GatewayOptions, 'resolve'>> {
   /** Targets by service reference. */
   readonly targets?: Readonly<Record<string, Target>>;
   readonly addresses?: AddressOptions;
+  /** The clock of the outage logs, in milliseconds. */
+  readonly outageClock?: () => number;
   /** Middleware of a host app, before all of ours. */
   readonly host?: readonly Middleware[];
   /** Middleware between the rendering of problems and the gateway. */
@@ -131,7 +134,17 @@ export interface EdgeOptions extends Partial<Omit<GatewayOptions, 'resolve'>> {
 }
 
 export async function startEdge(servers: TestServers, options: EdgeOptions): Promise<Edge> {
-  const { mapping, upstream, addresses, host = [], inside = [], authService, authPort, ...others } = options;
+  const {
+    mapping,
+    upstream,
+    addresses,
+    host = [],
+    inside = [],
+    authService,
+    authPort,
+    outageClock,
+    ...others
+  } = options;
   const log: LogLine[] = [];
   const errors: unknown[] = [];
   const logger = recordingLogger(log);
@@ -151,7 +164,11 @@ export async function startEdge(servers: TestServers, options: EdgeOptions): Pro
   const app = new Koa().on('error', (error) => void errors.push(error));
   const ours = [
     createRequestContext(createAddresses(addresses)),
-    ...[createProblemResponses({ logger }), createHostCheck(), createSafePath()],
+    createProblemResponses({
+      logger,
+      outages: createOutageLogs({ logger, ...(outageClock && { clock: outageClock }) }),
+    }),
+    ...[createHostCheck(), createSafePath()],
   ];
   for (const one of [...host, ...ours, ...inside, gateway.middleware]) app.use(one);
   const listener = app.callback();

@@ -91,7 +91,7 @@ export function createTraffic({ clock = Date.now, stopwatch = () => performance.
     route.inFlight -= 1;
     route.count({ status, durationMs: nowMs - startedAtMs, refusedBy: refusalOf(request, status) }, nowMs);
     if (status < 500) return;
-    failed.push(failureOf(ctx, requestContext(ctx), clock()));
+    failed.push(failureOf(ctx, requestContext(ctx), status, clock()));
     if (failed.length > failuresMax) failed.shift();
   }
 
@@ -131,7 +131,12 @@ function refusalOf({ stage }: InFlightRequest, status: number): 'auth' | 'limit'
   return stage === 'service' || status === 499 || status >= 500 ? undefined : stage;
 }
 
-function failureOf({ method, originalUrl, res }: Context, context: RequestContext, atMs: number): FailedRequest {
+function failureOf(
+  { method, originalUrl }: Context,
+  context: RequestContext,
+  status: number,
+  atMs: number,
+): FailedRequest {
   const { requestId, mapping, problem, upstream } = context;
   return {
     atMs,
@@ -139,7 +144,7 @@ function failureOf({ method, originalUrl, res }: Context, context: RequestContex
     method,
     path: truncate(pathOf(originalUrl)),
     mapping,
-    status: res.statusCode,
+    status,
     problem: problem?.slug,
     reason: problem && truncate(reasonOf(problem)),
     upstream,

@@ -4,9 +4,8 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Context, Middleware, Next } from 'koa';
 import { type RequestContext, requestContext, traceOf } from '../context.ts';
-import { sentStatusOf } from '../server/client-errors.ts';
-import { upgradeOf } from '../server/upgrades.ts';
 import { pathOf } from '../target.ts';
+import { finalStatus } from './final-status.ts';
 import type { Logger } from './log.ts';
 
 export type AccessLogFormat = 'json' | 'combined';
@@ -89,16 +88,6 @@ function createCombinedWriter(logger: Logger) {
       `${finalStatus(res)} ${bodyBytes || '-'} "${escapeQuoted(referer?.replace(/[?#].*/, ''))}" "${escapeQuoted(userAgent)}"`;
     writeLine(line);
   };
-}
-
-/** The status of a closed response, or 499 if the client disconnected before the system had taken all of it. */
-export function finalStatus(res: ServerResponse): number {
-  const sent = sentStatusOf(res);
-  if (sent !== undefined) return sent;
-  // Older versions, such as Node 24.16, count data as written even if it was still buffered when the connection was
-  // destroyed. An upgraded connection always ends by being destroyed.
-  const isCutOff = res.req.socket.destroyed && upgradeOf(res.req) === undefined;
-  return res.writableFinished && !isCutOff ? res.statusCode : 499;
 }
 
 /** Escapes like Apache, so that a client can neither close the quotes nor start a new line. */

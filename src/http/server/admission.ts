@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { createOncePerMinute, type Logger } from '../log/log.ts';
 import { problem } from '../problem.ts';
-import { problemResponse } from './client-errors.ts';
+import { problemResponse } from './last-response.ts';
 
 export interface ConnectionLimit {
   /** Counts the connection until it closes. Returns false if the limit is reached. */

@@ -1,11 +1,12 @@
 /** Responds to input that never becomes a request because it is malformed, oversized or too slow, and logs it. */
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { replaceStatus } from '../log/final-status.ts';
 import type { Logger } from '../log/log.ts';
-import { errorBody, type Problem, problem } from '../problem.ts';
-import { jsonFormatter } from '../representations.ts';
+import { type Problem, problem } from '../problem.ts';
 import { pathOf } from '../target.ts';
 import type { Connections } from './connections.ts';
+import { endWithProblem } from './last-response.ts';
 import { type ClientSocket, nodeHttp } from './node-fixes.ts';
 
 const missingHostCode = 'ERR_MISSING_HOST';
@@ -80,47 +81,13 @@ function replaceResponse(socket: ClientSocket, found: Problem): void {
     socket.destroy();
     return;
   }
-  if (response) (response as Carrier)[sentStatusKey] = found.status;
+  if (response) replaceStatus(response, found.status);
   endWithProblem(socket, found);
 }
 
 function problemOf(error: ClientError): Problem {
   const found = problemOfCode[error.code ?? ''];
   return found?.() ?? problem(hasUnknownMethod(error) ? 'unknown-method' : 'bad-request');
-}
-
-const sentStatusKey = Symbol('sent status');
-
-interface Carrier {
-  [sentStatusKey]?: number;
-}
-
-/** The status that the client got instead of this response, for example because its body arrived too late. */
-export function sentStatusOf(res: ServerResponse): number | undefined {
-  return (res as Carrier)[sentStatusKey];
-}
-
-/** Writes the error body as the last response of the connection. */
-export function endWithProblem(socket: Duplex, found: Problem): void {
-  // On a half-open connection, a late request would still be executed, and a silent peer would keep the socket open.
-  socket.end(problemResponse(found), () => socket.destroy());
-}
-
-/** A complete response as text, the last one of its connection. */
-export function problemResponse(found: Problem): string {
-  const body = errorBody(found);
-  const text = jsonFormatter.format(body, body.message);
-  const head = [
-    `HTTP/1.1 ${body.message.replace(': ', ' ')}`,
-    `Date: ${new Date().toUTCString()}`,
-    `Content-Type: ${jsonFormatter.contentType}`,
-    `Content-Length: ${Buffer.byteLength(text)}`,
-    ...Object.entries(found.headers ?? {}).map(([name, value]) => `${name}: ${value}`),
-    'Cache-Control: no-store',
-    'X-Content-Type-Options: nosniff',
-    'Connection: close',
-  ];
-  return `${head.join('\r\n')}\r\n\r\n${text}`;
 }
 
 /** True for a complete request line with a method that Node's parser does not know or does not accept in HTTP. */

@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { notReady, type Problem, problem, stopping } from '../problem.ts';
-import { endWithProblem } from './client-errors.ts';
+import { endWithProblem } from './last-response.ts';
 import { announcesBody, type ClientSocket, nodeHttp } from './node-fixes.ts';
 
 /** The upgrade that a request asks for. */
