@@ -285,11 +285,16 @@ function createAskLimiter({ rateLimitService: record, limiter, clock, state: { c
   });
 }
 
-function createAuth({ authServices, resolve, adminUsers, clock, state: { counts } }: Settings, acquire: Acquire) {
+function createAuth(settings: Settings, acquire: Acquire) {
+  const { authServices, resolve, adminUsers, connectTimeoutMs, clock } = settings;
+  const { counts } = settings.state;
   return createAuthStages(authServices, {
     resolve,
     acquireCluster: (record, target) =>
-      acquire.cluster(clusterSpec(record.authService, target, record.timeoutMs, mappingDefaults)),
+      // An address that does not accept connections must leave time for another one.
+      acquire.cluster(
+        clusterSpec(record.authService, target, Math.min(connectTimeoutMs, record.timeoutMs), mappingDefaults),
+      ),
     acquireOutageLog: ({ authService }) => acquire.outageLog('auth', authService),
     counts: counts.auth,
     adminUsers,

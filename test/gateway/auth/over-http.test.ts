@@ -192,6 +192,19 @@ describe('an auth service over HTTP', () => {
     assert.equal(asked, 1 + 6);
   });
 
+  it('is called at its next address when one accepts no connections', async () => {
+    const [mute, other] = [await servers.tcp(() => {}), await startUpstream(servers, allow)];
+    const origins = [mute.origin.replace('http:', 'https:'), other.origin];
+    const upstream = await startUpstream(servers);
+    const edge = await startEdge(servers, {
+      connectTimeoutMs: 50,
+      authService: authRecordOf({ timeoutMs: 5000 }),
+      targets: { hotel: remote(upstream), auth: { kind: 'remote', origins: () => origins, path: '' } },
+    });
+    for (let round = 0; round < 2; round += 1) await supertest(edge.origin).get('/v1/hotels').expect(200);
+    assert.equal(other.reached.length, 2);
+  });
+
   it('is called again when it closes an idle connection just as the request arrives', async () => {
     const { client, seen, upstream } = await behindResetting(1);
     await client.get('/v1/hotels').expect(200);
