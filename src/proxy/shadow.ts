@@ -21,7 +21,7 @@ export interface ShadowOptions {
   readonly path: string;
   readonly identity: Identity;
   readonly logger: Logger;
-  /** Milliseconds to the end of the response. 0 means no limit. */
+  /** Milliseconds to the end of the response. 0 means a minute: no client waits for the end of an endless response. */
   readonly timeoutMs: number;
 }
 
@@ -36,8 +36,12 @@ export type CopyRequest = (ctx: Context) => void;
 /** Requests with a larger body are not copied. */
 const bodyBytesMax = 64 * 1024;
 
+/** Used for a mapping without a time-out. */
+const timeoutMsDefault = 60_000;
+
 export function createShadow(options: ShadowOptions): CopyRequest {
-  const { mapping, cluster, logger, timeoutMs } = options;
+  const { mapping, cluster, logger } = options;
+  const timeoutMs = options.timeoutMs === 0 ? timeoutMsDefault : options.timeoutMs;
   const headOf = createRequestHead(options);
   const callOptions: CallOptions = { timeoutMs, repeat: 'never' };
 
@@ -56,7 +60,7 @@ export function createShadow(options: ShadowOptions): CopyRequest {
   async function dropResponse(request: UpstreamRequest): Promise<void> {
     const deadlineMs = performance.now() + timeoutMs;
     const { body } = await callUpstream(cluster, request, callOptions);
-    await body.drain(timeoutMs === 0 ? 0 : Math.max(1, deadlineMs - performance.now()));
+    await body.drain(Math.max(1, deadlineMs - performance.now()));
   }
 
   function skip(cause: unknown, attempt?: Attempt): void {

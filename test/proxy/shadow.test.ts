@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { mock } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import Koa, { type Context } from 'koa';
 import type { Mapping } from '#config';
 import { createAddresses, createRequestContext } from '#http';
@@ -237,6 +239,26 @@ describe('a shadow', () => {
     const front = await startShadowed(silent.origin, { timeoutMs: 1000 });
     await fetch(`${front.origin}/v1/hotels`);
     await Promise.all([arrived.promise, closed.promise, front.hasLogged(copyFailed)]);
+    assert.equal(front.cluster.snapshot().activeRequests, 0);
+  });
+
+  it('without a time-out is aborted after a minute, even if its response never ends', async () => {
+    const [arrived, closed] = [createDeferred(), createDeferred()];
+    const endless = await servers.http((_req, res) => {
+      res.on('close', closed.resolve).writeHead(200, { 'Content-Type': 'text/event-stream' }).write('data: 1\n\n');
+      arrived.resolve();
+    });
+    const front = await startShadowed(endless.origin, { timeoutMs: 0 });
+    mock.timers.enable({ apis: ['setTimeout'] });
+    try {
+      await fetch(`${front.origin}/v1/hotels`);
+      await arrived.promise;
+      await nextTurn();
+      mock.timers.tick(60_000);
+      await closed.promise;
+    } finally {
+      mock.timers.reset();
+    }
     assert.equal(front.cluster.snapshot().activeRequests, 0);
   });
 });
