@@ -73,10 +73,15 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
     await closers.disposeAsync();
   }
 
+  /** A failed opening closes its listeners too. It must not set the deadline, which belongs to the shutdown. */
+  function timeLeft(): number {
+    return isClosed ? parts.timeLeft() : setup.settings.shutdownTimeoutMs;
+  }
+
   async function openOrRelease(): Promise<Listeners> {
     if (tls.current !== undefined) warnAboutDates(setup, new X509Certificate(tls.current.cert));
     try {
-      return await openAll(setup, { ...parts, upgrades, onGateway }, opened);
+      return await openAll(setup, { ...parts, timeLeft, upgrades, onGateway }, opened);
     } catch (error) {
       await release();
       opening = undefined;

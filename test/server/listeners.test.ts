@@ -254,6 +254,28 @@ describe('listeners', () => {
       client.close();
     });
 
+    it('waits for requests in flight after a listen that failed halfway', async () => {
+      const { hold, reached, release } = createHeldMiddleware();
+      const config = { records: [mappingRecord('slow', '/slow', 'slow')] };
+      const desk = await open({ config, services: { slow: hold }, shutdownTimeoutMs: 1 });
+      const listened = mock.method(Server.prototype, 'listen');
+      listened.mock.mockImplementationOnce(throwing('not yet'), 1);
+      await assert.rejects(desk.listen(), /not yet/);
+      listened.mock.restore();
+      const { gateway } = await desk.listen();
+      const idle = connect(gateway.port, '127.0.0.1').resume();
+      await once(idle, 'connect');
+      const answered = fetch(`${gateway.url}/slow`).then((answer) => answer.text());
+      await reached;
+
+      const closed = desk.close({ withinMs: Number.POSITIVE_INFINITY });
+      // Idle connections are closed after a grace period, or at the deadline together with the requests.
+      await closeOf(idle);
+      release();
+      assert.equal(await answered, '/');
+      await closed;
+    });
+
     it('takes as long as the requests in flight, despite idle, silent and busy connections', async () => {
       const { hold, reached, release } = createHeldMiddleware();
       const config = { records: [mappingRecord('slow', '/slow', 'slow')] };
