@@ -1,7 +1,7 @@
 /** The `split` command: runs each module in a separate process, and stops them together (`npm run start:split`). */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import type { ModuleName } from '#config';
+import { delayMsMax, type ModuleName } from '#config';
 import type { CloseOptions } from '#server';
 import { type ChildReport, formatAddresses, formatExamples, stopNotice } from './serve.ts';
 import { onStopSignals } from './stop-signals.ts';
@@ -164,13 +164,14 @@ function createChildren(demo: boolean, stopMs: number): Children {
 
   /** Kills children that hang, because they would keep the others and this process from ending. */
   function killLater(stopMs: number, which: (child: Child) => boolean = () => true): void {
+    const killAfterMs = Math.min(stopMs + lastStepsMs, delayMsMax);
     setTimeout(() => {
       for (const child of running) {
         if (!which(child)) continue;
         process.stderr.write(`frontdesk: the ${child.name} process did not stop in time, killing it\n`);
         child.process.kill('SIGKILL');
       }
-    }, stopMs + lastStepsMs).unref();
+    }, killAfterMs).unref();
   }
 
   return {

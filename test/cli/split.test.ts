@@ -82,6 +82,13 @@ describe('frontdesk split', () => {
     await Promise.all(cutOff);
   });
 
+  it('lets its processes finish if SHUTDOWN_TIMEOUT_MS is the longest delay that a timer allows', async () => {
+    const CONFIG_DIR = await writeFiles({ 'services/rooms.yaml': mapping('/v1/rooms', 'http://127.0.0.1:9') + auth });
+    const server = await startSplit([], { env: { CONFIG_DIR, SHUTDOWN_TIMEOUT_MS: '2147483647' } });
+    const { code, stderr } = await server.stop();
+    assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+  });
+
   it('stops although the reader of its output is stalled', async () => {
     const CONFIG_DIR = await writeFiles({ 'services/rooms.yaml': mapping('/v1/rooms', 'http://127.0.0.1:9') });
     const server = await startSplit([], { env: { CONFIG_DIR } });
