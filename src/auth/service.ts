@@ -238,7 +238,7 @@ function createUncheckedLog(logger: Logger): (verdict: Verdict) => Verdict {
       const { network, isShared } = verdict.sender;
       warnThrottled(() => [
         { network, isShared },
-        `logins are rejected after too many failures${isShared ? remedy : ''}`,
+        'logins are rejected after too many failures: if the network is a proxy, add it to TRUSTED_PROXIES',
       ]);
     }
     return verdict;
@@ -257,5 +257,3 @@ function createCountedWarning(logger: Logger): (lineOf: () => [fields: object, m
     refused = 0;
   };
 }
-
-const remedy = '; many clients may share this address: if it is a proxy, add it to TRUSTED_PROXIES';

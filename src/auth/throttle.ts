@@ -69,8 +69,8 @@ interface Failures {
 
 /**
  * Counts failures by key. When there are too many entries, the one whose last failure is the oldest is evicted. To
- * evict an entry deliberately, an attacker would need as many failures as there are entries, and checking those takes
- * longer than the longest wait.
+ * evict an entry deliberately, an attacker would need as many failures as there are entries. A network is throttled
+ * long before that, unless it is shared.
  */
 function createFailures(clock: () => number, free: number) {
   const entries = new Map<string, Failures>();

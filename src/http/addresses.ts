@@ -13,12 +13,21 @@ export interface AddressOptions {
 export interface Sender {
   /** The client's IPv4 address, or the /64 of its IPv6 address. */
   readonly network: string;
-  /** True when many clients may share the address: loopback, or a proxy whose X-Forwarded-For is not trusted. */
+  /**
+   * True when many clients may share the address: loopback, a trusted proxy that names no client, or a proxy that cannot
+   * be known. The last are Unix sockets and, without trusted proxies, private addresses, if they send X-Forwarded-For.
+   */
   readonly isShared: boolean;
 }
 
 /** A single IPv6 machine can use a whole /64. */
 const senderLengths: MaskLengths = { ipv4: 32, ipv6: 64 };
+
+/** Networks of private addresses: RFC 1918, RFC 6598, RFC 4193 and link-local ones. */
+const privateNetworks = [
+  ...['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', '169.254.0.0/16'],
+  ...['fc00::/7', 'fe80::/10'],
+];
 
 /** The server as the client sees it. */
 export interface PublicHost {
@@ -66,6 +75,7 @@ export interface Addresses {
 export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptions = {}): Addresses {
   const isTrustedProxy = createTrust(trustedProxies);
   const isTrustedSocket = memoizeBySocket(isTrustedProxy);
+  const isPrivate = createTrust(trustedProxies.length === 0 ? privateNetworks : []);
   const configured = publicUrl === undefined ? undefined : parseAddress(publicUrl.replace(/\/+$/, ''));
   const trusts = trustedProxies.length === 0 ? () => false : ({ socket }: IncomingMessage) => isTrustedSocket(socket);
   const forwarded = (request: IncomingMessage, name: string) =>
@@ -92,10 +102,11 @@ export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptio
     client,
     sender(request: IncomingMessage) {
       const address = client(request);
-      const isForwarded = !trusts(request) && request.headers['x-forwarded-for'] !== undefined;
+      // The header alone shows nothing: otherwise any client could send it and guess passwords of many users.
+      const mayBeProxy = request.headers['x-forwarded-for'] !== undefined && (address === '' || isPrivate(address));
       return {
         network: maskAddress(address, senderLengths),
-        isShared: isForwarded || isTrustedProxy(address) || /^(?:127\.|::1$)/.test(address),
+        isShared: mayBeProxy || isTrustedProxy(address) || /^(?:127\.|::1$)/.test(address),
       };
     },
     forwardedFor(request: IncomingMessage) {

@@ -37,7 +37,7 @@ async function setUp(options: Partial<AuthServiceOptions> = {}) {
 const failing: Authenticator = { authenticate: () => Promise.reject(new Error('out of memory')) };
 
 const refused = [undefined, '', 'Bearer abc', formatBasic('demo', 'guess'), formatBasic('nobody', 'sesame')];
-const sender = { network: '192.0.2.1', isShared: true };
+const sender = { network: '192.0.2.1', isShared: false };
 const throttling: Authenticator = { authenticate: () => ({ kind: 'throttled', retryAfterS: 7, sender }) };
 const busy: Authenticator = { authenticate: () => ({ kind: 'busy' }) };
 

@@ -101,9 +101,8 @@ describe('createAddresses', () => {
   });
 
   describe('sender', () => {
-    const shared = { trustedProxies: ['10.0.0.0/8'] };
-    const senderOf = (peer: string, forwardedFor?: string) =>
-      createAddresses(shared).sender({
+    const senderOf = (peer: string, forwardedFor?: string, trustedProxies: readonly string[] = ['10.0.0.0/8']) =>
+      createAddresses({ trustedProxies }).sender({
         socket: { remoteAddress: peer },
         headers: forwardedFor === undefined ? {} : { 'x-forwarded-for': forwardedFor },
       } as unknown as IncomingMessage);
@@ -119,7 +118,9 @@ describe('createAddresses', () => {
         false,
       ],
       ['a trusted proxy without X-Forwarded-For', '10.0.0.1', undefined, '10.0.0.1/32', true],
-      ['a proxy that is not trusted', '203.0.113.7', '192.0.2.1', '203.0.113.7/32', true],
+      ['a client that sends X-Forwarded-For', '203.0.113.7', '192.0.2.1', '203.0.113.7/32', false],
+      ['a private client that sends X-Forwarded-For', '192.168.1.2', '192.0.2.1', '192.168.1.2/32', false],
+      ['a proxy on a Unix socket', '', '192.0.2.1', '', true],
       ['loopback', '127.0.0.1', undefined, '127.0.0.1/32', true],
       ['IPv6 loopback', '::1', undefined, '::/64', true],
       ['loopback on a dual-stack socket', '::ffff:127.0.0.1', undefined, '127.0.0.1/32', true],
@@ -133,6 +134,19 @@ describe('createAddresses', () => {
     ] as const)
       it(`returns the network of ${what} and whether it is shared`, () => {
         assert.deepEqual(senderOf(peer, forwardedFor), { network, isShared });
+      });
+
+    for (const [what, peer, forwardedFor, isShared] of [
+      ['a client that sends X-Forwarded-For', '203.0.113.7', '192.0.2.1', false],
+      ['an IPv6 client that sends X-Forwarded-For', '2001:db8::7', '192.0.2.1', false],
+      ['a private address', '172.18.0.2', undefined, false],
+      ['a private address that sends X-Forwarded-For', '172.18.0.2', '192.0.2.1', true],
+      ['the same on a dual-stack socket', '::ffff:172.18.0.2', '192.0.2.1', true],
+      ['a private IPv6 address that sends X-Forwarded-For', 'fd00::2', '192.0.2.1', true],
+      ['a link-local address that sends X-Forwarded-For', 'fe80::1%eth0', '192.0.2.1', true],
+    ] as const)
+      it(`returns whether ${what} is shared if no proxies are trusted`, () => {
+        assert.equal(senderOf(peer, forwardedFor, []).isShared, isShared);
       });
   });
 

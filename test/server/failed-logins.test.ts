@@ -1,5 +1,6 @@
 /** A flood of guessed passwords: how it is throttled, and how other users are unaffected. */
 import assert from 'node:assert/strict';
+import type { RequestListener } from 'node:http';
 import request from 'supertest';
 import type { Frontdesk } from '../../src/index.ts';
 import { annRecord, authRecord, demoRecord, desksOf, mappingRecord } from '../support/desks.ts';
@@ -20,10 +21,15 @@ describe('a flood of guessed passwords', () => {
       trustedProxies,
     });
 
-  function from(desk: Frontdesk, address: string) {
+  /** `peer` replaces the address of the connection, which is loopback. */
+  function from(desk: Frontdesk, address: string, peer?: string) {
     const listener = desk.app.callback();
+    const receive: RequestListener = (req, res) => {
+      if (peer !== undefined) Object.defineProperty(req.socket, 'remoteAddress', { value: peer });
+      return listener(req, res);
+    };
     return (user: string, password: string) =>
-      request(listener).get('/').set('X-Forwarded-For', address).auth(user, password);
+      request(receive).get('/').set('X-Forwarded-For', address).auth(user, password);
   }
 
   async function flood(login: ReturnType<typeof from>, user: (guess: number) => string, guesses: number) {
@@ -56,13 +62,21 @@ describe('a flood of guessed passwords', () => {
     await from(desk, '2001:db8:0:2::1')('demo', 'demo').expect(200);
   });
 
-  for (const [what, trustedProxies] of [
-    ['loopback', []],
-    ['loopback, with other proxies trusted', ['10.0.0.0/8']],
+  it('with many names is throttled although the client sends X-Forwarded-For, which only proxies should', async () => {
+    const desk = await openDesk([]);
+    const statuses = await flood(from(desk, '192.0.2.1', '203.0.113.7'), (guess) => `user-${guess}`, 40);
+    assert.deepEqual(statuses, [...Array(31).fill(401), ...Array(9).fill(429)]);
+    await from(desk, '192.0.2.1', '198.51.100.9')('demo', 'demo').expect(200);
+  });
+
+  for (const [what, trustedProxies, peer] of [
+    ['loopback', [], undefined],
+    ['loopback, with other proxies trusted', ['10.0.0.0/8'], undefined],
+    ['a private address, which may be a proxy,', [], '172.18.0.2'],
   ] as const)
     it(`from ${what} is throttled only for the guessed name`, async () => {
       const desk = await openDesk(trustedProxies);
-      const login = from(desk, '203.0.113.7');
+      const login = from(desk, '203.0.113.7', peer);
       assert.ok(!(await flood(login, (guess) => `user-${guess}`, 40)).includes(429));
       assert.equal((await flood(login, () => 'demo', 12)).at(-1), 429);
       await login('ann', 'secret').expect(200);
