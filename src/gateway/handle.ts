@@ -114,9 +114,10 @@ export function createHandle(parts: HandleParts): Middleware {
     return route.cors === undefined ? run(routed) : route.cors.around(ctx, () => run(routed));
   }
 
-  function rejectUnmatched({ method, path }: RequestAttributes, version: VersionLifecycle | undefined): never {
+  function rejectUnmatched(ctx: Context, path: string, version: VersionLifecycle | undefined): never {
+    traffic.begin(ctx, traffic.unmatched);
     rejectEndedVersion({ version });
-    traffic.addUnmatched(method, path);
+    traffic.addUnmatched(ctx, path);
     throw problem('not-found');
   }
 
@@ -131,8 +132,7 @@ export function createHandle(parts: HandleParts): Middleware {
     rejectMethod(ctx.method);
     if (preflight !== undefined) return answerPreflight(ctx, preflight);
     if (match !== undefined) return respond(ctx, attributes, match, version);
-    traffic.begin(ctx, traffic.unmatched);
-    return rejectUnmatched(attributes, version);
+    return rejectUnmatched(ctx, attributes.path, version);
   };
 }
 

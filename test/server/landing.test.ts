@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import request from 'supertest';
 import { authRecord, desksOf, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
+import { eventually } from '../support/waiting.ts';
 
 describe('the page at /', () => {
   const servers = testServers(after);
@@ -42,6 +43,21 @@ describe('the page at /', () => {
     for (const accept of ['*/*', 'application/json', 'application/yaml']) await get(accept).expect(404);
     await request(url).post('/').set('Accept', browser).expect(404);
     await get(browser, '/nowhere').expect(404);
+  });
+
+  it('is not listed in the diagnostics as a request that got 404', async () => {
+    const at = (await (await openDesk()).listen()).gateway.url;
+    await get(browser, '/', at).expect(200);
+    await get(browser, '/nowhere', at).expect(404);
+    const rows: readonly { readonly path: string }[] = await eventually(async () => {
+      const { body } = await get('application/json', '/gateway/v0/diag/', at).auth('demo', 'demo').expect(200);
+      assert.equal(body.unmatched.requests, 2);
+      return body.unmatched_requests;
+    });
+    assert.deepEqual(
+      rows.map(({ path }) => path),
+      ['/nowhere'],
+    );
   });
 
   it('is not shown if a mapping matches', async () => {

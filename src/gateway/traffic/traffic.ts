@@ -53,8 +53,11 @@ export interface Traffic {
   readonly begin: (ctx: Context, route: RouteTraffic) => InFlightRequest;
   /** The counts of requests that matched no route. */
   readonly unmatched: RouteTraffic;
-  /** Records a request that matched no route. `path` is the sanitised path. */
-  readonly addUnmatched: (method: string, path: string) => void;
+  /**
+   * Records a request that matched no route, unless it gets another response than 404, such as the landing page. `path`
+   * is the sanitised path.
+   */
+  readonly addUnmatched: (ctx: Context, path: string) => void;
   /** Latest first, at most a hundred. */
   readonly failures: () => readonly FailedRequest[];
   /** Latest first, at most twenty. The least recent one is evicted together with its count. */
@@ -119,7 +122,11 @@ export function createTraffic({ clock = Date.now, stopwatch = () => performance.
       return request;
     },
     unmatched,
-    addUnmatched,
+    addUnmatched({ method, res }: Context, path: string) {
+      res.on('close', () => {
+        if (finalStatus(res) === 404) addUnmatched(method, path);
+      });
+    },
     failures: () => failed.toReversed(),
     unmatchedRequests: () => [...unmatchedByTarget.values()].reverse(),
     nowMs: stopwatch,
