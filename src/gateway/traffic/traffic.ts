@@ -99,7 +99,7 @@ export function createTraffic({ clock = Date.now, stopwatch = () => performance.
   }
 
   /** Reinserts the target at the end of the map, so that the first entry is always the least recent one. */
-  function addUnmatched(method: string, fullPath: string): void {
+  function recordUnmatched(method: string, fullPath: string): void {
     const path = truncate(fullPath);
     const target = `${method} ${path}`;
     const requests = (unmatchedByTarget.get(target)?.requests ?? 0) + 1;
@@ -124,7 +124,7 @@ export function createTraffic({ clock = Date.now, stopwatch = () => performance.
     unmatched,
     addUnmatched({ method, res }: Context, path: string) {
       res.on('close', () => {
-        if (finalStatus(res) === 404) addUnmatched(method, path);
+        if (finalStatus(res) === 404) recordUnmatched(method, path);
       });
     },
     failures: () => failed.toReversed(),
