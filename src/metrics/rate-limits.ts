@@ -17,9 +17,9 @@ const sums = [
   ['shadow', 'shadow_mode', 'Hits over the limit that were not denied because it is in shadow mode.'],
 ] as const satisfies readonly (readonly [keyof LimitStat['sums'], string, string])[];
 
-type LimiterStats = Pick<LimitStats, 'all' | 'failures' | 'refusals'>;
+type LimiterStats = Pick<LimitStats, 'all' | 'removed' | 'failures' | 'refusals'>;
 
-export function createRateLimitFamilies({ all, failures, refusals }: LimiterStats): readonly Family[] {
+export function createRateLimitFamilies({ all, removed, failures, refusals }: LimiterStats): readonly Family[] {
   return [
     ...sums.map(
       ([field, name, help]): Family => ({
@@ -27,7 +27,7 @@ export function createRateLimitFamilies({ all, failures, refusals }: LimiterStat
         type: 'counter',
         labels: ['domain', 'descriptor', 'limit'],
         help,
-        samples: () => sumsByLabels(all(), field),
+        samples: () => sumsByLabels([...all(), ...removed()], field),
       }),
     ),
     counter(
@@ -46,9 +46,9 @@ export function createRateLimitFamilies({ all, failures, refusals }: LimiterStat
 }
 
 /** Merges limits whose descriptors differ only in values into one series, because values may be secret. */
-function sumsByLabels(stats: Iterable<LimitStat>, field: keyof LimitStat['sums']) {
+function sumsByLabels(stats: readonly Pick<LimitStat, 'shownLabels' | 'sums'>[], field: keyof LimitStat['sums']) {
   return mergeByLabels(
-    Array.from(stats, ({ shownLabels, sums: found }) => ({ labels: { ...shownLabels }, value: found[field] })),
+    stats.map(({ shownLabels, sums: found }) => ({ labels: { ...shownLabels }, value: found[field] })),
   );
 }
 
@@ -64,17 +64,17 @@ export function createRateLimitMetrics({ stats, configuration }: RateLimitMetric
     ...createRateLimitFamilies(stats),
     counter(
       'frontdesk_ratelimit_config_loads_total',
-      'Changed configurations that were applied.',
+      'Reloads of changed files without an error.',
       () => reloads().succeeded,
     ),
     counter(
       'frontdesk_ratelimit_config_load_errors_total',
-      'Changed configurations that were broken and not applied.',
+      'Reloads of changed files of which any part is broken. The other parts were applied.',
       () => reloads().failed,
     ),
     gauge(
       'frontdesk_ratelimit_config_current',
-      '1 while the current limits are those of the files, 0 while the files are broken.',
+      '0 while any part of the files is broken and its last good version stays in use.',
       () => (errors().length === 0 ? 1 : 0),
     ),
   ]);

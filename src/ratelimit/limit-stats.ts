@@ -8,7 +8,7 @@ import type { RuleMatch } from './rules.ts';
 
 export interface LimitStats {
   readonly count: (match: RuleMatch, hit: Hit, result: HitResult) => void;
-  /** Removes the sums of other limits. Call it after a reload. */
+  /** Removes other limits. Call it after a reload. */
   readonly keepOnly: (rules: Iterable<Rule>) => void;
   /** Call it when the counters could not be reached for a decision. */
   readonly failed: () => void;
@@ -16,6 +16,11 @@ export interface LimitStats {
   readonly refused: ReportRefusal;
   /** Returns the limits that have been hit at least once. */
   readonly all: () => Iterable<LimitStat>;
+  /**
+   * Returns the sums of removed limits that share their `shownLabels` with others. Without them, a counter with these
+   * labels would decrease, which Prometheus takes for a restart.
+   */
+  readonly removed: () => Iterable<Series>;
   /** Returns the number of decisions for which the counters could not be reached. */
   readonly failures: () => number;
   readonly refusals: () => Readonly<Record<PortRefusal, number>>;
@@ -23,16 +28,19 @@ export interface LimitStats {
   readonly usages: () => UsageOf;
 }
 
-export interface LimitStat {
-  readonly labels: LimitLabels;
+export interface Series {
   /**
    * The labels without configured values, for readers who may not see the configuration. Several limits of one key may
    * share them.
    */
   readonly shownLabels: LimitLabels;
+  readonly sums: Readonly<LimitSums>;
+}
+
+export interface LimitStat extends Series {
+  readonly labels: LimitLabels;
   /** The descriptor as configured, even if `labels` contains values from a request. */
   readonly configured: string;
-  readonly sums: Readonly<LimitSums>;
   /** The used share of its fullest counter, from 0 to 1. Drops to 0 when the window of that counter ends. */
   readonly fullness: () => number;
 }
@@ -83,6 +91,7 @@ export function createLimitStats({
   const entries = new Map<string, Entry>();
   // A reload creates new rules. Entries are found by their labels, so a limit that is still configured keeps its sums.
   const byRule = new WeakMap<Rule, Entry>();
+  const removed = new Map<string, Series & { readonly sums: LimitSums }>();
   let details = 0;
   let failures = 0;
   const refusals = Object.fromEntries(Object.keys(portRefusals).map((reason) => [reason, 0])) as Record<
@@ -122,11 +131,23 @@ export function createLimitStats({
     isDetail = false,
   ): Entry {
     const peak = { share: 0, untilMs: 0 };
-    const sums = { total: 0, within: 0, near: 0, over: 0, overFromCache: 0, shadow: 0 };
+    const sums = emptySums();
     const fullness = () => (clock() < peak.untilMs ? peak.share : 0);
     const entry = { labels, shownLabels, configured, isDetail, sums, peak, fullness };
     entries.set(keyOf(labels), entry);
     return entry;
+  }
+
+  function addRemoved({ shownLabels, sums }: Entry): void {
+    const key = keyOf(shownLabels);
+    const { sums: earlier = emptySums() } = removed.get(key) ?? {};
+    for (const name of Object.keys(earlier) as (keyof LimitSums)[]) earlier[name] += sums[name];
+    removed.set(key, { shownLabels, sums: earlier });
+  }
+
+  function forgetEndedSeries(): void {
+    const shown = new Set(Array.from(entries.values(), ({ shownLabels }) => keyOf(shownLabels)));
+    for (const key of removed.keys()) if (!shown.has(key)) removed.delete(key);
   }
 
   return Object.freeze({
@@ -137,11 +158,14 @@ export function createLimitStats({
     },
     keepOnly(rules: Iterable<Rule>) {
       const kept = new Set(Array.from(rules, (rule) => keyOf(labelsOf(rule))));
-      for (const [key, { labels, configured, isDetail }] of entries) {
+      for (const [key, entry] of entries) {
+        const { labels, configured, isDetail } = entry;
         if (configured === '*' || kept.has(keyOf({ ...labels, descriptor: configured }))) continue;
         entries.delete(key);
         if (isDetail) details -= 1;
+        addRemoved(entry);
       }
+      forgetEndedSeries();
     },
     failed() {
       failures += 1;
@@ -150,10 +174,15 @@ export function createLimitStats({
       refusals[reason] += 1;
     },
     all: () => entries.values(),
+    removed: () => removed.values(),
     failures: () => failures,
     refusals: () => refusals,
     usages: () => readUsages(entries.values()),
   });
+}
+
+function emptySums(): LimitSums {
+  return { total: 0, within: 0, near: 0, over: 0, overFromCache: 0, shadow: 0 };
 }
 
 interface Entry extends LimitStat {

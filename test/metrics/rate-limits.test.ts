@@ -52,4 +52,29 @@ describe('the metrics of the rate-limit service', () => {
     assert.equal(series['frontdesk_ratelimit_hits_total d x-plan=… 10/60s'], 2);
     assert.equal(series['frontdesk_ratelimit_hits_total d generic_key=gold 10/60s'], 1);
   });
+
+  it('never decrease while a series exists, when a reload removes one of the limits that share it', async () => {
+    const stats = createLimitStats();
+    const configuration = { errors: () => [], reloads: () => ({ succeeded: 0, failed: 0, lastDurationMs: 0 }) };
+    const metrics = createRateLimitMetrics({ stats, configuration });
+    const limitsOf = (...plans: readonly string[]) => [domain('d', ...plans.map((plan) => node(plan, limit(10))))];
+    const limiter = createLimiter({ limits: limitsOf('plan=a', 'plan=b', 'plan=c'), stats });
+    const hit = (plan: string) => void limiter.shouldRateLimit({ domain: 'd', descriptors: [descriptor(plan)] });
+    const hits = async () => {
+      const series = seriesOf((await metrics.read()).text);
+      return series['frontdesk_ratelimit_hits_total d plan=… 10/60s'];
+    };
+    for (const plan of ['plan=a', 'plan=b', 'plan=c']) hit(plan);
+    for (const plans of [['plan=a', 'plan=b'], ['plan=a'], ['plan=a', 'plan=b']]) {
+      limiter.reload(limitsOf(...plans));
+      assert.equal(await hits(), 3);
+    }
+    hit('plan=b');
+    assert.equal(await hits(), 4);
+    limiter.reload([]);
+    assert.equal(await hits(), undefined);
+    limiter.reload(limitsOf('plan=a'));
+    hit('plan=a');
+    assert.equal(await hits(), 1);
+  });
 });
