@@ -52,8 +52,11 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
     if (options.admit?.(socket) === false) socket.destroy();
     else if (bounded.admit(socket)) injector.injectConnection(socket);
   });
-  const port = await listen(listener, options.host ?? '127.0.0.1', options.port);
-  // This happens, for example, when too many files are open. The server continues with the connections it has.
+  const port = await listen(listener, options.host ?? '127.0.0.1', options.port).catch((error: unknown) => {
+    bounded.close();
+    throw error;
+  });
+  // For example when the system lacks memory for a connection (ENOBUFS). The server continues with those it has.
   listener.on('error', (error) =>
     options.logger.error({ err: error }, 'the rate-limit server could not accept a connection'),
   );

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { mock } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, credentials } from '@grpc/grpc-js';
 import {
@@ -150,6 +151,21 @@ describe('the rate-limit server', () => {
     });
     const foreign = serveRateLimit({ limiter, host: '192.0.2.1', port: 0, logger });
     await assert.rejects(foreign, { code: 'EADDRNOTAVAIL' });
+  });
+
+  it('leaves no timer running when it cannot listen', async () => {
+    const [set, cleared] = [mock.method(globalThis, 'setInterval'), mock.method(globalThis, 'clearInterval')];
+    try {
+      await assert.rejects(serveRateLimit({ limiter, port: server.port, logger: { error() {} } }));
+      const started = set.mock.calls.map(({ result }) => result);
+      assert.ok(started.length > 0);
+      assert.deepEqual(
+        started,
+        cleared.mock.calls.map(({ arguments: [timer] }) => timer),
+      );
+    } finally {
+      mock.restoreAll();
+    }
   });
 
   it('rejects an invalid limiter or logger', async () => {
