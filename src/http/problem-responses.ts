@@ -56,18 +56,26 @@ export function createProblemResponses(options: ProblemResponsesOptions = {}): M
       await next();
       if (isAnswered(context)) outages?.answered(context.service);
     } catch (raw) {
-      const thrown = makeReadable(raw);
-      const found = toProblem?.(thrown) ?? problemOf(thrown);
-      if (!isClientGone(ctx, thrown)) report(ctx, found, thrown, logger, outages);
-      await parseBufferedBody(ctx.req);
-      if (ctx.headerSent) ctx.res.destroy();
-      else write(ctx, found);
+      await respond(ctx, makeReadable(raw));
     }
   };
 
-  function reportBreak(ctx: Context, found: Problem): void {
-    report(ctx, found, found, logger, outages);
-    replaceStatus(ctx.res, found.status);
+  async function respond(ctx: Context, thrown: unknown): Promise<void> {
+    const found = toProblem?.(thrown) ?? problemOf(thrown);
+    const reportIt = ctx.headerSent ? reportBreak : reportProblem;
+    if (!isClientGone(ctx, thrown)) reportIt(ctx, found, thrown);
+    await parseBufferedBody(ctx.req);
+    if (ctx.headerSent) ctx.res.destroy();
+    else write(ctx, found);
+  }
+
+  function reportProblem(ctx: Context, found: Problem, thrown: unknown): void {
+    report(ctx, found, thrown, logger, outages);
+  }
+
+  function reportBreak(ctx: Context, found: Problem, thrown: unknown = found): void {
+    reportProblem(ctx, found, thrown);
+    if (!ctx.res.writableEnded) replaceStatus(ctx.res, found.status);
   }
 
   function write(ctx: Context, found: Problem): void {
@@ -162,7 +170,7 @@ function report(
   }
   const fields = { mapping: context.mapping, problem: found.slug, err: found.cause ?? thrown };
   if (found.slug === 'internal') logRequest(logger, 'error', ctx, fields, 'a request failed unexpectedly');
-  else if (!isAlreadyLogged(found)) {
+  else if (isOutage(found)) {
     const { service, upstream } = context;
     const failed = found.slug === 'storage-unavailable' ? 'the database' : (service ?? 'this server');
     outages?.failed(service, failed, { ...requestLogFields(ctx), service, upstream, ...fields }, found.message);
@@ -170,12 +178,12 @@ function report(
 }
 
 /**
- * True for outages of an auth or rate-limit service, which the stage that called it has already logged, and for
- * passwords that an auth service did not check, which it has logged itself.
+ * False for outages of an auth or rate-limit service, which the stage that called it has already logged, for passwords
+ * that an auth service did not check, which it has logged itself, and for a `Destination` that the client chose.
  */
-function isAlreadyLogged({ slug, cause }: Problem): boolean {
-  if (slug === 'auth-overloaded') return true;
-  return cause !== undefined && (slug === 'auth-unavailable' || slug === 'ratelimit-unavailable');
+function isOutage({ slug, cause }: Problem): boolean {
+  if (slug === 'auth-overloaded' || slug === 'destination-elsewhere') return false;
+  return cause === undefined || (slug !== 'auth-unavailable' && slug !== 'ratelimit-unavailable');
 }
 
 /** False if another party responded instead of the service, such as an auth service, or if the client is gone. */

@@ -12,6 +12,7 @@ import {
   createAddresses,
   createProblemResponses,
   createRequestContext,
+  finalStatus,
   type Logger,
   type ProblemResponsesOptions,
   problem,
@@ -304,14 +305,19 @@ describe('createProblemResponses', () => {
     const cause = new Error('refused');
     await get(problem('upstream-unavailable', { cause })).expect(503);
     await get(problem('not-found', { cause })).expect(404);
+    await get(problem('destination-elsewhere', { cause })).expect(502);
     assert.deepEqual(
       lines.map(({ level, fields }) => [level, fields['problem'], fields['err']]),
       [['warn', 'upstream-unavailable', cause]],
     );
   });
 
-  it('closes the connection if the response has begun, without appending anything', async () => {
+  it('closes the connection if the response has begun, without appending anything, and counts it as 500', async () => {
+    let status: number | undefined;
     const started: Middleware = (ctx, next) => {
+      ctx.res.on('close', () => {
+        status = finalStatus(ctx.res);
+      });
       ctx.respond = false;
       ctx.res.writeHead(200, { 'Content-Length': '100' });
       ctx.res.write('half');
@@ -321,6 +327,7 @@ describe('createProblemResponses', () => {
     const response = await sendRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n');
     assert.ok(response === '' || response.endsWith('\r\n\r\nhalf'), response);
     assert.equal(lines.length, 1);
+    assert.equal(status, 500);
   });
 
   it('logs nothing when a client disconnects', async () => {
