@@ -192,9 +192,18 @@ export async function hasBytes(directory: string, bytes: number): Promise<boolea
   const { files } = await findFiles(directory);
   let sum = 0;
   return files.some(({ file }) => {
-    sum += statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+    sum += sizeOf(file);
     return sum >= bytes;
   });
+}
+
+/** 0 if the file cannot be read, which is an error only when it is read. */
+function sizeOf(file: string): number {
+  try {
+    return statSync(file).size;
+  } catch {
+    return 0;
+  }
 }
 
 /**

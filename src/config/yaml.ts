@@ -242,12 +242,16 @@ function keyFaults(root: Node | null, text: string): SyntaxFault[] {
   const faults: SyntaxFault[] = [];
   const nodes: unknown[] = [root];
   for (let node = nodes.pop(); node !== undefined && faults.length <= errorsMax; node = nodes.pop()) {
-    if (isSeq(node)) nodes.push(...node.items.filter(isCollection));
-    if (!isMap(node)) continue;
-    faults.push(...repeatedKeys(node, text));
-    for (const { key, value } of node.items) nodes.push(...[key, value].filter(isCollection));
+    if (isMap(node)) faults.push(...repeatedKeys(node, text));
+    // Not spread into one call: a sequence may have more items than a call may have arguments.
+    for (const inner of collectionsIn(node)) nodes.push(inner);
   }
   return faults.sort((a, b) => a.offset - b.offset).slice(0, errorsMax + 1);
+}
+
+function collectionsIn(node: unknown): readonly unknown[] {
+  if (isSeq(node)) return node.items.filter(isCollection);
+  return isMap(node) ? node.items.flatMap(({ key, value }) => [key, value].filter(isCollection)) : [];
 }
 
 function repeatedKeys({ items, range }: YAMLMap, text: string): readonly SyntaxFault[] {

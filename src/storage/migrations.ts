@@ -31,8 +31,8 @@ function newerSchemaError(error: unknown): StorageSetupError | undefined {
   const [, name] = /^corrupted migrations: previously executed migration (\S+) is missing/.exec(messageOf(error)) ?? [];
   if (name === undefined) return undefined;
   return new StorageSetupError(
-    `a newer version of frontdesk has changed its tables (${name}). ` +
-      'Start that version, or restore a copy of the database from before the change',
+    `a newer version of frontdesk, or another program with such a table, has recorded the migration ${name}. ` +
+      'Start that version, restore a copy of the database from before the change, or set DATABASE_URL to another one',
     { cause: error },
   );
 }

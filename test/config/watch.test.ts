@@ -13,10 +13,12 @@ describe('watchConfiguration', () => {
   let watch: ConfigurationWatch | undefined;
   let reports: LoadedConfiguration[];
   let onReport: () => void;
+  let onError: (error: unknown) => void;
 
   beforeEach(() => {
     reports = [];
     onReport = () => {};
+    onError = (error) => assert.fail(String(error));
   });
 
   afterEach(() => watch?.close());
@@ -34,7 +36,7 @@ describe('watchConfiguration', () => {
       initial: initial ?? (await loadConfiguration(directory)),
       quietMs: 10,
       threadFromBytes,
-      onError: (error) => assert.fail(String(error)),
+      onError: (error) => onError(error),
       onChange(loaded) {
         reports.push(loaded);
         onReport();
@@ -102,6 +104,20 @@ describe('watchConfiguration', () => {
     }
     await rm(join(directory, file));
     await reported(({ errors }) => errors.length === 0);
+  });
+
+  it('reports further changes although a file is a link to itself', async () => {
+    const directory = await startWithOneFile();
+    onError = (error) => assert.match(String(error), /ELOOP/);
+    await mkdir(join(directory, 'services'));
+    await symlink('loop.yaml', join(directory, 'services/loop.yaml'));
+    const { errors } = await reported((loaded) => loaded.errors.length > 0);
+    assert.deepEqual(
+      errors.map(({ message }) => message),
+      ['the file cannot be read: it is a link to itself'],
+    );
+    await writeFile(join(directory, a), limits(2));
+    await reported((loaded) => JSON.stringify(loaded).includes('"requestsPerUnit":2,'));
   });
 
   it('reports a new folder', async () => {

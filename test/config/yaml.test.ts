@@ -30,6 +30,12 @@ describe('readYaml', () => {
       assert.deepEqual([results.map(({ value }) => value), errors.length], [expected, faults]);
     });
 
+  it('reads a sequence of more items than a call may have arguments', () => {
+    const [document] = read(`[${'{},'.repeat(130_000)}]`).results;
+    assert.ok(Array.isArray(document?.value));
+    assert.equal(document.value.length, 130_000);
+  });
+
   it('accepts Windows line endings and a byte order mark', () => {
     const [document] = read('\uFEFFa: 1\r\nb: 2\r\n').results;
     assert.deepEqual(document?.value, { a: 1, b: 2 });

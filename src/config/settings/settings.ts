@@ -120,9 +120,15 @@ function unknownName(name: string, meant: string | undefined): string {
   return `${name} is not a setting${meant === undefined ? ': remove it' : `: did you mean ${meant}?`}`;
 }
 
+/** The value of a variable such as AUTH_PORT that Kubernetes sets for a Service named `auth`. */
+const serviceLink = /^(?:tcp|udp|sctp):\/\//;
+const withoutServiceLinks =
+  'if Kubernetes sets it for a Service of this name, set `enableServiceLinks: false` in the pod';
+
 function faultOf({ name, value, expects }: Shown, setting: Setting<unknown>): string {
   const shown = typeof value === 'string' ? quote(value) : withoutSecrets(textOf(value));
-  return `${name}=${shown}: expected ${setting[expects]}`;
+  const hint = typeof value === 'string' && serviceLink.test(value) ? `; ${withoutServiceLinks}` : '';
+  return `${name}=${shown}: expected ${setting[expects]}${hint}`;
 }
 
 /**

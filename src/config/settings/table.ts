@@ -191,12 +191,21 @@ export function formatSettings(): string {
     .join('\n');
 }
 
-/** Rejects the lists of hosts that libpq accepts, because pg would look up such a list as one name. */
+/**
+ * Rejects the lists of hosts that libpq accepts, because pg would look up such a list as one name. Rejects a path that
+ * is not the name of a database: it is usually the rest of a password with an unencoded slash.
+ */
 function isDatabaseUrl(text: string): boolean {
-  if (/^sqlite:.+/.test(text)) return true;
+  if (text.startsWith('sqlite:')) return isSqliteFile(text.slice('sqlite:'.length));
   if (!/^postgres(?:ql)?:\/\/./.test(text) || !URL.canParse(text)) return false;
-  const { host, searchParams } = new URL(text);
+  const { host, pathname, searchParams } = new URL(text);
+  if (/[/@]/.test(pathname.slice(1))) return false;
   return ![host, ...searchParams.getAll('host')].some((name) => name.includes(','));
+}
+
+/** Rejects other spellings of `:memory:`, URIs and queries, each of which would create a file of that name. */
+function isSqliteFile(path: string): boolean {
+  return path === ':memory:' || /^(?!:?memory:?$|file:)[^?]+$/.test(path);
 }
 
 /** Rejects lists of hosts, which would be looked up as one name, and a query, which would be ignored. */

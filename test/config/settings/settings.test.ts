@@ -62,7 +62,8 @@ describe('parseSettings', () => {
     ['BODY_BYTES_MAX', '0', '1MiB'],
     ['REQUEST_TIMEOUT_MS', '0', '30s', '2147483648'],
     ['DATABASE_URL', 'sqlite:', 'mysql://db', 'postgres://', 'postgres://a,b/db', 'postgres://a:1,b:2/db', 'travel.db'],
-    ['DATABASE_URL', 'postgres://a/db?host=b,c', 'postgres:///db?host=b&host=c,d'],
+    ['DATABASE_URL', 'sqlite::memory', 'sqlite:memory:', 'sqlite:file:./x.db', 'sqlite:./x.db?mode=ro'],
+    ['DATABASE_URL', 'postgres://a/db/x', 'postgres://a/db?host=b,c', 'postgres:///db?host=b&host=c,d'],
     ['REDIS_URL', 'localhost:6379', 'redis://', 'redis:///0', 'http://cache:6379', 'redis:cache'],
     [
       'REDIS_URL',
@@ -90,6 +91,14 @@ describe('parseSettings', () => {
         );
       });
 
+  it('says what to do when Kubernetes sets a variable for a Service of the same name', () => {
+    const message = messageOf(() => parseSettings({ AUTH_PORT: 'tcp://10.96.3.4:8082' }));
+    assert.match(
+      message,
+      /^ {2}AUTH_PORT="tcp:.*: expected a whole number .*; if Kubernetes .*enableServiceLinks: false/m,
+    );
+  });
+
   it('lists all invalid settings in one message, with their values and what is expected', () => {
     assert.equal(
       messageOf(() =>
@@ -110,6 +119,7 @@ describe('parseSettings', () => {
   for (const [url, shown] of [
     ['postgress://demo:s3cret@db/travel', /^DATABASE_URL="postgress:\/\/…@db\/travel": /],
     ['postgres:demo:s3c@s3cret@db', /@db": /],
+    ['postgres://demo:/s3cret@db/travel', /@db\/travel": /],
     ['postgres:/db?password=s3cret&ssl=1', /^DATABASE_URL=/],
     ['mysql://db/travel?user=a&PASSWORD=s3cret', /^DATABASE_URL=/],
   ] as const)
