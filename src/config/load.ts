@@ -218,7 +218,7 @@ function partOf({ kind, file, bytes }: ConfigurationFile, options: LoadOptions):
   const add = {
     services: (document: ConfigDocument) => addRecords(part, document, options),
     limits: (document: ConfigDocument) => addKept(part, part.limits, readLimits(document)),
-    users: (document: ConfigDocument) => addKept(part, part.users, readUsers(document)),
+    users: (document: ConfigDocument) => addKept(part, part.users, readUsers(document, part.users)),
     demo: (document: ConfigDocument) => addDemo(part, document),
   }[kind];
   const textKeys = kind === 'limits' ? limitTextKeys : [];

@@ -48,26 +48,38 @@ const examples = {
   roles: '[admin]',
 } as const;
 
-/** Reads all valid users, so that an invalid one does not lock out the others. */
-export function readUsers(document: ConfigDocument): Kept<User> {
+/**
+ * Reads all valid users, so that an invalid one does not lock out the others. `earlier`: the users of the documents
+ * above in the same file, whose names are taken.
+ */
+export function readUsers(document: ConfigDocument, earlier: readonly User[] = []): Kept<User> {
   const read = fileSchema.safeParse(document.value);
   if (!read.success)
     return { kept: [], errors: errorsOf(document, faultsOf(read.error, document.value, examples), undefined) };
   const parts = read.data.users.map((value, index) => readUser(value, ['users', index], document));
   const found = parts.flatMap(({ kept }) => kept);
-  const unique = finish(keepFirst(found, ({ user }) => user.name, sameUser));
+  const taken = new Set(earlier.map(({ name }) => name));
+  const repeated = found.filter(({ user }) => taken.has(user.name));
+  const unique = finish(
+    keepFirst(
+      found.filter(({ user }) => !taken.has(user.name)),
+      ({ user }) => user.name,
+      sameUser,
+    ),
+  );
+  const ownErrors = parts.flatMap(({ errors }) => errors);
   return {
     kept: unique.kept.map(({ user }) => user),
-    errors: [...parts.flatMap(({ errors }) => errors), ...unique.errors],
+    errors: [...ownErrors, ...repeated.map((one) => sameUser(one)), ...unique.errors],
   };
 }
 
-function sameUser({ user, source }: FoundUser, first: FoundUser): ConfigurationError {
+function sameUser({ user, source }: FoundUser, first?: FoundUser): ConfigurationError {
   return {
     source,
     record: `User ${user.name}`,
     message: 'another user already has this name',
-    other: first.source,
+    ...(first && { other: first.source }),
     remedy: 'Rename one of the two, or remove it.',
   };
 }
@@ -90,7 +102,9 @@ function readUser(value: unknown, path: readonly PropertyKey[], document: Config
     ...(fault.path.at(-1) === 'password' && { remedy: 'Write the line that frontdesk hash-password prints.' }),
   }));
   const name = valueAt(value, ['name']);
-  const record = typeof name === 'string' && name !== '' && !mayHoldSecret(name) ? `User ${name}` : 'User';
+  // What follows a colon may be a password, as in a file for htpasswd.
+  const shown = typeof name === 'string' && !mayHoldSecret(name) ? name.replace(/:.*/s, ':…') : '';
+  const record = shown === '' ? 'User' : `User ${shown}`;
   return { kept: [], errors: errorsOf(document, faults, record) };
 }
 

@@ -81,6 +81,8 @@ function headerFault([name, value]: readonly [string, string]): Fault | undefine
     nodeHttp.validateHeaderValue(name, asReceived(value));
     return undefined;
   } catch {
-    return queryFault('header', `${JSON.stringify(name.trim())} is not a valid header; write it as "Name: value"`);
+    // Only the first word: without a colon, the rest is the value, which may be a password.
+    const [word = ''] = name.trim().split(/\s/, 1);
+    return queryFault('header', `${JSON.stringify(word)} is not a valid header; write it as "Name: value"`);
   }
 }

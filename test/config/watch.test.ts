@@ -81,6 +81,17 @@ describe('watchConfiguration', () => {
     await change(directory, 3);
   });
 
+  it('reports a swap of a link that a part of the directory leads through', async () => {
+    const releases = await writeFiles({ '1/a.yaml': limits(1), '2/a.yaml': limits(2), 'config/users.yaml': '' });
+    const directory = join(releases, 'config');
+    await symlink('1', join(releases, 'current'));
+    await symlink('../current', join(directory, 'ratelimit'));
+    await start(directory);
+    await symlink('2', join(releases, 'next'));
+    await rename(join(releases, 'next'), join(releases, 'current'));
+    await reported(says(2));
+  });
+
   it('reports a file that is created, renamed over another, or deleted', async () => {
     const directory = await writeFiles({ 'ratelimit/a.yaml': limits(1), 'new.txt': limits(3) });
     await start(directory);

@@ -50,7 +50,7 @@ describeOnDatabases('64 clients who race for the last room', (create) => {
     for (const answer of soldOut) {
       const { alternatives, detail } = answer.body as { alternatives: readonly unknown[]; detail: string };
       assert.ok(alternatives.length > 0);
-      assert.match(detail, /^This hotel is fully booked for these days\. Available instead: .* to .*\.$/);
+      assert.match(detail, /^What you asked for is fully booked for these days\. Available instead: .* to .*\.$/);
     }
   });
 });

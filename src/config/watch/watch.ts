@@ -85,20 +85,22 @@ export async function watchConfiguration(options: WatchOptions): Promise<Configu
     watcher = await open();
   }
 
-  /** A deployment may swap a link above the directory, of which the directory emits no event. */
+  /** A deployment may swap a link above the directory or a part of it, of which the directory emits no event. */
   function onStat(now: Stats, before: Stats): void {
     if (now.ino === before.ino && now.dev === before.dev) return;
     isReplaced = true;
     reader.schedule();
   }
 
-  watchFile(directory, { interval: 20 * quietMs, persistent: false }, onStat);
+  // The parts of the directory may be links too.
+  const stated = [...paths, join(directory, 'users.yaml')];
+  for (const path of stated) watchFile(path, { interval: 20 * quietMs, persistent: false }, onStat);
   // Few files, if any, have changed since `initial` was loaded, so a thread is not worth starting.
   await reader.read(readHere);
   return Object.freeze({
     reload: () => reader.read(),
     async close() {
-      unwatchFile(directory, onStat);
+      for (const path of stated) unwatchFile(path, onStat);
       await reader.close();
       await watcher.close();
     },
