@@ -32,7 +32,7 @@ function newerSchemaError(error: unknown): StorageSetupError | undefined {
   if (name === undefined) return undefined;
   return new StorageSetupError(
     `a newer version of frontdesk, or another program with such a table, has recorded the migration ${name}. ` +
-      'Start that version, restore a copy of the database from before the change, or set DATABASE_URL to another one',
+      'Start that version, or restore a copy of the database from before the change',
     { cause: error },
   );
 }
