@@ -110,10 +110,15 @@ function ignoredIn(folder: string, name: string): ConfigurationError[] {
 
 /** False if it is unknown, for example for a broken link. */
 function isFolder(path: string): boolean {
+  return statsOf(path)?.isDirectory() === true;
+}
+
+/** Undefined if they cannot be read, for example for a broken link. */
+function statsOf(path: string): Stats | undefined {
   try {
-    return statSync(path).isDirectory();
+    return statSync(path);
   } catch {
-    return false;
+    return undefined;
   }
 }
 
@@ -192,18 +197,10 @@ export async function hasBytes(directory: string, bytes: number): Promise<boolea
   const { files } = await findFiles(directory);
   let sum = 0;
   return files.some(({ file }) => {
-    sum += sizeOf(file);
+    // A file that cannot be read is an error only when it is read.
+    sum += statsOf(file)?.size ?? 0;
     return sum >= bytes;
   });
-}
-
-/** 0 if the file cannot be read, which is an error only when it is read. */
-function sizeOf(file: string): number {
-  try {
-    return statSync(file).size;
-  } catch {
-    return 0;
-  }
 }
 
 /**

@@ -75,7 +75,7 @@ export function createProblemResponses(options: ProblemResponsesOptions = {}): M
 
   function reportBreak(ctx: Context, found: Problem, thrown: unknown = found): void {
     reportProblem(ctx, found, thrown);
-    if (!ctx.res.writableEnded) replaceStatus(ctx.res, found.status);
+    replaceStatus(ctx.res, found.status);
   }
 
   function write(ctx: Context, found: Problem): void {
@@ -85,7 +85,7 @@ export function createProblemResponses(options: ProblemResponsesOptions = {}): M
     } catch (cause) {
       // A problem thrown by a service may have headers or members that cannot be sent.
       const unsendable = problem('internal', { cause });
-      report(ctx, unsendable, cause, logger, outages);
+      reportProblem(ctx, unsendable, cause);
       writeProblem(ctx, unsendable, formatter, problemPagesPath);
     }
   }

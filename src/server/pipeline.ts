@@ -111,7 +111,7 @@ function createApp(steps: readonly ActiveStep[], logger: Logger): Koa {
     const context = requestContext(ctx);
     if (isClientGone(ctx, error) || context.problem !== undefined) return;
     context.problem = problem('internal', { cause: error });
-    if (!ctx.res.writableEnded) replaceStatus(ctx.res, context.problem.status);
+    replaceStatus(ctx.res, context.problem.status);
     const { mapping } = context;
     logger.error({ ...requestLogFields(ctx), mapping, err: error }, 'a response failed after it had started');
   });

@@ -6,6 +6,8 @@ import { descriptor, domain, limit, node } from '../support/limits.ts';
 import { seriesOf } from '../support/scrape.ts';
 
 describe('the metrics of the rate-limit service', () => {
+  const notReloaded = { errors: () => [], reloads: () => ({ succeeded: 0, failed: 0, lastDurationMs: 0 }) };
+
   it('include sums for each limit, failed decisions, and the state of the configuration', async () => {
     const stats = createLimitStats();
     const errors = [{}];
@@ -41,8 +43,7 @@ describe('the metrics of the rate-limit service', () => {
 
   it('merge limits whose descriptors differ only in values, and reveal no values except of generic_key', async () => {
     const stats = createLimitStats();
-    const configuration = { errors: () => [], reloads: () => ({ succeeded: 0, failed: 0, lastDurationMs: 0 }) };
-    const metrics = createRateLimitMetrics({ stats, configuration });
+    const metrics = createRateLimitMetrics({ stats, configuration: notReloaded });
     const named = ['x-plan=s3cr3t-1', 'x-plan=s3cr3t-2', 'generic_key=gold'];
     const limiter = createLimiter({ limits: [domain('d', ...named.map((name) => node(name, limit(10))))], stats });
     limiter.shouldRateLimit({ domain: 'd', descriptors: named.map((name) => descriptor(name)) });
@@ -55,8 +56,7 @@ describe('the metrics of the rate-limit service', () => {
 
   it('never decrease while a series exists, when a reload removes one of the limits that share it', async () => {
     const stats = createLimitStats();
-    const configuration = { errors: () => [], reloads: () => ({ succeeded: 0, failed: 0, lastDurationMs: 0 }) };
-    const metrics = createRateLimitMetrics({ stats, configuration });
+    const metrics = createRateLimitMetrics({ stats, configuration: notReloaded });
     const limitsOf = (...plans: readonly string[]) => [domain('d', ...plans.map((plan) => node(plan, limit(10))))];
     const limiter = createLimiter({ limits: limitsOf('plan=a', 'plan=b', 'plan=c'), stats });
     const hit = (plan: string) => void limiter.shouldRateLimit({ domain: 'd', descriptors: [descriptor(plan)] });

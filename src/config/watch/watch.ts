@@ -92,15 +92,15 @@ export async function watchConfiguration(options: WatchOptions): Promise<Configu
     reader.schedule();
   }
 
-  // The parts of the directory may be links too.
-  const stated = [...paths, join(directory, 'users.yaml')];
-  for (const path of stated) watchFile(path, { interval: 20 * quietMs, persistent: false }, onStat);
+  // Each of them may be a link.
+  const polled = [...paths, join(directory, 'users.yaml')];
+  for (const path of polled) watchFile(path, { interval: 20 * quietMs, persistent: false }, onStat);
   // Few files, if any, have changed since `initial` was loaded, so a thread is not worth starting.
   await reader.read(readHere);
   return Object.freeze({
     reload: () => reader.read(),
     async close() {
-      for (const path of stated) unwatchFile(path, onStat);
+      for (const path of polled) unwatchFile(path, onStat);
       await reader.close();
       await watcher.close();
     },

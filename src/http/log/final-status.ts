@@ -10,10 +10,11 @@ interface Carrier {
 
 /**
  * Sets the final status of a response that ended in another way than its head says: the client got another response
- * instead, for example because its body arrived too late, or the service broke the response off.
+ * instead, for example because its body arrived too late, or the service broke the response off. Does nothing if the
+ * whole response has already been written.
  */
 export function replaceStatus(res: ServerResponse, status: number): void {
-  (res as Carrier)[replacedKey] = status;
+  if (!res.writableEnded) (res as Carrier)[replacedKey] = status;
 }
 
 /** The status of a closed response, or 499 if the client disconnected before the system had taken all of it. */

@@ -210,8 +210,8 @@ function soldOutDetail(
 ): string {
   // Without a stay, every day of the coming year has been tried.
   if (stay === undefined) return `This ${name} is fully booked for a year.`;
-  const isOnlyOffer = found.some((other) => other.stay === stay);
-  const sentence = `${isOnlyOffer ? 'What you asked for' : `This ${name}`} is fully booked for these days`;
+  const areOthersFree = found.some((other) => other.stay === stay);
+  const sentence = `${areOthersFree ? 'What you asked for' : `This ${name}`} is fully booked for these days`;
   if (found.length === 0) return `${sentence}, and for any stay of this length within a year.`;
   const others = found.map(({ offer, stay: { fromMs, toMs } }) =>
     [...Object.values(alternative.valuesOf(offer)), `${print(fromMs)} to ${print(toMs)}`].join(' '),
