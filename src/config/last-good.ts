@@ -37,14 +37,15 @@ export async function requireConfiguration(
   const exposed = exposedDemoUsers(settings, loaded.configuration.users);
   if (exposed.length > 0) {
     throw new Error(
-      `${exposureMessage(settings, exposed)}: give them other passwords (frontdesk hash-password), or set ALLOW_DEMO_USERS=true`,
+      `${exposureMessage(settings, exposed)}: set other passwords (frontdesk hash-password), or ALLOW_DEMO_USERS=true`,
     );
   }
   return loaded;
 }
 
 function exposureMessage(settings: ExposureSettings, exposed: readonly string[]): string {
-  return `the demo passwords of ${exposed.join(' and ')} are published, and ${openHost(settings)} is open to the network`;
+  const subject = exposed.length === 1 ? `password of ${exposed[0]} is` : `passwords of ${exposed.join(' and ')} are`;
+  return `the demo ${subject} published, and ${openHost(settings)} is open to the network`;
 }
 
 /** The rules for a reload that do not depend on the files. */
@@ -67,7 +68,7 @@ export function* keepLastGood(
   current: Configuration,
   { directory, settings, findUnservable }: ReloadPolicy,
 ): Work<LoadedConfiguration> {
-  const good = yield* fillGaps(withoutExposedUsers(loaded, current, directory, settings), current, directory);
+  const good = yield* fillGaps(withoutExposedUsers(loaded, directory, settings), current, directory);
   const errors = yield* findUnservable(good.configuration);
   if (errors.length === 0) return good;
   const configuration = yield* withoutRecords(good.configuration, errors);
@@ -216,17 +217,19 @@ function usersOf(users: readonly User[], current: readonly User[], errors: reado
   return [...users, ...current.filter((user) => !names.has(user.name) && isBroken(user))];
 }
 
-/** Keeps the current users if the new ones include demo users and the server is open to the network. */
+/** Treats demo users like broken ones if the server is open to the network. */
 function withoutExposedUsers(
   loaded: LoadedConfiguration,
-  current: Configuration,
   directory: string,
   settings: ReloadPolicy['settings'],
 ): LoadedConfiguration {
   const exposed = exposedDemoUsers(settings, loaded.configuration.users);
   if (exposed.length === 0) return loaded;
-  const remedy = 'Give them other passwords (frontdesk hash-password), or set ALLOW_DEMO_USERS=true.';
-  const error = fileError(`${directory}/users.yaml`, exposureMessage(settings, exposed), remedy, 1);
-  const configuration = { ...loaded.configuration, users: current.users };
-  return { ...loaded, configuration, errors: [...loaded.errors, error] };
+  const remedy = 'Set another password (frontdesk hash-password), or ALLOW_DEMO_USERS=true.';
+  const errors = exposed.map((name) => ({
+    ...fileError(`${directory}/users.yaml`, exposureMessage(settings, [name]), remedy, 1),
+    record: `User ${name}`,
+  }));
+  const users = loaded.configuration.users.filter(({ name }) => !exposed.includes(name));
+  return { ...loaded, configuration: { ...loaded.configuration, users }, errors: [...loaded.errors, ...errors] };
 }

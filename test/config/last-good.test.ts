@@ -228,15 +228,24 @@ describe('keepLastGood', () => {
     assert.deepEqual([namesOf(good), good.configuration.authServices, good.errors.length], [['a', 'b'], [], 2]);
   });
 
-  it('keeps the current users if the new ones are demo users and the server is open to the network', async () => {
+  it('keeps the earlier version of demo users, and no other user, if the server is open to the network', async () => {
     const shipped = await loadConfiguration(shippedDirectory);
     const users = (host: string) => {
       const policy = { directory, settings: { host, allowDemoUsers: false }, findUnservable: () => returning([]) };
-      const good = finish(keepLastGood(shipped, { ...nothing, users: [user('ann')] }, policy));
-      return [good.configuration.users.map(({ name }) => name), good.errors.map(({ source }) => source.file)];
+      const current = { ...nothing, users: [user('ann'), user('demo')] };
+      const good = finish(keepLastGood(shipped, current, policy));
+      return [
+        good.configuration.users.map(({ name, passwordHash }) => [name, passwordHash === 'x']),
+        good.errors.map(({ source, record }) => `${source.file} ${record}`),
+      ];
     };
-    assert.deepEqual(users('127.0.0.1'), [['demo', 'guest'], []]);
-    assert.deepEqual(users('0.0.0.0'), [['ann'], [`${directory}/users.yaml`]]);
+    const published = [
+      ['demo', false],
+      ['guest', false],
+    ];
+    assert.deepEqual(users('127.0.0.1'), [published, []]);
+    const file = `${directory}/users.yaml`;
+    assert.deepEqual(users('0.0.0.0'), [[['demo', true]], [`${file} User demo`, `${file} User guest`]]);
   });
 });
 

@@ -253,13 +253,18 @@ describe('a configuration directory that changes while the server runs', () => {
     await callAsDemo(desk, '/a').expect(401);
   });
 
-  it('cannot add demo users to a server that is open to the network', async () => {
-    const files = { 'services/a.yaml': guarded, 'users.yaml': usersFile(annRecord) };
+  it('cannot add demo users to a server that is open to the network, but can remove others', async () => {
+    const bobRecord = { ...annRecord, name: 'bob' };
+    const files = { 'services/a.yaml': guarded, 'users.yaml': usersFile(annRecord, bobRecord) };
     const { desk, log, write } = await setUp(files, { host: '0.0.0.0' });
-    await write('users.yaml', await readFile('config/users.yaml', 'utf8'));
-    await log.waitFor(/demo passwords of demo and guest are published, and host=0\.0\.0\.0 is open to the network/);
-    await callAsDemo(desk, '/a').expect(401);
     await call(desk, '/a').auth('ann', 'secret').expect(200);
+    const [published] = /\$scrypt[^"\s]+/.exec(await readFile('config/users.yaml', 'utf8')) ?? [];
+    await write('users.yaml', usersFile({ name: 'demo', password_hash: published }, bobRecord));
+    const reason = 'password of demo is published, and host=0.0.0.0 is open to the network';
+    await log.waitFor(new RegExp(`users.yaml:1 {2}User demo: the demo ${reason}`));
+    await callAsDemo(desk, '/a').expect(401);
+    await call(desk, '/a').auth('ann', 'secret').expect(401);
+    await call(desk, '/a').auth('bob', 'secret').expect(200);
   });
 
   it('is prepared in several turns of the event loop, and takes effect only after the last one', async () => {
