@@ -75,6 +75,7 @@ export {
   type ModuleChoice,
   type ModuleName,
   moduleNames,
+  modulesNamedBy,
   openFilesMax,
   packageVersion,
 } from './this-process.ts';

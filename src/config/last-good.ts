@@ -1,5 +1,6 @@
 /** Handles configurations with errors: decides whether the process can start, and what a reload applies. */
 import { join, relative, resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { type ConfigurationError, fileError, formatErrors, type Source } from './errors.ts';
 import {
   type Configuration,
@@ -60,19 +61,47 @@ export interface ReloadPolicy {
  * Returns the valid records of a reload, and the previous versions of the others. A broken record or user keeps its
  * previous version, and so do all records of an unreadable file. Broken records without a previous version are dropped.
  * AuthServices and RateLimitServices that disappeared are kept while a broken record may be one of them under another
- * name or in another file, because without them every mapping would be open. Limits are replaced as a whole or not at
- * all.
+ * name or in another file, because without them every mapping would be open. For the same reason, a changed Mapping is
+ * treated as broken while a broken record may be the first AuthService. Limits are replaced as a whole or not at all.
  */
 export function* keepLastGood(
   loaded: LoadedConfiguration,
   current: Configuration,
   { directory, settings, findUnservable }: ReloadPolicy,
 ): Work<LoadedConfiguration> {
-  const good = yield* fillGaps(withoutExposedUsers(loaded, directory, settings), current, directory);
-  const errors = yield* findUnservable(good.configuration);
-  if (errors.length === 0) return good;
-  const configuration = yield* withoutRecords(good.configuration, errors);
-  return yield* fillGaps({ ...good, configuration, errors: [...good.errors, ...errors] }, current, directory);
+  const valid = yield* fillGaps(withoutExposedUsers(loaded, directory, settings), current, directory);
+  const servable = yield* withoutBroken(valid, yield* findUnservable(valid.configuration), current, directory);
+  return yield* withoutBroken(servable, yield* findOpened(servable, current, directory), current, directory);
+}
+
+/** Replaces the records that `found` names by their previous versions. */
+function* withoutBroken(
+  loaded: LoadedConfiguration,
+  found: readonly ConfigurationError[],
+  current: Configuration,
+  directory: string,
+): Work<LoadedConfiguration> {
+  if (found.length === 0) return loaded;
+  const configuration = yield* withoutRecords(loaded.configuration, found);
+  return yield* fillGaps({ ...loaded, configuration, errors: [...loaded.errors, ...found] }, current, directory);
+}
+
+/** Returns an error for each changed Mapping that a broken record may be meant to protect, if nothing else does. */
+function* findOpened(
+  { configuration, errors }: LoadedConfiguration,
+  current: Configuration,
+  directory: string,
+): Work<readonly ConfigurationError[]> {
+  const mayBeAuth = ({ record = '', source }: ConfigurationError) =>
+    isPartOf('services', source, directory) && !/^(?:Mapping|Version|RateLimitService) /.test(record);
+  if (configuration.authServices.length > 0 || !errors.some(mayBeAuth)) return [];
+  const before = new Map(current.mappings.map((mapping) => [mapping.name, mapping]));
+  return yield* flatMapInParts(configuration.mappings, (mapping) => {
+    const { name, source } = mapping;
+    if (mapping.bypassAuth || isDeepStrictEqual({ ...before.get(name), source }, mapping)) return [];
+    const message = 'could be open to everyone, because a broken record may be its AuthService';
+    return [{ source, record: fullName(mapping), message, remedy: 'Correct the other errors in services.' }];
+  });
 }
 
 /** Adds the current versions of what is missing because of an error. */

@@ -129,6 +129,8 @@ export interface Setup {
   readonly demo: boolean;
   readonly dormant: boolean;
   readonly has: (name: ModuleName) => boolean;
+  /** Whether an option selected the modules, not the records at the start alone. */
+  readonly areModulesChosen: boolean;
   /** Reports what is suspicious about a configuration in this process, in addition to the notices about its files. */
   readonly notices: (configuration: Configuration) => Work<readonly ConfigurationError[]>;
 }
@@ -154,9 +156,10 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
   const configDirectory = typeof config === 'object' ? undefined : (config ?? settings.configDir);
   const modules = chooseModules({ only, demo }, loaded.configuration, settings.serviceAddresses);
   const has = (name: ModuleName) => modules.includes(name);
+  const areModulesChosen = demo || only !== undefined;
   const context = {
     modules,
-    isChosen: demo || only !== undefined,
+    isChosen: areModulesChosen,
     serviceAddresses: settings.serviceAddresses,
     directory: configDirectory,
   };
@@ -164,7 +167,7 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
   const notices = function* (found: Configuration): Work<readonly ConfigurationError[]> {
     return [...unread, ...unusedServiceNotices(services, found), ...(yield* processNotices(found, context))];
   };
-  return { settings, loaded, configDirectory, logger, clock, services, demo, dormant, has, notices };
+  return { settings, loaded, configDirectory, logger, clock, services, demo, dormant, has, areModulesChosen, notices };
 }
 
 /**

@@ -1,6 +1,13 @@
 /** Checks the services that records name: local ones must suit the record, and remote ones should be reachable. */
 import { connect } from 'node:net';
-import { type Configuration, type ConfigurationError, flatMapInParts, httpModules, type Work } from '#config';
+import {
+  type Configuration,
+  type ConfigurationError,
+  flatMapInParts,
+  httpModules,
+  modulesNamedBy,
+  type Work,
+} from '#config';
 import { createResolve, hostAndPort, type Resolve, type ResolverOptions, resolveLimiter, type Target } from '#gateway';
 import type { Setup } from './options.ts';
 
@@ -48,6 +55,20 @@ export function* checkServiceRoles(
       check(record, record.service, 'a rate-limit service', (name) => name === 'ratelimit'),
     ),
   ];
+}
+
+/** Returns an error for each record that names a module which this process would run after a restart. */
+export function checkModulesRun(setup: Setup, configuration: Configuration): readonly ConfigurationError[] {
+  if (setup.areModulesChosen) return [];
+  const { serviceAddresses } = setup.settings;
+  return modulesNamedBy(configuration)
+    .filter(({ module }) => !setup.has(module) && !Object.hasOwn(serviceAddresses, module))
+    .map(({ module, record: { kind, name, source } }) => ({
+      source,
+      record: `${kind} ${name}`,
+      message: `"${module}" does not run in this process, because no record named it at the start`,
+      remedy: 'Restart frontdesk to run it here, or write host:port for a service on the network.',
+    }));
 }
 
 function isHttpService({ has, services }: LocalNames, name: string): boolean {

@@ -17,7 +17,7 @@ import {
   watchConfiguration,
 } from '#config';
 import type { Setup } from './options.ts';
-import { checkServiceRoles } from './record-services.ts';
+import { checkModulesRun, checkServiceRoles } from './record-services.ts';
 
 /** A configuration that is or was in use. Replicas with the same files have the same hash. */
 export interface Generation {
@@ -80,7 +80,9 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
   const policy = {
     directory: configDirectory ?? '',
     settings,
-    findUnservable: (found: Configuration) => checkServiceRoles(setup, found),
+    *findUnservable(found: Configuration) {
+      return [...checkModulesRun(setup, found), ...(yield* checkServiceRoles(setup, found))];
+    },
   };
 
   function* noticesOf({ configuration, notices: ofFiles }: LoadedConfiguration): Work<readonly ConfigurationError[]> {

@@ -230,6 +230,23 @@ describe('a configuration directory that changes while the server runs', () => {
     await callAsDemo(desk, '/a').expect(200);
   });
 
+  it('does not use a module that a record names only now, nor opens routes that it may be meant to protect', async () => {
+    const before = { 'services/a.yaml': guarded, 'services/auth.yaml': yamlOf(own('public', '/public')) };
+    const { desk, log, write } = await setUp(before, { only: undefined, demo: false });
+    await write('services/auth.yaml', yamlOf(authRecord, limitRecord));
+    await log.waitFor(
+      /AuthService auth: "auth" does not run in this process, .*\n +Restart .*\n.*RateLimitService limits: "ratelimit" does/,
+    );
+    await write('services/b.yaml', yamlOf(own('public', '/public'), mappingRecord('b', '/b', 'own')));
+    await log.waitFor(/Mapping b: could be open to everyone, because a broken record may be its AuthService/);
+    await call(desk, '/a').expect(200);
+    await call(desk, '/public').expect(200);
+    await call(desk, '/b').expect(503);
+    await write('services/auth.yaml', yamlOf(own('c', '/c')));
+    await log.waitFor('all errors of the configuration are fixed');
+    await call(desk, '/b').expect(200);
+  });
+
   it('logs a warning when the last AuthService is removed, because all mappings are open then', async () => {
     const { config, desk, log } = await setUp({ 'services/a.yaml': guarded });
     await call(desk, '/a').expect(401);
