@@ -40,10 +40,10 @@ const onDemandLibraries = [
 /** Our own files that must be loaded on demand. They may import such libraries. */
 const onDemandFiles = [
   ...['server/index.ts', 'server/storage.ts', 'storage/sqlite.ts'],
-  ...['cli/explain.ts', 'cli/init.ts', 'cli/split.ts', 'cli/users.ts'],
+  ...['cli/check.ts', 'cli/explain.ts', 'cli/init.ts', 'cli/split.ts', 'cli/users.ts'],
   'ratelimit/grpc/channel.ts',
 ];
-const mayLoadServerEarly = ['index.ts', 'cli/explain.ts'];
+const mayLoadServerEarly = ['index.ts', 'cli/dry-start.ts'];
 
 /** The modules and files that may use `process`. */
 const mayReadProcess = ['main.ts', 'node-version.ts', 'cli', 'metrics/process.ts'];

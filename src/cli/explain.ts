@@ -1,9 +1,9 @@
 /** The `explain` command: explains one request with a server that does not listen. */
-import { resolve } from 'node:path';
-import { formatErrors, type ModuleChoice, type Settings } from '#config';
+import type { ModuleChoice, Settings } from '#config';
 import { type Explanation, formatExplanation, parseHeader } from '#explain';
 import { Problem } from '#http';
-import { type Frontdesk, openFrontdesk, resolveOptions } from '#server';
+import type { Frontdesk } from '#server';
+import { startDry } from './dry-start.ts';
 
 /** The arguments and options of the command. */
 export interface ExplainOptions extends ModuleChoice {
@@ -24,17 +24,12 @@ export interface ExplainOutput {
   readonly rejection: string | undefined;
 }
 
-/** Opens no port, and connects to neither the database nor Redis. Rejects with a user-facing Error. */
+/** Connects to no other process. Rejects with a user-facing Error. */
 export async function explainOnce(
-  { configDir, ...settings }: Settings,
+  settings: Settings,
   { only, demo, json = false, ...request }: ExplainOptions,
 ): Promise<ExplainOutput> {
-  const scratch = { databaseUrl: 'sqlite::memory:', redisUrl: undefined, ratelimitHttpPort: undefined };
-  const options = { ...settings, ...scratch, config: configDir, dormant: true, only, demo };
-  const setup = await resolveOptions(options);
-  const { errors } = setup.loaded;
-  if (errors.length > 0) throw new Error(`the configuration has errors:\n${formatErrors(errors, resolve('.'))}`);
-  const desk = await openFrontdesk(setup);
+  const desk = await startDry(settings, { only, demo });
   try {
     return outputOf(explain(desk, request), json);
   } finally {

@@ -2,20 +2,15 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import {
   chooseModules,
-  finish,
-  formatErrors,
   formatSettings,
-  loadConfiguration,
   loadDirectory,
   type ModuleChoice,
   type ModuleName,
   moduleNames,
   packageVersion,
   parseSettings,
-  processNotices,
   readSettingsFile,
 } from '#config';
-import { listRoutes, listVersions } from '#routing';
 import type { ExplainOptions } from './explain.ts';
 import type { ServeOptions } from './serve.ts';
 import { colours, print, untilDrained, wrapFor } from './terminal.ts';
@@ -112,7 +107,7 @@ function addConfigurationTools(program: Command): void {
     .command('check')
     .description('check a configuration: print its errors, or its routes in matching order and its API versions')
     .argument('[directory]', 'the configuration directory (default: CONFIG_DIR)', parseDirectory);
-  withModules(withExamples(checking, ['frontdesk check', 'frontdesk check ./config'])).action(check);
+  withModules(withExamples(checking, ['frontdesk check', 'frontdesk check ./config'])).action(checkFiles);
 
   const explaining = program
     .command('explain')
@@ -197,26 +192,9 @@ async function init(directory: string | undefined, { service }: { service: strin
   process.stdout.write(await initialise(parseSettings(environment()), { directory, service }));
 }
 
-async function check(given: string | undefined, choice: ModuleChoice): Promise<void> {
-  const settings = parseSettings(environment(given));
-  const { serviceAddresses, configDir } = settings;
-  const directory = given ?? configDir;
-  const { configuration, errors, notices } = await (given === undefined
-    ? loadDirectory(configDir, settings)
-    : loadConfiguration(given, settings));
-  const modules = chooseModules(choice, configuration, serviceAddresses);
-  const isChosen = choice.only !== undefined || choice.demo === true;
-  const moduleNotices =
-    errors.length > 0 ? [] : finish(processNotices(configuration, { modules, isChosen, serviceAddresses, directory }));
-  for (const found of [[...notices, ...moduleNotices], errors])
-    if (found.length > 0) print(process.stderr, `${formatErrors(found, process.cwd())}\n`, colours.errors);
-  if (errors.length > 0) process.exitCode = 1;
-  else {
-    const isLocal = (service: string) => modules.some((name) => name === service);
-    const routes = listRoutes(configuration.mappings, { ...settings, isLocal });
-    for (const line of [...routes, ...listVersions(configuration.versions)])
-      print(process.stdout, `${line}\n`, colours.routes);
-  }
+async function checkFiles(given: string | undefined, choice: ModuleChoice): Promise<void> {
+  const { check } = await import('./check.ts');
+  await check(parseSettings(environment(given)), given, choice);
 }
 
 async function explain(method: string, url: string, options: Omit<ExplainOptions, 'method' | 'url'>): Promise<void> {

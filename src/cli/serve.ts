@@ -1,6 +1,6 @@
 /** The `serve` command: runs the server until SIGINT or SIGTERM, and reloads the configuration on SIGHUP. */
 import { flushCompileCache } from 'node:module';
-import { isDemoModule, type ModuleChoice, packageVersion, type Settings } from '#config';
+import { isDemoModule, type ModuleChoice, packageVersion, type Settings, usesDemoData } from '#config';
 import type { CloseOptions, Frontdesk, Listeners } from '#server';
 import { type LogOutput, losslessOutput, openLog } from './log-output.ts';
 import { onStopSignals } from './stop-signals.ts';
@@ -40,7 +40,7 @@ export async function serve(
   process.once('exit', output.writeBlock);
   // Imported late, because the commands that only read a configuration do not need it.
   const { openFrontdesk, resolveOptions } = await import('#server');
-  const options = { only, demo: demo ?? (!child && only?.some(isDemoModule)), config: configDir, logger };
+  const options = { only, demo: child ? demo : usesDemoData({ only, demo }), config: configDir, logger };
   const desk = await openFrontdesk(await resolveOptions({ ...settings, ...options }));
   const listeners = await desk.listen().catch(async (error) => {
     await desk.close();

@@ -161,8 +161,9 @@ export function readText(file: string): string | undefined {
 function isMissing(file: string): boolean {
   try {
     return lstatSync(file, { throwIfNoEntry: false }) === undefined;
-  } catch {
-    return false;
+  } catch (cause) {
+    // The "directory" is a file, which is reported when its configuration is read.
+    return systemCode(cause) === 'ENOTDIR';
   }
 }
 

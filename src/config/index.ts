@@ -78,6 +78,7 @@ export {
   modulesNamedBy,
   openFilesMax,
   packageVersion,
+  usesDemoData,
 } from './this-process.ts';
 export {
   addUserToFile,

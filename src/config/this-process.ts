@@ -22,6 +22,11 @@ export interface ModuleChoice {
   readonly demo?: boolean | undefined;
 }
 
+/** Whether an empty database is filled with the demo data: as an option says, or if a service of the demo was chosen. */
+export function usesDemoData({ only = [], demo = only.some(isDemoModule) }: ModuleChoice): boolean {
+  return demo;
+}
+
 type ServiceAddresses = Readonly<Record<string, unknown>>;
 
 /** Chooses the modules to run. A module whose address is among `serviceAddresses` runs in another process. */

@@ -36,10 +36,9 @@ service: http://127.0.0.1:3000
 describe('the loaded packages', () => {
   const writeFiles = temporaryFiles();
 
-  it('exclude server, auth and log for check', async () => {
-    const CONFIG_DIR = await writeFiles({ 'services/app.yaml': mapping });
-    const loaded = loadedBy(await runFrontdesk(['check'], { env: { CONFIG_DIR, NODE_OPTIONS } }));
-    assert.deepEqual(loaded.toSorted(), ['commander', 'koa-compose', 'negotiator', 're2js', 'yaml', 'zod']);
+  it('exclude server, auth and log for the help', async () => {
+    const loaded = loadedBy(await runFrontdesk(['--help'], { env: { NODE_OPTIONS } }));
+    assert.deepEqual(loaded.toSorted(), ['commander', 're2js', 'yaml', 'zod']);
   });
 
   it('exclude database, API, gRPC and TLS for a gateway without other modules', async () => {

@@ -1,15 +1,16 @@
 /** Runs the command line as a user does, and checks its output and exit code. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { closeSync, existsSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parsePasswordHash } from '#config';
 import { verifyPassword } from '../../src/auth/users.ts';
+import { limitRecord, mappingRecord } from '../support/desks.ts';
 import { built } from '../support/programs/built.ts';
 import { runCommand } from '../support/programs/command.ts';
 import { type Ended, knownCommands, type RunOptions, runFrontdesk } from '../support/programs/frontdesk-process.ts';
-import { temporaryFiles } from '../support/temporary-files.ts';
+import { temporaryFiles, yamlOf } from '../support/temporary-files.ts';
 
 /** The key in the fourth line is misspelt. */
 const brokenRecord = 'apiVersion: gateway/v1\nkind: Mapping\nname: rooms\nprefx: /v1/rooms\nservice: hotel\n';
@@ -287,7 +288,7 @@ describe('frontdesk', () => {
     [
       'a file instead of a directory',
       'check config/services/app.yaml',
-      /is not a directory\n {4}Use a directory\. A conf/,
+      /^config.services.app\.yaml {2}.* is not a directory\n {4}Use a directory\. A conf/,
     ],
     [
       'a directory that already contains a configuration',
@@ -326,6 +327,30 @@ describe('frontdesk', () => {
         'config/settings.env':
           'PORT=9000 # mine, a#b\nPUBLIC_URL= "http://a" #\nADMIN_USERS="a#b"\nREDIS_URL=redis://:s3#cret@a\nHOST="a\n',
       },
+    ],
+    [
+      'a service that cannot have the role in a record',
+      'check',
+      /app\.yaml:1 {2}Mapping app: "ratelimit" in this process cannot be used as an HTTP service\n {4}Use another service/,
+      { 'config/services/app.yaml': yamlOf(mappingRecord('app', '/', 'ratelimit'), limitRecord) },
+    ],
+    [
+      'published passwords on a server that is open to the network',
+      'check',
+      /^frontdesk: the demo passwords of demo and guest are published, and HOST=0\.0\.0\.0 is open .*: set other/m,
+      { 'config/users.yaml': readFileSync('config/users.yaml', 'utf8'), 'config/settings.env': 'HOST=0.0.0.0\n' },
+    ],
+    [
+      'demo data that does not suit the tables',
+      'check --demo',
+      /^frontdesk: the demo data cannot be loaded:\n {2}hotels, row 1, id: must be a string$/m,
+      { 'config/demo.yaml': 'hotels:\n  - id: 1\n' },
+    ],
+    [
+      'a certificate that does not exist',
+      'check',
+      /^frontdesk: cannot read TLS_CERT=nope\.pem \(ENOENT\): use a PEM file/m,
+      { 'config/settings.env': 'TLS_CERT=nope.pem\nTLS_KEY=nope.key\n' },
     ],
     [
       'a bad value after a byte order mark',

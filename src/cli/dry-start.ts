@@ -1,0 +1,17 @@
+/** Starts a server without its connections, for commands that report how it would behave. */
+import { resolve } from 'node:path';
+import { formatErrors, type ModuleChoice, type Settings, usesDemoData } from '#config';
+import { type Frontdesk, openFrontdesk, resolveOptions } from '#server';
+
+/**
+ * Opens no port, and connects to neither the database nor Redis. Rejects with a user-facing Error if a server with
+ * these settings would not start, or if a part of its configuration is broken.
+ */
+export async function startDry({ configDir, ...settings }: Settings, { only, demo }: ModuleChoice): Promise<Frontdesk> {
+  const scratch = { databaseUrl: 'sqlite::memory:', redisUrl: undefined, ratelimitHttpPort: undefined };
+  const choice = { only, demo: usesDemoData({ only, demo }) };
+  const setup = await resolveOptions({ ...settings, ...scratch, ...choice, config: configDir, dormant: true });
+  const { errors } = setup.loaded;
+  if (errors.length > 0) throw new Error(`the configuration has errors:\n${formatErrors(errors, resolve('.'))}`);
+  return openFrontdesk(setup);
+}
