@@ -17,7 +17,10 @@ export async function printPasswordHash(): Promise<void> {
 }
 
 async function readHash(): Promise<string> {
-  return hashPassword(await readPassword({ input: process.stdin, output: process.stderr }));
+  const password = await readPassword({ input: process.stdin, output: process.stderr });
+  // Otherwise the process would wait for the end of its input, which may never come: `ssh host frontdesk users add ann`.
+  process.stdin.destroy();
+  return hashPassword(password);
 }
 
 export interface PasswordStreams {

@@ -71,7 +71,7 @@ const layout = `A configuration directory contains ${entryNames.join(', ')}.`;
  */
 function layoutErrors(directory: string, entries: readonly string[], createOne: string): ConfigurationError[] {
   const mistyped = entries.filter(
-    (entry) => !entryNames.includes(entry) && suggestion(entry, entryNames) !== undefined,
+    (entry) => !entryNames.includes(entry) && !isLeftover(entry) && suggestion(entry, entryNames) !== undefined,
   );
   if (mistyped.length === 0 && !entries.some((entry) => entryNames.includes(entry))) {
     const remedy = entryNames.includes(basename(resolve(directory)))
@@ -82,6 +82,11 @@ function layoutErrors(directory: string, entries: readonly string[], createOne: 
   return mistyped.map((entry) =>
     fileError(join(directory, entry), `"${entry}" is not read${didYouMean(entry, entryNames)}`, layout),
   );
+}
+
+/** Recognizes hidden files, and the backups of editors and other tools: `users.yaml~`, `#users.yaml#`, `users.yaml.1`. */
+function isLeftover(name: string): boolean {
+  return /^[.#]|[~#]$|\.\d+$/.test(name);
 }
 
 /** Reports other YAML files. The directory may contain other files, but YAML was probably meant to be read. */

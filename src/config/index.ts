@@ -1,5 +1,6 @@
 /** Reads settings, records, limits and users into plain frozen data. */
 
+export { addUserToFile, type NewUser } from './add-user.ts';
 export { inheritOwner, makeFolders } from './directory.ts';
 export {
   type ConfigurationError,
@@ -81,11 +82,9 @@ export {
   usesDemoData,
 } from './this-process.ts';
 export {
-  addUserToFile,
   demoUsersAmong,
   encodeUnpadded,
   isUserName,
-  type NewUser,
   type PasswordHash,
   parsePasswordHash,
   type ScryptCost,

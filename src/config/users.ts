@@ -1,27 +1,19 @@
-/** Users and their password hashes: reads `users.yaml`, detects published passwords, and adds users to the file. */
-import { randomUUID } from 'node:crypto';
-import { open, realpath, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
-import { isMap, isSeq, parseDocument, Scalar } from 'yaml';
+/** Users and their password hashes: reads `users.yaml`, and detects published passwords. */
 import * as z from 'zod';
-import { inheritOwner, makeFolders, readText } from './directory.ts';
 import {
   type ConfigDocument,
   type ConfigurationError,
   errorsOf,
   type Fault,
   faultsOf,
-  formatErrors,
   type Source,
   valueAt,
-  writeError,
 } from './errors.ts';
 import { isLoopback } from './fields/addresses.ts';
 import { strict, text } from './fields/field.ts';
 import { mayHoldSecret } from './quote.ts';
 import { type Kept, keepFirst } from './records/conflicts.ts';
 import { finish } from './work.ts';
-import { readYaml } from './yaml.ts';
 
 /** An `admin` may see diagnostics, explanations and metrics. */
 export const roles = ['admin'] as const;
@@ -215,94 +207,4 @@ export interface ExposureSettings {
 export function openHost({ host, authHost = host }: Omit<ExposureSettings, 'allowDemoUsers'>): string | undefined {
   if (!isLoopback(host)) return `HOST=${host}`;
   return isLoopback(authHost) ? undefined : `AUTH_HOST=${authHost}`;
-}
-
-export interface NewUser {
-  readonly name: string;
-  readonly roles: readonly string[];
-}
-
-interface UserEntry extends NewUser {
-  readonly passwordHash: string;
-}
-
-/** A placeholder to check the other fields before the password is requested. */
-const placeholderHash = `$scrypt$ln=14,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
-
-/**
- * Adds a user and returns the name of the file. Calls `readHash` only when everything else is valid, so that the user
- * does not type a password in vain. Rejects with an Error for the terminal and leaves the file unchanged.
- */
-export async function addUserToFile(
-  directory: string,
-  user: NewUser,
-  readHash: () => Promise<string>,
-): Promise<string> {
-  const file = join(directory, 'users.yaml');
-  textWith(file, { ...user, passwordHash: placeholderHash });
-  const passwordHash = await readHash();
-  // Reads the file again, because it may have changed in the meantime.
-  await replace(file, textWith(file, { ...user, passwordHash }));
-  return file;
-}
-
-/** Returns the text of the file with the user added, after checking it like any users.yaml. */
-function textWith(file: string, user: UserEntry): string {
-  const before = readText(file) ?? newFileText;
-  const text = withUser(before, user, file);
-  const { results, errors } = readYaml(text, { file, lineOf: (line) => line }, readUsers);
-  const found = [...errors, ...results.flatMap((result) => result.errors)];
-  if (found.length > 0) throw new Error(`nothing was written:\n${formatErrors(found, resolve('.'))}`);
-  if (text === before) throw new Error(`${file} has several YAML documents: merge them, then add the user`);
-  return text;
-}
-
-const passwordAdvice =
-  'to change the password, replace password_hash with the line that frontdesk hash-password prints';
-
-const newFileText = '# The users who may call the gateway. `frontdesk users add NAME` adds a user.\nusers: []\n';
-
-/**
- * Adds the user to the text. Throws an Error for the terminal if it already has the user. Returns text that is not a
- * single document with a list of users unchanged, so that the caller reports why.
- */
-function withUser(text: string, { name, passwordHash, roles }: UserEntry, file: string): string {
-  const document = parseDocument(text, { logLevel: 'error' });
-  if (document.contents === null) document.set('users', document.createNode([]));
-  const users = document.errors.length === 0 ? document.get('users') : undefined;
-  if (!isSeq(users)) return text;
-  if (users.items.some((item) => isMap(item) && item.get('name') === name))
-    throw new Error(`${file} already has a user named ${name}: ${passwordAdvice}`);
-  const hash = new Scalar(passwordHash);
-  hash.type = 'QUOTE_DOUBLE';
-  const entry = document.createNode({ name, password_hash: hash, ...(roles.length > 0 && { roles }) });
-  users.add(entry);
-  // Turns `[]` into a block list, with one item per line.
-  users.flow = users.flow === true && users.items.length > 1;
-  // Without padding, because `frontdesk init` and config/README.md write `[admin]`, not `[ admin ]`.
-  return document.toString({ lineWidth: 0, flowCollectionPadding: false });
-}
-
-/**
- * Replaces the file atomically, because a running frontdesk may read it. Follows a symbolic link. The file keeps its
- * owner, who must be able to read it even if root adds the user. A new file gets the owner of its folder.
- */
-async function replace(link: string, text: string): Promise<void> {
-  const file = await realpath(link).catch(() => link);
-  const scratch = `${file}.${randomUUID()}.new`;
-  try {
-    const before = await stat(file).catch(() => undefined);
-    await makeFolders(dirname(file));
-    await using written = await open(scratch, 'wx', 0o600);
-    await written.writeFile(text);
-    if (before === undefined) await inheritOwner(dirname(file), written);
-    else {
-      await written.chown(before.uid, before.gid);
-      await written.chmod(before.mode & 0o777);
-    }
-    await rename(scratch, file);
-  } catch (cause) {
-    await rm(scratch, { force: true });
-    throw writeError(file, cause, 'give this user permission to write it, and make it the owner if the file exists');
-  }
 }

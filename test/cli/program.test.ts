@@ -1,6 +1,7 @@
 /** Runs the command line as a user does, and checks its output and exit code. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -110,6 +111,14 @@ describe('frontdesk', () => {
     },
     async () => ({ input: 'pass wörd \nsecond line' }),
   );
+
+  it('hash-password ends although its standard input stays open', async () => {
+    const hashing = spawn(process.execPath, [built('main.js'), 'hash-password'], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+    });
+    hashing.stdin.write('secret\n');
+    assert.deepEqual(await once(hashing, 'exit'), [0, null]);
+  });
 
   let usersDirectory: string;
   const usersBefore = `# mine\nusers:\n  - name: bob\n    roles: [admin] # mine\n    password_hash: "${passwordHash}"\n`;

@@ -116,6 +116,13 @@ describe('loadConfiguration', () => {
       'user.yaml  "user.yaml" is not read, did you mean "users.yaml"?',
     ],
     [
+      'ignores hidden files and backups',
+      {
+        ...{ 'users.yaml': '', 'users.yaml~': '', '#users.yaml#': '', '.#users.yaml': '', '.users.yaml': '' },
+        ...{ 'users.yaml.1': '', 'services~/a.yaml': '' },
+      },
+    ],
+    [
       'reports a folder that should be a file, and a file that should be a folder',
       { 'users.yaml/a': '', services: '' },
       'services  the directory cannot be read: it is not a directory',

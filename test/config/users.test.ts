@@ -1,102 +1,22 @@
 /** Tests users, their password hashes and the demo users. The golden files cover the wording of the errors. */
 import assert from 'node:assert/strict';
 import { scryptSync } from 'node:crypto';
-import { chmod, chown, readFile, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { createUsers } from '#auth';
-import { addUserToFile, configurationFrom, encodeUnpadded, loadConfiguration, type User, writeError } from '#config';
+import { configurationFrom, encodeUnpadded, loadConfiguration, type User } from '#config';
 import { exposedDemoUsers } from '../../src/config/users.ts';
 import { anyCharacter } from '../support/any-character.ts';
-import { temporaryFiles } from '../support/temporary-files.ts';
 
 const salt = 'A'.repeat(22);
 const hash = 'A'.repeat(43);
 const phc = `$scrypt$ln=14,r=8,p=1$${salt}$${hash}`;
 
 describe('users', () => {
-  const writeFiles = temporaryFiles();
-  const add = (directory: string) => addUserToFile(directory, { name: 'ann', roles: [] }, async () => phc);
-
   it('are read with name and hash', () => {
     const { configuration, errors } = configurationFrom({ records: [], users: [{ name: 'Zoe', password_hash: phc }] });
     assert.deepEqual([configuration.users, errors], [[{ name: 'Zoe', passwordHash: phc, roles: [] }], []]);
   });
-
-  it('are not added when the directory cannot be created', async function () {
-    if (process.platform !== 'linux') this.skip();
-    await assert.rejects(
-      add('/proc/nowhere/deep'),
-      /^Error: cannot write \/proc\/nowhere\/deep\/users.yaml \(ENOENT\)/,
-    );
-  });
-
-  it('are not added to a file with several YAML documents, before a password is requested', async () => {
-    const text = 'users: []\n---\nusers: []\n';
-    const directory = await writeFiles({ 'users.yaml': text });
-    const added = addUserToFile(directory, { name: 'ann', roles: [] }, () => assert.fail('requests a password'));
-    await assert.rejects(added, /users\.yaml has several YAML documents: merge them, then add the user$/);
-    assert.equal(await readFile(join(directory, 'users.yaml'), 'utf8'), text);
-  });
-
-  it('are not added to a file in Latin-1, whose characters would be lost', async () => {
-    const directory = await writeFiles({});
-    const file = join(directory, 'users.yaml');
-    const bytes = Buffer.from('users: []\n# Zo\xeb\n', 'latin1');
-    await writeFile(file, bytes);
-    await assert.rejects(add(directory), /^Error: .*users\.yaml:2 {2}this is not valid UTF-8\n/);
-    assert.deepEqual(await readFile(file), bytes);
-  });
-
-  it('are added through a link to a file, but do not replace a link to nothing', async () => {
-    const directory = await writeFiles({ 'real.yaml': 'users: []\n' });
-    const [file, target] = [join(directory, 'users.yaml'), join(directory, 'real.yaml')];
-    await symlink('real.yaml', file);
-    await add(directory);
-    assert.match(await readFile(target, 'utf8'), /name: ann/);
-    await rm(target);
-    await assert.rejects(
-      add(directory),
-      /^Error: .*users\.yaml {2}the file cannot be read: it does not exist\n {4}Correct the link/,
-    );
-    assert.equal(await readlink(file), 'real.yaml');
-  });
-
-  it('are added to a file that keeps its mode and owner, whoever adds them', async function () {
-    if (process.getuid?.() !== 0) return this.skip();
-    const directory = await writeFiles({ 'users.yaml': 'users: []\n' });
-    const file = join(directory, 'users.yaml');
-    await chown(file, 1234, 2345);
-    await chmod(file, 0o640);
-    await add(directory);
-    const { uid, gid, mode } = await stat(file);
-    assert.deepEqual([uid, gid, mode & 0o777], [1234, 2345, 0o640]);
-    assert.match(await readFile(file, 'utf8'), /name: ann/);
-  });
-
-  it('are added to a new file and folder that belong to the owner of the folder above', async function () {
-    if (process.getuid?.() !== 0) return this.skip();
-    const directory = await writeFiles({});
-    await chown(directory, 1234, 2345);
-    await add(join(directory, 'config'));
-    for (const [name, expected] of [
-      ['config', 0o755],
-      ['config/users.yaml', 0o600],
-    ] as const) {
-      const { uid, gid, mode } = await stat(join(directory, name));
-      assert.deepEqual([uid, gid, mode & 0o777], [1234, 2345, expected & ~process.umask()]);
-    }
-  });
-
-  for (const [what, code, expected] of [
-    ['the disk is full', 'ENOSPC', /\(ENOSPC\): free some space on its disk$/],
-    ['the file system is read-only', 'EROFS', /\(EROFS\): its file system is read-only: remount it as writable, or /],
-  ] as const)
-    it(`are not added when ${what}, and the error has a remedy`, async () => {
-      const cause = Object.assign(new Error(what), { code });
-      assert.match(writeError('users.yaml', cause, 'let this user write it').message, expected);
-    });
 
   it('that are invalid do not lock out the others', () => {
     const users = [{ name: 'a', password_hash: phc }, { name: 'b' }, 'c', { name: 'a', password_hash: phc }];
