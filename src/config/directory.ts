@@ -1,6 +1,6 @@
 /** Lists and reads the files of a configuration directory, and creates directories. */
 import { constants, lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, stat } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, readlink, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { type ConfigurationError, didYouMean, fileError, formatErrors, suggestion, systemCode } from './errors.ts';
@@ -207,6 +207,15 @@ export async function hasBytes(directory: string, bytes: number): Promise<boolea
     sum += statsOf(file)?.size ?? 0;
     return sum >= bytes;
   });
+}
+
+/** Lists the YAML files of a folder that are links to another folder, where changes emit no event for this one. */
+export async function linksElsewhere(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const links = entries.filter((entry) => entry.isSymbolicLink() && isYaml(entry.name));
+  const paths = links.map(({ name }) => join(folder, name));
+  const targets = await Promise.all(paths.map((path) => readlink(path).catch(() => '')));
+  return paths.filter((_, index) => /^(?:\/|\.\.\/)/.test(targets[index] ?? ''));
 }
 
 /**

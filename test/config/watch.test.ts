@@ -1,7 +1,7 @@
 /** Tests which changes of a configuration directory are reported. */
 import assert from 'node:assert/strict';
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { type ConfigurationWatch, type LoadedConfiguration, loadConfiguration, watchConfiguration } from '#config';
 import { temporaryFiles } from '../support/temporary-files.ts';
 
@@ -81,16 +81,21 @@ describe('watchConfiguration', () => {
     await change(directory, 3);
   });
 
-  it('reports a swap of a link that a part of the directory leads through', async () => {
-    const releases = await writeFiles({ '1/a.yaml': limits(1), '2/a.yaml': limits(2), 'config/users.yaml': '' });
-    const directory = join(releases, 'config');
-    await symlink('1', join(releases, 'current'));
-    await symlink('../current', join(directory, 'ratelimit'));
-    await start(directory);
-    await symlink('2', join(releases, 'next'));
-    await rename(join(releases, 'next'), join(releases, 'current'));
-    await reported(says(2));
-  });
+  for (const [part, target] of [
+    ['ratelimit', '../current'],
+    [a, '../../current/a.yaml'],
+  ] as const)
+    it(`reports a swap of a link that ${part} leads through`, async () => {
+      const releases = await writeFiles({ '1/a.yaml': limits(1), '2/a.yaml': limits(2), 'config/users.yaml': '' });
+      const directory = join(releases, 'config');
+      await symlink('1', join(releases, 'current'));
+      await mkdir(dirname(join(directory, part)), { recursive: true });
+      await symlink(target, join(directory, part));
+      await start(directory);
+      await symlink('2', join(releases, 'next'));
+      await rename(join(releases, 'next'), join(releases, 'current'));
+      await reported(says(2));
+    });
 
   it('reports a file that is created, renamed over another, or deleted', async () => {
     const directory = await writeFiles({ 'ratelimit/a.yaml': limits(1), 'new.txt': limits(3) });

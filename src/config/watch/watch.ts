@@ -4,7 +4,7 @@ import { type Stats, unwatchFile, watchFile } from 'node:fs';
 import { basename, extname, join, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { FSWatcher } from 'chokidar';
-import { hasBytes } from '../directory.ts';
+import { hasBytes, linksElsewhere } from '../directory.ts';
 import {
   assembleFiles,
   emptyPart,
@@ -46,12 +46,17 @@ export interface ConfigurationWatch {
  */
 export async function watchConfiguration(options: WatchOptions): Promise<ConfigurationWatch> {
   const { directory, onError, quietMs = quietMsDefault } = options;
-  const reader = createReader(options, watchAgain);
+  const reader = createReader(options, async () => {
+    await watchAgain();
+    await pollLinks();
+  });
   // Loaded on demand, because a process that does not watch a directory does not need it.
   const { watch } = await import('chokidar');
   // Watches each folder without its subfolders, because the directory may contain many other files.
   const paths = [directory, join(directory, 'services'), join(directory, 'ratelimit')];
   const names = new Set<string | null>(paths.map((path) => basename(resolve(path))));
+  /** Files and folders that are or may be links. */
+  let polled: ReadonlySet<string> = new Set();
   let isReplaced = false;
   let watcher = await open();
 
@@ -86,22 +91,28 @@ export async function watchConfiguration(options: WatchOptions): Promise<Configu
   }
 
   /** A deployment may swap a link above the directory or a part of it, of which the directory emits no event. */
+  async function pollLinks(): Promise<void> {
+    const links = await Promise.all(paths.slice(1).map(linksElsewhere));
+    const wanted = new Set([...paths, join(directory, 'users.yaml'), ...links.flat()]);
+    for (const path of polled) if (!wanted.has(path)) unwatchFile(path, onStat);
+    for (const path of wanted)
+      if (!polled.has(path)) watchFile(path, { interval: 20 * quietMs, persistent: false }, onStat);
+    polled = wanted;
+  }
+
   function onStat(now: Stats, before: Stats): void {
     if (now.ino === before.ino && now.dev === before.dev) return;
     isReplaced = true;
     reader.schedule();
   }
 
-  // Each of them may be a link.
-  const polled = [...paths, join(directory, 'users.yaml')];
-  for (const path of polled) watchFile(path, { interval: 20 * quietMs, persistent: false }, onStat);
   // Few files, if any, have changed since `initial` was loaded, so a thread is not worth starting.
   await reader.read(readHere);
   return Object.freeze({
     reload: () => reader.read(),
     async close() {
-      for (const path of polled) unwatchFile(path, onStat);
       await reader.close();
+      for (const path of polled) unwatchFile(path, onStat);
       await watcher.close();
     },
   });
