@@ -127,7 +127,8 @@ function matchingOffers(
   offers: readonly Offer[],
   { offerName, guests }: BookingRequest,
 ): readonly Offer[] {
-  if (offers.length === 0) throw badBody({ pointer: `/${idField}`, detail: `is not the id of a ${kindName}` });
+  if (offers.length === 0)
+    throw badBody({ pointer: `/${idField}`, detail: `is not the id of a ${kindName} that can be booked` });
   const named = offers.filter(({ name }) => offerName === undefined || name === offerName);
   if (named.length === 0) {
     const known = offers.map(({ name }) => name).join(', ');

@@ -109,7 +109,7 @@ describe('a booking service', () => {
       await check({ check_in: '2030-02-30', check_out: '2030-03-02' }, '/check_in', noDay);
       await check({ guests: 0 }, '/guests', 'must be at least 1');
       await check({ check_in: '2029-12-31', check_out: '2030-01-02' }, '/check_in', 'is in the past');
-      await check({ hotel_id: anns }, '/hotel_id', 'is not the id of a hotel');
+      await check({ hotel_id: anns }, '/hotel_id', 'is not the id of a hotel that can be booked');
       const known = 'is not a room type of this hotel; known: double, suite';
       await check({ room_type: 'barn' }, '/room_type', known);
       await check({ guests: 5 }, '/guests', 'must be at most 4 in one room');
