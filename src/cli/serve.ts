@@ -41,7 +41,9 @@ export async function serve(
   // Imported late, because the commands that only read a configuration do not need it.
   const { openFrontdesk, resolveOptions } = await import('#server');
   const options = { only, demo: child ? demo : usesDemoData({ only, demo }), config: configDir, logger };
-  const desk = await openFrontdesk(await resolveOptions({ ...settings, ...options }));
+  const setup = await resolveOptions({ ...settings, ...options });
+  // The parent of a child has chosen the modules of all its children by the records.
+  const desk = await openFrontdesk(child ? { ...setup, areModulesChosen: false } : setup);
   const listeners = await desk.listen().catch(async (error) => {
     await desk.close();
     throw error;

@@ -59,7 +59,7 @@ function elsewhereNotice({ module, record }: NamedModule, context: NoticeContext
   if (modules.includes(module) || Object.hasOwn(serviceAddresses, module)) return [];
   const scheme = module === 'ratelimit' ? 'grpc' : 'http';
   const message = `"${module}" does not run in this process, so ${scheme}://${module} is called`;
-  const remedy = `Run it here (add it to --only, or restart if --only is not used), set SERVICE_ADDRESSES=${module}=host:port, or write ${scheme}://${module}.`;
+  const remedy = `Run it here (add it to --only), set SERVICE_ADDRESSES=${module}=host:port, or write ${scheme}://${module}.`;
   return [noticeOf(record, message, remedy)];
 }
 

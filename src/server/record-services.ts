@@ -59,14 +59,14 @@ export function* checkServiceRoles(
 
 /** Returns an error for each record that names a module which this process would run after a restart. */
 export function checkModulesRun(setup: Setup, configuration: Configuration): readonly ConfigurationError[] {
-  if (setup.areModulesChosen) return [];
+  if (setup.areModulesChosen || !setup.has('gateway')) return [];
   const { serviceAddresses } = setup.settings;
   return modulesNamedBy(configuration)
     .filter(({ module }) => !setup.has(module) && !Object.hasOwn(serviceAddresses, module))
     .map(({ module, record: { kind, name, source } }) => ({
       source,
       record: `${kind} ${name}`,
-      message: `"${module}" does not run in this process, because no record named it at the start`,
+      message: `"${module}" does not run, because no record named it at the start`,
       remedy: 'Restart frontdesk to run it here, or write host:port for a service on the network.',
     }));
 }

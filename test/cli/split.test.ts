@@ -12,6 +12,7 @@ import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 const mapping = (prefix: string, service = 'hotel') =>
   `apiVersion: gateway/v1\nkind: Mapping\nname: rooms\nprefix: ${prefix}\nservice: ${service}\nbypass_auth: true\n`;
 const auth = '---\napiVersion: gateway/v1\nkind: AuthService\nname: auth\nauth_service: auth\n';
+const limits = '---\napiVersion: gateway/v1\nkind: RateLimitService\nname: limits\nservice: ratelimit\n';
 
 describe('frontdesk split', () => {
   const servers = testServers();
@@ -21,8 +22,9 @@ describe('frontdesk split', () => {
     const CONFIG_DIR = join(await writeFiles(), 'config');
     const { origin } = await servers.http((_req, res) => void res.end());
     /** Replaces the whole directory, which a file watcher does not notice. */
-    const configure = async (prefix: string) => {
-      await symlink(await writeFiles({ 'services/rooms.yaml': mapping(prefix, origin) + auth }), `${CONFIG_DIR}.new`);
+    const configure = async (prefix: string, more = '') => {
+      const records = mapping(prefix, origin) + auth + more;
+      await symlink(await writeFiles({ 'services/rooms.yaml': records }), `${CONFIG_DIR}.new`);
       await rename(`${CONFIG_DIR}.new`, CONFIG_DIR);
     };
     await configure('/v1/hotels');
@@ -34,6 +36,11 @@ describe('frontdesk split', () => {
     for (const module of ['gateway', 'auth'])
       await server.waitForOutput(new RegExp(`"module":"${module}".*"configuration reloaded"`));
     await request(server.gatewayUrl).get('/v1/rooms').expect(200);
+
+    await configure('/v1/more', limits);
+    server.signal('SIGHUP');
+    await server.waitForOutput(/"module":"gateway".*RateLimitService limits: \\"ratelimit\\" does not run, .*Restart/);
+    await request(server.gatewayUrl).get('/v1/more').expect(200);
 
     server.signal('SIGKILL');
     // Resolves when the last process has closed its output.

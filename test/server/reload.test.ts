@@ -235,7 +235,7 @@ describe('a configuration directory that changes while the server runs', () => {
     const { desk, log, write } = await setUp(before, { only: undefined, demo: false });
     await write('services/auth.yaml', yamlOf(authRecord, limitRecord));
     await log.waitFor(
-      /AuthService auth: "auth" does not run in this process, .*\n +Restart .*\n.*RateLimitService limits: "ratelimit" does/,
+      /AuthService auth: "auth" does not run, because no record named it at the start\n +Restart .*\n.*RateLimitService limits: "ratelimit" does/,
     );
     await write('services/b.yaml', yamlOf(own('public', '/public'), mappingRecord('b', '/b', 'own')));
     await log.waitFor(/Mapping b: could be open to everyone, because a broken record may be its AuthService/);
