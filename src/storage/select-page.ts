@@ -136,8 +136,10 @@ type Condition = RawBuilder<SqlBool>;
  */
 function contains(dialect: Dialect, columns: readonly string[], pattern: string): Condition {
   const anyCase = dialect === 'postgres' ? sql` collate "default"` : sql``;
+  // `lower` writes a sigma at the end differently, but the end of a pattern may be the middle of a word.
+  const folded = (text: RawBuilder<unknown>) => sql`replace(lower(${text}), 'ς', 'σ')`;
   const tests = columns.map(
-    (column) => sql<SqlBool>`lower(${sql.ref(column)}${anyCase}) like lower(${pattern}) escape '\\'`,
+    (column) => sql<SqlBool>`${folded(sql`${sql.ref(column)}${anyCase}`)} like ${folded(sql`${pattern}`)} escape '\\'`,
   );
   return sql<SqlBool>`(${sql.join(tests, sql` or `)})`;
 }

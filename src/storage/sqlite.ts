@@ -109,12 +109,7 @@ async function configure(writer: DatabaseSync, retry: Retry): Promise<void> {
   writer.exec('pragma synchronous = FULL');
   writer.exec('pragma foreign_keys = ON');
   // SQLite's built-in lower() handles only ASCII, but a search for "zürich" must find "ZÜRICH".
-  writer.function('lower', { deterministic: true }, (text) => (typeof text === 'string' ? lowerCase(text) : text));
-}
-
-/** Unlike `toLowerCase` alone, returns the same for a sigma at the end of a word, which may be the middle of another. */
-function lowerCase(text: string): string {
-  return text.toLowerCase().replaceAll('ς', 'σ');
+  writer.function('lower', { deterministic: true }, (text) => (typeof text === 'string' ? text.toLowerCase() : text));
 }
 
 /** The connections to a file, and what their operations share. */
