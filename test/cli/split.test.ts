@@ -64,7 +64,8 @@ describe('frontdesk split', () => {
     const env = { ...scratch, CONFIG_DIR, NODE_OPTIONS };
     const { code, stdout, stderr } = await runFrontdesk(['split'], { env });
     assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
-    assert.match(stdout, /^\nSIGTERM: .*\n$/);
+    // A module that has almost started may log a notice.
+    assert.match(stdout, /^\nSIGTERM: .*\n(?:\{.*\}\n)*$/);
   });
 
   it('stops the gateway and then its services within SHUTDOWN_TIMEOUT_MS together, and exits with 0', async () => {
