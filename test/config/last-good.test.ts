@@ -56,6 +56,7 @@ describe('keepLastGood', () => {
   const c = mapping('c', 'y.yaml');
   const before = { mappings: [a, b, c] };
   const newA = mapping('a', 'y.yaml', { rewrite: '/new' });
+  const newB = mapping('b', 'x.yaml', { rewrite: '/new' });
   const [x, y, z] = ['services/x.yaml', 'services/y.yaml', 'services/z.yaml'] as const;
 
   type Case = readonly [now: readonly Mapping[], errors: readonly ConfigurationError[], expected: readonly string[]];
@@ -181,6 +182,27 @@ describe('keepLastGood', () => {
     for (const error of [errorAt(y, 'Mapping a'), errorAt(y, 'Version v1'), errorAt('ratelimit/d.yaml')])
       assert.deepEqual(count(error), [0, 0]);
     assert.deepEqual(count(), [0, 0]);
+  });
+
+  it('does not open changed mappings while a broken record may be the first AuthService', () => {
+    const moved = { ...a, source: { ...a.source, line: 9 } };
+    const changed = [moved, newB, mapping('open', 'y.yaml', { bypassAuth: true }), mapping('new', 'y.yaml')];
+    const all = ['a', 'b/new', 'new', 'open'];
+    const held = ['a', 'b', 'open'];
+    for (const [record, file, names] of [
+      ['AuthService auth', x, held],
+      [undefined, z, held],
+      ['RateLimitService limits', x, all],
+      ['Mapping c', x, all],
+      ['User ann', 'users.yaml', all],
+    ] as const) {
+      const good = keep({ mappings: changed }, { mappings: [a, b] }, [errorAt(file, record)]);
+      assert.deepEqual(namesOf(good), names, record);
+      const blocked = good.configuration.blocked.map(({ name }) => name);
+      assert.deepEqual(blocked, names === held ? ['new'] : [], record);
+      const guarded = { mappings: changed, authServices: [authRecordOf()] };
+      assert.deepEqual(namesOf(keep(guarded, { mappings: [a, b] }, [errorAt(file, record)])), all);
+    }
   });
 
   it('keeps the previous version of a broken Version, and drops a deleted one despite a broken AuthService', () => {
