@@ -9,7 +9,7 @@ import {
   type LoadedConfiguration,
   loadDirectory,
 } from './load.ts';
-import { type BlockedMatch, blockedByMapping, keysOf } from './records/blocked.ts';
+import { type BlockedMatch, blockedByMapping, isOpen, keysOf } from './records/blocked.ts';
 import { fullName, keepCompatible } from './records/conflicts.ts';
 import { matchKey } from './records/match.ts';
 import { type GatewayRecord, recordLists } from './records/record.ts';
@@ -61,8 +61,8 @@ export interface ReloadPolicy {
  * Returns the valid records of a reload, and the previous versions of the others. A broken record or user keeps its
  * previous version, and so do all records of an unreadable file. Broken records without a previous version are dropped.
  * AuthServices and RateLimitServices that disappeared are kept while a broken record may be one of them under another
- * name or in another file, because without them every mapping would be open. For the same reason, a changed Mapping is
- * treated as broken while a broken record may be the first AuthService. Limits are replaced as a whole or not at all.
+ * name or in another file, because without them every mapping would be open. A changed Mapping counts as broken if it
+ * could be open for requests that a broken record protects. Limits are replaced as a whole or not at all.
  */
 export function* keepLastGood(
   loaded: LoadedConfiguration,
@@ -71,7 +71,8 @@ export function* keepLastGood(
 ): Work<LoadedConfiguration> {
   const valid = yield* fillGaps(withoutExposedUsers(loaded, directory, settings), current, directory);
   const servable = yield* withoutBroken(valid, yield* findUnservable(valid.configuration), current, directory);
-  return yield* withoutBroken(servable, yield* findOpened(servable, current, directory), current, directory);
+  const opened = yield* findOpened(servable, loaded.errors, current, directory);
+  return yield* withoutBroken(servable, opened, current, directory);
 }
 
 /** Replaces the records that `found` names by their previous versions. */
@@ -86,23 +87,34 @@ function* withoutBroken(
   return yield* fillGaps({ ...loaded, configuration, errors: [...loaded.errors, ...found] }, current, directory);
 }
 
-/** Returns an error for each changed Mapping that a broken record may be meant to protect, if nothing else does. */
+/**
+ * Returns an error for each changed Mapping that could be open for requests that a broken record protects: for all
+ * requests if that may be the only AuthService, for unknown ones if it is a Mapping. `inFiles`: the errors without those
+ * of records that this process cannot serve, whose requests are known and blocked.
+ */
 function* findOpened(
   { configuration, errors }: LoadedConfiguration,
+  inFiles: readonly ConfigurationError[],
   current: Configuration,
   directory: string,
 ): Work<readonly ConfigurationError[]> {
-  const mayBeAuth = ({ record = '', source }: ConfigurationError) =>
-    isPartOf('services', source, directory) && !/^(?:Mapping|Version|RateLimitService) /.test(record);
-  if (configuration.authServices.length > 0 || !errors.some(mayBeAuth)) return [];
+  const mayBe = (kind: GatewayRecord['kind'], { record = '', source }: ConfigurationError) =>
+    isPartOf('services', source, directory) && (record.startsWith(`${kind} `) || !namesRecord.test(record));
+  const lacksAuth = configuration.authServices.length === 0;
+  if (lacksAuth && !errors.some((error) => mayBe('AuthService', error))) return [];
+  const hidesGuard = inFiles.some((error) => error.isContained !== true && mayBe('Mapping', error));
+  if (!lacksAuth && !hidesGuard) return [];
   const before = new Map(current.mappings.map((mapping) => [mapping.name, mapping]));
   return yield* flatMapInParts(configuration.mappings, (mapping) => {
     const { name, source } = mapping;
-    if (mapping.bypassAuth || isDeepStrictEqual({ ...before.get(name), source }, mapping)) return [];
-    const message = 'could be open to everyone, because a broken record may be its AuthService';
+    const isAtRisk = isOpen(mapping) ? hidesGuard : lacksAuth;
+    if (!isAtRisk || isDeepStrictEqual({ ...before.get(name), source }, mapping)) return [];
+    const message = 'could be open for requests that a broken record protects';
     return [{ source, record: fullName(mapping), message, remedy: 'Correct the other errors in services.' }];
   });
 }
+
+const namesRecord = /^(?:Mapping|AuthService|RateLimitService|Version) /;
 
 /** Adds the current versions of what is missing because of an error. */
 function* fillGaps(loaded: LoadedConfiguration, current: Configuration, directory: string): Work<LoadedConfiguration> {
@@ -198,7 +210,6 @@ function* withoutServed(
   kept: readonly GatewayRecord[],
   current: Configuration,
 ): Work<readonly BlockedMatch[]> {
-  const names = new Set(yield* mapInParts(kept, fullName));
   const stay = yield* keysOf(kept.filter((record) => record.kind === 'Mapping'));
   const before = yield* keysOf(current.mappings);
   const blockedBefore = yield* keysOf(current.blocked);
@@ -208,7 +219,7 @@ function* withoutServed(
     // A new broken record does not block the requests of a mapping that was served and stays.
     const isServed = stay.has(key) && before.has(key) && !blockedBefore.has(key);
     const isFirst = seen.size < seen.add(`${key} ${match.name}`).size;
-    return isFirst && !isServed && !names.has(fullName(mappingOf(match)));
+    return isFirst && !isServed;
   });
 }
 

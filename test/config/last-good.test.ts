@@ -184,25 +184,38 @@ describe('keepLastGood', () => {
     assert.deepEqual(count(), [0, 0]);
   });
 
-  it('does not open changed mappings while a broken record may be the first AuthService', () => {
+  it('does not apply changed mappings that could be open for requests that a broken record protects', () => {
     const moved = { ...a, source: { ...a.source, line: 9 } };
     const changed = [moved, newB, mapping('open', 'y.yaml', { bypassAuth: true }), mapping('new', 'y.yaml')];
     const all = ['a', 'b/new', 'new', 'open'];
-    const held = ['a', 'b', 'open'];
-    for (const [record, file, names] of [
-      ['AuthService auth', x, held],
-      [undefined, z, held],
-      ['RateLimitService limits', x, all],
-      ['Mapping c', x, all],
-      ['User ann', 'users.yaml', all],
-    ] as const) {
-      const good = keep({ mappings: changed }, { mappings: [a, b] }, [errorAt(file, record)]);
-      assert.deepEqual(namesOf(good), names, record);
-      const blocked = good.configuration.blocked.map(({ name }) => name);
-      assert.deepEqual(blocked, names === held ? ['new'] : [], record);
-      const guarded = { mappings: changed, authServices: [authRecordOf()] };
-      assert.deepEqual(namesOf(keep(guarded, { mappings: [a, b] }, [errorAt(file, record)])), all);
-    }
+    const contained = { ...errorAt(x, 'Mapping c'), isContained: true };
+    // Each row has the mappings that are in use, without and with an AuthService.
+    for (const [error, withoutAuth, withAuth] of [
+      [errorAt(x, 'AuthService auth'), ['a', 'b', 'open'], all],
+      [errorAt(z), ['a', 'b'], ['a', 'b/new', 'new']],
+      [errorAt(z, 'Mapping c'), all, ['a', 'b/new', 'new']],
+      [contained, all, all],
+      [errorAt(x, 'RateLimitService limits'), all, all],
+      [errorAt(x, 'Version v1'), all, all],
+      [errorAt('users.yaml', 'User ann'), all, all],
+    ] as const)
+      for (const [authServices, names] of [
+        [[], withoutAuth],
+        [[authRecordOf()], withAuth],
+      ] as const) {
+        const good = keep({ mappings: changed, authServices }, { mappings: [a, b] }, [error]);
+        assert.deepEqual(namesOf(good), names, error.record);
+        assert.deepEqual(
+          good.configuration.blocked.map(({ name }) => name).sort(),
+          ['new', 'open'].filter((name) => !namesOf(good).includes(name)),
+        );
+      }
+  });
+
+  it('blocks the new requests of a broken record whose previous version stays', () => {
+    const blocked = [{ ...block('a'), prefix: '/moved' }];
+    const good = keep({ mappings: [b, c], blocked }, before, [errorAt(x, 'Mapping a')]);
+    assert.deepEqual([namesOf(good), good.configuration.blocked], [['a', 'b', 'c'], blocked]);
   });
 
   it('keeps the previous version of a broken Version, and drops a deleted one despite a broken AuthService', () => {
