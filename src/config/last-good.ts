@@ -60,9 +60,11 @@ export interface ReloadPolicy {
 /**
  * Returns the valid records of a reload, and the previous versions of the others. A broken record or user keeps its
  * previous version, and so do all records of an unreadable file. Broken records without a previous version are dropped.
- * AuthServices and RateLimitServices that disappeared are kept while a broken record may be one of them under another
- * name or in another file, because without them every mapping would be open. A changed Mapping counts as broken if it
- * could be open for requests that a broken record protects. Limits are replaced as a whole or not at all.
+ * Limits are replaced as a whole or not at all.
+ *
+ * No request becomes open by mistake: AuthServices, RateLimitServices and guarded Mappings that disappeared are kept
+ * while a broken record may be one of them under another name or in another file. A changed Mapping counts as broken if
+ * it could be open for requests that a broken record protects.
  */
 export function* keepLastGood(
   loaded: LoadedConfiguration,
@@ -71,7 +73,7 @@ export function* keepLastGood(
 ): Work<LoadedConfiguration> {
   const valid = yield* fillGaps(withoutExposedUsers(loaded, directory, settings), current, directory);
   const servable = yield* withoutBroken(valid, yield* findUnservable(valid.configuration), current, directory);
-  const opened = yield* findOpened(servable, loaded.errors, current, directory);
+  const opened = yield* findOpened(servable, current, directory);
   return yield* withoutBroken(servable, opened, current, directory);
 }
 
@@ -84,25 +86,26 @@ function* withoutBroken(
 ): Work<LoadedConfiguration> {
   if (found.length === 0) return loaded;
   const configuration = yield* withoutRecords(loaded.configuration, found);
-  return yield* fillGaps({ ...loaded, configuration, errors: [...loaded.errors, ...found] }, current, directory);
+  // The requests of these mappings are known and blocked.
+  const contained = found.map((error) =>
+    error.record?.startsWith('Mapping ') ? { ...error, isContained: true } : error,
+  );
+  return yield* fillGaps({ ...loaded, configuration, errors: [...loaded.errors, ...contained] }, current, directory);
 }
 
 /**
  * Returns an error for each changed Mapping that could be open for requests that a broken record protects: for all
- * requests if that may be the only AuthService, for unknown ones if it is a Mapping. `inFiles`: the errors without those
- * of records that this process cannot serve, whose requests are known and blocked.
+ * requests if that may be the only AuthService, for unknown ones if it may be a Mapping.
  */
 function* findOpened(
   { configuration, errors }: LoadedConfiguration,
-  inFiles: readonly ConfigurationError[],
   current: Configuration,
   directory: string,
 ): Work<readonly ConfigurationError[]> {
-  const mayBe = (kind: GatewayRecord['kind'], { record = '', source }: ConfigurationError) =>
-    isPartOf('services', source, directory) && (record.startsWith(`${kind} `) || !namesRecord.test(record));
+  const inServices = errors.filter(({ source }) => isPartOf('services', source, directory));
   const lacksAuth = configuration.authServices.length === 0;
-  if (lacksAuth && !errors.some((error) => mayBe('AuthService', error))) return [];
-  const hidesGuard = inFiles.some((error) => error.isContained !== true && mayBe('Mapping', error));
+  if (lacksAuth && !inServices.some((error) => mayBe('AuthService', error))) return [];
+  const hidesGuard = inServices.some(hidesMapping);
   if (!lacksAuth && !hidesGuard) return [];
   const before = new Map(current.mappings.map((mapping) => [mapping.name, mapping]));
   return yield* flatMapInParts(configuration.mappings, (mapping) => {
@@ -114,7 +117,15 @@ function* findOpened(
   });
 }
 
-const namesRecord = /^(?:Mapping|AuthService|RateLimitService|Version) /;
+/** Whether the error may concern a record of this kind. Some errors hide which records there are. */
+function mayBe(kind: GatewayRecord['kind'], { record = '' }: ConfigurationError): boolean {
+  return record.startsWith(`${kind} `) || !/^(?:Mapping|AuthService|RateLimitService|Version) /.test(record);
+}
+
+/** Whether the error may concern a Mapping whose requests are unknown. */
+function hidesMapping(error: ConfigurationError): boolean {
+  return error.isContained !== true && mayBe('Mapping', error);
+}
 
 /** Adds the current versions of what is missing because of an error. */
 function* fillGaps(loaded: LoadedConfiguration, current: Configuration, directory: string): Work<LoadedConfiguration> {
@@ -124,8 +135,10 @@ function* fillGaps(loaded: LoadedConfiguration, current: Configuration, director
     return Object.freeze({ ...loaded, configuration: Object.freeze({ ...configuration, demo }) });
   const errorsIn = (part: string) => errors.filter(({ source }) => isPartOf(part, source, directory));
   const reasonToKeep = yield* findReasons(configuration, current, errors, errorsIn('services'));
-  const missing = yield* flatMapInParts(recordsOf(current), (record) => (reasonToKeep(record) ? [record] : []));
-  const stillBlocked = current.blocked.filter((match) => reasonToKeep(mappingOf(match)));
+  const missing = yield* flatMapInParts(recordsOf(current), (record) =>
+    reasonToKeep(record, isGuard(record)) ? [record] : [],
+  );
+  const stillBlocked = current.blocked.filter((match) => reasonToKeep(mappingOf(match), match.isGuard));
   const renamed = [...missing, ...stillBlocked.map(mappingOf)].filter((record) => reasonToKeep(record) === 'renamed');
   const { kept, errors: clashes, blocked } = yield* keepCompatible([...recordsOf(configuration), ...missing], true);
   const allBlocked = [...configuration.blocked, ...blocked, ...stillBlocked];
@@ -154,19 +167,19 @@ type Reason =
   | 'renamed'
   /** Its file or directory has an error that concerns no single record. */
   | 'unreadable'
-  /** It protects requests, and a broken record of any file may be this one. */
+  /** Requests could be open without it, because a record of any file is broken. */
   | 'guard';
 
 /**
  * Returns a function that returns the reason to keep a current record. Undefined for a record that the new configuration
- * has, or from which it was removed without a mistake.
+ * has, or from which it was removed without a mistake. `isGuard`: whether requests could be open without it.
  */
 function* findReasons(
   configuration: Configuration,
   current: Configuration,
   errors: readonly ConfigurationError[],
   recordErrors: readonly ConfigurationError[],
-): Work<(record: Named) => Reason | undefined> {
+): Work<(record: Named, isGuard?: boolean) => Reason | undefined> {
   const present = new Set(yield* mapInParts(recordsOf(configuration), fullName));
   const known = new Set(yield* mapInParts(recordsOf(current), fullName));
   for (const match of current.blocked) known.add(fullName(mappingOf(match)));
@@ -175,22 +188,36 @@ function* findReasons(
   const isBesideUnknown = besideErrors(errors.filter(({ record }) => record !== undefined && !known.has(record)));
   const isUnreadable = besideErrors(errors.filter(({ record }) => record === undefined));
   const isBesideError = besideErrors(errors);
-  const mayBeGuard = recordErrors.some(({ record = '' }) => !/^(?:Mapping|Version) /.test(record));
+  const isHidden = hiddenGuards(current, recordErrors);
   // On the next reload the unknown name is known, which hides the renaming, so it counts until the file has no errors.
   const mayBeRenamed = (record: Named) =>
     isBesideUnknown(record) || (renamedBefore.has(fullName(record)) && isBesideError(record));
-  return function reasonToKeep(record) {
+  return function reasonToKeep(record, isGuard = false) {
     const name = fullName(record);
     if (present.has(name)) return undefined;
     if (broken.has(name)) return 'broken';
     if (mayBeRenamed(record)) return 'renamed';
     if (isUnreadable(record)) return 'unreadable';
-    return mayBeGuard && isGuard(record) ? 'guard' : undefined;
+    return isGuard && isHidden(record) ? 'guard' : undefined;
   };
 }
 
-function isGuard({ kind }: Named): boolean {
-  return kind === 'AuthService' || kind === 'RateLimitService';
+/** Returns a function that reports whether requests could be open without a guard, because of one of the errors. */
+function hiddenGuards(
+  { mappings, authServices }: Configuration,
+  errors: readonly ConfigurationError[],
+): (guard: Named) => boolean {
+  const hidesService = errors.some((error) => mayBe('AuthService', error) || mayBe('RateLimitService', error));
+  const open = new Set(mappings.filter(isOpen).map(fullName));
+  // The broken version of an open mapping may be guarded. The open one stays, so its guarded exceptions must stay too.
+  const opensRequests = (error: ConfigurationError) => hidesMapping(error) || open.has(error.record ?? '');
+  const opensMapping = authServices.length > 0 && errors.some(opensRequests);
+  return ({ kind }) => (kind === 'Mapping' ? opensMapping : hidesService);
+}
+
+/** Without such a record, requests could be open. */
+function isGuard(record: GatewayRecord): boolean {
+  return record.kind === 'Mapping' ? !isOpen(record) : record.kind !== 'Version';
 }
 
 /** Returns a function that reports whether a record is in a file, or in a directory, with one of these errors. */

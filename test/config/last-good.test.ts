@@ -184,6 +184,23 @@ describe('keepLastGood', () => {
     assert.deepEqual(count(), [0, 0]);
   });
 
+  it('keeps deleted guarded mappings while requests that a broken record protects could be open', () => {
+    const open = mapping('open', 'y.yaml', { bypassAuth: true });
+    const contained = (name: string) => ({ ...errorAt(z, `Mapping ${name}`), isContained: true });
+    for (const [error, names] of [
+      [errorAt(z), ['a', 'open']],
+      [errorAt(z, 'Mapping new'), ['a', 'open']],
+      [contained('open'), ['a', 'open']],
+      [contained('new'), ['open']],
+      [errorAt(z, 'AuthService auth'), ['open']],
+    ] as const) {
+      const authServices = [authRecordOf()];
+      const good = keep({ mappings: [open], authServices }, { mappings: [a, open], authServices }, [error]);
+      assert.deepEqual(namesOf(good), names, error.record);
+      assert.deepEqual(namesOf(keep({ mappings: [open] }, { mappings: [a, open] }, [error])), ['open']);
+    }
+  });
+
   it('does not apply changed mappings that could be open for requests that a broken record protects', () => {
     const moved = { ...a, source: { ...a.source, line: 9 } };
     const changed = [moved, newB, mapping('open', 'y.yaml', { bypassAuth: true }), mapping('new', 'y.yaml')];
