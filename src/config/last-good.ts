@@ -11,6 +11,7 @@ import {
 } from './load.ts';
 import { type BlockedMatch, blockedByMapping, isOpen, keysOf } from './records/blocked.ts';
 import { fullName, keepCompatible } from './records/conflicts.ts';
+import type { Mapping } from './records/mapping.ts';
 import { matchKey } from './records/match.ts';
 import { type GatewayRecord, recordLists } from './records/record.ts';
 import type { Settings } from './settings/settings.ts';
@@ -73,7 +74,7 @@ export function* keepLastGood(
 ): Work<LoadedConfiguration> {
   const valid = yield* fillGaps(withoutExposedUsers(loaded, directory, settings), current, directory);
   const servable = yield* withoutBroken(valid, yield* findUnservable(valid.configuration), current, directory);
-  const opened = yield* findOpened(servable, current, directory);
+  const opened = yield* findOpened(servable, loaded.configuration, current, directory);
   return yield* withoutBroken(servable, opened, current, directory);
 }
 
@@ -94,27 +95,43 @@ function* withoutBroken(
 }
 
 /**
- * Returns an error for each changed Mapping that could be open for requests that a broken record protects: for all
- * requests if that may be the only AuthService, for unknown ones if it may be a Mapping.
+ * Returns an error for each changed Mapping with which requests could be open that a broken record protects: all requests
+ * if that may be the only AuthService, unknown ones if it may be a Mapping.
  */
 function* findOpened(
   { configuration, errors }: LoadedConfiguration,
+  inFiles: Configuration,
   current: Configuration,
   directory: string,
 ): Work<readonly ConfigurationError[]> {
   const inServices = errors.filter(({ source }) => isPartOf('services', source, directory));
   const lacksAuth = configuration.authServices.length === 0;
-  if (lacksAuth && !inServices.some((error) => mayBe('AuthService', error))) return [];
+  if (inServices.length === 0 || (lacksAuth && !inServices.some((error) => mayBe('AuthService', error)))) return [];
   const hidesGuard = inServices.some(hidesMapping);
-  if (!lacksAuth && !hidesGuard) return [];
+  const read = new Set(inFiles.mappings);
+  const opens = opensUnguarded(
+    configuration.mappings.filter((mapping) => !read.has(mapping)),
+    inServices,
+  );
   const before = new Map(current.mappings.map((mapping) => [mapping.name, mapping]));
+  const leavesRequests = (mapping: Mapping, last = mapping) =>
+    opens && !isOpen(last) && matchKey(last) !== matchKey(mapping);
   return yield* flatMapInParts(configuration.mappings, (mapping) => {
     const { name, source } = mapping;
-    const isAtRisk = isOpen(mapping) ? hidesGuard : lacksAuth;
-    if (!isAtRisk || isDeepStrictEqual({ ...before.get(name), source }, mapping)) return [];
-    const message = 'could be open for requests that a broken record protects';
+    const last = before.get(name);
+    if (isDeepStrictEqual({ ...last, source }, mapping)) return [];
+    if (!(isOpen(mapping) ? hidesGuard : lacksAuth) && !leavesRequests(mapping, last)) return [];
+    const message = 'with this change, requests could be open that a broken record protects';
     return [{ source, record: fullName(mapping), message, remedy: 'Correct the other errors in services.' }];
   });
+}
+
+/**
+ * Whether requests could be open by mistake when a guarded Mapping no longer matches them. `staying`: the mappings whose
+ * previous version stays. An open one may be guarded in its broken version, so its guarded exceptions must stay too.
+ */
+function opensUnguarded(staying: readonly Mapping[], errors: readonly ConfigurationError[]): boolean {
+  return errors.some(hidesMapping) || staying.some(isOpen);
 }
 
 /** Whether the error may concern a record of this kind. Some errors hide which records there are. */
@@ -188,31 +205,23 @@ function* findReasons(
   const isBesideUnknown = besideErrors(errors.filter(({ record }) => record !== undefined && !known.has(record)));
   const isUnreadable = besideErrors(errors.filter(({ record }) => record === undefined));
   const isBesideError = besideErrors(errors);
-  const isHidden = hiddenGuards(current, recordErrors);
   // On the next reload the unknown name is known, which hides the renaming, so it counts until the file has no errors.
   const mayBeRenamed = (record: Named) =>
     isBesideUnknown(record) || (renamedBefore.has(fullName(record)) && isBesideError(record));
-  return function reasonToKeep(record, isGuard = false) {
+  function mistakeIn(record: Named): Reason | undefined {
     const name = fullName(record);
     if (present.has(name)) return undefined;
     if (broken.has(name)) return 'broken';
     if (mayBeRenamed(record)) return 'renamed';
-    if (isUnreadable(record)) return 'unreadable';
-    return isGuard && isHidden(record) ? 'guard' : undefined;
+    return isUnreadable(record) ? 'unreadable' : undefined;
+  }
+  const staying = yield* flatMapInParts(current.mappings, (mapping) => (mistakeIn(mapping) ? [mapping] : []));
+  const hidesService = recordErrors.some((error) => mayBe('AuthService', error) || mayBe('RateLimitService', error));
+  const opens = current.authServices.length > 0 && opensUnguarded(staying, recordErrors);
+  return function reasonToKeep(record, isGuard = false) {
+    const mayOpen = record.kind === 'Mapping' ? opens : hidesService;
+    return mistakeIn(record) ?? (isGuard && mayOpen && !present.has(fullName(record)) ? 'guard' : undefined);
   };
-}
-
-/** Returns a function that reports whether requests could be open without a guard, because of one of the errors. */
-function hiddenGuards(
-  { mappings, authServices }: Configuration,
-  errors: readonly ConfigurationError[],
-): (guard: Named) => boolean {
-  const hidesService = errors.some((error) => mayBe('AuthService', error) || mayBe('RateLimitService', error));
-  const open = new Set(mappings.filter(isOpen).map(fullName));
-  // The broken version of an open mapping may be guarded. The open one stays, so its guarded exceptions must stay too.
-  const opensRequests = (error: ConfigurationError) => hidesMapping(error) || open.has(error.record ?? '');
-  const opensMapping = authServices.length > 0 && errors.some(opensRequests);
-  return ({ kind }) => (kind === 'Mapping' ? opensMapping : hidesService);
 }
 
 /** Without such a record, requests could be open. */

@@ -187,18 +187,27 @@ describe('keepLastGood', () => {
   it('keeps deleted guarded mappings while requests that a broken record protects could be open', () => {
     const open = mapping('open', 'y.yaml', { bypassAuth: true });
     const contained = (name: string) => ({ ...errorAt(z, `Mapping ${name}`), isContained: true });
-    for (const [error, names] of [
-      [errorAt(z), ['a', 'open']],
-      [errorAt(z, 'Mapping new'), ['a', 'open']],
-      [contained('open'), ['a', 'open']],
-      [contained('new'), ['open']],
-      [errorAt(z, 'AuthService auth'), ['open']],
+    for (const [now, error, names] of [
+      [[open], errorAt(z), ['a', 'open']],
+      [[open], errorAt(z, 'Mapping new'), ['a', 'open']],
+      [[], contained('open'), ['a', 'open']],
+      [[open], contained('new'), ['open']],
+      [[open], errorAt(z, 'AuthService auth'), ['open']],
     ] as const) {
       const authServices = [authRecordOf()];
-      const good = keep({ mappings: [open], authServices }, { mappings: [a, open], authServices }, [error]);
+      const good = keep({ mappings: now, authServices }, { mappings: [a, open], authServices }, [error]);
       assert.deepEqual(namesOf(good), names, error.record);
-      assert.deepEqual(namesOf(keep({ mappings: [open] }, { mappings: [a, open] }, [error])), ['open']);
+      assert.deepEqual(namesOf(keep({ mappings: now }, { mappings: [a, open] }, [error])), ['open']);
     }
+  });
+
+  it('does not move a guarded mapping while an open mapping that is broken stays', () => {
+    const open = mapping('open', 'y.yaml', { bypassAuth: true, prefix: '/' });
+    const moved = mapping('a', 'x.yaml', { prefix: '/moved' });
+    const authServices = [authRecordOf()];
+    const error = { ...errorAt(y, 'Mapping open'), isContained: true };
+    const good = keep({ mappings: [moved], authServices }, { mappings: [a, open], authServices }, [error]);
+    assert.deepEqual(good.configuration.mappings.map(({ prefix }) => prefix).sort(), ['/', '/a']);
   });
 
   it('does not apply changed mappings that could be open for requests that a broken record protects', () => {

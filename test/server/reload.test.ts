@@ -238,7 +238,7 @@ describe('a configuration directory that changes while the server runs', () => {
       /AuthService auth: "auth" does not run, because no record named it at the start\n +Restart .*\n.*RateLimitService limits: "ratelimit" does/,
     );
     await write('services/b.yaml', yamlOf(own('public', '/public'), mappingRecord('b', '/b', 'own')));
-    await log.waitFor(/Mapping b: could be open for requests that a broken record protects/);
+    await log.waitFor(/Mapping b: with this change, requests could be open that a broken record protects/);
     await call(desk, '/a').expect(200);
     await call(desk, '/public').expect(200);
     await call(desk, '/b').expect(503);
