@@ -1,9 +1,18 @@
-/** Random sequences of changes with mistakes: no reload opens requests that the files mean to protect. */
+/** Random configurations with mistakes: neither a start nor a reload opens requests that the files mean to protect. */
 import assert from 'node:assert/strict';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { type Configuration, configurationFrom, finish, keepLastGood, loadConfiguration, mapInParts } from '#config';
+import {
+  type Configuration,
+  configurationFrom,
+  finish,
+  keepLastGood,
+  loadConfiguration,
+  mapInParts,
+  requireConfiguration,
+  requireSettings,
+} from '#config';
 import { authRecord, mappingRecord } from '../support/desks.ts';
 import { temporaryFiles, yamlOf } from '../support/temporary-files.ts';
 
@@ -40,7 +49,12 @@ const entry: fc.Arbitrary<Entry> = fc.record({
   mistake: fc.constantFrom(...mistakes, undefined, undefined, undefined, undefined),
 });
 /** The records that change together, and a file that is not valid YAML until the next change. */
-const change = fc.record({
+interface Change {
+  readonly entries: Entries;
+  readonly garbledFile: (typeof files)[number] | undefined;
+}
+
+const change: fc.Arbitrary<Change> = fc.record({
   entries: fc.dictionary(fc.constantFrom(...slots), entry, { minKeys: 1 }),
   garbledFile: fc.constantFrom(...files, ...Array.from({ length: 8 }, () => undefined)),
 });
@@ -94,43 +108,59 @@ function intended(entries: Entries, path: string): Outcome {
   return outcomeOf(path, mappings);
 }
 
-describe('keepLastGood', () => {
+describe('a configuration with mistakes', () => {
   const writeFiles = temporaryFiles();
+  let directory: string;
 
-  it('never opens requests that are closed and that the files mean to protect', async () => {
-    const directory = await writeFiles({ 'services/none.yaml': '# none\n' });
+  beforeEach(async () => {
+    directory = await writeFiles({ 'services/none.yaml': '# none\n' });
+  });
+
+  async function write({ entries, garbledFile }: Change): Promise<void> {
+    for (const file of files) {
+      const text = recordsIn(entries, file) + (file === garbledFile ? '\n{ x: y: z' : '');
+      if (text !== '') await writeFile(join(directory, file), text);
+      else await rm(join(directory, file), { force: true });
+    }
+  }
+
+  /** Uses the same values in each run, because a failure at random would not point to the change that caused it. */
+  const check = (property: fc.IAsyncProperty<unknown>) => fc.assert(property, { seed: 1, numRuns: 120 });
+
+  it('never opens requests on a reload that were closed and that the files mean to protect', async () => {
     const policy = {
       directory,
       settings: { host: '127.0.0.1', allowDemoUsers: false },
       findUnservable: () => mapInParts([], (error) => error),
     };
-
-    async function write(entries: Entries, garbledFile: string | undefined): Promise<void> {
-      for (const file of files) {
-        const text = recordsIn(entries, file) + (file === garbledFile ? '\n{ x: y: z' : '');
-        if (text !== '') await writeFile(join(directory, file), text);
-        else await rm(join(directory, file), { force: true });
-      }
-    }
-
-    async function reload(current: Configuration): Promise<Configuration> {
-      const loaded = await loadConfiguration(directory);
-      return finish(keepLastGood(loaded, current, policy)).configuration;
-    }
-
-    const sequence = fc.asyncProperty(fc.array(change, { minLength: 2, maxLength: 8 }), async (changes) => {
+    const changes = fc.array(change, { minLength: 2, maxLength: 8 });
+    const reloads = async (sequence: readonly Change[]) => {
       let current = configurationFrom({ records: [] }).configuration;
       let entries: Entries = {};
-      for (const { entries: changed, garbledFile } of changes) {
+      for (const { entries: changed, garbledFile } of sequence) {
         entries = { ...entries, ...changed };
-        await write(entries, garbledFile);
-        const next = await reload(current);
-        assert.deepEqual(openedByMistake(entries, current, next), []);
+        await write({ entries, garbledFile });
+        const loaded = await loadConfiguration(directory);
+        const next = finish(keepLastGood(loaded, current, policy)).configuration;
+        const wasClosed = (path: string) => ['guarded', 'none'].includes(served(current, path));
+        assert.deepEqual(openedByMistake(entries, next).filter(wasClosed), []);
         current = next;
       }
-    });
-    // The same sequences in each run, because a failure at random would not point to the change that caused it.
-    await fc.assert(sequence, { seed: 1, numRuns: 200 });
+    };
+    await check(fc.asyncProperty(changes, reloads));
+  });
+
+  it('opens no requests at the start that the files mean to protect, if it can be used at all', async () => {
+    let starts = 0;
+    const start = async (files: Change) => {
+      await write(files);
+      const loaded = await requireConfiguration(directory, requireSettings({})).catch(() => undefined);
+      if (loaded === undefined) return;
+      starts += 1;
+      assert.deepEqual(openedByMistake(files.entries, loaded.configuration), []);
+    };
+    await check(fc.asyncProperty(change, start));
+    assert.ok(starts > 20, String(starts));
   });
 });
 
@@ -143,12 +173,7 @@ function recordsIn(entries: Entries, file: string): string {
   return yamlOf(...records);
 }
 
-/** Returns the paths that were closed, are open now, and are meant to be guarded. */
-function openedByMistake(entries: Entries, before: Configuration, now: Configuration): readonly string[] {
-  return paths.filter(
-    (path) =>
-      ['guarded', 'none'].includes(served(before, path)) &&
-      served(now, path) === 'open' &&
-      intended(entries, path) === 'guarded',
-  );
+/** Returns the paths that are open, and that the files mean to protect. */
+function openedByMistake(entries: Entries, configuration: Configuration): readonly string[] {
+  return paths.filter((path) => served(configuration, path) === 'open' && intended(entries, path) === 'guarded');
 }
