@@ -118,16 +118,15 @@ export async function readFiles(
     const digest = digests[index]?.digest ?? '';
     if (known.get(one.file) === digest) return [];
     const part = partOf(one, options);
-    const isEmptied = one.bytes.length === 0 && known.has(one.file);
-    return [{ ...part, ...(isEmptied && { errors: [emptied(one.file)] }), digest }];
+    const isUnwritten = one.bytes.length === 0 && known.size > 0;
+    return [{ ...part, ...(isUnwritten && { errors: [emptyError(one.file)] }), digest }];
   });
   return { files: digests, changed, errors, notices };
 }
 
-/** Rejects a file that is now empty: a program may be about to write it, as in `generate > auth.yaml`. */
-function emptied(file: string): ConfigurationError {
-  const remedy = 'Write it again, or remove it. A file without records may contain a comment.';
-  return fileError(file, 'the file has become empty', remedy);
+/** Rejects an empty file on a reload: a program may be about to write it, as in `generate > auth.yaml`. */
+function emptyError(file: string): ConfigurationError {
+  return fileError(file, 'the file is empty', 'Write it, or remove it. A file without records may contain a comment.');
 }
 
 /** Combines the changed files of a reading with the known parts, whose records remain the same objects. */

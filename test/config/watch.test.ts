@@ -108,19 +108,19 @@ describe('watchConfiguration', () => {
     await reported(({ configuration }) => configuration.limits.length === 1);
   });
 
-  it('reports an error while a file that had content is empty, because a program may be about to write it', async () => {
-    const file = 'services/a.yaml';
-    const directory = await writeFiles({ [file]: '# none\n', 'services/b.yaml': '' });
-    await start(directory);
-    for (const next of ['', '# written\n', '']) {
-      await writeFile(join(directory, file), next);
-      const { errors } = await reported((loaded) => (loaded.errors.length === 1) === (next === ''));
-      const found = errors.map(({ source, message }) => `${relative(directory, source.file)}: ${message}`);
-      assert.deepEqual(found, next === '' ? [`${file}: the file has become empty`] : []);
-    }
-    await rm(join(directory, file));
-    await reported(({ errors }) => errors.length === 0);
-  });
+  for (const file of ['services/a.yaml', 'services/new.yaml'])
+    it(`reports an error while ${file} is empty, because a program may be about to write it`, async () => {
+      const directory = await writeFiles({ 'services/a.yaml': '# none\n', 'services/empty.yaml': '' });
+      await start(directory);
+      for (const text of ['', '# written\n', '']) {
+        await writeFile(join(directory, file), text);
+        const { errors } = await reported((loaded) => (loaded.errors.length === 1) === (text === ''));
+        const found = errors.map(({ source, message }) => `${relative(directory, source.file)}: ${message}`);
+        assert.deepEqual(found, text === '' ? [`${file}: the file is empty`] : []);
+      }
+      await rm(join(directory, file));
+      await reported(({ errors }) => errors.length === 0);
+    });
 
   it('reports further changes although a file is a link to itself', async () => {
     const directory = await startWithOneFile();

@@ -214,7 +214,7 @@ describe('a configuration directory that changes while the server runs', () => {
   it('does not open routes while the file of the auth service is empty', async () => {
     const { desk, log, write } = await setUp({ 'services/a.yaml': guarded });
     await write('services/auth.yaml', '');
-    await log.waitFor(/auth\.yaml {2}the file has become empty\n {4}Write it again, or remove it\./);
+    await log.waitFor(/auth\.yaml {2}the file is empty\n {4}Write it, or remove it\./);
     await call(desk, '/a').expect(401);
   });
 
