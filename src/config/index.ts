@@ -31,6 +31,7 @@ export { processNotices } from './notices.ts';
 export { quote, withoutSecrets } from './quote.ts';
 export type { AuthService } from './records/auth-service.ts';
 export type { BlockedMatch } from './records/blocked.ts';
+export { recordError } from './records/conflicts.ts';
 export type { CorsRule } from './records/cors.ts';
 export type { Label, LabelGroup } from './records/labels.ts';
 export { type Mapping, mappingDefaults } from './records/mapping.ts';
@@ -80,6 +81,7 @@ export {
   openFilesMax,
   packageVersion,
   usesDemoData,
+  withoutAddress,
 } from './this-process.ts';
 export {
   demoUsersAmong,

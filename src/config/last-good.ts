@@ -10,10 +10,10 @@ import {
   loadDirectory,
 } from './load.ts';
 import { type BlockedMatch, blockedByMapping, isOpen, keysOf } from './records/blocked.ts';
-import { fullName, keepCompatible } from './records/conflicts.ts';
+import { fullName, keepCompatible, recordError } from './records/conflicts.ts';
 import type { Mapping } from './records/mapping.ts';
 import { matchKey } from './records/match.ts';
-import { type GatewayRecord, recordLists } from './records/record.ts';
+import { type GatewayRecord, kindIn, recordLists } from './records/record.ts';
 import type { Settings } from './settings/settings.ts';
 import { type ExposureSettings, exposedDemoUsers, openHost, type User } from './users.ts';
 import { flatMapInParts, forEachInParts, mapInParts, type Work } from './work.ts';
@@ -54,7 +54,7 @@ function exposureMessage(settings: ExposureSettings, exposed: readonly string[])
 export interface ReloadPolicy {
   readonly directory: string;
   readonly settings: ExposureSettings;
-  /** Returns errors for valid records that this process cannot serve. */
+  /** Returns a `recordError` for each valid record that this process cannot serve. */
   readonly findUnservable: (configuration: Configuration) => Work<readonly ConfigurationError[]>;
 }
 
@@ -87,11 +87,7 @@ function* withoutBroken(
 ): Work<LoadedConfiguration> {
   if (found.length === 0) return loaded;
   const configuration = yield* withoutRecords(loaded.configuration, found);
-  // The requests of these mappings are known and blocked.
-  const contained = found.map((error) =>
-    error.record?.startsWith('Mapping ') ? { ...error, isContained: true } : error,
-  );
-  return yield* fillGaps({ ...loaded, configuration, errors: [...loaded.errors, ...contained] }, current, directory);
+  return yield* fillGaps({ ...loaded, configuration, errors: [...loaded.errors, ...found] }, current, directory);
 }
 
 /**
@@ -106,23 +102,25 @@ function* findOpened(
 ): Work<readonly ConfigurationError[]> {
   const inServices = errors.filter(({ source }) => isPartOf('services', source, directory));
   const lacksAuth = configuration.authServices.length === 0;
-  if (inServices.length === 0 || (lacksAuth && !inServices.some((error) => mayBe('AuthService', error)))) return [];
+  if (inServices.length === 0) return [];
+  if (lacksAuth && !inServices.some((error) => mayBe('AuthService', error))) return [];
   const hidesGuard = inServices.some(hidesMapping);
   const read = new Set(inFiles.mappings);
   const opens = opensUnguarded(
     configuration.mappings.filter((mapping) => !read.has(mapping)),
     inServices,
   );
+  if (!lacksAuth && !opens) return [];
   const before = new Map(current.mappings.map((mapping) => [mapping.name, mapping]));
   const leavesRequests = (mapping: Mapping, last = mapping) =>
     opens && !isOpen(last) && matchKey(last) !== matchKey(mapping);
   return yield* flatMapInParts(configuration.mappings, (mapping) => {
-    const { name, source } = mapping;
-    const last = before.get(name);
-    if (isDeepStrictEqual({ ...last, source }, mapping)) return [];
-    if (!(isOpen(mapping) ? hidesGuard : lacksAuth) && !leavesRequests(mapping, last)) return [];
+    const last = before.get(mapping.name);
+    const isChanged = () => !isDeepStrictEqual({ ...last, source: mapping.source }, mapping);
+    const opensOwn = (isOpen(mapping) ? hidesGuard : lacksAuth) && isChanged();
+    if (!opensOwn && !leavesRequests(mapping, last)) return [];
     const message = 'with this change, requests could be open that a broken record protects';
-    return [{ source, record: fullName(mapping), message, remedy: 'Correct the other errors in services.' }];
+    return [recordError(mapping, { message, remedy: 'Correct the other errors in services.' })];
   });
 }
 
@@ -136,7 +134,8 @@ function opensUnguarded(staying: readonly Mapping[], errors: readonly Configurat
 
 /** Whether the error may concern a record of this kind. Some errors hide which records there are. */
 function mayBe(kind: GatewayRecord['kind'], { record = '' }: ConfigurationError): boolean {
-  return record.startsWith(`${kind} `) || !/^(?:Mapping|AuthService|RateLimitService|Version) /.test(record);
+  const named = kindIn(record);
+  return named === undefined || named === kind;
 }
 
 /** Whether the error may concern a Mapping whose requests are unknown. */
@@ -208,19 +207,21 @@ function* findReasons(
   // On the next reload the unknown name is known, which hides the renaming, so it counts until the file has no errors.
   const mayBeRenamed = (record: Named) =>
     isBesideUnknown(record) || (renamedBefore.has(fullName(record)) && isBesideError(record));
+  const isPresent = (record: Named) => present.has(fullName(record));
   function mistakeIn(record: Named): Reason | undefined {
-    const name = fullName(record);
-    if (present.has(name)) return undefined;
-    if (broken.has(name)) return 'broken';
+    if (broken.has(fullName(record))) return 'broken';
     if (mayBeRenamed(record)) return 'renamed';
     return isUnreadable(record) ? 'unreadable' : undefined;
   }
-  const staying = yield* flatMapInParts(current.mappings, (mapping) => (mistakeIn(mapping) ? [mapping] : []));
+  const staying = yield* flatMapInParts(current.mappings, (mapping) =>
+    !isPresent(mapping) && mistakeIn(mapping) ? [mapping] : [],
+  );
   const hidesService = recordErrors.some((error) => mayBe('AuthService', error) || mayBe('RateLimitService', error));
   const opens = current.authServices.length > 0 && opensUnguarded(staying, recordErrors);
   return function reasonToKeep(record, isGuard = false) {
+    if (isPresent(record)) return undefined;
     const mayOpen = record.kind === 'Mapping' ? opens : hidesService;
-    return mistakeIn(record) ?? (isGuard && mayOpen && !present.has(fullName(record)) ? 'guard' : undefined);
+    return mistakeIn(record) ?? (isGuard && mayOpen ? 'guard' : undefined);
   };
 }
 

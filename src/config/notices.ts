@@ -7,7 +7,7 @@ import { fullName } from './records/conflicts.ts';
 import type { Label, LabelGroup } from './records/labels.ts';
 import type { Mapping } from './records/mapping.ts';
 import type { GatewayRecord } from './records/record.ts';
-import { isDemoModule, type ModuleName, modulesNamedBy, type NamedModule } from './this-process.ts';
+import { isDemoModule, type ModuleName, modulesNamedBy, type NamedModule, withoutAddress } from './this-process.ts';
 import { flatMapInParts, forEachInParts, type Work } from './work.ts';
 
 /** The properties of a process that affect the meaning of its records. */
@@ -37,11 +37,13 @@ function usersNotices({ users }: Configuration, { modules, directory }: NoticeCo
 }
 
 function* gatewayNotices(configuration: Configuration, context: NoticeContext): Work<ConfigurationError[]> {
+  const { modules, serviceAddresses } = context;
   const named = modulesNamedBy(configuration);
+  const elsewhere = withoutAddress(named, (module) => modules.includes(module), serviceAddresses);
   const isDemo = context.isChosen || Object.keys(configuration.demo).length > 0;
   return [
-    ...(configuration.mappings.length === 0 && !context.modules.includes('api') ? [noMapping(context.directory)] : []),
-    ...named.flatMap((one) => elsewhereNotice(one, context)),
+    ...(configuration.mappings.length === 0 && !modules.includes('api') ? [noMapping(context.directory)] : []),
+    ...elsewhere.map(elsewhereNotice),
     ...uncountedNotices(configuration),
     ...(yield* limiterNotices(named, configuration, context)),
     ...(isDemo ? [] : demoNotices(named, context)),
@@ -53,14 +55,11 @@ function noMapping(directory: string | undefined): ConfigurationError {
   return fileError(fileIn(directory, 'services'), 'there is no Mapping, so the gateway routes no requests', remedy);
 }
 
-/** Reports a record that names a module which does not run here and whose address is not configured. */
-function elsewhereNotice({ module, record }: NamedModule, context: NoticeContext): ConfigurationError[] {
-  const { modules, serviceAddresses } = context;
-  if (modules.includes(module) || Object.hasOwn(serviceAddresses, module)) return [];
+function elsewhereNotice({ module, record }: NamedModule): ConfigurationError {
   const scheme = module === 'ratelimit' ? 'grpc' : 'http';
   const message = `"${module}" does not run in this process, so ${scheme}://${module} is called`;
   const remedy = `Run it here (add it to --only), set SERVICE_ADDRESSES=${module}=host:port, or write ${scheme}://${module}.`;
-  return [noticeOf(record, message, remedy)];
+  return noticeOf(record, message, remedy);
 }
 
 /** Returns one notice for all labelled mappings, because a single record is missing. */

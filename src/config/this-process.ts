@@ -66,6 +66,15 @@ export function modulesNamedBy(configuration: Configuration): readonly NamedModu
   ];
 }
 
+/** Keeps the modules that neither run here nor have an address, so that only the host of the same name is left. */
+export function withoutAddress(
+  named: readonly NamedModule[],
+  runs: (module: ModuleName) => boolean,
+  serviceAddresses: ServiceAddresses,
+): readonly NamedModule[] {
+  return named.filter(({ module }) => !runs(module) && !Object.hasOwn(serviceAddresses, module));
+}
+
 function namedModule(record: ServiceRecord, reference: string, modules: readonly ModuleName[]): NamedModule[] {
   const module = modules.find((name) => name === reference);
   return module === undefined ? [] : [{ module, record }];

@@ -6,7 +6,9 @@ import {
   flatMapInParts,
   httpModules,
   modulesNamedBy,
+  recordError,
   type Work,
+  withoutAddress,
 } from '#config';
 import { createResolve, hostAndPort, type Resolve, type ResolverOptions, resolveLimiter, type Target } from '#gateway';
 import type { Setup } from './options.ts';
@@ -60,28 +62,24 @@ export function* checkServiceRoles(
 /** Returns an error for each record that names a module which this process would run after a restart. */
 export function checkModulesRun(setup: Setup, configuration: Configuration): readonly ConfigurationError[] {
   if (setup.areModulesChosen || !setup.has('gateway')) return [];
-  const { serviceAddresses } = setup.settings;
-  return modulesNamedBy(configuration)
-    .filter(({ module }) => !setup.has(module) && !Object.hasOwn(serviceAddresses, module))
-    .map(({ module, record: { kind, name, source } }) => ({
-      source,
-      record: `${kind} ${name}`,
-      message: `"${module}" does not run, because no record named it at the start`,
-      remedy: 'Restart frontdesk to run it here, or write host:port for a service on the network.',
-    }));
+  const missing = withoutAddress(modulesNamedBy(configuration), setup.has, setup.settings.serviceAddresses);
+  return missing.map(({ module, record }) => {
+    const message = `"${module}" does not run, because no record named it at the start`;
+    const remedy = 'Restart frontdesk to run it here, or write host:port for a service on the network.';
+    return recordError(record, { message, remedy });
+  });
 }
 
 function isHttpService({ has, services }: LocalNames, name: string): boolean {
   return Object.hasOwn(services, name) || httpModules.some((module) => module === name && has(module));
 }
 
-function roleError({ kind, name, source }: ServiceRecord, service: string, role: string): ConfigurationError {
-  return {
-    source,
-    record: `${kind} ${name}`,
-    message: `"${service}" in this process cannot be used as ${role}`,
+function roleError(record: ServiceRecord, service: string, role: string): ConfigurationError {
+  const message = `"${service}" in this process cannot be used as ${role}`;
+  return recordError(record, {
+    message,
     remedy: 'Use another service, or write host:port for a service on the network.',
-  };
+  });
 }
 
 /** Long enough for a connection, short enough for someone who watches the log during startup. */

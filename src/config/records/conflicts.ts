@@ -84,14 +84,15 @@ export function fullName({ kind, name }: Pick<GatewayRecord, 'kind' | 'name'>): 
   return `${kind} ${name}`;
 }
 
-function errorOf(record: GatewayRecord, fault: Fault, other?: GatewayRecord): ConfigurationError {
+/** Returns the error of a valid record that cannot be used. A Mapping is contained, because its requests are blocked. */
+export function recordError(record: GatewayRecord, fault: Fault, other?: GatewayRecord): ConfigurationError {
   const isContained = record.kind === 'Mapping';
   return { source: record.source, record: fullName(record), isContained, ...fault, other: other?.source };
 }
 
 function sameName(later: GatewayRecord, first: GatewayRecord): ConfigurationError {
   const message = `another ${first.kind} already has this name`;
-  return errorOf(later, { message, remedy: 'Rename one of the two, or remove it.' }, first);
+  return recordError(later, { message, remedy: 'Rename one of the two, or remove it.' }, first);
 }
 
 /**
@@ -105,7 +106,7 @@ function exclusiveKey(record: GatewayRecord): string | undefined {
 }
 
 function exclusionError(later: GatewayRecord, first: GatewayRecord): ConfigurationError {
-  return errorOf(later, exclusionFault(later, fullName(first)), first);
+  return recordError(later, exclusionFault(later, fullName(first)), first);
 }
 
 function exclusionFault(later: GatewayRecord, first: string): Fault {
@@ -136,7 +137,7 @@ function* keepAuthenticated(mappings: readonly Mapping[], services: readonly Aut
   yield* forEachInParts(mappings, (mapping) => {
     const faults = [serviceFault(mapping, names, hasDefault), identityFault(mapping, identity)];
     const found = faults.filter((fault) => fault !== undefined);
-    errors.push(...found.map((fault) => errorOf(mapping, fault)));
+    errors.push(...found.map((fault) => recordError(mapping, fault)));
     if (found.length === 0) kept.push(mapping);
   });
   return { kept, errors };
@@ -208,7 +209,7 @@ function groupErrors(group: readonly Mapping[], hasGaps: boolean): readonly Conf
   let shadow: Mapping | undefined;
   for (const mapping of group) {
     const clash = mapping.shadow ? shadowClash(shadow) : memberClash(mapping, members);
-    if (clash !== undefined) errors.push(errorOf(mapping, clash.fault, clash.other));
+    if (clash !== undefined) errors.push(recordError(mapping, clash.fault, clash.other));
     else if (mapping.shadow) shadow = mapping;
     else members.push(mapping);
   }
@@ -274,13 +275,15 @@ function missingWeight(members: readonly Mapping[]): readonly ConfigurationError
   if (last === undefined || sum === 100 || members.some(({ weight }) => weight === undefined)) return [];
   const message = `the weights of the mappings for these requests add up to ${sum}, not 100`;
   const remedy = 'Raise one of them, or remove the weight of the mapping that should get the rest.';
-  return [errorOf(last, { message, remedy }, members.length > 1 ? members[0] : undefined)];
+  return [recordError(last, { message, remedy }, members.length > 1 ? members[0] : undefined)];
 }
 
 function shadowWithoutTarget(shadow: Mapping | undefined, members: readonly Mapping[]): readonly ConfigurationError[] {
   if (shadow === undefined || members.some(({ redirect }) => redirect === undefined)) return [];
   const message = 'no mapping matches the same requests, so there is nothing to copy';
-  return [errorOf(shadow, { message, remedy: 'Add the mapping whose requests it should copy, with the same match.' })];
+  return [
+    recordError(shadow, { message, remedy: 'Add the mapping whose requests it should copy, with the same match.' }),
+  ];
 }
 
 function weightOf(members: readonly Mapping[]): number {

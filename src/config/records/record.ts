@@ -29,7 +29,13 @@ const readers: ReadonlyMap<unknown, Reader> = new Map<unknown, Reader>([
   ['Version', readVersion],
 ]);
 
-const kindNames = [...Array.from(readers.keys(), String), 'Service'];
+const recordKinds = Array.from(readers.keys(), String);
+const kindNames = [...recordKinds, 'Service'];
+
+/** Returns the kind in a name that errors show, such as `Mapping hotel`. Undefined if it does not name a whole record. */
+export function kindIn(displayedName: string): string | undefined {
+  return recordKinds.find((kind) => displayedName.startsWith(`${kind} `));
+}
 
 /** Records by kind. */
 export interface RecordLists {
