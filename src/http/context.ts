@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Context, Middleware, Next } from 'koa';
 import { type Addresses, createAddresses } from './addresses.ts';
 import type { Problem } from './problem.ts';
-import { closeWithConnection } from './server/node-fixes.ts';
+import { closeWithConnection, sendHeadAsBytes } from './server/node-fixes.ts';
 import { pathOf, sanitisePath } from './target.ts';
 import { boundTracestate, createTraceIds, parseTraceparent, type Trace, type TraceIds } from './trace.ts';
 
@@ -115,6 +115,7 @@ export function traceOf(ctx: Context): Trace {
 }
 
 function openContext(ctx: Context, addresses: Addresses, traceIds: TraceIds): RequestContext {
+  sendHeadAsBytes(ctx.res);
   const rootPath = addresses.prefix(ctx.req) + mountPath(ctx);
   const opened: RequestContext = {
     requestId: validId(ctx.req.headers['x-request-id']) ?? randomUUID(),

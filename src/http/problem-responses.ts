@@ -125,8 +125,7 @@ function writeProblem(ctx: Context, found: Problem, formatter: Formatter, pagesP
   for (const [name, value] of Object.entries(found.headers ?? {})) setHeader(ctx, name, value);
   ctx.vary('Accept');
   ctx.set('Content-Type', formatter.contentType);
-  // A Buffer, because with a string Node would also encode the headers as UTF-8, including those of an auth service.
-  ctx.body = Buffer.from(formatter.format(body, body.message, notesOn(ctx, found)));
+  ctx.body = formatter.format(body, body.message, notesOn(ctx, found));
   // A handler may have set this to false to write to the socket itself. It has not begun, because no headers were sent.
   ctx.respond = true;
 }

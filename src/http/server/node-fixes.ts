@@ -1,4 +1,4 @@
-/** Works around Node's HTTP server: bodies, stalled responses, forgotten messages, a hook before the head. */
+/** Works around Node's HTTP server: bodies, stalled responses, forgotten messages, a hook before the head, its bytes. */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
@@ -197,4 +197,47 @@ function applyHeaders(res: ServerResponse, headers: unknown): void {
   } else if (typeof headers === 'object' && headers !== null) {
     for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
   }
+}
+
+/** A response with the internals that build and send its head. */
+interface HeadSender extends ServerResponse {
+  _header: string;
+  _storeHeader(firstLine: string, headers: unknown): void;
+  _send(data: string | Uint8Array, encoding?: BufferEncoding | null, ...rest: readonly unknown[]): boolean;
+}
+
+const { _storeHeader, _send } = nodeHttp.OutgoingMessage.prototype as HeadSender;
+
+/**
+ * Sends each character of the head as one byte, so that header values reach the client as the bytes that they are (RFC
+ * 9110 section 5.5). Node writes the head as UTF-8 if a string follows, and `flushHeaders` always does. It decodes a
+ * `Content-Disposition` as UTF-8 and then may send only the low bytes of its code points, which can be CR and LF: the
+ * client would receive headers that somebody else chose (nodejs/node#50213 and #58240, both still so in 26). Node
+ * builds every head in `_storeHeader`, whoever sends the response and however, in a host application's server too.
+ */
+export function sendHeadAsBytes(res: ServerResponse): void {
+  (res as HeadSender)._storeHeader = storeHead;
+}
+
+function storeHead(this: HeadSender, firstLine: string, headers: unknown): void {
+  _storeHeader.call(this, firstLine, headers);
+  const head = this._header;
+  // The encoding of ASCII does not matter.
+  if (Buffer.byteLength(head) === head.length) return;
+  this._header = withDisposition(head, this.getHeader('content-disposition'));
+  this._send = sendHead;
+}
+
+/** Restores the values of `Content-Disposition`, which Node may have decoded. It keeps a decoded list as Buffers. */
+function withDisposition(head: string, value: number | string | readonly string[] | undefined): string {
+  if (value === undefined) return head;
+  const values = [value].flat().map((one) => Buffer.from(one as string, 'latin1').toString('latin1'));
+  return head.replace(/(\r\ncontent-disposition: )[^\r\n]*/gi, (_, start) => start + values.shift());
+}
+
+/** Keeps Node from joining the head and a string, for which it would choose one encoding. Later writes are Node's own. */
+function sendHead(this: HeadSender, data: string | Uint8Array, encoding?: BufferEncoding | null, ...rest: unknown[]) {
+  this._send = _send;
+  const bytes = typeof data === 'string' ? Buffer.from(data, encoding ?? 'utf8') : data;
+  return _send.call(this, bytes, null, ...rest);
 }
