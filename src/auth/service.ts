@@ -5,6 +5,7 @@ import Koa, { type Context } from 'koa';
 import {
   createOncePerMinute,
   createProblemResponses,
+  encodeHeader,
   type Logger,
   nodeHttp,
   type ProblemSlug,
@@ -153,7 +154,7 @@ function formatChallenge(realm: string): string {
 function createCheck(authenticator: Authenticator, { forGateway }: Refusals, userHeader: string): AuthCheck {
   function decide(verdict: Verdict): AuthDecision {
     if (verdict.kind === 'user')
-      return { outcome: 'allow', headers: { [userHeader]: verdict.name }, isAdmin: verdict.isAdmin };
+      return { outcome: 'allow', headers: { [userHeader]: encodeHeader(verdict.name) }, isAdmin: verdict.isAdmin };
     const { slug, headers } = forGateway(verdict);
     return { outcome: 'deny', status: problems[slug].status, headers, slug };
   }
@@ -216,7 +217,7 @@ async function closeOverMissingBody(ctx: Context): Promise<void> {
 function writeIdentity(ctx: Context, userHeader: string, name: string): void {
   ctx.body = null;
   ctx.status = 200;
-  ctx.set({ [userHeader]: name, 'Cache-Control': 'no-store' });
+  ctx.set({ [userHeader]: encodeHeader(name), 'Cache-Control': 'no-store' });
 }
 
 /** Turns `x-travel-user` into `X-Travel-User`, because Node sends header names as they are written. */

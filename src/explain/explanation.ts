@@ -1,5 +1,6 @@
 /** The explanation of a request as plain data, in which credentials and values of the configuration are concealed. */
 import { credentialHeaders } from '#config';
+import { decodeHeader } from '#http';
 import type { SyntheticRequest } from './synthetic-request.ts';
 
 /** The request to explain. */
@@ -237,7 +238,7 @@ export function createConceal({ pairs, generated }: ConcealOptions): Conceal {
     return partsOf(shown).map(({ name, value }) => {
       if (setNames.has(name.toLowerCase())) return { name, value: '…' };
       if (generatedOnly.has(value)) return { name, value: '(generated for each request)' };
-      return { name, value: isCredential(name) ? concealed(value) : value };
+      return { name, value: isCredential(name) ? concealed(value) : decodeHeader(value) };
     });
   };
 }

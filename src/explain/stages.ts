@@ -17,7 +17,7 @@ import {
   resolveLimiter,
   sourceCluster,
 } from '#gateway';
-import { maskAddress } from '#http';
+import { decodeHeader, encodeHeader, maskAddress } from '#http';
 import { createRetryRules, isIdempotent } from '#proxy';
 import type { Rule } from '#ratelimit';
 import type { RequestAttributes } from '#routing';
@@ -74,7 +74,7 @@ export function explainAuth({ authServices, resolve }: GatewayParts, routed: Rou
 /** Sets the identity header like the auth service's response would. */
 export function identifyAs(ctx: Context, { auth }: Route, user: string): void {
   const [userHeader] = auth?.record.allowedAuthorizationHeaders ?? [];
-  if (userHeader !== undefined) ctx.req.headers[userHeader] = user;
+  if (userHeader !== undefined) ctx.req.headers[userHeader] = encodeHeader(user);
 }
 
 function whyOpen({ mapping, transport, source }: Route, services: readonly ConfiguredAuthService[]): string {
@@ -144,7 +144,9 @@ export function explainLimit(
 
 /** Returns the values that may be shown: parts of the request except credentials, and harmless parts of the mapping. */
 function shownValues({ method, path, host, client, headers }: RequestAttributes, { labels, mapping }: Route) {
-  const sent = Object.entries(headers).flatMap(([name, value]) => (isCredential(name) ? [] : [String(value)]));
+  const sent = Object.entries(headers).flatMap(([name, value]) =>
+    isCredential(name) ? [] : [decodeHeader(String(value))],
+  );
   const words = labels.flatMap((group) => group.labels.flatMap((label) => wordOf(label, client)));
   return new Set([method, path, path.toLowerCase(), host, client, sourceCluster, mapping.service, ...sent, ...words]);
 }

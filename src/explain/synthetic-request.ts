@@ -2,7 +2,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP, Socket } from 'node:net';
 import Koa, { type Context } from 'koa';
-import { type Addresses, createRequestContext, type Fault, nodeHttp, originForm, queryFault } from '#http';
+import {
+  type Addresses,
+  createRequestContext,
+  encodeHeader,
+  type Fault,
+  nodeHttp,
+  originForm,
+  queryFault,
+} from '#http';
 
 export interface SyntheticRequest {
   readonly method: string;
@@ -42,7 +50,7 @@ export function createSyntheticContext(request: SyntheticRequest, addresses: Add
   Object.defineProperty(socket, 'encrypted', { value: scheme === 'https' });
   const req = new nodeHttp.IncomingMessage(socket);
   const hasHost = headers.some(([name]) => name.toLowerCase() === 'host');
-  const lines = headers.map(([name, value]) => [name.toLowerCase(), asReceived(value.trim())] as const);
+  const lines = headers.map(([name, value]) => [name.toLowerCase(), encodeHeader(value.trim())] as const);
   const sent = hasHost ? lines : [['host', authority ?? 'localhost'] as const, ...lines];
   const read = { headers: joined(sent), rawHeaders: sent.flat() };
   Object.assign(req, { method, url: originForm(url), httpVersion: '1.1', ...read });
@@ -70,15 +78,10 @@ function joined(lines: readonly (readonly [name: string, value: string])[]): Inc
   return headers;
 }
 
-/** Returns a header value as Node would present it: clients send UTF-8, and Node decodes headers as Latin-1. */
-function asReceived(text: string): string {
-  return Buffer.from(text, 'utf8').toString('latin1');
-}
-
 function headerFault([name, value]: readonly [string, string]): Fault | undefined {
   try {
     nodeHttp.validateHeaderName(name);
-    nodeHttp.validateHeaderValue(name, asReceived(value));
+    nodeHttp.validateHeaderValue(name, encodeHeader(value));
     return undefined;
   } catch {
     // Only the first word: without a colon, the rest is the value, which may be a password.

@@ -26,6 +26,7 @@ export {
   traceOf,
   userHeader,
 } from './context.ts';
+export { decodeHeader, encodeHeader } from './header-text.ts';
 export {
   blockMarkup,
   escapeHtml,

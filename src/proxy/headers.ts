@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from 'koa';
 import type { HeaderRules, HeaderValue, HeaderVariable } from '#config';
-import { requestContext } from '#http';
+import { encodeHeader, requestContext } from '#http';
 
 /** Headers that are never forwarded (RFC 9110 section 7.6.1). */
 const hopByHop = new Set([
@@ -114,12 +114,12 @@ function isVariable(name: string): name is HeaderVariable {
   return Object.hasOwn(variables, name);
 }
 
-/** Expands `%NAME%` to the variable and `%%` to a percent sign. Other text is literal. */
+/** Expands `%NAME%` to the variable and `%%` to a percent sign. Other text is literal, and sent as UTF-8. */
 function additionOf({ name, value, append }: HeaderValue): Addition {
   const parts = value.split(/(%[A-Z_]*%)/).map((part) => {
     const name = part.slice(1, -1);
     if (part.startsWith('%') && isVariable(name)) return variables[name];
-    return part === '%%' ? '%' : part;
+    return part === '%%' ? '%' : encodeHeader(part);
   });
   const fixed = parts.every((part) => typeof part === 'string') ? parts.join('') : undefined;
   if (fixed !== undefined) return { name, append, text: () => fixed };

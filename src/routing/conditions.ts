@@ -11,6 +11,7 @@ import {
   type TextMatch,
   type Work,
 } from '#config';
+import { decodeHeader } from '#http';
 
 type RuleField =
   | 'name'
@@ -186,8 +187,8 @@ function textTest(match: TextMatch): TextTest {
 
 /** Joins the list that Node returns for `set-cookie`. Ignores inherited properties such as `constructor`. */
 function headerText(value: unknown): string | undefined {
-  if (typeof value === 'string') return value;
-  return Array.isArray(value) ? value.join(', ') : undefined;
+  if (typeof value === 'string') return decodeHeader(value);
+  return Array.isArray(value) ? decodeHeader(value.join(', ')) : undefined;
 }
 
 export interface Query {

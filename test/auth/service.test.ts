@@ -73,6 +73,14 @@ describe('the auth service in this process', () => {
     assert.deepEqual(await ask(demo), { outcome: 'error', reason });
   });
 
+  it('passes a name on as UTF-8 if the authenticator of a program knows such names', async () => {
+    const authenticator: Authenticator = { authenticate: () => ({ kind: 'user', name: 'Jörg 文', isAdmin: false }) };
+    const { ask, http } = await setUp({ authenticator });
+    const name = Buffer.from('Jörg 文').toString('latin1');
+    assert.deepEqual(await ask(demo), { outcome: 'allow', headers: { 'x-travel-user': name }, isAdmin: false });
+    await http.get('/').expect(200).expect('X-Travel-User', name);
+  });
+
   it('supports a custom realm and a custom header', async () => {
     const { ask } = await setUp({ realm: 'a "quoted\\realm"', userHeader: 'X-Remote-User' });
     assert.deepEqual(await ask(demo), { outcome: 'allow', headers: { 'x-remote-user': 'demo' }, isAdmin: false });

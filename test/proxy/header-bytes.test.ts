@@ -86,6 +86,25 @@ describe('the gateway on a server of its own', () => {
       assert.ok(response.endsWith(['', '2', 'ok', '0', ...trailers, '', ''].join('\r\n')));
     }
   });
+
+  it('sends the bytes of configured header values in its first and in a late head', async () => {
+    const rules = {
+      add: [{ name: 'x-name', value: 'Jörg 文件 čĊ', append: false }],
+      remove: [],
+    };
+    const heads: string[] = [];
+    const upstream = await startWireService(servers, (socket, head) => {
+      heads.push(head);
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+    });
+    const port = await startGateway({
+      upstream,
+      mapping: { ...mapping, requestHeaders: rules, responseHeaders: rules },
+    });
+    const expected = `x-name: ${Buffer.from('Jörg 文件 čĊ').toString('latin1')}\r\n`;
+    assert.ok((await sendRaw(port, rawRequest('GET /'))).includes(expected));
+    assert.ok(heads[0]?.includes(expected));
+  });
 });
 
 describe('the gateway as the only middleware of a host app', () => {
@@ -194,6 +213,17 @@ describe('an auth service', () => {
       for (const line of [`content-disposition: ${value}`, `cookie: ${value}`]) assert.ok(asked.includes(line), line);
       assert.ok(forwarded.includes(`x-name: ${value}`));
     }
+  });
+
+  it('over HTTP gets configured values as UTF-8', async () => {
+    const heads: string[] = [];
+    const auth = await startWireService(servers, (socket, head) => {
+      heads.push(head);
+      socket.write('HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n');
+    });
+    const authService = authRecordOf({ addAuthHeaders: [{ name: 'x-name', value: 'Jörg 文件' }] });
+    await sendRaw(await startGateway({ authService, targets: { auth: remote(auth) } }), rawRequest('GET /'));
+    assert.ok(heads[0]?.includes(`x-name: ${Buffer.from('Jörg 文件').toString('latin1')}\r\n`));
   });
 
   for (const body of [undefined, Buffer.from('no')])

@@ -25,6 +25,18 @@ describe('header conditions', () => {
   ];
   check('a request with all headers', { headers }, { headers: { 'x-a': '1', 'x-b': '' } }, true);
   check('another value', { headers }, { headers: { 'x-a': '1, 1', 'x-b': '' } }, false);
+  const utf8 = (text: string) => Buffer.from(text).toString('latin1');
+  const named = [{ name: 'x-a', match: { kind: 'exact', value: 'müller' } }] as const;
+  check('a value in UTF-8', { headers: named }, { headers: { 'x-a': utf8('müller') } }, true);
+  check('a value in Latin-1', { headers: named }, { headers: { 'x-a': 'm\xfcller' } }, true);
+  check('another value in UTF-8', { headers: named }, { headers: { 'x-a': utf8('möller') } }, false);
+  const oneLetter = [{ name: 'x-a', match: { kind: 'regex', pattern: 'm.ller' } }] as const;
+  check(
+    'a pattern of letters, whatever bytes they have',
+    { headers: oneLetter },
+    { headers: { 'x-a': utf8('m文ller') } },
+    true,
+  );
   const cookies = [{ name: 'set-cookie', match: exact('a, b') }];
   check('a list joined with commas', { headers: cookies }, { headers: { 'set-cookie': ['a', 'b'] } }, true);
   for (const name of ['constructor', '__proto__', 'toString'])

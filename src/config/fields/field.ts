@@ -151,9 +151,9 @@ export function text(faultOf: (text: string) => Fault | undefined) {
 }
 
 /** Bounds text that becomes part of a header or request: clients and servers reject headers that are too long. */
-export function lengthFault(value: { readonly length: number }, max: number): Fault | undefined {
+export function lengthFault(value: { readonly length: number }, max: number, unit = 'characters'): Fault | undefined {
   if (value.length <= max) return undefined;
-  return { message: `has ${value.length} characters, and at most ${max} are allowed`, remedy: 'Write a shorter one.' };
+  return { message: `has ${value.length} ${unit}, and at most ${max} are allowed`, remedy: 'Write a shorter one.' };
 }
 
 /** The part of zod's payload that a check needs to report issues. */

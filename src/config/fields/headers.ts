@@ -19,7 +19,7 @@ export function headerName(faultOf: (name: string) => Fault | undefined = () => 
 
 const nameLengthMax = 256;
 
-/** The maximum total length of the headers that one field of a record adds, names and values together. */
+/** The maximum total length in bytes of the headers that one field of a record adds, names and values together. */
 const headersLengthMax = 8192;
 
 export function headerNameFault(name: string): Fault | undefined {
@@ -56,13 +56,13 @@ const repeated: Fault = {
 
 /**
  * Rejects characters that a header value cannot contain (RFC 9110 section 5.5). A line break would start another
- * header.
+ * header. Other text is sent as UTF-8.
  */
 export function headerValueFault(value: string): Fault | undefined {
-  if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value) && value.trim() === value) return undefined;
+  if (/^[\t\x20-\x7e\x80-\uffff]*$/.test(value) && value.trim() === value && value.isWellFormed()) return undefined;
   return {
     message: 'is not a valid header value',
-    remedy: 'Write a single line of Latin-1 text, without control characters and without leading or trailing spaces.',
+    remedy: 'Write a single line of text, without control characters and without leading or trailing spaces.',
   };
 }
 
@@ -123,8 +123,8 @@ const long = mapOf({
 export const addedHeaders = headerMap(addition, framingFault)
   .transform((map): readonly HeaderValue[] => map.map(({ name, value }) => ({ name, ...value })))
   .check((payload) => {
-    const length = payload.value.reduce((sum, { name, value }) => sum + name.length + value.length, 0);
-    reportFault(payload, [], lengthFault({ length }, headersLengthMax));
+    const length = payload.value.reduce((sum, { name, value }) => sum + name.length + Buffer.byteLength(value), 0);
+    reportFault(payload, [], lengthFault({ length }, headersLengthMax, 'bytes'));
   });
 
 /** Bounds a list whose items become the value of a single header. */

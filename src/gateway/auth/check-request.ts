@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from 'koa';
 import type { AuthDecision, AuthRequest } from '#auth';
 import type { AuthService } from '#config';
-import { requestContext } from '#http';
+import { encodeHeader, requestContext } from '#http';
 import { withoutNames } from '#proxy';
 import type { RequestAttributes } from '#routing';
 import type { AuthBody } from './body.ts';
@@ -56,7 +56,7 @@ export function createCheckRequest(
   record: Pick<AuthService, 'pathPrefix' | 'allowedRequestHeaders' | 'addAuthHeaders' | 'includeBody'>,
 ): CreateCheckRequest {
   const { pathPrefix, addAuthHeaders, includeBody } = record;
-  const added = addAuthHeaders.flatMap(({ name, value }) => [name.toLowerCase(), value]);
+  const added = addAuthHeaders.flatMap(({ name, value }) => [name.toLowerCase(), encodeHeader(value)]);
   const overridden = new Set(addAuthHeaders.map(({ name }) => name.toLowerCase()));
   const listed = [...alwaysSent, ...(includeBody ? bodyHeaders : []), ...record.allowedRequestHeaders];
   const sent = [...new Set(listed)].filter((name) => maySend(name) && !overridden.has(name));
@@ -71,7 +71,7 @@ export function createCheckRequest(
 
 /** Builds the check request for a service in this process, which reads the original headers. Pure. */
 export function createPortRequest({ pathPrefix, addAuthHeaders }: Pick<AuthService, 'pathPrefix' | 'addAuthHeaders'>) {
-  const added = Object.fromEntries(addAuthHeaders.map(({ name, value }) => [name.toLowerCase(), value]));
+  const added = Object.fromEntries(addAuthHeaders.map(({ name, value }) => [name.toLowerCase(), encodeHeader(value)]));
   const withAdded = (headers: IncomingHttpHeaders) =>
     addAuthHeaders.length === 0 ? headers : { ...headers, ...added };
   return (ctx: Context): AuthRequest => {

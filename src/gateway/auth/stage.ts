@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { AuthCheck, AuthDecision } from '#auth';
 import type { AuthService, Mapping } from '#config';
-import { type OutageLog, type ProblemSlug, problem, requestContext, requestLogFields } from '#http';
+import { decodeHeader, type OutageLog, type ProblemSlug, problem, requestContext, requestLogFields } from '#http';
 import { type Cluster, clientIsGone } from '#proxy';
 import type { RequestAttributes } from '#routing';
 import type { RemoteTarget, Resolve } from '../resolve-service.ts';
@@ -196,7 +196,7 @@ function setIdentity(ctx: Context, names: readonly string[], values: Readonly<Re
   }
   const [userHeader] = names;
   const user = userHeader === undefined ? undefined : headers[userHeader];
-  requestContext(ctx).user = typeof user === 'string' ? user : undefined;
+  requestContext(ctx).user = typeof user === 'string' ? decodeHeader(user) : undefined;
 }
 
 /** Sends a denial that has a body unchanged. A denial without a body becomes a Problem with its status. */

@@ -1,7 +1,7 @@
 /** Turns a mapping's labels into descriptors for the limiter, and decides which ones count before authentication. */
 import { createHash } from 'node:crypto';
 import { type Label, type LabelGroup, requestBounds, requestBytesMax } from '#config';
-import { maskAddress } from '#http';
+import { decodeHeader, maskAddress } from '#http';
 import type { Descriptor, Entry } from '#ratelimit';
 import type { RequestAttributes } from '#routing';
 
@@ -92,6 +92,7 @@ function readerOf(label: Label, values: MappingValues): Reader {
   return { key: label.name, read: label.kind === 'header' ? readHeader(label) : readAttribute(label, values) };
 }
 
+/** The limiter compares text, and another service receives UTF-8: the bytes of the client, if they are valid. */
 function readHeader({
   header,
   omitIfNotPresent,
@@ -102,7 +103,7 @@ function readHeader({
   return (attributes) => {
     const value = read(attributes);
     if (value === undefined) return missing;
-    return typeof value === 'string' ? value : value.join(', ');
+    return decodeHeader(typeof value === 'string' ? value : value.join(', '));
   };
 }
 

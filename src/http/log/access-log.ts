@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Context, Middleware, Next } from 'koa';
 import { type RequestContext, requestContext, traceOf } from '../context.ts';
+import { encodeHeader } from '../header-text.ts';
 import { pathOf } from '../target.ts';
 import { finalStatus } from './final-status.ts';
 import type { Logger } from './log.ts';
@@ -95,9 +96,9 @@ function escapeQuoted(text = ''): string {
   return text === '' ? '-' : text.replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]/gu, escapeCharacter);
 }
 
-/** Escapes blanks as well, for a field without quotes. */
-function escapeWord(text: string | undefined): string {
-  return escapeQuoted(text).replaceAll(' ', '\\x20');
+/** Escapes blanks as well, for a field without quotes. The text is not that of a header as Node shows it. */
+function escapeWord(text = ''): string {
+  return escapeQuoted(encodeHeader(text)).replaceAll(' ', '\\x20');
 }
 
 /** Node decodes headers as Latin-1, so each character up to U+00FF is one byte as sent. */

@@ -210,9 +210,9 @@ function currentLimitOf(limit: WireLimit): CurrentLimit | undefined {
   };
 }
 
-/** Only one of the two values is set. The raw one contains the bytes of the header. */
+/** Only one of the two values is set: the text of the header, or its bytes. Node wants one character for each byte. */
 function headerOf({ key = '', value = '', rawValue }: WireHeader): ResponseHeader {
-  return { name: key, value: value || (rawValue?.toString('latin1') ?? '') };
+  return { name: key, value: (value === '' ? rawValue : Buffer.from(value))?.toString('latin1') ?? '' };
 }
 
 function wireDecision({ overallCode, statuses, responseHeaders = [] }: Decision): WireDecision {

@@ -1,7 +1,7 @@
 /** The routes of bookings: list, create, read and change them. Users can access only their own. */
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { problem, requestContext, userHeader } from '#http';
+import { decodeHeader, problem, requestContext, userHeader } from '#http';
 import { createListParser, type ListOptions, type View } from '#query';
 import { collection, createItem, item, type OperationDocs, type Route, updateItem } from '#rest';
 import type { BookingRow } from '#storage';
@@ -97,7 +97,7 @@ function stayIn(kind: BookingKind, daysMax: number, body: object): BookingReques
  */
 function requireUser(ctx: Context): string {
   const user = ctx.req.headers[userHeader];
-  if (typeof user === 'string' && user !== '') return user;
+  if (typeof user === 'string' && user !== '') return decodeHeader(user);
   throw problem('unauthorized', {
     detail: 'Bookings belong to a user. Call this service through the gateway, which authenticates the user.',
     headers: { 'WWW-Authenticate': 'Basic realm="travel", charset="UTF-8"' },

@@ -57,6 +57,11 @@ describe('labels to descriptors', () => {
   check('omits a label whose header is missing, and a group without labels', [ab, c], { b: '2' }, 'b=2');
   check('returns no descriptors when all groups are omitted', [ab, c], {});
   check('sends the default, or an empty value, without omit_if_not_present', [withDefault], {}, 'a=none,b=');
+  const utf8 = (text: string) => Buffer.from(text).toString('latin1');
+  check('reads a value in UTF-8 as text', [c], { c: utf8('müller 文件') }, 'c=müller 文件');
+  check('reads a repeated header in UTF-8 as text', [c], { c: ['a', utf8('ü')] } as never, 'c=a, ü');
+  check('reads bytes that are not UTF-8 one by one', [c], { c: 'm\xfcller\xff' }, 'c=müllerÿ');
+  check('keeps text that code in this process has set', [c], { c: '\u010d\xc3\xbc' }, 'c=\u010d\xc3\xbc');
   check('keeps a header that is present but empty', [c], { c: '' }, 'c=');
   check('joins a repeated header', [c], { c: ['a', 'b'] } as never, 'c=a, b');
 

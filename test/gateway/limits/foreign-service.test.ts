@@ -102,6 +102,14 @@ describe("another vendor's rate-limit service", () => {
       assert.deepEqual(valuesOf(await ask(returned), 'ratelimit-limit', 'set-cookie'), ['10', null]);
   });
 
+  it('can set a header to text or bytes that are not ASCII', async () => {
+    for (const more of [{ value: 'Jörg 文件' }, { rawValue: Buffer.from('Jörg 文件') }]) {
+      const returned = { overallCode: OK, responseHeadersToAdd: [{ key: 'ratelimit-limit', ...more }] };
+      const [sent] = valuesOf(await ask(returned), 'ratelimit-limit');
+      assert.equal(Buffer.from(sent ?? '', 'latin1').toString(), 'Jörg 文件');
+    }
+  });
+
   it("cannot replace the gateway's own headers", async () => {
     const returned = { ...ok(nineFor30), responseHeadersToAdd: [{ key: 'x-ratelimit-limit', value: '10' }] };
     const response = await ask(returned, { headers: 'draft_03', allowedResponseHeaders: ['x-ratelimit-limit'] });

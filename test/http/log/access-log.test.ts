@@ -249,6 +249,16 @@ describe('createAccessLog with the combined format', () => {
     },
   );
 
+  check(
+    'escapes the bytes of a user name in UTF-8',
+    [String.raw`127.0.0.1 - J\xc3\xb6rg`, '"GET / HTTP/1.1" 200 1 "-" "-"'],
+    head('/', 'Connection: close'),
+    (ctx) => {
+      requestContext(ctx).user = 'Jörg';
+      ctx.body = 'x';
+    },
+  );
+
   it('logs the line as a message if the logger cannot write plain lines', async () => {
     const { logger, lines } = recordingLogger();
     const { port } = await servers.http(appOf(createAccessLog(logger, 'combined'), sendX));
