@@ -61,7 +61,7 @@ export interface Addresses {
   /** The `X-Forwarded-For` for the next server: the hops that a trusted proxy sent, and the peer of this connection. */
   readonly forwardedFor: (request: IncomingMessage) => string;
   /**
-   * The path prefix that a proxy stripped, without a trailing slash: X-Forwarded-Prefix from a trusted proxy, otherwise
+   * The path prefix that proxies stripped, without a trailing slash: X-Forwarded-Prefix from a trusted proxy, otherwise
    * the path of the public URL.
    */
   readonly prefix: (request: IncomingMessage) => string;
@@ -125,7 +125,7 @@ export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptio
       return host !== undefined && isHostOfUrl(host) ? host : undefined;
     },
     prefix: (request: IncomingMessage) =>
-      validPath(forwarded(request, 'x-forwarded-prefix')) || (configured?.path ?? ''),
+      (trusts(request) && joinedPath(request.headers['x-forwarded-prefix'])) || (configured?.path ?? ''),
     gatewayRoot: (request: IncomingMessage) => validPath(forwarded(request, 'x-forwarded-root')),
   });
 }
@@ -163,6 +163,17 @@ function lastOf(value: string | readonly string[] | undefined): string | undefin
 function validPath(path: string | undefined): string | undefined {
   if (path === undefined || !/^(?:\/[\w.~!$&'()*+,;=:@%-]+)*\/?$/.test(path)) return undefined;
   return path.replace(/\/$/, '');
+}
+
+/** Joins the prefixes that proxies stripped one after the other. Everything to the left of an invalid one is dropped. */
+function joinedPath(header: string | readonly string[] = ''): string {
+  let path = '';
+  for (const part of String(header).split(',').reverse()) {
+    const prefix = validPath(part.trim());
+    if (prefix === undefined) return path;
+    path = prefix + path;
+  }
+  return path;
 }
 
 /**

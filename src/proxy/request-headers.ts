@@ -64,7 +64,7 @@ export function createRequestHead({ mapping, path: basePath, origins, identity }
   function innerPath(publicPath: string, search: string): string {
     const path = rewrite(publicPath);
     if (path === undefined) throw problem('bad-path');
-    return basePath + path + (search === '?' ? '' : search);
+    return basePath + path + search;
   }
 
   function hostFor(ctx: Context): string | undefined {

@@ -193,7 +193,7 @@ export function editReferences(
   if (destination === undefined && condition === undefined) return undefined;
   const edited: Record<string, string> = {};
   if (destination !== undefined && (method === 'MOVE' || method === 'COPY'))
-    edited['destination'] = edit(String(destination).trim());
+    edited['destination'] = edit(String(destination));
   if (condition !== undefined) edited['if'] = editTags(String(condition), edit);
   return edited;
 }

@@ -137,6 +137,7 @@ describe('WebDAV', () => {
     check('behind another mapping for a lenient service', 400, 'Destination: /dav/GUARDED/b');
     check('above the prefix', 400, 'Destination: /dav/../b');
     check('above the prefix, encoded', 400, 'Destination: http://front.example/dav/%2e%2e/guarded/b');
+    check('with a byte at its end that only Latin-1 has as a blank', 400, 'Destination: /dav/\xc3\xa0');
     check('sent twice', 400, 'Destination: /dav/b', 'Destination: /dav/c');
     check(
       'valid, but If refers to a resource behind another mapping',

@@ -217,11 +217,15 @@ describe('createAddresses', () => {
     });
   });
 
-  it('accepts a prefix only if it is a plain path', async () => {
+  it('joins the prefixes that several proxies stripped, each only if it is a plain path', async () => {
     for (const [header, expected] of [
       ['/travel', '/travel'],
       ['/travel/v1', '/travel/v1'],
-      ['/evil, /travel', '/travel'],
+      ['/travel,/v1', '/travel/v1'],
+      ['/outer/, /travel/, /v1', '/outer/travel/v1'],
+      ['/, /v1', '/v1'],
+      ['//evil.example, /v1', '/v1'],
+      ['/travel, v1', ''],
       ...['/', 'travel', '//evil.example', '/\\evil.example', '/travel//v1'].map((text) => [text, ''] as const),
       ...['https://evil.example', '/"><script>'].map((text) => [text, ''] as const),
     ] as const) {

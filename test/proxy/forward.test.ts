@@ -36,7 +36,8 @@ describe('a service over HTTP', () => {
   }
 
   checkPath({}, '/v1/hotels/bookings/1?a=1&b=%20&a=2', '/bookings/1?a=1&b=%20&a=2');
-  checkPath({}, '/v1/hotels?', '/');
+  checkPath({}, '/v1/hotels?', '/?');
+  checkPath({ service: 'based' }, '/v1/hotels/x?', '/base/x?');
   checkPath({}, '/v1/hotels/a%2Fb?u=//evil.example', '/a%2Fb?u=//evil.example');
   checkPath({ service: 'based' }, '/v1/hotels/x', '/base/x');
   checkPath({ service: 'based', rewrite: '' }, '/v1/hotels', '/base/v1/hotels');

@@ -258,7 +258,7 @@ describe('editing references', () => {
 
   it('replaces Destination for COPY and MOVE only', () => {
     for (const method of ['COPY', 'MOVE']) {
-      assert.deepEqual(edited(method, { destination: ' /a ' }), { destination: '/A' });
+      assert.deepEqual(edited(method, { destination: '/a' }), { destination: '/A' });
       assert.deepEqual(edited(method, { destination: '/a', if: '</b>' }), { destination: '/A', if: '</B>' });
     }
     assert.deepEqual(edited('POST', { destination: '/a' }), {});
