@@ -1,5 +1,7 @@
 /** The bytes of header values (RFC 9110 section 5.5) reach the other side as they were, whoever sends them, and how. */
 import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import Koa, { type Context } from 'koa';
 import type { AuthDecision } from '#auth';
@@ -76,6 +78,39 @@ describe('the gateway on a server of its own', () => {
     }
   });
 
+  it('passes the bytes of header values on in a response that waits for an earlier one', async () => {
+    for (const value of values) {
+      const waiting: Socket[] = [];
+      const upstream = await startWireService(servers, (socket, head) => {
+        if (head.startsWith('GET /first')) waiting.push(socket);
+        else {
+          socket.write(
+            [`HTTP/1.1 200 OK`, ...opaqueLines(value), 'Content-Length: 2', '', 'ok'].join('\r\n'),
+            'latin1',
+          );
+          for (const earlier of waiting) earlier.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst');
+        }
+      });
+      const port = await startGateway({ upstream });
+      const received = await sendRaw(port, `GET /first HTTP/1.1\r\nHost: a\r\n\r\n${rawRequest('GET /second')}`);
+      const [, second = ''] = received.split(/(?<=first)(?=HTTP)/);
+      assert.deepEqual(opaqueLinesIn(second), opaqueLines(value));
+    }
+  });
+
+  it('changes only the paths that the client sees differently', async () => {
+    for (const value of values.map((one) => one.replace(/[ ;]/g, ''))) {
+      const lines = (prefix: string) => [
+        `Location: ${prefix}/${value}?${value}`,
+        `Set-Cookie: ${value}=${value}; Path=${prefix}/${value}`,
+      ];
+      const head = ['HTTP/1.1 302 Found', ...lines(''), 'Content-Length: 2'];
+      const upstream = await startResponding([...head, '', 'go'].join('\r\n'));
+      const port = await startGateway({ upstream, mapping: { prefix: '/travel' } });
+      assert.deepEqual(opaqueLinesIn(await sendRaw(port, rawRequest('GET /travel/'))), lines('/travel'));
+    }
+  });
+
   it('passes the bytes of trailers on', async () => {
     for (const value of values) {
       const head = ['HTTP/1.1 200 OK', 'Trailer: X-Name, Content-Disposition', 'Transfer-Encoding: chunked'];
@@ -87,7 +122,7 @@ describe('the gateway on a server of its own', () => {
     }
   });
 
-  it('sends the bytes of configured header values in its first and in a late head', async () => {
+  it('sends configured header values as UTF-8', async () => {
     const rules = {
       add: [{ name: 'x-name', value: 'Jörg 文件 čĊ', append: false }],
       remove: [],
@@ -115,7 +150,15 @@ describe('the gateway as the only middleware of a host app', () => {
 });
 
 describe('a service in this process', () => {
-  const senders: Readonly<Record<string, (ctx: Context, headers: Record<string, string>) => void>> = {
+  type Headers = Record<string, string>;
+
+  /** Responds without Koa. */
+  const alone = (send: (res: ServerResponse, headers: Headers) => unknown) => (ctx: Context, headers: Headers) => {
+    ctx.respond = false;
+    send(ctx.res, headers);
+  };
+
+  const senders: Readonly<Record<string, (ctx: Context, headers: Headers) => void>> = {
     'a string': (ctx, headers) => {
       ctx.set(headers);
       ctx.body = 'ok';
@@ -136,35 +179,34 @@ describe('a service in this process', () => {
       ctx.set(headers);
       ctx.status = 204;
     },
-    'headers before a string': ({ res }, headers) => void res.writeHead(200, headers).end('ok'),
-    'a length and headers before a string': ({ res }, headers) =>
-      void res.writeHead(200, { 'Content-Length': '2', ...headers }).end('ok'),
-    'headers in a list': ({ res }, headers) =>
-      void res.writeHead(200, 'OK', ['Content-Length', '2', ...Object.entries(headers).flat()]).end('ok'),
-    'two headers of one name': ({ res }, headers) => {
+    'headers before a string': alone((res, headers) => res.writeHead(200, headers).end('ok')),
+    'a length and headers before a string': alone((res, headers) =>
+      res.writeHead(200, { 'Content-Length': '2', ...headers }).end('ok'),
+    ),
+    'headers in a list': alone((res, headers) =>
+      res.writeHead(200, 'OK', ['Content-Length', '2', ...Object.entries(headers).flat()]).end('ok'),
+    ),
+    'a list for each header': alone((res, headers) => {
       for (const [name, value] of Object.entries(headers)) res.setHeader(name, [value]);
       res.end('ok');
-    },
-    'headers before any body': ({ res }, headers) => {
+    }),
+    'headers before any body': alone((res, headers) => {
       res.writeHead(200, headers).flushHeaders();
       res.end('ok');
-    },
-    'a string in another encoding': ({ res }, headers) => void res.writeHead(200, headers).end('b2s=', 'base64'),
-    'strings one by one': ({ res }, headers) => {
+    }),
+    'a string in another encoding': alone((res, headers) => res.writeHead(200, headers).end('b2s=', 'base64')),
+    'strings one by one': alone((res, headers) => {
       res.writeHead(200, headers).write('');
       res.write('o', 'latin1');
       res.end('k');
-    },
+    }),
   };
 
   for (const [what, send] of Object.entries(senders))
     for (const method of ['GET', 'HEAD'])
       it(`may send any bytes as header values with ${what} to a ${method}`, async () => {
         for (const value of values) {
-          const hotel = isolate(async (ctx) => {
-            if (/^headers|one by one|length|another/.test(what) || what.startsWith('two')) ctx.respond = false;
-            send(ctx, opaqueHeaders(value));
-          });
+          const hotel = isolate(async (ctx) => send(ctx, opaqueHeaders(value)));
           const port = await startGateway({ services: { hotel } });
           const response = await sendRaw(port, rawRequest(`${method} /`));
           assert.deepEqual(opaqueLinesIn(response), opaqueLines(value));
@@ -182,11 +224,11 @@ describe('an auth service', () => {
   for (const [what, body] of [
     ['with a body', 'no'],
     ['without a body', ''],
-  ])
+  ] as const)
     for (const request of [rawRequest('GET /'), upgradeRequest('/')])
       it(`over HTTP sends the client any bytes in a denial ${what} of ${/Upgrade/.test(request) ? 'an upgrade' : 'a request'}`, async () => {
         for (const value of values) {
-          const head = ['HTTP/1.1 401 Unauthorized', ...opaqueLines(value), `Content-Length: ${body?.length}`];
+          const head = ['HTTP/1.1 401 Unauthorized', ...opaqueLines(value), `Content-Length: ${body.length}`];
           const auth = await startResponding([...head, '', body].join('\r\n'));
           const authService = authRecordOf(record);
           const port = await startGateway({ authService, targets: { auth: remote(auth) } });
