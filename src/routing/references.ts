@@ -27,9 +27,16 @@ export function restoreLocation(location: string, restoration: PathRestoration):
   const readable = encodeBytes(location);
   if (!/^(?:https?:)?\/\//i.test(location) || !URL.canParse(readable, upstreamOrigin)) return location;
   const target = new URL(readable, upstreamOrigin);
-  const path = () => restoredPath(target.pathname + target.search + target.hash, restoration);
+  const path = () => restoredPath(pathAsSent(location, target), restoration);
   if (isPublic(location, target, restoration)) return target.origin + path();
   return ownOrigins(restoration).includes(target.origin) ? path() : location;
+}
+
+/** The path, the query and the fragment. Their bytes above 0x7F stay as they are, unless URL changes something else. */
+function pathAsSent(location: string, { pathname, search, hash }: URL): string {
+  const path = location.replace(/^(?:https?:)?\/\/[^/?#]*/i, '');
+  const parsed = pathname + search + hash;
+  return encodeBytes(path) === parsed ? path : parsed;
 }
 
 /** Percent-encodes bytes above 0x7F: each character is one byte of the header, but URL would encode it as two. */

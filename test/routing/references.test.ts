@@ -55,8 +55,10 @@ describe('restoring a Location', () => {
   check('HTTP://HOTEL/bookings/', '/travel/v1/hotels/bookings/');
   check('//hotel/bookings/', '/travel/v1/hotels/bookings/');
   check('http://hotel', '/travel/v1/hotels/');
-  check('http://hotel/\xc3\xa9?q=\xe9', '/travel/v1/hotels/%C3%A9?q=%E9');
-  check('http://front.example/\xc3\xa9', 'http://front.example/travel/v1/hotels/%C3%A9');
+  check('http://hotel/\xc3\xa9?q=\xe9', '/travel/v1/hotels/\xc3\xa9?q=\xe9');
+  check('http://front.example/\xc3\xa9', 'http://front.example/travel/v1/hotels/\xc3\xa9');
+  check('//hotel/%c3\xa9#\xe9', '/travel/v1/hotels/%c3\xa9#\xe9');
+  check('http://hotel/a/../\xc3\xa9', '/travel/v1/hotels/%C3%A9');
   check('http://other.example/\xc3\xa9', 'http://other.example/\xc3\xa9');
   check('http://\xe9/x', 'http://\xe9/x');
   check('http://hotel:81/x', 'http://hotel:81/x');
