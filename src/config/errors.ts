@@ -46,6 +46,8 @@ export interface ConfigDocument {
   readonly placeWithin: (path: readonly PropertyKey[], record: string) => Place;
   /** The Kubernetes namespace of the manifest whose annotation contains the document. */
   readonly namespace?: unknown;
+  /** Faults found before the document was translated, for parts that the value no longer contains. */
+  readonly faults?: readonly PlacedFault[] | undefined;
 }
 
 /** The origin of a text. `lineOf` converts a line of the text to a line of the file. */

@@ -65,8 +65,6 @@ export interface FilePart {
   readonly demo: DemoTables;
   readonly errors: readonly ConfigurationError[];
   readonly notices: readonly ConfigurationError[];
-  /** Notices about policies that are not read. They are errors unless an AuthService protects the mappings instead. */
-  readonly policies: readonly ConfigurationError[];
   /** A notice about how frontdesk reads Ambassador's records, if the file has any. It appears once for all files. */
   readonly differences: readonly ConfigurationError[];
 }
@@ -209,7 +207,7 @@ type Draft = { -readonly [P in keyof FilePart]: FilePart[P] extends readonly (in
 
 export function emptyPart(file: string): Draft {
   const contents = { records: [], blocked: [], limits: [], users: [], demo: {} };
-  return { file, digest: '', ...contents, errors: [], notices: [], policies: [], differences: [] };
+  return { file, digest: '', ...contents, errors: [], notices: [], differences: [] };
 }
 
 function partOf({ kind, file, bytes }: ConfigurationFile, options: LoadOptions): FilePart {
@@ -239,9 +237,8 @@ function noDomain(file: string): ConfigurationError {
 function addRecords(part: Draft, document: ConfigDocument, { gatewayDomain = 'gateway.local' }: LoadOptions): void {
   const { records, errors } = unfoldManifest(document, gatewayDomain);
   const translated = translateRecords(records, gatewayDomain);
-  part.errors.push(...errors);
+  part.errors.push(...errors, ...translated.errors);
   part.notices.push(...translated.notices);
-  part.policies.push(...translated.policies);
   if (translated.first !== undefined && part.differences.length === 0)
     part.differences.push(...differencesNotice(translated.first));
   for (const result of translated.records.map(readRecord)) {
@@ -287,14 +284,12 @@ function* assemble(
     users: parts.flatMap((part) => part.users),
     demo: Object.assign({}, ...parts.map((part) => part.demo)),
   };
-  const policies = parts.flatMap((part) => part.policies);
-  const [unprotected, replaced] = lists.authServices.length === 0 ? [policies, []] : [[], policies];
-  const errors = [...reading.errors, ...unprotected, ...[...parts, records, domains].flatMap((part) => part.errors)];
+  const errors = [...reading.errors, ...[...parts, records, domains].flatMap((part) => part.errors)];
   // This notice appears once, for the first file with Ambassador's records.
   const [differences = []] = parts.map((part) => part.differences).filter(({ length }) => length > 0);
   const bypasses = yield* pathBypassNotices(lists.mappings, strictPaths);
   const ownNotices = parts.flatMap((part) => part.notices);
-  const notices = [...reading.notices, ...differences, ...replaced, ...bypasses, ...ownNotices];
+  const notices = [...reading.notices, ...differences, ...bypasses, ...ownNotices];
   return {
     configuration,
     errors: yield* sortInParts(errors, byPlace),

@@ -79,3 +79,70 @@ describe('a Service manifest', () => {
     assert.equal(records[1]?.lineAt(['c']), 18);
   });
 });
+
+describe('the annotation of another object', () => {
+  const annotated = (kind: string, annotation: string) =>
+    `kind: ${kind}\nmetadata:\n  name: app\n  annotations:\n    ${annotation}: |\n      apiVersion: a\n      kind: b\n`;
+
+  it('is read like that of a Service, beside the object itself', () => {
+    const { records, errors } = unfold(annotated('Ingress', 'gateway.local/config'));
+    const kinds = records.map(({ value, lineAt }) => [Object(value).kind, lineAt([])]);
+    assert.deepEqual(
+      [kinds, errors],
+      [
+        [
+          ['Ingress', 1],
+          ['b', 6],
+        ],
+        [],
+      ],
+    );
+  });
+
+  for (const kind of ['Ingress', 'Service']) {
+    it(`is an error if it contains records of another gateway domain: ${kind}`, () => {
+      const { errors } = unfold(`apiVersion: v1\n${annotated(kind, 'getambassador.io/config')}`);
+      assert.deepEqual(errors, [
+        {
+          source: { file: 'hotel.yaml', line: 6 },
+          record: `${kind} app`,
+          message: 'the annotation getambassador.io/config contains records, which are not read',
+          remedy: 'Set GATEWAY_DOMAIN=getambassador.io to read them, or remove the annotation.',
+        },
+      ]);
+    });
+  }
+
+  it('is an error even beside an annotation that is read, and in JSON', () => {
+    const json = '    getambassador.io/config: \'{"apiVersion":"a","kind":"AuthService"}\'\n';
+    const { errors } = unfold(manifest(`    gateway.local/config: "a: 1"\n${json}`));
+    assert.deepEqual(
+      errors.map(({ source }) => source.line),
+      [10],
+    );
+  });
+});
+
+describe('a list of the Kubernetes API', () => {
+  it('gives its kind and version to items that have none', () => {
+    const annotations = '{ gateway.local/config: "a: 1" }';
+    const { records, errors } = unfold(
+      `apiVersion: v1\nkind: ServiceList\nitems:\n- metadata: { name: hotel, annotations: ${annotations} }\n`,
+    );
+    assert.deepEqual([records.map(({ value }) => value), errors], [[{ a: 1 }], []]);
+    const { records: others } = unfold('apiVersion: a/v1\nkind: AuthServiceList\nitems:\n- metadata: { name: auth }\n');
+    assert.deepEqual(
+      others.map(({ value }) => value),
+      [{ apiVersion: 'a/v1', kind: 'AuthService', metadata: { name: 'auth' } }],
+    );
+  });
+
+  it('can be empty, which the API writes as null', () => {
+    assert.deepEqual(unfold('kind: ServiceList\nitems: null\n'), { records: [], errors: [] });
+  });
+
+  it('is an error if its items are no list', () => {
+    const { records, errors } = unfold('kind: IngressList\nitems: { a: 1 }\n');
+    assert.deepEqual([records, errors.map(({ message }) => message)], [[], ['items must be a list, not a map']]);
+  });
+});

@@ -1,6 +1,6 @@
-/** Translates Ambassador's fields whose meaning differs from ours, with a notice of what is lost. */
+/** Translates Ambassador's fields whose meaning differs from ours, with a notice or an error for what is lost. */
 import type { Fault } from '../errors.ts';
-import type { AmbassadorReader, Fields } from '../fields/field.ts';
+import type { AmbassadorReader, Fields, Translation } from '../fields/field.ts';
 import { credentialHeaders, unsupportedVariable } from '../fields/headers.ts';
 
 /** Drops a field that is not supported, with a notice unless its value turns it off anyway. */
@@ -11,6 +11,21 @@ export function ignored(why: string, remedy = 'Remove it if you do not need it.'
       ? undefined
       : { message: `is not supported: ${why}`, remedy },
   });
+}
+
+/** Rejects a field that may protect requests, unless its value turns it off. `instead` is our field that does the same. */
+export function refused(instead: string | undefined, why: string): AmbassadorReader {
+  const fields = instead ?? 'what it does as fields of this Mapping or of an AuthService';
+  const remedy = `Write ${fields}, then remove it.`;
+  return (value) => ({
+    fields: {},
+    fault: isEmpty(value) ? undefined : { message: `is not supported: ${why}`, remedy, instead },
+  });
+}
+
+export function isEmpty(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0;
+  return [undefined, null, false, ''].some((off) => off === value);
 }
 
 /** Drops a field without a notice, because frontdesk does not need it. */
@@ -57,11 +72,24 @@ export function withoutRedirect(read: AmbassadorReader): AmbassadorReader {
 }
 
 /** Translates a `host` that contains a `*` to our `hostname`, unless it is a regular expression. */
-export const hostOrHostname: AmbassadorReader = (value, { hostname, host_regex: isRegex }) => {
-  if (hostname !== undefined) return dropped('has no effect with hostname', 'Remove it.');
-  const isGlob = isRegex !== true && typeof value === 'string' && value.includes('*');
-  return { fields: isGlob ? { hostname: value } : { host: value } };
+export const hostOrHostname: AmbassadorReader = (value, all) => {
+  if (all['hostname'] !== undefined) return dropped('has no effect with hostname', 'Remove it.');
+  // The Kubernetes API writes this text for a Mapping without a host when it converts it from v3alpha1.
+  if (value === '_skip_mapping_with_empty_host_') return { fields: {} };
+  if (all['host_regex'] === true || typeof value !== 'string') return { fields: { host: value } };
+  return withoutPort(value, value.includes('*') ? 'hostname' : 'host');
 };
+
+export const hostname: AmbassadorReader = (value) =>
+  typeof value === 'string' ? withoutPort(value, 'hostname') : { fields: { hostname: value } };
+
+/** Removes the port of a host, because hosts are compared without it. */
+function withoutPort(host: string, field: string): Translation {
+  const [, name, port] = /^([^:]+|\[[^\]]*\]):(\d+|\*)$/.exec(host) ?? [];
+  if (port === undefined) return { fields: { [field]: host } };
+  const remedy = 'Write it without the port: hosts are compared without it.';
+  return { fields: { [field]: name }, notice: { message: 'is matched without its port', remedy } };
+}
 
 export const tls: AmbassadorReader = (value) =>
   value === false || value === ''
@@ -79,8 +107,9 @@ export function onlyWithHostRedirect(name: string): AmbassadorReader {
       : dropped('has no effect without host_redirect: true', 'Set host_redirect, or remove this field.');
 }
 
-export const exactPrefix: AmbassadorReader = (value, { prefix_exact: isExact }) => {
-  if (isExact !== true || typeof value !== 'string' || value.length < 2 || !value.endsWith('/')) {
+export const prefix: AmbassadorReader = (value, all) => {
+  if (typeof value === 'string' && addsSlash(value, all)) return { fields: { prefix: value, prefix_exact: true } };
+  if (all['prefix_exact'] !== true || typeof value !== 'string' || value.length < 2 || !value.endsWith('/')) {
     return { fields: { prefix: value } };
   }
   const remedy = 'Use prefix_regex if the slash matters.';
@@ -90,6 +119,21 @@ export const exactPrefix: AmbassadorReader = (value, { prefix_exact: isExact }) 
   };
 };
 
+/**
+ * Whether a Mapping redirects `/a` to `/a/`, usually beside a Mapping for `/a/`. In Ambassador the two prefixes differ.
+ * Here the redirect matches only `/a`, and the other Mapping what is below it.
+ */
+function addsSlash(given: string, all: Fields): boolean {
+  const target = all['path_redirect'] ?? all['prefix_redirect'];
+  return all['host_redirect'] === true && all['prefix_regex'] !== true && given !== '/' && target === `${given}/`;
+}
+
+/** Keeps the slash that the redirect adds. */
+export const prefixRedirect: AmbassadorReader = (value, all) =>
+  addsSlash(String(all['prefix']), all) && all['path_redirect'] === undefined
+    ? { fields: { path_redirect: value } }
+    : onlyWithHostRedirect('prefix_redirect')(value, all);
+
 /** With `prefix_regex`, Ambassador replaces the whole path, because that is what the expression matches. */
 export const rewrite: AmbassadorReader = (value, { regex_rewrite: regex, prefix_regex: isRegex }) => {
   if (regex !== undefined) return dropped('has no effect with regex_rewrite', 'Remove it.');
@@ -97,25 +141,48 @@ export const rewrite: AmbassadorReader = (value, { regex_rewrite: regex, prefix_
   return { fields: isWhole ? { regex_rewrite: { pattern: '^.*$', substitution: value } } : { rewrite: value } };
 };
 
-/** Sets `omit_if_not_present`, because Ambassador always omits the entry of a missing header. */
+/** Translates the labels of each group, by domain: `{ domain: [{ group: [label] }] }`. */
 export const labels: AmbassadorReader = (value) => ({
-  fields: { labels: isMap(value) ? mapValues(value, withOmission) : value },
+  fields: {
+    labels: inMap(value, (groups) => inList(groups, (group) => inMap(group, (list) => inList(list, label)))),
+  },
 });
 
-function withOmission(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withOmission);
+/**
+ * Sets `omit_if_not_present`, because Ambassador always omits the entry of a missing header. `v2Shorthand` and `v3Key` are
+ * what the Kubernetes API writes when it converts a label between v2 and v3alpha1.
+ */
+function label(value: unknown): unknown {
   if (!isMap(value)) return value;
-  if ('header' in value || 'header_name' in value) return { ...value, omit_if_not_present: true };
-  return mapValues(value, withOmission);
+  const { generic_key: fixed, v3Key: key, ...rest } = value;
+  if (key !== undefined && Object.keys(rest).length === 0) return { generic_key: { key, value: fixed } };
+  return inMap(value, (fields) => {
+    if (!isMap(fields)) return fields;
+    const { v2Shorthand: _v2Shorthand, ...kept } = fields;
+    return 'header' in kept || 'header_name' in kept ? { ...kept, omit_if_not_present: true } : kept;
+  });
 }
 
-export const circuitBreakers: AmbassadorReader = (value) => {
-  const list = Array.isArray(value) ? value : [value];
-  const kept = list.filter((one) => !isMap(one) || one['priority'] !== 'high');
-  const fields = kept.length === 0 ? {} : { circuit_breakers: kept };
-  if (kept.length === list.length) return { fields };
-  const message = 'with priority high are not supported: all requests have the same priority';
-  return { fields, notice: { message, remedy: 'Remove the entry with priority high.' } };
+/** Drops the mark that the Kubernetes API writes for origins that were a text with commas in v2. */
+export const cors: AmbassadorReader = (value) => {
+  if (!isMap(value)) return { fields: { cors: value } };
+  const { v2CommaSeparatedOrigins: _v2CommaSeparatedOrigins, ...rule } = value;
+  return { fields: { cors: rule } };
+};
+
+/** Keeps the limits for the priority of the Mapping. Other limits have no effect. */
+export const circuitBreakers: AmbassadorReader = (value, { priority = 'default' }) => {
+  const list: readonly unknown[] = Array.isArray(value) ? value : [value];
+  const isKept = (one: unknown) => !isMap(one) || (one['priority'] ?? 'default') === (priority || 'default');
+  const [kept, others] = partition(list, isKept);
+  const limits = kept.map((one) => {
+    const { priority: _priority, ...rest } = isMap(one) ? one : {};
+    return isMap(one) ? rest : one;
+  });
+  const fields = limits.length === 0 ? {} : { circuit_breakers: limits };
+  if (others.length === 0) return { fields };
+  const message = `have no effect for another priority than ${String(priority || 'default')}`;
+  return { fields, notice: { message, remedy: 'Remove the entries with another priority.' } };
 };
 
 /** Drops the text that Ambassador 0.x has in this field: the name of another record. */
@@ -154,17 +221,29 @@ function withoutHeaders(check: unknown): unknown {
   return Object.fromEntries(kept.map(([name, value]) => [name, withoutHeaders(value)]));
 }
 
-/** Drops added headers that contain unsupported Envoy variables. */
-export function withoutUnsupportedVariables(name: string): AmbassadorReader {
+/**
+ * Drops added headers that contain unsupported Envoy variables. One that replaces what the client sent protects the
+ * service, so it stays and is then rejected. `v2Representation` is what the Kubernetes API writes when it converts the
+ * value from v2, where it may be null.
+ */
+export function addedHeaders(name: string): AmbassadorReader {
   return (value) => {
     if (!isMap(value)) return { fields: { [name]: value } };
-    const isKnown = (given: unknown) =>
-      unsupportedVariable(String(isMap(given) ? given['value'] : given)) === undefined;
-    const [known, unknown] = partition(Object.entries(value), ([, given]) => isKnown(given));
+    const given = Object.entries(mapValues(value, addedHeader)).filter(([, one]) => one !== null);
+    const isKnown = (one: unknown) =>
+      unsupportedVariable(String(isMap(one) ? one['value'] : one)) === undefined ||
+      (isMap(one) && one['append'] === false);
+    const [known, unknown] = partition(given, ([, one]) => isKnown(one));
     const message = `are read without ${unknown.map(([header]) => header).join(', ')}, because these %…% variables of Envoy are not supported`;
     const notice = { message, remedy: 'Read X-Forwarded-For, X-Forwarded-Proto or X-Request-Id in the service.' };
     return { fields: { [name]: Object.fromEntries(known) }, notice: unknown.length === 0 ? undefined : notice };
   };
+}
+
+function addedHeader(given: unknown): unknown {
+  if (!isMap(given)) return given;
+  const { v2Representation: written, ...header } = given;
+  return written === 'null' && Object.keys(header).length === 0 ? null : header;
 }
 
 /**
@@ -200,4 +279,14 @@ export function isMap(value: unknown): value is Fields {
 
 function mapValues(map: Fields, convert: (value: unknown) => unknown): Fields {
   return Object.fromEntries(Object.entries(map).map(([name, value]) => [name, convert(value)]));
+}
+
+/** Converts the values of a map, and returns anything else unchanged. */
+function inMap(given: unknown, convert: (value: unknown) => unknown): unknown {
+  return isMap(given) ? mapValues(given, convert) : given;
+}
+
+/** Converts the items of a list, and returns anything else unchanged. */
+function inList(given: unknown, convert: (value: unknown) => unknown): unknown {
+  return Array.isArray(given) ? given.map(convert) : given;
 }

@@ -1,4 +1,7 @@
-/** Translates Ambassador's records to ours, with a notice for each kind and field that is not supported. */
+/**
+ * Translates Ambassador's records to ours, with a notice for each kind and field that is not supported, and an error if
+ * it protects requests.
+ */
 import { type ConfigDocument, type ConfigurationError, errorsOf, type PlacedFault } from '../errors.ts';
 import type { AmbassadorReader, Fields, FieldTable } from '../fields/field.ts';
 import { quote } from '../quote.ts';
@@ -7,6 +10,7 @@ import { isAmbassadorVersion } from '../records/kind.ts';
 import { mappingFields } from '../records/mapping-fields.ts';
 import { rateLimitServiceFields } from '../records/rate-limit-service.ts';
 import { serviceHost } from '../records/rewrite.ts';
+import { moduleName, type OtherKind, otherKinds } from './other-kinds.ts';
 import {
   allowedHeaders,
   conditions,
@@ -14,6 +18,7 @@ import {
   ignored,
   ignoredSilently,
   isMap,
+  refused,
   shorthand,
   tls,
   withoutRedirect,
@@ -22,20 +27,20 @@ import {
 export interface Translated {
   readonly records: readonly ConfigDocument[];
   readonly notices: readonly ConfigurationError[];
-  /** About policies that are not read, and that would have protected requests. */
-  readonly policies: readonly ConfigurationError[];
+  /** About kinds that are not read although they protect requests. */
+  readonly errors: readonly ConfigurationError[];
   /** The first record that was translated, if there is one. */
   readonly first: ConfigDocument | undefined;
 }
 
 /** Translates Ambassador's records if GATEWAY_DOMAIN is getambassador.io. Returns all other records unchanged. */
 export function translateRecords(documents: readonly ConfigDocument[], gatewayDomain: string): Translated {
-  if (gatewayDomain !== 'getambassador.io') return { records: documents, notices: [], policies: [], first: undefined };
+  if (gatewayDomain !== 'getambassador.io') return { records: documents, notices: [], errors: [], first: undefined };
   const parts = documents.map((document) => ({ document, ...translate(document) }));
   return {
     records: parts.flatMap(({ records }) => records),
     notices: parts.flatMap(({ notices }) => notices),
-    policies: parts.flatMap(({ policies = [] }) => policies),
+    errors: parts.flatMap(({ errors = [] }) => errors),
     first: parts.find(({ document, records: [record] }) => record !== undefined && record !== document)?.document,
   };
 }
@@ -46,39 +51,71 @@ export function differencesNotice(document: ConfigDocument): readonly Configurat
     {
       path: [],
       message:
-        'is read as in Ambassador, with seven differences: for example, a prefix matches whole path segments, and a missing header omits only its own label',
+        'is read as in Ambassador, with some differences: for example, a prefix matches whole path segments, and a missing header omits only its own label',
       remedy: 'config/README.md explains each difference. This notice appears once for all records.',
     },
   ]);
 }
 
-type Result = Pick<Translated, 'records' | 'notices'> & Partial<Pick<Translated, 'policies'>>;
+type Result = Pick<Translated, 'records' | 'notices'> & Partial<Pick<Translated, 'errors'>>;
 
 function translate(document: ConfigDocument): Result {
   const { apiVersion, kind } = asMap(document.value) ?? {};
   if (typeof apiVersion !== 'string' || typeof kind !== 'string') return untouched(document);
-  const known = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
   if (!isAmbassadorVersion(apiVersion)) {
-    const mayBeOurs = known !== undefined || apiVersion.startsWith('gateway/');
+    const mayBeOurs = Object.hasOwn(kinds, kind) || apiVersion.startsWith('gateway/');
     return mayBeOurs ? untouched(document) : skipped(document, kind, notOfAmbassador);
   }
-  return known === undefined ? translateUnsupported(document, kind) : translateKind(document, kind, known);
+  const placed = fieldsOf(document);
+  const ids = idsOf(placed.fields);
+  return ids.includes('default')
+    ? translateKind(document, kind, placed)
+    : skipped(document, `${kind} with ambassador_id ${ids.join(', ')}`, forAnotherGateway);
 }
 
-function translateUnsupported(document: ConfigDocument, kind: string): Result {
-  const remedy = Object.hasOwn(otherKinds, kind) ? otherKinds[kind] : undefined;
-  const config = Object.keys(asMap(fieldsOf(document).fields['config']) ?? {}).map(quote);
-  const what = config.length === 0 ? kind : `${kind} with ${config.join(', ')}`;
-  if (remedy === undefined) return untouched(document);
-  const { records, notices } = skipped(document, what, remedy);
-  return kind === 'FilterPolicy' ? { records, notices: [], policies: notices } : { records, notices };
+/** Ambassador 0.x also reads an AuthService from the Module with the name authentication. */
+function translateKind(document: ConfigDocument, kind: string, placed: Placed): Result {
+  if (kind === 'Module' && moduleName(placed.fields['name']) === 'authentication')
+    return translateRecord(document, fieldsOfConfig(placed), { kind: 'AuthService', known: authService });
+  const known = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
+  if (known !== undefined) return translateRecord(document, placed, { kind, known });
+  const other = Object.hasOwn(otherKinds, kind) ? otherKinds[kind] : undefined;
+  return other === undefined ? untouched(document) : translateOther(document, placed, { kind, other });
 }
 
-function translateKind(document: ConfigDocument, kind: string, known: Kind): Result {
-  const { fields, placeOf } = fieldsOf(document);
-  const ids: readonly unknown[] = [fields['ambassador_id'] ?? 'default'].flat();
-  if (!ids.includes('default'))
-    return skipped(document, `${kind} with ambassador_id ${ids.join(', ')}`, forAnotherGateway);
+/** The Kubernetes API marks each id with this text when it converts a resource from v3alpha1 to v2. */
+const idMark = '--apiVersion-v3alpha1-only--';
+
+/** Ambassador also accepts the name that a Host has after its status was written. */
+function idsOf(fields: Fields): readonly string[] {
+  const ids: readonly unknown[] = [fields['ambassadorId'] ?? fields['ambassador_id'] ?? 'default'].flat();
+  return ids.map((id) => String(id).replace(idMark, ''));
+}
+
+/** Returns an error for each part that protects requests, and a notice about the rest. */
+function translateOther(
+  document: ConfigDocument,
+  { fields, placeOf }: Placed,
+  { kind, other: { remedy, faultsOf } }: { readonly kind: string; readonly other: OtherKind },
+): Result {
+  const faults = faultsOf(fields, []).map(({ path, ...fault }): PlacedFault => {
+    const [field, ...inner] = path.map(String);
+    return { ...fault, path: field === undefined ? ['kind'] : [...placeOf(field), ...inner] };
+  });
+  const errors = errorsOf(document, faults, displayName(document));
+  const faulty = new Set(faults.map(({ path }) => path.at(-1)));
+  const config = Object.keys(asMap(fields['config']) ?? {}).filter((name) => !faulty.has(name));
+  const what = config.length === 0 ? kind : `${kind} with ${config.map(quote).join(', ')}`;
+  return { ...(errors.length > 0 && config.length === 0 ? nothing : skipped(document, what, remedy)), errors };
+}
+
+const nothing: Result = { records: [], notices: [] };
+
+function translateRecord(
+  document: ConfigDocument,
+  { fields, placeOf }: Placed,
+  { kind, known }: Omit<Origin, 'placeOf'>,
+): Result {
   return translated(document, withDefaults(fields, known), { kind, placeOf, known });
 }
 
@@ -133,19 +170,33 @@ function fieldsOf(document: ConfigDocument): Placed {
   };
 }
 
+/** Returns the fields of a Module with those in its `config`. */
+function fieldsOfConfig({ fields: { config, ...head }, placeOf }: Placed): Placed {
+  const inner = asMap(config) ?? {};
+  return {
+    fields: { ...inner, ...head },
+    placeOf: (field) => (Object.hasOwn(inner, field) ? [...placeOf('config'), field] : placeOf(field)),
+  };
+}
+
 function translated(document: ConfigDocument, given: Fields, { kind, known, placeOf }: Origin): Result {
   const fields: Record<string, unknown> = { apiVersion: ourVersion(asMap(document.value)?.['apiVersion']), kind };
   const origins = new Map<PropertyKey, string>();
   const notices: PlacedFault[] = [];
+  const faults: PlacedFault[] = [];
   for (const [name, value] of Object.entries(given)) {
-    const { fields: ours, notice } = readerOf(name, given, known)(value, given);
+    const { fields: ours, notice, fault } = readerOf(name, given, known)(value, given);
     Object.assign(fields, ours);
     for (const field of Object.keys(ours)) origins.set(field, name);
-    if (notice === undefined) continue;
-    notices.push({ path: placeOf(name), message: `${name} ${notice.message}`, remedy: notice.remedy });
+    if (notice !== undefined)
+      notices.push({ path: placeOf(name), message: `${name} ${notice.message}`, remedy: notice.remedy });
+    if (fault === undefined) continue;
+    const { instead = name, message, remedy } = fault;
+    origins.set(instead, name);
+    faults.push({ path: [instead], message: `${name} ${message}`, remedy });
   }
   const lineAt = (path: readonly PropertyKey[]) => document.lineAt(placed(path, origins, placeOf));
-  return { records: [{ ...document, value: fields, lineAt }], notices: noticesOf(document, notices) };
+  return { records: [{ ...document, value: fields, lineAt, faults }], notices: noticesOf(document, notices) };
 }
 
 function readerOf(name: string, all: Fields, { rows, others }: Kind): AmbassadorReader {
@@ -205,6 +256,9 @@ const commonFields = {
   add_linkerd_headers: ignored('headers of Linkerd are not added'),
   // Records for other instances have already been skipped.
   ambassador_id: ignoredSilently,
+  ambassadorId: ignoredSilently,
+  // The labels by which a Host selects Mappings, in an annotation.
+  metadata_labels: ignoredSilently,
   // It is part of the name, and of a Mapping's service.
   namespace: ignoredSilently,
   stats_name: ignored('metrics have fixed names here'),
@@ -213,6 +267,19 @@ const commonFields = {
   v2ExplicitTLS: ignoredSilently,
   v3StatsName: ignored('metrics have fixed names here'),
 } as const;
+
+const authService: Kind = {
+  rows: authServiceFields,
+  defaultsFor: () => ({}),
+  others: {
+    ...commonFields,
+    allowed_headers: allowedHeaders,
+    allow_request_body: shorthand('include_body', { max_bytes: 4096, allow_partial: true }),
+    circuit_breakers: ignored('auth services have no circuit breakers'),
+    protocol_version: ignoredSilently,
+    v3CircuitBreakers: ignored('auth services have no circuit breakers'),
+  },
+};
 
 export const kinds: Readonly<Record<string, Kind>> = {
   Mapping: {
@@ -224,7 +291,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
       auth_context_extensions: ignored('it is for auth services that speak gRPC'),
       auto_host_rewrite: withoutRedirect(shorthand('host_rewrite', serviceHost)),
       bypass_error_response_overrides: ignoredSilently,
-      circuit_breaker: ignored('it refers to a record of Ambassador 0.x', 'Write circuit_breakers.'),
+      circuit_breaker: withoutRedirect(refused('circuit_breakers', 'it refers to a record of Ambassador 0.x')),
       cluster_idle_timeout_ms: (value) => ({ fields: { idle_connection_ms: value } }),
       cluster_max_connection_lifetime_ms: (value) => ({ fields: { connection_lifetime_ms: value } }),
       cluster_tag: ignored('metrics have fixed names here'),
@@ -232,13 +299,14 @@ export const kinds: Readonly<Record<string, Kind>> = {
       docs: ignored('there is no developer portal'),
       enable_ipv4: ignoredSilently,
       enable_ipv6: ignoredSilently,
-      envoy_override: ignored('there is no Envoy here'),
+      envoy_override: refused(undefined, 'it may protect requests, and there is no Envoy here'),
       error_response_overrides: ignored('errors have a fixed format here', 'See the table of problems in README.'),
       grpc: ignored('services are called over HTTP/1.1', 'Give the service a port for HTTP/1.1.'),
       keepalive: ignored('TCP keep-alive is left to the system'),
-      modules: ignored('its settings are fields of the Mapping here'),
-      priority: ignored('all requests have the same priority'),
-      rate_limits: ignored('it is a field of Ambassador 0.x', 'Write labels.'),
+      modules: refused(undefined, 'it may protect requests'),
+      // Its circuit breakers have been chosen.
+      priority: ignoredSilently,
+      rate_limits: withoutRedirect(refused('labels', 'it is a field of Ambassador 0.x')),
       resolver: ignored(
         'services are resolved by SERVICE_ADDRESSES and by name',
         'List its addresses in SERVICE_ADDRESSES.',
@@ -250,18 +318,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
       v3health_checks: healthChecks,
     },
   },
-  AuthService: {
-    rows: authServiceFields,
-    defaultsFor: () => ({}),
-    others: {
-      ...commonFields,
-      allowed_headers: allowedHeaders,
-      allow_request_body: shorthand('include_body', { max_bytes: 4096, allow_partial: true }),
-      circuit_breakers: ignored('auth services have no circuit breakers'),
-      protocol_version: ignoredSilently,
-      v3CircuitBreakers: ignored('auth services have no circuit breakers'),
-    },
-  },
+  AuthService: authService,
   RateLimitService: {
     rows: rateLimitServiceFields,
     defaultsFor: () => ({ domain: 'ambassador' }),
@@ -273,31 +330,4 @@ export const kinds: Readonly<Record<string, Kind>> = {
       v3GRPC: ignored('denied gRPC requests get the same response as others'),
     },
   },
-};
-
-const resolver = 'Services are resolved by SERVICE_ADDRESSES and by name.';
-const listener = 'Set HOST and PORT, TLS_CERT and TLS_KEY.';
-const guard = 'Remove it, and write an AuthService: it protects all mappings that do not bypass it.';
-const log = 'Logs are written to standard output.';
-
-/** Ambassador's other kinds, with their replacements here. */
-const otherKinds: Readonly<Record<string, string>> = {
-  BufferService: 'Write max_request_bytes in each Mapping, or set BODY_BYTES_MAX.',
-  CircuitBreaker: 'Write circuit_breakers in each Mapping.',
-  ConsulResolver: resolver,
-  DevPortal: 'There is no developer portal.',
-  Filter: guard,
-  FilterPolicy: guard,
-  Host: `${listener} Write hostname in each Mapping that applies to one host.`,
-  KubernetesEndpointResolver: resolver,
-  KubernetesServiceResolver: resolver,
-  Listener: listener,
-  LogService: log,
-  Module:
-    'Most of its options are settings here, which config/README.md lists, or fields of each Mapping. For authentication, write an AuthService.',
-  OutlierDetection: 'Write outlier_detection in each Mapping.',
-  RateLimit: 'Limits are in ratelimit/, in the format of envoyproxy/ratelimit.',
-  TCPMapping: 'Only HTTP is supported.',
-  TLSContext: listener,
-  TracingService: log,
 };

@@ -45,8 +45,8 @@ export interface ServiceReference {
   readonly path: string | undefined;
 }
 
-/** Captures the scheme, host, port and path. */
-const grammar = /^(?:(http|https|grpc):\/\/)?(\[[\da-fA-F:.]+\]|[^\s:/?#@[\]]+)(?::(\d{1,5}))?(\/[^\s?#\\]*)?$/;
+/** Captures the scheme, host, port and path. A scheme may be in upper case (RFC 3986 section 3.1). */
+const grammar = /^(?:([a-zA-Z]+):\/\/)?(\[[\da-fA-F:.]+\]|[^\s:/?#@[\]]+)(?::(\d{1,5}))?(\/[^\s?#\\]*)?$/;
 
 /**
  * Returns undefined for anything else: an unknown scheme, credentials, a query, a port outside 1–65535, or a path
@@ -56,8 +56,10 @@ export function parseServiceReference(text: string): ServiceReference | undefine
   const [, scheme, host = '', digits, path] = grammar.exec(text) ?? [];
   const port = digits === undefined ? undefined : Number(digits);
   if (!isHost(host.startsWith('[') ? host.slice(1, -1) : host)) return undefined;
+  const known = schemeOf(scheme?.toLowerCase());
+  if (scheme !== undefined && known === undefined) return undefined;
   if ((port !== undefined && !isPort(port)) || (path !== undefined && scheme === undefined)) return undefined;
-  return Object.freeze({ scheme: schemeOf(scheme), host, port, path: path?.replace(/\/+$/, '') || undefined });
+  return Object.freeze({ scheme: known, host, port, path: path?.replace(/\/+$/, '') || undefined });
 }
 
 function isPort(port: number): boolean {

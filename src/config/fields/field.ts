@@ -33,11 +33,16 @@ export type AmbassadorReader = (value: unknown, all: Fields) => Translation;
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** The fields that replace an Ambassador field, with a notice when they do not preserve its whole meaning. */
+/** The fields that replace an Ambassador field. `message` continues a sentence that starts with the field's name. */
 export interface Translation {
   readonly fields: Fields;
-  /** `message` continues a sentence that starts with the field's name. */
+  /** Set when the fields do not preserve its whole meaning. */
   readonly notice?: Fault | undefined;
+  /**
+   * Set when the record cannot be used without the field, because it protects requests. `instead` is our field that does
+   * the same, if there is one.
+   */
+  readonly fault?: (Fault & { readonly instead?: string | undefined }) | undefined;
 }
 
 type RowTable = Readonly<Record<string, Row<unknown>>>;

@@ -2,13 +2,16 @@
 import * as z from 'zod';
 import {
   conditions,
-  exactPrefix,
   hostOrHostname,
   onlyWithHostRedirect,
+  prefixRedirect,
+  addedHeaders as translateAddedHeaders,
+  cors as translateCors,
+  hostname as translateHostname,
   labels as translateLabels,
+  prefix as translatePrefix,
   rewrite as translateRewrite,
   service as translateService,
-  withoutUnsupportedVariables,
 } from '../ambassador/readers.ts';
 import { type Field, field, optional, type ValuesOf, withNames } from '../fields/field.ts';
 import { addedHeaders, removedHeaders } from '../fields/headers.ts';
@@ -30,7 +33,7 @@ export const mappingFields = withNames({
     type: 'path',
     docs: 'Matches whole segments of the path: `/v1/hotels` matches `/v1/hotels/x` but never `/v1/hotelsx`.',
     example: '/v1/hotels',
-    ambassador: exactPrefix,
+    ambassador: translatePrefix,
   }),
   prefixExact: field({ ...flag, default: false, docs: 'Matches only the path itself.' }),
   prefixRegex: field({
@@ -59,6 +62,7 @@ export const mappingFields = withNames({
     shownDefault: '`"*"`',
     docs: 'Like `host`, but may have a `*` at one end: `*.example.com`, `api.*`.',
     example: '"*.example.com"',
+    ambassador: translateHostname,
   }),
   method: optional({
     schema: z.string(),
@@ -153,7 +157,7 @@ export const mappingFields = withNames({
     type: 'path',
     docs: 'Redirects the client to the path with the matched prefix replaced by this one.',
     example: '/v2/hotels',
-    ambassador: onlyWithHostRedirect('prefix_redirect'),
+    ambassador: prefixRedirect,
   }),
   regexRedirect: optional({
     schema: regexRewrite,
@@ -191,6 +195,7 @@ export const mappingFields = withNames({
     docs: '`origins` (a list, or `*`), `methods` (default GET, HEAD, POST), `headers`, `exposed_headers`, `credentials`, `max_age` in seconds.',
     example: '{ origins: [https://app.example.com], methods: [GET, POST] }',
     sameInGroup: true,
+    ambassador: translateCors,
   }),
   addRequestHeaders: optional({
     schema: addedHeaders,
@@ -198,7 +203,7 @@ export const mappingFields = withNames({
     docs: 'The value to append to each header, or `{ value, append: false }` to replace its existing values.',
     example: '{ X-Served-By: { value: gateway, append: false } }',
     allowedWithRedirect: false,
-    ambassador: withoutUnsupportedVariables('add_request_headers'),
+    ambassador: translateAddedHeaders('add_request_headers'),
   }),
   removeRequestHeaders: optional({
     schema: removedHeaders,
@@ -213,7 +218,7 @@ export const mappingFields = withNames({
     ...map,
     docs: 'Like `add_request_headers`, for responses.',
     example: '{ X-Served-By: { value: gateway, append: false } }',
-    ambassador: withoutUnsupportedVariables('add_response_headers'),
+    ambassador: translateAddedHeaders('add_response_headers'),
   }),
   removeResponseHeaders: optional({
     schema: removedHeaders,

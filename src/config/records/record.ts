@@ -73,7 +73,8 @@ export function readRecord(document: ConfigDocument): RecordResult {
   const read = readers.get(kind);
   if (read === undefined) return rejected(document, [unknownKind(kind)]);
   const result = read(value, { file: document.file, line: document.lineAt([]) });
-  return result.ok ? result : rejected(document, result.faults);
+  const faults = [...(document.faults ?? []), ...(result.ok ? [] : result.faults)];
+  return result.ok && faults.length === 0 ? result : rejected(document, faults);
 }
 
 /** Returns the name that errors show, such as `Mapping hotel`, or as much of it as the value has. */

@@ -126,17 +126,62 @@ describe("Ambassador's own files", () => {
     assert.deepEqual(calls({ ...annotated, namespace: 'shop' }), ['api.shop', 'noted.shop']);
   });
 
-  it('cannot rely on a FilterPolicy, which is an error unless an AuthService protects the mappings', () => {
-    const apiVersion = 'getambassador.io/v2';
-    const policy = { apiVersion, kind: 'FilterPolicy', metadata: { name: 'admin' }, spec: { rules: [] } };
-    const auth = { apiVersion, kind: 'AuthService', metadata: { name: 'auth' }, spec: { auth_service: 'auth:3000' } };
-    const read = (...records: object[]) => {
-      const { errors, notices } = configurationFrom({ records }, { gatewayDomain });
-      const aboutPolicy = (list: typeof errors) => list.filter(({ record }) => record === 'FilterPolicy admin').length;
-      return { errors: aboutPolicy(errors), notices: aboutPolicy(notices) };
-    };
-    assert.deepEqual(read(policy), { errors: 1, notices: 0 });
-    assert.deepEqual(read(policy, auth), { errors: 0, notices: 1 });
+  it('are read as a cluster exports them: with marked ids, in lists of one kind, in annotations of other objects', async () => {
+    const { configuration, byName } = await load('exported');
+    const names = configuration.mappings.map(({ name }) => name);
+    assert.deepEqual(names, ['quote', 'converted', 'secret', 'from-ingress.shop']);
+    assert.equal(byName.get('from-ingress.shop')?.service, 'app.shop');
+    const [auth, ...others] = configuration.authServices;
+    assert.deepEqual([auth?.name, auth?.authService, others], ['authentication', 'auth:3000', []]);
+    assert.deepEqual(auth?.allowedAuthorizationHeaders, ['x-user']);
+  });
+
+  it('are read with everything that the Kubernetes API writes when it converts them', async () => {
+    const { byName } = await load('exported');
+    const header = (name: string, value: string) => ({ add: [{ name, value, append: true }], remove: [] });
+    const plan = (name: string) => ({ kind: 'header', name, header: 'x-plan', omitIfNotPresent: true, default: '' });
+    const quote = byName.get('quote');
+    assert.deepEqual(quote?.requestHeaders, header('x-short', 'short'));
+    assert.deepEqual(quote.host, undefined);
+    assert.deepEqual(quote.labels['ambassador']?.[0]?.labels, [
+      { kind: 'generic_key', name: 'kind', value: 'one' },
+      plan('x-plan'),
+    ]);
+    assert.equal(quote.circuitBreakers.maxRequests, 8);
+    const converted = byName.get('converted');
+    assert.deepEqual(converted?.responseHeaders, header('x-short', 'short'));
+    assert.deepEqual(converted.host, { kind: 'exact', value: 'shop.example.com' });
+    assert.deepEqual(converted.cors?.origins, ['https://a.example']);
+    assert.deepEqual(converted.labels['ambassador']?.[0]?.labels, [
+      { kind: 'generic_key', name: 'generic_key', value: 'fixed' },
+      plan('plan'),
+    ]);
+  });
+
+  it('can redirect a path to the same path with a slash, beside a Mapping for that path', () => {
+    const head = { apiVersion: 'getambassador.io/v3alpha1', kind: 'Mapping' };
+    const pairs = ['path_redirect', 'prefix_redirect'].map((field) =>
+      translated(
+        {
+          ...{ ...head, metadata: { name: 'add-slash' } },
+          spec: { prefix: '/one', host_redirect: true, [field]: '/one/', service: 'x.example' },
+        },
+        { ...head, metadata: { name: 'one' }, spec: { prefix: '/one/', service: 'one' } },
+      ).mappings.map(({ prefix, prefixMatch, redirect }) => [prefix, prefixMatch, redirect?.path]),
+    );
+    const expected = [
+      ['/one', 'exact', { kind: 'path', value: '/one/' }],
+      ['/one', 'segments', undefined],
+    ];
+    assert.deepEqual(pairs, [expected, expected]);
+  });
+
+  it('block the requests of a Mapping whose limits of Ambassador 0.x are not applied', async () => {
+    const { configuration } = await load('faults');
+    assert.deepEqual(
+      configuration.blocked.filter(({ name }) => name === 'old-limits').map(({ prefix }) => prefix),
+      ['/old'],
+    );
   });
 
   it('keep the conditions that the Kubernetes API writes separately when it converts them', () => {
@@ -180,7 +225,7 @@ describe("Ambassador's own files", () => {
   });
 
   it('get a notice with a remedy for unsupported kinds', () => {
-    for (const kind of ['BufferService', 'CircuitBreaker', 'OutlierDetection', 'TracingService']) {
+    for (const kind of ['ConsulResolver', 'DevPortal', 'OutlierDetection', 'TCPMapping', 'TracingService']) {
       const record = { apiVersion: 'ambassador/v1', kind, name: 'x', max_connections: 5 };
       const { errors, notices } = configurationFrom({ records: [record, ours] }, { gatewayDomain });
       assert.deepEqual([errors, notices.map(({ message }) => message)], [[], [`this ${kind} is not read`]]);
@@ -203,7 +248,7 @@ describe("Ambassador's own files", () => {
     const values = [undefined, 7, [], {}, { apiVersion: 1 }, { apiVersion: 'ambassador/v1', kind }];
     const place = { file: 'a.yaml', lineOf: () => 1 };
     const documents = values.map((value) => ({ value, file: 'a.yaml', lineAt: () => 1, placeWithin: () => place }));
-    const unchanged = { records: documents, notices: [], policies: [], first: undefined };
+    const unchanged = { records: documents, notices: [], errors: [], first: undefined };
     assert.deepEqual(translateRecords(documents, gatewayDomain), unchanged);
   });
 });
@@ -222,7 +267,7 @@ describe('translateRecords knows every field of the releases up to v3alpha1', ()
 
   check(
     'Mapping',
-    `add_linkerd_headers add_request_headers add_response_headers allow_upgrade ambassador_id auth_context_extensions
+    `add_linkerd_headers add_request_headers add_response_headers allow_upgrade ambassadorId ambassador_id auth_context_extensions
     auto_host_rewrite bypass_auth bypass_error_response_overrides case_sensitive circuit_breaker circuit_breakers
     cluster_idle_timeout_ms cluster_max_connection_lifetime_ms cluster_tag connect_timeout_ms cors dns_type docs
     enable_ipv4 enable_ipv6 envoy_override error_response_overrides grpc headers health_checks host host_redirect
@@ -244,4 +289,51 @@ describe('translateRecords knows every field of the releases up to v3alpha1', ()
     `ambassador_id domain failure_mode_deny grpc name protocol_version service stats_name timeout_ms tls v2ExplicitTLS
     v3GRPC v3StatsName`,
   );
+
+  /** Returns the errors about a record with these fields, all of them empty, which turns off those that protect requests. */
+  function errorsAbout(kind: string, fields: string, place: (fields: object) => object): readonly string[] {
+    const empty = Object.fromEntries(fields.split(/\s+/).map((field) => [field, null]));
+    const record = { apiVersion: 'getambassador.io/v2', kind, metadata: { name: 'ambassador' }, spec: place(empty) };
+    const { errors } = configurationFrom({ records: [record] }, { gatewayDomain });
+    return errors.map(({ message }) => message);
+  }
+
+  function checkOther(kind: string, fields: string, place: (fields: object) => object = (spec) => spec): void {
+    it(kind, () => assert.deepEqual(errorsAbout(kind, fields, place), []));
+  }
+
+  checkOther(
+    'Module',
+    `add_linkerd_headers admin_port allow_chunked_length auth_enabled buffer buffer_limit_bytes circuit_breakers
+    cluster_idle_timeout_ms cluster_max_connection_lifetime_ms cluster_request_timeout_ms cors debug_mode
+    default_label_domain default_labels defaults diag_port diagnostics enable_grpc_http11_bridge enable_grpc_web
+    enable_http10 enable_ipv4 enable_ipv6 envoy_log_format envoy_log_path envoy_log_type envoy_validation_timeout
+    error_response_overrides forward_client_cert_details grpc_stats gzip header_case_overrides
+    headers_with_underscores_action ip_allow ip_deny keepalive listener_idle_timeout_ms liveness_probe load_balancer
+    lua_scripts max_request_headers_kb merge_slashes preserve_external_request_id proper_case prune_unreachable_routes
+    readiness_probe regex_max_size regex_type reject_requests_with_escaped_slashes resolver retry_policy runtime_flags
+    server_name service_port set_current_client_cert_details statsd strip_matching_host_port suppress_envoy_headers
+    use_ambassador_namespace_for_service_resolution use_proxy_proto use_remote_address x_forwarded_proto_redirect
+    xff_num_trusted_hops`,
+    (config) => ({ config }),
+  );
+  const tls = `alpn_protocols ca_secret cacert_chain_file cert_chain_file cert_required cipher_suites crl_secret
+    ecdh_curves max_tls_version min_tls_version private_key_file redirect_cleartext_from sni v3CRLSecret`;
+  checkOther('TLSContext', `${tls} hosts secret secret_namespacing`);
+  checkOther(
+    'Host',
+    `acmeProvider ambassadorId hostname mappingSelector previewUrl requestPolicy selector tls tlsContext tlsSecret`,
+  );
+  checkOther('Host', tls, (fields) => ({ tls: fields }));
+  checkOther(
+    'Listener',
+    `hostBinding http2MaxConcurrentStreams l7Depth port protocol protocolStack securityModel statsPrefix`,
+  );
+
+  it('and reports a mistyped one', () => {
+    assert.deepEqual(
+      errorsAbout('TLSContext', 'cert_requierd', (spec) => spec),
+      ['unknown key "cert_requierd", did you mean "cert_required"?'],
+    );
+  });
 });
