@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
 import { disableBodyTimeout, type Logger, Problem, requestContext, type TracedCall, traceOf } from '#http';
-import { rewritePrefixes } from '#routing';
+import { type PathRestoration, rewritePrefixes } from '#routing';
 import { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import {
@@ -107,7 +107,8 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
         onAttempt(origin) {
           requestContext(ctx).upstream = origin;
         },
-        onInterim: (status, rawHeaders) => forwardEarlyHints(ctx, status, rawHeaders),
+        onInterim: (status, rawHeaders) =>
+          forwardEarlyHints(ctx, status, rawHeaders, restorationOf(head, requestContext(ctx).upstream ?? '')),
       };
       return { request, handshake, head };
     } catch (cause) {
@@ -124,8 +125,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
 
   function respond(ctx: Context, response: UpstreamResponse, { handshake, head: sent }: PreparedRequest): void {
     const { head, connection, origin } = response;
-    const { publicPrefix, publicScheme, publicHost, host: sentHost } = sent;
-    const restoration = { publicPrefix, publicScheme, publicHost, sentHost, innerPrefix, upstreamOrigin: origin };
+    const restoration = restorationOf(sent, origin);
     if (handshake !== undefined && connection !== undefined) {
       const edit = responseRules.editResponse;
       switchProtocols(ctx, handshake, head, connection, { restoration, edit, idleTimeoutMs: switchedIdleTimeoutMs });
@@ -137,6 +137,13 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
         toProblem: countedFailure,
         onBreak,
       });
+  }
+
+  function restorationOf({ host: sentHost, ...sent }: RequestHead, upstreamOrigin: string): PathRestoration {
+    const { publicPrefix, publicScheme, publicHost } = sent;
+    const { cookiePath, rewriteLinks } = mapping;
+    const hosts = { publicScheme, publicHost, sentHost, upstreamOrigin };
+    return { publicPrefix, innerPrefix, ...hosts, cookiePath, rewriteLinks };
   }
 
   function onBreak(ctx: Context, cause: unknown): void {

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import { beforeHead, nodeHttp, type Problem, removeOwnNosniff } from '#http';
-import { type PathRestoration, restoreCookie, restoreLocation } from '#routing';
+import { type PathRestoration, restoreCookie, restoreHeader } from '#routing';
 import type { ResponseHead } from './attempt.ts';
 import type { UpstreamResponse } from './call.ts';
 import { CallAborted, clientPaused, timedOut } from './failures.ts';
@@ -168,8 +168,8 @@ function copy(
   if (name === 'set-cookie') res.appendHeader(rawName, restoreCookie(value, restoration));
   else if (name === 'vary' || name === 'via') res.appendHeader(rawName, value);
   else if (ours.includes(name)) return;
-  else if (res.hasHeader(name)) res.appendHeader(rawName, value);
-  else res.setHeader(rawName, name === 'location' ? restoreLocation(value, restoration) : value);
+  else if (res.hasHeader(name)) res.appendHeader(rawName, restoreHeader(name, value, restoration));
+  else res.setHeader(rawName, restoreHeader(name, value, restoration));
 }
 
 /** Compares lengths first, because this runs for every header of every response. */
@@ -219,13 +219,19 @@ const earlyHints = 103;
  * Forwards the links of Early Hints (RFC 8297). Other interim responses are dropped: they concern the connection or
  * have no content. An HTTP/1.0 client would mistake an interim response for the final one.
  */
-export function forwardEarlyHints({ req, res }: Context, status: number, rawHeaders: readonly Buffer[]): void {
+export function forwardEarlyHints(
+  { req, res }: Context,
+  status: number,
+  rawHeaders: readonly Buffer[],
+  restoration: PathRestoration,
+): void {
   if (status !== earlyHints || req.httpVersionMinor === 0 || res.headersSent || res.destroyed) return;
   // A pipelined response that waits for its turn has no socket. Node would send its hints after its head.
   if (res.socket === null) return;
   // Drops hints while the client is slow: interim responses have no backpressure, and a service could send any number.
   if (res.writableLength >= res.writableHighWaterMark) return;
-  const links = rawHeaders.flatMap((name, index) => (isLink(name, index) ? linksIn(rawHeaders[index + 1]) : []));
+  const given = rawHeaders.flatMap((name, index) => (isLink(name, index) ? linksIn(rawHeaders[index + 1]) : []));
+  const links = given.map((link) => restoreHeader('link', link, restoration));
   // Drops hints in any other form. The response repeats them anyway.
   if (links.length > 0 && links.every((link) => sendableLink.test(link))) res.writeEarlyHints({ link: links });
 }

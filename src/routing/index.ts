@@ -7,7 +7,7 @@ export {
   type ReferenceBase,
   readReference,
   restoreCookie,
-  restoreLocation,
+  restoreHeader,
 } from './references.ts';
 export { createRedirection, createRewrite, type PathRule, rewritePrefixes } from './rewrite.ts';
 export { createTable, firstShare, type Table } from './table.ts';

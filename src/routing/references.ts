@@ -1,5 +1,9 @@
-/** The URLs in headers: Location and Set-Cookie, as the client sees them, and Destination and If, from WebDAV clients. */
+/**
+ * The URLs in headers: Location, Content-Location, Link and Set-Cookie, as the client sees them, and Destination and If,
+ * from WebDAV clients.
+ */
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Mapping } from '#config';
 import { sanitisePath } from '#http';
 
 export interface PathRestoration {
@@ -15,6 +19,23 @@ export interface PathRestoration {
   readonly publicHost: string;
   /** The `Host` header that the service received. Undefined when it is the host of `upstreamOrigin`. */
   readonly sentHost: string | undefined;
+  /** @default 'rewrite' */
+  readonly cookiePath?: Mapping['cookiePath'];
+  /** Whether the targets of `Link` are translated too. @default false */
+  readonly rewriteLinks?: boolean;
+}
+
+/** Translates a header of a service that contains references, by its lower-case name. Returns all others unchanged. */
+export function restoreHeader(name: string, value: string, restoration: PathRestoration): string {
+  if (name === 'location' || name === 'content-location') return restoreLocation(value, restoration);
+  return name === 'link' && restoration.rewriteLinks === true ? restoreLinks(value, restoration) : value;
+}
+
+/** Translates the targets of links (RFC 8288 section 3), and skips quoted parameters. */
+function restoreLinks(links: string, restoration: PathRestoration): string {
+  return links.replace(/"(?:[^"\\]|\\.)*(?:"|\\?$)|<([^<>]*)>/g, (found, target: string | undefined) =>
+    target === undefined ? found : `<${restoreLocation(target, restoration)}>`,
+  );
 }
 
 /**
@@ -90,17 +111,17 @@ function withOneSlash(path: string): string {
 }
 
 /**
- * Translates a `Set-Cookie` of a service for the client. `Path` gets the public prefix. A `Domain` that names the
+ * Translates a `Set-Cookie` of a service for the client. `Path` gets the public prefix, unless the mapping keeps it. A `Domain` that names the
  * service's own host or that of `host_rewrite` is removed, because clients reject such a cookie. Everything else stays
  * byte for byte, including a `Domain` that names the public host.
  */
 export function restoreCookie(setCookie: string, restoration: PathRestoration): string {
   const [pair = '', ...attributes] = setCookie.split(';');
   // Browsers reject a `__Host-` cookie with any `Path` other than `/`.
-  const isHostCookie = /^\s*__Host-/i.test(pair);
+  const keepsPath = restoration.cookiePath === 'keep' || /^\s*__Host-/i.test(pair);
   const restored = attributes
     .filter((attribute) => !isOwnDomain(attribute, restoration))
-    .map((attribute) => (isHostCookie ? attribute : restoreAttribute(attribute, restoration)));
+    .map((attribute) => (keepsPath ? attribute : restoreAttribute(attribute, restoration)));
   return [pair, ...restored].join(';');
 }
 

@@ -6,7 +6,8 @@ import { connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type EdgeOptions, startEdge } from '../support/edge.ts';
+import type { Mapping } from '#config';
+import { type EdgeOptions, mappingOf, startEdge } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { createDeferred } from '../support/waiting.ts';
@@ -54,6 +55,35 @@ describe('a response', () => {
     assert.match(response, /\r\nWWW-Authenticate: A\r\nWWW-Authenticate: B\r\n/);
     assert.match(response, /\r\nset-cookie: a=1; Path=\/v1\/hotels\/x\r\n/i);
     assert.doesNotMatch(response, /x-one|x-two/i);
+  });
+
+  it('keeps the paths of cookies, and rewrites the targets of links, if the mapping says so', async () => {
+    const head = 'Set-Cookie: a=1; Path=/x\r\nContent-Location: /y\r\nLink: </b>; rel=next\r\nLink: </c>; rel=last\r\n';
+    const bytes = `HTTP/1.1 200 OK\r\n${head}Content-Length: 0\r\n\r\n`;
+    const headersWith = async (fields: Partial<Mapping>) => {
+      const { edge } = await startResponding(bytes, { mappings: [mappingOf(fields)] });
+      const { headers } = await get(edge.port);
+      return [headers['set-cookie'], headers['content-location'], headers.link];
+    };
+    assert.deepEqual(await headersWith({}), [
+      ['a=1; Path=/v1/hotels/x'],
+      '/v1/hotels/y',
+      '</b>; rel=next, </c>; rel=last',
+    ]);
+    assert.deepEqual(await headersWith({ cookiePath: 'keep', rewriteLinks: true }), [
+      ['a=1; Path=/x'],
+      '/v1/hotels/y',
+      '</v1/hotels/b>; rel=next, </v1/hotels/c>; rel=last',
+    ]);
+  });
+
+  it('rewrites the links of early hints too', async () => {
+    const hints = 'HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n';
+    const { edge } = await startResponding(`${hints}HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n`, {
+      mappings: [mappingOf({ rewriteLinks: true })],
+    });
+    const response = await sendRaw(edge.port, rawRequest('GET /v1/hotels'));
+    assert.match(response, /^HTTP\/1\.1 103 Early Hints\r\nLink: <\/v1\/hotels\/a\.css>; rel=preload\r\n/);
   });
 
   it('with status 205 leaves the connection open for the next request', async () => {

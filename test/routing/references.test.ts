@@ -1,4 +1,4 @@
-/** Translating the URLs in Location and Set-Cookie for the client, and those in `Destination` and `If` for the service. */
+/** Translating the URLs in responses for the client, and those in `Destination` and `If` for the service. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import {
@@ -7,7 +7,7 @@ import {
   type PathRestoration,
   readReference,
   restoreCookie,
-  restoreLocation,
+  restoreHeader,
   rewritePrefixes,
 } from '#routing';
 import { anyPrefix, joinPrefix, rest, rewrite } from './rules.ts';
@@ -20,6 +20,8 @@ const there: PathRestoration = {
   publicHost: 'Front.example',
   sentHost: 'inner.example:8080',
 };
+
+const restoreLocation = (value: string, restoration: PathRestoration) => restoreHeader('location', value, restoration);
 
 const checkOf = (restore: typeof restoreLocation) =>
   function check(sent: string, expected: string, changes: Partial<PathRestoration> = {}) {
@@ -119,8 +121,30 @@ describe('restoring a Location', () => {
   });
 });
 
+describe('restoring other headers', () => {
+  it('turns a Content-Location into a public path like a Location, and leaves others unchanged', () => {
+    const restored = (name: string) => restoreHeader(name, '/bookings/1', there);
+    assert.equal(restored('content-location'), '/travel/v1/hotels/bookings/1');
+    assert.equal(restored('x-location'), '/bookings/1');
+    assert.equal(restored('link'), '/bookings/1');
+  });
+
+  const check = checkOf((value, restoration) => restoreHeader('link', value, { rewriteLinks: true, ...restoration }));
+
+  check('</a>; rel=next', '</travel/v1/hotels/a>; rel=next');
+  check(
+    '</a>; rel="x <b> \\" </c>", </d>;rel=y',
+    '</travel/v1/hotels/a>; rel="x <b> \\" </c>", </travel/v1/hotels/d>;rel=y',
+  );
+  check('<http://hotel/a>, <https://other.example/a>, <a>', '</travel/v1/hotels/a>, <https://other.example/a>, <a>');
+  check('</a>; title="</b>', '</travel/v1/hotels/a>; title="</b>');
+  check('</a>; rel=next', '</a>; rel=next', { rewriteLinks: false });
+});
+
 describe('restoring a Set-Cookie', () => {
   const check = checkOf(restoreCookie);
+
+  check('a=1; Path=/x; Domain=hotel; Secure', 'a=1; Path=/x; Secure', { cookiePath: 'keep' });
 
   check('a=1; Path=/bookings', 'a=1; Path=/travel/v1/hotels/bookings');
   check('a=1; Path=/', 'a=1; Path=/travel/v1/hotels');

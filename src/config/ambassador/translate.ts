@@ -285,7 +285,9 @@ export const kinds: Readonly<Record<string, Kind>> = {
   Mapping: {
     rows: mappingFields,
     defaultsFor: ({ host_redirect: redirects, prefix_regex: isRegex, regex_rewrite: regex }) =>
-      redirects === true ? {} : { timeout_ms: 3000, ...(isRegex === true && !regex && { rewrite: '/' }) },
+      redirects === true
+        ? {}
+        : { timeout_ms: 3000, cookie_path: 'keep', ...(isRegex === true && !regex && { rewrite: '/' }) },
     others: {
       ...commonFields,
       auth_context_extensions: ignored('it is for auth services that speak gRPC'),

@@ -140,6 +140,20 @@ export const mappingFields = withNames({
     example: 'hotel.example.com',
     allowedWithRedirect: false,
   }),
+  cookiePath: field({
+    schema: z.enum(['rewrite', 'keep']),
+    type: 'text',
+    default: 'rewrite',
+    docs: 'Whether the paths of cookies become public paths (`rewrite`), or stay as the service sets them (`keep`).',
+    example: 'keep',
+    allowedWithRedirect: false,
+  }),
+  rewriteLinks: field({
+    ...flag,
+    default: false,
+    docs: 'Rewrites the targets of `Link` headers like `Location`.',
+    allowedWithRedirect: false,
+  }),
   hostRedirect: field({
     ...flag,
     default: false,

@@ -51,6 +51,7 @@ describe("Ambassador's own files", () => {
       rewrite: '/qotm',
       service: 'qotm',
       timeoutMs: 3000,
+      cookiePath: 'keep',
       allowUpgrade: ['websocket'],
       requestHeaders: { add: [{ name: 'x-test-static', value: 'This is a test header', append: true }], remove: [] },
       labels: { ambassador: [{ name: 'request_label_group', labels }] },
@@ -61,6 +62,7 @@ describe("Ambassador's own files", () => {
       service: 'httpbin.org:80',
       hostRewrite: 'httpbin.org',
       timeoutMs: 3000,
+      cookiePath: 'keep',
       allowUpgrade: ['spdy/3.1'],
     });
     const [auth] = configuration.authServices;
