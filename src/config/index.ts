@@ -14,6 +14,7 @@ export {
 export { hostForClients, isLoopback, parseServiceReference, type ServiceReference } from './fields/addresses.ts';
 export { snakeCase } from './fields/field.ts';
 export { credentialHeaders, type HeaderRules, type HeaderValue, type HeaderVariable } from './fields/headers.ts';
+export { createAllowedOrigin } from './fields/origins.ts';
 export { compilePattern, type Pattern } from './fields/pattern.ts';
 export { delayMsMax } from './fields/values.ts';
 export { keepLastGood, requireConfiguration } from './last-good.ts';

@@ -1,6 +1,6 @@
 /** Sets a mapping's CORS headers and responds to preflights (Fetch standard, section "CORS protocol"). */
 import type { Context } from 'koa';
-import type { CorsRule } from '#config';
+import { type CorsRule, createAllowedOrigin } from '#config';
 
 export interface Cors {
   /**
@@ -16,7 +16,7 @@ export interface Cors {
 type CorsHeaders = Readonly<Record<string, string>>;
 
 export function createCors(rule: CorsRule): Cors {
-  const origins = new Set(rule.origins);
+  const allowedOrigin = createAllowedOrigin(rule.origins);
   const common = commonHeaders(rule);
   const ordinary = { ...common, ...present('Access-Control-Expose-Headers', rule.exposedHeaders.join(', ')) };
   const permitted = {
@@ -29,8 +29,8 @@ export function createCors(rule: CorsRule): Cors {
   function headersFor(origin: string | undefined, preflight: boolean): CorsHeaders {
     if (origin === undefined) return none;
     const headers = preflight ? permitted : ordinary;
-    if (origins.has('*')) return { 'Access-Control-Allow-Origin': '*', ...headers };
-    return origins.has(origin) ? { 'Access-Control-Allow-Origin': origin, ...headers } : none;
+    const allowed = allowedOrigin(origin);
+    return allowed === '' ? none : { 'Access-Control-Allow-Origin': allowed, ...headers };
   }
 
   function write(ctx: Context, preflight: boolean): void {

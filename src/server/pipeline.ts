@@ -3,6 +3,7 @@ import cors from '@koa/cors';
 import Koa, { type Context, type Middleware, type Next } from 'koa';
 import compose from 'koa-compose';
 import type { AuthService } from '#auth';
+import { createAllowedOrigin } from '#config';
 import type { EntrySettings } from '#explain';
 import type { InternalRoute } from '#gateway';
 import {
@@ -136,21 +137,18 @@ function createSiteCors(
   answersPreflight: CurrentGateway['answersPreflight'],
 ): Middleware | undefined {
   if (origins.length === 0) return undefined;
-  const applyCors = cors({ origin: (ctx) => allowedOrigin(origins, ctx), exposeHeaders: exposedHeaders });
+  const allowedOrigin = createAllowedOrigin(origins);
+  const applyCors = cors({ origin: (ctx) => allowedOrigin(ctx.get('Origin')), exposeHeaders: exposedHeaders });
   return function siteCors(ctx, next) {
     return answersPreflight(ctx) ? next() : applyCors(ctx, next);
   };
 }
 
-/** Returns an empty string if the origin is not allowed. */
-function allowedOrigin(origins: readonly string[], ctx: Context): string {
-  return origins.includes('*') ? '*' : (origins.find((origin) => origin === ctx.get('Origin')) ?? '');
-}
-
 /** The settings that explanations need about the steps before the gateway. */
 export function createEntrySettings({ settings }: Pick<Setup, 'settings'>): EntrySettings {
   const addresses = createAddresses(settings);
-  return { addresses, allowedOrigin: (ctx) => allowedOrigin(settings.corsOrigins, ctx) };
+  const allowedOrigin = createAllowedOrigin(settings.corsOrigins);
+  return { addresses, allowedOrigin: (ctx) => allowedOrigin(ctx.get('Origin')) };
 }
 
 /** Maps the paths of the admin port to those of internal routes. */

@@ -74,6 +74,19 @@ describe('a mapping with cors', () => {
     return { upstream, edge, ask, preflight };
   }
 
+  it('can allow all subdomains of a domain, with credentials', async () => {
+    const { ask, preflight } = await setUp({ origins: ['https://*.shop.example'] });
+    const origin = 'https://eu.shop.example';
+    for (const respond of [() => ask({ Origin: origin }), () => preflight(origin)]) {
+      const { 'access-control-allow-origin': allowed, 'access-control-allow-credentials': credentials } = permissions(
+        await respond(),
+      );
+      assert.deepEqual([allowed, credentials], [origin, 'true']);
+    }
+    assert.deepEqual(permissions(await ask({ Origin: 'https://evil-shop.example' })), {});
+    assert.deepEqual(permissions(await preflight('https://shop.example')), {});
+  });
+
   it('responds to preflights without authentication and without counting them', async () => {
     const { preflight, upstream, edge } = await setUp(
       {},

@@ -154,7 +154,7 @@ describe('CORS_ORIGINS, and a mapping with its own origins', () => {
     config: { records },
     only: ['gateway', 'auth'],
     services: own,
-    corsOrigins: [everywhere],
+    corsOrigins: [everywhere, 'https://*.shop.example'],
   });
 
   after(async () => (await opening).close());
@@ -174,6 +174,12 @@ describe('CORS_ORIGINS, and a mapping with its own origins', () => {
     assert.deepEqual(await ask('/strict', here, 'options'), [204, here, 'true']);
     assert.deepEqual(await ask('/strict', everywhere, 'options'), [204, undefined, undefined]);
     assert.deepEqual(await ask('/plain', everywhere, 'options'), [204, everywhere, undefined]);
+  });
+
+  it('may have a star for all subdomains', async () => {
+    const origin = 'https://eu.shop.example';
+    assert.deepEqual(await ask('/plain', origin, 'get'), [401, origin, undefined]);
+    assert.deepEqual(await ask('/plain', 'https://evil-shop.example', 'get'), [401, undefined, undefined]);
   });
 
   it('apply the same rule to a 401 response', async () => {

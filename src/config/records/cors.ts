@@ -3,8 +3,8 @@ import * as z from 'zod';
 import type { Fault } from '../errors.ts';
 import { field, type Given, mapOf, optional, type Rule, text, type ValuesOf } from '../fields/field.ts';
 import { headerName, joinedList } from '../fields/headers.ts';
+import { originFault } from '../fields/origins.ts';
 import { commaList, either, methodFault, rejectEmpty, wholeNumber } from '../fields/values.ts';
-import { mayHoldSecret, quote } from '../quote.ts';
 
 const seconds = wholeNumber(0, 31_536_000);
 const secondsText = z
@@ -57,16 +57,5 @@ function starAmongOthers({ origins = [] }: Given<typeof fields>): Fault | undefi
   return {
     message: 'contains "*", which cannot be combined with other origins',
     remedy: 'Write "*" alone, or list the origins.',
-  };
-}
-
-/** Accepts `*`, or an origin as browsers send it in `Origin` (RFC 6454 section 6.2). */
-function originFault(origin: string): Fault | undefined {
-  if (origin === '*' || (URL.canParse(origin) && new URL(origin).origin === origin)) return undefined;
-  const meant = URL.canParse(origin) && !mayHoldSecret(origin) ? new URL(origin).origin : 'null';
-  return {
-    message: `${quote(origin)} is not an origin`,
-    remedy:
-      meant === 'null' ? 'Write scheme and host, such as "https://app.example.com".' : `Write it as ${quote(meant)}.`,
   };
 }

@@ -206,7 +206,7 @@ export const mappingFields = withNames({
   cors: optional<CorsRule>({
     schema: cors,
     type: 'map',
-    docs: '`origins` (a list, or `*`), `methods` (default GET, HEAD, POST), `headers`, `exposed_headers`, `credentials`, `max_age` in seconds.',
+    docs: '`origins` (a list, in which `https://*.example.com` matches all subdomains, or `*`), `methods` (default GET, HEAD, POST), `headers`, `exposed_headers`, `credentials`, `max_age` in seconds.',
     example: '{ origins: [https://app.example.com], methods: [GET, POST] }',
     sameInGroup: true,
     ambassador: translateCors,

@@ -1,5 +1,6 @@
 /** The table of settings, with default, kind and description, for the environment, options and `--help`. */
 import { isHost, isNetwork } from '../fields/addresses.ts';
+import { originFault } from '../fields/origins.ts';
 import { isUserName } from '../users.ts';
 import {
   addressBook,
@@ -41,7 +42,10 @@ const userNames = listKind(isUserName, 'names of users');
 const networks = listKind(isNetwork, 'addresses or networks such as 10.0.0.0/8');
 const logLevel = choiceKind(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']);
 const accessLog = choiceKind(['json', 'combined', 'off']);
-const origins = listKind(isOrigin, 'origins such as https://app.example (no path or trailing slash) or *');
+const origins = listKind(
+  (text) => originFault(text) === undefined,
+  'origins such as https://app.example or https://*.app.example (no path or trailing slash) or *',
+);
 
 /**
  * All settings by their camelCase names. Environment variables have the same names in upper case (`RATELIMIT_PORT`).
@@ -101,7 +105,10 @@ export const settingTable = {
   ),
   gatewayDomain: domain('gateway.local', 'First part of the annotation key <gateway domain>/config.'),
   publicUrl: baseUrl(undefined, "Base of the URLs in responses; the request's scheme and host by default."),
-  corsOrigins: origins([], 'Origins that may read responses in a browser, or * for all.'),
+  corsOrigins: origins(
+    [],
+    'Origins that may read responses in a browser, such as https://*.example.com, or * for all.',
+  ),
   serviceAddresses: addressBook(
     {},
     'Addresses of services in other processes, by the name or host in the records, for example hotel=10.0.0.1:9001; repeat a name to give it several addresses.',
@@ -217,8 +224,4 @@ function isRedisUrl(text: string): boolean {
 
 function isBaseUrl(text: string): boolean {
   return /^https?:\/\/[^/?#@\s]+(?:\/[^/?#@\s]+)*$/.test(text) && URL.canParse(text);
-}
-
-function isOrigin(text: string): boolean {
-  return text === '*' || (/^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text);
 }

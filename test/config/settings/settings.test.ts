@@ -52,6 +52,7 @@ describe('parseSettings', () => {
   check('TRUSTED_PROXIES=10.0.0.0/8, ::1', ['10.0.0.0/8', '::1']);
   check('CORS_ORIGINS=*', ['*']);
   check('CORS_ORIGINS=https://a.test,http://b:3000', ['https://a.test', 'http://b:3000']);
+  check('CORS_ORIGINS=https://*.a.test', ['https://*.a.test']);
   check('SERVICE_ADDRESSES=hotel=a:9001,ratelimit=[::1]:5', { hotel: 'a:9001', ratelimit: '[::1]:5' });
   check('SERVICE_ADDRESSES=hotel=a:1,car=c:1,hotel=b:2', { hotel: ['a:1', 'b:2'], car: 'c:1' });
   check('SERVICE_ADDRESSES=api.example.com=10.0.0.1:443', { 'api.example.com': '10.0.0.1:443' });
@@ -78,7 +79,7 @@ describe('parseSettings', () => {
     ['RATELIMIT_KEYS_MAX', '0', '10000001', '1e5'],
     ['LOG_LEVEL', 'INFO', 'verbose'],
     ['TRUSTED_PROXIES', '10.0.0.0/33', '10.0.0.1,', 'loopback'],
-    ['CORS_ORIGINS', 'https://a.example/', 'a.example', 'https://a.example/x', 'null'],
+    ['CORS_ORIGINS', 'https://a.example/', 'a.example', 'https://a.example/x', 'null', 'https://*a.example'],
     ['PUBLIC_URL', 'travel.example', 'https://a.example/', 'https://a.example?x', 'https://u:p@a.example'],
     ['SERVICE_ADDRESSES', '__proto__=a:1,hotel', 'hotel=http://a:1', 'a=b:0', 'a=b:1,a=b:1'],
     ['GATEWAY_DOMAIN', 'gateway.local/config', 'a b'],
