@@ -14,11 +14,11 @@ import {
 } from './errors.ts';
 import { strict } from './fields/field.ts';
 import { singleLine } from './fields/values.ts';
-import { type LimitDomain, limitTextKeys, readLimits } from './limits/domains.ts';
+import { type LimitDomain, limitTextKeys, mergeDomains, readLimits } from './limits/domains.ts';
 import { unfoldManifest } from './manifest.ts';
 import { pathBypassNotices } from './path-bypasses.ts';
 import { type BlockedMatch, unservedBlocks } from './records/blocked.ts';
-import { type Kept, keepCompatible, keepFirst } from './records/conflicts.ts';
+import { type Kept, keepCompatible } from './records/conflicts.ts';
 import { type GatewayRecord, type RecordLists, readRecord, recordLists } from './records/record.ts';
 import { readUsers, type User } from './users.ts';
 import { finish, forEachInParts, sortInParts, type Work } from './work.ts';
@@ -273,7 +273,7 @@ function* assemble(
   { strictPaths = false }: LoadOptions = {},
 ): Work<LoadedConfiguration> {
   const records = yield* keepCompatible(parts.flatMap((part) => part.records));
-  const domains = yield* keepDomains(parts.flatMap((part) => part.limits));
+  const domains = yield* mergeDomains(parts.flatMap((part) => part.limits));
   const lists = yield* recordLists(records.kept);
   const blocked = parts.flatMap((part) => part.blocked);
   const configuration: Configuration = {
@@ -295,20 +295,6 @@ function* assemble(
     errors: yield* sortInParts(errors, byPlace),
     notices: yield* sortInParts(notices, byPlace),
   };
-}
-
-function keepDomains(limits: readonly LimitDomain[]): Work<Kept<LimitDomain>> {
-  return keepFirst(
-    limits,
-    ({ domain }) => domain,
-    (later, first) => ({
-      source: later.source,
-      record: `domain ${later.domain}`,
-      message: 'another domain already has this name',
-      other: first.source,
-      remedy: 'Merge the descriptors of both into one.',
-    }),
-  );
 }
 
 function byPlace(a: ConfigurationError, b: ConfigurationError): number {

@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import {
   type ConfigDocument,
+  type ConfigurationError,
   errorsOf,
   type Fault,
   faultsOf,
@@ -13,6 +14,7 @@ import { reportFault, strict } from '../fields/field.ts';
 import { notEmpty } from '../fields/values.ts';
 import { mayHoldSecret, quote } from '../quote.ts';
 import type { Kept } from '../records/conflicts.ts';
+import { forEachInParts, type Work } from '../work.ts';
 import { type Limit, limitsSchema, nullishAsMissing } from './limit.ts';
 
 export interface LimitDomain {
@@ -37,7 +39,7 @@ export interface LimitDescriptor {
   readonly source: Source;
 }
 
-/** Reads a document, which defines one domain. */
+/** Reads a document, which defines one domain or a part of one. */
 export function readLimits(document: ConfigDocument): Kept<LimitDomain> {
   const read = domainSchema.safeParse(document.value);
   const faults = read.success
@@ -168,11 +170,61 @@ function repeatedDescriptors(
     const value = given || undefined;
     const here = [...path, index];
     const inner = repeatedDescriptors(descriptors, [...here, 'descriptors'], document);
-    const identity = JSON.stringify([key, value]);
+    const identity = identityOf({ key, value });
     const line = lines.get(identity);
     if (line === undefined) lines.set(identity, document.lineAt(here));
     return line === undefined ? inner : [repeated(here, key, value, line), ...inner];
   });
+}
+
+function identityOf({ key, value }: Pick<LimitDescriptor, 'key' | 'value'>): string {
+  return JSON.stringify([key, value]);
+}
+
+/** Merges the documents of each domain, whatever their files. Each may add descriptors that the others do not have. */
+export function* mergeDomains(documents: readonly LimitDomain[]): Work<Kept<LimitDomain>> {
+  const byName = new Map<string, LimitDomain[]>();
+  yield* forEachInParts(documents, (part) => {
+    const parts = byName.get(part.domain);
+    if (parts === undefined) byName.set(part.domain, [part]);
+    else parts.push(part);
+  });
+  const kept: LimitDomain[] = [];
+  const errors: ConfigurationError[] = [];
+  for (const [first, ...others] of byName.values()) {
+    if (first === undefined) continue;
+    kept.push(others.length === 0 ? first : yield* mergeDomain(first, others, errors));
+  }
+  return { kept, errors };
+}
+
+/** Keeps the first of several descriptors with the same key and value, and adds an error for each of the others. */
+function* mergeDomain(
+  first: LimitDomain,
+  others: readonly LimitDomain[],
+  errors: ConfigurationError[],
+): Work<LimitDomain> {
+  const descriptors = new Map<string, LimitDescriptor>();
+  yield* forEachInParts(
+    [first, ...others].flatMap((part) => part.descriptors),
+    (descriptor) => {
+      const identity = identityOf(descriptor);
+      const known = descriptors.get(identity);
+      if (known === undefined) descriptors.set(identity, descriptor);
+      else errors.push(repeatedElsewhere(first.domain, descriptor, known));
+    },
+  );
+  return { ...first, descriptors: [...descriptors.values()] };
+}
+
+function repeatedElsewhere(domain: string, later: LimitDescriptor, first: LimitDescriptor): ConfigurationError {
+  return {
+    source: later.source,
+    record: domainName({ domain }),
+    message: `${describe(later.key, later.value)} is already in this domain`,
+    other: first.source,
+    remedy: keepOne,
+  };
 }
 
 /**
@@ -187,8 +239,13 @@ export function redactedEntry(key: string, value: string | undefined): string {
 }
 
 function repeated(path: Path, key: string, value: string | undefined, line: number): PlacedFault {
-  const which = `the key ${quote(key)} ${value === undefined ? 'without a value' : 'with this value'}`;
-  return { path, message: `${which} is already on line ${line}`, remedy: 'Keep one of the two.' };
+  return { path, message: `${describe(key, value)} is already on line ${line}`, remedy: keepOne };
+}
+
+const keepOne = 'Keep one of the two.';
+
+function describe(key: string, value: string | undefined): string {
+  return `the key ${quote(key)} ${value === undefined ? 'without a value' : 'with this value'}`;
 }
 
 function domainName(value: unknown): string | undefined {

@@ -4,7 +4,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import { configurationFrom, loadConfiguration, type Unit, windowSeconds } from '#config';
+import {
+  configurationFrom,
+  formatErrors,
+  type LimitDomain,
+  loadConfiguration,
+  type Unit,
+  windowSeconds,
+} from '#config';
 import { plain } from '../../support/limits.ts';
 import { temporaryFiles } from '../../support/temporary-files.ts';
 
@@ -95,15 +102,49 @@ describe('a domain of limits', () => {
     assert.equal(read({ domain: 'gateway', descriptors })[0]?.descriptors.length, 5);
   });
 
+  const descriptor = (key: string, value: string) => `  - { key: ${key}, value: ${value} }\n`;
+  const entriesOf = ({ descriptors }: LimitDomain) =>
+    descriptors.map(({ key, value, source: { file } }) => [key, value, file]);
+
+  it('can be defined in several files, and in several documents of one', async () => {
+    const directory = await writeFiles({
+      'ratelimit/a.yaml': `domain: edge\ndescriptors:\n${descriptor('user', 'ann')}---\ndomain: other\n`,
+      'ratelimit/b.yaml': `domain: edge\ndescriptors:\n${descriptor('user', 'bob')}---\ndomain: edge\ndescriptors:\n${descriptor('plan', 'free')}`,
+    });
+    const { configuration, errors } = await loadConfiguration(directory);
+    const [edge = assert.fail(), other, ...others] = configuration.limits;
+    assert.deepEqual([errors, other?.domain, others], [[], 'other', []]);
+    assert.deepEqual(entriesOf(edge), [
+      ['user', 'ann', `${directory}/ratelimit/a.yaml`],
+      ['user', 'bob', `${directory}/ratelimit/b.yaml`],
+      ['plan', 'free', `${directory}/ratelimit/b.yaml`],
+    ]);
+  });
+
+  it('gets an error that names both files if they have the same descriptor, and the first one counts', async () => {
+    const directory = await writeFiles({
+      'ratelimit/a.yaml': `domain: edge\ndescriptors:\n${descriptor('user', 'ann')}`,
+      'ratelimit/b.yaml': `domain: edge\ndescriptors:\n${descriptor('user', 'bob')}${descriptor('user', 'ann')}`,
+    });
+    const { configuration, errors } = await loadConfiguration(directory);
+    assert.equal(
+      formatErrors(errors, directory),
+      'ratelimit/b.yaml:4  domain edge: the key "user" with this value is already in this domain (ratelimit/a.yaml:3)\n    Keep one of the two.',
+    );
+    assert.deepEqual(configuration.limits.flatMap(entriesOf), [
+      ['user', 'ann', `${directory}/ratelimit/a.yaml`],
+      ['user', 'bob', `${directory}/ratelimit/b.yaml`],
+    ]);
+  });
+
   it('does not affect other domains if it is invalid', () => {
-    const limits = [{ domain: 'a' }, { domain: 'b', descriptors: [{}] }, { domain: 'a' }, 'c'];
+    const limits = [{ domain: 'a' }, { domain: 'b', descriptors: [{}] }, 'c'];
     const { configuration, errors } = configurationFrom({ records: [], limits });
     const found = errors.map(({ source: { line }, record, message }) => `${line} ${record}: ${message}`);
     assert.equal(configuration.limits.length, 1);
     assert.deepEqual(found, [
       '2 domain b: descriptors[0].key is missing',
-      '3 domain a: another domain already has this name',
-      '4 undefined: the document must be a map, not a string',
+      '3 undefined: the document must be a map, not a string',
     ]);
   });
 });
