@@ -215,11 +215,13 @@ service: ratelimit
 const limitsYaml = `# Limits for the labels of the domain "gateway", in the format of envoyproxy/ratelimit.
 domain: gateway
 descriptors:
-  # Without a value, each user is counted separately.
+  # Without a value, each user is counted separately. Every request counts, including those for the images and scripts of
+  # a page. A user may send 600 at once, and then 10 a second.
   - key: user
     rate_limit:
       unit: minute
-      requests_per_unit: 60
+      requests_per_unit: 600
+      algorithm: token_bucket
 `;
 
 const settingsText = `# Settings, read at startup. Environment variables take precedence. \`frontdesk --help\` lists all settings.

@@ -99,14 +99,23 @@ describe('frontdesk init', () => {
     }
   });
 
-  it('prints a curl command that is authenticated and limited to 60 requests a minute', async function () {
+  it('prints a curl command that is authenticated and limited to 600 requests a minute', async function () {
     if (!isInstalled('curl')) this.skip();
     const { curl = '' } = shownCommands(printed);
     const command = curl.replace('http://127.0.0.1:8080', gatewayUrl);
     const { stdout } = await promisify(execFile)('sh', ['-c', command]);
     assert.match(stdout, /^HTTP\/1\.1 200 OK\r\n/);
-    assert.match(stdout, /^RateLimit-Policy: "user";q=60;w=60\r$/im);
+    assert.match(stdout, /^RateLimit-Policy: "user";q=600;w=60\r$/im);
     assert.equal(upstream.reached.at(-1)?.headers['x-travel-user'], 'me');
+  });
+
+  it('writes a limit that a browser does not reach when it opens a page with many files, and says what it counts', async () => {
+    const [, password = ''] = /-u me:(\S+)/.exec(shownCommands(printed)['curl'] ?? '') ?? [];
+    const headers = { Authorization: `Basic ${Buffer.from(`me:${password}`).toString('base64')}` };
+    const files = Array.from({ length: 300 }, (_, file) => fetch(`${gatewayUrl}/static/${file}.js`, { headers }));
+    assert.deepEqual(new Set((await Promise.all(files)).map(({ status }) => status)), new Set([200]));
+    const limits = await readFile(join(directory, 'config/ratelimit/gateway.yaml'), 'utf8');
+    assert.match(limits, /# .*Every request counts/);
   });
 
   it('generates a new password each time, and sets CONFIG_DIR in the next command when necessary', async () => {

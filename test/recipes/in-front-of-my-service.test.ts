@@ -43,7 +43,7 @@ describe('the recipe: put it in front of my service', () => {
     assert.equal(files.filter((name) => name.endsWith('.yaml')).length, 3);
     assert.equal(upstream.only().url, '/orders/1');
     assert.equal(upstream.only().headers['x-travel-user'], 'me');
-    assert.match(responses[1]?.[0]?.head ?? '', /^RateLimit: "user";r=59;/im);
+    assert.match(responses[1]?.[0]?.head ?? '', /^RateLimit: "user";r=599;/im);
     assert.equal(responses[1]?.[0]?.body, 'ok');
   });
 
@@ -82,7 +82,7 @@ describe('the recipe: put it in front of my service', () => {
       assert.equal(code, 0);
       assert.match(
         stdout,
-        /descriptor +user=me\n +60 per minute .*\n +descriptor +report_user=me\n +3 per day, "reports" /,
+        /descriptor +user=me\n +600 per minute, token bucket .*\n +descriptor +report_user=me\n +3 per day, "reports" /,
       );
     });
   });
