@@ -1,5 +1,5 @@
 /** Ambassador's kinds that are not records here: what replaces each, and which of their fields protect requests. */
-import { didYouMean, type PlacedFault, suggestion } from '../errors.ts';
+import { didYouMean, type PlacedFault, suggestion, valueAt } from '../errors.ts';
 import { quote } from '../quote.ts';
 import { isEmpty, isMap } from './readers.ts';
 
@@ -258,4 +258,24 @@ export const otherKinds: Readonly<Record<string, OtherKind>> = {
   TCPMapping: { remedy: 'Only HTTP is supported.', faultsOf: harmless },
   TLSContext: { remedy: listener, faultsOf: within({ ...head, ...tls, hosts: harmless }) },
   TracingService: log,
+  WebApplicationFirewall: {
+    remedy: 'Let a firewall in front check requests.',
+    // It does nothing without a WebApplicationFirewallPolicy.
+    faultsOf: harmless,
+  },
+  WebApplicationFirewallPolicy: guard('Let a firewall in front check requests, then remove it.'),
 };
+
+/** The classes by which Ambassador and Emissary know that an Ingress is for them. */
+const ingressClasses = ['ambassador', 'emissary', 'emissary-ingress'];
+
+/**
+ * Reports whether an Ingress has routes for Ambassador. They require the credentials that other routes of the same paths
+ * may not require.
+ */
+export function isGuardingIngress(manifest: unknown): boolean {
+  const annotation = valueAt(manifest, ['metadata', 'annotations', 'kubernetes.io/ingress.class']);
+  const name = annotation ?? valueAt(manifest, ['spec', 'ingressClassName']);
+  const routes = ['rules', 'defaultBackend', 'backend'].map((field) => valueAt(manifest, ['spec', field]));
+  return valueAt(manifest, ['kind']) === 'Ingress' && ingressClasses.includes(String(name)) && !routes.every(isEmpty);
+}

@@ -10,7 +10,7 @@ import { isAmbassadorVersion } from '../records/kind.ts';
 import { mappingFields } from '../records/mapping-fields.ts';
 import { rateLimitServiceFields } from '../records/rate-limit-service.ts';
 import { serviceHost } from '../records/rewrite.ts';
-import { moduleName, type OtherKind, otherKinds } from './other-kinds.ts';
+import { isGuardingIngress, moduleName, type OtherKind, otherKinds } from './other-kinds.ts';
 import {
   allowedHeaders,
   conditions,
@@ -64,13 +64,21 @@ function translate(document: ConfigDocument): Result {
   if (typeof apiVersion !== 'string' || typeof kind !== 'string') return untouched(document);
   if (!isAmbassadorVersion(apiVersion)) {
     const mayBeOurs = Object.hasOwn(kinds, kind) || apiVersion.startsWith('gateway/');
-    return mayBeOurs ? untouched(document) : skipped(document, kind, notOfAmbassador);
+    return mayBeOurs ? untouched(document) : withoutRoutes(document, kind);
   }
   const placed = fieldsOf(document);
   const ids = idsOf(placed.fields);
   return ids.includes('default')
     ? translateKind(document, kind, placed)
     : skipped(document, `${kind} with ambassador_id ${ids.join(', ')}`, forAnotherGateway);
+}
+
+/** Skips a resource of Kubernetes itself. Its records have been read already. */
+function withoutRoutes(document: ConfigDocument, kind: string): Result {
+  if (!isGuardingIngress(document.value)) return skipped(document, kind, notOfAmbassador);
+  const message = 'its routes protect requests, and are not read';
+  const faults = [{ path: ['kind'], message, remedy: 'Write a Mapping for each route, then remove it.' }];
+  return { ...nothing, errors: errorsOf(document, faults, displayName(document)) };
 }
 
 /** Ambassador 0.x also reads an AuthService from the Module with the name authentication. */

@@ -79,6 +79,7 @@ function versionFault(version: string): Fault | undefined {
   };
 }
 
+/** Includes the groups of Edge Stack and of previews, such as `gateway.getambassador.io`. */
 export function isAmbassadorVersion(apiVersion: string): boolean {
-  return /^(?:ambassador|(?:x\.)?getambassador\.io)\//.test(apiVersion);
+  return /^(?:ambassador|(?:[\w-]+\.)*getambassador\.io)\//.test(apiVersion);
 }
