@@ -37,7 +37,7 @@ type CheckAmbiguity = (attributes: RequestAttributes, route: Route) => void;
  * same authentication.
  */
 function* createCheckAmbiguity(routes: readonly Route[]): Work<CheckAmbiguity | undefined> {
-  // The server itself handles its built-in routes, so no service can misinterpret their paths.
+  // The server itself handles its built-in routes and redirects, so no service can misinterpret their paths.
   const compared = routes.filter(isCompared);
   if (new Set(compared.map(authenticationOf)).size < 2) return undefined;
   const table = yield* createTable(yield* mapInParts(compared, lenientRule));
@@ -69,8 +69,8 @@ function isPlain({ prefix, prefixMatch }: Route): boolean {
   return prefixMatch === 'segments' && lenientReading(prefix) === prefix;
 }
 
-function isCompared({ internal, isBlock }: Route): boolean {
-  return internal !== true || isBlock === true;
+function isCompared({ internal, isBlock, mapping }: Route): boolean {
+  return isBlock === true || (internal !== true && mapping.redirect === undefined);
 }
 
 /** Returns the same text for routes with the same authentication. */

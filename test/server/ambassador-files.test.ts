@@ -65,12 +65,16 @@ describe('files of Ambassador', () => {
 
   it('add a slash by a redirect beside the mapping of the path with the slash', async () => {
     const redirect = { prefix: '/one', host_redirect: true, path_redirect: '/one/', service: 'x.example' };
-    const desk = await serve([
+    const records = [
+      resource('AuthService', 'authentication', { auth_service: auth }),
       resource('Mapping', 'add-slash', redirect),
       resource('Mapping', 'one', { prefix: '/one/', service, rewrite: '' }),
-    ]);
+    ];
+    const desk = await serve(records, { strictPaths: true });
     await call(desk, '/one').expect(301).expect('Location', 'http://x.example/one/');
-    await call(desk, '/one/').expect(200, '/one/');
-    await call(desk, '/one/two').expect(200, '/one/two');
+    for (const path of ['/one/', '/one/two']) {
+      await call(desk, path).expect(401);
+      await call(desk, path).set('Authorization', 'Bearer ann').expect(200, path);
+    }
   });
 });
