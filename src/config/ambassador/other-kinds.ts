@@ -1,5 +1,5 @@
 /** Ambassador's kinds that are not records here: what replaces each, and which of their fields protect requests. */
-import { didYouMean, type PlacedFault, suggestion, valueAt } from '../errors.ts';
+import { didYouMean, type PlacedFault, suggestion, typeName, valueAt } from '../errors.ts';
 import { quote } from '../quote.ts';
 import { isEmpty, isMap } from './readers.ts';
 
@@ -33,11 +33,18 @@ function protects(remedy: string, isOff: IsOff = isEmpty): Check {
 
 /** A map with these fields. An unknown field may be a mistyped one that protects requests. */
 function within(rows: Rows): Check {
-  return (value, path) =>
-    Object.entries(isMap(value) ? value : {}).flatMap(([name, inner]) => {
+  return (value, path) => {
+    if (!isMap(value)) return isEmpty(value) ? [] : [notAMap(value, path)];
+    return Object.entries(value).flatMap(([name, inner]) => {
       const place = [...path, name];
       return Object.hasOwn(rows, name) ? (rows[name]?.(inner, place) ?? []) : [unknownField(name, place, rows)];
     });
+  };
+}
+
+function notAMap(value: unknown, path: readonly string[]): PlacedFault {
+  const message = `${path.join('.') || 'config'} must be a map, not ${typeName(value)}`;
+  return { path, message, remedy: 'Indent its fields below it.' };
 }
 
 function unknownField(name: string, path: readonly string[], rows: Rows): PlacedFault {

@@ -2,7 +2,7 @@
  * Translates Ambassador's records to ours, with a notice for each kind and field that is not supported, and an error if
  * it protects requests.
  */
-import { type ConfigDocument, type ConfigurationError, errorsOf, type PlacedFault } from '../errors.ts';
+import { type ConfigDocument, type ConfigurationError, errorsOf, type PlacedFault, suggestion } from '../errors.ts';
 import type { AmbassadorReader, Fields, FieldTable } from '../fields/field.ts';
 import { quote } from '../quote.ts';
 import { authServiceFields } from '../records/auth-service.ts';
@@ -62,10 +62,7 @@ type Result = Pick<Translated, 'records' | 'notices'> & Partial<Pick<Translated,
 function translate(document: ConfigDocument): Result {
   const { apiVersion, kind } = asMap(document.value) ?? {};
   if (typeof apiVersion !== 'string' || typeof kind !== 'string') return untouched(document);
-  if (!isAmbassadorVersion(apiVersion)) {
-    const mayBeOurs = Object.hasOwn(kinds, kind) || apiVersion.startsWith('gateway/');
-    return mayBeOurs ? untouched(document) : withoutRoutes(document, kind);
-  }
+  if (!isAmbassadorVersion(apiVersion)) return notTranslated(document, apiVersion, kind);
   const placed = fieldsOf(document);
   const ids = idsOf(placed.fields);
   return ids.includes('default')
@@ -73,7 +70,19 @@ function translate(document: ConfigDocument): Result {
     : skipped(document, `${kind} with ambassador_id ${ids.join(', ')}`, forAnotherGateway);
 }
 
-/** Skips a resource of Kubernetes itself. Its records have been read already. */
+/** Keeps our own records, and skips resources of Kubernetes itself, whose annotations have been read already. */
+function notTranslated(document: ConfigDocument, apiVersion: string, kind: string): Result {
+  const [group = ''] = apiVersion.split('/');
+  if (suggestion(group, ['gateway']) !== undefined) return untouched(document);
+  const meant = suggestion(group, ['getambassador.io', 'ambassador']);
+  if (meant !== undefined) {
+    const message = `apiVersion ${quote(apiVersion)} is not supported, did you mean ${quote(`${meant}/v2`)}?`;
+    const faults = [{ path: ['apiVersion'], message, remedy: `Correct it, such as apiVersion: ${meant}/v2.` }];
+    return { ...nothing, errors: errorsOf(document, faults, displayName(document)) };
+  }
+  return Object.hasOwn(kinds, kind) ? untouched(document) : withoutRoutes(document, kind);
+}
+
 function withoutRoutes(document: ConfigDocument, kind: string): Result {
   if (!isGuardingIngress(document.value)) return skipped(document, kind, notOfAmbassador);
   const message = 'its routes protect requests, and are not read';
@@ -119,14 +128,6 @@ function translateOther(
 
 const nothing: Result = { records: [], notices: [] };
 
-function translateRecord(
-  document: ConfigDocument,
-  { fields, placeOf }: Placed,
-  { kind, known }: Omit<Origin, 'placeOf'>,
-): Result {
-  return translated(document, withDefaults(fields, known), { kind, placeOf, known });
-}
-
 /** Adds Ambassador's defaults, and treats empty values as missing like Ambassador. */
 function withDefaults(fields: Fields, { defaultsFor }: Kind): Fields {
   const given = Object.entries(fields).filter(([, value]) => value !== null);
@@ -154,27 +155,28 @@ interface Placed {
   readonly placeOf: (name: string) => readonly string[];
 }
 
-interface Origin extends Pick<Placed, 'placeOf'> {
-  readonly kind: string;
-  readonly known: Kind;
-}
-
 /**
- * Returns the fields of a record. A resource has them under `spec` and `metadata`, an annotation at the top level. The
- * name includes the namespace, and `namespace` is left out if it is the default one.
+ * Returns the fields of a record. A resource has them under `spec` and `metadata`, an annotation may have them at the top
+ * level too. The name includes the namespace, and `namespace` is left out if it is the default one.
  */
 function fieldsOf(document: ConfigDocument): Placed {
   const { apiVersion, kind, generation, metadata, spec, status, ...flat } = asMap(document.value) ?? {};
   const head = asMap(metadata) ?? {};
-  const isFlat = spec === undefined && head['name'] === undefined;
-  const { name, namespace = document.namespace } = isFlat ? flat : head;
+  const name = head['name'] ?? flat['name'];
+  const namespace = head['namespace'] ?? flat['namespace'] ?? document.namespace;
   const isElsewhere = typeof name === 'string' && typeof namespace === 'string' && namespace !== 'default';
   return {
     fields: {
-      ...(isFlat ? flat : asMap(spec)),
+      ...flat,
+      // Anything but a map is an unknown field.
+      ...(asMap(spec) ?? (spec === undefined || spec === null ? {} : { spec })),
       ...(isElsewhere ? { name: `${name}.${namespace}`, namespace } : { name, namespace: null }),
     },
-    placeOf: (field) => (isFlat ? [field] : field === 'name' ? ['metadata', 'name'] : ['spec', field]),
+    placeOf(field) {
+      if (field === 'name' && flat['name'] === undefined && metadata !== undefined) return ['metadata', 'name'];
+      const isInSpec = asMap(spec)?.[field] !== undefined || (spec !== undefined && flat[field] === undefined);
+      return isInSpec ? ['spec', field] : [field];
+    },
   };
 }
 
@@ -187,7 +189,12 @@ function fieldsOfConfig({ fields: { config, ...head }, placeOf }: Placed): Place
   };
 }
 
-function translated(document: ConfigDocument, given: Fields, { kind, known, placeOf }: Origin): Result {
+function translateRecord(
+  document: ConfigDocument,
+  { fields: written, placeOf }: Placed,
+  { kind, known }: { readonly kind: string; readonly known: Kind },
+): Result {
+  const given = withDefaults(written, known);
   const fields: Record<string, unknown> = { apiVersion: ourVersion(asMap(document.value)?.['apiVersion']), kind };
   const origins = new Map<PropertyKey, string>();
   const notices: PlacedFault[] = [];

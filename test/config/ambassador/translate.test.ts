@@ -178,6 +178,42 @@ describe("Ambassador's own files", () => {
     assert.deepEqual(pairs, [expected, expected]);
   });
 
+  it('lose no field of an annotation that has some of them beside metadata and spec, as Ambassador allows', () => {
+    const head = { apiVersion: 'getambassador.io/v2', metadata: { name: 'ambassador' } };
+    const read = (record: object) => {
+      const { configuration, errors } = configurationFrom({ records: [record] }, { gatewayDomain });
+      return [configuration.mappings[0]?.prefix, ...errors.map(({ message }) => message)];
+    };
+    const denied = { ip_deny: [{ peer: '10.0.0.1' }] };
+    assert.deepEqual(read({ ...head, kind: 'Module', config: denied }), [
+      undefined,
+      'ip_deny protects requests, and is not supported',
+    ]);
+    assert.deepEqual(read({ ...head, kind: 'Mapping', spec: { service: 'a' }, prefix: '/a/' }), ['/a']);
+    assert.deepEqual(read({ ...head, kind: 'TLSContext', spec: 'cert_required: true' }), [
+      undefined,
+      'unknown key "spec"',
+    ]);
+    assert.deepEqual(read({ ...head, kind: 'Module', spec: { config: 'ip_deny: []' } }), [
+      undefined,
+      'config must be a map, not a string',
+    ]);
+  });
+
+  it('are errors if their apiVersion is mistyped, whatever their kind', () => {
+    for (const kind of ['Module', 'FilterPolicy', 'AuthService']) {
+      const record = { apiVersion: 'getambasador.io/v2', kind, metadata: { name: 'a' }, spec: {} };
+      const { errors } = configurationFrom({ records: [record] }, { gatewayDomain });
+      assert.deepEqual(
+        errors.map(({ message }) => message),
+        ['apiVersion "getambasador.io/v2" is not supported, did you mean "getambassador.io/v2"?'],
+      );
+    }
+    const version = { apiVersion: 'gatway/v1', kind: 'Version', name: 'v1', prefix: '/v1', sunset: '2027-06-30' };
+    const [error] = configurationFrom({ records: [version] }, { gatewayDomain }).errors;
+    assert.equal(error?.message, 'apiVersion "gatway/v1" is not supported');
+  });
+
   it('block the requests of a Mapping whose limits of Ambassador 0.x are not applied', async () => {
     const { configuration } = await load('faults');
     assert.deepEqual(
