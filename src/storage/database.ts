@@ -97,11 +97,11 @@ export function messageOf(error: unknown): string {
 /**
  * PostgreSQL's classes 08 (connection), 28 (the password was changed, or the user may not log in), 40 (transaction
  * rolled back because of another one), 53 (out of resources) and 57 (operator intervention: shutting down, or cancelled
- * by a time-out), and its codes 25006 (a standby, which is read-only), 3D000 (no such database, for example during a
- * restore), 42501 (the user lost a right) and 55P03 (lock not available). Also the codes of system errors: the socket of
- * a local server, for example, does not exist (ENOENT) while that server restarts.
+ * by a time-out), and its codes 25006 (a standby, which is read-only), 3D000 and 42P01 (no such database or table, for
+ * example during a restore), 42501 (the user lost a right) and 55P03 (lock not available). Also the codes of system
+ * errors: the socket of a local server, for example, does not exist (ENOENT) while that server restarts.
  */
-const unavailableCode = /^(?:(?:08|28|40|53|57)[0-9A-Z]{3}$|25006$|3D000$|42501$|55P03$|E(?:AI_)?[A-Z]+$)/;
+const unavailableCode = /^(?:(?:08|28|40|53|57)[0-9A-Z]{3}$|25006$|3D000$|42P01$|42501$|55P03$|E(?:AI_)?[A-Z]+$)/;
 
 /** SQLite's result codes (sqlite.org/rescode.html): BUSY, LOCKED, READONLY, IOERR, FULL, CANTOPEN, PROTOCOL. */
 const unavailableSqliteCodes: ReadonlySet<number | undefined> = new Set([5, 6, 8, 10, 13, 14, 15]);

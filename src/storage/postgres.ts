@@ -31,6 +31,7 @@ export async function openPostgres({ url, logger, pool: size, timeoutMs }: Postg
   const { default: pg } = await import('pg');
   const pool = new pg.Pool({ ...poolConfig(size, timeoutMs), connectionString: url });
   handleConnectionErrors(pool, logger);
+  replaceFailedConnections(pool);
   const dialect = extendDialect(new PostgresDialect({ pool }), {
     around: translateErrors,
     begin: (connection) => connection.executeQuery(begin),
@@ -138,7 +139,6 @@ function handleConnectionErrors(pool: Pool, logger: DatabaseOptions['logger']): 
     client.on('error', (error) => {
       if (mayLog()) logger?.warn({ err: error }, 'a connection to the database failed');
     });
-    closeOnTimeout(client as unknown as PoolMember);
   });
   // The pool emits the same errors again.
   pool.on('error', () => {});
@@ -149,20 +149,40 @@ interface PoolMember {
   readonly end: () => Promise<void>;
 }
 
-/** Closes a connection after a query time-out. Otherwise the rollback and the next request would time out on it too. */
-function closeOnTimeout(client: PoolMember): void {
-  const query = client.query.bind(client);
-  client.query = (...parameters) => {
-    const result = query(...parameters);
-    // Queries with a callback come from the pool, which closes the connection itself.
-    if (result instanceof Promise) result.catch(closeIfTimedOut);
-    return result;
-  };
+/**
+ * Replaces connections that must not be used again. After a query time-out it closes the connection at once, because
+ * the rollback and the next request would time out on it too. A connection that leads to a server which no longer is the
+ * right one closes after the rollback, when its user returns it to the pool.
+ */
+function replaceFailedConnections(pool: Pool): void {
+  const misled = new WeakSet<object>();
+  pool.on('connect', (client) => {
+    const member = client as unknown as PoolMember;
+    const query = member.query.bind(member);
+    member.query = (...parameters) => {
+      const result = query(...parameters);
+      // Queries with a callback come from the pool, which closes the connection itself.
+      if (result instanceof Promise) result.catch((error: Error) => judge(member, error));
+      return result;
+    };
+  });
+  // The pool drops a connection that is ending.
+  pool.on('release', (_, client) => {
+    if (misled.has(client)) void client.end();
+  });
 
-  async function closeIfTimedOut(error: Error): Promise<void> {
-    if (error.message === 'Query read timeout') await client.end();
+  function judge(member: PoolMember, error: Error): void {
+    if (error.message === 'Query read timeout') void member.end();
+    else if (wrongServerCode.test(codeOf(error))) misled.add(member);
   }
 }
+
+/**
+ * The address of the database may lead to another server after a failover or a restore, but only for new connections.
+ * These errors say that this one leads to a standby (25006), to a database that is gone or lacks its tables (3D000,
+ * 42P01), or to a server that is stopping or that a pooler has lost (classes 57P and 08).
+ */
+const wrongServerCode = /^(?:25006|3D000|42P01|57P[0-9A-Z]{2}|08[0-9A-Z]{3})$/;
 
 /** Runs `run` after all earlier calls with the name. Rejects with StorageUnavailable if they take too long. */
 type InTurn = <T>(name: string, run: () => Promise<T>) => Promise<T>;
@@ -228,15 +248,27 @@ type Read = () => Promise<unknown>;
 /** Runs the prepared reads as well: the user may have lost a right, or a table may be missing. */
 async function findFault(pool: Pool, reads: readonly Read[]): Promise<string | undefined> {
   try {
-    const { rows } = await pool.query<{ setting: string }>(
-      `select current_setting('transaction_read_only') as setting`,
-    );
-    if (rows[0]?.setting === 'on') return 'The database is read-only. It may be a standby.';
+    if (await isReadOnly(pool)) return 'The database is read-only. It may be a standby.';
     // One after the other, to leave the other connections to requests.
     for (const read of reads) await read();
     return undefined;
   } catch (error) {
     return describeFault(error);
+  }
+}
+
+/** Also closes the connection if it leads to a standby, so that the next check may reach the primary. */
+async function isReadOnly(pool: Pool): Promise<boolean> {
+  const client = await pool.connect();
+  let mustClose = true;
+  try {
+    const { rows } = await client.query<{ setting: string }>(
+      `select current_setting('transaction_read_only') as setting`,
+    );
+    mustClose = rows[0]?.setting === 'on';
+    return mustClose;
+  } finally {
+    client.release(mustClose);
   }
 }
 
@@ -291,6 +323,7 @@ async function translateErrors<T>(run: () => Promise<T>): Promise<T> {
 
 /** Returns the host and the database, never the password. */
 function nameOf(url: string): string {
+  requireOneServer(url);
   if (!URL.canParse(url)) {
     throw new StorageSetupError(
       'the postgres:// URL is invalid: percent-encode the special characters in its user and password',
@@ -298,4 +331,26 @@ function nameOf(url: string): string {
   }
   const { host, pathname } = new URL(url);
   return `${host}${pathname}`;
+}
+
+/**
+ * Rejects what libpq accepts to choose among several servers. The driver ignores the parameters and looks up a list as a
+ * name. The message does not repeat the list: if a password is not encoded, the list may contain a part of it.
+ */
+function requireOneServer(url: string): void {
+  const [, authority = '', search = ''] = /^\w+:\/\/(?:[^/?#]*@)?([^/?#]*)[^?#]*\??([^#]*)/.exec(url) ?? [];
+  const parameters = new URLSearchParams(search);
+  const places = [authority, ...parameters.getAll('host'), ...parameters.getAll('port')];
+  if (places.some((place) => place.includes(','))) {
+    throw new StorageSetupError(
+      'DATABASE_URL names several servers. Name one: the primary, or an address that always leads to it',
+    );
+  }
+  const name = ['target_session_attrs', 'load_balance_hosts', 'hostaddr'].find((each) => parameters.has(each));
+  if (name !== undefined) {
+    throw new StorageSetupError(
+      `the parameter ${name} in DATABASE_URL chooses among several servers, and frontdesk connects to one. ` +
+        'Remove it, and name the primary or an address that always leads to it',
+    );
+  }
 }

@@ -24,7 +24,7 @@ describe('translateDriverError', () => {
     for (const code of ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOTFOUND', 'EAI_AGAIN']) check(withCode(code), true);
     for (const code of ['ENOENT', 'EACCES', 'EMFILE']) check(withCode(code), true);
     for (const code of ['57P01', '08006', '40P01', '53300', '57014', '55P03']) check(withCode(code), true);
-    for (const code of ['28P01', '28000', '3D000', '42501']) check(withCode(code), true);
+    for (const code of ['28P01', '28000', '3D000', '42P01', '42501']) check(withCode(code), true);
     check(new Error('timeout exceeded when trying to connect'), true);
     check(new Error('Connection terminated unexpectedly'), true);
     check(new AggregateError([withCode('ECONNREFUSED'), withCode('ECONNREFUSED')]), true);
@@ -38,7 +38,7 @@ describe('translateDriverError', () => {
 
   it('returns all other errors unchanged', () => {
     for (const code of [constraintForeignKey, genericError]) check(sqliteError(code), false);
-    for (const code of ['23505', '42P01', '5', '']) check(withCode(code), false);
+    for (const code of ['23505', '42601', '5', '']) check(withCode(code), false);
     for (const error of [new TypeError('x is not a function'), undefined, 'ECONNREFUSED']) check(error, false);
   });
 });

@@ -10,6 +10,14 @@ describe('openDatabase', () => {
     ['sqlite:', /is not the path of a file/],
     ['sqlite://data/frontdesk.db', /write sqlite:\.\/path/],
     ['postgres://demo:secret@ho st/db', /percent-encode/],
+    ['postgres://demo:secret@a,b/db', /DATABASE_URL names several servers\. Name one/],
+    ['postgres://demo:secret@a:5432,b:5433/db', /DATABASE_URL names several servers\. Name one/],
+    ['postgresql://demo:secret@/db?host=a,b', /DATABASE_URL names several servers\. Name one/],
+    ['postgres://demo:x,secret/@a/db', /DATABASE_URL names several servers\. Name one/],
+    ['postgres://demo:secret@a/db?port=1,2', /DATABASE_URL names several servers\. Name one/],
+    ['postgres://demo:secret@a/db?target_session_attrs=read-write', /the parameter target_session_attrs .*Remove it/],
+    ['postgres://demo:secret@a/db?load_balance_hosts=random', /the parameter load_balance_hosts .*Remove it/],
+    ['postgres://demo:secret@a/db?hostaddr=10.0.0.1,10.0.0.2', /the parameter hostaddr .*Remove it/],
   ] as const) {
     it(`rejects ${url === '' ? 'an empty URL' : url} without revealing the password`, () =>
       assert.rejects(openDatabase({ url }), (error) => {

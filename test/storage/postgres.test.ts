@@ -245,6 +245,59 @@ describe('a PostgreSQL database', () => {
     await insertTwo('a');
   });
 
+  describe('behind an address that led to a standby for a while', () => {
+    const process = () => sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(database.kysely);
+    const pid = async () => (await process()).rows[0]?.pid;
+
+    /** Connects to a server that is read-only at that time, and makes it writable again for later connections only. */
+    async function connectToStandby(context: Mocha.Context): Promise<void> {
+      await open(context, { pool: 1 });
+      const setReadOnly = (setting: 'on' | 'off') =>
+        admin.query(`alter database ${nameOf(scratch)} set default_transaction_read_only = ${setting}`);
+      await setReadOnly('on');
+      await breakConnections();
+      // At first a query may still use the connection that the server has just closed.
+      await eventually(pid);
+      await setReadOnly('off');
+    }
+
+    for (const [what, write] of [
+      ['a statement', insert],
+      ['a transaction', insertTwo],
+    ] as const)
+      it(`is the primary again after ${what} that the standby refuses`, async function () {
+        await connectToStandby(this);
+        await assert.rejects(write('a'), (error: Error) => /read-only/.test(String((error.cause as Error).message)));
+        await write('a');
+      });
+
+    it('is the primary again after the check of readiness that finds the standby', async function () {
+      await connectToStandby(this);
+      assert.equal(await database.findFault(), 'The database is read-only. It may be a standby.');
+      assert.equal(await database.findFault(), undefined);
+      await insert('a');
+    });
+
+    const fail = (code: string) =>
+      sql.raw(`do $$ begin raise exception using errcode = '${code}'; end $$`).execute(database.kysely);
+
+    for (const code of ['08006', '08P01', '25006', '3D000', '42P01', '57P01', '57P02', '57P03', '57P04', '57P05'])
+      it(`is used over a new connection after error ${code}`, async function () {
+        await open(this, { pool: 1 });
+        const before = await pid();
+        await assert.rejects(fail(code), StorageUnavailable);
+        assert.notEqual(await pid(), before);
+      });
+
+    for (const code of ['23505', '40001', '55P03', '57014'])
+      it(`is used over the same connection after error ${code}, which says nothing about the server`, async function () {
+        await open(this, { pool: 1 });
+        const before = await pid();
+        await assert.rejects(fail(code));
+        assert.equal(await pid(), before);
+      });
+  });
+
   it('is unavailable while it denies access, for example after a change of the password', async function () {
     await open(this, { pool: 1 });
     await insert('a');
