@@ -6,6 +6,9 @@ export {
   type AuthenticatorOptions,
   type AuthService,
   type AuthServiceOptions,
+  type BasicAuthOptions,
+  type BasicAuthState,
+  basicAuth,
   createAuthenticator,
   createAuthService,
   createUsers,
@@ -13,8 +16,12 @@ export {
   type LiveAuthenticator,
   type UserRecord,
   type UserStore,
+  type Verdict,
+  type Verdicts,
+  type VerifiedUser,
 } from '#auth';
 export {
+  type Configuration,
   type ConfigurationRecords,
   configurationFrom,
   formatErrors,
@@ -28,6 +35,7 @@ export {
   createResolve,
   type Gateway,
   type GatewayOptions,
+  type GatewayRecords,
   type Resolve,
   type ResolverOptions,
 } from '#gateway';
@@ -80,4 +88,6 @@ export {
   type FrontdeskOptions,
   type Listeners,
   type Listening,
+  type RateLimitOptions,
+  rateLimit,
 } from '#server';

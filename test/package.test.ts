@@ -58,8 +58,11 @@ describe('the package', () => {
       export const server = await frontdesk.serveRateLimit({ limiter, port: 0, logger: console });
       export const client = frontdesk.connectRateLimit({ target: () => [], timeoutMs: 1 });
       export const resolve = frontdesk.createResolve({ isLocal: () => false, listenerOf: () => undefined, addresses: {} });
-      export const gateway = frontdesk.createGateway({ mappings: [], resolve, services: {} });
       export const loaded = frontdesk.configurationFrom({ records: [] });
+      export const { configuration } = loaded;
+      export const gateway = frontdesk.createGateway({ configuration, resolve, services: {} });
+      // @ts-expect-error: its lists are passed as a whole, because some have no effect alone.
+      frontdesk.createGateway({ ...configuration, resolve, services: {} });
       export const representations = frontdesk.createRepresentations();
       export const desk = await frontdesk.createFrontdesk({ logger: pino() });
       export const { explain, upgradesThrough } = desk;

@@ -17,19 +17,30 @@ import { hasControlCharacter, type Random, type UserStore, verifyPassword } from
  * - `throttled`: not checked, because too many logins from the sender have failed
  */
 export type Verdict =
-  | { readonly kind: 'user'; readonly name: string; readonly isAdmin: boolean }
+  | VerifiedUser
   | { readonly kind: 'missing' }
   | { readonly kind: 'invalid' }
   | { readonly kind: 'busy' }
   | { readonly kind: 'throttled'; readonly retryAfterS: number; readonly sender: Sender };
 
+export interface VerifiedUser {
+  readonly kind: 'user';
+  readonly name: string;
+  readonly isAdmin: boolean;
+}
+
 export interface Authenticator {
   /**
-   * Checks the value of an Authorization header. For cached credentials it synchronously returns the same frozen
-   * verdict each time and never throttles. Others cost one scrypt computation. Without `sender`, logins are throttled
-   * by user only. Rejects only if scrypt itself fails.
+   * Resolves to the user to whom the value of an Authorization header belongs, or to undefined, whatever the reason.
+   * Without `sender`, logins are throttled by user only. Rejects only if scrypt itself fails.
    */
-  authenticate(authorization: string | undefined, sender?: () => Sender): Verdict | Promise<Verdict>;
+  authenticate(authorization: string | undefined, sender?: () => Sender): Promise<VerifiedUser | undefined>;
+  /**
+   * Returns the reason as well, for a response that depends on it: only a verdict of the kind `user` admits anyone. For
+   * cached credentials it synchronously returns the same frozen verdict each time and never throttles. Others cost one
+   * scrypt computation.
+   */
+  verdictOf(authorization: string | undefined, sender?: () => Sender): Verdict | Promise<Verdict>;
 }
 
 /** Counts the outcomes of password checks. */
@@ -75,12 +86,15 @@ export interface LiveAuthenticator extends Authenticator {
  */
 export function createAuthenticator(options: AuthenticatorOptions): LiveAuthenticator {
   const bounds = createBounds(options);
-  let authenticator = authenticatorOf(options, bounds);
+  let current = createVerdicts(options, bounds);
   return Object.freeze({
-    authenticate: (authorization: string | undefined, sender?: () => Sender) =>
-      authenticator.authenticate(authorization, sender),
+    async authenticate(authorization: string | undefined, sender?: () => Sender) {
+      const verdict = await current(authorization, sender);
+      return verdict.kind === 'user' ? verdict : undefined;
+    },
+    verdictOf: (authorization: string | undefined, sender?: () => Sender) => current(authorization, sender),
     reload(users: UserStore) {
-      authenticator = authenticatorOf({ ...options, users }, bounds);
+      current = createVerdicts({ ...options, users }, bounds);
     },
   });
 }
@@ -114,7 +128,10 @@ const unknownSender: Sender = Object.freeze({ network: '', isShared: true });
 const provenPlace = Object.freeze({ network: '', rank: Number.NEGATIVE_INFINITY });
 
 /** Caches only verified credentials, so that no number of wrong guesses can evict them. */
-function authenticatorOf(options: AuthenticatorOptions, { throttle, queue, counts }: Bounds): Authenticator {
+function createVerdicts(
+  options: AuthenticatorOptions,
+  { throttle, queue, counts }: Bounds,
+): Authenticator['verdictOf'] {
   const { users, verify = verifyPassword } = options;
   for (const name of ['find', 'isAdmin', 'dummyHash'] as const)
     if (typeof users?.[name] !== 'function')
@@ -122,7 +139,7 @@ function authenticatorOf(options: AuthenticatorOptions, { throttle, queue, count
   const cache = createCredentialCache(options);
   const running = new Map<string, Promise<Verdict>>();
 
-  function authenticate(authorization: string | undefined, sender?: () => Sender): Verdict | Promise<Verdict> {
+  function verdictOf(authorization: string | undefined, sender?: () => Sender): Verdict | Promise<Verdict> {
     if (authorization === undefined) return missing;
     const key = cache.keyOf(authorization);
     return cache.find(key) ?? verifyOnce(authorization, key, sender);
@@ -134,7 +151,7 @@ function authenticatorOf(options: AuthenticatorOptions, { throttle, queue, count
     const { user, password } = credentials;
     // Use the canonical spelling of the header as the key, so that variants of one header cannot fill the cache.
     const canonical = formatBasic(user, password);
-    if (canonical !== authorization) return authenticate(canonical, sender);
+    if (canonical !== authorization) return verdictOf(canonical, sender);
     const verifyNow = () => verifyLogin(user, password, key);
     if (cache.has(key)) return share(key, () => queue.run(provenPlace, verifyNow));
     const from = sender?.() ?? unknownSender;
@@ -179,7 +196,7 @@ function authenticatorOf(options: AuthenticatorOptions, { throttle, queue, count
     return verdict;
   }
 
-  return Object.freeze({ authenticate });
+  return verdictOf;
 }
 
 function throttledBy(login: Login, sender: Sender): Verdict | undefined {

@@ -6,7 +6,10 @@ export {
   createLoginCounts,
   type LiveAuthenticator,
   type LoginCounts,
+  type Verdict,
+  type VerifiedUser,
 } from './authenticator.ts';
+export { type BasicAuthOptions, type BasicAuthState, basicAuth } from './basic-auth.ts';
 export {
   type AuthCheck,
   type AuthDecision,
@@ -14,5 +17,6 @@ export {
   type AuthService,
   type AuthServiceOptions,
   createAuthService,
+  type Verdicts,
 } from './service.ts';
 export { createUsers, hashPassword, type Random, type UserRecord, type UserStore } from './users.ts';

@@ -55,8 +55,11 @@ export type AuthDecision =
  */
 export type AuthCheck = (request: AuthRequest) => AuthDecision | Promise<AuthDecision>;
 
+/** The part of an authenticator that tells why a login failed. */
+export type Verdicts = Pick<Authenticator, 'verdictOf'>;
+
 export interface AuthServiceOptions {
-  readonly authenticator: Authenticator;
+  readonly authenticator: Verdicts;
   /**
    * The realm, in printable ASCII, which browsers may show when they prompt for credentials. A function is called for
    * every challenge. @default 'api'
@@ -92,13 +95,12 @@ export function createAuthService({
   logger = silentLogger,
 }: AuthServiceOptions): AuthService {
   nodeHttp.validateHeaderName(header);
-  if (typeof authenticator?.authenticate !== 'function')
-    throw new TypeError('the authenticator has no function `authenticate`: use createAuthenticator');
+  requireAuthenticator(authenticator);
   const refusals = createRefusals(realm);
   const logUnchecked = createUncheckedLog(logger);
-  const watched: Authenticator = {
-    authenticate(authorization, sender) {
-      const verdict = authenticator.authenticate(authorization, sender);
+  const watched: Verdicts = {
+    verdictOf(authorization, sender) {
+      const verdict = authenticator.verdictOf(authorization, sender);
       return verdict instanceof Promise ? verdict.then(logUnchecked) : logUnchecked(verdict);
     },
   };
@@ -109,6 +111,11 @@ export function createAuthService({
   });
 }
 
+export function requireAuthenticator(authenticator: Verdicts): void {
+  if (typeof authenticator?.verdictOf !== 'function')
+    throw new TypeError('the authenticator has no function `verdictOf`: use createAuthenticator');
+}
+
 type Refused = Exclude<Verdict, { readonly kind: 'user' }>;
 type Refusal = Readonly<{ slug: ProblemSlug; headers: Readonly<Record<string, string>>; detail?: string }>;
 
@@ -117,7 +124,7 @@ interface Refusals {
   readonly forProxy: (verdict: Refused) => Refusal;
 }
 
-function createRefusals(realm: string | (() => string)): Refusals {
+export function createRefusals(realm: string | (() => string)): Refusals {
   const challenge = challengeOf(realm);
   // Missing and invalid credentials get the same response, so that it does not reveal which users exist.
   const unauthorized = (): Refusal => ({ slug: 'unauthorized', headers: challenge() });
@@ -151,7 +158,7 @@ function formatChallenge(realm: string): string {
   return `Basic realm="${realm.replace(/["\\]/g, '\\$&')}", charset="UTF-8"`;
 }
 
-function createCheck(authenticator: Authenticator, { forGateway }: Refusals, userHeader: string): AuthCheck {
+function createCheck(authenticator: Verdicts, { forGateway }: Refusals, userHeader: string): AuthCheck {
   function decide(verdict: Verdict): AuthDecision {
     if (verdict.kind === 'user')
       return { outcome: 'allow', headers: { [userHeader]: encodeHeader(verdict.name) }, isAdmin: verdict.isAdmin };
@@ -160,7 +167,7 @@ function createCheck(authenticator: Authenticator, { forGateway }: Refusals, use
   }
 
   return function check({ headers: { authorization }, sender }) {
-    const verdict = authenticator.authenticate(authorization, sender);
+    const verdict = authenticator.verdictOf(authorization, sender);
     return verdict instanceof Promise ? verdict.then(decide, checkFailed) : decide(verdict);
   };
 }
@@ -170,7 +177,7 @@ function checkFailed(thrown: unknown): AuthDecision {
 }
 
 function createApp(
-  authenticator: Authenticator,
+  authenticator: Verdicts,
   { forGateway, forProxy }: Refusals,
   userHeader: string,
   logger: Logger,
@@ -179,7 +186,7 @@ function createApp(
   app.use(createProblemResponses({ logger }));
   app.use(async function authenticate(ctx) {
     const sender = () => requestContext(ctx).addresses.sender(ctx.req);
-    const verdict = await authenticator.authenticate(ctx.req.headers.authorization, sender);
+    const verdict = await authenticator.verdictOf(ctx.req.headers.authorization, sender);
     if (!ctx.req.complete) await closeOverMissingBody(ctx);
     if (verdict.kind !== 'user') return refuse(ctx, verdict);
     requestContext(ctx).user = verdict.name;
@@ -229,7 +236,7 @@ function canonicalCase(name: string): string {
  * Logs that logins were rejected without a check, with their number, at most once a minute for each reason. Returns the
  * verdict unchanged.
  */
-function createUncheckedLog(logger: Logger): (verdict: Verdict) => Verdict {
+export function createUncheckedLog(logger: Logger): (verdict: Verdict) => Verdict {
   const warnThrottled = createCountedWarning(logger);
   const warnBusy = createCountedWarning(logger);
   return (verdict) => {

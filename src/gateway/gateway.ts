@@ -1,17 +1,17 @@
 /** Creates a gateway from records and built-in routes, and manages the resources that it shares with other gateways. */
 import type { Context, Middleware } from 'koa';
+import type { AuthCheck } from '#auth';
 import {
   finish,
   finishInTurns,
   forEachInParts,
-  type Mapping,
   mapInParts,
   mappingDefaults,
   type RateLimitService,
   type Version,
   type Work,
 } from '#config';
-import { createOutageLog, type Logger, type OutageLog, silentLogger } from '#http';
+import { createOutageLog, type Logger, type OutageLog, serviceFault, silentLogger } from '#http';
 import {
   type Cluster,
   type ClusterRegistry,
@@ -26,31 +26,39 @@ import type { Limiter } from '#ratelimit';
 import { createTable, type Table } from '#routing';
 import { type AuthCounts, type AuthStage, type ConfiguredAuthService, createAuthStages } from './auth/stage.ts';
 import { createPathChecks, type PathChecks } from './check-paths.ts';
-import { guardAuthPort, guardLimiter } from './guard-ports.ts';
+import { type GatewayRecords, guardPorts } from './guard-ports.ts';
 import { attributesOf, createHandle, createPreflightRoute, type PreflightRoute } from './handle.ts';
 import { createLimitStage, type LimitCounts } from './limits/stage.ts';
 import { describeTarget, type Resolve, resolveLimiter, type Target } from './resolve-service.ts';
-import { createInternalRoute, createRoute, type InternalRoute, type Route, type RouteParts } from './route.ts';
+import {
+  blockedRoute,
+  createInternalRoute,
+  createRoute,
+  type InternalRoute,
+  type Route,
+  type RouteParts,
+} from './route.ts';
 import { createTraffic, type Traffic } from './traffic/traffic.ts';
 import { clusterSpec, type Handler, type Transport, type TransportParts } from './transport.ts';
 import { createVersionLifecycles, type VersionOf } from './version-lifecycle.ts';
 
 export interface GatewayOptions {
-  readonly mappings: readonly Mapping[];
   /**
-   * If empty, every mapping is open. Without a default auth service, internal routes for administrators are not served.
-   * @default []
+   * The `configuration` that `configurationFrom` or `loadConfiguration` returns. Without an AuthService, every mapping is
+   * open. Without a default AuthService, internal routes for administrators are not served.
    */
-  readonly authServices?: readonly ConfiguredAuthService[];
-  readonly rateLimitService?: RateLimitService | undefined;
-  /** The limiter, in this process or over gRPC. Required with `rateLimitService`. */
+  readonly configuration: GatewayRecords;
+  /**
+   * The check of each auth service that runs in this process, by the name of its AuthService record. The others are
+   * called over HTTP. @default {}
+   */
+  readonly authChecks?: Readonly<Record<string, AuthCheck>>;
+  /** The limiter, in this process or over gRPC. Required with a RateLimitService record, and rejected without one. */
   readonly limiter?: Limiter | undefined;
   readonly resolve: Resolve;
   /** The isolated apps of the services in this process, by name. */
   readonly services: Readonly<Record<string, Handler>>;
   readonly internalRoutes?: readonly InternalRoute[];
-  /** API versions that are deprecated or have a sunset date. @default [] */
-  readonly versions?: readonly Version[];
   /** Milliseconds since the epoch. @default Date.now */
   readonly clock?: () => number;
   /** Rejects a path that a service could interpret as one with different authentication. @default false */
@@ -157,20 +165,11 @@ export interface Gateway {
 }
 
 /**
- * Throws TypeError when a part is missing that the records require, because requests would pass unchecked. Applies the
- * `timeout_ms` of their records to the auth services and the limiter.
+ * Throws TypeError when a part is missing that the records require, or that no record uses, because requests would pass
+ * unchecked. Applies the `timeout_ms` of their records to the auth services and the limiter.
  */
 export function createGateway(options: GatewayOptions): Gateway {
-  const { mappings, resolve, authServices = [], rateLimitService, limiter } = options;
-  if (!Array.isArray(mappings)) throw new TypeError('`mappings` must be a list: use configurationFrom');
-  if (typeof resolve !== 'function') throw new TypeError('`resolve` must be a function: use createResolve');
-  if (!authServices.every(({ record }) => record))
-    throw new TypeError('`authServices` must be a list of { record, port }, with a record of the configuration');
-  const guarded = {
-    authServices: authServices.map(({ record, port }) => ({ record, port: port && guardAuthPort(port, record) })),
-    limiter: limiter && rateLimitService && guardLimiter(limiter, rateLimitService),
-  };
-  return finish(createGatewayInParts({ ...options, ...guarded }));
+  return finish(createGatewayInParts({ ...options, ...guardPorts(options) }));
 }
 
 /**
@@ -221,13 +220,20 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
 type Settings = ReturnType<typeof withDefaults>;
 
 function withDefaults(options: GatewayOptions) {
-  const { authServices = [], internalRoutes = [], versions = [], identityHeaders = [], adminUsers = [] } = options;
+  const { configuration, authChecks = {}, identityHeaders = [], adminUsers = [] } = options;
+  const { mappings, versions, blocked, rateLimitServices } = configuration;
+  const [rateLimitService] = rateLimitServices;
+  const authServices: readonly ConfiguredAuthService[] = configuration.authServices.map((record) => ({
+    record,
+    port: Object.hasOwn(authChecks, record.name) ? authChecks[record.name] : undefined,
+  }));
+  const internalRoutes = [...(options.internalRoutes ?? []), ...blocked.map(blockedRoute)];
   const { timeoutMs = 60_000, connectTimeoutMs = 3000, idleTimeoutMs = 60_000, bodyBytesMax } = options;
   const { strictPaths = false, clock = Date.now, logger = silentLogger } = options;
   const { state = createGatewayState(createClusters({ logger })) } = options;
   return {
     ...options,
-    ...{ authServices, internalRoutes, versions, identityHeaders, adminUsers },
+    ...{ mappings, versions, authServices, rateLimitService, internalRoutes, identityHeaders, adminUsers },
     ...{ timeoutMs, connectTimeoutMs, idleTimeoutMs, bodyBytesMax },
     ...{ strictPaths, clock, logger, state },
   };
@@ -273,7 +279,9 @@ function* namesRead({ mappings, authServices, rateLimitService }: Settings): Wor
 function createAskLimiter({ rateLimitService: record, limiter, clock, state: { counts } }: Settings, acquire: Acquire) {
   if (record === undefined) return undefined;
   if (limiter === undefined)
-    throw new TypeError(`the rate-limit service "${record.service}" has a record, but no \`limiter\` was passed`);
+    throw new TypeError(
+      `the rate-limit service "${record.service}" has a record, but no \`limiter\` was passed: use createLimiter or connectRateLimit`,
+    );
   return createLimitStage({
     record,
     limiter,
@@ -321,7 +329,7 @@ function* createRoutes(
     appOf(name) {
       const app = services[name];
       if (app === undefined) throw new TypeError(`there is no service "${name}" in this process`);
-      if (typeof app !== 'function')
+      if (typeof app !== 'function' || serviceFault(app) !== undefined)
         throw new TypeError(`the service "${name}" is not a function that accepts a Koa context`);
       return app;
     },

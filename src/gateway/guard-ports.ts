@@ -1,9 +1,57 @@
-/** Wraps the embedding program's auth services and limiters, so that late or malformed results count as failures. */
+/** Checks that an embedding program passes what the records need, and guards against failures of its parts. */
 import { inspect } from 'node:util';
 import type { AuthCheck, AuthDecision } from '#auth';
-import type { AuthService, RateLimitService } from '#config';
+import type { AuthService, Configuration, RateLimitService } from '#config';
 import { nodeHttp } from '#http';
 import type { Decision, DescriptorStatus, Limiter } from '#ratelimit';
+
+/**
+ * The records of a configuration that the gateway applies. They are passed as a whole, because requests would pass
+ * unchecked without one of the lists.
+ */
+export type GatewayRecords = Pick<
+  Configuration,
+  'mappings' | 'blocked' | 'authServices' | 'rateLimitServices' | 'versions'
+>;
+
+interface Ports {
+  readonly configuration: GatewayRecords;
+  readonly resolve: unknown;
+  readonly authChecks?: Readonly<Record<string, AuthCheck>>;
+  readonly limiter?: Limiter | undefined;
+}
+
+/**
+ * Wraps the auth checks and the limiter of the embedding program, so that late or malformed results count as failures.
+ * Throws TypeError for lists that were passed one by one, and for a check or a limiter that no record uses.
+ */
+export function guardPorts({ configuration, resolve, authChecks = {}, limiter }: Ports) {
+  requireRecords(configuration);
+  if (typeof resolve !== 'function') throw new TypeError('`resolve` must be a function: use createResolve');
+  const [rateLimitService] = configuration.rateLimitServices;
+  if (limiter && rateLimitService === undefined)
+    throw new TypeError('a `limiter` was passed, but the configuration has no RateLimitService that uses it');
+  const checks = Object.entries(authChecks).map(([name, check]) => {
+    const record = configuration.authServices.find((one) => one.name === name);
+    if (record === undefined)
+      throw new TypeError(`\`authChecks\` has a check "${name}", but no AuthService has that name`);
+    return [name, guardAuthPort(check, record)] as const;
+  });
+  return {
+    authChecks: Object.fromEntries(checks),
+    limiter: limiter && rateLimitService && guardLimiter(limiter, rateLimitService),
+  };
+}
+
+const recordLists = ['mappings', 'blocked', 'authServices', 'rateLimitServices', 'versions'] as const;
+
+function requireRecords(configuration: Partial<GatewayRecords> | undefined): void {
+  const missing = recordLists.find((name) => !Array.isArray(configuration?.[name]));
+  if (missing === undefined) return;
+  throw new TypeError(
+    `\`configuration\` has no list \`${missing}\`: pass the \`configuration\` that configurationFrom returns as a whole`,
+  );
+}
 
 /** Throws TypeError if `port` is not a function. */
 export function guardAuthPort(

@@ -13,8 +13,10 @@ export {
   type GatewayState,
   type RouteSnapshot,
 } from './gateway.ts';
+export type { GatewayRecords } from './guard-ports.ts';
 export { attributesOf, rejectMethod } from './handle.ts';
 export { sourceCluster } from './limits/descriptors.ts';
+export { createLimitStage } from './limits/stage.ts';
 export {
   createResolve,
   describeTarget,

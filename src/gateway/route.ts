@@ -1,5 +1,14 @@
 /** Prepares mappings and built-in routes for requests: everything that can be computed in advance. */
-import { foldsCase, type LabelGroup, type Mapping, mappingDefaults, type RequestMatch, type Source } from '#config';
+import {
+  type BlockedMatch,
+  foldsCase,
+  type LabelGroup,
+  type Mapping,
+  mappingDefaults,
+  type RequestMatch,
+  type Source,
+} from '#config';
+import { problem } from '#http';
 import { createHeaderRules, type HeaderEdits } from '#proxy';
 import { describeConditions, type Rule } from '#routing';
 import type { AuthStage, AuthStages } from './auth/stage.ts';
@@ -124,3 +133,11 @@ function ruleOf(mapping: Route['mapping']) {
 
 const none: readonly LabelGroup[] = Object.freeze([]);
 const noDescriptors: RouteDescriptors = Object.freeze({ beforeAuth: undefined, afterAuth: undefined });
+
+/** Responds with an error to the requests that the broken mapping matches, in its place in the matching order. */
+export function blockedRoute({ isGuard: _isGuard, source: _source, ...match }: BlockedMatch): InternalRoute {
+  const run = async () => {
+    throw problem('misconfigured', { cause: `Mapping ${match.name} is broken` });
+  };
+  return { ...match, forAdmins: false, isBlock: true, run };
+}

@@ -41,7 +41,7 @@ export {
 } from './html/html.ts';
 export { rawJson } from './html/pages.ts';
 export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
-export { type AnyApp, discardPreparedResponse, isolate } from './isolate.ts';
+export { type AnyApp, discardPreparedResponse, isolate, serviceFault } from './isolate.ts';
 export { createBodySchema, describeIssue, readJsonBody } from './json-body.ts';
 export { createAccessLog } from './log/access-log.ts';
 export { finalStatus, replaceStatus } from './log/final-status.ts';
@@ -71,7 +71,12 @@ export {
   reasonOf,
   stopping,
 } from './problem.ts';
-export { createProblemResponses, isClientGone, type ProblemResponsesOptions } from './problem-responses.ts';
+export {
+  createGuard,
+  createProblemResponses,
+  isClientGone,
+  type ProblemResponsesOptions,
+} from './problem-responses.ts';
 export { type ProblemKind, type ProblemSlug, problems, problemTitle } from './problems.ts';
 export {
   builtInFormatters,

@@ -8,13 +8,28 @@ import { problem } from './problem.ts';
 /** A Koa app whose state and context have any types. */
 export type AnyApp = Pick<Koa<never, never>, 'middleware'>;
 
+/** Returns why Koa cannot run the service, with the remedy, or undefined for a Koa app or a middleware. */
+export function serviceFault(service: unknown): string | undefined {
+  const { middleware, routes, handle, length } = Object(service) as Readonly<Record<string, unknown>>;
+  if (typeof routes === 'function') return 'is a router: pass its middleware, router.routes()';
+  // The app of Express or connect is a function of a request, a response and `next`.
+  const isMiddleware = typeof service === 'function' && typeof handle !== 'function' && Number(length) <= 2;
+  if (isMiddleware || (typeof service === 'object' && Array.isArray(middleware))) return undefined;
+  return (
+    'is neither a Koa app nor a Koa middleware. An app of another framework, such as Express or Fastify, needs a port of ' +
+    'its own: let it listen, and write its URL in the Mapping (service: http://127.0.0.1:3001)'
+  );
+}
+
 /**
  * koa-mount shares `ctx.state` and falls through to the outer app when the inner one does not respond; either would let
  * one service or version see another. Here, an app that does not respond yields `not-found`. koa-router merges its
  * matches into `ctx.params` and `ctx.matched`, so a host's router would leak into the app: both start empty and are
- * restored.
+ * restored. Throws TypeError for anything that Koa cannot run.
  */
 export function isolate(app: AnyApp | Middleware): (ctx: Context) => Promise<void> {
+  const fault = serviceFault(app);
+  if (fault !== undefined) throw new TypeError(`the service ${fault}`);
   const run = typeof app === 'function' ? app : compose(app.middleware);
   return async function isolated(ctx) {
     const { state } = ctx;

@@ -47,8 +47,8 @@ const staleHeaders = [
  * client. Any other error becomes a 500 whose cause appears only in the log and the diagnostics.
  */
 export function createProblemResponses(options: ProblemResponsesOptions = {}): Middleware {
-  const { representations = createRepresentations(), logger, toProblem, problemPagesPath } = options;
-  const { outages = logger && createOutageLogs({ logger }) } = options;
+  const { logger, outages = logger && createOutageLogs({ logger }) } = options;
+  const { respond, reportBreak } = createRenderer({ ...options, logger, outages });
   return async function problemResponses(ctx: Context, next: Next) {
     const context = requestContext(ctx);
     context.reportBreak = reportBreak;
@@ -59,6 +59,33 @@ export function createProblemResponses(options: ProblemResponsesOptions = {}): M
       await respond(ctx, makeReadable(raw));
     }
   };
+}
+
+/**
+ * Creates a function for middleware that may run in any Koa app, whether or not the app renders problems. It runs a check
+ * and resolves to true. If the check throws, it renders the error as the response and resolves to false.
+ */
+export function createGuard({ logger }: Pick<RendererOptions, 'logger'>) {
+  const { respond } = createRenderer({ logger, outages: undefined });
+  return async function passes(ctx: Context, check: () => void | Promise<void>): Promise<boolean> {
+    try {
+      await check();
+      return true;
+    } catch (raw) {
+      await respond(ctx, makeReadable(raw));
+      return false;
+    }
+  };
+}
+
+type RendererOptions = Omit<ProblemResponsesOptions, 'logger' | 'outages'> & {
+  readonly logger: Logger | undefined;
+  readonly outages: OutageLogs | undefined;
+};
+
+function createRenderer(options: RendererOptions) {
+  const { representations = createRepresentations(), logger, outages, toProblem, problemPagesPath } = options;
+  return { respond, reportBreak };
 
   async function respond(ctx: Context, thrown: unknown): Promise<void> {
     const found = toProblem?.(thrown) ?? problemOf(thrown);

@@ -8,3 +8,4 @@ export {
   type Listening,
   resolveOptions,
 } from './options.ts';
+export { type RateLimitOptions, rateLimit } from './rate-limit.ts';

@@ -3,15 +3,20 @@ import type { ApiVersion } from '#api';
 import type { AuthCheck, AuthService as AuthServiceOfProcess } from '#auth';
 import {
   type AuthService as AuthServiceRecord,
-  type BlockedMatch,
   type Configuration,
   configurationFrom,
   type Mapping,
   type Work,
 } from '#config';
 import { createExplain } from '#explain';
-import { createGateway, createGatewayInParts, type GatewayState, type Handler, type InternalRoute } from '#gateway';
-import { problem, userHeader } from '#http';
+import {
+  createGatewayInParts,
+  type GatewayRecords,
+  type GatewayState,
+  type Handler,
+  type InternalRoute,
+} from '#gateway';
+import { userHeader } from '#http';
 import type { OpenGateway } from './current-gateway.ts';
 import type { Setup } from './options.ts';
 import { createEntrySettings } from './pipeline.ts';
@@ -43,27 +48,25 @@ export function* openGateway(setup: Setup, configuration: Configuration, parts: 
     strictPaths: settings.strictPaths,
   };
   if (!has('gateway')) {
-    const gateway = createGateway({
-      mappings: [],
+    const gateway = yield* createGatewayInParts({
+      configuration: noRecords,
       internalRoutes: [...plainRoutes(services), ...parts.routes],
       ...common,
     });
     return { gateway, explain: createExplain(gateway, createEntrySettings(setup)), close: gateway.close };
   }
-  const { blocked, versions, authServices, limits } = configuration;
+  const { authServices, limits } = configuration;
   const [rateLimitService] = configuration.rateLimitServices;
   const mappings = [...configuration.mappings, ...remoteVersions(setup, configuration)];
   const limiter = rateLimitService && connectLimiter(rateLimitService, limits, parts);
   const gateway = yield* closeOnFailure(
     limiter,
     createGatewayInParts({
-      mappings,
-      versions,
-      internalRoutes: [...parts.routes, ...blocked.map(blockedRoute)],
+      configuration: { ...configuration, mappings },
+      internalRoutes: parts.routes,
       identityHeaders: [userHeader],
       adminUsers: settings.adminUsers,
-      authServices: authServices.map((record) => ({ record, port: localAuthCheck(setup, record, parts) })),
-      rateLimitService,
+      authChecks: localAuthChecks(setup, authServices, parts),
       limiter: limiter?.limiter,
       ...common,
     }),
@@ -77,6 +80,14 @@ export function* openGateway(setup: Setup, configuration: Configuration, parts: 
     },
   };
 }
+
+const noRecords: GatewayRecords = {
+  mappings: [],
+  blocked: [],
+  authServices: [],
+  rateLimitServices: [],
+  versions: [],
+};
 
 /** Does the work, and closes `opened` if it fails. */
 function* closeOnFailure<T>(opened: { readonly close: () => Promise<void> } | undefined, work: Work<T>): Work<T> {
@@ -102,14 +113,6 @@ function remoteVersions({ has, demo, settings }: Setup, { mappings }: Configurat
   return configurationFrom({ records }, settings).configuration.mappings;
 }
 
-/** Responds with an error to the requests that the broken mapping matches, in its place in the matching order. */
-function blockedRoute({ isGuard: _isGuard, source: _source, ...match }: BlockedMatch): InternalRoute {
-  const run = async () => {
-    throw problem('misconfigured', { cause: `Mapping ${match.name} is broken` });
-  };
-  return { ...match, forAdmins: false, isBlock: true, run };
-}
-
 /** Excludes auth, which has its own listener, and the API, whose versions have internal routes already. */
 function plainRoutes(services: Readonly<Record<string, Handler>>): InternalRoute[] {
   const plain = Object.entries(services).filter(([name]) => name !== 'auth' && name !== 'api');
@@ -123,13 +126,15 @@ function plainRoutes(services: Readonly<Record<string, Handler>>): InternalRoute
 }
 
 /**
- * Returns the auth service of this process if the record refers to it: `checkServiceRoles` rejects other services of
- * this process. Otherwise returns undefined, and the auth service is called over HTTP.
+ * Returns the check of the auth service of this process for each record that refers to it: `checkServiceRoles` rejects
+ * other services of this process. The auth services of the other records are called over HTTP.
  */
-function localAuthCheck(
+function localAuthChecks(
   setup: Setup,
-  record: AuthServiceRecord,
-  { resolve, services }: GatewayParts,
-): AuthCheck | undefined {
-  return resolve(record.authService).kind === 'local' ? services.auth?.checkFor(realmOf(setup, record)) : undefined;
+  records: readonly AuthServiceRecord[],
+  { resolve, services: { auth } }: GatewayParts,
+): Readonly<Record<string, AuthCheck>> {
+  if (auth === undefined) return {};
+  const local = records.filter(({ authService }) => resolve(authService).kind === 'local');
+  return Object.fromEntries(local.map((record) => [record.name, auth.checkFor(realmOf(setup, record))]));
 }

@@ -31,6 +31,7 @@ import {
   createSafeLogger,
   fromLevel,
   type Logger,
+  serviceFault,
   silentLogger,
   type UpgradeListener,
 } from '#http';
@@ -271,13 +272,9 @@ function isPlainObject(value: unknown): boolean {
 function addServiceFaults(services: unknown, context: z.RefinementCtx): void {
   const known: readonly string[] = moduleNames;
   for (const [name, service] of Object.entries(isObject(services) ? services : {})) {
-    if (known.includes(name)) context.addIssue(`"${name}" is the name of a module: choose another`);
-    else if (!isAppOrMiddleware(service)) context.addIssue(`"${name}" is neither a Koa app nor a middleware`);
+    const fault = known.includes(name) ? 'is the name of a module: choose another' : serviceFault(service);
+    if (fault !== undefined) context.addIssue(`"${name}" ${fault}`);
   }
-}
-
-function isAppOrMiddleware(service: unknown): boolean {
-  return typeof service === 'function' || (isObject(service) && Array.isArray(service['middleware']));
 }
 
 /** Replaces environment variables in an error message by the options that a program sets, such as `PORT` by `port`. */

@@ -33,50 +33,70 @@ function setUp(options: Options = {}, names: readonly string[] = ['demo', 'guest
     if (state.hold) await new Promise<void>((resolve) => state.waiting.push(resolve));
     return password === 'sesame';
   };
-  const { authenticate } = createAuthenticator({ users, clock: () => state.nowMs, verify, ...options });
+  const { authenticate, verdictOf } = createAuthenticator({ users, clock: () => state.nowMs, verify, ...options });
   const release = () => {
     for (const resolve of state.waiting.splice(0)) resolve();
   };
-  return { authenticate, dummy, hashes, state, release };
+  return { authenticate, verdictOf, dummy, hashes, state, release };
 }
+
+describe('authenticate', () => {
+  it('resolves to the user of the credentials, and to nothing that is truthy for any failure', async () => {
+    const { authenticate } = setUp();
+    assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo', isAdmin: false });
+    for (const header of [undefined, '', 'Bearer abc', wrong, unknown])
+      assert.equal(await authenticate(header), undefined, header);
+  });
+
+  it('resolves to undefined while too many logins fail or are being checked', async () => {
+    const { authenticate, verdictOf, state, release } = setUp({ verificationsMax: 1, waitingMax: 0 });
+    for (let guess = 0; guess < 11; guess += 1) await authenticate(wrong);
+    assert.deepEqual([(await verdictOf(demo)).kind, await authenticate(demo)], ['throttled', undefined]);
+    state.hold = true;
+    const running = authenticate(unknown);
+    assert.deepEqual([(await verdictOf(guest)).kind, await authenticate(guest)], ['busy', undefined]);
+    release();
+    assert.equal(await running, undefined);
+  });
+});
 
 describe('createAuthenticator', () => {
   it('detects missing and malformed credentials without scrypt', () => {
-    const { authenticate, state } = setUp();
-    assert.deepEqual(authenticate(undefined), { kind: 'missing' });
+    const { verdictOf, state } = setUp();
+    assert.deepEqual(verdictOf(undefined), { kind: 'missing' });
     for (const header of ['', 'Basic', 'Bearer abc', 'Basic !!!', `Basic ${'A'.repeat(5000)}`])
-      assert.deepEqual(authenticate(header), { kind: 'invalid' }, header);
+      assert.deepEqual(verdictOf(header), { kind: 'invalid' }, header);
     assert.equal(state.verified.length, 0);
   });
 
   it('rejects a wrong password and an unknown user, even if the password matches the dummy hash', async () => {
-    const { authenticate } = setUp();
+    const { verdictOf } = setUp();
     for (const header of [wrong, unknown, formatBasic('', ''), formatBasic('__proto__', 'sesame')])
-      assert.deepEqual(await authenticate(header), { kind: 'invalid' }, header);
+      assert.deepEqual(await verdictOf(header), { kind: 'invalid' }, header);
   });
 
   it('fails when scrypt fails, and tries again the next time', async () => {
     let failing = true;
-    const { authenticate } = setUp({
+    const { verdictOf } = setUp({
       verify: async () => {
         if (failing) throw new Error('out of memory');
         return true;
       },
     });
-    await assert.rejects(async () => authenticate(demo), /out of memory/);
+    await assert.rejects(async () => verdictOf(demo), /out of memory/);
     failing = false;
-    assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo', isAdmin: false });
+    assert.deepEqual(await verdictOf(demo), { kind: 'user', name: 'demo', isAdmin: false });
   });
 });
 
 describe('cached credentials', () => {
   it('get the same frozen verdict synchronously and without scrypt', async () => {
-    const { authenticate, state } = setUp();
-    await authenticate(demo);
-    const verdict = authenticate(demo);
+    const { verdictOf, state } = setUp();
+    await verdictOf(demo);
+    const verdict = verdictOf(demo);
     assert.deepEqual(verdict, { kind: 'user', name: 'demo', isAdmin: false });
     assert.ok(Object.isFrozen(verdict));
-    for (let count = 0; count < 100; count++) assert.equal(authenticate(demo), verdict);
+    for (let count = 0; count < 100; count++) assert.equal(verdictOf(demo), verdict);
     assert.equal(state.verified.length, 1);
   });
 
@@ -85,53 +105,53 @@ describe('cached credentials', () => {
       [{}, 60_000],
       [{ cacheTtlMs: 1000 }, 1000],
     ] as const) {
-      const { authenticate, hashes, state } = setUp(options);
-      await authenticate(demo);
+      const { verdictOf, hashes, state } = setUp(options);
+      await verdictOf(demo);
       state.nowMs = ttlMs - 1;
-      assert.ok(!(authenticate(demo) instanceof Promise));
+      assert.ok(!(verdictOf(demo) instanceof Promise));
       state.nowMs = ttlMs;
-      assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo', isAdmin: false });
+      assert.deepEqual(await verdictOf(demo), { kind: 'user', name: 'demo', isAdmin: false });
       assert.equal(state.verified.length, 2);
       hashes.delete('demo');
       state.nowMs = 2 * ttlMs;
-      assert.deepEqual(await authenticate(demo), { kind: 'invalid' });
+      assert.deepEqual(await verdictOf(demo), { kind: 'invalid' });
     }
   });
 
   it('share one entry for all spellings of the scheme', async () => {
-    const { authenticate, state } = setUp({ cacheEntriesMax: 2 });
-    await authenticate(guest);
-    await authenticate(demo);
+    const { verdictOf, state } = setUp({ cacheEntriesMax: 2 });
+    await verdictOf(guest);
+    await verdictOf(demo);
     for (const spelling of ['basic', 'BASIC', 'Basic ', 'basic  '])
       assert.deepEqual(
-        authenticate(demo.replace('Basic', spelling)),
+        verdictOf(demo.replace('Basic', spelling)),
         { kind: 'user', name: 'demo', isAdmin: false },
         spelling,
       );
-    assert.ok(!(authenticate(guest) instanceof Promise));
+    assert.ok(!(verdictOf(guest) instanceof Promise));
     assert.equal(state.verified.length, 2);
   });
 
   it('are bounded by evicting the oldest from a full cache', async () => {
-    const { authenticate, state } = setUp({ cacheEntriesMax: 2 }, ['a', 'b', 'c']);
-    for (const name of ['a', 'b', 'c']) await authenticate(formatBasic(name, 'sesame'));
+    const { verdictOf, state } = setUp({ cacheEntriesMax: 2 }, ['a', 'b', 'c']);
+    for (const name of ['a', 'b', 'c']) await verdictOf(formatBasic(name, 'sesame'));
     state.verified.length = 0;
-    for (const name of ['b', 'c', 'a']) await authenticate(formatBasic(name, 'sesame'));
+    for (const name of ['b', 'c', 'a']) await verdictOf(formatBasic(name, 'sesame'));
     assert.equal(state.verified.length, 1);
   });
 
   it('are not evicted by wrong guesses', async () => {
-    const { authenticate } = setUp({ cacheEntriesMax: 1 });
-    await authenticate(demo);
-    for (let guess = 0; guess < 20; guess++) await authenticate(formatBasic('demo', `guess${guess}`));
-    assert.ok(!(authenticate(demo) instanceof Promise));
+    const { verdictOf } = setUp({ cacheEntriesMax: 1 });
+    await verdictOf(demo);
+    for (let guess = 0; guess < 20; guess++) await verdictOf(formatBasic('demo', `guess${guess}`));
+    assert.ok(!(verdictOf(demo) instanceof Promise));
   });
 });
 
 describe('verification', () => {
   it('costs one scrypt computation for every wrong guess, using the dummy hash for an unknown user', async () => {
-    const { authenticate, dummy, hashes, state } = setUp();
-    for (const header of [wrong, wrong, unknown, unknown]) await authenticate(header);
+    const { verdictOf, dummy, hashes, state } = setUp();
+    for (const header of [wrong, wrong, unknown, unknown]) await verdictOf(header);
     const known = hashes.get('demo');
     assert.deepEqual(
       state.verified.map((hash) => [hash === known, hash === dummy]),
@@ -146,9 +166,9 @@ describe('verification', () => {
 
   it('happens once for concurrent requests with the same credentials, right or wrong', async () => {
     for (const header of [demo, wrong, unknown]) {
-      const { authenticate, state, release } = setUp();
+      const { verdictOf, state, release } = setUp();
       state.hold = true;
-      const together = [header, header, header.replace('Basic', 'basic')].map((one) => authenticate(one));
+      const together = [header, header, header.replace('Basic', 'basic')].map((one) => verdictOf(one));
       assert.equal(state.verified.length, 1);
       release();
       assert.equal(new Set(await Promise.all(together)).size, 1);
@@ -156,58 +176,58 @@ describe('verification', () => {
   });
 
   it('has a maximum of running and waiting checks, beyond which requests get `busy`', async () => {
-    const { authenticate, state, release } = setUp({ verificationsMax: 1, waitingMax: 1 });
+    const { verdictOf, state, release } = setUp({ verificationsMax: 1, waitingMax: 1 });
     state.hold = true;
-    const running = ['1', '2'].map((guess) => authenticate(formatBasic('demo', guess)));
-    assert.deepEqual(authenticate(demo), { kind: 'busy' });
+    const running = ['1', '2'].map((guess) => verdictOf(formatBasic('demo', guess)));
+    assert.deepEqual(verdictOf(demo), { kind: 'busy' });
     assert.equal(state.verified.length, 1);
     state.hold = false;
     release();
     for (const verdict of await Promise.all(running)) assert.deepEqual(verdict, { kind: 'invalid' });
-    assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo', isAdmin: false });
+    assert.deepEqual(await verdictOf(demo), { kind: 'user', name: 'demo', isAdmin: false });
   });
 
   it('prefers credentials that were right before, so that a flood of guesses does not lock them out', async () => {
-    const { authenticate, hashes, state, release } = setUp({ verificationsMax: 1, waitingMax: 1, cacheTtlMs: 1000 });
-    await authenticate(demo);
+    const { verdictOf, hashes, state, release } = setUp({ verificationsMax: 1, waitingMax: 1, cacheTtlMs: 1000 });
+    await verdictOf(demo);
     state.nowMs = 1000;
     state.hold = true;
-    const guesses = ['1', '2'].map((guess) => authenticate(formatBasic('guest', guess)));
-    const again = authenticate(demo);
+    const guesses = ['1', '2'].map((guess) => verdictOf(formatBasic('guest', guess)));
+    const again = verdictOf(demo);
     assert.deepEqual(await guesses[1], { kind: 'busy' });
     hashes.delete('demo');
     state.hold = false;
     release();
     assert.deepEqual(await again, { kind: 'invalid' }, 'the user was removed');
-    for (let time = 0; time < 11; time += 1) await authenticate(demo);
-    assert.equal((await authenticate(demo)).kind, 'throttled', 'and counts as a guess like any other');
+    for (let time = 0; time < 11; time += 1) await verdictOf(demo);
+    assert.equal((await verdictOf(demo)).kind, 'throttled', 'and counts as a guess like any other');
   });
 
   const from = (network: string) => () => ({ network, isShared: false });
 
   it('is throttled after too many failures, but only for that network', async () => {
-    const { authenticate, state } = setUp();
-    for (let guess = 0; guess < 11; guess += 1) await authenticate(wrong, from('a'));
+    const { verdictOf, state } = setUp();
+    for (let guess = 0; guess < 11; guess += 1) await verdictOf(wrong, from('a'));
     assert.equal(state.verified.length, 11);
     const throttled = { kind: 'throttled', retryAfterS: 1, sender: from('a')() };
-    for (const header of [wrong, demo]) assert.deepEqual(authenticate(header, from('a')), throttled);
+    for (const header of [wrong, demo]) assert.deepEqual(verdictOf(header, from('a')), throttled);
     assert.equal(state.verified.length, 11);
-    assert.deepEqual(await authenticate(demo, from('b')), { kind: 'user', name: 'demo', isAdmin: false });
-    assert.ok(!(authenticate(demo, from('a')) instanceof Promise), 'cached credentials pass');
+    assert.deepEqual(await verdictOf(demo, from('b')), { kind: 'user', name: 'demo', isAdmin: false });
+    assert.ok(!(verdictOf(demo, from('a')) instanceof Promise), 'cached credentials pass');
     state.nowMs = 1000;
-    assert.deepEqual(await authenticate(guest, from('a')), { kind: 'user', name: 'guest', isAdmin: false });
+    assert.deepEqual(await verdictOf(guest, from('a')), { kind: 'user', name: 'guest', isAdmin: false });
   });
 
   it('forgets the failures of a user who then logs in', async () => {
-    const { authenticate } = setUp();
+    const { verdictOf } = setUp();
     for (const header of [...Array<string>(10).fill(wrong), demo, wrong, wrong])
-      assert.notEqual((await authenticate(header, from('a'))).kind, 'throttled');
+      assert.notEqual((await verdictOf(header, from('a'))).kind, 'throttled');
   });
 
   it('is throttled equally for concurrent and for consecutive guesses', async () => {
-    const { authenticate, state, release } = setUp({ verificationsMax: 1 });
+    const { verdictOf, state, release } = setUp({ verificationsMax: 1 });
     state.hold = true;
-    const guesses = Array.from({ length: 40 }, (_, guess) => authenticate(formatBasic('demo', `${guess}`), from('a')));
+    const guesses = Array.from({ length: 40 }, (_, guess) => verdictOf(formatBasic('demo', `${guess}`), from('a')));
     state.hold = false;
     release();
     const kinds = (await Promise.all(guesses)).map(({ kind }) => kind);
@@ -215,24 +235,23 @@ describe('verification', () => {
   });
 
   it('counts a concurrent guess from two networks against both', async () => {
-    const { authenticate, state, release } = setUp();
+    const { verdictOf, state, release } = setUp();
     for (let guess = 0; guess < 11; guess += 1) {
       state.hold = true;
-      const together = ['a', 'b'].map((network) => authenticate(wrong, from(network)));
+      const together = ['a', 'b'].map((network) => verdictOf(wrong, from(network)));
       state.hold = false;
       release();
       await Promise.all(together);
     }
-    for (const network of ['a', 'b'])
-      assert.equal((await authenticate(demo, from(network))).kind, 'throttled', network);
+    for (const network of ['a', 'b']) assert.equal((await verdictOf(demo, from(network))).kind, 'throttled', network);
   });
 
   it('is counted by outcome', async () => {
     const counts = createLoginCounts();
-    const { authenticate } = setUp({ counts });
-    await authenticate(demo);
-    for (const header of [demo, undefined, 'Bearer abc']) void authenticate(header);
-    for (let guess = 0; guess < 13; guess += 1) await authenticate(wrong);
+    const { verdictOf } = setUp({ counts });
+    await verdictOf(demo);
+    for (const header of [demo, undefined, 'Bearer abc']) void verdictOf(header);
+    for (let guess = 0; guess < 13; guess += 1) await verdictOf(wrong);
     assert.deepEqual(counts, { right: 1, wrong: 11, throttled: 2, busy: 0 });
   });
 });
@@ -242,12 +261,12 @@ describe('a reload of users', () => {
   const none = { find: () => undefined, isAdmin: () => false, dummyHash: fakeHash };
 
   it('applies to the next request, even with cached credentials', async () => {
-    const { authenticate, reload } = createAuthenticator({ users: one, verify: async () => true });
-    assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo', isAdmin: false });
+    const { verdictOf, reload } = createAuthenticator({ users: one, verify: async () => true });
+    assert.deepEqual(await verdictOf(demo), { kind: 'user', name: 'demo', isAdmin: false });
     reload(none);
-    assert.deepEqual(await authenticate(demo), { kind: 'invalid' });
+    assert.deepEqual(await verdictOf(demo), { kind: 'invalid' });
     reload(one);
-    assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo', isAdmin: false });
+    assert.deepEqual(await verdictOf(demo), { kind: 'user', name: 'demo', isAdmin: false });
   });
 
   it('does not cache the verdict of a check that started before it', async () => {
@@ -256,12 +275,12 @@ describe('a reload of users', () => {
       new Promise<boolean>((resolve) => {
         finish = () => resolve(true);
       });
-    const { authenticate, reload } = createAuthenticator({ users: one, verify });
-    const before = authenticate(demo);
+    const { verdictOf, reload } = createAuthenticator({ users: one, verify });
+    const before = verdictOf(demo);
     reload(none);
     finish();
     assert.deepEqual(await before, { kind: 'user', name: 'demo', isAdmin: false });
-    const after = authenticate(demo);
+    const after = verdictOf(demo);
     finish();
     assert.deepEqual(await after, { kind: 'invalid' });
   });

@@ -20,12 +20,12 @@ async function findInHeap(needles: readonly Buffer[]): Promise<boolean[]> {
 const [right, guess] = [secretBytes(), secretBytes()];
 const passwordHash = await hashPassword(`${right}`, undefined, { ln: 1, r: 1, p: 1 });
 const authenticator = createAuthenticator({ users: createUsers([{ name: 'demo', passwordHash }]) });
-for (const password of [right, guess]) await authenticator.authenticate(formatBasic('demo', `${password}`));
+for (const password of [right, guess]) await authenticator.verdictOf(formatBasic('demo', `${password}`));
 // V8 retains the last string that a regular expression matched, so match another one.
-await authenticator.authenticate(formatBasic('demo', 'guess'));
+await authenticator.verdictOf(formatBasic('demo', 'guess'));
 // The search must find this string, to prove that it works.
 const retained = `${secretBytes()}`;
 const needles = [right, guess].flatMap((password) => [password, Buffer.from(formatBasic('demo', `${password}`))]);
 const found = await findInHeap([...needles, Buffer.from(retained)]);
-const verdict = authenticator.authenticate(formatBasic('demo', `${right}`));
+const verdict = authenticator.verdictOf(formatBasic('demo', `${right}`));
 process.stdout.write(JSON.stringify({ retained, found, isCached: !(verdict instanceof Promise) }));

@@ -6,13 +6,13 @@ import Koa from 'koa';
 import mount from 'koa-mount';
 import supertest from 'supertest';
 import {
-  type Authenticator,
   type AuthenticatorOptions,
   type AuthServiceOptions,
   createAuthenticator,
   createAuthService,
   createUsers,
   hashPassword,
+  type Verdicts,
 } from '#auth';
 import { problems, requestContext } from '#http';
 import { formatBasic } from '../../src/auth/authenticator.ts';
@@ -34,12 +34,12 @@ async function setUp(options: Partial<AuthServiceOptions> = {}) {
   return { ...service, ask, http: supertest(service.app.callback()) };
 }
 
-const failing: Authenticator = { authenticate: () => Promise.reject(new Error('out of memory')) };
+const failing: Verdicts = { verdictOf: () => Promise.reject(new Error('out of memory')) };
 
 const refused = [undefined, '', 'Bearer abc', formatBasic('demo', 'guess'), formatBasic('nobody', 'sesame')];
 const sender = { network: '192.0.2.1', isShared: false };
-const throttling: Authenticator = { authenticate: () => ({ kind: 'throttled', retryAfterS: 7, sender }) };
-const busy: Authenticator = { authenticate: () => ({ kind: 'busy' }) };
+const throttling: Verdicts = { verdictOf: () => ({ kind: 'throttled', retryAfterS: 7, sender }) };
+const busy: Verdicts = { verdictOf: () => ({ kind: 'busy' }) };
 
 describe('the auth service in this process', () => {
   const deny = (slug: 'unauthorized' | 'auth-overloaded' | 'login-throttled', headers: object) => ({
@@ -74,7 +74,7 @@ describe('the auth service in this process', () => {
   });
 
   it('passes a name on as UTF-8 if the authenticator of a program knows such names', async () => {
-    const authenticator: Authenticator = { authenticate: () => ({ kind: 'user', name: 'Jörg 文', isAdmin: false }) };
+    const authenticator: Verdicts = { verdictOf: () => ({ kind: 'user', name: 'Jörg 文', isAdmin: false }) };
     const { ask, http } = await setUp({ authenticator });
     const name = Buffer.from('Jörg 文').toString('latin1');
     assert.deepEqual(await ask(demo), { outcome: 'allow', headers: { 'x-travel-user': name }, isAdmin: false });
@@ -89,8 +89,8 @@ describe('the auth service in this process', () => {
   });
 
   it('rejects an invalid authenticator or invalid users at creation', () => {
-    const create = () => createAuthService({ authenticator: {} as Authenticator });
-    assert.throws(create, /^TypeError: the authenticator has no function `authenticate`/);
+    const create = () => createAuthService({ authenticator: {} as Verdicts });
+    assert.throws(create, /^TypeError: the authenticator has no function `verdictOf`/);
     const records = [] as unknown as AuthenticatorOptions['users'];
     assert.throws(() => createAuthenticator({ users: records }), /^TypeError: the users have no function `isAdmin`/);
   });
@@ -120,13 +120,13 @@ describe('the auth service over HTTP', () => {
   });
 
   it('responds to a gateway that prefers minimal responses like the service in its process', async () => {
-    const check = async (authenticator: Authenticator, status: number, header: string, value: string) => {
+    const check = async (authenticator: Verdicts, status: number, header: string, value: string) => {
       const { http } = await setUp({ authenticator });
       const call = http.get('/').set('Prefer', 'return=minimal');
       const { headers } = await call.expect(status, '').expect(header, value);
       assert.equal(headers['content-type'], undefined);
     };
-    await check({ authenticate: () => ({ kind: 'missing' }) }, 401, 'WWW-Authenticate', challenge);
+    await check({ verdictOf: () => ({ kind: 'missing' }) }, 401, 'WWW-Authenticate', challenge);
     await check(throttling, 429, 'Retry-After', '7');
     await check(busy, 503, 'Retry-After', '1');
   });

@@ -4,10 +4,10 @@ import Koa from 'koa';
 import request from 'supertest';
 import { parse } from 'yaml';
 import { createExplainEndpoint, type ExplainRequest } from '#explain';
-import { createGateway, type Gateway } from '#gateway';
+import type { Gateway } from '#gateway';
 import { createProblemResponses, silentLogger } from '#http';
 import { call, callAsDemo, desksOf } from '../support/desks.ts';
-import { explainOf, mappingOf } from '../support/edge.ts';
+import { explainOf, gatewayOf, mappingOf } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 
 const path = '/gateway/v0/explain';
@@ -26,7 +26,7 @@ describe('createExplainEndpoint', () => {
 
   before(() => {
     const resolve = () => ({ kind: 'remote', origins: () => ['http://10.0.0.1:9001'], path: '' }) as const;
-    gateway = createGateway({ mappings: [mappingOf({ name: '<hotel>' })], services: {}, resolve });
+    gateway = gatewayOf({ mappings: [mappingOf({ name: '<hotel>' })], resolve });
   });
 
   after(() => gateway.close());

@@ -1,9 +1,16 @@
 /** Formatting an explanation as text for a terminal. */
 import assert from 'node:assert/strict';
 import { type ExplainRequest, formatExplanation } from '#explain';
-import { createGateway, type GatewayOptions } from '#gateway';
 import { createLimiter } from '#ratelimit';
-import { authRecordOf, explainOf, labelled, limitRecordOf, mappingOf } from '../support/edge.ts';
+import {
+  authRecordOf,
+  explainOf,
+  type GatewayFields,
+  gatewayOf,
+  labelled,
+  limitRecordOf,
+  mappingOf,
+} from '../support/edge.ts';
 import { domain, limit, node, unlimited } from '../support/limits.ts';
 import { testServers } from '../support/serve.ts';
 
@@ -16,8 +23,8 @@ const elsewhere = {
 describe('formatExplanation', () => {
   const servers = testServers(after);
 
-  function read(options: Partial<GatewayOptions>, request: Partial<ExplainRequest> = {}): string {
-    const gateway = createGateway({ mappings: [mappingOf()], services: {}, resolve: () => elsewhere, ...options });
+  function read(options: GatewayFields, request: Partial<ExplainRequest> = {}): string {
+    const gateway = gatewayOf({ resolve: () => elsewhere, ...options });
     servers.later(gateway.close);
     return formatExplanation(explainOf(gateway)({ method: 'GET', url: '/v1/hotels/x', ...request }));
   }

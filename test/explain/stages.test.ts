@@ -2,10 +2,18 @@
 import assert from 'node:assert/strict';
 import type { LabelGroup, Mapping } from '#config';
 import type { ExplainRequest, Explanation } from '#explain';
-import { createGateway, type GatewayOptions, type Target } from '#gateway';
+import type { Target } from '#gateway';
 import { createLimiter } from '#ratelimit';
 import { healthCheckOf } from '../support/clusters.ts';
-import { authRecordOf, explainOf, labelled, limitRecordOf, mappingOf } from '../support/edge.ts';
+import {
+  authRecordOf,
+  explainOf,
+  type GatewayFields,
+  gatewayOf,
+  labelled,
+  limitRecordOf,
+  mappingOf,
+} from '../support/edge.ts';
 import { domain, limit, node } from '../support/limits.ts';
 import { testServers } from '../support/serve.ts';
 
@@ -20,9 +28,9 @@ const auth = { record: authRecordOf(), port: () => deny };
 describe('an explanation', () => {
   const servers = testServers(after);
 
-  function explain(options: Partial<GatewayOptions>, request: Partial<ExplainRequest> = {}): Explanation {
+  function explain(options: GatewayFields, request: Partial<ExplainRequest> = {}): Explanation {
     const resolve = () => elsewhere;
-    const gateway = createGateway({ mappings: [mappingOf()], services: {}, resolve, ...options });
+    const gateway = gatewayOf({ resolve, ...options });
     servers.later(gateway.close);
     return explainOf(gateway)({ method: 'GET', url: '/v1/hotels/x', ...request });
   }
@@ -176,7 +184,7 @@ describe('an explanation', () => {
   });
 
   it('explains why a request needs no authentication', () => {
-    const whyOf = (options: Partial<GatewayOptions>) => {
+    const whyOf = (options: GatewayFields) => {
       const { auth: explained } = explain(options);
       return explained?.asked === false ? explained.reason : undefined;
     };

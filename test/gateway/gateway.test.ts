@@ -3,12 +3,20 @@ import assert from 'node:assert/strict';
 import Koa, { type Context, type Middleware } from 'koa';
 import supertest from 'supertest';
 import type { AuthCheck } from '#auth';
-import type { Mapping } from '#config';
-import { createGateway, createGatewayInParts, createGatewayState, type Handler } from '#gateway';
-import { isolate, publicBase, requestContext } from '#http';
+import { configurationFrom, type Mapping } from '#config';
+import { createGateway, createGatewayInParts, createGatewayState, type GatewayOptions, type Handler } from '#gateway';
+import { createProblemResponses, isolate, publicBase, requestContext, silentLogger } from '#http';
 import { createClusters } from '#proxy';
 import type { Limiter } from '#ratelimit';
-import { authRecordOf, type EdgeOptions, labelled, limitRecordOf, mappingOf, startEdge } from '../support/edge.ts';
+import {
+  authRecordOf,
+  type EdgeOptions,
+  gatewayOf,
+  labelled,
+  limitRecordOf,
+  mappingOf,
+  startEdge,
+} from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { bodyOf, rawRequest, sendRaw, statusOf } from '../support/wire/raw-client.ts';
@@ -114,7 +122,8 @@ describe('the gateway', () => {
   it('can be created in small steps from many mappings, so that it does not block the event loop', async () => {
     const mappings = Array.from({ length: 1000 }, (_, index) => mappingOf({ name: `m${index}`, prefix: `/m${index}` }));
     const resolve = () => ({ kind: 'local', name: 'hotel' }) as const;
-    const work = createGatewayInParts({ mappings, services: { hotel: local }, resolve });
+    const none = { blocked: [], authServices: [], rateLimitServices: [], versions: [] };
+    const work = createGatewayInParts({ configuration: { mappings, ...none }, services: { hotel: local }, resolve });
     let steps = 1;
     let step = work.next();
     for (; step.done !== true; step = work.next()) steps += 1;
@@ -207,8 +216,7 @@ describe('the gateway', () => {
     const authServices = [{ record: authRecordOf() }];
     const state = createGatewayState(clusters);
     const acquired = () => clusters.snapshot().map(({ service }) => service);
-    const create = (mappings: readonly Mapping[]) =>
-      createGateway({ mappings, authServices, services: {}, resolve, state });
+    const create = (mappings: readonly Mapping[]) => gatewayOf({ mappings, authServices, resolve, state });
     const [one, two] = [create([mappingOf()]), create([mappingOf()])];
     assert.deepEqual(acquired(), ['auth', 'hotel']);
     await one.close();
@@ -283,20 +291,62 @@ describe('the gateway', () => {
       { authServices: [{ record: authRecordOf(), port: {} as AuthCheck }] },
       /port of the auth service "auth" is not a function/,
     ],
-    [
-      'with records in place of auth services',
-      { authServices: [authRecordOf()] as never },
-      /^TypeError: `authServices` must be a list of \{ record, port \}/,
-    ],
-    ['without mappings', { mappings: undefined as never }, /^TypeError: `mappings` must be a list/],
-    ['without a resolver', { resolve: undefined as never }, /^TypeError: `resolve` must be a function/],
     ['without services', { mappings: [mappingOf()], services: undefined as never }, /no service "hotel"/],
   ] as const) {
     it(`cannot be created ${what}`, () => {
-      const resolve = (name: string) => ({ kind: 'local', name }) as const;
-      assert.throws(() => createGateway({ mappings: [], services: {}, resolve, ...options }), message);
+      assert.throws(() => gatewayOf({ mappings: [], ...options }), message);
     });
   }
+
+  const records = {
+    mappings: [mappingOf({ labels: { gateway: labelled('x-kind') } })],
+    ...{ blocked: [], versions: [], authServices: [], rateLimitServices: [limitRecordOf()] },
+  };
+  const parts = { services: { hotel: local }, resolve: (name: string) => ({ kind: 'local', name }) as const };
+  const allowing: Limiter = { shouldRateLimit: () => ({ overallCode: 'OK', statuses: [] }) };
+  const unguarded = { ...records, rateLimitServices: [] };
+
+  for (const [what, options, message] of [
+    [
+      'from the lists of a configuration instead of the whole, which would ignore its rate-limit service',
+      { ...records, ...parts },
+      /^TypeError: `configuration` has no list `mappings`: pass the `configuration` that configurationFrom returns/,
+    ],
+    [
+      'from a configuration without the list of blocked mappings',
+      { configuration: { ...records, blocked: undefined }, ...parts, limiter: allowing },
+      /^TypeError: `configuration` has no list `blocked`/,
+    ],
+    [
+      'with a limiter that no record uses',
+      { configuration: unguarded, ...parts, limiter: allowing },
+      /^TypeError: a `limiter` was passed, but the configuration has no RateLimitService/,
+    ],
+    [
+      'with a check that no record uses',
+      { configuration: unguarded, ...parts, authChecks: { auth: () => assert.fail('asked') } },
+      /^TypeError: `authChecks` has a check "auth", but no AuthService has that name/,
+    ],
+    ['without a resolver', { configuration: unguarded, services: {} }, /^TypeError: `resolve` must be a function/],
+  ] as const) {
+    it(`cannot be created ${what}`, () => {
+      assert.throws(() => createGateway(options as unknown as GatewayOptions), message);
+    });
+  }
+
+  it('rejects the requests of a broken mapping of the configuration', async () => {
+    const { configuration } = configurationFrom({
+      records: [
+        { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'open', prefix: '/', service: 'hotel' },
+        { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'broken', prefix: '/v1', service: 'hotel', timeout_ms: 'x' },
+      ],
+    });
+    const gateway = createGateway({ configuration, ...parts });
+    servers.later(gateway.close);
+    const app = new Koa().use(createProblemResponses({ logger: silentLogger })).use(gateway.middleware);
+    await supertest(app.callback()).get('/v2/hotels').expect(200);
+    await supertest(app.callback()).get('/v1/hotels').expect(503);
+  });
 });
 
 function assigning(values: object): Middleware {

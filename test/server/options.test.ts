@@ -1,10 +1,21 @@
 /** Wrong options: the error names them and says what to do. */
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import fastify from 'fastify';
 import Koa from 'koa';
+import Router from 'koa-router';
 import { createFrontdesk, type FrontdeskOptions } from '../../src/index.ts';
 import { desksOf, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
+
+/** Express and connect create a function of a request, a response and `next`, with methods. */
+function expressApp() {
+  return Object.assign((_request: object, _response: object, _next: () => void) => {}, { handle() {}, listen() {} });
+}
+
+const needsPort =
+  /^Error: services: "spa" is neither a Koa app nor a Koa middleware\. .* Express or Fastify, .*: let it listen, and write its URL in the Mapping \(service: http:\/\/127\.0\.0\.1:3001\)$/;
 
 describe('options of createFrontdesk', () => {
   const open = desksOf(testServers());
@@ -63,6 +74,15 @@ describe('options of createFrontdesk', () => {
       'a service that is neither app nor middleware',
       { services: { spa: {} } },
       /^Error: services: "spa" is neither a Koa app nor/,
+    ],
+    ['an Express app as a service', { services: { spa: expressApp() } }, needsPort],
+    ['a router of Express as a service', { services: { spa: (_req: 0, _res: 0, _next: 0) => {} } }, needsPort],
+    ['a Fastify app as a service', { services: { spa: fastify() } }, needsPort],
+    ['an HTTP server as a service', { services: { spa: createServer() } }, needsPort],
+    [
+      'a router of Koa as a service',
+      { services: { spa: new Router() } },
+      /^Error: services: "spa" is a router: pass its middleware, router\.routes\(\)$/,
     ],
     [
       'demo users on the network',

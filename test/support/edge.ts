@@ -2,7 +2,14 @@
 import type { RequestListener } from 'node:http';
 import Koa, { type Middleware } from 'koa';
 import type { AuthCheck } from '#auth';
-import { type AuthService, type LabelGroup, type Mapping, mappingDefaults, type RateLimitService } from '#config';
+import {
+  type AuthService,
+  type Configuration,
+  type LabelGroup,
+  type Mapping,
+  mappingDefaults,
+  type RateLimitService,
+} from '#config';
 import { createExplain, type Explain } from '#explain';
 import {
   createGateway,
@@ -82,6 +89,39 @@ export function limitRecordOf(fields: Partial<RateLimitService> = {}): RateLimit
   };
 }
 
+/** The options of a gateway, with the records that a test is about one by one. */
+export interface GatewayFields extends Partial<Omit<GatewayOptions, 'configuration' | 'authChecks'>> {
+  /** @default `mappingOf()` alone */
+  readonly mappings?: Configuration['mappings'];
+  readonly versions?: Configuration['versions'];
+  readonly blocked?: Configuration['blocked'];
+  /** With `port`, the auth service runs in this process. */
+  readonly authServices?: readonly { readonly record: AuthService; readonly port?: AuthCheck | undefined }[];
+  readonly rateLimitService?: RateLimitService | undefined;
+}
+
+export function gatewayOf(fields: GatewayFields): Gateway {
+  const {
+    mappings = [mappingOf()],
+    versions = [],
+    blocked = [],
+    authServices = [],
+    rateLimitService,
+    ...rest
+  } = fields;
+  return createGateway({
+    configuration: {
+      ...{ mappings, versions, blocked },
+      authServices: authServices.map(({ record }) => record),
+      rateLimitServices: rateLimitService ? [rateLimitService] : [],
+    },
+    authChecks: Object.fromEntries(authServices.flatMap(({ record, port }) => (port ? [[record.name, port]] : []))),
+    services: {},
+    resolve: (name) => ({ kind: 'local', name }),
+    ...rest,
+  });
+}
+
 /** One group with one label, which requests without the header do not get. */
 export function labelled(header: string, name = header): readonly LabelGroup[] {
   return [{ name: 'group', labels: [{ kind: 'header', name, header, omitIfNotPresent: true, default: '' }] }];
@@ -112,7 +152,7 @@ export interface Edge extends Served {
   readonly errors: readonly unknown[];
 }
 
-export interface EdgeOptions extends Partial<Omit<GatewayOptions, 'resolve'>> {
+export interface EdgeOptions extends Omit<GatewayFields, 'resolve'> {
   readonly clusters?: ClusterRegistry;
   readonly traffic?: Traffic;
   /** The only auth service. With `authPort` it runs in this process. */
@@ -151,9 +191,8 @@ export async function startEdge(servers: TestServers, options: EdgeOptions): Pro
   const { targets = upstream ? { hotel: remote(upstream) } : {}, ...more } = others;
   const { clusters = createClusters({ logger }), traffic, ...rest } = more;
   servers.later(clusters.close);
-  const gateway = createGateway({
+  const gateway = gatewayOf({
     mappings: [mappingOf(mapping)],
-    services: {},
     resolve: (service) => targets[service] ?? { kind: 'local', name: service },
     logger,
     authServices: authService ? [{ record: authService, port: authPort }] : [],

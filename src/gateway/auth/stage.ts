@@ -114,7 +114,9 @@ function createRequireAdmin(adminUsers: readonly string[]): RequireRole {
 function createRemoteClient(record: AuthService, { resolve, acquireCluster }: AuthStagesParts): AuthClient {
   const target = resolve(record.authService);
   if (target.kind === 'local')
-    throw new TypeError(`the auth service "${target.name}" runs in this process, but its \`port\` was not passed`);
+    throw new TypeError(
+      `the auth service "${target.name}" runs in this process, but \`authChecks\` has no check for its record "${record.name}"`,
+    );
   return createAuthOverHttp({ record, cluster: acquireCluster(record, target), path: target.path });
 }
 

@@ -14,7 +14,10 @@ export interface LimitCounts {
 }
 
 /** Throws `too-many-requests` when a limit is exhausted. Does not call the limiter without descriptors. */
-export type AskLimiter = (request: InFlightRequest, descriptors: readonly Descriptor[]) => void | Promise<void>;
+export type AskLimiter = (request: LimitedRequest, descriptors: readonly Descriptor[]) => void | Promise<void>;
+
+/** Collects the statuses of all calls for a request. Both lists are empty at first. */
+export type LimitedRequest = Pick<InFlightRequest, 'ctx' | 'statuses' | 'descriptors'>;
 
 export interface LimitStageOptions {
   readonly record: Pick<
@@ -36,7 +39,7 @@ export function createLimitStage(options: LimitStageOptions): AskLimiter {
   const headersOf = rateLimitHeaders[record.headers];
   const writeServiceHeaders = createServiceHeaders(record.allowedResponseHeaders);
 
-  function settle(request: InFlightRequest, decision: Decision, descriptors: readonly Descriptor[]): void {
+  function settle(request: LimitedRequest, decision: Decision, descriptors: readonly Descriptor[]): void {
     outage.answered();
     const { res } = request.ctx;
     // Written first, so that our own RateLimit headers, in the style of the record, replace the service's.
@@ -64,7 +67,7 @@ export function createLimitStage(options: LimitStageOptions): AskLimiter {
   }
 
   async function settleLater(
-    request: InFlightRequest,
+    request: LimitedRequest,
     pending: Promise<Decision>,
     descriptors: readonly Descriptor[],
   ): Promise<void> {
@@ -97,7 +100,7 @@ function isLogged(cause: unknown): boolean {
 }
 
 /** Keeps statuses and descriptors aligned, because a service may return fewer or more statuses than descriptors. */
-function addTo(request: InFlightRequest, { statuses }: Decision, descriptors: readonly Descriptor[]): void {
+function addTo(request: LimitedRequest, { statuses }: Decision, descriptors: readonly Descriptor[]): void {
   const before = request.statuses;
   request.statuses = before.length === 0 ? statuses : [...before, ...statuses];
   request.descriptors =

@@ -118,8 +118,7 @@ const loadProgram = `
   const startedAtMs = cpuMs();
   const { configuration } = await loadConfiguration(process.argv[1]);
   const loadedAtMs = cpuMs();
-  const { mappings } = configuration;
-  const { snapshot } = createGateway({ mappings, resolve, services: {} });
+  const { snapshot } = createGateway({ configuration, resolve, services: {} });
   const gatewayMs = cpuMs() - loadedAtMs;
   const loaded = snapshot().routes.length;
   process.stdout.write(JSON.stringify({ loadMs: loadedAtMs - startedAtMs, gatewayMs, loaded }));

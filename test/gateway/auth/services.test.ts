@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import supertest from 'supertest';
 import type { AuthService } from '#config';
-import { createGateway } from '#gateway';
-import { authRecordOf, type EdgeOptions, mappingOf, remote, startEdge } from '../../support/edge.ts';
+import { authRecordOf, type EdgeOptions, gatewayOf, mappingOf, remote, startEdge } from '../../support/edge.ts';
 import { testServers } from '../../support/serve.ts';
 import { startUpstream } from '../../support/upstream.ts';
 
@@ -93,9 +92,8 @@ describe('several auth services', () => {
   function checkRejected(what: string, message: RegExp, records: readonly Partial<AuthService>[], mapping = {}) {
     it(`cannot be used ${what}`, () => {
       const authServices = records.map((one) => ({ record: authRecordOf(one), port: () => assert.fail('asked') }));
-      const resolve = (name: string) => ({ kind: 'local', name }) as const;
       const services = { hotel: async () => {} };
-      const create = () => createGateway({ mappings: [mappingOf(mapping)], authServices, services, resolve });
+      const create = () => gatewayOf({ mappings: [mappingOf(mapping)], authServices, services });
       assert.throws(create, message);
     });
   }
