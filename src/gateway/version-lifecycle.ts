@@ -9,7 +9,7 @@ export interface VersionLifecycle {
   readonly record: Version;
   /** `root`: the public path of the gateway, without a trailing slash. */
   readonly headers: (root: string) => VersionHeaders;
-  /** Sets the headers when the response head is written, even if that bypasses Koa. */
+  /** Sets the headers when the response head is written, even if that bypasses Koa. Tells the service of a deprecation. */
   readonly announce: (ctx: Context) => void;
   /** Returns a Problem for every request from the sunset on, and undefined before. */
   readonly ended: () => Problem | undefined;
@@ -77,7 +77,11 @@ function createLifecycle(record: Version, clock: () => number): VersionLifecycle
   return Object.freeze({
     record,
     headers,
-    announce: (ctx: Context) => beforeHead(ctx.res, (res) => writeHeaders(res, headers(requestContext(ctx).rootPath))),
+    announce(ctx: Context) {
+      const context = requestContext(ctx);
+      context.isDeprecated = record.deprecatedAtMs !== undefined;
+      beforeHead(ctx.res, (res) => writeHeaders(res, headers(context.rootPath)));
+    },
     ended: () => (clock() < endsAtMs ? undefined : problem('gone')),
   });
 }

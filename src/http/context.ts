@@ -32,6 +32,8 @@ export interface RequestContext {
   trace: Trace | undefined;
   /** The prefix of the matched mapping, for traces. */
   route: string | undefined;
+  /** True if a gateway in this process announces that the requested version of the API is deprecated. */
+  isDeprecated: boolean;
   /** True once the service has responded, in whatever way. */
   isAnswered: boolean;
   /** Call it when the service breaks off a response that has begun. Undefined if no middleware reports problems. */
@@ -107,6 +109,15 @@ export function gatewayRoot(ctx: Context): string {
   return addresses.gatewayRoot(ctx.req) ?? rootPath;
 }
 
+/** Whether a gateway, in this process or in front of it, announces that the requested version is deprecated. */
+export function isDeprecated(ctx: Context): boolean {
+  const context = requestContext(ctx);
+  return context.isDeprecated || (deprecationHeader in ctx.req.headers && context.addresses.trusts(ctx.req));
+}
+
+/** Passes on to a service that the gateway announces a deprecation. */
+export const deprecationHeader = 'x-forwarded-deprecation';
+
 /** The trace that the request belongs to, continued from its headers or new, with a span id of our own. */
 export function traceOf(ctx: Context): Trace {
   const context = requestContext(ctx);
@@ -131,6 +142,7 @@ function openContext(ctx: Context, addresses: Addresses, traceIds: TraceIds): Re
     traceIds,
     trace: undefined,
     route: undefined,
+    isDeprecated: false,
     isAnswered: false,
     reportBreak: undefined,
   };

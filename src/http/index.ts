@@ -18,7 +18,9 @@ export {
 } from './body.ts';
 export {
   createRequestContext,
+  deprecationHeader,
   gatewayRoot,
+  isDeprecated,
   publicBase,
   type RequestContext,
   removeOwnNosniff,

@@ -4,7 +4,9 @@ import type { Context } from 'koa';
 import type { Mapping } from '#config';
 import {
   addTraceHeaders,
+  deprecationHeader,
   gatewayRoot,
+  isDeprecated,
   type PublicAddress,
   pathOf,
   problem,
@@ -189,6 +191,7 @@ export function addForwardedHeaders(
   // Lets our own services link from their errors to the problem pages of the gateway.
   list.push('x-request-id', requestId, 'x-forwarded-root', gatewayRoot(ctx) || '/');
   addTraceHeaders(list, trace);
+  if (isDeprecated(ctx)) list.push(deprecationHeader, '?1');
   if (publicPrefix !== '') list.push('x-forwarded-prefix', publicPrefix);
 }
 

@@ -92,7 +92,8 @@ function sortArgument<Row extends object>(
 
 function fieldsArgument({ shown }: ItemShape): z.ZodType {
   const names = z.array(z.enum([...shown.keys(), '*'])).min(1);
-  const description = 'The fields to return. By default, all are returned.';
+  const description =
+    'The fields to return. By default, all are returned. Items then lack the others, although their schema requires them.';
   return argument(names.optional(), description, commaSeparated);
 }
 

@@ -1,11 +1,14 @@
 /** The schemas and problem responses of an OpenAPI document. */
 import { z } from 'zod';
 import type { ZodOpenApiResponseObject } from 'zod-openapi';
-import { type ProblemSlug, problems, type Representations } from '#http';
+import { type ProblemSlug, problems, type Representations, reasonOf } from '#http';
 import { type ItemShape, itemSchema } from '#query';
 import { header, type Problems } from '../operation.ts';
 
-/** The schemas of items (whole or, with `fields`, partial) and pages. Each is created once per view, to be shared. */
+/**
+ * The schemas of items and pages. Each is created once per view, to be shared. They describe whole items: a union with the
+ * partial ones of the argument `fields` would make every field optional for all clients.
+ */
 export interface DocumentSchemas {
   readonly item: (shape: ItemShape) => z.ZodType;
   readonly page: (shape: ItemShape) => z.ZodObject;
@@ -14,18 +17,11 @@ export interface DocumentSchemas {
 
 export function createDocumentSchemas(): DocumentSchemas {
   const items = new Map<ItemShape, z.ZodObject>();
-  const parts = new Map<ItemShape, z.ZodObject>();
   const pages = new Map<ItemShape, z.ZodObject>();
-  const whole = (shape: ItemShape) => getOrCreate(items, shape, () => itemSchema(shape));
-  const part = (shape: ItemShape) =>
-    getOrCreate(parts, shape, () =>
-      whole(shape).partial().describe('The selected fields only, with the argument `fields`.'),
-    );
-  const item = (shape: ItemShape) => z.union([whole(shape), part(shape)]);
+  const item = (shape: ItemShape) => getOrCreate(items, shape, () => itemSchema(shape));
   const page = (shape: ItemShape) => getOrCreate(pages, shape, () => pageOf(item(shape)));
   const named = () => ({
     ...namesOf(items, ''),
-    ...namesOf(parts, 'Part'),
     ...namesOf(pages, 'Page'),
     ...(pages.size > 0 && { PageLinks: pageLinks }),
     Problem: problemSchema,
@@ -71,7 +67,7 @@ function pageOf(item: z.ZodType): z.ZodObject {
 /** The schema of `ErrorBody`. */
 const problemSchema = z.object({
   code: z.int().describe('The HTTP status code.'),
-  message: z.string().meta({ description: 'The status and its reason phrase.', examples: ['404: Not Found'] }),
+  message: z.string().describe('The status and its reason phrase, such as `404: Not Found`.'),
   info_url: z.url().optional().describe('A page about this kind of problem.'),
   detail: z.string().optional().describe('What was wrong with this request.'),
   errors: z
@@ -105,7 +101,7 @@ export type ProblemResponseDocs = (found: Problems) => Readonly<Record<string, Z
 /** Creates the problem responses of one document. The same set of problems always refers to the same component. */
 export function createProblemResponseDocs({ errorTypes }: Representations): ProblemResponseDocs {
   const responses = new Map<string, ZodOpenApiResponseObject>();
-  const others = responseOf(errorTypes, [], {
+  const others = responseOf(errorTypes, ['internal'], [], {
     id: 'OtherProblem',
     description: 'Any other problem, reported by this service or by the gateway.',
   });
@@ -113,9 +109,10 @@ export function createProblemResponseDocs({ errorTypes }: Representations): Prob
   function responseForSlugs(slugs: readonly ProblemSlug[], found: Problems): ZodOpenApiResponseObject {
     const extension = slugs.map((slug) => found[slug] ?? {});
     const options = { description: describeProblems(slugs), ...headersOf(slugs) };
-    if (extension.some((shape) => Object.keys(shape).length > 0)) return responseOf(errorTypes, extension, options);
+    if (extension.some((shape) => Object.keys(shape).length > 0))
+      return responseOf(errorTypes, slugs, extension, options);
     const id = slugs.map(pascalCase).join('Or');
-    return getOrCreate(responses, id, () => responseOf(errorTypes, [], { id, ...options }));
+    return getOrCreate(responses, id, () => responseOf(errorTypes, slugs, [], { id, ...options }));
   }
 
   return function responsesOf(found) {
@@ -132,22 +129,41 @@ export function createProblemResponseDocs({ errorTypes }: Representations): Prob
 /** `extension` has the shapes of the members that the body has in addition to the common ones. */
 function responseOf(
   types: readonly string[],
+  slugs: readonly ProblemSlug[],
   extension: readonly z.ZodRawShape[],
   options: Omit<ZodOpenApiResponseObject, 'content'>,
 ): ZodOpenApiResponseObject {
   const more = z.object(Object.assign({}, ...extension));
   const [body, details] =
     extension.length === 0 ? [problemSchema, problemDetails] : [problemSchema.and(more), problemDetails.and(more)];
-  return { ...options, content: contentOf(types, (type) => (type === 'application/problem+json' ? details : body)) };
+  const isDetails = (type: string) => type === 'application/problem+json';
+  const examplesOf = (type: string) =>
+    Object.fromEntries(slugs.map((slug) => [slug, { value: isDetails(type) ? detailsOf(slug) : bodyOf(slug) }]));
+  const content = contentOf(types, (type) => ({
+    schema: isDetails(type) ? details : body,
+    examples: examplesOf(type),
+  }));
+  return { ...options, content };
 }
 
-/** Returns the OpenAPI content for each media type. HTML is described as plain text. */
-export function contentOf(types: readonly string[], schemaOf: (type: string) => z.ZodType) {
-  const entries = types.map((type) => [type, { schema: type.startsWith('text/') ? text : schemaOf(type) }] as const);
+function bodyOf(slug: ProblemSlug) {
+  const { status } = problems[slug];
+  return { code: status, message: `${status}: ${reasonOf(status)}` };
+}
+
+function detailsOf(slug: ProblemSlug) {
+  const { status } = problems[slug];
+  return { type: 'about:blank', title: reasonOf(status), status, ...bodyOf(slug) };
+}
+
+/**
+ * Returns the OpenAPI content for each media type that programs read. HTML is left out, because the body of every response
+ * would also be text for a generated client.
+ */
+export function contentOf<Media>(types: readonly string[], mediaOf: (type: string) => Media) {
+  const entries = types.filter((type) => !type.startsWith('text/')).map((type) => [type, mediaOf(type)] as const);
   return Object.fromEntries(entries);
 }
-
-const text = z.string();
 
 function describeProblems(slugs: readonly ProblemSlug[]): string {
   const texts = slugs.map((slug) => `\`${slug}\`: ${problems[slug].meaning} ${problems[slug].remedy}`);

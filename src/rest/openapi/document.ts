@@ -39,18 +39,24 @@ export interface DocumentOptions {
   readonly representations: Representations;
   /** The absolute URL of the app's `/`. */
   readonly server: string;
+  /** Whether the gateway announces that this version is deprecated. */
+  readonly isDeprecated: boolean;
 }
 
 export function createOpenApiDocument(options: DocumentOptions): OpenApiDocument {
-  const { info, routes, representations, server } = options;
+  const { info, routes, representations, server, isDeprecated } = options;
   const schemas = createDocumentSchemas();
   const responsesOf = createProblemResponseDocs(representations);
   const paths: ZodOpenApiPathsObject = {};
-  for (const { method, path, operation } of routes) {
-    if (operation === undefined) continue;
+  const bodies = new Set<unknown>();
+  for (const { method, path, operation: operationOf } of routes) {
+    if (operationOf === undefined) continue;
+    const operation = operationOf();
+    bodies.add(operation.body);
     const template = path.replace(/:(\w+)/g, '{$1}');
     const context = { info, tag: tagOf(groupOf(path), info), schemas, responsesOf, representations, method };
-    paths[template] = { ...paths[template], [method.toLowerCase()]: describeOperation(operation(), context) };
+    const described = { ...describeOperation(operation, context), ...(isDeprecated && { deprecated: true }) };
+    paths[template] = { ...paths[template], [method.toLowerCase()]: described };
   }
   const { title, version, description, signedIn = false } = info;
   return createDocument(
@@ -63,7 +69,12 @@ export function createOpenApiDocument(options: DocumentOptions): OpenApiDocument
       security: signedIn ? [{ basic: [] }] : [],
       components: { schemas: schemas.named(), ...(signedIn && { securitySchemes: { basic } }) },
     },
-    { override: simplifySchema },
+    {
+      override(schema) {
+        simplifySchema(schema);
+        if (bodies.has(schema.zodSchema)) describeDefaults(schema.jsonSchema.properties ?? {});
+      },
+    },
   );
 }
 
@@ -73,7 +84,7 @@ const license = { name: 'MIT', identifier: 'MIT' };
 const basic = { type: 'http', scheme: 'basic', description: 'The gateway requires these credentials.' } as const;
 
 const conventions = [
-  'Responses are JSON, YAML or HTML, depending on `Accept`. Every path that supports GET also supports HEAD and OPTIONS.',
+  'Responses are JSON or YAML, depending on `Accept`, or HTML for people. Every path that supports GET also supports HEAD and OPTIONS.',
   'Unknown arguments and fields are rejected. Later versions of the server may add fields to items.',
 ].join(' ');
 
@@ -137,7 +148,7 @@ function successOf(
   const success: ZodOpenApiResponseObject = {
     description: String(nodeHttp.STATUS_CODES[status]),
     headers: responseHeaders,
-    content: contentOf(representations.types, () => schema),
+    content: contentOf(representations.types, () => ({ schema })),
   };
   return { [status]: success, ...(method === 'GET' && { 304: notModified }) };
 }
@@ -162,3 +173,15 @@ const simplifySchema: ZodOpenApiOverride = ({ jsonSchema, zodSchema, io }) => {
   delete jsonSchema.maximum;
   if (jsonSchema.minimum === -(2 ** 31)) delete jsonSchema.minimum;
 };
+
+/** Describes the defaults of a request's fields in words: openapi-typescript requires clients to send a field with one. */
+function describeDefaults(
+  properties: NonNullable<Parameters<ZodOpenApiOverride>[0]['jsonSchema']['properties']>,
+): void {
+  for (const property of Object.values(properties)) {
+    if (typeof property === 'boolean' || property.default === undefined) continue;
+    const text = `By default \`${JSON.stringify(property.default)}\`.`;
+    property.description = property.description === undefined ? text : `${property.description} ${text}`;
+    delete property.default;
+  }
+}

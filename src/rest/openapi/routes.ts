@@ -5,6 +5,7 @@ import {
   escapeHtml,
   type Formatter,
   htmlFormatter,
+  isDeprecated,
   jsonFormatter,
   publicBase,
   type Representations,
@@ -20,19 +21,23 @@ import type { ApiInfo, DocumentOptions } from './document.ts';
 
 /** Returns the routes that document the given ones. The documents are created when first requested. */
 export function documentRoutes(info: ApiInfo, routes: readonly Route[]): readonly Route[] {
-  let documents: Promise<Documents> | undefined;
-  /** Lets the next request try again. */
-  function forget(cause: unknown): never {
-    documents = undefined;
-    throw cause;
+  /** By whether the version is deprecated, which a reload of the gateway may change. */
+  const documents = new Map<boolean, Promise<Documents>>();
+  function documentsFor(isDeprecated: boolean, representations: Representations): Promise<Documents> {
+    const known = documents.get(isDeprecated);
+    if (known !== undefined) return known;
+    const created = createDocuments({ info, routes, representations, isDeprecated });
+    documents.set(isDeprecated, created);
+    // Lets the next request try again.
+    created.catch(() => documents.delete(isDeprecated));
+    return created;
   }
   const route = (path: string, kind: keyof Documents): Route => ({
     method: 'GET',
     path,
     createHandler: (representations) =>
       async function handleDocument(ctx: Context) {
-        documents ??= createDocuments({ info, routes, representations }).catch(forget);
-        const { choose } = (await documents)[kind];
+        const { choose } = (await documentsFor(isDeprecated(ctx), representations))[kind];
         represent(ctx, choose(ctx.req.headers.accept), publicBase(ctx), { title: info.title });
       },
   });
