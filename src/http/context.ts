@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
 import { type Addresses, createAddresses } from './addresses.ts';
+import { hasClientLeft } from './log/final-status.ts';
 import type { Problem } from './problem.ts';
 import { closeWithConnection, sendHeadAsBytes } from './server/node-fixes.ts';
 import { pathOf, sanitisePath } from './target.ts';
@@ -65,7 +66,7 @@ export function createRequestContext(addresses: Addresses = createAddresses()): 
     // above ten.
     ctx.res.setMaxListeners(0);
     // Node reports a write after the end of the response here, and without a listener would end the process.
-    ctx.res.on('error', (error) => ctx.app.emit('error', error, ctx));
+    ctx.res.on('error', (error) => void (hasClientLeft(ctx.res) || ctx.app.emit('error', error, ctx)));
     ctx.res.setHeader('X-Request-Id', opened.requestId);
     if (!ctx.res.hasHeader(nosniff)) {
       ctx.res.setHeader(nosniff, 'nosniff');

@@ -46,7 +46,7 @@ export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
 export { type AnyApp, discardPreparedResponse, isolate, serviceFault } from './isolate.ts';
 export { createBodySchema, describeIssue, readJsonBody } from './json-body.ts';
 export { createAccessLog } from './log/access-log.ts';
-export { finalStatus, replaceStatus } from './log/final-status.ts';
+export { finalStatus, hasClientLeft, replaceStatus } from './log/final-status.ts';
 export {
   type CountingLogger,
   createOncePerMinute,
@@ -73,12 +73,7 @@ export {
   reasonOf,
   stopping,
 } from './problem.ts';
-export {
-  createGuard,
-  createProblemResponses,
-  isClientGone,
-  type ProblemResponsesOptions,
-} from './problem-responses.ts';
+export { createGuard, createProblemResponses, type ProblemResponsesOptions } from './problem-responses.ts';
 export { type ProblemKind, type ProblemSlug, problems, problemTitle } from './problems.ts';
 export {
   builtInFormatters,

@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import type { Context, Middleware, Next } from 'koa';
 import { gatewayRoot, type RequestContext, requestContext } from './context.ts';
 import type { ProblemNotes } from './html/pages.ts';
-import { replaceStatus } from './log/final-status.ts';
+import { hasClientLeft, replaceStatus } from './log/final-status.ts';
 import { createOutageLogs, type Logger, logRequest, type OutageLogs, requestLogFields } from './log/log.ts';
 import { errorBody, Problem, problem, problemOf, reasonOf } from './problem.ts';
 import { problems, problemTitle } from './problems.ts';
@@ -24,6 +24,8 @@ export interface ProblemResponsesOptions {
    */
   readonly problemPagesPath?: string | undefined;
 }
+
+const leftBefore = 'a request failed after its client had left';
 
 /** Headers that describe the representation that the error replaces. */
 const staleHeaders = [
@@ -90,7 +92,8 @@ function createRenderer(options: RendererOptions) {
   async function respond(ctx: Context, thrown: unknown): Promise<void> {
     const found = toProblem?.(thrown) ?? problemOf(thrown);
     const reportIt = ctx.headerSent ? reportBreak : reportProblem;
-    if (!isClientGone(ctx, thrown)) reportIt(ctx, found, thrown);
+    if (hasClientLeft(ctx.res)) logger?.debug?.({ ...requestLogFields(ctx), err: thrown }, leftBefore);
+    else reportIt(ctx, found, thrown);
     await parseBufferedBody(ctx.req);
     if (ctx.headerSent) ctx.res.destroy();
     else write(ctx, found);
@@ -215,12 +218,4 @@ function isOutage({ slug, cause }: Problem): boolean {
 /** False if another party responded instead of the service, such as an auth service, or if the client is gone. */
 function isAnswered({ service, isAnswered }: RequestContext): boolean {
   return isAnswered || service === undefined;
-}
-
-const lostConnection = new Set<unknown>(['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE']);
-
-/** True if the error is only a stream broken by a client that disconnected. The access log records that as 499. */
-export function isClientGone(ctx: Context, thrown: unknown): boolean {
-  const { code } = Object(thrown) as { code?: unknown };
-  return ctx.res.destroyed && lostConnection.has(code);
 }

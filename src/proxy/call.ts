@@ -104,9 +104,9 @@ export function callUpstream(
   });
 }
 
-/** True when the client has disconnected. The access log then shows status 499. */
-export function clientIsGone({ res }: Context): boolean {
-  return res.destroyed;
+/** True when the client has disconnected. The access log then shows status 499. The response closes a moment later. */
+export function clientIsGone({ req, res }: Context): boolean {
+  return res.destroyed || req.socket.destroyed;
 }
 
 /**

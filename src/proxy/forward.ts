@@ -147,6 +147,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
   }
 
   function onBreak(ctx: Context, cause: unknown): void {
+    if (clientIsGone(ctx)) return;
     requestContext(ctx).reportBreak?.(ctx, countedFailure(cause));
   }
 }

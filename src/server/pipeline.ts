@@ -13,7 +13,7 @@ import {
   createProblemResponses,
   createRequestContext,
   createSafePath,
-  isClientGone,
+  hasClientLeft,
   isolate,
   type Logger,
   type ProblemResponsesOptions,
@@ -107,10 +107,11 @@ export function stepsOf(steps: readonly Step[], listener: PipelineListener): rea
 function createApp(steps: readonly ActiveStep[], logger: Logger): Koa {
   const app = new Koa();
   for (const [, , run] of steps) app.use(run);
-  // Errors that occur after the response has started, unless the proxy has already reported them.
+  // Errors that occur after the response has started, unless the proxy has already reported them. Koa also reports every
+  // connection that breaks.
   return app.on('error', (error: Error, ctx: Context) => {
     const context = requestContext(ctx);
-    if (isClientGone(ctx, error) || context.problem !== undefined) return;
+    if (hasClientLeft(ctx.res) || context.problem !== undefined) return;
     context.problem = problem('internal', { cause: error });
     replaceStatus(ctx.res, context.problem.status);
     const { mapping } = context;

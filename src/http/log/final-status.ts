@@ -11,18 +11,32 @@ interface Carrier {
 /**
  * Sets the final status of a response that ended in another way than its head says: the client got another response
  * instead, for example because its body arrived too late, or the service broke the response off. Does nothing if the
- * whole response has already been written.
+ * whole response has already been written, or if the client has left, which is why it did not get the rest.
  */
 export function replaceStatus(res: ServerResponse, status: number): void {
-  if (!res.writableEnded) (res as Carrier)[replacedKey] = status;
+  if (!res.writableEnded && !hasClientLeft(res)) (res as Carrier)[replacedKey] = status;
 }
 
 /** The status of a closed response, or 499 if the client disconnected before the system had taken all of it. */
 export function finalStatus(res: ServerResponse): number {
   const replaced = (res as Carrier)[replacedKey];
   if (replaced !== undefined) return replaced;
-  // Older versions, such as Node 24.16, count data as written even if it was still buffered when the connection was
-  // destroyed. An upgraded connection always ends by being destroyed.
-  const isCutOff = res.req.socket.destroyed && upgradeOf(res.req) === undefined;
+  // An upgraded connection always ends by being destroyed.
+  const isCutOff = upgradeOf(res.req) === undefined && hasClientLeft(res);
   return res.writableFinished && !isCutOff ? res.statusCode : 499;
+}
+
+/**
+ * True once the connection is lost before the client had the whole response. Everything that fails from then on fails
+ * because of that, or for nobody: it is neither an error of the service nor one of this process.
+ */
+export function hasClientLeft(res: ServerResponse): boolean {
+  const { socket } = res.req;
+  if (!socket.destroyed) return false;
+  // A stream that fails destroys its response, and with it the connection.
+  const { errored = null } = res;
+  if (errored !== null && errored === socket.errored) return false;
+  // `writableFinished` is also true of data that Node has dropped because the connection was lost, and in older
+  // versions, such as 24.16, of data that it still buffered.
+  return !res.writableFinished || socket.errored !== null || socket.writableEnded;
 }

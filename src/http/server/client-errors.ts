@@ -50,8 +50,9 @@ export function respondToClientErrors(server: Server, refuse: Connections['refus
       return;
     }
     const found = problemOf(error);
-    log?.(error, socket, statusFor(socket, found));
-    refuse(socket, () => replaceResponse(socket, found));
+    const hasLeft = endsWithinBody(error, socket);
+    if (!hasLeft) log?.(error, socket, statusFor(socket, found));
+    refuse(socket, () => replaceResponse(socket, found, hasLeft));
   });
   // Node treats CONNECT like an upgrade. Without a listener it would close the connection without a response.
   server.on('connect', (req: IncomingMessage, socket: ClientSocket) => {
@@ -74,14 +75,19 @@ function statusFor({ _httpMessage: response }: ClientSocket, { status }: Problem
   return response?.headersSent === true && !response.req.complete ? undefined : status;
 }
 
+/** True when the client closes its side in the middle of a body. Nearly always it has left, such as a closed tab. */
+function endsWithinBody({ code }: ClientError, { _httpMessage: response }: ClientSocket): boolean {
+  return code === 'HPE_INVALID_EOF_STATE' && response?.req.complete === false;
+}
+
 /** Sends the problem instead of a response to the faulty request. Only closes if that response has already begun. */
-function replaceResponse(socket: ClientSocket, found: Problem): void {
+function replaceResponse(socket: ClientSocket, found: Problem, hasLeft: boolean): void {
   const { _httpMessage: response } = socket;
   if (response?.headersSent) {
     socket.destroy();
     return;
   }
-  if (response) replaceStatus(response, found.status);
+  if (response && !hasLeft) replaceStatus(response, found.status);
   endWithProblem(socket, found);
 }
 

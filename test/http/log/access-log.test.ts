@@ -309,6 +309,26 @@ describe('finalStatus', () => {
       socket.destroy();
     });
 
+  it('returns the status of a response that was sent before the server closed the connection', async () => {
+    const { handler, status } = watch((req, res) => {
+      res.writeHead(404).end('x');
+      req.socket.destroy();
+    });
+    const { port } = await servers.http(handler);
+    assert.match(await sendRaw(port, head('/')), / 404 /);
+    assert.equal(await status, 404);
+  });
+
+  it('returns 499 for a response that ends after the client has disconnected, but before it closes', async () => {
+    const { handler, status } = watch((req, res) => {
+      // Node closes the connection of a client that has ended its side.
+      req.socket.once('finish', () => setImmediate(() => res.end('x')));
+    });
+    const { port } = await servers.http(handler);
+    connect(port, '127.0.0.1').end(head('/'));
+    assert.equal(await status, 499);
+  });
+
   it('returns 499 for each pipelined response when the client disconnects, and each closes once', async () => {
     const count = 3;
     const [allStarted, allClosed] = [createDeferred(), createDeferred()];
