@@ -24,6 +24,11 @@ export interface Attempt {
   isReused(): boolean;
   /** Updates the health of the address. Call it as soon as the outcome is known; only the first call counts. */
   reportOutcome(outcome: AttemptOutcome): void;
+  /**
+   * Updates the health of the address when a response body has ended, or with the cause when the service broke it off.
+   * Call it once, and not for an empty body or one that ends because of the client.
+   */
+  reportBody(breakCause?: Error): void;
   /** Releases the slot of the request but not that of the upgrade. Call it once, after the protocol switch. */
   reportSwitch(): void;
   /**
@@ -103,6 +108,7 @@ class AttemptHandler implements RunningAttempt, Dispatcher.DispatchHandler {
   private controller: Dispatcher.DispatchController | undefined = undefined;
   private abandonReason: Error | undefined = undefined;
   private hasResponseBegun = false;
+  private hasBodyBegun = false;
   private interims = 0;
   private isOver = false;
   private body: ResponseBody | undefined = undefined;
@@ -149,7 +155,7 @@ class AttemptHandler implements RunningAttempt, Dispatcher.DispatchHandler {
     this.attempt.reportOutcome({ kind: 'responded', status, closesConnection });
     this.body = new ResponseBody(
       () => controller.resume(),
-      () => this.abandon(bodyNotNeeded),
+      (late) => this.abandon(() => late ?? bodyNotNeeded()),
     );
     this.listener.onResponse({ status, message, headers, rawHeaders }, this.body);
   }
@@ -170,10 +176,12 @@ class AttemptHandler implements RunningAttempt, Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.hasBodyBegun = true;
     if (this.body?.write(chunk) === false) controller.pause();
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
+    if (this.hasBodyBegun) this.attempt.reportBody();
     this.end();
     this.body?.end((controller.rawTrailers ?? []) as readonly Buffer[]);
   }
@@ -191,7 +199,9 @@ class AttemptHandler implements RunningAttempt, Dispatcher.DispatchHandler {
     const isCausedByClient = cause instanceof Problem || (cause instanceof CallAborted && cause.code === 'ECONNRESET');
     // A service may also close the connection because it does not want the body.
     const isBodyRefused = this.hasBody && this.controller !== undefined && failureOf(cause).retry === 'reset';
-    if (!isCausedByClient && !isBodyRefused) this.attempt.reportOutcome({ kind: 'failed', cause });
+    if (isCausedByClient || isBodyRefused) return;
+    if (this.body === undefined) this.attempt.reportOutcome({ kind: 'failed', cause });
+    else if (!this.body.wasHeldUp()) this.attempt.reportBody(cause);
   }
 
   private stageReached(): FailureStage {

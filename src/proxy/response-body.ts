@@ -1,13 +1,15 @@
 /** The body of an upstream's response: buffered up to a bound until the caller takes, streams, reads or discards it. */
 import { Readable } from 'node:stream';
 import { ByteQueue } from '#http';
-import { timedOut } from './failures.ts';
+import { CallAborted, timedOut } from './failures.ts';
 import { createIdleTimer, type IdleTimer } from './time-limits.ts';
 
 /** How much is buffered before the body is consumed. */
 export const bufferedBytesMax = 64 * 1024;
 const discardedBytesMax = 64 * 1024;
 const discardMs = 1000;
+/** A service may give up after a client has not read for this long. */
+const heldUpMs = 5000;
 const none: readonly Buffer[] = [];
 
 /**
@@ -17,7 +19,7 @@ const none: readonly Buffer[] = [];
  */
 export class ResponseBody {
   private readonly resume: () => void;
-  private readonly abandon: () => void;
+  private readonly abandon: (late?: CallAborted) => void;
   private bufferedBytes = 0;
   private isPaused = false;
   private isEnded = false;
@@ -30,11 +32,22 @@ export class ResponseBody {
   private unread: Buffer[] | undefined = undefined;
   private isReaderWaiting = false;
   private idleTimer: IdleTimer | undefined = undefined;
+  private readonly clock: () => number;
+  private pausedAtMs = 0;
+  private isHeldUp = false;
 
-  /** Calls `resume` some time after `write` has returned false, and `abandon` if the rest of the body is not needed. */
-  constructor(resume: () => void, abandon: () => void) {
+  /**
+   * Calls `resume` some time after `write` has returned false, and `abandon` if the rest of the body is not needed, or
+   * with the reason if it came too late.
+   */
+  constructor(
+    resume: () => void,
+    abandon: (late?: CallAborted) => void,
+    clock: () => number = () => performance.now(),
+  ) {
     this.resume = resume;
     this.abandon = abandon;
+    this.clock = clock;
   }
 
   /** Returns false to pause the upstream until `resume` is called. */
@@ -42,6 +55,7 @@ export class ResponseBody {
     // For a body that is discarded, the timer is a deadline: a byte now and then must not extend it.
     if (!this.isDiscarded) this.idleTimer?.touch();
     this.isPaused = !(this.reader === undefined ? this.buffer(chunk) : this.forward(chunk, this.reader));
+    if (this.isPaused) this.pausedAtMs = this.clock();
     return !this.isPaused;
   }
 
@@ -97,7 +111,7 @@ export class ResponseBody {
       read: () => this.readNext(),
       destroy: (cause, done) => {
         this.idleTimer?.stop();
-        if (!this.isEnded) this.abandon();
+        if (!this.isEnded) this.abandon(cause instanceof CallAborted ? cause : undefined);
         done(cause);
       },
     });
@@ -120,6 +134,7 @@ export class ResponseBody {
   private resumeUpstream(): void {
     this.idleTimer?.touch();
     if (!this.isPaused) return;
+    this.isHeldUp = this.wasHeldUp();
     this.isPaused = false;
     this.resume();
   }
@@ -162,6 +177,11 @@ export class ResponseBody {
   /** True while the stream has nothing to send, so that the upstream delays it and not the client. */
   awaitsUpstream(): boolean {
     return this.isReaderWaiting;
+  }
+
+  /** True if the service has had to wait for the reader for so long that this may be why it breaks the body off. */
+  wasHeldUp(): boolean {
+    return this.isHeldUp || (this.isPaused && this.clock() - this.pausedAtMs >= heldUpMs);
   }
 
   /** True while nothing has arrived that the stream could read. */

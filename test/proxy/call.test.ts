@@ -166,6 +166,7 @@ describe('a call whose attempt has timed out', () => {
       dispatch() {},
       isReused: () => false,
       reportOutcome() {},
+      reportBody() {},
       reportSwitch() {},
       release() {},
     };

@@ -1,11 +1,12 @@
 /** Misbehaving services: each failure that a socket allows is handled as the table says, and leaks nothing. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { createServer as createTlsServer } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { AuthCheck } from '#auth';
-import type { RetryPolicy } from '#config';
+import { mappingDefaults, type RetryPolicy } from '#config';
 import { problems } from '#http';
 import { createClusters } from '#proxy';
 import { createTraffic, type Traffic } from '../../src/gateway/traffic/traffic.ts';
@@ -188,6 +189,49 @@ describe('a misbehaving service', () => {
       await eventually(() => assert.equal(requested.size, 0));
     });
   }
+
+  for (const [how, misbehave] of inBody)
+    it(`is ejected when the body of each of its responses ${how}, although their status is 200`, async () => {
+      const { upstream } = await startMisbehaving(misbehave);
+      const good = await Promise.all([0, 1].map(() => servers.http((_req, res) => void res.end('good'))));
+      const origins = [upstream.origin, ...good.map(({ origin }) => origin)];
+      const targets = { hotel: { kind: 'remote', origins: () => origins, path: '' } as const };
+      const clusters = createClusters();
+      const edge = await startEdge(servers, { targets, clusters, mapping: { timeoutMs: 5000, idleTimeoutMs: 50 } });
+      let broken = 0;
+      for (let request = 0; request < 24; request += 1)
+        if (!(await sendRaw(edge.port, rawRequest('GET /v1/hotels'))).endsWith('good')) broken += 1;
+      assert.equal(broken, mappingDefaults.outlierDetection.consecutive5xx);
+      assert.deepEqual(
+        clusters
+          .snapshot()[0]
+          ?.addresses.filter(({ health }) => health === 'ejected')
+          .map(({ origin }) => origin),
+        [upstream.origin],
+      );
+    });
+
+  for (const [how, leave] of Object.entries({
+    'close their connections': (client: Socket) => client.destroy(),
+    'reset their connections': (client: Socket) => client.resetAndDestroy(),
+  }))
+    it(`stays in use when clients ${how} during its responses`, async () => {
+      const upstreams = await Promise.all(
+        [0, 1].map(() => servers.http((_req, res) => void res.end(Buffer.alloc(32 * 1024 * 1024)))),
+      );
+      const origins = upstreams.map(({ origin }) => origin);
+      const targets = { hotel: { kind: 'remote', origins: () => origins, path: '' } as const };
+      const [clusters, traffic] = [createClusters(), createTraffic()];
+      const edge = await startEdge(servers, { targets, clusters, traffic });
+      for (let request = 1; request <= 14; request += 1) {
+        const client = connect(edge.port, '127.0.0.1');
+        client.write(rawRequest('GET /v1/hotels'));
+        await once(client, 'data');
+        leave(client);
+        await eventually(() => assert.equal(traffic.of('hotel')?.totals?.abandoned, request));
+      }
+      for (const { health } of clusters.snapshot()[0]?.addresses ?? []) assert.equal(health, 'unknown');
+    });
 
   it('is not blamed when the client does not read its response', async () => {
     const upstream = await servers.http((_req, res) => void res.end(Buffer.alloc(32 * 1024 * 1024)));

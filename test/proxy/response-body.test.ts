@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import fc from 'fast-check';
 import { ResponseBody } from '../../src/proxy/response-body.ts';
 import { createIdleTimer } from '../../src/proxy/time-limits.ts';
+import { createDeferred } from '../support/waiting.ts';
 
 const nothing = () => {};
 
@@ -41,6 +42,23 @@ describe('a response body', () => {
     for (let count = 0; count < 5; count += 1) await chunks.next();
     assert.equal(touches, beforeRest);
   });
+
+  for (const [what, waitedMs, expected] of [
+    ['not read for five seconds', 5000, true],
+    ['read more often', 4999, false],
+  ] as const)
+    it(`that is ${what} ${expected ? 'may' : 'can not'} be broken off because of that`, async () => {
+      let nowMs = 0;
+      const resumed = createDeferred();
+      const body = new ResponseBody(resumed.resolve, nothing, () => nowMs);
+      while (body.write(Buffer.alloc(4096)));
+      nowMs += waitedMs;
+      assert.equal(body.wasHeldUp(), expected);
+      body.stream(createIdleTimer(0, nothing)).resume();
+      await resumed.promise;
+      nowMs += 100_000;
+      assert.equal(body.wasHeldUp(), expected);
+    });
 
   it('arrives completely and in order, whatever its chunks, and resumes after a pause', () =>
     fc.assert(

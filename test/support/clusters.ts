@@ -73,11 +73,13 @@ export function exchangeOn(
         },
         onResponseData: (_controller, chunk) => void chunks.push(chunk),
         onResponseEnd() {
+          attempt.reportBody();
           const body = Buffer.concat(chunks).toString();
           resolve({ status, body, isReused: attempt.isReused(), origin: attempt.origin });
         },
         onResponseError(_controller, cause) {
-          attempt.reportOutcome({ kind: 'failed', cause });
+          if (status === 0) attempt.reportOutcome({ kind: 'failed', cause });
+          else attempt.reportBody(cause);
           reject(Object.assign(cause, { isReused: attempt.isReused() }));
         },
       },

@@ -10,7 +10,7 @@ import {
   type EndpointParts,
   outcomeFields,
 } from './endpoints.ts';
-import { type Health, isEjected, recordOutcome, recordRecovery } from './health.ts';
+import { type Health, isEjected, recordBrokenBody, recordOutcome, recordRecovery } from './health.ts';
 import { type Availability, createLoadBalancer } from './load-balancer.ts';
 import { type PooledRequest, usedOpenSocket, type WithoutTracing } from './pool.ts';
 
@@ -71,7 +71,7 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
   const endpoints = createEndpoints(spec, parts);
   const pick = createLoadBalancer<Endpoint>(spec.loadBalancer);
   const breakers = createCircuitBreakers(service, spec.circuitBreakers);
-  const attemptParts: AttemptParts = { breakers, recordHealth, withoutTracing };
+  const attemptParts: AttemptParts = { breakers, recordHealth, recordBody, withoutTracing };
   let isUsed = spec.healthCheck !== undefined;
 
   function pickEndpoint(tried: readonly string[]): Endpoint {
@@ -106,9 +106,17 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
     const nowMs = clock();
     if (recordOutcome(outlierDetection, outlier, endpoints.outliers(), hasFailed, nowMs)) {
       const forMs = outlier.ejectedUntilMs - nowMs;
-      logger.warn({ service, origin, forMs, ...outcomeFields(outcome) }, 'address ejected after consecutive failures');
+      logger.warn({ service, origin, forMs, ...outcomeFields(outcome) }, ejected);
     } else if (!hasFailed && recordRecovery(outlier, nowMs))
       logger.info({ service, origin }, 'address is responding again after its ejection');
+  }
+
+  function recordBody({ origin, outlier }: Endpoint, cause: Error | undefined): void {
+    if (cause === undefined) outlier.brokenBodies = 0;
+    else if (!isProvoked(cause) && recordBrokenBody(outlierDetection, outlier, endpoints.outliers(), clock())) {
+      const forMs = outlier.ejectedUntilMs - clock();
+      logger.warn({ service, origin, forMs, ...outcomeFields({ kind: 'failed', cause }) }, ejected);
+    }
   }
 
   function snapshot(): ClusterSnapshot {
@@ -133,6 +141,8 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
 interface AttemptParts {
   readonly breakers: ReturnType<typeof createCircuitBreakers>;
   readonly recordHealth: (endpoint: Endpoint, outcome: AttemptOutcome) => void;
+  /** `cause` is undefined for a complete body. */
+  readonly recordBody: (endpoint: Endpoint, cause: Error | undefined) => void;
   readonly withoutTracing: WithoutTracing | undefined;
 }
 
@@ -169,6 +179,10 @@ class ClusterAttempt implements Attempt {
     this.isReported = true;
   }
 
+  reportBody(breakCause?: Error): void {
+    this.parts.recordBody(this.endpoint, breakCause);
+  }
+
   reportSwitch(): void {
     this.hasSwitched = true;
     this.parts.breakers.release(this.endpoint);
@@ -183,6 +197,8 @@ class ClusterAttempt implements Attempt {
     if (this.request !== undefined) this.endpoint.pool.cancel(this.request);
   }
 }
+
+const ejected = 'address ejected after consecutive failures';
 
 const noneTried: readonly string[] = [];
 

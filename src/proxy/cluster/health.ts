@@ -123,8 +123,10 @@ function createProbe(
 
 /** The outlier state of one address. */
 export interface OutlierState {
-  /** Consecutive failures. */
+  /** Consecutive failures before a response, or as its status. */
   failures: number;
+  /** Consecutive bodies that broke off. Counted separately, because each of them follows the head of a success. */
+  brokenBodies: number;
   /** The number of ejections, minus one for each base ejection time that has passed without one. */
   ejections: number;
   /** In the past unless the address is ejected. */
@@ -137,7 +139,7 @@ export interface OutlierState {
 const ejectionMsMax = 300_000;
 
 export function createOutlierState(): OutlierState {
-  return { failures: 0, ejections: 0, ejectedUntilMs: Number.NEGATIVE_INFINITY, isSuspect: false };
+  return { failures: 0, brokenBodies: 0, ejections: 0, ejectedUntilMs: Number.NEGATIVE_INFINITY, isSuspect: false };
 }
 
 export function isEjected({ ejectedUntilMs }: OutlierState, nowMs: number): boolean {
@@ -169,7 +171,29 @@ export function recordOutcome(
 ): boolean {
   if (isEjected(address, nowMs)) return false;
   address.failures = hasFailed ? address.failures + 1 : 0;
-  if (rule.consecutive5xx === 0 || address.failures < rule.consecutive5xx) return false;
+  return ejectBeyond(rule, address, all, address.failures, nowMs);
+}
+
+/** Records a body that `address`, which is one of `all`, broke off. Returns true if this ejects it. */
+export function recordBrokenBody(
+  rule: OutlierDetection,
+  address: OutlierState,
+  all: readonly OutlierState[],
+  nowMs: number,
+): boolean {
+  if (isEjected(address, nowMs)) return false;
+  address.brokenBodies += 1;
+  return ejectBeyond(rule, address, all, address.brokenBodies, nowMs);
+}
+
+function ejectBeyond(
+  rule: OutlierDetection,
+  address: OutlierState,
+  all: readonly OutlierState[],
+  failures: number,
+  nowMs: number,
+): boolean {
+  if (rule.consecutive5xx === 0 || failures < rule.consecutive5xx) return false;
   const ejected = all.filter((one) => isEjected(one, nowMs)).length;
   if (ejected >= ejectionsMax(rule, all.length)) return false;
   eject(rule, address, nowMs);
@@ -186,6 +210,7 @@ function eject({ baseEjectionTimeMs }: OutlierDetection, address: OutlierState, 
   const sinceMs = nowMs - address.ejectedUntilMs;
   address.ejections = Math.max(0, address.ejections - Math.floor(sinceMs / baseEjectionTimeMs)) + 1;
   address.failures = 0;
+  address.brokenBodies = 0;
   address.isSuspect = true;
   const longestMs = Math.max(ejectionMsMax, baseEjectionTimeMs);
   address.ejectedUntilMs = nowMs + Math.min(longestMs, baseEjectionTimeMs * address.ejections);

@@ -318,6 +318,24 @@ describe('a cluster of several addresses', () => {
     assert.ok(cluster.snapshot().addresses.some(({ health }) => health === 'ejected'));
   });
 
+  it('ejects an address that breaks off one body after another, until one is complete, and says why', () => {
+    const warned: object[] = [];
+    const logger = { info() {}, error() {}, warn: (fields: object) => void warned.push(fields) };
+    const [origin, other] = ['http://127.0.0.1:1', 'http://127.0.0.1:2'];
+    const clusters = openClusters({ ...createManualTime(), logger });
+    const { cluster } = clusters.acquire(specOf([origin, other], { outlierDetection }));
+    const broken = Object.assign(new Error('broken'), { code: 'ECONNRESET' });
+    const respond = (cause?: Error) => {
+      const attempt = cluster.attempt([other]);
+      attempt.reportOutcome({ kind: 'responded', status: 200 });
+      attempt.reportBody(cause);
+      return cluster.snapshot().addresses[0]?.health;
+    };
+    const seen = [respond(broken), respond(), respond(broken), respond(broken)];
+    assert.deepEqual(seen, ['unknown', 'unknown', 'unknown', 'ejected']);
+    assert.deepEqual(warned, [{ service: 'hotel', origin, forMs: 1000, err: broken }]);
+  });
+
   it('counts an attempt as failed if its first outcome is a 5xx, and ignores attempts without an outcome', () => {
     const cluster = openCluster(['http://127.0.0.1:1', 'http://127.0.0.1:2'], { outlierDetection });
     const attempt = (...statuses: readonly number[]) => {
