@@ -64,12 +64,16 @@ function requireProtocol(expected: string, switched: string | undefined): void {
   throw new Error(`the service switched to ${switched ?? 'an unnamed protocol'} instead of ${expected}`);
 }
 
+/** A client that has left looks like one that has ended only its half, and a service may never end its own. */
+const halfOpenMs = 5000;
+
 /**
- * Either side may end its half of the connection and still receive the rest. Both connections are closed when one is
- * cut off, or after `idleTimeoutMs` without traffic in either direction.
+ * Either side may end its half of the connection and still receive data for five seconds. Both connections are closed
+ * when one is cut off, or after `idleTimeoutMs` without traffic in either direction.
  */
 function joinConnections(one: Duplex, other: Duplex, idleTimeoutMs: number): void {
   const idle = createIdleTimer(idleTimeoutMs, destroyBoth);
+  let halfOpen: NodeJS.Timeout | undefined;
 
   function destroyBoth(): void {
     one.destroy();
@@ -80,9 +84,14 @@ function joinConnections(one: Duplex, other: Duplex, idleTimeoutMs: number): voi
     // Otherwise undici's socket would end as soon as the other side does, and bytes in flight would be lost.
     from.allowHalfOpen = true;
     from.on('data', idle.touch).on('error', destroyBoth);
+    from.once('end', () => {
+      halfOpen ??= setTimeout(destroyBoth, halfOpenMs);
+    });
     from.once('close', () => {
       if (!from.readableEnded || !from.writableFinished) destroyBoth();
-      if (to.closed) idle.stop();
+      if (!to.closed) return;
+      idle.stop();
+      clearTimeout(halfOpen);
     });
     from.pipe(to);
   }

@@ -142,6 +142,18 @@ describe('a connection that switches protocols', () => {
     });
 
   for (const side of ['client', 'service'] as const)
+    it(`closes a few seconds after the ${side} has ended its half, if the other side does not end its own`, async () => {
+      const { released, ...sides } = await joined({ idleTimeoutMs: 0 });
+      for (const { socket } of [sides.client, sides.service]) socket.allowHalfOpen = true;
+      const other = side === 'client' ? sides.service : sides.client;
+      // Neither data nor a longer time-out keeps a connection open whose peer may be gone.
+      const talk = setInterval(() => other.socket.write('still here'), 100);
+      sides[side].socket.end();
+      await Promise.all([sides.client.closed, sides.service.closed, released()]);
+      clearInterval(talk);
+    });
+
+  for (const side of ['client', 'service'] as const)
     it(`closes on both sides and is released when the ${side} resets its connection`, async () => {
       const { active, released, ...sides } = await joined();
       assert.equal(active(), 1);
