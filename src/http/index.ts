@@ -46,7 +46,7 @@ export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
 export { type AnyApp, discardPreparedResponse, isolate, serviceFault } from './isolate.ts';
 export { createBodySchema, describeIssue, readJsonBody } from './json-body.ts';
 export { createAccessLog } from './log/access-log.ts';
-export { finalStatus, hasClientLeft, replaceStatus } from './log/final-status.ts';
+export { finalStatus, giveUpClient, hasClientLeft, replaceStatus } from './log/final-status.ts';
 export {
   type CountingLogger,
   createOncePerMinute,

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import { beforeHead, nodeHttp, type Problem, removeOwnNosniff } from '#http';
+import { beforeHead, giveUpClient, nodeHttp, type Problem, removeOwnNosniff } from '#http';
 import { type PathRestoration, restoreCookie, restoreHeader } from '#routing';
 import type { ResponseHead } from './attempt.ts';
 import type { UpstreamResponse } from './call.ts';
@@ -87,8 +87,14 @@ function streamFor(ctx: Context, { head, body }: UpstreamResponse, options: Resp
   const stream = body.stream(createIdleTimer(idleTimeoutMs, onIdle));
 
   function onIdle(): void {
-    if (body.awaitsUpstream()) pause = timedOut(`the response body paused for ${idleTimeoutMs} ms`);
-    stream.destroy(pause ?? clientPaused(idleTimeoutMs));
+    if (!body.awaitsUpstream()) return stopFor(clientPaused(idleTimeoutMs));
+    pause = timedOut(`the response body paused for ${idleTimeoutMs} ms`);
+    stream.destroy(pause);
+  }
+
+  function stopFor(fault: CallAborted): void {
+    giveUpClient(res);
+    stream.destroy(fault);
   }
 
   // Koa destroys the stream if it cannot send it, and the call is aborted when the client disconnects. Neither is the

@@ -190,6 +190,26 @@ describe('a client that leaves', () => {
         assert.deepEqual(troubles(lines), []);
       });
 
+  it("or stops reading is logged and counted as 499, and as nobody's error", async () => {
+    const lines: LogLine[] = [];
+    const upstream = await servers.http((_req, res) => void res.end(large));
+    const desk = await open({
+      ...{ only: ['gateway'], demo: false, adminPort: 0, logger: recordingLogger(lines), accessLog: 'json' },
+      config: { records: [mappingRecord('all', '/', upstream.origin, { bypass_auth: true, idle_timeout_ms: 50 })] },
+    });
+    const { gateway } = await desk.listen();
+    lines.length = 0;
+    const client = connect(gateway.port, '127.0.0.1').pause();
+    client.write(get);
+    await eventually(() => assert.equal(accessLines(lines).length, 1));
+    client.destroy();
+    assert.deepEqual(
+      lines.map(({ level, fields }) => [level, fields['status'], fields['problem']]),
+      [['info', 499, undefined]],
+    );
+    assert.equal(among(await scrape(desk), 'frontdesk_requests_total')['all 499'], 1);
+  });
+
   for (const [how, leave] of Object.entries(leaves))
     it(`and ${how} after eight pipelined requests has a line for each, and causes no error`, async () => {
       const lines: LogLine[] = [];

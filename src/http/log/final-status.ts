@@ -17,21 +17,29 @@ export function replaceStatus(res: ServerResponse, status: number): void {
   if (!res.writableEnded && !hasClientLeft(res)) (res as Carrier)[replacedKey] = status;
 }
 
+const clientLeft = 499;
+
+/** Call it before a response is cut off because its client does not read it. It then counts as one that has left. */
+export function giveUpClient(res: ServerResponse): void {
+  replaceStatus(res, clientLeft);
+}
+
 /** The status of a closed response, or 499 if the client disconnected before the system had taken all of it. */
 export function finalStatus(res: ServerResponse): number {
   const replaced = (res as Carrier)[replacedKey];
   if (replaced !== undefined) return replaced;
   // An upgraded connection always ends by being destroyed.
   const isCutOff = upgradeOf(res.req) === undefined && hasClientLeft(res);
-  return res.writableFinished && !isCutOff ? res.statusCode : 499;
+  return res.writableFinished && !isCutOff ? res.statusCode : clientLeft;
 }
 
 /**
- * True once the connection is lost before the client had the whole response. Everything that fails from then on fails
+ * True once the connection is lost before the client had the whole response, or `giveUpClient` was called. Everything that fails from then on fails
  * because of that, or for nobody: it is neither an error of the service nor one of this process.
  */
 export function hasClientLeft(res: ServerResponse): boolean {
   const { socket } = res.req;
+  if ((res as Carrier)[replacedKey] === clientLeft) return true;
   if (!socket.destroyed) return false;
   // A stream that fails destroys its response, and with it the connection.
   const { errored = null } = res;
