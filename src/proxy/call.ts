@@ -175,6 +175,7 @@ function bufferBody(call: Call, body: RequestBody): void {
       abort(call, isClientIdle ? uploadTimedOut : () => timedOut('the service did not read the request body in time')),
     onTooLarge: (reason) => abort(call, () => reason),
     isCrowded: call.cluster.isCrowded,
+    paceMin: call.cluster.createPaceMin(),
   });
   body.buffer(() => {
     if (call.phase === 'buffering') makeAttempt(call);

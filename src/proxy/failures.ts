@@ -31,6 +31,10 @@ export function clientPaused(ms: number): CallAborted {
   return new CallAborted('ECONNRESET', `the client did not read the response for ${ms} ms`);
 }
 
+export function clientSlow(): CallAborted {
+  return new CallAborted('ECONNRESET', 'the client read the response too slowly while requests needed its slot');
+}
+
 /**
  * Decides whether a failed attempt may be retried:
  * - `connect`: nothing was sent.

@@ -134,6 +134,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
         restoration,
         idleTimeoutMs,
         eventsIdleTimeoutMs,
+        paceMin: cluster.createPaceMin(),
         toProblem: countedFailure,
         onBreak,
       });

@@ -14,6 +14,8 @@ export interface BodyWatcher {
   readonly onTooLarge: (reason: Problem) => void;
   /** True while the slots of the upstream are scarce, so that slow bodies must not occupy them. */
   readonly isCrowded: () => boolean;
+  /** Returns the bytes per second that the client must send while the upstream waits for it. */
+  readonly paceMin: () => number;
 }
 
 export interface RequestBody {
@@ -40,7 +42,7 @@ export interface RequestBodyOptions {
   readonly bytesMax?: number | undefined;
   /** How long a stream may pause, in milliseconds. 0 means no limit. */
   readonly idleTimeoutMs: number;
-  /** While `isCrowded`, a body must average 1 KiB per second over this period, in milliseconds. @default 10_000 */
+  /** The period over which a body must reach `paceMin`, in milliseconds. @default 10_000 */
   readonly slowAfterMs?: number;
 }
 
@@ -83,7 +85,7 @@ type ReaderState = 'buffering' | 'open' | 'waiting' | 'full';
  * itself would close the client's connection before the response. After a failure the rest of the body is read and
  * dropped: closing a connection with unread bytes resets it, and the reset can overtake the response.
  */
-function streamed(req: IncomingMessage, { bytesMax, idleTimeoutMs, slowAfterMs = 10_000 }: StreamOptions): RequestBody {
+function streamed(req: IncomingMessage, { bytesMax, idleTimeoutMs, slowAfterMs }: StreamOptions): RequestBody {
   let clientState: ClientState = 'reading';
   let readerState: ReaderState = 'buffering';
   let bytes = 0;
@@ -96,9 +98,8 @@ function streamed(req: IncomingMessage, { bytesMax, idleTimeoutMs, slowAfterMs =
   let onBuffered: (() => void) | undefined;
   let partialTimer: NodeJS.Timeout | undefined;
   const idle = createIdleTimer(idleTimeoutMs, () => watcher?.onIdle(clientState === 'reading'));
-  const pace = createPaceCheck(slowAfterMs, () => {
-    if (watcher?.isCrowded()) watcher.onIdle(true);
-  });
+  const onSlow = () => watcher?.onIdle(true);
+  const pace = createPaceCheck({ periodMs: slowAfterMs, paceMin: () => watcher?.paceMin() ?? 0, onSlow });
 
   function buffer(done: () => void): void {
     onBuffered = done;

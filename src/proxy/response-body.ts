@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import { ByteQueue } from '#http';
 import { CallAborted, timedOut } from './failures.ts';
-import { createIdleTimer, type IdleTimer } from './time-limits.ts';
+import { createIdleTimer, type IdleTimer, type PaceCheck } from './time-limits.ts';
 
 /** How much is buffered before the body is consumed. */
 export const bufferedBytesMax = 64 * 1024;
@@ -32,6 +32,7 @@ export class ResponseBody {
   private unread: Buffer[] | undefined = undefined;
   private isReaderWaiting = false;
   private idleTimer: IdleTimer | undefined = undefined;
+  private pace: PaceCheck | undefined = undefined;
   private readonly clock: () => number;
   private pausedAtMs = 0;
   private isHeldUp = false;
@@ -55,7 +56,10 @@ export class ResponseBody {
     // For a body that is discarded, the timer is a deadline: a byte now and then must not extend it.
     if (!this.isDiscarded) this.idleTimer?.touch();
     this.isPaused = !(this.reader === undefined ? this.buffer(chunk) : this.forward(chunk, this.reader));
-    if (this.isPaused) this.pausedAtMs = this.clock();
+    if (this.isPaused) {
+      this.pausedAtMs = this.clock();
+      this.pace?.resume();
+    }
     return !this.isPaused;
   }
 
@@ -81,14 +85,19 @@ export class ResponseBody {
   end(trailers: readonly Buffer[]): void {
     this.isEnded = true;
     this.rawTrailers = trailers;
-    this.idleTimer?.stop();
+    this.stopTimers();
     if (this.isReaderWaiting) this.reader?.push(null);
   }
 
   fail(cause: Error): void {
     this.error = cause;
-    this.idleTimer?.stop();
+    this.stopTimers();
     this.reader?.destroy(cause);
+  }
+
+  private stopTimers(): void {
+    this.idleTimer?.stop();
+    this.pace?.stop();
   }
 
   /** Returns the body if it is complete and has no trailers. */
@@ -103,19 +112,24 @@ export class ResponseBody {
     return this.isEnded;
   }
 
-  /** Streams the body, and restarts `idle` with every chunk. Destroying the stream ends the attempt. */
-  stream(idle: IdleTimer): Readable {
+  /**
+   * Streams the body, and restarts `idle` with every chunk. `pace` checks the reader while the upstream waits for it.
+   * Destroying the stream ends the attempt.
+   */
+  stream(idle: IdleTimer, pace?: PaceCheck): Readable {
     this.idleTimer = idle;
+    this.pace = pace;
     this.reader = new Readable({
       highWaterMark: 1,
       read: () => this.readNext(),
       destroy: (cause, done) => {
-        this.idleTimer?.stop();
+        this.stopTimers();
         if (!this.isEnded) this.abandon(cause instanceof CallAborted ? cause : undefined);
         done(cause);
       },
     });
     if (!this.isEnded) idle.touch();
+    if (this.isPaused) pace?.resume();
     if (this.error !== undefined) this.reader.destroy(this.error);
     return this.reader;
   }
@@ -126,6 +140,8 @@ export class ResponseBody {
     if (this.unread === undefined || this.unread.length === 0) this.unread = this.queue.take();
     const chunk = this.unread.shift();
     this.isReaderWaiting = chunk === undefined;
+    if (chunk === undefined) this.pace?.pause();
+    else this.pace?.count(chunk.length);
     if (chunk !== undefined) this.reader?.push(chunk);
     else if (this.isEnded) this.reader?.push(null);
     else this.resumeUpstream();

@@ -6,10 +6,10 @@ import { beforeHead, giveUpClient, nodeHttp, type Problem, removeOwnNosniff } fr
 import { type PathRestoration, restoreCookie, restoreHeader } from '#routing';
 import type { ResponseHead } from './attempt.ts';
 import type { UpstreamResponse } from './call.ts';
-import { CallAborted, clientPaused, timedOut } from './failures.ts';
+import { CallAborted, clientPaused, clientSlow, timedOut } from './failures.ts';
 import { firstValue, isEndToEnd, nominatedBy, textOf } from './headers.ts';
 import { responseVia } from './request-headers.ts';
-import { createIdleTimer } from './time-limits.ts';
+import { createIdleTimer, createPaceCheck } from './time-limits.ts';
 
 export interface ResponseOptions {
   readonly restoration: PathRestoration;
@@ -17,6 +17,8 @@ export interface ResponseOptions {
   readonly idleTimeoutMs: number;
   /** The same limit for a server-sent event stream, which may pause for hours. */
   readonly eventsIdleTimeoutMs: number;
+  /** Returns the bytes per second that the client must read while the service waits for it. */
+  readonly paceMin: () => number;
   /** Returns the problem for a response that cannot be sent. */
   readonly toProblem: (cause: unknown) => Problem;
   /** Called when the service breaks off the body, or pauses for too long, while the client waits for the rest. */
@@ -84,12 +86,16 @@ function streamFor(ctx: Context, { head, body }: UpstreamResponse, options: Resp
   const isEvents = /^text\/event-stream\b/i.test(String(res.getHeader('content-type')));
   const idleTimeoutMs = isEvents ? options.eventsIdleTimeoutMs : options.idleTimeoutMs;
   let pause: Error | undefined;
-  const stream = body.stream(createIdleTimer(idleTimeoutMs, onIdle));
+  const onSlow = () => stopFor(clientSlow());
+  const pace = createPaceCheck({ paceMin: options.paceMin, onSlow });
+  const stream = body.stream(createIdleTimer(idleTimeoutMs, onIdle), pace);
 
   function onIdle(): void {
-    if (!body.awaitsUpstream()) return stopFor(clientPaused(idleTimeoutMs));
-    pause = timedOut(`the response body paused for ${idleTimeoutMs} ms`);
-    stream.destroy(pause);
+    if (!body.awaitsUpstream()) stopFor(clientPaused(idleTimeoutMs));
+    else {
+      pause = timedOut(`the response body paused for ${idleTimeoutMs} ms`);
+      stream.destroy(pause);
+    }
   }
 
   function stopFor(fault: CallAborted): void {

@@ -177,6 +177,7 @@ describe('a call whose attempt has timed out', () => {
       },
       acquireRetry: () => () => {},
       isCrowded: () => false,
+      createPaceMin: () => () => 0,
       snapshot: () => assert.fail('read'),
     };
     const streamed = { ...wholeBody(''), isWhole: () => false };

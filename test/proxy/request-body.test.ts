@@ -157,7 +157,7 @@ function openBody(length: number, options: Partial<RequestBodyOptions> = {}) {
   return { req, body };
 }
 
-const unwatched: BodyWatcher = { onEnd() {}, onIdle() {}, onTooLarge() {}, isCrowded: () => false };
+const unwatched: BodyWatcher = { onEnd() {}, onIdle() {}, onTooLarge() {}, isCrowded: () => false, paceMin: () => 0 };
 
 it('the rest of a request body is read and dropped after the call, without destroying the request', async () => {
   const { req, body } = openBody(400_000);
@@ -188,10 +188,10 @@ describe('a slow request body', () => {
     body.watch({
       ...unwatched,
       onIdle: (isClientIdle) => void (isClientIdle && rejected.resolve()),
-      isCrowded() {
+      paceMin() {
         checks += 1;
         if (checks === 2) checked.resolve();
-        return checks > 2;
+        return checks > 2 ? 1024 : 0;
       },
     });
     body.buffer(() => {});
@@ -208,7 +208,7 @@ describe('a slow request body', () => {
     let isRejected = false;
     body.watch({
       ...unwatched,
-      isCrowded: () => true,
+      paceMin: () => 1024,
       onIdle() {
         isRejected = true;
         rejected.resolve();

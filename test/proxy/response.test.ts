@@ -7,13 +7,18 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Mapping } from '#config';
+import { createTraffic } from '../../src/gateway/traffic/traffic.ts';
+import { breakersOf } from '../support/clusters.ts';
 import { type EdgeOptions, mappingOf, startEdge } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
-import { createDeferred } from '../support/waiting.ts';
+import { createDeferred, eventually } from '../support/waiting.ts';
 import { rawRequest, sendRaw, statusOf } from '../support/wire/raw-client.ts';
 
 const servers = testServers();
+
+/** Does not fit into the buffers of two sockets. */
+const large = Buffer.alloc(32 * 1024 * 1024);
 
 describe('a response', () => {
   /** Responds with these bytes to every request. */
@@ -163,6 +168,32 @@ describe('a response', () => {
     await assert.rejects(text(await get(plain.edge.port)), { code: 'ECONNRESET' });
     events.sockets[0]?.write('world');
     assert.equal(await text(stream), 'helloworld');
+  });
+
+  it('is cut off when its client reads so slowly that other requests get no slot', async () => {
+    const upstream = await servers.http(({ url }, res) => void res.end(url === '/' ? 'ok' : large));
+    const circuitBreakers = breakersOf({ maxRequests: 4 });
+    const traffic = createTraffic();
+    const edge = await startEdge(servers, { upstream, traffic, mapping: { circuitBreakers, idleTimeoutMs: 0 } });
+    // Each reads something now and then, so that its response never pauses for long.
+    const readers = Array.from({ length: 4 }, () => {
+      const client = connect(edge.port, '127.0.0.1', () =>
+        client.write('GET /v1/hotels/large HTTP/1.1\r\nHost: a\r\n\r\n'),
+      );
+      client.on('data', () => client.pause()).on('error', () => {});
+      return { client, timer: setInterval(() => client.resume(), 4000) };
+    });
+    await eventually(() => assert.equal(traffic.of('hotel')?.inFlight, 4));
+    assert.equal((await get(edge.port)).statusCode, 503);
+    await eventually(async () => assert.equal((await get(edge.port)).statusCode, 200), 300);
+    assert.deepEqual(
+      edge.log.filter(({ fields }) => fields['problem'] !== 'upstream-overloaded'),
+      [],
+    );
+    for (const { client, timer } of readers) {
+      clearInterval(timer);
+      client.destroy();
+    }
   });
 
   it('is complete when a host app has sent its headers before', async () => {

@@ -15,6 +15,8 @@ export interface CircuitBreakers {
   readonly isFull: (address: AddressLoad) => boolean;
   /** True if one more request would occupy more than half of the slots. */
   readonly isCrowded: () => boolean;
+  /** Creates a function that returns how fast a body must be at present, in bytes per second. Call it periodically. */
+  readonly createPaceMin: () => () => number;
   readonly counts: Readonly<BreakerCounts>;
 }
 
@@ -36,6 +38,10 @@ interface BreakerCounts {
 const retryShare = 0.2;
 const retriesMin = 3;
 
+/** In bytes per second: while slots are scarce, and while requests wait for one or are rejected for want of one. */
+const crowdedPaceMin = 1024;
+const exhaustedPaceMin = 16 * 1024;
+
 /** Each address handles up to `maxConnections` requests concurrently. Further ones wait for a connection. */
 export function createCircuitBreakers(service: string, limits: Limits): CircuitBreakers {
   const { maxConnections, maxPendingRequests, maxRequests, maxRetries, maxUpgrades } = limits;
@@ -51,6 +57,20 @@ export function createCircuitBreakers(service: string, limits: Limits): CircuitB
 
   function isFull({ activeRequests }: AddressLoad): boolean {
     return activeRequests >= maxConnections && pending >= maxPendingRequests;
+  }
+
+  function isCrowded(): boolean {
+    return counts.activeRequests + 1 > maxRequests / 2;
+  }
+
+  function createPaceMin(): () => number {
+    let overflowsSeen = counts.overflows;
+    return () => {
+      const isExhausted = pending > 0 || counts.overflows > overflowsSeen;
+      overflowsSeen = counts.overflows;
+      if (isExhausted) return exhaustedPaceMin;
+      return isCrowded() ? crowdedPaceMin : 0;
+    };
   }
 
   return Object.freeze({
@@ -87,7 +107,8 @@ export function createCircuitBreakers(service: string, limits: Limits): CircuitB
     },
     rejects: (address: AddressLoad) => exceededLimit(address, true) !== undefined,
     isFull,
-    isCrowded: () => counts.activeRequests + 1 > maxRequests / 2,
+    isCrowded,
+    createPaceMin,
     counts,
   });
 }

@@ -33,6 +33,8 @@ export interface Cluster {
   readonly acquireRetry: () => (() => void) | undefined;
   /** True if one more request would occupy more than half of the slots. */
   readonly isCrowded: () => boolean;
+  /** Creates a function that returns how fast a body must be at present, in bytes per second. Call it periodically. */
+  readonly createPaceMin: () => () => number;
   readonly snapshot: () => ClusterSnapshot;
 }
 
@@ -71,6 +73,7 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
   const endpoints = createEndpoints(spec, parts);
   const pick = createLoadBalancer<Endpoint>(spec.loadBalancer);
   const breakers = createCircuitBreakers(service, spec.circuitBreakers);
+  const { acquireRetry, isCrowded, createPaceMin } = breakers;
   const attemptParts: AttemptParts = { breakers, recordHealth, recordBody, withoutTracing };
   let isUsed = spec.healthCheck !== undefined;
 
@@ -132,7 +135,7 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
   }
 
   return Object.freeze({
-    cluster: Object.freeze({ attempt, acquireRetry: breakers.acquireRetry, isCrowded: breakers.isCrowded, snapshot }),
+    cluster: Object.freeze({ attempt, acquireRetry, isCrowded, createPaceMin, snapshot }),
     close: endpoints.close,
     destroy: endpoints.destroy,
   });

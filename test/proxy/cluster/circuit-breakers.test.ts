@@ -79,6 +79,32 @@ describe('circuit breakers', () => {
     assert.notEqual(acquireRetry(), undefined);
   });
 
+  it('require 1 KiB/s of a body while more than half of the slots are in use, and 16 KiB/s while others get none', () => {
+    const load = { ...idle };
+    const breakers = createCircuitBreakers('hotel', limits);
+    const paceMin = breakers.createPaceMin();
+    const found: number[] = [];
+    for (let active = 1; active <= 2; active += 1) {
+      breakers.acquire(load);
+      found.push(paceMin());
+    }
+    const other = { ...idle };
+    breakers.acquire(other);
+    found.push(paceMin());
+    breakers.acquire(load);
+    found.push(paceMin());
+    breakers.release(load);
+    breakers.acquire(other);
+    for (let rejected = 0; rejected < 2; rejected += 1) found.push(paceMin());
+    assert.deepEqual(found, [0, 0, 1024, 16_384, 1024, 1024]);
+    const full = createCircuitBreakers('hotel', breakersOf({ maxRequests: 1 }));
+    const fullPaceMin = full.createPaceMin();
+    full.acquire({ ...idle });
+    assert.equal(fullPaceMin(), 1024);
+    assert.throws(() => full.acquire({ ...idle }), CircuitOpen);
+    assert.deepEqual([fullPaceMin(), fullPaceMin()], [16_384, 1024]);
+  });
+
   checkRetries(100, 4, 3);
   checkRetries(100, 52, 10);
   checkRetries(5, 100, 5);
