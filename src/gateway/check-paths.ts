@@ -7,6 +7,7 @@ import {
   createTable,
   editReferences,
   firstShare,
+  type Reference,
   type RequestAttributes,
   type Rule,
   readReference,
@@ -108,10 +109,18 @@ type CheckReferences = (ctx: Context, attributes: RequestAttributes, route: Rout
 const referencesMax = 32;
 
 function createCheckReferences({ match }: Table<Route>, checkAmbiguity: CheckAmbiguity | undefined): CheckReferences {
+  function checkTarget(found: Reference, attributes: RequestAttributes, route: Route): void {
+    const { path, search } = found;
+    const target = withTarget(attributes, { path, search });
+    if (match(target, firstShare)?.route !== match(attributes, firstShare)?.route)
+      throw problem('destination-elsewhere');
+    checkAmbiguity?.(target, route);
+  }
+
   return function checkReferences(ctx, attributes, route) {
     const { method, headers } = ctx.req;
     let count = 0;
-    editReferences(method, headers, (text) => {
+    editReferences(method, headers, (text, header) => {
       count += 1;
       if (count > referencesMax)
         throw problem('bad-request', {
@@ -120,12 +129,9 @@ function createCheckReferences({ match }: Table<Route>, checkAmbiguity: CheckAmb
       const found = readReference(text, referenceBase(ctx));
       if (found === 'ambiguous')
         throw problem('bad-path', { detail: 'The path in `Destination` or `If` is ambiguous.' });
-      if (found === 'elsewhere') throw problem('destination-elsewhere');
-      const { path, search } = found;
-      const target = withTarget(attributes, { path, search });
-      if (match(target, firstShare)?.route !== match(attributes, firstShare)?.route)
-        throw problem('destination-elsewhere');
-      checkAmbiguity?.(target, route);
+      if (found !== 'elsewhere') checkTarget(found, attributes, route);
+      // Another server is allowed in `If`: see `resourceElsewhere`.
+      else if (header === 'destination') throw problem('destination-elsewhere');
       return text;
     });
   };

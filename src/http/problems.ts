@@ -165,7 +165,7 @@ export const problems = {
   },
   'destination-elsewhere': {
     status: 502,
-    meaning: 'The resource that `Destination` or `If` names is on another server or behind another mapping.',
+    meaning: 'The `Destination` is on another server, or a resource that it or `If` names is behind another mapping.',
     remedy: 'Copy and move within one mapping.',
   },
   'auth-unavailable': {

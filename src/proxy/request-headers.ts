@@ -21,6 +21,7 @@ import {
   type PathRule,
   type ReferenceBase,
   readReference,
+  resourceElsewhere,
   rewritePrefixes,
 } from '#routing';
 import { createHeaderRules, isEndToEnd, nominatedBy } from './headers.ts';
@@ -75,8 +76,9 @@ export function createRequestHead({ mapping, path: basePath, origins, identity }
   }
 
   /** Translates a public reference to the service's own prefix, scheme and host. */
-  function innerReference(ctx: Context, text: string): string {
+  function innerReference(ctx: Context, text: string, header: 'destination' | 'if'): string {
     const found = readReference(text, referenceBase(ctx));
+    if (found === 'elsewhere' && header === 'if') return resourceElsewhere;
     if (typeof found === 'string') throw problem('bad-path');
     const path = innerPath(found.path, found.search);
     const [origin = '', another] = origins?.() ?? [];
@@ -89,7 +91,7 @@ export function createRequestHead({ mapping, path: basePath, origins, identity }
     const { url = '/', method } = ctx.req;
     const address = publicAddress(ctx);
     const headers = clientHeaders(ctx.req.headers, identity);
-    const references = editReferences(method, ctx.req.headers, (text) => innerReference(ctx, text));
+    const references = editReferences(method, ctx.req.headers, (text, header) => innerReference(ctx, text, header));
     if (references !== undefined) replaceValues(headers, references);
     addForwardedHeaders(headers, ctx, address, address.path + removedPrefix, trace);
     headers.push('via', viaOf(ctx.req));

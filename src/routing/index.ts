@@ -4,8 +4,10 @@ export type { Match } from './groups.ts';
 export {
   editReferences,
   type PathRestoration,
+  type Reference,
   type ReferenceBase,
   readReference,
+  resourceElsewhere,
   restoreCookie,
   restoreHeader,
 } from './references.ts';

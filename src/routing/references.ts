@@ -209,6 +209,14 @@ function isHere(scheme: string, authority: string, { hosts }: ReferenceBase): bo
   return origin !== undefined && hosts.some((host) => originOf(scheme, host) === origin);
 }
 
+type EditReference = (reference: string, header: 'destination' | 'if') => string;
+
+/**
+ * Stands for each resource of another server in `If`. The service must evaluate its conditions as those of a resource
+ * without the state (RFC 4918 section 10.4.4), but many services ignore the host and would look at a path of their own.
+ */
+export const resourceElsewhere = 'http://elsewhere.invalid/';
+
 /**
  * Replaces each reference with the result of `edit`, and returns the new header values by name. Returns undefined for a
  * request without these headers, which is nearly every request.
@@ -216,13 +224,13 @@ function isHere(scheme: string, authority: string, { hosts }: ReferenceBase): bo
 export function editReferences(
   method: string | undefined,
   { destination, if: condition }: IncomingHttpHeaders,
-  edit: (reference: string) => string,
+  edit: EditReference,
 ): Readonly<Record<string, string>> | undefined {
   if (destination === undefined && condition === undefined) return undefined;
   const edited: Record<string, string> = {};
   if (destination !== undefined && (method === 'MOVE' || method === 'COPY'))
-    edited['destination'] = edit(String(destination));
-  if (condition !== undefined) edited['if'] = editTags(String(condition), edit);
+    edited['destination'] = edit(String(destination), 'destination');
+  if (condition !== undefined) edited['if'] = editTags(String(condition), (tag) => edit(tag, 'if'));
   return edited;
 }
 

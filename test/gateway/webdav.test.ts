@@ -84,6 +84,19 @@ describe('WebDAV', () => {
   checkSent('with the host of host_rewrite', { hostRewrite: 'dav.local:81' }, () => 'http://dav.local:81/');
   checkSent('with its own host', { hostRewrite: '{service}' }, ({ origin }) => `${origin}/`);
 
+  for (const elsewhere of [
+    'http://elsewhere.example/',
+    'http://elsewhere.example/guarded/b',
+    'https://front.example:81/dav/b',
+    'ftp://elsewhere.example/guarded/b',
+    'urn:guarded',
+  ])
+    it(`names a resource without state to the service when If refers to ${elsewhere}`, async () => {
+      const { ask, sent } = await setUp();
+      assert.equal(await ask('GET /dav/a', `If: <${elsewhere}> (["a"]) </dav/b> (Not <urn:c>)`), 200);
+      assert.equal(sent()['if'], '<http://elsewhere.invalid/> (["a"]) </b> (Not <urn:c>)');
+    });
+
   it('sends a destination that is a path as a path', async () => {
     const { ask, sent } = await setUp();
     await ask('COPY /dav/a', 'Destination: /dav/b');
