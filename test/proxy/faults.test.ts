@@ -236,7 +236,8 @@ describe('a misbehaving service', () => {
   it('is not blamed when the client does not read its response', async () => {
     const upstream = await servers.http((_req, res) => void res.end(Buffer.alloc(32 * 1024 * 1024)));
     const traffic = createTraffic();
-    const edge = await startEdgeTo(upstream, { traffic });
+    // On a busy machine, a shorter pause may be one of the service.
+    const edge = await startEdgeTo(upstream, { traffic, mapping: { idleTimeoutMs: 1000 } });
     const client = connect(edge.port, '127.0.0.1').pause();
     client.write('GET /v1/hotels HTTP/1.1\r\nHost: front.example\r\n\r\n');
     await eventually(() => assert.equal(traffic.of('hotel')?.totals?.abandoned, 1));

@@ -195,7 +195,7 @@ describe('a client that leaves', () => {
     const upstream = await servers.http((_req, res) => void res.end(large));
     const desk = await open({
       ...{ only: ['gateway'], demo: false, adminPort: 0, logger: recordingLogger(lines), accessLog: 'json' },
-      config: { records: [mappingRecord('all', '/', upstream.origin, { bypass_auth: true, idle_timeout_ms: 50 })] },
+      config: { records: [mappingRecord('all', '/', upstream.origin, { bypass_auth: true, idle_timeout_ms: 1000 })] },
     });
     const { gateway } = await desk.listen();
     lines.length = 0;
