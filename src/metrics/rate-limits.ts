@@ -3,7 +3,7 @@ import type { LimitStat, LimitStats } from '#ratelimit';
 import type { ConfigurationState } from './process.ts';
 import { counter, createMetricsOf, type Family, gauge, type Metrics, mergeByLabels, samplesBy } from './registry.ts';
 
-/** Each sum with its metric. Every hit is either within or over its limit; the other sums count subsets. */
+/** Each sum with its metric. Every hit is either within or over its limit, or given back; the other sums count subsets. */
 const sums = [
   ['total', 'hits', 'Hits on the limit.'],
   ['within', 'within_limit', 'Hits within the limit.'],
@@ -15,6 +15,7 @@ const sums = [
     'Hits over the limit according to local memory, without a call to Redis.',
   ],
   ['shadow', 'shadow_mode', 'Hits over the limit that were not denied because it is in shadow mode.'],
+  ['givenBack', 'given_back', 'Hits that a proxy has given back. They are not subtracted from the hits.'],
 ] as const satisfies readonly (readonly [keyof LimitStat['sums'], string, string])[];
 
 type LimiterStats = Pick<LimitStats, 'all' | 'removed' | 'failures' | 'refusals'>;

@@ -60,6 +60,8 @@ export interface LimitSums {
   over: number;
   overFromCache: number;
   shadow: number;
+  /** Not subtracted from the other sums, because a counter of Prometheus never decreases. */
+  givenBack: number;
 }
 
 export interface Usage {
@@ -153,6 +155,10 @@ export function createLimitStats({
   return Object.freeze({
     count(match: RuleMatch, hit: Hit, result: HitResult) {
       const { sums, peak } = entryOf(match);
+      if (hit.hits < 0) {
+        sums.givenBack -= hit.hits;
+        return;
+      }
       addHit(sums, hit, result);
       raisePeak(peak, hit, result, clock());
     },
@@ -182,7 +188,7 @@ export function createLimitStats({
 }
 
 function emptySums(): LimitSums {
-  return { total: 0, within: 0, near: 0, over: 0, overFromCache: 0, shadow: 0 };
+  return { total: 0, within: 0, near: 0, over: 0, overFromCache: 0, shadow: 0, givenBack: 0 };
 }
 
 interface Entry extends LimitStat {

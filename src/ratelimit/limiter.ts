@@ -14,6 +14,8 @@ export interface Descriptor {
   readonly limit?: LimitOverride | undefined;
   /** Overrides the request's `hitsAddend`. 0 counts nothing and only checks whether the limit is exhausted. */
   readonly hitsAddend?: number | undefined;
+  /** Gives the hits back instead of counting them, at most those that are counted. Never denies. @default false */
+  readonly isNegativeHits?: boolean | undefined;
 }
 
 export interface Entry {
@@ -26,7 +28,7 @@ export interface LimitOverride {
   readonly requestsPerUnit: number;
   /** Undefined when the request has no unit or an unknown one. Such a request is rejected. */
   readonly unit: Unit | undefined;
-  /** At most 1000. Works only in this process, because the protocol has no field for it. @default 1 */
+  /** At most 1000. @default 1 */
   readonly unitMultiplier?: number | undefined;
 }
 

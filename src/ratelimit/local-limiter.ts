@@ -143,8 +143,7 @@ function prepare({ domain, descriptors, hitsAddend }: RateLimitRequest, rules: R
   const found = descriptors.map((descriptor) => matchesOf(domain, descriptor, rules));
   const hits: Hit[] = [];
   const matches = (rules.hasReplaces ? withoutReplaced(found) : found).map((all, index) => {
-    // In the protocol, 0 and an absent hits_addend look the same for a request, so 0 counts as 1 here too.
-    const weight = Math.min(weightMax, descriptors[index]?.hitsAddend ?? (hitsAddend || 1));
+    const weight = weightOf(descriptors[index], hitsAddend);
     const counted = all.filter(({ rule }) => !rule.unlimited);
     for (const match of counted) hits.push(hitOf(match, weight, index));
     return { all, counted };
@@ -155,7 +154,16 @@ function prepare({ domain, descriptors, hitsAddend }: RateLimitRequest, rules: R
 /** More than any limit allows. The cap keeps sums of hits exact. */
 const weightMax = 2 ** 32;
 
-function matchesOf(domain: string, { entries, limit }: Descriptor, rules: Rules): readonly RuleMatch[] {
+function weightOf(descriptor: Descriptor | undefined, ofRequest: number | undefined): number {
+  // In the protocol, 0 and an absent hits_addend look the same for a request, so 0 counts as 1 here too.
+  const weight = Math.min(weightMax, descriptor?.hitsAddend ?? (ofRequest || 1));
+  return descriptor?.isNegativeHits ? -weight : weight;
+}
+
+function matchesOf(domain: string, descriptor: Descriptor, rules: Rules): readonly RuleMatch[] {
+  const { entries, limit, hitsAddend, isNegativeHits } = descriptor;
+  // As a hit of 0, it would check whether the limit is exhausted.
+  if (isNegativeHits && hitsAddend === 0) return [];
   if (limit?.unit === undefined) return rules.match(domain, entries);
   return [overrideMatch(domain, entries, { ...limit, unit: limit.unit })];
 }

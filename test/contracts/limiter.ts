@@ -195,6 +195,26 @@ export function limiterContract(
         assert.deepEqual([await left(5, 'hour'), await left(9, 'hour'), await left(5, 'minute')], [4, 7, 4]);
       });
 
+      it('counts a limit that the request sets in windows of several units', async () => {
+        const limitOfTwo = { requestsPerUnit: 2, unit: 'minute', unitMultiplier: 5 } as const;
+        const one = async () => {
+          const descriptors = [{ ...descriptor('k=v'), limit: limitOfTwo }];
+          const [status] = (await opened.limiter.shouldRateLimit({ domain: 'unknown', descriptors })).statuses;
+          return [status?.code, status?.currentLimit?.windowSeconds, status?.currentLimit?.unitMultiplier];
+        };
+        assert.deepEqual(await one(), ['OK', 300, 5]);
+        assert.deepEqual(await one(), ['OK', 300, 5]);
+        time.nowMs += 60_000;
+        assert.deepEqual(await one(), ['OVER_LIMIT', 300, 5]);
+      });
+
+      it('gives nothing back and never denies if a descriptor gives back 0 hits', async () => {
+        for (const expected of ['OK', 'OK', 'OVER_LIMIT']) assert.equal((await codes('user=ann'))[0], expected);
+        const descriptors = [{ ...descriptor('user=ann'), hitsAddend: 0, isNegativeHits: true }];
+        assert.equal((await opened.limiter.shouldRateLimit({ domain: 'shop', descriptors })).overallCode, 'OK');
+        assert.equal((await codes('user=ann'))[0], 'OVER_LIMIT');
+      });
+
       it('rejects a limit without a unit', async () => {
         const descriptors = [{ ...descriptor('tier=gold'), limit: { requestsPerUnit: 5, unit: undefined } }];
         await assert.rejects(
@@ -225,6 +245,54 @@ export function limiterContract(
       assert.equal((await opened.limiter.shouldRateLimit(hits(2))).overallCode, 'OK');
       assert.equal((await opened.limiter.shouldRateLimit(hits(2))).overallCode, 'OVER_LIMIT');
       assert.equal((await opened.limiter.shouldRateLimit(hits(0))).statuses[0]?.limitRemaining, 0);
+    });
+
+    /** Limits of two, one for each algorithm. */
+    const twoOf = ['user=ann', 'steady=ann', 'smooth=ann'];
+
+    const giveBack = (at: string, hitsAddend?: number) =>
+      opened.limiter.shouldRateLimit({
+        domain: 'shop',
+        descriptors: [{ ...descriptor(at), isNegativeHits: true }],
+        ...(hitsAddend !== undefined && { hitsAddend }),
+      });
+
+    it('gives hits back, so that a limit of concurrent requests admits one after another', async () => {
+      for (const at of twoOf)
+        for (let count = 0; count < 5; count += 1) {
+          assert.deepEqual(await codes(at), ['OK', 'OK'], at);
+          const { overallCode, statuses } = await giveBack(at);
+          assert.deepEqual([overallCode, statuses[0]?.code, statuses[0]?.limitRemaining], ['OK', 'OK', 2], at);
+        }
+    });
+
+    it('gives back at most the hits that were counted', async () => {
+      for (const at of twoOf) {
+        await ask(at);
+        const left = async (hits: number) => (await giveBack(at, hits)).statuses[0]?.limitRemaining;
+        assert.deepEqual([await left(5), await left(4_294_967_295), await left(1)], [2, 2, 2], at);
+        assert.equal((await codes(at, at, at))[0], 'OVER_LIMIT', at);
+      }
+    });
+
+    it('never denies hits that are given back', async () => {
+      for (const at of twoOf) {
+        const code = async () => (await ask(at)).overallCode;
+        assert.deepEqual([await code(), await code(), await code()], ['OK', 'OK', 'OVER_LIMIT'], at);
+        assert.equal((await giveBack(at)).overallCode, 'OK', at);
+        assert.deepEqual([await code(), await code()], ['OK', 'OVER_LIMIT'], at);
+      }
+      assert.equal((await giveBack('closed=x')).overallCode, 'OK');
+    });
+
+    it('gives hits back even if another descriptor denies the request', async () => {
+      for (const at of twoOf) {
+        await ask(at);
+        const descriptors = [{ ...descriptor(at), isNegativeHits: true }, descriptor('closed=x')];
+        const { overallCode } = await opened.limiter.shouldRateLimit({ domain: 'shop', descriptors });
+        assert.equal(overallCode, 'OVER_LIMIT');
+        assert.equal((await ask(at)).statuses[0]?.limitRemaining, 1, at);
+      }
     });
 
     it('distinguishes values beyond ASCII and accepts long ones', async () => {

@@ -16,6 +16,8 @@ describe('the metrics of the rate-limit service', () => {
     const metrics = createRateLimitMetrics({ stats, configuration });
     const limiter = createLimiter({ limits: [domain('d', node('k', limit(1)))], stats });
     for (let hit = 0; hit < 3; hit += 1) limiter.shouldRateLimit({ domain: 'd', descriptors: [descriptor('k=v')] });
+    const returned = { ...descriptor('k=v'), hitsAddend: 2, isNegativeHits: true };
+    limiter.shouldRateLimit({ domain: 'd', descriptors: [returned] });
     stats.failed();
     stats.refused('silent');
     assert.deepEqual(seriesOf((await metrics.read()).text), {
@@ -25,6 +27,7 @@ describe('the metrics of the rate-limit service', () => {
       'frontdesk_ratelimit_over_limit_total d k 1/60s': 2,
       'frontdesk_ratelimit_over_limit_from_memory_total d k 1/60s': 0,
       'frontdesk_ratelimit_shadow_mode_total d k 1/60s': 0,
+      'frontdesk_ratelimit_given_back_total d k 1/60s': 2,
       frontdesk_ratelimit_call_errors_total: 1,
       'frontdesk_ratelimit_port_refusals_total too_many': 0,
       'frontdesk_ratelimit_port_refusals_total silent': 1,

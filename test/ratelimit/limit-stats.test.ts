@@ -29,7 +29,15 @@ describe('limit stats', () => {
     for (let sent = 0; sent < 12; sent += 1) hit('k=v');
     const [stat, ...others] = stats.all();
     assert.deepEqual(stat?.labels, { domain: 'd', descriptor: 'k', limit: '10/60s' });
-    assert.deepEqual(stat?.sums, { total: 12, within: 10, near: 3, over: 2, overFromCache: 0, shadow: 0 });
+    assert.deepEqual(stat?.sums, {
+      total: 12,
+      within: 10,
+      near: 3,
+      over: 2,
+      overFromCache: 0,
+      shadow: 0,
+      givenBack: 0,
+    });
     assert.deepEqual(others, []);
   });
 
@@ -42,6 +50,20 @@ describe('limit stats', () => {
       [
         ['try', 1, 1, 1],
         ['5/60s', 2, 0, 0],
+      ],
+    );
+  });
+
+  it('sum the hits that are given back separately, for each value with detailed_metric', () => {
+    const { limiter, hit, stats } = setUp([{ ...node('k', limit(2)), detailedMetric: true }]);
+    for (const entry of ['k=a', 'k=b']) hit(entry);
+    const returned = { ...descriptor('k=a'), hitsAddend: 5, isNegativeHits: true };
+    limiter.shouldRateLimit({ domain: 'd', descriptors: [returned] });
+    assert.deepEqual(
+      [...stats.all()].map(({ labels, sums }) => [labels.descriptor, sums.total, sums.within, sums.givenBack]),
+      [
+        ['k=a', 1, 1, 5],
+        ['k=b', 1, 1, 0],
       ],
     );
   });

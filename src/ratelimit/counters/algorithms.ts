@@ -35,7 +35,10 @@ export interface CounterAlgorithm {
   roll(state: CounterState): void;
   /** Returns how many more hits fit. */
   available(state: CounterState, hit: Hit, now: Now): number;
-  /** Adds at most the available `hits`. A negative number undoes an addition made at the same `now`. */
+  /**
+   * Adds at most the available `hits`. A negative number gives hits back, but at most those that are counted, or undoes
+   * an addition made at the same `now`.
+   */
   add(state: CounterState, hits: number, hit: Hit, now: Now): void;
   /** Returns the time until the counter is back in its initial state. */
   untilEmptyMs(state: CounterState, hit: Hit, now: Now): number;
@@ -89,7 +92,7 @@ const fixedWindow: CounterAlgorithm = Object.freeze<CounterAlgorithm>({
   },
   available: (state, hit) => Math.max(0, hit.limit - state.current),
   add(state, hits) {
-    state.current += hits;
+    state.current = Math.max(0, state.current + hits);
   },
   untilEmptyMs: (_state, hit, now) => untilEndMs(hit, now),
   untilFitsMs: (_state, hit, now) => untilEndMs(hit, now),
@@ -98,7 +101,7 @@ const fixedWindow: CounterAlgorithm = Object.freeze<CounterAlgorithm>({
 const fixedWindowLua = `
 local fixedWindow = {}
 function fixedWindow.available(state, hit) return max(0, hit.limit - state.current) end
-function fixedWindow.add(state, hits) state.current = state.current + hits end
+function fixedWindow.add(state, hits) state.current = max(0, state.current + hits) end
 fixedWindow.untilEmptyMs = untilEndMs
 fixedWindow.untilFitsMs = untilEndMs
 `;
@@ -116,7 +119,10 @@ const slidingWindow: CounterAlgorithm = Object.freeze<CounterAlgorithm>({
     return Math.max(0, hit.limit - state.current - Math.ceil((state.previous * leftMs(hit, now)) / windowMs(hit)));
   },
   add(state, hits) {
-    state.current += hits;
+    const current = state.current + hits;
+    state.current = Math.max(0, current);
+    // More hits are given back than the current window has, so the others were made in the previous one.
+    if (current < 0) state.previous = Math.max(0, state.previous + current);
   },
   untilEmptyMs(state, hit, now) {
     if (state.current > 0) return leftMs(hit, now) + windowMs(hit);
@@ -151,7 +157,11 @@ local slidingWindow = {}
 function slidingWindow.available(state, hit)
   return max(0, hit.limit - state.current - ceil(state.previous * leftMs(state, hit) / hit.windowMs))
 end
-function slidingWindow.add(state, hits) state.current = state.current + hits end
+function slidingWindow.add(state, hits)
+  local current = state.current + hits
+  state.current = max(0, current)
+  if current < 0 then state.previous = max(0, state.previous + current) end
+end
 function slidingWindow.untilEmptyMs(state, hit)
   if state.current > 0 then return leftMs(state, hit) + hit.windowMs end
   return state.previous > 0 and leftMs(state, hit) or 0
@@ -171,7 +181,8 @@ const tokenBucket: CounterAlgorithm = Object.freeze<CounterAlgorithm>({
   roll() {},
   available: (state, hit, now) => Math.floor((fullUs(hit) - missingUs(state, hit, now)) / intervalUs(hit)),
   add(state, hits, hit, now) {
-    if (hits !== 0) state.current = now.nowMs * 1_000 + missingUs(state, hit, now) + hits * intervalUs(hit);
+    if (hits === 0) return;
+    state.current = now.nowMs * 1_000 + Math.max(0, missingUs(state, hit, now) + hits * intervalUs(hit));
   },
   untilEmptyMs: (state, hit, now) => Math.ceil(missingUs(state, hit, now) / 1_000),
   untilFitsMs(state, hit, now) {
@@ -203,7 +214,7 @@ local function missingUs(state, hit) return min(max(0, state.current - nowUs), f
 local tokenBucket = {}
 function tokenBucket.available(state, hit) return floor((fullUs(hit) - missingUs(state, hit)) / intervalUs(hit)) end
 function tokenBucket.add(state, hits, hit)
-  if hits ~= 0 then state.current = nowUs + missingUs(state, hit) + hits * intervalUs(hit) end
+  if hits ~= 0 then state.current = nowUs + max(0, missingUs(state, hit) + hits * intervalUs(hit)) end
 end
 function tokenBucket.untilEmptyMs(state, hit) return ceil(missingUs(state, hit) / 1000) end
 function tokenBucket.untilFitsMs(state, hit)

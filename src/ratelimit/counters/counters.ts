@@ -18,6 +18,7 @@ export interface Hit {
   readonly limit: number;
   /** The size of the token bucket. Equals `limit` for the other algorithms. */
   readonly burst: number;
+  /** A negative number gives hits back, but at most those that are counted. It never denies the request. */
   readonly hits: number;
   /** True for a hit that never denies the request. */
   readonly shadow: boolean;
@@ -45,7 +46,10 @@ export interface HitResult {
 }
 
 export interface TakeOptions {
-  /** Count every hit as far as it fits, even if the request is denied. @default false */
+  /**
+   * Count every hit even if the request is denied: in a fixed window all of it, so that a proxy may give back the hits
+   * of denied requests as well, and otherwise as far as it fits. @default false
+   */
   readonly countDenied?: boolean;
 }
 
@@ -54,11 +58,12 @@ export interface TakeOptions {
  *
  * `take` decides all hits of a request in one atomic step and returns their results in the same order. Hits are counted
  * only if the request is not denied, so that a denied request does not use up its other limits. Each hit sees what the
- * earlier hits of the same call have counted. There are three exceptions:
+ * earlier hits of the same call have counted. There are four exceptions:
  *
+ * - Hits are given back even if the request is denied.
  * - Shadow hits never deny the request, and are counted as far as they fit even if it is denied.
  * - Hits of quotas are counted as far as they fit unless the request is denied.
- * - With `countDenied`, all hits are counted as far as they fit.
+ * - With `countDenied`, all hits are counted, and those in a fixed window even if they do not fit.
  *
  * Shared counters need one round trip, which several calls may share, and use the clock of the counters, so that all
  * processes agree.
@@ -70,7 +75,7 @@ export interface Counters {
   close?(): Promise<void>;
 }
 
-/** Returns how many hits must be available for the hit to fit. */
+/** Returns how many hits must be available for the hit to fit. A negative number always fits. */
 export function neededOf({ hits, limit }: Pick<Hit, 'hits' | 'limit'>): number {
   return hits === 0 ? Math.min(1, limit) : hits;
 }
@@ -79,7 +84,9 @@ export function neededOf({ hits, limit }: Pick<Hit, 'hits' | 'limit'>): number {
 export function isDenied(hits: readonly Hit[], results: readonly Pick<HitResult, 'over'>[]): boolean {
   if (!results.some(({ over }) => over)) return false;
   const quotas = new Map<number, boolean>();
-  for (const [index, { quota, shadow }] of hits.entries()) {
+  for (const [index, { hits: taken, quota, shadow }] of hits.entries()) {
+    // What is given back has no say in whether all quotas are over.
+    if (taken < 0) continue;
     const denies = !shadow && results[index]?.over === true;
     if (quota !== undefined) quotas.set(quota, denies || quotas.get(quota) === true);
     else if (denies) return true;

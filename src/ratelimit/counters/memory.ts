@@ -54,14 +54,18 @@ export function createMemoryCounters(options: MemoryCountersOptions = {}): Memor
     const nowMs = Math.floor(clock());
     const [only] = hits;
     // Most requests have a single limit, so there are no other counters to undo.
-    if (hits.length === 1 && only !== undefined) return [resultOf(attempt(only, countDenied || only.shadow, nowMs))];
-    const attempts = hits.map((hit) => attempt(hit, countDenied || hit.shadow || hit.quota !== undefined, nowMs));
+    if (hits.length === 1 && only !== undefined)
+      return [resultOf(attempt(only, shareIfOver(only, countDenied), nowMs))];
+    const attempts = hits.map((hit) => {
+      const share = shareIfOver(hit, countDenied);
+      return attempt(hit, hit.quota !== undefined && share === 'nothing' ? 'what fits' : share, nowMs);
+    });
     if (!countDenied && isDenied(hits, attempts)) undo(attempts);
     return attempts.map(resultOf);
   }
 
   /** Counts immediately, so that a later hit on the same key sees it. `undo` reverts it if the request is denied. */
-  function attempt(hit: Hit, countsPartially: boolean, nowMs: number): Attempt {
+  function attempt(hit: Hit, ifOver: Share, nowMs: number): Attempt {
     const algorithm = algorithms[hit.algorithm];
     const pair = pairFor(hit, algorithm, nowMs);
     const now = { nowMs, windowNumber: pair.advance(nowMs) };
@@ -70,7 +74,7 @@ export function createMemoryCounters(options: MemoryCountersOptions = {}): Memor
     const seenBefore = known !== undefined || counter.current > 0;
     const available = algorithm.available(counter, hit, now);
     const over = neededOf(hit) > available;
-    const taken = !over || countsPartially ? Math.min(hit.hits, available) : 0;
+    const taken = over ? takenOf(hit, ifOver, available) : hit.hits;
     algorithm.add(counter, taken, hit, now);
     return { hit, algorithm, pair, now, counter, seenBefore, taken, over };
   }
@@ -122,6 +126,19 @@ export function createMemoryCounters(options: MemoryCountersOptions = {}): Memor
   return Object.freeze({ take, size });
 }
 
+/** How much of a hit that is over is counted. */
+type Share = 'nothing' | 'what fits' | 'everything';
+
+function shareIfOver({ algorithm, limit, shadow }: Hit, countDenied: boolean): Share {
+  if (countDenied && algorithm === 'fixed_window' && limit > 0) return 'everything';
+  return countDenied || shadow ? 'what fits' : 'nothing';
+}
+
+function takenOf({ hits }: Hit, share: Share, available: number): number {
+  if (share === 'nothing') return 0;
+  return share === 'everything' ? hits : Math.min(hits, available);
+}
+
 interface Attempt {
   readonly hit: Hit;
   readonly algorithm: CounterAlgorithm;
@@ -136,12 +153,12 @@ interface Attempt {
 /** Subtracts each attempt's hits separately, so that a shadow hit on the same key stays counted. */
 function undo(attempts: readonly Attempt[]): void {
   for (const { hit, algorithm, counter, taken, now } of attempts)
-    if (!hit.shadow) algorithm.add(counter, -taken, hit, now);
+    if (!hit.shadow && taken > 0) algorithm.add(counter, -taken, hit, now);
 }
 
 function resultOf({ hit, algorithm, pair, now, counter: tried, seenBefore, over }: Attempt): HitResult {
-  // A hit of 0 on a new key has no stored counter, but another hit of the same call may have created one.
-  const counter = hit.hits === 0 ? (pair.find(hit.key) ?? tried) : tried;
+  // This hit may need no stored counter, but another hit of the same call may have created one.
+  const counter = needsNoCounter(hit) ? (pair.find(hit.key) ?? tried) : tried;
   const remaining = algorithm.available(counter, hit, now);
   pair.promote(counter, priorityOf(hit, remaining, seenBefore, over));
   const untilResetMs = over ? algorithm.untilFitsMs : algorithm.untilEmptyMs;
@@ -157,9 +174,9 @@ function priorityOf({ burst }: Hit, remaining: number, seenBefore: boolean, over
   return seenBefore ? priority.seenAgain : priority.seenOnce;
 }
 
-/** A hit of 0 counts nothing, and a limit of 0 always denies. */
+/** A hit of 0 counts nothing, a new key has nothing to give back, and a limit of 0 always denies. */
 function needsNoCounter({ hits, limit }: Hit): boolean {
-  return hits === 0 || limit === 0;
+  return hits <= 0 || limit === 0;
 }
 
 /** Ranks counters by the cost of losing them: lowest when hit only once, highest when currently denying a client. */

@@ -1,4 +1,4 @@
-/** A cache of exhausted limits that saves calls to Redis until the limits reset. */
+/** A cache of exhausted limits that saves calls to Redis for a moment. */
 import { wholeSeconds } from './algorithms.ts';
 import { type Hit, type HitResult, isDenied, neededOf } from './counters.ts';
 
@@ -22,7 +22,10 @@ export interface OverLimitCache {
   store(keys: readonly string[], hits: readonly Hit[], results: readonly SharedResult[], sentMs: number): void;
 }
 
-/** An exhausted limit stays exhausted until it resets, because other processes can only use up more of it. */
+/**
+ * An exhausted limit stays exhausted until it resets, unless its counter is reset or lost, or another process gives hits
+ * back. An entry is used only for as long as such a change may go unnoticed.
+ */
 interface CachedLimit {
   readonly limit: number;
   readonly burst: number;
@@ -33,13 +36,14 @@ interface CachedLimit {
   readonly fitsUpTo: number;
   readonly remaining: number;
   readonly storedMs: number;
-  readonly untilMs: number;
+  readonly resetsAtMs: number;
 }
+
+const lifetimeMs = 2_000;
 
 /**
  * Stores all results of a denied request, because its other limits are part of the decision as well. The remainders of
- * limits that are not over may become outdated, but they decide nothing, and Redis is consulted again when the
- * exhausted limit resets. A full cache evicts its oldest entry.
+ * limits that are not over may become outdated, but they decide nothing, and Redis is consulted again soon. A full cache evicts its oldest entry.
  */
 export function createOverLimitCache({ entriesMax, clock }: OverLimitCacheOptions): OverLimitCache {
   const entries = new Map<string, CachedLimit>();
@@ -48,7 +52,8 @@ export function createOverLimitCache({ entriesMax, clock }: OverLimitCacheOption
     const entry = entries.get(key);
     if (entry === undefined || entry.limit !== limit || entry.burst !== burst) return undefined;
     // If the clock was set back, the age of the entry is unknown.
-    return entry.storedMs <= nowMs && nowMs < entry.untilMs ? entry : undefined;
+    const untilMs = Math.min(entry.storedMs + lifetimeMs, entry.resetsAtMs - 1);
+    return entry.storedMs <= nowMs && nowMs < untilMs ? entry : undefined;
   }
 
   function lookUpOne(key: string, hit: Hit, countDenied: boolean, nowMs: number): HitResult | undefined {
@@ -57,9 +62,19 @@ export function createOverLimitCache({ entriesMax, clock }: OverLimitCacheOption
     return resultOf(entry, hit, nowMs);
   }
 
+  /**
+   * Forgets the limits whose hits are given back, because later hits may fit even before Redis has responded. Returns
+   * true if there are any.
+   */
+  function forgetReturned(keys: readonly string[], hits: readonly Hit[]): boolean {
+    if (!hits.some(givesBack)) return false;
+    for (const [index, hit] of hits.entries()) if (givesBack(hit)) entries.delete(keys[index] ?? '');
+    return true;
+  }
+
   function storeOne(key: string, entry: CachedLimit): void {
     entries.delete(key);
-    if (entry.untilMs <= entry.storedMs) return;
+    if (entry.resetsAtMs - 1 <= entry.storedMs) return;
     if (entries.size >= entriesMax) dropOldest();
     if (entries.size < entriesMax) entries.set(key, entry);
   }
@@ -71,7 +86,7 @@ export function createOverLimitCache({ entriesMax, clock }: OverLimitCacheOption
 
   return Object.freeze({
     lookUp(keys: readonly string[], hits: readonly Hit[], countDenied: boolean): readonly HitResult[] | undefined {
-      if (entries.size === 0 || hasDuplicates(keys)) return undefined;
+      if (entries.size === 0 || forgetReturned(keys, hits) || hasDuplicates(keys)) return undefined;
       const nowMs = clock();
       const results: HitResult[] = [];
       for (const [index, hit] of hits.entries()) {
@@ -86,11 +101,15 @@ export function createOverLimitCache({ entriesMax, clock }: OverLimitCacheOption
       if (!isOver && entries.size === 0) return;
       for (const [index, hit] of hits.entries()) {
         const [key = '', result] = [keys[index], results[index]];
-        if (result === undefined || !isOver) entries.delete(key);
+        if (result === undefined || !isOver || givesBack(hit)) entries.delete(key);
         else storeOne(key, entryOf(hit, result, sentMs));
       }
     },
   });
+}
+
+function givesBack({ hits }: Hit): boolean {
+  return hits < 0;
 }
 
 /** The second of two hits on the same key depends on the first, so Redis must decide. */
@@ -103,16 +122,20 @@ function onlyShadowsAreOver(hits: readonly Hit[], results: readonly HitResult[])
   return hits.every(({ shadow }, index) => shadow && results[index]?.over === true);
 }
 
-/** Shadow hits, and all hits with `countDenied`, may fit in part even if they are over. Redis must count those. */
+/**
+ * Shadow hits, and all hits with `countDenied`, may fit in part even if they are over. Redis must count those, and with
+ * `countDenied` all hits in a fixed window.
+ */
 function mayCount(hit: Hit, { overFrom }: CachedLimit, countDenied: boolean): boolean {
+  if (countDenied && hit.algorithm === 'fixed_window') return true;
   return (hit.shadow || countDenied) && (overFrom > 1 || hit.hits === 0);
 }
 
-/** Measures from before the call and subtracts the rounding, so that an entry never outlives the reset in Redis. */
+/** Measures from before the call, so that an entry never outlives the reset in Redis. */
 function entryOf(hit: Hit, { over, remaining, resetMs }: SharedResult, sentMs: number): CachedLimit {
   const { limit, burst } = hit;
   const range = rangeOf(hit, over, remaining);
-  return { limit, burst, ...range, remaining, storedMs: sentMs, untilMs: sentMs + resetMs - 1 };
+  return { limit, burst, ...range, remaining, storedMs: sentMs, resetsAtMs: sentMs + resetMs };
 }
 
 function rangeOf(hit: Hit, over: boolean, remaining: number) {
@@ -129,7 +152,7 @@ function rangeOf(hit: Hit, over: boolean, remaining: number) {
 function resultOf(entry: CachedLimit, hit: Hit, nowMs: number): HitResult | undefined {
   const needed = neededOf(hit);
   const { remaining } = entry;
-  const resetSeconds = wholeSeconds(entry.untilMs + 1 - nowMs);
+  const resetSeconds = wholeSeconds(entry.resetsAtMs - nowMs);
   if (needed >= entry.overFrom && needed <= entry.overTo)
     return { over: true, remaining, resetSeconds, fromCache: true };
   return needed <= entry.fitsUpTo ? { over: false, remaining, resetSeconds } : undefined;

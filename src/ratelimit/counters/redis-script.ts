@@ -159,7 +159,7 @@ local function take(call, at, key)
     hits = call[at + 4],
     needed = call[at + 4] == 0 and min(1, call[at + 2]) or call[at + 4],
     taken = call[at + 4],
-    countsIfDenied = call[1] == 1 or call[at + 5] == 1,
+    countsIfDenied = call[1] == 1 or call[at + 5] == 1 or call[at + 4] < 0,
     quota = call[at + 6],
     over = false,
   }
@@ -169,7 +169,8 @@ local function take(call, at, key)
   local available = algorithm.available(state, hit)
   if hit.needed > available then
     hit.over = true
-    hit.taken = (hit.countsIfDenied or hit.quota >= 0) and available or 0
+    local countsAll = call[1] == 1 and algorithm == fixedWindow and hit.limit > 0
+    if not countsAll then hit.taken = (hit.countsIfDenied or hit.quota >= 0) and min(hit.taken, available) or 0 end
   end
   hit.state = state
   algorithm.add(state, hit.taken, hit)
@@ -183,7 +184,8 @@ end
 
 local function finish(hit)
   local state, algorithm = hit.state, hit.algorithm
-  if hit.taken > 0 or state.corrected then state.hit = hit end
+  -- Giving hits back creates no counter.
+  if hit.taken > 0 or state.corrected or (hit.taken < 0 and state.stored ~= '') then state.hit = hit end
   local untilResetMs = hit.over and algorithm.untilFitsMs or algorithm.untilEmptyMs
   report(hit.over and 1 or 0, algorithm.available(state, hit), max(0, min(untilResetMs(state, hit), tenYearsMs)))
 end
@@ -207,7 +209,9 @@ local function decide(call, firstKey)
     failed = failed or not hit
     local denies = hit and hit.over and call[at + 5] == 0
     local quota = call[at + 6]
-    if quota < 0 then denied = denied or denies else quotas[quota] = quotas[quota] or denies or false end
+    -- What is given back has no say in whether all quotas are over.
+    if call[at + 4] < 0 then denies = false
+    elseif quota < 0 then denied = denied or denies else quotas[quota] = quotas[quota] or denies or false end
     hits[#hits + 1] = hit
   end
   denied = denied or allOver(quotas)

@@ -2,16 +2,15 @@
 import { fileURLToPath } from 'node:url';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/proto-loader';
 import { requestBounds, type Unit, windowSeconds } from '#config';
-import {
-  type CurrentLimit,
-  type Decision,
-  type Descriptor,
-  type DescriptorStatus,
-  type Entry,
-  InvalidRequest,
-  type LimitOverride,
-  type RateLimitRequest,
-  type ResponseHeader,
+import type {
+  CurrentLimit,
+  Decision,
+  Descriptor,
+  DescriptorStatus,
+  Entry,
+  LimitOverride,
+  RateLimitRequest,
+  ResponseHeader,
 } from '../limiter.ts';
 
 /**
@@ -27,7 +26,6 @@ export interface Codec {
   readonly path: string;
   /** Defines the service for a grpc-js server whose handler receives a `RateLimitRequest` and returns a `Decision`. */
   readonly definition: ServiceDefinition;
-  /** Throws an `InvalidRequest` for a limit that the protocol has no field for. */
   encodeRequest(request: RateLimitRequest): Buffer;
   /** Throws if the bytes are not a request. */
   decodeRequest(bytes: Buffer): RateLimitRequest;
@@ -100,8 +98,9 @@ interface WireRequest {
 
 interface WireDescriptor {
   readonly entries?: readonly Partial<Entry>[];
-  readonly limit?: { readonly requestsPerUnit?: number; readonly unit?: number };
+  readonly limit?: { readonly requestsPerUnit?: number; readonly unit?: number; readonly unitMultiplier?: WireNumber };
   readonly hitsAddend?: WireNumber;
+  readonly isNegativeHits?: boolean;
 }
 
 interface WireNumber {
@@ -112,11 +111,12 @@ function requestOf({ domain = '', descriptors = [], hitsAddend = 0 }: WireReques
   return { domain, descriptors: descriptors.map(descriptorOf), hitsAddend };
 }
 
-function descriptorOf({ entries = [], limit, hitsAddend }: WireDescriptor): Descriptor {
+function descriptorOf({ entries = [], limit, hitsAddend, isNegativeHits }: WireDescriptor): Descriptor {
   return {
     entries: entries.map(entryOf),
     ...(limit && { limit: overrideOf(limit) }),
     ...(hitsAddend && { hitsAddend: hitsAddend.value ?? 0 }),
+    ...(isNegativeHits && { isNegativeHits }),
   };
 }
 
@@ -124,20 +124,36 @@ function entryOf({ key = '', value = '' }: Partial<Entry>): Entry {
   return { key, value };
 }
 
-function overrideOf({ requestsPerUnit = 0, unit = 0 }: NonNullable<WireDescriptor['limit']>): LimitOverride {
-  return { requestsPerUnit, unit: unitsByNumber[unit] };
+function overrideOf({
+  requestsPerUnit = 0,
+  unit = 0,
+  unitMultiplier,
+}: NonNullable<WireDescriptor['limit']>): LimitOverride {
+  return {
+    requestsPerUnit,
+    unit: unitsByNumber[unit],
+    ...(unitMultiplier && { unitMultiplier: unitMultiplier.value ?? 0 }),
+  };
 }
 
 function wireRequest({ domain, descriptors, hitsAddend = 0 }: RateLimitRequest): WireRequest {
   return { domain: domain.toWellFormed(), descriptors: descriptors.map(wireDescriptor), hitsAddend };
 }
 
-function wireDescriptor({ entries, limit, hitsAddend }: Descriptor): WireDescriptor {
-  if ((limit?.unitMultiplier ?? 1) !== 1) throw new InvalidRequest('a limit with a unit_multiplier cannot be sent');
+function wireDescriptor({ entries, limit, hitsAddend, isNegativeHits }: Descriptor): WireDescriptor {
   return {
     entries: entries.map(wireEntry),
-    ...(limit?.unit && { limit: { requestsPerUnit: limit.requestsPerUnit, unit: unitsByNumber.indexOf(limit.unit) } }),
+    ...(limit && { limit: wireOverride(limit) }),
     ...(hitsAddend !== undefined && { hitsAddend: { value: hitsAddend } }),
+    ...(isNegativeHits && { isNegativeHits }),
+  };
+}
+
+function wireOverride({ requestsPerUnit, unit, unitMultiplier = 1 }: LimitOverride): WireLimit {
+  return {
+    requestsPerUnit,
+    unit: unit === undefined ? 0 : unitsByNumber.indexOf(unit),
+    ...(unitMultiplier !== 1 && { unitMultiplier: { value: unitMultiplier } }),
   };
 }
 
@@ -255,14 +271,14 @@ function checkFieldCount(request: Buffer, fieldsOf: FieldReader): void {
   if (request.length <= uncheckedBytes) return;
   for (const [tag, content] of checkedFields(fieldsOf(request, fieldsMax + 1), [0x0a, descriptorTag, 0x18]))
     if (tag === descriptorTag && content !== undefined)
-      checkedFields(fieldsOf(content, fieldsMax + 1), [0x0a, 0x12, 0x1a]);
+      checkedFields(fieldsOf(content, fieldsMax + 1), [0x0a, 0x12, 0x1a, 0x20]);
 }
 
 const descriptorTag = 0x12;
 
-/** `tags` are those of the fields 1 to 3. The library ignores the type in a tag, so another one would mislead us. */
+/** `tags` are those of the fields 1 to 4. The library ignores the type in a tag, so another one would mislead us. */
 function checkedFields(fields: readonly Field[], tags: readonly number[]): readonly Field[] {
-  if (fields.length > fieldsMax || fields.some(([tag]) => tag < 0x20 && !tags.includes(tag)))
+  if (fields.length > fieldsMax || fields.some(([tag]) => tag < 0x28 && !tags.includes(tag)))
     throw new RangeError('the message has too many fields, or one of the wrong type');
   return fields;
 }

@@ -121,12 +121,20 @@ const unit = z.unknown().transform((value, { issues }) => {
   return found;
 });
 
-const limit = message({ requestsPerUnit: wholeNumber(uint32Max).transform((value) => value ?? 0), unit });
+const limit = message({
+  requestsPerUnit: wholeNumber(uint32Max).transform((value) => value ?? 0),
+  unit,
+  unitMultiplier: wholeNumber(uint32Max),
+});
 
 const descriptor = message({
   entries: list(message({ key: text, value: text }), 'entries'),
   limit: limit.nullish().transform((value) => value ?? undefined),
   hitsAddend: wholeNumber(descriptorHitsMax),
+  isNegativeHits: z
+    .boolean({ error: 'must be true or false' })
+    .nullish()
+    .transform((value) => value ?? undefined),
 });
 
 const request = message({

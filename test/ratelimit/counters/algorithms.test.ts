@@ -85,6 +85,24 @@ for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'] as co
       );
     });
 
+    it('gives back what a hit has taken, and never more than was taken', () => {
+      const sequences = fc.array(fc.tuple(steps, fc.nat(5), fc.boolean()), { maxLength: 40 });
+      fc.assert(
+        fc.property(sequences, (sequence) => {
+          const { one, time, burst } = setUp(algorithm);
+          for (const [passMs, hits, isGivenBack] of sequence) {
+            time.nowMs += passMs;
+            const before = one(0).remaining;
+            const { over } = one(hits);
+            if (isGivenBack && !over && hits > 0)
+              assert.deepEqual([one(-hits).over, one(0).remaining], [false, before]);
+          }
+          const { over, remaining } = one(-(2 ** 32));
+          assert.deepEqual([over, remaining], [false, burst]);
+        }),
+      );
+    });
+
     it('reports the shortest sufficient wait, to the second', () => {
       fc.assert(
         fc.property(fc.array(fc.tuple(steps, fc.nat(4))), (sequence) => {
@@ -237,6 +255,16 @@ describe('an algorithm', () => {
       [0, 4, 'ok, 0 left, reset in 3'],
       [2_999, 1, 'over, 0 left, reset in 1'],
       [3_000, 1, 'ok, 3 left, reset in 3'],
+    ));
+
+  it('gives back hits of the previous window of a sliding window', () =>
+    check(
+      'sliding_window',
+      sliding,
+      [9_999, 10, 'ok, 0 left, reset in 11'],
+      [10_000, -4, 'ok, 4 left, reset in 10'],
+      [10_000, 5, 'over, 4 left, reset in 2'],
+      [10_000, -7, 'ok, 10 left, reset in 1'],
     ));
 
   it('does not admit twice the limit across the border of a sliding window', () =>

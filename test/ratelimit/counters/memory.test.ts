@@ -46,6 +46,16 @@ describe('memory counters', () => {
     });
 });
 
+describe('memory counters that count denied requests', () => {
+  it('count them beyond a fixed window, so that a proxy may give their hits back as well', () => {
+    const { counters } = setUp();
+    const isOver = (hits: number) => counters.take([hitOfThree({ hits })], { countDenied: true })[0]?.over;
+    assert.deepEqual([isOver(3), isOver(1), isOver(1)], [false, true, true]);
+    assert.deepEqual([isOver(-2), isOver(1)], [false, true], 'the hits of the denied requests are given back');
+    assert.deepEqual([isOver(-1), isOver(-1), isOver(1)], [false, false, false], 'one of three has ended');
+  });
+});
+
 describe('full memory counters', () => {
   it('stay within their number of keys, even if a token bucket with a limit of 0 is hit', () => {
     const { counters, over } = setUp(100);

@@ -29,12 +29,31 @@ describe('the over-limit cache', () => {
   const denies = (one: Hit, countDenied = false) => assert.equal(lookUp([one], countDenied)?.[0]?.over, true);
 
   it('denies hits on an exhausted limit until it resets, and not a millisecond longer', () => {
-    store([hit()], [exhausted]);
-    assert.deepEqual(lookUp([hit()]), [{ over: true, remaining: 0, resetSeconds: 10, fromCache: true }]);
-    nowMs += 9_998;
+    store([hit()], [{ ...exhausted, resetMs: 1_500 }]);
+    assert.deepEqual(lookUp([hit()]), [{ over: true, remaining: 0, resetSeconds: 2, fromCache: true }]);
+    nowMs += 1_498;
     assert.deepEqual(lookUp([hit()]), [{ over: true, remaining: 0, resetSeconds: 1, fromCache: true }]);
     nowMs += 1;
     defers(hit());
+  });
+
+  it('asks Redis again after two seconds, because the counter may have been reset or lost', () => {
+    store([hit()], [exhausted]);
+    nowMs += 1_999;
+    assert.deepEqual(lookUp([hit()]), [{ over: true, remaining: 0, resetSeconds: 9, fromCache: true }]);
+    nowMs += 1;
+    defers(hit());
+  });
+
+  it('defers hits that are given back to Redis, and forgets their limit', () => {
+    store([hit(), hit({ key: 'other' })], [exhausted, exhausted]);
+    defers(hit({ key: 'unseen' }), hit({ hits: -1 }), hit({ key: 'other' }));
+    defers(hit());
+    denies(hit({ key: 'other' }));
+    store([hit()], [exhausted]);
+    store([hit({ hits: -1 }), hit({ key: 'other' })], [free, exhausted]);
+    defers(hit());
+    denies(hit({ key: 'other' }));
   });
 
   it('returns the last known remainders of the other limits of a denied request', () => {
@@ -75,7 +94,7 @@ describe('the over-limit cache', () => {
     assert.equal(lookUp([three], true), undefined);
     defers({ ...three, shadow: true });
     store([hit()], [exhausted]);
-    denies(hit(), true);
+    assert.equal(lookUp([hit()], true), undefined);
     denies(hit({ shadow: true }));
   });
 

@@ -113,12 +113,18 @@ const kindOfKey = fc
 
 const reloaded = fc.record({ limit: numberTo(7), burst: fc.integer({ min: 1, max: 9 }) });
 
+/** Few are given back, because those make the cache forget what it could deny. */
+const someHits = fc.oneof(
+  { weight: 12, arbitrary: numberTo(4) },
+  { weight: 1, arbitrary: fc.constantFrom(-1, -2, -4, -(2 ** 32)) },
+);
+
 const decisions = fc.array(
   fc.record({
     hits: fc.array(
       fc.record({
         index: fc.nat(2),
-        hits: numberTo(4),
+        hits: someHits,
         shadow: fc.boolean(),
         quota: fc.option(fc.nat(1), { nil: undefined }),
       }),

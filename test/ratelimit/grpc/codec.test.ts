@@ -60,10 +60,17 @@ describe('the codec of the gRPC protocol', () => {
     check('v3', '120e' + '0a060a016b120176' + '1204' + '08051063', [{ ...plain, limit }]);
   });
 
-  it('cannot encode a limit with a unit_multiplier', () => {
-    const limit = { requestsPerUnit: 5, unit: 'second' as const, unitMultiplier: 30 };
-    const request = { domain: 'd', descriptors: [{ ...plain, limit }] };
-    assert.throws(() => codecs.v3.encodeRequest(request), /unit_multiplier cannot be sent/);
+  it('encodes and decodes hits that are given back in both versions, and windows of several units in v3', () => {
+    const check = (name: ProtocolName, own: object, bytes: string) => {
+      const request = { domain: 'd', descriptors: [{ ...plain, ...own }], hitsAddend: 3 };
+      const encoded = codecs[name].encodeRequest(request);
+      assert.equal(encoded.toString('hex'), `0a0164${bytes}1803`);
+      assert.deepEqual(codecs[name].decodeRequest(encoded), request);
+    };
+    for (const name of ['v3', 'lyft'] as const)
+      check(name, { isNegativeHits: true }, '120a' + '0a060a016b120176' + '2001');
+    const limit = { requestsPerUnit: 5, unit: 'minute', unitMultiplier: 5 };
+    check('v3', { limit }, '1212' + '0a060a016b120176' + '1208' + '08051002' + '1a020805');
   });
 
   it('decodes a status with absent fields, unknown units and fractions of a second', () => {
@@ -112,6 +119,7 @@ describe('the codec of the gRPC protocol', () => {
     'descriptors behind a field of another type': withLength('1a', descriptors),
     'descriptors behind a tag of 33 bits': withLength('9a80808010', descriptors),
     'entries behind a field of another type': withLength('12', `18020800${entries}`),
+    'entries behind a flag of another type': withLength('12', withLength('22', entries)),
   };
   for (const [name, bytes] of Object.entries(excessive))
     it(`rejects a message with thousands of ${name} before it decodes them`, () => {

@@ -43,6 +43,15 @@ describe('a request as JSON', () => {
     descriptors: [{ entries: [], limit: { requestsPerUnit: 7, unit: 'week' } }],
   });
 
+  check('{"descriptors":[{"isNegativeHits":true},{"is_negative_hits":false},{"isNegativeHits":null}]}', {
+    domain: '',
+    descriptors: [{ entries: [], isNegativeHits: true }, { entries: [], isNegativeHits: false }, { entries: [] }],
+  });
+  check('{"descriptors":[{"limit":{"requestsPerUnit":7,"unit":"MINUTE","unit_multiplier":5}}]}', {
+    domain: '',
+    descriptors: [{ entries: [], limit: { requestsPerUnit: 7, unit: 'minute', unitMultiplier: 5 } }],
+  });
+
   function checkRejected(text: string, message: RegExp): void {
     it(`is rejected: ${text === '' ? 'an empty body' : text.slice(0, 100)}`, () => {
       assert.throws(
@@ -80,6 +89,7 @@ describe('a request as JSON', () => {
   );
   for (const hits of ['-1', '1.5', '4294967296', '"1e3"', '" 1"', 'true'])
     checkRejected(`{"hitsAddend":${hits}}`, /^hitsAddend must be a whole number from 0 to 4294967295$/);
+  checkRejected('{"descriptors":[{"isNegativeHits":1}]}', /^descriptors\[0\]\.isNegativeHits must be true or false$/);
   for (const unit of ['"minute"', '"UNKNOWN"', '0', '8', '-1', 'null', '[]'])
     checkRejected(
       `{"descriptors":[{"limit":{"unit":${unit}}}]}`,
