@@ -29,7 +29,7 @@ export interface MetricsParts {
   readonly decisions: GatewayCounts;
   /** The outcomes of password checks. Undefined when another process checks passwords. */
   readonly logins: LoginCounts | undefined;
-  readonly limits: Pick<LimitStats, 'all' | 'removed' | 'failures' | 'refusals'>;
+  readonly limits: Pick<LimitStats, 'all' | 'removed' | 'failures' | 'evictions' | 'refusals'>;
   readonly configuration: ConfigurationState;
   readonly connections: () => ConnectionCounts;
   /** Returns when the certificate of the gateway expires. Undefined without TLS. */

@@ -18,9 +18,10 @@ const sums = [
   ['givenBack', 'given_back', 'Hits that a proxy has given back. They are not subtracted from the hits.'],
 ] as const satisfies readonly (readonly [keyof LimitStat['sums'], string, string])[];
 
-type LimiterStats = Pick<LimitStats, 'all' | 'removed' | 'failures' | 'refusals'>;
+type LimiterStats = Pick<LimitStats, 'all' | 'removed' | 'failures' | 'evictions' | 'refusals'>;
 
-export function createRateLimitFamilies({ all, removed, failures, refusals }: LimiterStats): readonly Family[] {
+export function createRateLimitFamilies(stats: LimiterStats): readonly Family[] {
+  const { all, removed, failures, evictions, refusals } = stats;
   return [
     ...sums.map(
       ([field, name, help]): Family => ({
@@ -35,6 +36,11 @@ export function createRateLimitFamilies({ all, removed, failures, refusals }: Li
       'frontdesk_ratelimit_call_errors_total',
       'Decisions for which the counters could not be reached.',
       failures,
+    ),
+    counter(
+      'frontdesk_ratelimit_evicted_counters_total',
+      'Counters that were evicted from memory, to make room for others. What they have counted is remembered.',
+      evictions,
     ),
     {
       name: 'frontdesk_ratelimit_port_refusals_total',

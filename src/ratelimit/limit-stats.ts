@@ -12,6 +12,8 @@ export interface LimitStats {
   readonly keepOnly: (rules: Iterable<Rule>) => void;
   /** Call it when the counters could not be reached for a decision. */
   readonly failed: () => void;
+  /** Call it when the counter of a key is evicted from memory. */
+  readonly evicted: () => void;
   /** Call it when the rate-limit port closes a connection or rejects a call. */
   readonly refused: ReportRefusal;
   /** Returns the limits that have been hit at least once. */
@@ -23,6 +25,7 @@ export interface LimitStats {
   readonly removed: () => Iterable<Series>;
   /** Returns the number of decisions for which the counters could not be reached. */
   readonly failures: () => number;
+  readonly evictions: () => number;
   readonly refusals: () => Readonly<Record<PortRefusal, number>>;
   /** Takes a snapshot of the usage of every configured limit. */
   readonly usages: () => UsageOf;
@@ -96,6 +99,7 @@ export function createLimitStats({
   const removed = new Map<string, Series & { readonly sums: LimitSums }>();
   let details = 0;
   let failures = 0;
+  let evictions = 0;
   const refusals = Object.fromEntries(Object.keys(portRefusals).map((reason) => [reason, 0])) as Record<
     PortRefusal,
     number
@@ -176,12 +180,16 @@ export function createLimitStats({
     failed() {
       failures += 1;
     },
+    evicted() {
+      evictions += 1;
+    },
     refused(reason: PortRefusal) {
       refusals[reason] += 1;
     },
     all: () => entries.values(),
     removed: () => removed.values(),
     failures: () => failures,
+    evictions: () => evictions,
     refusals: () => refusals,
     usages: () => readUsages(entries.values()),
   });

@@ -58,7 +58,7 @@ export async function openRateLimiting(
   const { redisUrl, ratelimitKeysMax: keysMax } = settings;
   const counters: Counters =
     redisUrl === undefined
-      ? createMemoryCounters({ clock: setup.clock, keysMax })
+      ? createMemoryCounters({ clock: setup.clock, keysMax, onEvicted: createEvictionReport(stats, setup) })
       : await openSharedCounters(redisUrl, setup, onUncounted);
   const limiter = createLimiter({
     limits: limits(),
@@ -161,6 +161,25 @@ const trialHits = ['start', 'start 2'].map((key) => {
   const limit = { algorithm: 'fixed_window', windowSeconds: 1, limit: 1_000_000, burst: 1_000_000 } as const;
   return { ...limit, key, hits: 1, shadow: true };
 });
+
+const anHourMs = 3_600_000;
+
+/** Logs the start of evictions, and again when they start after an hour without any. */
+function createEvictionReport(stats: LimitStats, { settings, logger }: Pick<Setup, 'settings' | 'logger'>) {
+  let lastMs = Number.NEGATIVE_INFINITY;
+  return (): void => {
+    stats.evicted();
+    const nowMs = performance.now();
+    const hasStarted = nowMs - lastMs > anHourMs;
+    lastMs = nowMs;
+    if (!hasStarted) return;
+    const { ratelimitKeysMax: keysMax } = settings;
+    logger.warn(
+      { keysMax },
+      'the counters in memory are full, so the least used are evicted: raise RATELIMIT_KEYS_MAX, or look for a flood of clients',
+    );
+  };
+}
 
 function createRefusalReport(stats: LimitStats, logger: Setup['logger']): ReportRefusal {
   const mayLog = createOncePerMinute();

@@ -19,6 +19,7 @@ describe('the metrics of the rate-limit service', () => {
     const returned = { ...descriptor('k=v'), hitsAddend: 2, isNegativeHits: true };
     limiter.shouldRateLimit({ domain: 'd', descriptors: [returned] });
     stats.failed();
+    stats.evicted();
     stats.refused('silent');
     assert.deepEqual(seriesOf((await metrics.read()).text), {
       'frontdesk_ratelimit_hits_total d k 1/60s': 3,
@@ -29,6 +30,7 @@ describe('the metrics of the rate-limit service', () => {
       'frontdesk_ratelimit_shadow_mode_total d k 1/60s': 0,
       'frontdesk_ratelimit_given_back_total d k 1/60s': 2,
       frontdesk_ratelimit_call_errors_total: 1,
+      frontdesk_ratelimit_evicted_counters_total: 1,
       'frontdesk_ratelimit_port_refusals_total too_many': 0,
       'frontdesk_ratelimit_port_refusals_total silent': 1,
       'frontdesk_ratelimit_port_refusals_total unfinished': 0,

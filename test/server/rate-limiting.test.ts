@@ -37,6 +37,20 @@ describe('the rate-limit service', () => {
     return (await desk.listen()).ratelimitHttp?.url ?? '';
   }
 
+  it('logs once that it evicts counters, counts them, and still admits every new client', async () => {
+    const messages: (string | undefined)[] = [];
+    const line = (_fields: object, message?: string) => void messages.push(message);
+    const config = { records: [], limits: [{ domain: 'd', descriptors: [{ ...twoLimits.descriptors[0], key: 'k' }] }] };
+    const logger = { info: line, warn: line, error: line };
+    const url = await urlOf(await open({ ratelimitKeysMax: 20, config, logger }));
+    await ask(url, 'victim').expect(200);
+    for (let index = 0; index < 100; index += 1) await ask(url, `flood ${index}`).expect(200);
+    await ask(url, 'victim').expect(429);
+    assert.equal(messages.filter((message) => message?.startsWith('the counters in memory are full')).length, 1);
+    const { text } = await request(url).get('/metrics');
+    assert.match(text, /^frontdesk_ratelimit_evicted_counters_total 82$/m);
+  });
+
   it('applies a changed file without a restart, and keeps its counts', async () => {
     const config = await writeFiles({ 'ratelimit/d.yaml': limits(1) });
     const url = await urlOf(await open({ config }));

@@ -81,7 +81,10 @@ export const settingTable = {
     undefined,
     'Port of the rate-limit service over HTTP, with its metrics; 0 picks a free one. Not opened by default.',
   ),
-  ratelimitKeysMax: count(100_000, 'Maximum rate-limit counters in memory, each of 250 to 400 bytes.'),
+  ratelimitKeysMax: count(
+    100_000,
+    'Maximum rate-limit counters in memory, each of 250 to 400 bytes, and 512 more in a flood.',
+  ),
   ratelimitCountDenied: flag(false, 'Counts a denied request against every limit, as envoyproxy/ratelimit does.'),
   ratelimitFailOpen: flag(true, 'Allows requests when Redis does not respond; if false, returns an error.'),
   ratelimitResponseHeaders: flag(false, 'Has the rate-limit service send RateLimit-* headers for the proxy to add.'),

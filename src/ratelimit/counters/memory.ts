@@ -1,5 +1,5 @@
 /** In-memory counters for a bounded number of keys. If there are more, the least useful counters are evicted. */
-import { hash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import {
   algorithms,
   type CounterAlgorithm,
@@ -10,6 +10,7 @@ import {
   windowNumberAt,
 } from './algorithms.ts';
 import { type Counters, type Hit, type HitResult, isDenied, neededOf, type TakeOptions } from './counters.ts';
+import { createEvictedCounts, type EvictedCounts } from './evicted-counts.ts';
 
 export interface MemoryCountersOptions {
   /** Maximum number of keys; each uses about 250 bytes. @default 100_000 */
@@ -18,6 +19,8 @@ export interface MemoryCountersOptions {
   readonly clock?: () => number;
   /** Seeds the hash of evicted keys; clients must not know it. @default a random UUID */
   readonly seed?: string;
+  /** Called for each counter that is evicted. */
+  readonly onEvicted?: () => void;
 }
 
 export interface MemoryCounters extends Counters {
@@ -35,14 +38,13 @@ export interface MemoryCounters extends Counters {
  * share, a sixteenth of all keys for each priority, leaves room to count new clients even when all other keys belong to
  * clients that are being denied.
  *
- * Eviction never restores quota. The count of an evicted counter is kept as an estimate until its window ends, and
- * the next counter of that key starts from the estimate, which is at least what the key has used. During a flood of
- * more keys than fit, keys share estimates, so some new clients get less than their whole limit. Clients that have a
- * counter are not affected, and a new client is denied only if evicted keys that share its estimate were exhausted.
+ * Eviction neither restores nor takes quota. The count of an evicted counter is remembered in a few bytes until its
+ * window ends, and the next counter of that key starts from it. Beyond about thirty times as many keys as fit, the keys
+ * that have used the least are forgotten, so that they start anew.
  */
 export function createMemoryCounters(options: MemoryCountersOptions = {}): MemoryCounters {
-  const { keysMax = 100_000, clock = Date.now, seed = randomUUID() } = options;
-  const createEvicted = () => createEvictedCounts(2 * keysMax, seed);
+  const { keysMax = 100_000, clock = Date.now, seed = randomUUID(), onEvicted } = options;
+  const evicted = createOnDemand(() => createEvictedCounts(keysMax, seed));
   const pairs: Readonly<Record<Hit['algorithm'], Map<number, WindowPair>>> = {
     fixed_window: new Map(),
     sliding_window: new Map(),
@@ -70,7 +72,7 @@ export function createMemoryCounters(options: MemoryCountersOptions = {}): Memor
     const pair = pairFor(hit, algorithm, nowMs);
     const now = { nowMs, windowNumber: pair.advance(nowMs) };
     const known = pair.find(hit.key);
-    const counter = known ?? (needsNoCounter(hit) ? pair.createCounter(hit.key) : addTo(pair, hit.key, nowMs));
+    const counter = known ?? counterFor(hit, pair, nowMs);
     const seenBefore = known !== undefined || counter.current > 0;
     const available = algorithm.available(counter, hit, now);
     const over = neededOf(hit) > available;
@@ -79,11 +81,19 @@ export function createMemoryCounters(options: MemoryCountersOptions = {}): Memor
     return { hit, algorithm, pair, now, counter, seenBefore, taken, over };
   }
 
+  function counterFor(hit: Hit, pair: WindowPair, nowMs: number): Counter {
+    if (!needsNoCounter(hit)) return addTo(pair, hit.key, nowMs);
+    const counter = pair.createCounter(hit.key);
+    // Store what is left after hits are given back, or the next counter would start from the remembered count again.
+    const isReturned = hit.hits < 0 && counter.current + counter.previous > 0;
+    return isReturned ? addTo(pair, hit.key, nowMs) : counter;
+  }
+
   function pairFor(hit: Hit, algorithm: CounterAlgorithm, nowMs: number): WindowPair {
     const seconds = algorithm.stateSeconds(hit);
     const known = pairs[hit.algorithm].get(seconds);
     if (known !== undefined) return known;
-    const pair = createWindowPair(seconds, algorithm, nowMs, createEvicted);
+    const pair = createWindowPair(`${hit.algorithm} ${seconds}`, seconds, algorithm, nowMs, evicted);
     pairs[hit.algorithm].set(seconds, pair);
     return pair;
   }
@@ -100,12 +110,16 @@ export function createMemoryCounters(options: MemoryCountersOptions = {}): Memor
         if (pair.isEmpty() && pair !== needed) bySeconds.delete(seconds);
       }
     }
-    if (size() >= keysMax) evictLeastUseful();
+    if (size() >= keysMax) evictLeastUseful(nowMs);
   }
 
-  function evictLeastUseful(): void {
+  function evictLeastUseful(nowMs: number): void {
     const least = priorities.find((level) => sum((pair) => pair.sizeOf(level)) > share) ?? priority.overLimit;
-    for (const pair of allPairs()) if (pair.evict(least)) return;
+    for (const pair of allPairs()) {
+      if (!pair.evict(least, nowMs)) continue;
+      onEvicted?.();
+      return;
+    }
   }
 
   function size(): number {
@@ -199,19 +213,25 @@ type WindowPair = ReturnType<typeof createWindowPair>;
 
 /** Holds the counters of one algorithm and window length: the current window and, while still needed, the last one. */
 function createWindowPair(
+  name: string,
   seconds: number,
   { usesLastWindow, roll }: CounterAlgorithm,
   nowMs: number,
-  createEvicted: () => EvictedCounts,
+  evicted: OnDemand<EvictedCounts>,
 ) {
   let number = windowNumberAt(nowMs, seconds);
-  let current = createCounterWindow(createEvicted);
+  let current = createWindow();
   let last: CounterWindow | undefined;
+
+  function createWindow(): CounterWindow {
+    const expiresAt = (number + (usesLastWindow ? 2 : 1)) * seconds;
+    return createCounterWindow({ name: `${name} ${number} `, expiresAt, evicted });
+  }
 
   function begin(next: number): void {
     last = usesLastWindow && next === number + 1 && !current.isEmpty() ? current : undefined;
-    current = createCounterWindow(createEvicted);
     number = next;
+    current = createWindow();
   }
 
   function moveFromLast(from: CounterWindow, counter: Counter): Counter {
@@ -220,21 +240,21 @@ function createWindowPair(
     return current.add(counter);
   }
 
-  /** Creates a counter from the estimates for the key in this window and the last, without storing it. */
+  /** Creates a counter from what is remembered of the key in this window and the last, without storing it. */
   function createCounter(key: string): Counter {
-    const used = last?.estimate(key) ?? 0;
+    const used = last?.evictedCount(key) ?? 0;
     const counter = { key, current: used, previous: 0, list: undefined, before: undefined, after: undefined };
     roll(counter);
-    counter.current = Math.max(counter.current, current.estimate(key));
+    counter.current = Math.max(counter.current, current.evictedCount(key));
     return counter;
   }
 
-  function evictFrom(window: CounterWindow, level: Priority): boolean {
+  function evictFrom(window: CounterWindow, level: Priority, nowMs: number): boolean {
     const counter = window.oldest(level);
     if (counter === undefined) return false;
     window.remove(counter);
-    window.record(counter.key, counter.current);
-    if (window === current) last?.record(counter.key, counter.previous);
+    window.recordEvicted(counter.key, counter.current, level, nowMs);
+    if (window === current) last?.recordEvicted(counter.key, counter.previous, level, nowMs);
     return true;
   }
 
@@ -259,14 +279,24 @@ function createWindowPair(
     add: (key: string) => current.add(createCounter(key)),
     promote: (counter: Counter, to: Priority) => current.promote(counter, to),
     /** Evicts the oldest counter of a priority, preferring the last window. Returns false when there is none. */
-    evict: (level: Priority) => (last !== undefined && evictFrom(last, level)) || evictFrom(current, level),
+    evict: (level: Priority, nowMs: number) =>
+      (last !== undefined && evictFrom(last, level, nowMs)) || evictFrom(current, level, nowMs),
   });
 }
 
 type CounterWindow = ReturnType<typeof createCounterWindow>;
 
-/** Holds the counters of one window by key and by priority, and estimates for the evicted ones. */
-function createCounterWindow(createEvicted: () => EvictedCounts) {
+interface CounterWindowOptions {
+  /** The beginning of the names of its counters among the evicted ones of all windows. */
+  readonly name: string;
+  /** Seconds since the epoch. */
+  readonly expiresAt: number;
+  /** Shared by all windows. */
+  readonly evicted: OnDemand<EvictedCounts>;
+}
+
+/** Holds the counters of one window by key and by priority, and remembers the counts of the evicted ones. */
+function createCounterWindow({ name, expiresAt, evicted }: CounterWindowOptions) {
   const counters = new Map<string, Counter>();
   const lists: Readonly<Record<Priority, CounterList>> = {
     0: createCounterList(priority.seenOnce),
@@ -275,11 +305,11 @@ function createCounterWindow(createEvicted: () => EvictedCounts) {
     3: createCounterList(priority.exhausted),
     4: createCounterList(priority.overLimit),
   };
-  let evicted: EvictedCounts | undefined;
+  let hasEvicted = false;
 
   return Object.freeze({
     size: () => counters.size,
-    isEmpty: () => counters.size === 0 && evicted === undefined,
+    isEmpty: () => counters.size === 0 && !hasEvicted,
     sizeOf: (level: Priority) => lists[level].size(),
     oldest: (level: Priority) => lists[level].oldest(),
     find: (key: string) => counters.get(key),
@@ -300,13 +330,24 @@ function createCounterWindow(createEvicted: () => EvictedCounts) {
       from.remove(counter);
       lists[to].append(counter);
     },
-    record(key: string, count: number): void {
-      if (count === 0) return;
-      evicted ??= createEvicted();
-      evicted.record(key, count);
+    recordEvicted(key: string, count: number, rank: Priority, nowMs: number): void {
+      if (count === 0 && !hasEvicted) return;
+      hasEvicted = true;
+      evicted().record(name + key, { count, rank, expiresAt }, nowMs);
     },
-    estimate: (key: string) => evicted?.estimate(key) ?? 0,
+    evictedCount: (key: string) => (hasEvicted ? evicted().countOf(name + key) : 0),
   });
+}
+
+type OnDemand<T> = () => T;
+
+/** Calls `create` once, when the result is needed for the first time. */
+function createOnDemand<T>(create: () => T): OnDemand<T> {
+  let created: { readonly value: T } | undefined;
+  return () => {
+    created ??= { value: create() };
+    return created.value;
+  };
 }
 
 type CounterList = ReturnType<typeof createCounterList>;
@@ -340,34 +381,4 @@ function createCounterList(level: Priority) {
     },
   };
   return list;
-}
-
-/** Estimates the counts of evicted counters in bounded memory. An estimate is never below the real count. */
-interface EvictedCounts {
-  record(key: string, count: number): void;
-  /** Returns at least the count recorded for the key, and 0 if no recorded key shares its cells. */
-  estimate(key: string): number;
-}
-
-const sketchRows = 2;
-
-/**
- * A count-min sketch (Cormode and Muthukrishnan, 2005) with `cells` cells in each row. It keeps the largest count
- * rather than the sum, because a new counter starts from the estimate, and a sum would count those hits twice. The
- * secret `seed` keeps clients from choosing keys that share cells with another client's.
- */
-function createEvictedCounts(cells: number, seed: string): EvictedCounts {
-  const table = new Float64Array(sketchRows * cells);
-
-  function cellsOf(key: string): readonly number[] {
-    const digest = hash('sha256', seed + key, 'buffer');
-    return Array.from({ length: sketchRows }, (_, row) => row * cells + (digest.readUInt32LE(4 * row) % cells));
-  }
-
-  return Object.freeze({
-    record(key: string, count: number): void {
-      for (const cell of cellsOf(key)) table[cell] = Math.max(table[cell] ?? 0, count);
-    },
-    estimate: (key: string) => Math.min(...cellsOf(key).map((cell) => table[cell] ?? 0)),
-  });
 }

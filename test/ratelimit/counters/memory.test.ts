@@ -2,35 +2,41 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { createMemoryCounters, type Hit } from '#ratelimit';
+import type { MemoryCountersOptions } from '../../../src/ratelimit/counters/memory.ts';
 import { hitOfThree } from '../../support/limits.ts';
 
 const algorithms = ['fixed_window', 'sliding_window', 'token_bucket'] as const;
 
-function setUp(keysMax = 1_000) {
+function setUp(keysMax = 1_000, options: MemoryCountersOptions = {}) {
   const time = { nowMs: 600_000 };
-  const counters = createMemoryCounters({ keysMax, clock: () => time.nowMs, seed: 'test' });
+  const counters = createMemoryCounters({ keysMax, clock: () => time.nowMs, seed: 'test', ...options });
   const take = (key: string, limit = 10, more: Partial<Hit> = {}) =>
     counters.take([hitOfThree({ key, limit, burst: limit, ...more })])[0];
   return {
     time,
     counters,
+    take,
     over: (...hit: Parameters<typeof take>) => take(...hit)?.over,
     remaining: (...hit: Parameters<typeof take>) => take(...hit)?.remaining,
   };
 }
 
-/** Asserts that a large store admits every hit that a small one does. Half of the hits follow without a pause. */
+/** Asserts that a small store counts every hit like a large one. Half of the hits follow without a pause. */
 function checkQuota(algorithm: Hit['algorithm']) {
-  return (sequence: readonly (readonly [string, number])[], keysMax: number): void => {
+  return (sequence: readonly (readonly [number, number, number])[], keysMax: number): void => {
     const [small, large] = [setUp(keysMax), setUp()];
-    for (const [key, pauseMs] of sequence) {
+    for (const [index, hits, pauseMs] of sequence) {
       for (const { time } of [small, large]) time.nowMs += Math.max(0, pauseMs - 20_000);
-      const isAdmitted = !small.over(key, 3, { algorithm });
-      if (isAdmitted) assert.equal(large.over(key, 3, { algorithm }), false, `${key} of ${sequence.join(' ')}`);
+      const key = `client ${index % (keysRemembered * keysMax)}`;
+      const [found, expected] = [small, large].map(({ take }) => take(key, 3, { algorithm, hits }));
+      assert.deepEqual(found, expected, `${key} of ${sequence.join(' ')}`);
     }
     assert.ok(small.counters.size() <= keysMax);
   };
 }
+
+/** Up to this many keys for each one that fits, no count is forgotten. */
+const keysRemembered = 16;
 
 describe('memory counters', () => {
   for (const algorithm of algorithms)
@@ -104,10 +110,9 @@ describe('full memory counters', () => {
   });
 
   for (const algorithm of algorithms)
-    it(`never restore quota by eviction, whatever the keys and times of hits, ${algorithm}`, () => {
-      const keys = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g'), fc.nat(40_000)), {
-        maxLength: 60,
-      });
+    it(`neither restore nor take quota by eviction, whatever the keys and times of hits, ${algorithm}`, () => {
+      const hits = fc.constantFrom(1, 1, 1, 2, 3, 0, -1, -2);
+      const keys = fc.array(fc.tuple(fc.nat(99), hits, fc.nat(40_000)), { maxLength: 120 });
       const check = checkQuota(algorithm);
       fc.assert(fc.property(keys, fc.integer({ min: 1, max: 5 }), check), { numRuns: 500 });
     });
@@ -126,17 +131,54 @@ describe('full memory counters', () => {
     assert.equal(remaining('denied'), 2);
   });
 
-  it('leave a new client most of its limit during a flood of twenty times as many keys', () => {
-    const { over, remaining } = setUp(250);
-    for (let index = 0; index < 5_000; index += 1) over(`flood ${index}`, 100);
-    for (let index = 0; index < 20; index += 1) assert.ok((remaining(`new ${index}`, 100) ?? 0) > 75);
+  for (const algorithm of algorithms)
+    for (const limit of [1, 6])
+      it(`admit every new client after a flood of many times as many keys, limit ${limit}, ${algorithm}`, () => {
+        const { take } = setUp(100);
+        for (let index = 0; index < 6_000; index += 1) take(`flood ${index}`, limit, { algorithm });
+        for (let index = 0; index < 300; index += 1) {
+          const { over, remaining } = take(`new ${index}`, limit, { algorithm }) ?? {};
+          assert.deepEqual({ over, remaining }, { over: false, remaining: limit - 1 });
+        }
+      });
+
+  for (const algorithm of algorithms)
+    it(`return the quota of few keys to a flood of thirty times as many keys, ${algorithm}`, () => {
+      const { over } = setUp(100);
+      const keys = Array.from({ length: 3_000 }, (_, index) => `flood ${index}`);
+      for (const key of keys) over(key, 2, { algorithm, hits: 2 });
+      const admitted = keys.filter((key) => over(key, 2, { algorithm }) === false);
+      assert.ok(admitted.length < keys.length / 50, `${admitted.length} of ${keys.length}`);
+    });
+
+  it('forget the keys that have used the least first, during a flood of even more keys', () => {
+    const { over, remaining } = setUp(10);
+    for (let index = 0; index < 50; index += 1) for (const hits of [6, 5]) over(`denied ${index}`, 6, { hits });
+    for (let index = 0; index < 50; index += 1) over(`busy ${index}`, 6, { hits: 4 });
+    for (let index = 0; index < 5_000; index += 1) over(`flood ${index}`, 6);
+    for (let index = 0; index < 50; index += 1) {
+      assert.equal(over(`denied ${index}`, 6), true);
+      assert.equal(remaining(`busy ${index}`, 6), 1);
+    }
   });
 
-  it('deny few new clients when all keys, stored or evicted, are exhausted', () => {
-    const { over } = setUp(1_000);
-    for (let index = 0; index < 2_000; index += 1) over(`client ${index}`, 1);
-    const denied = Array.from({ length: 100 }, (_, index) => over(`new ${index}`, 1)).filter(Boolean);
-    assert.ok(denied.length < 40, `${denied.length} of 100`);
-    for (let index = 0; index < 2_000; index += 1) assert.equal(over(`client ${index}`, 1), true);
+  it('remember what is left after hits of an evicted key are given back', () => {
+    const { over, remaining } = setUp(10);
+    over('busy', 10, { hits: 5 });
+    flood(over, 10, {});
+    assert.equal(remaining('busy', 10, { hits: -3 }), 8);
+    flood(over, 10, {});
+    assert.equal(remaining('busy', 10, { hits: 0 }), 8);
+  });
+
+  it('report each counter that is evicted', () => {
+    let evicted = 0;
+    const { over } = setUp(3, {
+      onEvicted() {
+        evicted += 1;
+      },
+    });
+    for (let index = 0; index < 5; index += 1) over(`client ${index}`);
+    assert.equal(evicted, 2);
   });
 });
