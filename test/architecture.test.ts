@@ -26,7 +26,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   diag: ['config', 'http', 'type:gateway', 'type:ratelimit'],
   metrics: ['http', 'type:gateway', 'type:proxy', 'type:ratelimit', 'type:config'],
   tracing: ['http'],
-  cli: ['auth', 'config', 'diag', 'explain', 'http', 'routing', 'server'],
+  cli: ['auth', 'config', 'diag', 'explain', 'http', 'ratelimit', 'routing', 'server'],
 };
 /** This module may import every module except `cli`. */
 const compositionRoot = 'server';
@@ -40,7 +40,7 @@ const onDemandLibraries = [
 /** Our own files that must be loaded on demand. They may import such libraries. */
 const onDemandFiles = [
   ...['server/index.ts', 'server/storage.ts', 'storage/sqlite.ts'],
-  ...['cli/check.ts', 'cli/explain.ts', 'cli/init.ts', 'cli/split.ts', 'cli/users.ts'],
+  ...['cli/check.ts', 'cli/explain.ts', 'cli/init.ts', 'cli/limits.ts', 'cli/split.ts', 'cli/users.ts'],
   'ratelimit/grpc/channel.ts',
 ];
 const mayLoadServerEarly = ['index.ts', 'cli/dry-start.ts'];

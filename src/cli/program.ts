@@ -1,4 +1,4 @@
-/** Defines the commands and their options: serve, split, init, check, explain, users, hash-password. */
+/** Defines the commands and their options: serve, split, init, check, explain, limits, users, hash-password. */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import {
   chooseModules,
@@ -12,6 +12,7 @@ import {
   readSettingsFile,
 } from '#config';
 import type { ExplainOptions } from './explain.ts';
+import type { LimitsOptions } from './limits.ts';
 import type { ServeOptions } from './serve.ts';
 import { colours, print, untilDrained, wrapFor } from './terminal.ts';
 
@@ -35,6 +36,7 @@ export function createProgram(): Command {
     .addHelpText('after', ({ error }) => wrapFor(error ? process.stderr : process.stdout, `\n${settingsHelp()}`));
   addServers(program);
   addConfigurationTools(program);
+  addLimitTools(program);
   addUserTools(program);
   program
     .command('help')
@@ -126,6 +128,36 @@ function addConfigurationTools(program: Command): void {
   withModules(explaining).action(explain);
 }
 
+const limitsHint = `
+An entry names a key of the limits and the client's value for it, from general to specific. With REDIS_URL the commands
+use the counters in Redis. Otherwise they ask a running gateway, as an administrator whose password is prompted for or
+read from standard input.`;
+
+function addLimitTools(program: Command): void {
+  const limits = program
+    .command('limits')
+    .description('show or reset the rate limits of one client')
+    .helpCommand('help [command]', 'print help for a command');
+  withExamples(limits, [
+    'frontdesk limits show gateway user=ann',
+    'frontdesk limits reset gateway user=ann --user demo',
+  ]);
+  const add = (action: 'show' | 'reset', description: string) =>
+    withExamples(limits.command(action), [`frontdesk limits ${action} gateway user=ann --user demo`], limitsHint)
+      .description(description)
+      .argument('<domain>', 'the domain of the limits')
+      .argument('<entries...>', 'one or more of key=value')
+      .option('--url <address>', 'the address of the gateway (default: HOST and PORT on this machine)')
+      .option('--user <name>', 'the name of an administrator of the gateway')
+      .action((domain: string, entries: readonly string[], options: LimitsChoice) =>
+        limitsOf(action, { domain, entries, ...options }),
+      );
+  add('show', 'show what is left of the limits of a client');
+  add('reset', 'reset the limits of a client, so that it starts anew');
+}
+
+type LimitsChoice = Pick<LimitsOptions, 'url' | 'user'>;
+
 const passwordHint =
   '\nThe password is prompted for or read from standard input: an argument would stay in the history of the shell.';
 
@@ -203,6 +235,11 @@ async function explain(method: string, url: string, options: Omit<ExplainOptions
   if (options.json) process.stdout.write(text);
   else print(process.stdout, text, colours.explanation);
   if (rejection !== undefined) throw new Error(rejection);
+}
+
+async function limitsOf(action: 'show' | 'reset', options: LimitsOptions): Promise<void> {
+  const { runLimits } = await import('./limits.ts');
+  process.stdout.write(await runLimits(parseSettings(environment()), action, options));
 }
 
 async function add(name: string, { role = [] }: { readonly role?: readonly string[] }): Promise<void> {

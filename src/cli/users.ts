@@ -27,14 +27,16 @@ export interface PasswordStreams {
   readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean };
   /** Where prompts are written. */
   readonly output: NodeJS.WritableStream;
+  /** Asks for a new password twice. @default true */
+  readonly isNew?: boolean;
 }
 
 /**
- * Reads a new password: from a terminal twice and without echo, otherwise from the first line of standard input. An
- * argument would show up in the process list and the shell's history. Rejects with a user-facing Error.
+ * Reads a password: from a terminal without echo, otherwise from the first line of standard input. An argument would
+ * show up in the process list and the shell's history. Rejects with a user-facing Error.
  */
-export async function readPassword({ input, output }: PasswordStreams): Promise<string> {
-  const password = input.isTTY === true ? await askTwice(input, output) : await firstLine(input);
+export async function readPassword({ input, output, isNew = true }: PasswordStreams): Promise<string> {
+  const password = input.isTTY === true ? await ask(input, output, isNew ? 2 : 1) : await firstLine(input);
   if (password === undefined || password === '') throw new Error('no password was entered');
   // Node replaces invalid UTF-8 with this character. The auth service rejects such bytes, so the user could not sign in.
   if (password.includes('\uFFFD'))
@@ -48,7 +50,11 @@ async function firstLine(input: NodeJS.ReadableStream): Promise<string | undefin
 }
 
 /** Undefined when the terminal was closed or Ctrl-C pressed. */
-async function askTwice(input: NodeJS.ReadableStream, output: NodeJS.WritableStream): Promise<string | undefined> {
+async function ask(
+  input: NodeJS.ReadableStream,
+  output: NodeJS.WritableStream,
+  times: 1 | 2,
+): Promise<string | undefined> {
   // readline echoes into a stream that discards everything, and its raw mode turns off the terminal's own echo.
   const lines = createInterface({
     input,
@@ -59,10 +65,10 @@ async function askTwice(input: NodeJS.ReadableStream, output: NodeJS.WritableStr
   output.write('Password: ');
   for await (const line of lines) {
     answers.push(line);
-    output.write(answers.length === 1 && line !== '' ? '\nRepeat password: ' : '\n');
-    if (answers.length === 2 || line === '') break;
+    output.write(answers.length < times && line !== '' ? '\nRepeat password: ' : '\n');
+    if (answers.length === times || line === '') break;
   }
-  const [password, again] = answers;
-  if (answers.length === 2 && password !== again) throw new Error('the passwords do not match: try again');
-  return answers.length === 2 ? password : undefined;
+  const [password, again = password] = answers;
+  if (password !== again) throw new Error('the passwords do not match: try again');
+  return answers.length === times ? password : undefined;
 }

@@ -1,4 +1,10 @@
 /** Rate limiting: the limiter, its counters, the gRPC server and client, and the HTTP interface. */
+export {
+  type ClientLimit,
+  type ClientLimits,
+  type ClientLimitsOptions,
+  createClientLimits,
+} from './client-limits.ts';
 export { type Counters, type Hit, type HitResult, withFailurePolicy } from './counters/counters.ts';
 export { createMemoryCounters, type MemoryCounters } from './counters/memory.ts';
 export { openRedisCounters } from './counters/redis.ts';

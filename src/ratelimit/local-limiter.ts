@@ -207,7 +207,7 @@ function withoutReplaced(found: readonly (readonly RuleMatch[])[]): readonly (re
 }
 
 /** `quota` is the index of the descriptor: all limits of a descriptor that are in quota mode form one quota. */
-function hitOf({ rule, counterKey }: RuleMatch, hits: number, quota: number): Hit {
+export function hitOf({ rule, counterKey }: RuleMatch, hits: number, quota: number): Hit {
   const { windowSeconds, requestsPerUnit } = rule.currentLimit;
   const { algorithm, burst, shadow } = rule;
   const hit = { key: counterKey, algorithm, windowSeconds, limit: requestsPerUnit, burst, hits, shadow };

@@ -8,6 +8,7 @@ import { acceptRead, type ConnectionLimit, notReady, type Representations, repre
 import { createMetrics, createMetricsRoute, type MetricsParts } from '#metrics';
 import type { Database } from '#storage';
 import type { CurrentGateway } from './current-gateway.ts';
+import { createLimitsEndpoint } from './limits-endpoint.ts';
 import type { CurrentTls } from './listeners.ts';
 import type { Setup } from './options.ts';
 import type { RateLimiting } from './rate-limiting.ts';
@@ -66,6 +67,7 @@ export function createInternalRoutes(
     createDiagnostics(diagnostics, explainForm('../explain')),
     events.endpoint,
     createExplainEndpoint(gateway.explain),
+    createLimitsEndpoint(rateLimiting.clientLimits),
   ];
   return { routes, close: events.close };
 }

@@ -6,8 +6,10 @@ import { createOncePerMinute, createOutageLog } from '#http';
 import { createRateLimitMetrics } from '#metrics';
 import {
   adviseOnRedis,
+  type ClientLimits,
   type Counters,
   connectRateLimit,
+  createClientLimits,
   createLimiter,
   createLimitStats,
   createMemoryCounters,
@@ -28,6 +30,8 @@ export interface RateLimiting {
   readonly limiter: LocalLimiter | undefined;
   /** The HTTP interface of the limiter. Also undefined when it has no port. */
   readonly http: RequestListener | undefined;
+  /** Undefined when the rate-limit service does not run in this process. */
+  readonly clientLimits: ClientLimits | undefined;
   /** Counts how often each limit was hit and exceeded in this process. */
   readonly stats: LimitStats;
   /** Counts and logs what the gRPC port refuses. */
@@ -75,12 +79,13 @@ export async function openRateLimiting(
   const http = hasHttp ? createRateLimitHttp({ limiter, isReady, limits, metrics: metrics.read, logger }) : undefined;
   const close = async () => counters.close?.();
   const onRefused = createRefusalReport(stats, logger);
-  return { limiter, http, stats, onRefused, isReady, lastUncountedAtMs: () => lastUncountedAtMs, close };
+  const clientLimits = createClientLimits({ limits, counters });
+  return { limiter, http, clientLimits, stats, onRefused, isReady, lastUncountedAtMs: () => lastUncountedAtMs, close };
 }
 
 function withoutLimiter(): RateLimiting {
   return {
-    ...{ limiter: undefined, http: undefined, stats: createLimitStats() },
+    ...{ limiter: undefined, http: undefined, clientLimits: undefined, stats: createLimitStats() },
     onRefused: () => {},
     isReady: () => true,
     lastUncountedAtMs: () => undefined,

@@ -1,4 +1,4 @@
-/** The recipes that add records to the configuration of `init`: limits by address, a canary, versions, and a 404. */
+/** The recipes that add records to the configuration of `init`: limits by address, resets, a canary, versions, and a 404. */
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -82,6 +82,17 @@ describe('the recipes for routes', () => {
     ({ service, responses }) => {
       assert.equal(service.reached.length, 3);
       assert.match(responses[1]?.[0]?.head ?? '', /^Retry-After: \d+\r?$/im);
+    },
+  );
+
+  check(
+    readRecipe('Free a client that is limited'),
+    'forwards the requests before the limit and after the reset',
+    ({ service }) => {
+      assert.deepEqual(
+        service.reached.map(({ url }) => url),
+        ['/orders/1', '/orders/2', '/orders/3'],
+      );
     },
   );
 

@@ -109,7 +109,16 @@ const repository = fileURLToPath(new URL('../../..', import.meta.url));
 const main = built('main.js');
 
 /** The commands of `npx frontdesk`. */
-export const knownCommands = Object.freeze(['serve', 'split', 'init', 'check', 'explain', 'users', 'hash-password']);
+export const knownCommands = Object.freeze([
+  'serve',
+  'split',
+  'init',
+  'check',
+  'explain',
+  'limits',
+  'users',
+  'hash-password',
+]);
 
 /** Replaces `npx frontdesk` in a shell. */
 export const frontdeskCommand = [process.execPath, main].map((word) => `'${word}'`).join(' ');
