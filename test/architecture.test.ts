@@ -12,7 +12,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   rest: ['http', 'query'],
   storage: ['http', 'query'],
   auth: ['http', 'config'],
-  ratelimit: ['config'],
+  ratelimit: ['http', 'config'],
   'services/booking': ['http', 'query', 'rest', 'storage'],
   'services/hotel': ['http', 'query', 'rest', 'storage', 'services/booking'],
   'services/car': ['http', 'query', 'rest', 'storage', 'services/booking'],

@@ -32,7 +32,8 @@ export async function check(settings: Settings, given: string | undefined, choic
   }
   const modules = chooseModules(choice, configuration, serviceAddresses);
   const isChosen = choice.only !== undefined || choice.demo === true;
-  const context = { modules, isChosen, serviceAddresses, directory };
+  const limiterFailsClosed = settings.redisUrl !== undefined && !settings.ratelimitFailOpen;
+  const context = { modules, isChosen, serviceAddresses, limiterFailsClosed, directory };
   report([...notices, ...finish(processNotices(configuration, context))]);
   const desk = await startDry({ ...settings, configDir: directory }, choice);
   await desk.close();

@@ -16,6 +16,8 @@ export interface NoticeContext {
   /** True when an option selected the modules, not the records alone. */
   readonly isChosen: boolean;
   readonly serviceAddresses: Readonly<Record<string, unknown>>;
+  /** Whether the limiter of this process decides nothing while its counters cannot be reached. */
+  readonly limiterFailsClosed: boolean;
   /** Undefined when a program passed the records. */
   readonly directory: string | undefined;
 }
@@ -74,10 +76,20 @@ function uncountedNotices({ mappings, rateLimitServices }: Configuration): Confi
 function* limiterNotices(
   named: readonly NamedModule[],
   configuration: Configuration,
-  { modules }: NoticeContext,
+  { modules, limiterFailsClosed }: NoticeContext,
 ): Work<ConfigurationError[]> {
-  const [domain] = named.flatMap(({ record }) => (record.kind === 'RateLimitService' ? [record.domain] : []));
-  return domain === undefined || !modules.includes('ratelimit') ? [] : yield* unreachableNotices(configuration, domain);
+  const [service] = named.flatMap(({ record }) => (record.kind === 'RateLimitService' ? [record] : []));
+  if (service === undefined || !modules.includes('ratelimit')) return [];
+  return [
+    ...(limiterFailsClosed && !service.failureModeDeny ? [failsClosedNotice(service)] : []),
+    ...(yield* unreachableNotices(configuration, service.domain)),
+  ];
+}
+
+function failsClosedNotice(record: GatewayRecord): ConfigurationError {
+  const message =
+    'RATELIMIT_FAIL_OPEN=false takes precedence over failure_mode_deny: false, so limited requests get 503 while Redis does not respond';
+  return noticeOf(record, message, 'Write failure_mode_deny: true, or set RATELIMIT_FAIL_OPEN=true to let them pass.');
 }
 
 /** Reports the first record that names each service of the demo. */

@@ -104,14 +104,26 @@ function readAll(req: IncomingMessage): Promise<Buffer> {
 /** Checks depth and number of keys before parsing, so that the cost stays linear in the length. Throws `bad-body`. */
 function parseJsonText(body: Uint8Array | string): unknown {
   const text = typeof body === 'string' ? body : decode(body);
-  const { depth, keys } = measure(text);
-  if (depth > jsonDepthMax) throw badBody(`The body may be nested at most ${jsonDepthMax} levels deep.`);
-  if (keys > jsonKeysMax) throw badBody(`The body may have at most ${jsonKeysMax} keys, counted over all its objects.`);
+  const excess = excessOfJson(text, { depth: jsonDepthMax, keys: jsonKeysMax });
+  if (excess !== undefined) throw badBody(excess);
   try {
     return JSON.parse(text);
   } catch (cause) {
     throw notJson(cause);
   }
+}
+
+/** Returns a sentence if the text is nested deeper or has more keys than allowed. Takes linear time, before parsing. */
+export function excessOfJson(text: string, max: JsonSize): string | undefined {
+  const { depth, keys } = measure(text);
+  if (depth > max.depth) return `The body may be nested at most ${max.depth} levels deep.`;
+  if (keys > max.keys) return `The body may have at most ${max.keys} keys, counted over all its objects.`;
+  return undefined;
+}
+
+interface JsonSize {
+  readonly depth: number;
+  readonly keys: number;
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -130,7 +142,7 @@ const [quote, backslash, colon, openBracket, closeBracket, openBrace, closeBrace
 );
 
 /** Outside strings, each colon means a key and each bracket a level. Invalid JSON is left for the parser to reject. */
-function measure(text: string): { readonly depth: number; readonly keys: number } {
+function measure(text: string): JsonSize {
   let [level, depth, keys] = [0, 0, 0];
   for (let index = 0; index < text.length; index += 1) {
     const code = text.charCodeAt(index);

@@ -12,6 +12,7 @@ import { createLimitsEndpoint } from './limits-endpoint.ts';
 import type { CurrentTls } from './listeners.ts';
 import type { Setup } from './options.ts';
 import type { RateLimiting } from './rate-limiting.ts';
+import { failsClosed } from './record-services.ts';
 import type { LiveConfiguration } from './reload.ts';
 import type { Services } from './services.ts';
 
@@ -37,9 +38,10 @@ export interface InternalRoutes {
 }
 
 export function createInternalRoutes(
-  { logger, clock, has }: Pick<Setup, 'logger' | 'clock' | 'has'>,
+  setup: Pick<Setup, 'logger' | 'clock' | 'has' | 'services' | 'settings'>,
   parts: InternalRoutesParts,
 ): InternalRoutes {
+  const { logger, clock } = setup;
   const { configuration, services, rateLimiting, representations, gateway } = parts;
   const { clusters, traffic } = parts.state;
   const startedAtMs = performance.now();
@@ -61,7 +63,7 @@ export function createInternalRoutes(
       return { name: `api-${name}`, prefix: `/${name}`, forAdmins: false, run };
     }),
     probeRoute('check_alive', 'alive', representations, async () => undefined),
-    probeRoute('check_ready', 'ready', representations, createFindFault(has, parts)),
+    probeRoute('check_ready', 'ready', representations, createFindFault(setup, parts)),
     createMetricsRoute(createMetrics(metricsParts(logger, parts))),
     createProblemPages(),
     createDiagnostics(diagnostics, explainForm('../explain')),
@@ -97,12 +99,12 @@ function probeRoute(
 }
 
 /** Defines when the process is ready: as long as it can serve requests. */
-function createFindFault(has: Setup['has'], parts: InternalRoutesParts): FindFault {
+function createFindFault(setup: Pick<Setup, 'has' | 'services' | 'settings'>, parts: InternalRoutesParts): FindFault {
   const { configuration, storage, rateLimiting, closing } = parts;
   /** False for a gateway that fails open: it forwards requests when the limiter is unavailable. */
   function needsLimiter(): boolean {
     const { rateLimitServices } = configuration.current().configuration;
-    return !has('gateway') || rateLimitServices.some(({ failureModeDeny }) => failureModeDeny);
+    return !setup.has('gateway') || rateLimitServices.some((record) => failsClosed(setup, record));
   }
   return async function findFault() {
     if (closing.aborted) return stopping;

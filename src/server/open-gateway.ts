@@ -21,6 +21,7 @@ import type { OpenGateway } from './current-gateway.ts';
 import type { Setup } from './options.ts';
 import { createEntrySettings } from './pipeline.ts';
 import { type ConnectLimiterParts, connectLimiter } from './rate-limiting.ts';
+import { failsClosed } from './record-services.ts';
 import { realmOf, type Services } from './services.ts';
 
 export interface GatewayParts extends ConnectLimiterParts {
@@ -56,13 +57,16 @@ export function* openGateway(setup: Setup, configuration: Configuration, parts: 
     return { gateway, explain: createExplain(gateway, createEntrySettings(setup)), close: gateway.close };
   }
   const { authServices, limits } = configuration;
-  const [rateLimitService] = configuration.rateLimitServices;
+  const rateLimitServices = configuration.rateLimitServices.map((record) => {
+    return { ...record, failureModeDeny: failsClosed(setup, record) };
+  });
+  const [rateLimitService] = rateLimitServices;
   const mappings = [...configuration.mappings, ...remoteVersions(setup, configuration)];
   const limiter = rateLimitService && connectLimiter(rateLimitService, limits, parts);
   const gateway = yield* closeOnFailure(
     limiter,
     createGatewayInParts({
-      configuration: { ...configuration, mappings },
+      configuration: { ...configuration, mappings, rateLimitServices },
       internalRoutes: parts.routes,
       identityHeaders: [userHeader],
       adminUsers: settings.adminUsers,

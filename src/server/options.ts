@@ -162,6 +162,7 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
     modules,
     isChosen: areModulesChosen,
     serviceAddresses: settings.serviceAddresses,
+    limiterFailsClosed: settings.redisUrl !== undefined && !settings.ratelimitFailOpen,
     directory: configDirectory,
   };
   const unread = unreadSettingNotices(configDirectory, rest);

@@ -6,6 +6,7 @@ import {
   flatMapInParts,
   httpModules,
   modulesNamedBy,
+  type RateLimitService,
   recordError,
   type Work,
   withoutAddress,
@@ -80,6 +81,15 @@ function roleError(record: ServiceRecord, service: string, role: string): Config
     message,
     remedy: 'Use another service, or write host:port for a service on the network.',
   });
+}
+
+/**
+ * Whether requests are rejected while the limiter cannot decide. RATELIMIT_FAIL_OPEN=false makes the limiter of this
+ * process reject them, whatever the record says.
+ */
+export function failsClosed(setup: LocalNames & Pick<Setup, 'settings'>, record: RateLimitService): boolean {
+  if (record.failureModeDeny || setup.settings.ratelimitFailOpen) return record.failureModeDeny;
+  return resolverOf(setup, {})(record.service).kind === 'local';
 }
 
 /** Long enough for a connection, short enough for someone who watches the log during startup. */

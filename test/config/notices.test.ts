@@ -34,8 +34,15 @@ describe('chooseModules', () => {
 describe('processNotices', () => {
   const all: readonly ModuleName[] = ['gateway', 'auth', 'ratelimit'];
 
-  function noticesOf(records: readonly object[], modules: readonly ModuleName[], isChosen = false, more: object = {}) {
-    const context = { modules, isChosen, serviceAddresses: { car: '127.0.0.1:9' }, directory: 'config' };
+  function noticesOf(
+    records: readonly object[],
+    modules: readonly ModuleName[],
+    isChosen = false,
+    more: object = {},
+    limiterFailsClosed = false,
+  ) {
+    const serviceAddresses = { car: '127.0.0.1:9' };
+    const context = { modules, isChosen, serviceAddresses, limiterFailsClosed, directory: 'config' };
     return finish(processNotices(read(records, more), context)).map(({ source, record, message, remedy }) =>
       [formatSource(source), record, message, remedy].join(' | '),
     );
@@ -50,6 +57,14 @@ describe('processNotices', () => {
   }
 
   check('a configuration whose modules all run here', () => noticesOf(guarded, all));
+  check(
+    'a limiter of this process that fails closed although its record does not say so',
+    () => noticesOf(guarded, all, false, {}, true),
+    /RateLimitService limits \| RATELIMIT_FAIL_OPEN=false takes precedence over failure_mode_deny: false, so limited requests get 503 .*failure_mode_deny: true/,
+  );
+  check('a limiter that fails closed as its record says', () =>
+    noticesOf([...guarded.slice(0, 2), { ...limitRecord, failure_mode_deny: true }], all, false, {}, true),
+  );
   check(
     'an auth service without users',
     () => noticesOf(guarded, all, false, { users: [] }),

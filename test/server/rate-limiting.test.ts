@@ -7,6 +7,8 @@ import type { Context } from 'koa';
 import request, { type Test } from 'supertest';
 import type { Frontdesk, FrontdeskOptions } from '../../src/index.ts';
 import { authRecord, call, callAsDemo, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
+import { isInstalled } from '../support/programs/installed.ts';
+import { createRedisServer } from '../support/programs/redis-server.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { createLogWatcher } from '../support/waiting.ts';
@@ -165,7 +167,8 @@ describe('the rate-limit service', () => {
       ['is not ready if the service runs alone', ['ratelimit'], false, false, 503],
       ['is ready if the service fails open', ['ratelimit'], false, true, 200],
       ['is not ready if the gateway fails closed', whole, true, false, 503],
-      ['is ready if the gateway fails open', whole, false, false, 200],
+      ['is not ready if the service fails closed, whatever the record says', whole, false, false, 503],
+      ['is ready if both fail open', whole, false, true, 200],
       ['is ready if the gateway fails closed and the service fails open', whole, true, true, 200],
     ] as const)
       it(`${name} while Redis is down`, async () => {
@@ -174,6 +177,50 @@ describe('the rate-limit service', () => {
         await call(desk, '/gateway/v0/check_ready').expect(status);
         await call(desk, '/gateway/v0/check_alive').expect(200);
       });
+
+    for (const [ratelimitFailOpen, status] of [
+      [false, 503],
+      [true, 200],
+    ] as const)
+      it(`with RATELIMIT_FAIL_OPEN=${ratelimitFailOpen} responds to limited requests with ${status} while Redis is down`, async () => {
+        const labels = { d: [{ all: [{ generic_key: { key: 'k', value: 'v' } }] }] };
+        const mappings = [
+          mappingRecord('limited', '/limited', 'own', { bypass_auth: true, labels }),
+          mappingRecord('free', '/free', 'own', { bypass_auth: true }),
+        ];
+        const records = [authRecord, { ...limitRecord, domain: 'd' }, ...mappings];
+        const own = (ctx: Context) => void Object.assign(ctx, { body: 'ok' });
+        const options = { only: whole, redisUrl, ratelimitFailOpen, services: { own } };
+        const desk = await open({ config: { ...config, records }, ...options });
+        const { body } = await call(desk, '/limited').expect(status);
+        if (status === 503) assert.match(body.info_url, /ratelimit-unavailable$/);
+        await call(desk, '/free').expect(200);
+        const { auth: _, rate_limit: limit } = JSON.parse(
+          JSON.stringify(desk.explain({ method: 'GET', url: '/limited' })),
+        );
+        assert.equal(limit.on_error, status === 503 ? 'the client gets 503' : 'the request continues');
+      });
+
+    it('logs a new cause of an outage at once, and none for hits that were not tried', async function () {
+      if (!isInstalled('redis-server')) return this.skip();
+      const messages: string[] = [];
+      const reached = createLogWatcher();
+      const warn = (fields: object, message = '') => {
+        messages.push(message);
+        reached.logger.warn(fields, message);
+      };
+      const server = await createRedisServer(['--requirepass', 'secret']);
+      try {
+        const logger = { info() {}, warn, error: warn };
+        const url = await urlOf(await open({ config, redisUrl: server.url.replace('//', '//:wrong@'), logger }));
+        for (let sent = 0; sent < 3; sent += 1) await ask(url, 'v').expect(200);
+        assert.deepEqual(messages, ['hits cannot be counted in Redis: requests pass uncounted']);
+        await server.start();
+        await reached.waitFor(/check the user and the password in redisUrl/);
+      } finally {
+        await server.remove();
+      }
+    });
 
     it('shows in the diagnostics when it last let a request pass that Redis did not count', async () => {
       const labels = { d: [{ all: [{ generic_key: { key: 'k', value: 'v' } }] }] };

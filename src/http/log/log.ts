@@ -133,7 +133,10 @@ export interface OutageLogOptions {
 }
 
 export interface OutageLog {
-  /** Call it for a failed request. `fields` and `message` go into the first line and, with counts, into later ones. */
+  /**
+   * Call it for a failed request. `fields` and `message` go into the first line and, with counts, into later ones. The
+   * cause is `err` or `reason` of the fields.
+   */
   readonly failed: (fields: object, message: string) => void;
   /** Call it for a request that succeeded. */
   readonly answered: () => void;
@@ -142,19 +145,35 @@ export interface OutageLog {
 /** A success this long after the last failure ends an outage. With less, an intermittent fault would log every time. */
 const recoveryMs = 5_000;
 
-/** Logs the outages of one upstream. Counts and durations cover the current outage so far. */
+/** The most lines in a minute of an outage, because causes may differ in what a client has sent. */
+const causesMax = 8;
+
+/**
+ * Logs the outages of one upstream: each cause at once, and then once a minute. Counts and durations cover the current
+ * outage so far.
+ */
 export function createOutageLog({ logger, ended, clock = () => performance.now() }: OutageLogOptions): OutageLog {
   let failures = 0;
-  let [beganMs, failedMs, loggedMs] = [0, 0, 0];
+  let [beganMs, failedMs, minuteMs] = [0, 0, 0];
+  const logged = new Set<string>();
+
+  function isDue(nowMs: number, cause: string): boolean {
+    if (failures === 1 || nowMs - minuteMs >= intervalMs) {
+      minuteMs = nowMs;
+      logged.clear();
+    }
+    if (logged.has(cause) || logged.size >= causesMax) return false;
+    logged.add(cause);
+    return true;
+  }
 
   return Object.freeze({
     failed(fields: object, message: string) {
       const nowMs = clock();
       failures += 1;
       failedMs = nowMs;
-      if (failures > 1 && nowMs - loggedMs < intervalMs) return;
       if (failures === 1) beganMs = nowMs;
-      loggedMs = nowMs;
+      if (!isDue(nowMs, causeOf(fields, message))) return;
       logger.warn(failures === 1 ? fields : { ...fields, failures, forMs: Math.round(nowMs - beganMs) }, message);
     },
     answered() {
@@ -163,6 +182,13 @@ export function createOutageLog({ logger, ended, clock = () => performance.now()
       failures = 0;
     },
   });
+}
+
+/** Names the cause by its innermost error, because the outer ones say what did not happen. Numbers make no new cause. */
+function causeOf(fields: { readonly err?: unknown; readonly reason?: unknown }, message: string): string {
+  let error = fields.err ?? fields.reason;
+  while (error instanceof Error && error.cause !== undefined) error = error.cause;
+  return `${message} ${error instanceof Error ? error.message : error}`.replace(/\d+/g, '#');
 }
 
 /**

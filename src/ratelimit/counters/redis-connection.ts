@@ -31,22 +31,32 @@ type Client = Pick<RedisClientType, 'connect' | 'destroy' | 'sendCommand' | 'isR
 /** Resolves when connected or, failing that, after a second or the first error. Rejects only for an invalid URL. */
 export async function openRedisConnection(options: RedisConnectionOptions): Promise<RedisConnection> {
   const { timeoutMs, clock, random } = options;
-  const open = await loadClient(options);
+  /** Explains why commands are rejected without a try. */
+  let lastFailure: unknown;
+  const outage = {
+    ...options.outage,
+    failed(error: unknown) {
+      lastFailure = error;
+      options.outage.failed(error);
+    },
+  };
+  const open = await loadClient({ ...options, outage });
   const breaker = createBreaker({ clock, random });
   const first = open();
   let client = first.client;
   let closed = false;
 
   async function send(command: readonly string[]): Promise<unknown> {
-    if (closed || !client.isReady) throw new Error('there is no connection to Redis');
+    if (closed || !client.isReady) throw new Error('there is no connection to Redis', { cause: lastFailure });
     const admission = breaker.admit();
-    if (admission === 'rejected') throw new Error('Redis is unavailable and will be retried shortly');
+    if (admission === 'rejected') throw new Error(retriedShortly, { cause: lastFailure });
     const used = client;
     try {
       const reply = await withDeadline(used.sendCommand([...command], withoutTimer), timeoutMs);
       breaker.responded();
       return reply;
     } catch (error) {
+      lastFailure = error;
       report(error, used, admission);
       throw error;
     }
@@ -80,6 +90,8 @@ export async function openRedisConnection(options: RedisConnectionOptions): Prom
     },
   });
 }
+
+const retriedShortly = 'Redis is unavailable and will be retried shortly';
 
 /** Disables the library's timer, which covers only unwritten commands. Our deadline covers the whole round trip. */
 const withoutTimer = Object.freeze({ timeout: 0 });
@@ -153,9 +165,10 @@ function withDeadline<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
   });
 }
 
-/** Returns what an operator can change, or undefined if the message of the error suffices. */
+/** Returns what an operator can change, or undefined if the message of the error, or of its cause, suffices. */
 export function adviseOnRedis(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
+  if (error.cause !== undefined) return adviseOnRedis(error.cause);
   const text = `${'code' in error ? error.code : ''} ${error.message}`;
   return advice.find(([pattern]) => pattern.test(text))?.[1];
 }

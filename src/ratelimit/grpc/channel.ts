@@ -36,7 +36,12 @@ export interface Channel {
 export type CallResult =
   | { readonly kind: 'message'; readonly message: Buffer }
   | { readonly kind: 'status'; readonly code: number; readonly message: string }
-  | { readonly kind: 'invalid' | 'refused' | 'timedOut' | 'disconnected'; readonly reason: string };
+  | {
+      readonly kind: 'invalid' | 'refused' | 'timedOut' | 'disconnected';
+      readonly reason: string;
+      /** The earlier failure because of which the call was not tried. */
+      readonly failure?: string;
+    };
 
 /** A connection attempt may outlast the deadline of the call that started it. */
 const connectMsMax = 1_000;
@@ -60,7 +65,10 @@ export function createChannel(target: () => Target, breakerOptions: BreakerOptio
   function attempt(path: string, message: Buffer, timeoutMs: number): CallResult | Promise<CallResult> {
     if (closed) return disconnected('the client is closed');
     const admission = breaker.admit();
-    if (admission === 'rejected') return disconnected(`it is down and will be retried shortly (${lastFailure})`);
+    if (admission === 'rejected') {
+      const reason = `it is down and will be retried shortly (${lastFailure})`;
+      return { kind: 'disconnected', reason, failure: lastFailure };
+    }
     let used: ClientHttp2Session;
     let stream: ClientHttp2Stream;
     try {

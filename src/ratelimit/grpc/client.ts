@@ -109,7 +109,7 @@ const invalidArgument = 3;
 
 function decisionFrom(result: CallResult, codec: Codec): Decision {
   if (result.kind === 'message') return decode(result.message, codec);
-  if (result.kind !== 'status') throw noDecision(result.reason);
+  if (result.kind !== 'status') throw noDecision(result.reason, new Error(result.failure ?? result.reason));
   if (result.code === invalidArgument) throw new InvalidRequest(result.message);
   throw noDecision(`it responded with gRPC status ${result.code}: ${result.message}`);
 }

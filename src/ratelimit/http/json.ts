@@ -1,6 +1,7 @@
 /** Parses requests and formats decisions in the JSON mapping of proto3 (protobuf.dev, ProtoJSON format). */
 import * as z from 'zod';
 import { requestBounds, snakeCase } from '#config';
+import { excessOfJson } from '#http';
 import { unitsByNumber } from '../grpc/codec.ts';
 import {
   type Decision,
@@ -31,7 +32,12 @@ export function formatJsonDecision({ overallCode, statuses, responseHeaders = []
   });
 }
 
+/** What the largest request has: the request, its descriptors, their entries, and lists of both. */
+const jsonMax = Object.freeze({ depth: 5, keys: 3 + requestBounds.descriptors * (7 + requestBounds.entries * 2) });
+
 function parseJson(text: string): unknown {
+  const excess = excessOfJson(text, jsonMax);
+  if (excess !== undefined) throw new InvalidRequest(excess);
   try {
     return JSON.parse(text);
   } catch (cause) {

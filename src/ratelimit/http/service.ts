@@ -1,6 +1,6 @@
 /** The HTTP interface of envoyproxy/ratelimit: `POST /json`, `/healthcheck`, `/rlconfig` and `/metrics`. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { type Limit, type LimitDescriptor, type LimitDomain, requestBytesMax } from '#config';
+import { type Limit, type LimitDescriptor, type LimitDomain, redactedEntry, requestBytesMax } from '#config';
 import { CountersUnavailable, checkBounds, InvalidRequest, type Limiter, type Logger } from '../limiter.ts';
 import { formatJsonDecision, parseJsonRequest } from './json.ts';
 
@@ -79,17 +79,19 @@ async function decide(limiter: Limiter, request: IncomingMessage, bodyOf: BodyRe
 }
 
 /**
- * Rejects requests from web pages, which could use up quota. Browsers send some content types, such as text/plain,
- * without a preflight. This port serves no pages, so a request with an Origin always comes from another site, even if
- * the name of that site resolves to this server.
+ * Rejects requests from web pages, which could use up quota. Browsers send some content types, such as that of a form,
+ * without a preflight. This port serves no pages, so a request with an Origin or Sec-Fetch-Site always comes from
+ * another site, even if the name of that site resolves to this server. `curl -d` sends the content type of a form.
  */
 function refusalOf({ headers }: IncomingMessage): HttpReply | undefined {
-  if (headers.origin !== undefined)
+  if (headers.origin !== undefined || headers['sec-fetch-site'] !== undefined)
     return fault(403, 'Requests from web pages are not allowed.', { Connection: 'close' });
   const [mediaType = ''] = (headers['content-type'] ?? '').split(';');
-  if (mediaType.trim().toLowerCase() === 'application/json') return undefined;
+  if (acceptedTypes.includes(mediaType.trim().toLowerCase())) return undefined;
   return fault(415, 'Send Content-Type: application/json.', { Accept: 'application/json', Connection: 'close' });
 }
+
+const acceptedTypes = ['application/json', 'application/x-www-form-urlencoded'];
 
 /** Each may use twice the bytes of the longest body. */
 const arrivingMax = 256;
@@ -171,7 +173,10 @@ function send(response: ServerResponse, { status, contentType, body, headers }: 
   response.end(isHead ? undefined : body);
 }
 
-/** Formats `/rlconfig` like envoyproxy/ratelimit: `domain.key_value.key: unit=MINUTE requests_per_unit=10`. */
+/**
+ * Formats `/rlconfig` like envoyproxy/ratelimit: `domain.key_value.key: unit=MINUTE requests_per_unit=10`. Leaves out
+ * values, which may be secret: this port requires no credentials.
+ */
 function formatLimits(domains: readonly LimitDomain[]): string {
   const lines = domains.flatMap(({ domain, descriptors }) => linesBelow(domain, descriptors));
   return lines.map((line) => `${line}\n`).join('');
@@ -179,7 +184,8 @@ function formatLimits(domains: readonly LimitDomain[]): string {
 
 function linesBelow(path: string, descriptors: readonly LimitDescriptor[]): string[] {
   return descriptors.flatMap(({ key, value, limits, shareThreshold, descriptors: below }) => {
-    const here = `${path}.${key}${value === undefined ? '' : `_${value}`}`;
+    const shown = redactedEntry(key, value).slice(key.length + 1);
+    const here = `${path}.${key}${value === undefined ? '' : `_${shown}`}`;
     const shared = shareThreshold ? ', share_threshold: true' : '';
     const lines = limits.map(
       (limit) => `${onOneLine(here)}: ${[rateText(limit), ...details(limit)].join(', ')}${shared}`,

@@ -28,6 +28,14 @@ describe('adviseOnRedis', () => {
       assert.match(adviseOnRedis(error) ?? '', expected);
     });
 
+  it('says what to do about the failure because of which a command was not tried', () => {
+    const cause = new Error('WRONGPASS invalid username-password pair or user is disabled.');
+    assert.match(
+      adviseOnRedis(new Error('there is no connection to Redis', { cause })) ?? '',
+      /the password in REDIS_URL/,
+    );
+  });
+
   it('adds nothing to errors that pass without help', () => {
     const passing = [new Error('LOADING Redis is loading the dataset in memory'), tls('ECONNREFUSED'), 'no error'];
     assert.deepEqual(passing.map(adviseOnRedis), [undefined, undefined, undefined]);

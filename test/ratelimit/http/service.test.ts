@@ -48,22 +48,53 @@ describe('the rate-limit service over HTTP', () => {
     assert.deepEqual(logged, []);
   });
 
-  it('accepts only application/json and no requests from web pages, so that no site can use up quota', async () => {
+  it('accepts what curl -d sends, and only that, besides application/json; and no requests from web pages', async () => {
     await start();
     const send = (headers: Record<string, string>) =>
       request(served.origin).post('/json').set(headers).send(JSON.stringify(limitedRequest));
-    for (const type of [
-      'text/plain',
-      'application/x-www-form-urlencoded',
-      'multipart/form-data',
-      'application/jsonp',
-      '',
-    ])
+    for (const type of ['text/plain', 'multipart/form-data', 'application/jsonp'])
       await send({ 'Content-Type': type }).expect(415).expect('Accept', 'application/json');
-    for (const origin of ['https://evil.example', 'null', served.origin])
-      await send({ 'Content-Type': 'application/json', Origin: origin }).expect(403);
+    for (const type of ['application/json', 'application/x-www-form-urlencoded']) {
+      for (const origin of ['https://evil.example', 'null', served.origin])
+        await send({ 'Content-Type': type, Origin: origin }).expect(403);
+      await send({ 'Content-Type': type, 'Sec-Fetch-Site': 'cross-site' }).expect(403);
+    }
     await send({ 'Content-Type': 'Application/JSON; charset=utf-8' }).expect(200);
-    await send({ 'Content-Type': 'application/json' }).expect(429);
+    for (const type of ['application/json', 'application/x-www-form-urlencoded'])
+      await send({ 'Content-Type': type }).expect(429);
+  });
+
+  it('rejects deep JSON and many keys before it parses them', async () => {
+    await start();
+    for (const [body, detail] of [
+      [`{"domain":"d","descriptors":${'['.repeat(400_000)}${']'.repeat(400_000)}}`, /nested at most \d+ levels deep/],
+      [`{"domain":"d",${'"x":1,'.repeat(100_000)}"y":1}`, /at most \d+ keys/],
+    ] as const) {
+      const { parse } = JSON;
+      let parsed = 0;
+      JSON.parse = (...args) => {
+        if (args[0] === body) parsed += 1;
+        return parse(...args);
+      };
+      try {
+        assert.match((await ask(body).expect(400)).body.detail, detail);
+      } finally {
+        JSON.parse = parse;
+      }
+      assert.equal(parsed, 0);
+    }
+  });
+
+  it('accepts a request with as many descriptors and entries as the bounds allow', async () => {
+    await start();
+    const entries = Array.from({ length: 32 }, () => ({ key: 'k', value: 'v' }));
+    const one = {
+      entries,
+      hitsAddend: 1,
+      isNegativeHits: false,
+      limit: { requestsPerUnit: 9, unit: 'DAY', unitMultiplier: 2 },
+    };
+    await ask({ domain: 'd', descriptors: Array.from({ length: 64 }, () => one), hitsAddend: 1 }).expect(429);
   });
 
   it('accepts a body of 1 MiB and rejects a longer one with 413', async () => {
@@ -164,24 +195,24 @@ describe('the rate-limit service over HTTP', () => {
       [
         node('a', limit(1), node('b=x', limit(2))),
         'd.a: unit=MINUTE requests_per_unit=1, shadow_mode: false, quota_mode: false',
-        'd.a.b_x: unit=MINUTE requests_per_unit=2, shadow_mode: false, quota_mode: false',
+        'd.a.b_…: unit=MINUTE requests_per_unit=2, shadow_mode: false, quota_mode: false',
       ],
       [node('k', unlimited), 'd.k: unlimited, shadow_mode: false, quota_mode: false'],
       [
         { ...node('k=*', [special, limit(7)]), shareThreshold: true },
-        'd.k_*: unit=SECOND unit_multiplier=30 requests_per_unit=5, name: burst, replaces: a b, algorithm: token_bucket, burst: 9, shadow_mode: true, quota_mode: false, share_threshold: true',
-        'd.k_*: unit=MINUTE requests_per_unit=7, shadow_mode: false, quota_mode: false, share_threshold: true',
+        'd.k_…: unit=SECOND unit_multiplier=30 requests_per_unit=5, name: burst, replaces: a b, algorithm: token_bucket, burst: 9, shadow_mode: true, quota_mode: false, share_threshold: true',
+        'd.k_…: unit=MINUTE requests_per_unit=7, shadow_mode: false, quota_mode: false, share_threshold: true',
       ],
       [
-        node('k=v\nd.x: unlimited', limit(1)),
-        'd.k_v d.x: unlimited: unit=MINUTE requests_per_unit=1, shadow_mode: false, quota_mode: false',
+        node('generic_key=v\nd.x: unlimited', limit(1)),
+        'd.generic_key_v d.x: unlimited: unit=MINUTE requests_per_unit=1, shadow_mode: false, quota_mode: false',
       ],
     ] as const) {
       await start({ limits: () => [domain('d', descriptor)] });
       const expected = lines.map((line) => `${line}\n`).join('');
       await request(served.origin).get('/rlconfig').expect(200, expected);
       const { headers, text } = await request(served.origin).head('/rlconfig').expect(200);
-      assert.deepEqual([headers['content-length'], text], [String(expected.length), undefined]);
+      assert.deepEqual([headers['content-length'], text], [String(Buffer.byteLength(expected)), undefined]);
     }
   });
 });
