@@ -231,6 +231,7 @@ describe('the diagnostics of a server', () => {
         ['/gateway/v0/problems', '-'],
         ['/gateway/v0/explain', '-'],
         ['/gateway/v0/metrics', '-'],
+        ['/gateway/v0/limits', '-'],
         ['/gateway/v0/diag', '-'],
         ['/v1/hotels', 'config/services/hotel.yaml'],
         ['/v1/cars', 'config/services/car.yaml'],
@@ -255,7 +256,7 @@ describe('the diagnostics of a server', () => {
   it('are filtered by the query, and each bad argument is reported', async () => {
     const { body } = await callAsDemo(desk, `${path}?filter=HOTEL`).expect(200);
     const names = body.routes.map(({ name }: { name: string }) => name);
-    assert.deepEqual([names, body.routes_total, body.routes_matching], [['hotel'], 11, 1]);
+    assert.deepEqual([names, body.routes_total, body.routes_matching], [['hotel'], 12, 1]);
     const query = `filter=${'x'.repeat(201)}&offset=x&offset=1&a=1&${'x'.repeat(39)}😀😀=1`;
     const { body: refused } = await callAsDemo(desk, `${path}?${encodeURI(query)}`).expect(400);
     assert.deepEqual(
