@@ -96,7 +96,12 @@ export {
   sendStoredResponse,
   sendTagged,
 } from './respond.ts';
-export { type ConnectionCounts, type ConnectionLimit, createConnectionLimit } from './server/admission.ts';
+export {
+  type ConnectionCounts,
+  type ConnectionLimit,
+  type ConnectionShare,
+  createConnectionLimit,
+} from './server/admission.ts';
 export { type HttpServer, type HttpServerOptions, listenError, serveHttp } from './server/listen.ts';
 export { announcesBody, beforeHead, disableBodyTimeout, nodeHttp } from './server/node-fixes.ts';
 export { createUpgrades, type Upgrade, type UpgradeListener, type Upgrades, upgradeOf } from './server/upgrades.ts';

@@ -61,7 +61,7 @@ export function createConnectionFamilies(counts: () => ConnectionCounts): readon
     ),
     counter(
       'frontdesk_connections_idle_closed_total',
-      'Idle connections closed early to make room.',
+      'Idle connections, and those without a request, closed early to make room.',
       () => counts().idleClosed,
     ),
   ];

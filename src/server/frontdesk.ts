@@ -133,8 +133,8 @@ async function openSharedParts(
   const clusters = createClusters({ logger, withoutTracing, ...(dormant && { timer: () => () => {} }) });
   // Runs after the listeners have closed. Requests that are left came through a host's server, or are shadow copies.
   opened.defer(() => clusters.close(timeLeft()));
-  const connectionLimit = createConnectionLimit({ max: settings.connectionsMax ?? connectionsMax(), logger });
-  return { tls, configuration, storage, rateLimiting, tracing, clusters, connectionLimit };
+  const limits = createConnectionLimits(setup);
+  return { tls, configuration, storage, rateLimiting, tracing, clusters, ...limits };
 }
 
 /** Creates the deadline that all steps of a shutdown share. It is set by the first call of the returned function. */
@@ -146,7 +146,20 @@ function createTimeLeft(stopMs: () => number): TimeLeft {
   };
 }
 
-/** A request may need two files: its own connection and one to a service. The remaining 10 % are for other files. */
-function connectionsMax(): number {
-  return Math.floor(0.45 * openFilesMax());
+/** The open files of a process without clients, for example of the database, the log and Node itself: about 35. */
+const ownFiles = 48;
+
+/**
+ * A request may need two files: its own connection and one to a service. The remaining 10 % are for the admin port and
+ * for rejected connections.
+ */
+function createConnectionLimits({ settings, logger }: Setup) {
+  const files = Math.max(0, openFilesMax() - ownFiles);
+  const fewFiles = Math.max(8, Math.min(100, Math.floor(0.05 * files)));
+  const max = settings.connectionsMax ?? Math.max(10, Math.floor(0.45 * files));
+  const name = 'the bound of the admin port';
+  return {
+    connectionLimit: createConnectionLimit({ max, logger, rejectionsMax: fewFiles }),
+    adminConnectionLimit: createConnectionLimit({ max: fewFiles, logger, name, rejectionsMax: fewFiles }),
+  };
 }

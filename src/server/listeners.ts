@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { demoModules, hostForClients, isLoopback, loadTls, type Settings, type Tls } from '#config';
 import {
   type ConnectionLimit,
+  type ConnectionShare,
   createUpgrades,
   type HttpServer,
   type HttpServerOptions,
@@ -14,7 +15,7 @@ import {
   type UpgradeListener,
   type Upgrades,
 } from '#http';
-import { type Limiter, portBounds, serveRateLimit } from '#ratelimit';
+import { type Limiter, serveRateLimit } from '#ratelimit';
 import type { Listeners, Listening, Setup } from './options.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { RateLimiting } from './rate-limiting.ts';
@@ -25,7 +26,9 @@ export interface ListenersParts {
   readonly pipeline: Pipeline;
   readonly rateLimiting: RateLimiting;
   readonly tls: CurrentTls;
+  /** For all listeners except the admin port. */
   readonly connectionLimit: ConnectionLimit;
+  readonly adminConnectionLimit: ConnectionLimit;
   readonly timeLeft: TimeLeft;
   /** Receives the `host:port` of each open listener, under the name that records use. */
   readonly listenerAddresses: Map<string, string>;
@@ -59,6 +62,7 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
   const isAllowed = createAllowsUpgrade(setup, parts.configuration);
   // Upgraded connections may use half of the limit. The other half is reserved for requests.
   const upgrades = createUpgrades(isAllowed, Math.floor(connectionLimit.counts().max / 2));
+  const shareOf = createShares(parts);
   let hasReloadFailed = false;
   let gateway: Pick<HttpServer, 'replaceCertificate'> | undefined;
   let opened = new AsyncDisposableStack();
@@ -81,7 +85,7 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
   async function openOrRelease(): Promise<Listeners> {
     if (tls.current !== undefined) warnAboutDates(setup, new X509Certificate(tls.current.cert));
     try {
-      return await openAll(setup, { ...parts, timeLeft, upgrades, onGateway }, opened);
+      return await openAll(setup, { ...parts, timeLeft, upgrades, shareOf, onGateway }, opened);
     } catch (error) {
       await release();
       opening = undefined;
@@ -148,14 +152,34 @@ function createAllowsUpgrade({ has }: Setup, configuration: LiveConfiguration): 
   return (protocol) => allowed.has(protocol);
 }
 
+/**
+ * Reserves half of the connections for the gateway and a twentieth for each other open listener, so that clients of one
+ * cannot exhaust another. The admin port has a separate limit, so that the server can always be monitored.
+ */
+function createShares({
+  connectionLimit,
+  adminConnectionLimit,
+}: ListenersParts): (name: ListenerName) => ConnectionShare {
+  const shares = new Map<ListenerName, ConnectionShare>();
+  const { max } = connectionLimit.counts();
+  return (name) => {
+    const limit = name === 'admin' ? adminConnectionLimit : connectionLimit;
+    const share = shares.get(name) ?? limit.share(Math.floor(name === 'gateway' ? max / 2 : max / 20));
+    shares.set(name, share);
+    return share;
+  };
+}
+
+interface OpeningParts extends ListenersParts {
+  readonly upgrades: Upgrades;
+  readonly shareOf: (name: ListenerName) => ConnectionShare;
+  readonly onGateway: (server: HttpServer) => void;
+}
+
 /** Pushes the closing function of each listener onto `opened`. */
-async function openAll(
-  setup: Setup,
-  parts: ListenersParts & { readonly upgrades: Upgrades; readonly onGateway: (server: HttpServer) => void },
-  opened: AsyncDisposableStack,
-): Promise<Listeners> {
+async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposableStack): Promise<Listeners> {
   const { settings, has, logger } = setup;
-  const { pipeline, rateLimiting, tls, upgrades, connectionLimit } = parts;
+  const { pipeline, rateLimiting, tls, upgrades, shareOf } = parts;
   const bindings = bindingsOf(settings);
   const closeServices: (() => Promise<void>)[] = [];
   const portSettings = new Map<string, string>();
@@ -178,7 +202,7 @@ async function openAll(
   async function http(
     name: ListenerName,
     handler: RequestListener | undefined,
-    overrides: Pick<HttpServerOptions, 'tls' | 'upgrades' | 'connectionLimit'> = {},
+    overrides: Pick<HttpServerOptions, 'tls' | 'upgrades'> = {},
   ): Promise<Listening | undefined> {
     const { port, ...binding } = bindings[name];
     if (port === undefined || handler === undefined) return undefined;
@@ -187,20 +211,19 @@ async function openAll(
       throw new Error(`${other} and ${binding.portSetting} are both ${port}: give one of them another port`);
     const responseIdleTimeoutMs = settings.upstreamIdleTimeoutMs;
     const server = await serveHttp({
-      ...{ ...settings, ...binding, port, handler, responseIdleTimeoutMs, connectionLimit, logger },
+      ...{ ...settings, ...binding, port, handler, responseIdleTimeoutMs, connectionShare: shareOf(name), logger },
       ...overrides,
     });
     if (name === 'gateway') parts.onGateway(server);
     return add(name, overrides.tls === undefined ? 'http' : 'https', server);
   }
 
-  // Opened first and closed last, so that the server can be monitored until its last request has finished. Not subject
-  // to the connection limit, so that it can be monitored when clients have exhausted the limit.
-  const admin = await http('admin', pipeline.admin.callback(), { connectionLimit: undefined });
+  // Opened first and closed last, so that the server can be monitored until its last request has finished.
+  const admin = await http('admin', pipeline.admin.callback());
   // The services close after the gateway, because its requests in flight may still need them.
   opened.defer(() => closeAll(closeServices));
   const { limiter } = rateLimiting;
-  const limits = limiter && (await openRateLimit(setup, { ...rateLimiting, limiter }, connectionLimit));
+  const limits = limiter && (await openRateLimit(setup, { ...rateLimiting, limiter }, shareOf('ratelimit')));
   const ratelimit = limits && add('ratelimit', 'grpc', limits);
   const ratelimitHttp = await http('ratelimit-http', rateLimiting.http);
   const auth = await http('auth', has('auth') ? pipeline.auth.callback() : undefined);
@@ -282,14 +305,11 @@ const healthEveryMs = 1000;
 async function openRateLimit(
   { settings, logger }: Setup,
   { limiter, onRefused, isReady }: Pick<RateLimiting, 'onRefused' | 'isReady'> & { readonly limiter: Limiter },
-  { admit, counts }: ConnectionLimit,
+  { admit, setIdle }: ConnectionShare,
 ): Promise<OpenListener & { readonly reportStopping: () => void }> {
   const { port = 0, ...binding } = bindingsOf(settings).ratelimit;
   const { host } = binding;
-  // Idle gRPC connections make no room for others near the limit, so they may use only half of it.
-  const connectionsMax = Math.min(portBounds.connectionsMax, Math.ceil(counts().max / 2));
-  const bounds = { connectionsMax };
-  const server = await serveRateLimit({ limiter, host, port, logger, onRefused, admit, bounds }).catch((error) => {
+  const server = await serveRateLimit({ limiter, host, port, logger, onRefused, admit, setIdle }).catch((error) => {
     // Only an error from listening has a system error as its cause. Others come from loading the library.
     throw error.cause === undefined ? error : listenError(error.cause, { ...binding, port });
   });

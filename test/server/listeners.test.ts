@@ -4,9 +4,9 @@ import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { Agent, get, type IncomingMessage } from 'node:http';
-import { connect as connectHttp2 } from 'node:http2';
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { get as getHttps } from 'node:https';
-import { type AddressInfo, connect, Server } from 'node:net';
+import { type AddressInfo, connect, Server, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { mock } from 'node:test';
@@ -14,7 +14,7 @@ import { connect as connectTls, type TLSSocket } from 'node:tls';
 import type { Context } from 'koa';
 import request from 'supertest';
 import { createFrontdesk } from '../../src/index.ts';
-import { call, desksOf, mappingRecord } from '../support/desks.ts';
+import { call, demoRecord, desksOf, mappingRecord } from '../support/desks.ts';
 import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { freePort } from '../support/programs/free-port.ts';
 import { scrape } from '../support/scrape.ts';
@@ -202,30 +202,76 @@ describe('listeners', () => {
     await assert.rejects(absent.listen(), /192\.0\.2\.1:0 \(EADDRNOTAVAIL\).* ratelimitHost$/);
   });
 
-  it('share a connection limit, except the admin port, which shows how many were refused', async () => {
-    const desk = await open({ connectionsMax: 3, adminPort: 0 });
-    const { gateway, auth, ratelimit, admin } = await desk.listen();
-    const silent = [gateway, auth, ratelimit].map((one) => connect(one.port, '127.0.0.1').on('error', () => {}));
-    const metrics = () => request(admin.url).get('/metrics');
-    await eventually(async () => assert.match((await metrics()).text, /^frontdesk_connections 3$/m));
-    for (const one of [gateway, auth]) await request(one.url).get('/').expect(503).expect('Retry-After', '1');
-    const refused = connect(ratelimit.port, '127.0.0.1').on('error', () => {});
-    await closeOf(refused);
-    assert.match(
-      (await metrics()).text,
-      /^frontdesk_connections_max 3\n[\s\S]*^frontdesk_connections_refused_total 3$/m,
-    );
-    for (const socket of silent) socket.destroy();
-    await eventually(() => request(gateway.url).get('/v1/messages/1').expect(200));
-  });
+  describe('share a connection limit', () => {
+    let held: number;
+    const holding = {
+      config: { records: [mappingRecord('holding', '/', 'holding')], users: [demoRecord] },
+      services: { holding: (ctx: Context) => (ctx.path === '/held' ? neverResponds() : undefined) },
+      shutdownTimeoutMs: 1,
+    };
 
-  it('share a connection limit, of which idle connections to the rate-limit service use only half', async () => {
-    const { gateway, ratelimit } = await (await open({ connectionsMax: 4 })).listen();
-    const sessions = Array.from({ length: 6 }, () => connectHttp2(ratelimit.url.replace('grpc', 'http')));
-    for (const session of sessions) session.on('error', () => {});
-    await eventually(() => assert.equal(sessions.filter(({ destroyed }) => destroyed).length, 4));
-    await request(gateway.url).get('/v1/messages/1').expect(200);
-    for (const session of sessions) session.destroy();
+    function neverResponds(): Promise<void> {
+      held += 1;
+      return new Promise(() => {});
+    }
+
+    beforeEach(() => {
+      held = 0;
+    });
+
+    /** Opens connections with a request that never gets a response. */
+    async function hold(port: number, count: number): Promise<readonly Socket[]> {
+      const sockets = Array.from({ length: count }, () => connect(port, '127.0.0.1').on('error', () => {}));
+      for (const socket of sockets) socket.write('GET /held HTTP/1.1\r\nHost: a\r\n\r\n');
+      await eventually(() => assert.equal(held, count));
+      return sockets;
+    }
+
+    it('except the admin port, which shows how many were refused', async () => {
+      const desk = await open({ ...holding, connectionsMax: 3, adminPort: 0 });
+      const { gateway, auth, ratelimit, admin } = await desk.listen();
+      const busy = await hold(gateway.port, 3);
+      const metrics = () => request(admin.url).get('/metrics');
+      await eventually(async () => assert.match((await metrics()).text, /^frontdesk_connections 3$/m));
+      for (const one of [gateway, auth]) await request(one.url).get('/').expect(503).expect('Retry-After', '1');
+      const refused = connect(ratelimit.port, '127.0.0.1').on('error', () => {});
+      await closeOf(refused);
+      assert.match(
+        (await metrics()).text,
+        /^frontdesk_connections_max 3\n[\s\S]*^frontdesk_connections_refused_total 3$/m,
+      );
+      for (const socket of busy) socket.destroy();
+      await eventually(() => request(gateway.url).get('/').expect(404));
+    });
+
+    it('of which each keeps a part, however many requests of another are in progress', async () => {
+      const { gateway, auth, ratelimit } = await (await open({ ...holding, connectionsMax: 40 })).listen();
+      const busy = await hold(gateway.port, 36);
+      await request(gateway.url).get('/').expect(503);
+      for (let times = 0; times < 3; times += 1)
+        await request(auth.url).get('/any').auth('demo', 'demo').expect('X-Travel-User', 'demo');
+      assert.equal(await grpcStatus(connectHttp2(ratelimit.url.replace('grpc', 'http'))), '0');
+      for (const socket of busy) socket.destroy();
+    });
+
+    it('of which the gateway keeps half, however many connections another one has', async () => {
+      const { gateway, ratelimit } = await (await open({ connectionsMax: 4 })).listen();
+      const sessions = Array.from({ length: 6 }, () => connectHttp2(ratelimit.url.replace('grpc', 'http')));
+      for (const session of sessions) session.on('error', () => {});
+      await eventually(() => assert.equal(sessions.filter(({ destroyed }) => destroyed).length, 4));
+      await request(gateway.url).get('/v1/messages/1').expect(200);
+      for (const session of sessions) session.destroy();
+    });
+
+    it('of which connections to the rate-limit port that have made a call keep theirs', async () => {
+      const { ratelimit } = await (await open({ connectionsMax: 12 })).listen();
+      const session = connectHttp2(ratelimit.url.replace('grpc', 'http'));
+      assert.equal(await grpcStatus(session), '0');
+      const silent = Array.from({ length: 12 }, () => connect(ratelimit.port, '127.0.0.1').resume());
+      await Promise.all(silent.slice(0, 7).map(closeOf));
+      assert.equal(await grpcStatus(session), '0');
+      for (const one of [session, ...silent]) one.destroy();
+    });
   });
 
   describe('close', () => {
@@ -437,4 +483,13 @@ function refuses(port: number): Promise<boolean> {
 
 function hasIpv6(): boolean {
   return Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ address }) => address === '::1'));
+}
+
+/** The gRPC status of a health check. */
+async function grpcStatus(session: ClientHttp2Session): Promise<unknown> {
+  const headers = { 'content-type': 'application/grpc', te: 'trailers' };
+  const stream = session.request({ ':method': 'POST', ':path': '/grpc.health.v1.Health/Check', ...headers });
+  stream.resume().end(Buffer.alloc(5));
+  const [trailers] = await once(stream, 'trailers');
+  return trailers['grpc-status'];
 }

@@ -137,7 +137,7 @@ export const settingTable = {
   keepAliveTimeoutMs: timeoutMs(72_000, 'How long an idle connection is kept, in milliseconds.'),
   connectionsMax: count(
     undefined,
-    'Maximum client connections of all listeners together, except the admin port; by default 45 % of the files that the process may open.',
+    'Maximum client connections of all listeners together, except the admin port; by default 45 % of the files that the process may open, not counting 48 for itself.',
   ),
   pipelineMax: count(
     8,

@@ -2,7 +2,7 @@
 import type { RequestListener, Server } from 'node:http';
 import { type AddressInfo, Server as NetServer } from 'node:net';
 import type { Logger } from '../log/log.ts';
-import { type ConnectionLimit, limitAdmission } from './admission.ts';
+import { type ConnectionShare, limitAdmission } from './admission.ts';
 import { createClientErrorLog, requireHost, respondToClientErrors } from './client-errors.ts';
 import { type Connections, createConnections } from './connections.ts';
 import {
@@ -36,8 +36,8 @@ export interface HttpServerOptions {
   readonly responseIdleTimeoutMs: number;
   /** Undefined for plain HTTP. */
   readonly tls?: Certificate | undefined;
-  /** May be shared by several servers. @default no limit */
-  readonly connectionLimit?: ConnectionLimit | undefined;
+  /** This server's share of a limit for several servers. @default no limit */
+  readonly connectionShare?: ConnectionShare | undefined;
   /** The caller closes it in addition to the server. @default none: requests with `Upgrade` are ordinary requests */
   readonly upgrades?: Upgrades | undefined;
   /** Logs input that is not a valid request, and requests that are cut off by `close`. @default nothing is logged */
@@ -61,12 +61,12 @@ export interface HttpServer {
 /** If it cannot listen on the port, rejects with a message that names the port and the remedy. */
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
   const server = await createListener(options);
-  const { connectionLimit: limit, tls, logger } = options;
+  const { connectionShare: share, tls, logger } = options;
   const handler = limitBodyTime(server, options.handler, options.requestTimeoutMs);
-  const connections = createConnections(server, { ...options, handler, setIdle: limit?.setIdle });
+  const connections = createConnections(server, { ...options, handler, setIdle: share?.setIdle });
   const serve = requireHost(server, connections.serve);
   server.on('request', serve).on(tls ? 'secureConnection' : 'connection', connections.add);
-  const closeHandshakes = limitAdmission(server, limit, tls !== undefined);
+  const closeHandshakes = limitAdmission(server, share, { isTls: tls !== undefined, refuse: connections.refuse });
   respondToClientErrors(server, connections.refuse, logger && createClientErrorLog(logger));
   sendContinueOnRead(server);
   closeStalledResponses(server, options.responseIdleTimeoutMs);

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import type { Responder, ServerInterceptor } from '@grpc/grpc-js';
 
 export interface PortBounds {
-  /** Concurrent connections. Beyond this, the newest one without a call is closed to admit another. @default 1_000 */
+  /** Concurrent connections. Beyond this, one without a call is closed to admit another. @default 1_000 */
   readonly connectionsMax: number;
   /** Concurrent calls of a connection, announced in the HTTP/2 settings. @default 256 */
   readonly callsMax: number;
@@ -64,6 +64,12 @@ export interface BoundedPort {
   readonly close: () => void;
 }
 
+interface PortEvents {
+  readonly report: ReportRefusal;
+  /** Called when a connection becomes busy with its first call, or idle after its last one. */
+  readonly setIdle: (socket: Socket, isIdle: boolean) => void;
+}
+
 type Grpc = Pick<typeof import('@grpc/grpc-js'), 'ServerInterceptingCall' | 'status'>;
 type Peer = ReturnType<Parameters<ServerInterceptor>[1]['getConnectionInfo']>;
 
@@ -73,6 +79,7 @@ interface Connection {
   readonly openedMs: number;
   /** The number of open calls. */
   calls: number;
+  hasCalled: boolean;
 }
 
 interface OpenCall {
@@ -81,7 +88,7 @@ interface OpenCall {
   readonly connection: Connection | undefined;
 }
 
-export function createBoundedPort(grpc: Grpc, bounds: PortBounds, report: ReportRefusal): BoundedPort {
+export function createBoundedPort(grpc: Grpc, bounds: PortBounds, { report, setIdle }: PortEvents): BoundedPort {
   // By peer, because a call does not know its socket.
   const connections = new Map<string, Connection>();
   // Like the connections, both sets are in order of start time, oldest first.
@@ -96,7 +103,7 @@ export function createBoundedPort(grpc: Grpc, bounds: PortBounds, report: Report
       return false;
     }
     const peer = peerOf(socket);
-    const connection = { peer, socket, openedMs: performance.now(), calls: 0 };
+    const connection = { peer, socket, openedMs: performance.now(), calls: 0, hasCalled: false };
     connections.set(peer, connection);
     socket.once('close', () => {
       if (connections.get(peer) === connection) connections.delete(peer);
@@ -104,9 +111,13 @@ export function createBoundedPort(grpc: Grpc, bounds: PortBounds, report: Report
     return true;
   }
 
-  /** Closes the newest connection without a call, so that a client that opens many loses its own. */
+  /**
+   * Closes the oldest connection that has never made a call. Without one, closes the newest without a call, so that a
+   * client that opens many loses its own.
+   */
   function makeRoom(): boolean {
-    const idle = [...connections.values()].findLast((connection) => connection.calls === 0);
+    const all = [...connections.values()];
+    const idle = all.find(({ hasCalled }) => !hasCalled) ?? all.findLast(({ calls }) => calls === 0);
     if (idle !== undefined) close(idle, 'too_many');
     return idle !== undefined;
   }
@@ -126,7 +137,7 @@ export function createBoundedPort(grpc: Grpc, bounds: PortBounds, report: Report
 
   function begin(peer: Peer): OpenCall {
     const connection = connections.get(peerOf(peer));
-    if (connection !== undefined) connection.calls += 1;
+    if (connection !== undefined) changeCalls(connection, 1);
     const call = { startedMs: performance.now(), connection };
     add(call, calls, bounds.openMax);
     add(call, arriving, bounds.arrivingMax);
@@ -140,8 +151,15 @@ export function createBoundedPort(grpc: Grpc, bounds: PortBounds, report: Report
   }
 
   function end(call: OpenCall): void {
-    if (calls.delete(call) && call.connection !== undefined) call.connection.calls -= 1;
+    if (calls.delete(call) && call.connection !== undefined) changeCalls(call.connection, -1);
     arriving.delete(call);
+  }
+
+  function changeCalls(connection: Connection, change: 1 | -1): void {
+    connection.calls += change;
+    connection.hasCalled = true;
+    const isFirstOrLast = connection.calls === (change === 1 ? 1 : 0);
+    if (isFirstOrLast) setIdle(connection.socket, connection.calls === 0);
   }
 
   function disconnectFrom(open: ReadonlySet<OpenCall>, startedMs: number): void {

@@ -20,6 +20,8 @@ export interface RateLimitServerOptions {
   readonly onRefused?: ReportRefusal;
   /** Decides whether to accept a connection. @default all are accepted */
   readonly admit?: (socket: Socket) => boolean;
+  /** Called when a connection becomes busy with its first call, or idle after its last one. */
+  readonly setIdle?: (socket: Socket, isIdle: boolean) => void;
 }
 
 export interface RateLimitServer {
@@ -42,8 +44,8 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
   const library = await loadGrpc();
   const { Server, ServerCredentials } = library.grpc;
   const bounds = { ...portBounds, ...options.bounds };
-  const { onRefused = () => {} } = options;
-  const bounded = createBoundedPort(library.grpc, bounds, onRefused);
+  const { onRefused = () => {}, setIdle = () => {} } = options;
+  const bounded = createBoundedPort(library.grpc, bounds, { report: onRefused, setIdle });
   const server = new Server(serverOptions(bounds, bounded.interceptor));
   const health = await addServices(server, library, options);
   // We listen ourselves, because the library would hide the system's error code and print to the console.

@@ -89,12 +89,12 @@ describe('input that is not a valid request', () => {
     });
 
   it('closes the connection even if the client keeps its side open', async () => {
-    const connectionLimit = createConnectionLimit({ max: 10, logger: silentLogger });
-    const { port } = await logging({ connectionLimit });
+    const limit = createConnectionLimit({ max: 10, logger: silentLogger });
+    const { port } = await logging({ connectionShare: limit.share() });
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     socket.write('GARBAGE\r\n\r\n');
     await once(socket, 'data');
-    await eventually(() => assert.equal(connectionLimit.counts().open, 0));
+    await eventually(() => assert.equal(limit.counts().open, 0));
     socket.destroy();
   });
 

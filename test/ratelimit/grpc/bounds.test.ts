@@ -178,6 +178,21 @@ describe('the rate-limit port', () => {
     assert.deepEqual(refused, ['too_many']);
   });
 
+  it('makes room for a new connection by closing the oldest that has never made a call, before any idle one', async () => {
+    await open({ connectionsMax: 3 });
+    const silent = [socket(), socket()];
+    for (const one of silent) await once(one, 'connect');
+    const idle = session();
+    assert.equal(await decide(idle), '0');
+    const gone = silent.map(closeOf);
+    for (const one of gone) {
+      assert.equal(await decide(), '0');
+      await one;
+    }
+    assert.equal(await decide(idle), '0');
+    assert.deepEqual(refused, ['too_many', 'too_many']);
+  });
+
   it('closes the connection of an endless reflection stream, and rejects the 17th concurrent one', async () => {
     await open();
     const attacker = session();

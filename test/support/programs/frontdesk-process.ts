@@ -19,6 +19,8 @@ export interface RunOptions {
   readonly input?: string;
   /** @default the repository, which contains ./config */
   readonly cwd?: string;
+  /** How many files and connections the process may open. @default as many as the tests */
+  readonly openFiles?: number;
 }
 
 /** A running program. */
@@ -129,7 +131,9 @@ export function startProgram(file: string, options: RunOptions = {}): Program {
 }
 
 function startNode(args: readonly string[], options: RunOptions): Program {
-  return startProcess(process.execPath, args, options);
+  const { openFiles } = options;
+  if (openFiles === undefined) return startProcess(process.execPath, args, options);
+  return startProcess('sh', ['-c', `ulimit -n ${openFiles} && exec "$0" "$@"`, process.execPath, ...args], options);
 }
 
 function startProcess(
