@@ -14,6 +14,9 @@ if (command === 'serve' || command === 'split') {
   // Comes first, because loading the rest takes a while. A supervisor may send SIGHUP in the meantime, which by default
   // would end the process.
   process.on('SIGHUP', () => {});
+  // By default, SIGUSR1 makes Node open a debugger, which runs any code for anyone who can connect to it, and SIGUSR2
+  // ends the process.
+  for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) process.on(signal, () => {});
   endOnStopSignals();
 }
 

@@ -167,7 +167,7 @@ function starterFiles({ service, user, passwordHash }: StarterOptions): readonly
     { name: 'services/app.yaml', text: servicesYaml(service), isSecret: false },
     { name: 'ratelimit/gateway.yaml', text: limitsYaml, isSecret: false },
     { name: 'users.yaml', text: usersYaml(user, passwordHash), isSecret: true },
-    { name: settingsFile, text: settingsText, isSecret: false },
+    { name: settingsFile, text: settingsText, isSecret: true },
   ];
 }
 

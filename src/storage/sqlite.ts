@@ -1,5 +1,5 @@
 /** Opens SQLite databases with node:sqlite: durable writes, a separate reader, and retries while the file is busy. */
-import { mkdirSync, statSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -55,7 +55,10 @@ function fileOf(path: string): string {
 
 async function open(file: string, timeoutMs: number): Promise<Database> {
   const isFile = file !== memory;
-  if (isFile) makeDirectory(dirname(file));
+  if (isFile) {
+    makeDirectory(dirname(file));
+    createPrivately(file);
+  }
   const writer = new DatabaseSync(file, { timeout: blockMs });
   let reader = writer;
   try {
@@ -89,10 +92,22 @@ function makeDirectory(path: string): void {
   if (isDirectory(path)) return;
   makeDirectory(dirname(path));
   try {
-    mkdirSync(path);
+    mkdirSync(path, { mode: 0o700 });
   } catch (cause) {
     // Another process may have created it in the meantime.
     if (!isDirectory(path)) throw cause;
+  }
+}
+
+/**
+ * Creates a missing file, readable for its owner only. SQLite would let everyone read it, and gives its other files the
+ * mode of this one.
+ */
+function createPrivately(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch {
+    // The file exists and keeps its mode, or SQLite cannot create it either and reports why.
   }
 }
 

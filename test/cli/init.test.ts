@@ -170,11 +170,11 @@ describe('writeStarter', () => {
     }
   });
 
-  it('creates missing directories, and keeps the hash unreadable for other users', async () => {
+  it('creates missing directories, and keeps the hash and the settings, which may have passwords, unreadable for other users', async () => {
     const directory = join(await writeFiles(), 'deep/down');
     await writeStarter(directory, options);
     const modeOf = async (name: string) => (await stat(join(directory, name))).mode & 0o077;
-    assert.equal(await modeOf('users.yaml'), 0);
+    for (const name of ['users.yaml', 'settings.env']) assert.equal(await modeOf(name), 0);
     assert.notEqual(await modeOf('services/app.yaml'), 0);
   });
 

@@ -158,6 +158,19 @@ describe('frontdesk serve', () => {
     assert.equal((await runFrontdesk(['check'], { env })).code, null);
   });
 
+  it('opens no debugger on SIGUSR1 and continues on SIGUSR2, while it starts and afterwards, like `split`', async () => {
+    for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) {
+      const env = signalledEarly(signal);
+      for (const starts of [startServer, startSplit]) {
+        const server = await starts([], { env });
+        server.signal(signal);
+        await request(server.gatewayUrl).get('/nowhere').expect(404);
+        const { code, stderr } = await server.stop();
+        assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+      }
+    }
+  });
+
   it('collects the buffers of a large body early, and on a second signal exits immediately with 1', async () => {
     const { server, ask } = await startSlow({ ADMIN_PORT: '0', LOG_LEVEL: 'error' });
     assert.deepEqual([server.authUrl, server.ratelimitUrl], ['', '']);

@@ -35,6 +35,19 @@ describe('SQLite', () => {
       assert.ok(existsSync(path));
     });
 
+    it('keeps its files and the directories that it creates unreadable for other users', async () => {
+      const parts = ['new', 'new/inner', 'new/inner/test.db', 'new/inner/test.db-wal', 'new/inner/test.db-shm'];
+      database = await openDatabase({ url: `sqlite:${relative('.', join(directory, 'new', 'inner', 'test.db'))}` });
+      const modes = parts.map((part) => statSync(join(directory, part)).mode & 0o777);
+      assert.deepEqual(modes, [0o700, 0o700, 0o600, 0o600, 0o600]);
+    });
+
+    it('keeps the mode of an existing file', async () => {
+      writeFileSync(file, '', { mode: 0o640 });
+      database = await openDatabase({ url: `sqlite:${file}` });
+      assert.equal(statSync(file).mode & 0o777, 0o640 & ~process.umask());
+    });
+
     it('survives a power failure, allows reads during writes, and checks foreign keys', async () => {
       database = await openDatabase({ url: `sqlite:${file}` });
       const pragma = async (name: string) => {

@@ -65,7 +65,7 @@ export const settingTable = {
   configDir: directory('./config', 'Directory with services/, ratelimit/, users.yaml and demo.yaml.'),
   databaseUrl: database(
     'sqlite:./data/frontdesk.db',
-    'Database for bookings, messages and accounts: sqlite:./path, sqlite:/absolute/path, sqlite::memory: or postgres://user:password@host/name, with a single server. The directory of an absolute path must exist; that of another path is created.',
+    'Database for bookings, messages and accounts: sqlite:./path, sqlite:/absolute/path, sqlite::memory: or postgres://user:password@host/name, with a single server. The directory of an absolute path must exist; that of another path is created. New files are readable for their owner only.',
   ),
   databasePool: count(10, 'Maximum connections of this process to PostgreSQL.'),
   databaseTimeoutMs: timeoutMs(
