@@ -23,6 +23,11 @@ export function announcesBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
+/** A server of HTTP/1.0 before this one may have found another end of the request (RFC 9112 section 6.1). */
+function isEndUncertain({ httpVersion, headers }: IncomingMessage): boolean {
+  return httpVersion === '1.0' && headers['transfer-encoding'] !== undefined;
+}
+
 /**
  * Sends `100 Continue` when the body is first read. Node would send it immediately (nodejs/node#20744, still so in
  * 26.10) and so invite a body that is then rejected because of its size, its sender or a limit. If it is never sent,
@@ -90,7 +95,7 @@ const lingerIdleMs = 5_000;
  * Closes the connection after a response that is sent before the end of the request body. Some clients then skip the
  * rest of the body and send the next request, as HAProxy does for HTTP/2 clients, and it would be parsed as body. Reads
  * and discards data for a while before closing: with unread bytes, closing resets the connection, and the reset can
- * overtake the response.
+ * overtake the response. Also closes the connection if the end of the body is uncertain.
  */
 export function lingerAfterEarlyResponses(server: Server): void {
   server.prependListener('request', (req, res) => {
@@ -98,7 +103,7 @@ export function lingerAfterEarlyResponses(server: Server): void {
     // Caddy does not.
     if (!announcesBody(req)) return;
     beforeHead(res, () => {
-      if (!req.complete) res.shouldKeepAlive = false;
+      if (!req.complete || isEndUncertain(req)) res.shouldKeepAlive = false;
     });
     res.once('prefinish', () => void (!req.complete && linger(req)));
   });

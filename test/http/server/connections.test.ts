@@ -218,6 +218,31 @@ describe('pipelined requests', () => {
       assert.deepEqual(counts.seen, ['/0']);
     });
 
+  for (const [what, headers] of [
+    ['Transfer-Encoding', ''],
+    ['Transfer-Encoding and keep-alive', 'Connection: keep-alive\r\n'],
+  ] as const)
+    it(`are not executed after a request of HTTP/1.0 with ${what}, whose end is uncertain`, async () => {
+      const handler: RequestListener = async (request, response) =>
+        response.setHeader('Content-Length', 1).end(await text(request));
+      const { port, counts } = await serving({ handler });
+      const first = `POST /0 HTTP/1.0\r\n${headers}Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n`;
+      const second = 'GET /1 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n';
+      assert.match(await sendRaw(port, first + second), /^HTTP\/1\.1 200 OK\r\n.*\r\nConnection: close\r\n\r\na$/s);
+      assert.deepEqual(counts.seen, ['/0']);
+    });
+
+  it('are not executed after a request with a length and a coding', async () => {
+    for (const version of ['1.0', '1.1'])
+      for (const length of [0, 5]) {
+        const { port, counts } = await serving({});
+        const both = `Host: a\r\nContent-Length: ${length}\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive\r\n`;
+        const response = await sendRaw(port, `POST /0 HTTP/${version}\r\n${both}\r\n0\r\n\r\n${get('/1')}`);
+        assert.match(response, /^HTTP\/1\.1 400 .*\r\nConnection: close\r\n(?!.*HTTP)/s);
+        assert.deepEqual(counts.seen, []);
+      }
+  });
+
   it('count as waiting behind an unfinished response that says Connection: close', async () => {
     const handler: RequestListener = (_request, response) => response.setHeader('Connection', 'close').write('x');
     const { port, counts } = await serving({ handler, waitingMax: 100 });
