@@ -1,6 +1,5 @@
 /** Responds to input that never becomes a request because it is malformed, oversized or too slow, and logs it. */
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
-import type { Duplex } from 'node:stream';
 import { replaceStatus } from '../log/final-status.ts';
 import type { Logger } from '../log/log.ts';
 import { type Problem, problem } from '../problem.ts';
@@ -8,6 +7,7 @@ import { pathOf } from '../target.ts';
 import type { Connections } from './connections.ts';
 import { endWithProblem } from './last-response.ts';
 import { type ClientSocket, nodeHttp } from './node-fixes.ts';
+import { createThrottledLog } from './throttled-log.ts';
 
 const missingHostCode = 'ERR_MISSING_HOST';
 const unknownMethodCode = 'HPE_INVALID_METHOD';
@@ -38,8 +38,6 @@ type LogClientError = (error: ClientError, socket: ClientSocket, status: number 
  */
 export function respondToClientErrors(server: Server, refuse: Connections['refuse'], log?: LogClientError): void {
   const refused = new WeakSet<ClientSocket>();
-  // Nothing can be written before the TLS handshake, and `end` would wait forever (fastify/fastify#3251).
-  server.prependListener('tlsClientError', (_error: Error, socket: Duplex) => socket.destroy());
   server.on('clientError', (error: ClientError, socket: ClientSocket) => {
     // The parser fails again with every packet that follows.
     if (refused.has(socket)) return;
@@ -116,41 +114,13 @@ function wholeLineBefore(packet: Buffer, position = 0) {
   return found && { method: found[1], target: found[2], end: found.index + found[0].length };
 }
 
-/** At most one line per interval, because anyone can send garbage at the full speed of the network. */
-const intervalMs = 1000;
-
-/** Logs the first error immediately, then the first of each second with the number of others that were left out. */
 export function createClientErrorLog(logger: Pick<Logger, 'warn'>): LogClientError {
-  let isThrottled = false;
-  let leftOut = 0;
-  let pending: object = {};
-
-  function write(fields: object): void {
-    logger.warn(fields, 'a client sent something that is not a valid HTTP request');
-    isThrottled = true;
-    setTimeout(flush, intervalMs).unref();
-  }
-
-  function flush(): void {
-    isThrottled = false;
-    if (leftOut === 0) return;
-    const fields = leftOut === 1 ? pending : { ...pending, leftOut: leftOut - 1 };
-    leftOut = 0;
-    write(fields);
-  }
-
+  const log = createThrottledLog(logger, 'a client sent something that is not a valid HTTP request');
   return function logClientError(error, socket, status) {
     // Ignores connections without data: browsers open them ahead of time, and load balancers for TCP health checks.
     if (socket.bytesRead === 0) return;
-    if (isThrottled && leftOut > 0) {
-      leftOut += 1;
-      return;
-    }
     const { code, reason = error.message } = error;
-    const fields = { client: socket.remoteAddress, status, code, reason, ...requestLineOf(error, socket) };
-    if (!isThrottled) return write(fields);
-    pending = fields;
-    leftOut = 1;
+    log(() => ({ client: socket.remoteAddress, status, code, reason, ...requestLineOf(error, socket) }));
   };
 }
 

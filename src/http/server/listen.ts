@@ -12,6 +12,7 @@ import {
   nodeHttp,
   sendContinueOnRead,
 } from './node-fixes.ts';
+import { respondToTlsErrors } from './tls-errors.ts';
 import type { Upgrades } from './upgrades.ts';
 
 export interface HttpServerOptions {
@@ -67,6 +68,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   const serve = requireHost(server, connections.serve);
   server.on('request', serve).on(tls ? 'secureConnection' : 'connection', connections.add);
   const closeHandshakes = limitAdmission(server, share, { isTls: tls !== undefined, refuse: connections.refuse });
+  if (tls !== undefined) respondToTlsErrors(server, logger);
   respondToClientErrors(server, connections.refuse, logger && createClientErrorLog(logger));
   sendContinueOnRead(server);
   closeStalledResponses(server, options.responseIdleTimeoutMs);

@@ -18,14 +18,30 @@ const closed = async (socket: Socket) => void (socket.closed || (await closeOf(s
 
 const limitOf = (max: number) => createConnectionLimit({ max, logger: silentLogger });
 
+/** Starts a server that never responds to `/held`. */
+async function startHolding(options: Partial<HttpServerOptions>) {
+  let held = 0;
+  const handler: HttpServerOptions['handler'] = ({ url }, response) => {
+    if (url === '/held') held += 1;
+    else response.end();
+  };
+  const { port } = await startHttp(servers, { ...options, handler });
+  return {
+    port,
+    async hold(count: number): Promise<readonly Socket[]> {
+      const sockets = Array.from({ length: count }, () => connect(port, '127.0.0.1').on('error', () => {}));
+      for (const socket of sockets) socket.write('GET /held HTTP/1.1\r\nHost: a\r\n\r\n');
+      await eventually(() => assert.equal(held, count));
+      return sockets;
+    },
+  };
+}
+
 describe('connections', () => {
   it('beyond the limit receive a 503, until others have closed', async () => {
     const limit = limitOf(5);
-    const handler: HttpServerOptions['handler'] = ({ url }, response) => void (url === '/' && response.end());
-    const { port } = await startHttp(servers, { connectionShare: limit.share(), handler });
-    const busy = Array.from({ length: 5 }, () => connect(port, '127.0.0.1').on('error', () => {}));
-    for (const socket of busy) socket.write('GET /held HTTP/1.1\r\nHost: a\r\n\r\n');
-    await eventually(() => assert.equal(limit.counts().open, 5));
+    const { port, hold } = await startHolding({ connectionShare: limit.share() });
+    const busy = await hold(5);
     const response = await sendRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n');
     assert.match(response, /^HTTP\/1\.1 503 Service Unavailable\r\n[\s\S]*\r\nRetry-After: 1\r\n/);
     assert.deepEqual(JSON.parse(bodyOf(response)), { code: 503, message: '503: Service Unavailable' });
@@ -37,13 +53,11 @@ describe('connections', () => {
 
   it('receive a 503 beyond the limit even if many are rejected at the same time', async () => {
     const limit = createConnectionLimit({ max: 1, rejectionsMax: 1, logger: silentLogger });
-    const { port } = await startHttp(servers, { connectionShare: limit.share(), handler: () => {} });
-    const busy = connect(port, '127.0.0.1').on('error', () => {});
-    busy.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-    await eventually(() => assert.equal(limit.counts().open, 1));
+    const { port, hold } = await startHolding({ connectionShare: limit.share() });
+    const busy = await hold(1);
     const rejected = Array.from({ length: 3 }, () => connect(port, '127.0.0.1').on('error', () => {}));
     for (const socket of rejected) assert.match(String(await once(socket, 'data')), /^HTTP\/1\.1 503 /);
-    for (const socket of [busy, ...rejected]) socket.destroy();
+    for (const socket of [...busy, ...rejected]) socket.destroy();
   });
 
   it('are closed near the limit if they are idle, the longest idle first', async () => {
@@ -105,12 +119,9 @@ describe('connections', () => {
 
   it('of one listener cannot use what is reserved for another, whose clients close them', async () => {
     const limit = limitOf(10);
-    const handler: HttpServerOptions['handler'] = ({ url }, response) => void (url === '/' && response.end());
-    const one = await startHttp(servers, { connectionShare: limit.share(5), handler });
-    const other = await startHttp(servers, { connectionShare: limit.share(2), handler });
-    const busy = Array.from({ length: 8 }, () => connect(one.port, '127.0.0.1').on('error', () => {}));
-    for (const socket of busy) socket.write('GET /held HTTP/1.1\r\nHost: a\r\n\r\n');
-    await eventually(() => assert.equal(limit.counts().open, 8));
+    const one = await startHolding({ connectionShare: limit.share(5) });
+    const other = await startHttp(servers, { connectionShare: limit.share(2) });
+    const busy = await one.hold(8);
     assert.equal(await statusAt(one.port), 503);
     const kept = await openIdle(other.port, 2);
     assert.equal(await statusAt(one.port), 503);

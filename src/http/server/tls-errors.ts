@@ -1,0 +1,44 @@
+/** Logs TLS handshakes that fail, and responds to clients that use plain HTTP on the port of HTTPS. */
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Logger } from '../log/log.ts';
+import { problem } from '../problem.ts';
+import { endWithProblem } from './last-response.ts';
+import { createThrottledLog } from './throttled-log.ts';
+
+/** The error of a `tlsClientError` event. OpenSSL's have a `reason`, which contains nothing that the client sent. */
+interface HandshakeError extends NodeJS.ErrnoException {
+  readonly reason?: string;
+}
+
+/** A TLS socket with the connection below it, an internal of Node. */
+interface HandshakeSocket extends Duplex {
+  readonly _parent?: Socket;
+}
+
+/** What OpenSSL calls the beginning of a plain HTTP request. It recognises only the most common methods. */
+const plainHttp: readonly unknown[] = ['http request', 'https proxy request'];
+
+/** With a `tlsClientError` listener, closing the socket is up to us. */
+export function respondToTlsErrors(server: Server, logger?: Pick<Logger, 'warn'>): void {
+  const log = logger && createThrottledLog(logger, 'a TLS handshake failed');
+  server.prependListener('tlsClientError', (error: HandshakeError, tlsSocket: HandshakeSocket) => {
+    const { _parent: socket } = tlsSocket;
+    const found = plainHttp.includes(error.reason) ? plainHttpProblem() : undefined;
+    // Ignores connections without data: browsers open them ahead of time, and load balancers for TCP health checks.
+    if (socket !== undefined && socket.bytesRead > 0) log?.(() => fieldsOf(error, socket, found?.status));
+    if (socket !== undefined && found !== undefined) endWithProblem(socket, found);
+    // Nothing can be written to this socket, and `end` would wait forever (fastify/fastify#3251).
+    else tlsSocket.destroy();
+  });
+}
+
+function plainHttpProblem() {
+  return problem('bad-request', { detail: 'This port requires HTTPS: use https:// instead of http:// in the URL.' });
+}
+
+function fieldsOf(error: HandshakeError, { remoteAddress }: Socket, status: number | undefined): object {
+  const { code, reason = error.message } = error;
+  return { client: remoteAddress, status, code, reason };
+}
