@@ -75,6 +75,11 @@ export interface GatewayOptions {
   readonly idleTimeoutMs?: number;
   /** The largest request body for a service over HTTP, for mappings that do not set it. @default no limit */
   readonly bodyBytesMax?: number | undefined;
+  /**
+   * The largest status line and headers of a response from a service over HTTP, in bytes. Has no effect with `state`.
+   * @default Node's limit, usually 16 KiB
+   */
+  readonly responseHeaderBytesMax?: number | undefined;
   /** Shared with earlier and later gateways. @default new state, whose clusters this gateway closes */
   readonly state?: GatewayState | undefined;
   readonly logger?: Logger;
@@ -230,7 +235,8 @@ function withDefaults(options: GatewayOptions) {
   const internalRoutes = [...(options.internalRoutes ?? []), ...blocked.map(blockedRoute)];
   const { timeoutMs = 60_000, connectTimeoutMs = 3000, idleTimeoutMs = 60_000, bodyBytesMax } = options;
   const { strictPaths = false, clock = Date.now, logger = silentLogger } = options;
-  const { state = createGatewayState(createClusters({ logger })) } = options;
+  const { responseHeaderBytesMax: headerBytesMax } = options;
+  const { state = createGatewayState(createClusters({ logger, headerBytesMax })) } = options;
   return {
     ...options,
     ...{ mappings, versions, authServices, rateLimitService, internalRoutes, identityHeaders, adminUsers },

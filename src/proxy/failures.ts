@@ -105,7 +105,7 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
     {
       slug: 'upstream-failed',
       retry: 'never',
-      remedy: 'make the service send fewer or shorter headers, or start Node with --max-http-header-size=<bytes>',
+      remedy: 'make the service send fewer or shorter headers, or raise UPSTREAM_HEADER_BYTES_MAX',
       // A service may echo parts of the request in its response headers.
       isProvoked: true,
     },

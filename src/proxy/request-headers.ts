@@ -28,7 +28,7 @@ import { createHeaderRules, isEndToEnd, nominatedBy } from './headers.ts';
 import { dashedName, type Identity } from './identity.ts';
 
 export interface RequestHeadOptions {
-  readonly mapping: Pick<Mapping, 'hostRewrite' | 'requestHeaders'> & PathRule;
+  readonly mapping: Pick<Mapping, 'hostRewrite' | 'preserveHeaderCase' | 'requestHeaders'> & PathRule;
   /** Prepended to every path: `''` or, for example, `/base`. */
   readonly path: string;
   /** Returns the origins of the service's addresses. Without it, references with a host are sent as paths. */
@@ -39,7 +39,7 @@ export interface RequestHeadOptions {
 export interface RequestHead {
   /** Includes the query. */
   readonly path: string;
-  /** Alternating lower-case names and values, without `host`. */
+  /** Alternating names and values, without `host`. The names are in lower case, unless the mapping keeps their case. */
   readonly headers: string[];
   /** The `Host` header. Undefined to send the host of the address. */
   readonly host: string | undefined;
@@ -59,7 +59,7 @@ export type HeadOfRequest = (ctx: Context, trace?: Trace) => RequestHead;
 
 /** Compiles the rules of the mapping. The returned function has no side effects. */
 export function createRequestHead({ mapping, path: basePath, origins, identity }: RequestHeadOptions): HeadOfRequest {
-  const { hostRewrite } = mapping;
+  const { hostRewrite, preserveHeaderCase } = mapping;
   const rewrite = createRewrite(mapping);
   const { matchedPrefix, removedPrefix } = rewritePrefixes(mapping);
   const { editList } = createHeaderRules(mapping.requestHeaders);
@@ -95,9 +95,11 @@ export function createRequestHead({ mapping, path: basePath, origins, identity }
     if (references !== undefined) replaceValues(headers, references);
     addForwardedHeaders(headers, ctx, address, address.path + removedPrefix, trace);
     headers.push('via', viaOf(ctx.req));
+    const edited = editList(headers, ctx);
+    if (preserveHeaderCase) restoreSpelling(edited, ctx.req);
     return {
       path: innerPath(pathOf(url), searchOf(url)),
-      headers: editList(headers, ctx),
+      headers: edited,
       host: hostFor(ctx),
       publicPrefix: address.path + matchedPrefix,
       publicScheme: address.scheme,
@@ -160,6 +162,19 @@ function push(list: string[], name: string, value: string | readonly string[] | 
 function replaceValues(list: string[], values: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(values))
     for (let index = 0; index < list.length; index += 2) if (list[index] === name) list[index + 1] = value;
+}
+
+/** Spells names as the client did: the first time, if it repeats a header. */
+function restoreSpelling(list: string[], { rawHeaders }: IncomingMessage): void {
+  const spellings = new Map<string, string>();
+  for (let index = rawHeaders.length - 2; index >= 0; index -= 2) {
+    const spelled = rawHeaders[index] ?? '';
+    spellings.set(spelled.toLowerCase(), spelled);
+  }
+  for (let index = 0; index < list.length; index += 2) {
+    const name = list[index] ?? '';
+    list[index] = spellings.get(name) ?? name;
+  }
 }
 
 /** The public address of the running app. */

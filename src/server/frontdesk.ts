@@ -130,7 +130,9 @@ async function openSharedParts(
   opened.defer(rateLimiting.close);
   const tracing = dormant ? undefined : await loadTracing({ version: packageVersion(), logger });
   const withoutTracing = tracing?.suppressTracing;
-  const clusters = createClusters({ logger, withoutTracing, ...(dormant && { timer: () => () => {} }) });
+  const headerBytesMax = settings.upstreamHeaderBytesMax;
+  const timer = dormant ? { timer: () => () => {} } : {};
+  const clusters = createClusters({ logger, withoutTracing, headerBytesMax, ...timer });
   // Runs after the listeners have closed. Requests that are left came through a host's server, or are shadow copies.
   opened.defer(() => clusters.close(timeLeft()));
   const limits = createConnectionLimits(setup);

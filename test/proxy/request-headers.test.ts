@@ -82,6 +82,35 @@ describe('request headers for a service', () => {
     );
   });
 
+  const spelled = ['SOAPAction', 'X-CamelCase', 'x-lower', 'Content-Type', 'X-Forwarded-For'];
+  for (const [what, preserveHeaderCase, expected] of [
+    ['in lower case', false, spelled.map((name) => name.toLowerCase())],
+    ['as the client spells them, if the mapping says so', true, spelled],
+  ] as const)
+    it(`have names ${what}`, async () => {
+      const arrived: string[] = [];
+      const upstream = await servers.http(({ rawHeaders }, response) => {
+        arrived.push(...rawHeaders);
+        response.end();
+      });
+      const requestHeaders = { add: [{ name: 'x-added', value: 'a', append: true }], remove: ['x-gone'] };
+      const { port } = await startEdge(servers, {
+        mapping: { bypassAuth: true, preserveHeaderCase, requestHeaders },
+        upstream,
+      });
+      const sent = [...spelled, 'X-CAMELCASE', 'X-Gone'].map((name) => `${name}: 1`);
+      await sendRaw(port, rawRequest('GET /v1/hotels', sent));
+      const names = arrived.filter((_, index) => index % 2 === 0);
+      assert.deepEqual(
+        names.filter((name) => spelled.some((one) => one.toLowerCase() === name.toLowerCase())).sort(),
+        [...expected].sort(),
+      );
+      const valueAt = (name: string) => arrived[names.indexOf(name) * 2 + 1];
+      assert.deepEqual([valueAt(expected[1] ?? ''), valueAt(expected[4] ?? '')], ['1, 1', '127.0.0.1']);
+      assert.ok(names.includes('x-added'));
+      assert.ok(!names.some((name) => /gone/i.test(name)));
+    });
+
   /** CGI turns every dash into an underscore, PHP also turns every dot into one, and lighttpd every other character. */
   for (const header of ['x-travel-user', 'x_travel-user', 'x.travel-user'])
     it(`contain the ${header} of the auth service, whatever spellings the client sends and nominates`, async () => {

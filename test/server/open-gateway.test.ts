@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import type { Context } from 'koa';
 import { createFrontdesk } from '../../src/index.ts';
 import { authRecord, call, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
+import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
+import { eventually } from '../support/waiting.ts';
 
 describe('service references', () => {
   const servers = testServers();
@@ -54,6 +56,33 @@ describe('service references', () => {
     ] as const) {
       const desk = await open({ config: { records: [mappingRecord('hotel', '/hotels', service)] }, ...options });
       await call(desk, '/hotels').expect(200, 'elsewhere');
+    }
+  });
+
+  it('may send headers of up to UPSTREAM_HEADER_BYTES_MAX, whether they allow, serve or check', async () => {
+    const { origin } = await servers.http((_request, response) => {
+      response.setHeader('X-Travel-User', 'ann').setHeader('X-Large', 'x'.repeat(30_000)).end('served');
+    });
+    // Otherwise Node's client would reject the response.
+    const small = { remove_response_headers: ['X-Large'] };
+    const check = { interval: '100ms', health_check: { http: { path: '/health' } } };
+    const records = [
+      mappingRecord('guarded', '/guarded', origin, small),
+      mappingRecord('open', '/open', origin, { ...small, bypass_auth: true, health_checks: check }),
+      { ...authRecord, auth_service: origin },
+    ];
+    for (const [options, statuses, health] of [
+      [{}, [503, 502], 'address fails its health check'],
+      [{ upstreamHeaderBytesMax: 40_000 }, [200, 200], 'address passes its health check'],
+    ] as const) {
+      const log: LogLine[] = [];
+      const desk = await open({ config: { records }, logger: recordingLogger(log), ...options });
+      const responses = [await call(desk, '/guarded'), await call(desk, '/open')];
+      assert.deepEqual(
+        responses.map(({ status }) => status),
+        statuses,
+      );
+      await eventually(() => assert.ok(log.some(({ message }) => message === health)));
     }
   });
 

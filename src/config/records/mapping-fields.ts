@@ -227,6 +227,12 @@ export const mappingFields = withNames({
     example: '[X-Debug]',
     allowedWithRedirect: false,
   }),
+  preserveHeaderCase: field({
+    ...flag,
+    default: false,
+    docs: 'Sends a service over HTTP the names of headers as the client spelled them, not in lower case, for services that compare them case-sensitively. `host`, `connection` and names that the gateway adds stay in lower case.',
+    allowedWithRedirect: false,
+  }),
   addResponseHeaders: optional({
     schema: addedHeaders,
     ...map,

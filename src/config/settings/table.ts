@@ -152,6 +152,10 @@ export const settingTable = {
     60_000,
     'How long a body from or to a service may pause, in milliseconds, for mappings without idle_timeout_ms. Also how long a response waits for a client that does not read it.',
   ),
+  upstreamHeaderBytesMax: bytes(
+    16_384,
+    'Maximum size of the status line and headers of a response from a service or an auth service over HTTP, in bytes.',
+  ),
   drainMs: delayMs(
     0,
     'How long a shutdown keeps serving requests while `check_ready` returns 503, so that load balancers notice, in milliseconds.',

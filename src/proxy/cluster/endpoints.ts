@@ -127,7 +127,7 @@ function watchEndpoint(
   endpoint: Endpoint,
   check: HealthCheck,
   { service, serverName }: EndpointOptions,
-  { random, timer, logger, clock }: EndpointParts,
+  { random, timer, logger, clock, headerBytesMax }: EndpointParts,
 ): () => void {
   const { origin, outlier } = endpoint;
   function onChange(health: Health, outcome: AttemptOutcome): void {
@@ -140,7 +140,7 @@ function watchEndpoint(
     if (endEjection(outlier, clock()))
       logger.info({ service, origin }, 'ejection ended: the address passes its health check');
   }
-  return watchHealth({ origin, serverName }, check, { random, timer, onChange, onPass });
+  return watchHealth({ origin, serverName }, check, { random, timer, headerBytesMax, onChange, onPass });
 }
 
 /** The status or the error, for a log line about the health of an address. */

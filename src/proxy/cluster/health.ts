@@ -2,14 +2,14 @@
 import type { HealthCheck, OutlierDetection } from '#config';
 import type { AttemptOutcome } from '../attempt.ts';
 import { timedOut } from '../failures.ts';
-import { type ConnectionOptions, createConnector, loadUndici, withServerName } from './pool.ts';
+import { type ConnectionOptions, type ConnectionParts, createConnector, loadUndici, withServerName } from './pool.ts';
 
 /** Calls `run` once after `delayMs`. Returns a function that cancels it. */
 export type Timer = (run: () => void, delayMs: number) => () => void;
 
 export type Health = 'unknown' | 'healthy' | 'unhealthy';
 
-export interface HealthCheckParts {
+export interface HealthCheckParts extends Partial<Pick<ConnectionParts, 'headerBytesMax'>> {
   /** Returns a number from 0 up to, but not including, 1. */
   readonly random: () => number;
   readonly timer: Timer;
@@ -26,9 +26,9 @@ export interface HealthCheckParts {
 export function watchHealth(
   address: Pick<ConnectionOptions, 'origin' | 'serverName'>,
   check: HealthCheck,
-  { random, timer, onChange, onPass }: HealthCheckParts,
+  { random, timer, headerBytesMax, onChange, onPass }: HealthCheckParts,
 ): () => void {
-  const probe = createProbe(address, check, timer);
+  const probe = createProbe(address, check, { timer, headerBytesMax });
   let health: Health = 'unknown';
   let streak = 0;
   let cancelProbe = () => {};
@@ -82,7 +82,7 @@ type Probe = (done: (outcome: AttemptOutcome) => void) => () => void;
 function createProbe(
   address: Pick<ConnectionOptions, 'origin' | 'serverName'>,
   check: HealthCheck,
-  timer: Timer,
+  { timer, headerBytesMax: maxHeaderSize }: Pick<HealthCheckParts, 'timer' | 'headerBytesMax'>,
 ): Probe {
   const { hostname, path, timeoutMs } = check;
   const { connect, serverName } = createConnector({ ...address, connectTimeoutMs: timeoutMs });
@@ -94,6 +94,7 @@ function createProbe(
       pipelining: 0,
       headersTimeout: 0,
       bodyTimeout: 0,
+      ...(maxHeaderSize && { maxHeaderSize }),
     });
     let isOver = false;
     const end = () => {

@@ -179,6 +179,8 @@ export interface ConnectionParts {
   readonly clock: () => number;
   /** Returns a number from 0 up to, but not including, 1. */
   readonly random: () => number;
+  /** The largest status line and headers of a response, in bytes. Undefined for Node's limit, usually 16 KiB. */
+  readonly headerBytesMax: number | undefined;
 }
 
 /** A request in the pool: queued or in flight. */
@@ -234,7 +236,7 @@ function openConnection(
   { origin, idleConnectionMs, connectionLifetimeMs }: ConnectionOptions,
   { connect, serverName }: Connector,
   { onFree, onClosed }: ConnectionListener,
-  { clock, random }: ConnectionParts,
+  { clock, random, headerBytesMax: maxHeaderSize }: ConnectionParts,
 ): Connection {
   // Varies by a tenth, so that connections that opened together are not replaced together.
   const lifetimeMs = (connectionLifetimeMs || Number.POSITIVE_INFINITY) * (1 - random() / 10);
@@ -246,6 +248,7 @@ function openConnection(
     keepAliveTimeoutThreshold: keepAliveMarginMs,
     headersTimeout: 0,
     bodyTimeout: 0,
+    ...(maxHeaderSize && { maxHeaderSize }),
   });
   const connection: Connection = {
     client,

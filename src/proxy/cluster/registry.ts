@@ -19,6 +19,8 @@ export interface ClusterRegistryOptions {
   readonly random?: () => number;
   readonly timer?: Timer;
   readonly withoutTracing?: WithoutTracing | undefined;
+  /** The largest status line and headers of a response, in bytes. @default Node's limit, usually 16 KiB */
+  readonly headerBytesMax?: number | undefined;
 }
 
 export interface ClusterLease {
@@ -44,7 +46,8 @@ export interface ClusterRegistry {
 
 export function createClusters(options: ClusterRegistryOptions = {}): ClusterRegistry {
   const { logger = silentLogger, clock = () => performance.now(), random = Math.random, timer = unrefTimer } = options;
-  const parts: ClusterParts = { logger, clock, random, timer, withoutTracing: options.withoutTracing };
+  const { withoutTracing, headerBytesMax } = options;
+  const parts: ClusterParts = { logger, clock, random, timer, withoutTracing, headerBytesMax };
   const released = new Set<OpenCluster>();
   const clusters = createLeases<OpenCluster>((open) => {
     released.add(open);

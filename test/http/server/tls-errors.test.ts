@@ -33,7 +33,7 @@ describe('a TLS handshake that fails', () => {
     it(`gets a 400 that names https, and is logged, if the client sends plain HTTP: ${line}`, async () => {
       const { port, lines } = await logging();
       const response = await sendRaw(port, `${line}\r\nHost: a\r\nCookie: secret\r\n\r\n`);
-      assert.match(response, /^HTTP\/1\.1 400 Bad Request\r\n[^]*\r\nConnection: close\r\n/);
+      assert.match(response, /^HTTP\/1\.1 400 Bad Request\r\n[\s\S]*\r\nConnection: close\r\n/);
       assert.deepEqual(JSON.parse(bodyOf(response)), {
         code: 400,
         message: '400: Bad Request',
