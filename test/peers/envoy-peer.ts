@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import request from 'supertest';
+import { parse, stringify } from 'yaml';
 import { readRecipe, serveCommands } from '../recipes/page.ts';
 import { freePort } from '../support/programs/free-port.ts';
 import { type Server, startServer } from '../support/programs/frontdesk-process.ts';
@@ -39,6 +40,8 @@ export interface EnvoyPeerOptions {
   readonly upstream: number;
   readonly changes?: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
+  /** Starts two servers, each of which is an endpoint of both clusters. @default false */
+  readonly hasReplica?: boolean;
 }
 
 export interface EnvoyPeer {
@@ -57,7 +60,7 @@ const patient = { 'timeout: 0.1s': 'timeout: 20s' };
 
 /** Starts Envoy and a server with the demo's users, and stops them with `servers`. */
 export async function startEnvoyPeer(servers: TestServers, options: EnvoyPeerOptions): Promise<EnvoyPeer> {
-  const { writeFiles, upstream, changes, env } = options;
+  const { writeFiles, upstream, changes, env, hasReplica = false } = options;
   const users = readFileSync(new URL('../../config/users.yaml', import.meta.url), 'utf8');
   const limits = 'config/ratelimit/edge.yaml';
   const cwd = await writeFiles({ [limits]: files[limits] ?? '', 'config/users.yaml': users });
@@ -66,11 +69,16 @@ export async function startEnvoyPeer(servers: TestServers, options: EnvoyPeerOpt
   const [command] = serveCommands(blocks('sh')[0] ?? '');
   assert.ok(command);
   const own = { AUTH_PORT: String(auth), RATELIMIT_PORT: String(limitPort), ADMIN_PORT: String(admin), ...env };
-  const start = () => startServer(command.args, { cwd, env: { ...command.env, ...own } });
+  const start = (variables = own) => startServer(command.args, { cwd, env: { ...command.env, ...variables } });
   let server = await start();
   servers.later(() => server.stop());
+  const replica = hasReplica
+    ? await start({ ...own, AUTH_PORT: '0', RATELIMIT_PORT: '0', ADMIN_PORT: '0' })
+    : undefined;
+  if (replica !== undefined) servers.later(replica.stop);
   const status = `admin: { address: { socket_address: { address: 127.0.0.1, port_value: ${statusPort} } } }`;
-  const text = `${readEnvoyRecipe(ports, { ...patient, ...changes })}\n${status}\n`;
+  const recipe = readEnvoyRecipe(ports, { ...patient, ...changes });
+  const text = `${replica === undefined ? recipe : withReplica(recipe, ports, replica)}\n${status}\n`;
   const proxy = await startProxy(envoy, text, proxyPort);
   servers.later(proxy.remove);
   return {
@@ -88,6 +96,23 @@ export async function startEnvoyPeer(servers: TestServers, options: EnvoyPeerOpt
   };
 }
 
+/** Adds the endpoints of a second server to the clusters of the first. */
+function withReplica(recipe: string, { auth, limits, admin }: EnvoyPorts, replica: Server): string {
+  const file = parse(recipe);
+  const portOf = (url: string) => Number(new URL(url).port);
+  const ports = new Map([
+    [auth, portOf(replica.authUrl)],
+    [limits, portOf(replica.ratelimitUrl.replace('grpc', 'http'))],
+    [admin, portOf(replica.adminUrl)],
+  ]);
+  const moved = (key: string, value: unknown) => (key === 'port_value' ? ports.get(Number(value)) : value);
+  for (const cluster of file.static_resources.clusters) {
+    const [{ lb_endpoints: endpoints }] = cluster.load_assignment.endpoints;
+    if (cluster.name !== 'service') endpoints.push(JSON.parse(JSON.stringify(endpoints[0]), moved));
+  }
+  return stringify(file);
+}
+
 interface ClusterReport {
   readonly cluster_statuses: readonly {
     readonly name: string;
@@ -95,10 +120,11 @@ interface ClusterReport {
   }[];
 }
 
+/** True if all hosts pass. */
 function isPassing({ cluster_statuses: clusters }: ClusterReport, name: string): boolean {
-  const [host] = clusters.find((one) => one.name === name)?.host_statuses ?? [];
-  if (host === undefined) throw new Error(`Envoy has no host for ${name}`);
-  return host.health_status.failed_active_health_check !== true;
+  const hosts = clusters.find((one) => one.name === name)?.host_statuses ?? [];
+  if (hosts.length === 0) throw new Error(`Envoy has no host for ${name}`);
+  return hosts.every(({ health_status: health }) => health.failed_active_health_check !== true);
 }
 
 async function freePorts(count: number): Promise<readonly number[]> {

@@ -1,5 +1,6 @@
 /** Envoy as the recipe configures it: it calls the auth service and the limiter. */
 import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
 import request, { type Response } from 'supertest';
 import { describeWith } from '../support/programs/installed.ts';
 import { envoy } from '../support/programs/proxy-process.ts';
@@ -104,6 +105,32 @@ describeWith('envoy', 'Envoy in front of a service, with the auth service and th
     await Promise.all(Array.from({ length: 50 }, () => ask(nextKey(), 'demo', other)));
     // Envoy's connections are idle now.
     assert.equal((await other.server().stop()).code, 0);
+  });
+
+  it('sends all requests to one process while the other stops and starts again', async () => {
+    const other = await startEnvoyPeer(servers, {
+      writeFiles,
+      upstream: upstream.port,
+      env: patientStop,
+      hasReplica: true,
+    });
+    await other.isHealthy(true);
+    const statuses = new Set<number>();
+    let isOver = false;
+    const going = Array.from({ length: 4 }, async () => {
+      while (!isOver) {
+        statuses.add((await ask(nextKey(), 'demo', other)).status);
+        // Stays within the limit by address.
+        await sleep(20);
+      }
+    });
+    const { code } = await other.server().stop();
+    await other.isHealthy(false);
+    await other.startAgain();
+    await other.isHealthy(true);
+    isOver = true;
+    await Promise.all(going);
+    assert.deepEqual([code, ...statuses], [0, 200]);
   });
 
   it('lets both services stop under load, responds with 200 or 503 meanwhile, and recovers when they restart', async () => {
