@@ -156,7 +156,7 @@ describe('a retry', () => {
     'follows an attempt that exceeds its own time-out',
     [silent, responding(200)],
     {
-      retryPolicy: { ...policyOf('reset'), perTryTimeoutMs: 500 },
+      retryPolicy: { ...policyOf('reset'), perTryTimeoutMs: 1000 },
     },
     twice,
   );

@@ -142,7 +142,7 @@ describe('pipelined requests', () => {
   });
 
   /** Long enough to receive the heads before the late one on a busy machine. */
-  const tooLate = { headerTimeoutMs: 300 };
+  const tooLate = { headerTimeoutMs: 1000 };
   for (const [what, text, status, options = {}] of [
     ['non-HTTP data', 'GARBAGE\r\n\r\n', 400],
     ['a request without Host', 'GET / HTTP/1.1\r\n\r\n', 400],
