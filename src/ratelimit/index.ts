@@ -9,7 +9,7 @@ export { type Counters, type Hit, type HitResult, withFailurePolicy } from './co
 export { createMemoryCounters, type MemoryCounters } from './counters/memory.ts';
 export { openRedisCounters } from './counters/redis.ts';
 export { adviseOnRedis } from './counters/redis-connection.ts';
-export { portBounds, portRefusals, type ReportRefusal } from './grpc/bounds.ts';
+export { portRefusals, type ReportRefusal } from './grpc/bounds.ts';
 export { connectRateLimit, type RateLimitClient, type RateLimitClientOptions } from './grpc/client.ts';
 export type { ProtocolName } from './grpc/codec.ts';
 export { type RateLimitServer, type RateLimitServerOptions, serveRateLimit } from './grpc/server.ts';
