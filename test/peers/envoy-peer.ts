@@ -55,8 +55,9 @@ export interface EnvoyPeer {
   readonly isHealthy: (expected: boolean) => Promise<void>;
 }
 
-/** Gives the limiter more time, because the machine may be busy and these tests do not measure speed. */
-const patient = { 'timeout: 0.1s': 'timeout: 20s' };
+/** Gives both services more time, because the machine may be busy and these tests do not measure speed. */
+const patient = { 'timeout: 0.1s': 'timeout: 20s', 'timeout: 1s': 'timeout: 20s' };
+const patience = 4;
 
 /** Starts Envoy and a server with the demo's users, and stops them with `servers`. */
 export async function startEnvoyPeer(servers: TestServers, options: EnvoyPeerOptions): Promise<EnvoyPeer> {
@@ -69,7 +70,9 @@ export async function startEnvoyPeer(servers: TestServers, options: EnvoyPeerOpt
   const [command] = serveCommands(blocks('sh')[0] ?? '');
   assert.ok(command);
   const own = { AUTH_PORT: String(auth), RATELIMIT_PORT: String(limitPort), ADMIN_PORT: String(admin), ...env };
-  const start = (variables = own) => startServer(command.args, { cwd, env: { ...command.env, ...variables } });
+  const drain = hasReplica ? { DRAIN_MS: String(patience * Number(command.env['DRAIN_MS'])) } : {};
+  const start = (variables = own) =>
+    startServer(command.args, { cwd, env: { ...command.env, ...variables, ...drain } });
   let server = await start();
   servers.later(() => server.stop());
   const replica = hasReplica
