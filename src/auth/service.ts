@@ -11,6 +11,7 @@ import {
   type ProblemSlug,
   problem,
   problems,
+  rejectNomination,
   requestContext,
   type Sender,
   silentLogger,
@@ -185,6 +186,7 @@ function createApp(
   const app = new Koa();
   app.use(createProblemResponses({ logger }));
   app.use(async function authenticate(ctx) {
+    rejectNomination(requestContext(ctx).nominated);
     const sender = () => requestContext(ctx).addresses.sender(ctx.req);
     const verdict = await authenticator.verdictOf(ctx.req.headers.authorization, sender);
     if (!ctx.req.complete) await closeOverMissingBody(ctx);

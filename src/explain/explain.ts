@@ -37,7 +37,7 @@ import {
   identifyAs,
   type RoutedRequest,
 } from './stages.ts';
-import { createSyntheticContext, faultsOfRequest } from './synthetic-request.ts';
+import { createSyntheticContext, faultsOfRequest, receivedHeaders } from './synthetic-request.ts';
 
 /** Throws `bad-argument` for an invalid request. */
 export type Explain = (request: ExplainRequest) => Explanation;
@@ -61,8 +61,9 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain
       return { cors: site, outcome: preflightOutcome };
     checkHost(ctx, noNext);
     checkPath(ctx, noNext);
-    rejectMethod(ctx.method);
+    identity.rejectNomination(requestContext(ctx).nominated);
     identity.strip(ctx.req);
+    rejectMethod(ctx.method);
     return undefined;
   }
 
@@ -122,7 +123,7 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain
     const faults = faultsOfRequest(request);
     if (faults.length > 0) throw problem('bad-argument', { errors: faults });
     const ctx = createSyntheticContext(request, entry.addresses);
-    const pairs = headerPairs(ctx.req.headers);
+    const pairs = headerPairs(receivedHeaders(request));
     const generated = [requestContext(ctx).requestId, formatTraceparent(traceOf(ctx))];
     const client = { pairs, conceal: createConceal({ pairs, generated }) };
     const explanation = { ...unreachedParts, request: requestPart(ctx, request, identityHeaders) };

@@ -43,20 +43,35 @@ export function faultsOfRequest(request: SyntheticRequest & { readonly user?: st
 
 /** Expects a request without faults. The context has a request context, but its socket is not connected. */
 export function createSyntheticContext(request: SyntheticRequest, addresses: Addresses): Context {
-  const { method, url, headers = [], remoteAddress = '127.0.0.1' } = request;
-  const [, scheme, authority] = /^(https?):\/\/([^/?#]+)/.exec(url) ?? [];
+  const { method, url, remoteAddress = '127.0.0.1' } = request;
+  const [scheme] = originOf(url);
   const socket = new Socket();
   Object.defineProperty(socket, 'remoteAddress', { value: remoteAddress });
   Object.defineProperty(socket, 'encrypted', { value: scheme === 'https' });
   const req = new nodeHttp.IncomingMessage(socket);
-  const hasHost = headers.some(([name]) => name.toLowerCase() === 'host');
-  const lines = headers.map(([name, value]) => [name.toLowerCase(), encodeHeader(value.trim())] as const);
-  const sent = hasHost ? lines : [['host', authority ?? 'localhost'] as const, ...lines];
+  const sent = linesOf(request);
   const read = { headers: joined(sent), rawHeaders: sent.flat() };
   Object.assign(req, { method, url: originForm(url), httpVersion: '1.1', ...read });
   const ctx = new Koa().createContext(req, new nodeHttp.ServerResponse(req)) as Context;
   createRequestContext(addresses)(ctx, async () => {});
   return ctx;
+}
+
+/** Returns the headers as Node would present them, before any stage has removed some. */
+export function receivedHeaders(request: SyntheticRequest): IncomingHttpHeaders {
+  return joined(linesOf(request));
+}
+
+function linesOf({ url, headers = [] }: SyntheticRequest): readonly (readonly [name: string, value: string])[] {
+  const [, authority] = originOf(url);
+  const hasHost = headers.some(([name]) => name.toLowerCase() === 'host');
+  const lines = headers.map(([name, value]) => [name.toLowerCase(), encodeHeader(value.trim())] as const);
+  return hasHost ? lines : [['host', authority ?? 'localhost'], ...lines];
+}
+
+/** Returns the scheme and the authority of an absolute URL. */
+function originOf(url: string): readonly (string | undefined)[] {
+  return (/^(https?):\/\/([^/?#]+)/.exec(url) ?? []).slice(1);
 }
 
 /** Headers of which Node keeps only the first if they are repeated (see its documentation of `message.headers`). */

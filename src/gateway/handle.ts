@@ -123,6 +123,7 @@ export function createHandle(parts: HandleParts): Middleware {
 
   return function gateway(ctx) {
     discardPreparedResponse(ctx);
+    identity.rejectNomination(requestContext(ctx).nominated);
     identity.strip(ctx.req);
     const attributes = attributesOf(ctx);
     const preflight = preflightRoute(ctx);

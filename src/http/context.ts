@@ -5,6 +5,7 @@ import type { Context, Middleware, Next } from 'koa';
 import { type Addresses, createAddresses } from './addresses.ts';
 import { hasClientLeft } from './log/final-status.ts';
 import type { Problem } from './problem.ts';
+import { removeNominated } from './received-headers.ts';
 import { closeWithConnection, sendHeadAsBytes } from './server/node-fixes.ts';
 import { pathOf, sanitisePath } from './target.ts';
 import { boundTracestate, createTraceIds, parseTraceparent, type Trace, type TraceIds } from './trace.ts';
@@ -13,6 +14,8 @@ export interface RequestContext {
   /** Taken from `X-Request-Id` if valid, otherwise generated. */
   readonly requestId: string;
   readonly addresses: Addresses;
+  /** The names that the client nominates in `Connection`, in lower case. */
+  readonly nominated: ReadonlySet<string>;
   /** The public path of this server's root, without a trailing slash: `''`, `/travel`. */
   readonly rootPath: string;
   /** The public path of the current app's root, without a trailing slash: `''`, `/travel`, `/travel/v1`. */
@@ -51,8 +54,8 @@ interface Carrier {
 }
 
 /**
- * The first middleware of a server: assigns the request id and sends it to the client. Trusts no proxy by default; pass
- * the result of `createAddresses` to trust some.
+ * The first middleware of a server: removes the headers that the client nominates in `Connection`, assigns the request
+ * id and sends it to the client. Trusts no proxy by default; pass the result of `createAddresses` to trust some.
  */
 export function createRequestContext(addresses: Addresses = createAddresses()): Middleware {
   const traceIds = createTraceIds();
@@ -128,10 +131,12 @@ export function traceOf(ctx: Context): Trace {
 
 function openContext(ctx: Context, addresses: Addresses, traceIds: TraceIds): RequestContext {
   sendHeadAsBytes(ctx.res);
+  const nominated = removeNominated(ctx.req);
   const rootPath = addresses.prefix(ctx.req) + mountPath(ctx);
   const opened: RequestContext = {
     requestId: validId(ctx.req.headers['x-request-id']) ?? randomUUID(),
     addresses,
+    nominated,
     rootPath,
     basePath: rootPath,
     user: undefined,

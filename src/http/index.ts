@@ -76,6 +76,13 @@ export {
 export { createGuard, createProblemResponses, type ProblemResponsesOptions } from './problem-responses.ts';
 export { type ProblemKind, type ProblemSlug, problems, problemTitle } from './problems.ts';
 export {
+  dashedName,
+  nominatedBy,
+  type ReceivedHeaders,
+  rejectNomination,
+  removeHeaders,
+} from './received-headers.ts';
+export {
   builtInFormatters,
   createRepresentations,
   type Formatter,

@@ -2,9 +2,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import { Problem } from '#http';
+import { nominatedBy, Problem } from '#http';
 import { CallAborted, failureOf } from './failures.ts';
-import { nominatedBy } from './headers.ts';
 import { ResponseBody } from './response-body.ts';
 
 /** A slot for one request at one address. */

@@ -19,16 +19,9 @@ const hopByHop = new Set([
   'upgrade',
 ]);
 
-/** Returns the header names that a `Connection` header lists, in lower case. */
-export function nominatedBy(connection: string | readonly string[] | undefined): ReadonlySet<string> {
-  if (connection === undefined || connection === 'keep-alive' || connection === 'close') return none;
-  const names = String(connection).toLowerCase().split(',');
-  return new Set(names.map((name) => name.trim()));
-}
-
 const none: ReadonlySet<string> = new Set();
 
-/** True for a header that may be forwarded. `name` is in lower case, `nominated` comes from `nominatedBy`. */
+/** True for a header that may be forwarded. `name` is in lower case, `nominated` from `nominatedBy`. */
 export function isEndToEnd(name: string, nominated: ReadonlySet<string> = none): boolean {
   return !hopByHop.has(name) && !nominated.has(name);
 }

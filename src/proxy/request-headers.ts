@@ -4,6 +4,7 @@ import type { Context } from 'koa';
 import type { Mapping } from '#config';
 import {
   addTraceHeaders,
+  dashedName,
   deprecationHeader,
   gatewayRoot,
   isDeprecated,
@@ -24,8 +25,8 @@ import {
   resourceElsewhere,
   rewritePrefixes,
 } from '#routing';
-import { createHeaderRules, isEndToEnd, nominatedBy } from './headers.ts';
-import { dashedName, type Identity } from './identity.ts';
+import { createHeaderRules, isEndToEnd } from './headers.ts';
+import type { Identity } from './identity.ts';
 
 export interface RequestHeadOptions {
   readonly mapping: Pick<Mapping, 'hostRewrite' | 'preserveHeaderCase' | 'requestHeaders'> & PathRule;
@@ -136,22 +137,24 @@ const blockedHeaders = new Set([
   'x-scheme',
 ]);
 
-/** Returns the client's headers that are forwarded: alternating names and values, the form that undici accepts. */
+/**
+ * Returns the client's headers that are forwarded: alternating names and values, the form that undici accepts. Those
+ * that the client nominates in `Connection` are removed when the request context is created.
+ */
 function clientHeaders(headers: IncomingHttpHeaders, identity: Identity): string[] {
-  const nominated = nominatedBy(headers.connection);
   const list: string[] = [];
   for (const name in headers) {
-    if (!identity.has(name) && !isForwarded(name, nominated, identity)) continue;
+    if (!identity.has(name) && !isForwarded(name, identity)) continue;
     push(list, name, headers[name]);
   }
   return list;
 }
 
 /** A blocked name is blocked in all spellings that a service could confuse with it. */
-function isForwarded(name: string, nominated: ReadonlySet<string>, identity: Identity): boolean {
+function isForwarded(name: string, identity: Identity): boolean {
   const dashed = dashedName(name);
-  if (identity.isAlias(name, dashed) || (dashed !== name && nominated.has(name))) return false;
-  return isEndToEnd(dashed, nominated) && !blockedHeaders.has(dashed) && !dashed.startsWith('x-forwarded-');
+  if (identity.isAlias(name, dashed)) return false;
+  return isEndToEnd(dashed) && !blockedHeaders.has(dashed) && !dashed.startsWith('x-forwarded-');
 }
 
 function push(list: string[], name: string, value: string | readonly string[] | undefined): void {

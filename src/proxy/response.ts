@@ -2,12 +2,12 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import { beforeHead, giveUpClient, nodeHttp, type Problem, removeOwnNosniff } from '#http';
+import { beforeHead, giveUpClient, nodeHttp, nominatedBy, type Problem, removeOwnNosniff } from '#http';
 import { type PathRestoration, restoreCookie, restoreHeader } from '#routing';
 import type { ResponseHead } from './attempt.ts';
 import type { UpstreamResponse } from './call.ts';
 import { CallAborted, clientPaused, clientSlow, timedOut } from './failures.ts';
-import { firstValue, isEndToEnd, nominatedBy, textOf } from './headers.ts';
+import { firstValue, isEndToEnd, textOf } from './headers.ts';
 import { responseVia } from './request-headers.ts';
 import { createIdleTimer, createPaceCheck } from './time-limits.ts';
 
