@@ -19,7 +19,7 @@ import { colours, print } from './terminal.ts';
  * Rejects with a user-facing Error if they are valid, but a server would not start with them.
  */
 export async function check(settings: Settings, given: string | undefined, choice: ModuleChoice): Promise<void> {
-  const { serviceAddresses } = settings;
+  const { serviceAddresses, trustedProxies } = settings;
   const directory = given ?? settings.configDir;
   const { configuration, errors, notices } = await (given === undefined
     ? loadDirectory(directory, settings)
@@ -33,7 +33,7 @@ export async function check(settings: Settings, given: string | undefined, choic
   const modules = chooseModules(choice, configuration, serviceAddresses);
   const isChosen = choice.only !== undefined || choice.demo === true;
   const limiterFailsClosed = settings.redisUrl !== undefined && !settings.ratelimitFailOpen;
-  const context = { modules, isChosen, serviceAddresses, limiterFailsClosed, directory };
+  const context = { modules, isChosen, serviceAddresses, trustedProxies, limiterFailsClosed, directory };
   report([...notices, ...finish(processNotices(configuration, context))]);
   const desk = await startDry({ ...settings, configDir: directory }, choice);
   await desk.close();

@@ -12,6 +12,7 @@ export {
   writeError,
 } from './errors.ts';
 export { hostForClients, isLoopback, parseServiceReference, type ServiceReference } from './fields/addresses.ts';
+export { isDisguise } from './fields/disguises.ts';
 export { snakeCase } from './fields/field.ts';
 export { credentialHeaders, type HeaderRules, type HeaderValue, type HeaderVariable } from './fields/headers.ts';
 export { createAllowedOrigin } from './fields/origins.ts';

@@ -2,6 +2,7 @@
 import { type ConfigurationError, didYouMean, fileError } from './errors.ts';
 import type { LimitDescriptor, LimitDomain } from './limits/domains.ts';
 import type { Configuration } from './load.ts';
+import { matchNotices } from './match-notices.ts';
 import { quote } from './quote.ts';
 import { fullName } from './records/conflicts.ts';
 import type { Label, LabelGroup } from './records/labels.ts';
@@ -18,6 +19,7 @@ export interface NoticeContext {
   readonly serviceAddresses: Readonly<Record<string, unknown>>;
   /** Whether the limiter of this process decides nothing while its counters cannot be reached. */
   readonly limiterFailsClosed: boolean;
+  readonly trustedProxies: readonly string[];
   /** Undefined when a program passed the records. */
   readonly directory: string | undefined;
 }
@@ -47,6 +49,7 @@ function* gatewayNotices(configuration: Configuration, context: NoticeContext): 
     ...(configuration.mappings.length === 0 && !modules.includes('api') ? [noMapping(context.directory)] : []),
     ...elsewhere.map(elsewhereNotice),
     ...uncountedNotices(configuration),
+    ...(yield* matchNotices(configuration, context.trustedProxies.length > 0)),
     ...(yield* limiterNotices(named, configuration, context)),
     ...(isDemo ? [] : demoNotices(named, context)),
   ];

@@ -50,7 +50,7 @@ export interface EntrySettings {
 }
 
 export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain {
-  const { table, preflightRoute, identity, identityHeaders, versionOf, checkAmbiguity } = parts;
+  const { table, preflightRoute, identity, identityHeaders, disguises, versionOf, checkAmbiguity } = parts;
   const checkHost = createHostCheck();
   const checkPath = createSafePath();
 
@@ -63,6 +63,7 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain
     checkPath(ctx, noNext);
     identity.rejectNomination(requestContext(ctx).nominated);
     identity.strip(ctx.req);
+    disguises.remove(ctx.req, entry.addresses.trusts(ctx.req));
     rejectMethod(ctx.method);
     return undefined;
   }
@@ -84,6 +85,7 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain
     if (match === undefined)
       return { ...found, cors: site, outcome: refused('routing', ended ?? problem('not-found')) };
     const { route, shadow } = match;
+    disguises.removeUnkept?.(ctx.req, entry.addresses.trusts(ctx.req), route.mapping);
     const partOf = (one: Route) =>
       mappingPart(verdicts.find((verdict) => verdict.route === one) ?? { route: one, reason: '' });
     const matched = { ...found, mapping: partOf(route), cors: mappingCors(ctx, route, preflight) ?? site };

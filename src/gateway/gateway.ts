@@ -26,6 +26,7 @@ import type { Limiter } from '#ratelimit';
 import { createTable, type Table } from '#routing';
 import { type AuthCounts, type AuthStage, type ConfiguredAuthService, createAuthStages } from './auth/stage.ts';
 import { createPathChecks, type PathChecks } from './check-paths.ts';
+import { createDisguises, type Disguises } from './disguises.ts';
 import { type GatewayRecords, guardPorts } from './guard-ports.ts';
 import { attributesOf, createHandle, createPreflightRoute, type PreflightRoute } from './handle.ts';
 import { createLimitStage, type LimitCounts } from './limits/stage.ts';
@@ -147,6 +148,7 @@ export interface GatewayParts extends PathChecks {
   readonly table: Table<Route>;
   readonly preflightRoute: PreflightRoute;
   readonly identity: Identity;
+  readonly disguises: Disguises;
   /** Lower-case names of headers that clients must not send. */
   readonly identityHeaders: readonly string[];
   /** Undefined without Version records. */
@@ -193,6 +195,7 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   const acquire = acquireFrom(settings, releases);
   const identityHeaders = [...new Set(strippedNames(settings))];
   const identity = createIdentity(identityHeaders, yield* namesRead(settings));
+  const disguises = createDisguises(settings.mappings);
   const askLimiter = createAskLimiter(settings, acquire);
   const mappingOf = (ctx: Context, method: string) => table.match(attributesOf(ctx, { method }))?.route.mapping;
   const routes = yield* createRoutes(settings, acquire, { identity, mappingOf });
@@ -203,10 +206,10 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   acquired.move();
   let services: GatewaySnapshot['services'] | undefined;
   return Object.freeze({
-    middleware: createHandle({ table, preflightRoute, identity, askLimiter, traffic, versionOf, ...checks }),
+    middleware: createHandle({ table, preflightRoute, identity, disguises, askLimiter, traffic, versionOf, ...checks }),
     answersPreflight: (ctx: Context) => preflightRoute(ctx) !== undefined,
     parts: {
-      ...{ table, preflightRoute, identity, identityHeaders, versionOf, ...checks },
+      ...{ table, preflightRoute, identity, identityHeaders, disguises, versionOf, ...checks },
       ...{ authServices, rateLimitService, limiter, resolve, bodyBytesMax },
     },
     snapshot() {

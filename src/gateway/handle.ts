@@ -13,6 +13,7 @@ import {
 import { clientIsGone, type Identity, rejectLoop } from '#proxy';
 import type { Match, RequestAttributes, Table } from '#routing';
 import type { PathChecks } from './check-paths.ts';
+import type { Disguises } from './disguises.ts';
 import type { DescriptorsOf } from './limits/descriptors.ts';
 import type { AskLimiter } from './limits/stage.ts';
 import type { Route } from './route.ts';
@@ -24,6 +25,7 @@ export interface HandleParts extends PathChecks {
   readonly preflightRoute: PreflightRoute;
   /** Strips the headers that only an auth service may set. */
   readonly identity: Identity;
+  readonly disguises: Disguises;
   /** Undefined when there is no rate-limit service. */
   readonly askLimiter: AskLimiter | undefined;
   readonly traffic: Traffic;
@@ -46,7 +48,8 @@ interface RoutedRequest extends Match<Route> {
 type Stage = (routed: RoutedRequest) => unknown;
 
 export function createHandle(parts: HandleParts): Middleware {
-  const { table, preflightRoute, identity, askLimiter, traffic, versionOf, checkAmbiguity, checkReferences } = parts;
+  const { table, preflightRoute, askLimiter, traffic, versionOf, checkAmbiguity, checkReferences } = parts;
+  const { identity, disguises } = parts;
 
   const stages: readonly Stage[] = [
     rejectEndedVersion,
@@ -106,6 +109,7 @@ export function createHandle(parts: HandleParts): Middleware {
   function respond(ctx: Context, attributes: RequestAttributes, match: Match<Route>, version?: VersionLifecycle) {
     const { route, shadow } = match;
     const context = requestContext(ctx);
+    disguises.removeUnkept?.(ctx.req, context.addresses.trusts(ctx.req), route.mapping);
     context.mapping = route.name;
     context.route = route.prefix;
     context.service = route.service;
@@ -123,8 +127,10 @@ export function createHandle(parts: HandleParts): Middleware {
 
   return function gateway(ctx) {
     discardPreparedResponse(ctx);
-    identity.rejectNomination(requestContext(ctx).nominated);
+    const { nominated, addresses } = requestContext(ctx);
+    identity.rejectNomination(nominated);
     identity.strip(ctx.req);
+    disguises.remove(ctx.req, addresses.trusts(ctx.req));
     const attributes = attributesOf(ctx);
     const preflight = preflightRoute(ctx);
     const match = preflight === undefined ? table.match(attributes) : undefined;

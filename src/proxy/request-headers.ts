@@ -114,28 +114,8 @@ export function hostOfOrigin(origin: string): string {
   return origin.slice(origin.indexOf('//') + 2);
 }
 
-/**
- * Blocked in addition to `x-forwarded-*`: headers that the gateway writes itself, and headers that some frameworks
- * trust more than the request line, the connection or their environment. CGI turns `proxy` into the variable
- * `HTTP_PROXY` (CVE-2016-5385), and Apache treats `new-uri` as `Destination`. Chi (Go), request-ip (npm) and Tornado
- * prefer `true-client-ip`, `x-client-ip` and `x-scheme` to `x-forwarded-*`.
- */
-const blockedHeaders = new Set([
-  'forwarded',
-  'host',
-  'new-uri',
-  'proxy',
-  'traceparent',
-  'tracestate',
-  'true-client-ip',
-  'via',
-  'x-client-ip',
-  'x-original-url',
-  'x-real-ip',
-  'x-request-id',
-  'x-rewrite-url',
-  'x-scheme',
-]);
+/** Blocked in addition to `x-forwarded-*`: headers that the gateway writes itself, and what they replace. */
+const blockedHeaders = new Set(['forwarded', 'host', 'traceparent', 'tracestate', 'via', 'x-request-id']);
 
 /**
  * Returns the client's headers that are forwarded: alternating names and values, the form that undici accepts. Those

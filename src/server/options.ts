@@ -163,6 +163,7 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
     isChosen: areModulesChosen,
     serviceAddresses: settings.serviceAddresses,
     limiterFailsClosed: settings.redisUrl !== undefined && !settings.ratelimitFailOpen,
+    trustedProxies: settings.trustedProxies,
     directory: configDirectory,
   };
   const unread = unreadSettingNotices(configDirectory, rest);

@@ -1,6 +1,6 @@
 /** Tests which modules a configuration starts, and the notices about a valid configuration. */
 import assert from 'node:assert/strict';
-import { chooseModules, configurationFrom, finish, formatSource, type ModuleName, processNotices } from '#config';
+import { type ConfigurationRecords, chooseModules, configurationFrom, finish, formatSource, type ModuleName, processNotices } from '#config';
 import { annRecord, authRecord, limitRecord, mappingRecord } from '../support/desks.ts';
 
 const guarded = [mappingRecord('app', '/', 'http://127.0.0.1:3000'), authRecord, limitRecord];
@@ -31,6 +31,10 @@ describe('chooseModules', () => {
   });
 });
 
+interface NoticeOptions extends ConfigurationRecords {
+  readonly trustedProxies: readonly string[];
+}
+
 describe('processNotices', () => {
   const all: readonly ModuleName[] = ['gateway', 'auth', 'ratelimit'];
 
@@ -38,11 +42,11 @@ describe('processNotices', () => {
     records: readonly object[],
     modules: readonly ModuleName[],
     isChosen = false,
-    more: object = {},
+    { trustedProxies = [], ...more }: Partial<NoticeOptions> = {},
     limiterFailsClosed = false,
   ) {
     const serviceAddresses = { car: '127.0.0.1:9' };
-    const context = { modules, isChosen, serviceAddresses, limiterFailsClosed, directory: 'config' };
+    const context = { modules, isChosen, serviceAddresses, trustedProxies, limiterFailsClosed, directory: 'config' };
     return finish(processNotices(read(records, more), context)).map(({ source, record, message, remedy }) =>
       [formatSource(source), record, message, remedy].join(' | '),
     );
@@ -155,5 +159,51 @@ describe('processNotices', () => {
   check('a demo service when modules were selected by an option', () => noticesOf(own, ['gateway', 'api'], true));
   check('a demo service when the configuration has demo data', () =>
     noticesOf(own, ['gateway', 'api'], false, { demo: { accounts: [] } }),
+  );
+
+  const remote = (name: string, prefix: string, fields: object = {}) =>
+    mappingRecord(name, prefix, 'http://a', { bypass_auth: true, ...fields });
+  const reading = remote('a', '/', {
+    headers: { 'X-Client-IP': true },
+    labels: { gateway: [{ g: [{ c: { header: 'CF-Connecting-IP' } }] }] },
+  });
+  const asked = { ...authRecord, auth_service: 'http://b', allowed_request_headers: ['X-Real-IP', 'X-Api-Key'] };
+  check(
+    'headers that mappings and auth services read, but that are removed from requests',
+    () => noticesOf([reading, asked, limitRecord], ['gateway', 'ratelimit'], true),
+    /Mapping a \| reads the header "x-client-ip", which is removed.*List it in keep_request_headers.*TRUSTED_PROXIES/,
+    /Mapping a \| reads the header "cf-connecting-ip"/,
+    /AuthService auth \| reads the header "x-real-ip"/,
+    /no limit of the domain|labels are for the domain/,
+  );
+  const keeping = remote('k', '/k', {
+    keep_request_headers: ['X-Client-IP', 'X-Real-IP'],
+    headers: { 'X-Client-IP': true },
+  });
+  check('headers that mappings keep', () => noticesOf([keeping, asked], ['gateway']));
+  check('headers that a trusted proxy may set', () =>
+    noticesOf([remote('a', '/', { headers: { 'X-Client-IP': true } })], ['gateway'], false, {
+      trustedProxies: ['10.0.0.1'],
+    }),
+  );
+
+  const ofHost = remote('site', '/', { host: 'site.example' });
+  check(
+    'a prefix on any host that takes paths of a mapping with a host',
+    () =>
+      noticesOf([ofHost, remote('below', '/shop', { hostname: '*.example' }), remote('api', '/shop/api')], ['gateway']),
+    /Mapping api \| takes the paths below "\/shop\/api" on the host of Mapping below too, because its prefix is longer/,
+  );
+  check('a prefix on any host beside other paths, another precedence or the same prefix', () =>
+    noticesOf(
+      [
+        remote('shop', '/shop', { host: 'shop.example' }),
+        remote('api', '/api'),
+        remote('shops', '/shops'),
+        remote('same', '/shop'),
+        remote('first', '/shop/first', { precedence: 1 }),
+      ],
+      ['gateway'],
+    ),
   );
 });

@@ -13,9 +13,10 @@ import {
   rewrite as translateRewrite,
   service as translateService,
 } from '../ambassador/readers.ts';
+import { keptHeaderFault } from '../fields/disguises.ts';
 import { type Field, field, optional, type ValuesOf, withNames } from '../fields/field.ts';
-import { addedHeaders, removedHeaders } from '../fields/headers.ts';
-import { flag, serviceReference, singleLine, upgradeProtocols, wholeNumber } from '../fields/values.ts';
+import { addedHeaders, headerName, removedHeaders } from '../fields/headers.ts';
+import { commaList, flag, serviceReference, singleLine, upgradeProtocols, wholeNumber } from '../fields/values.ts';
 import { type CorsRule, cors } from './cors.ts';
 import { nameField } from './kind.ts';
 import { type LabelGroup, labels } from './labels.ts';
@@ -232,6 +233,15 @@ export const mappingFields = withNames({
     default: false,
     docs: 'Sends a service over HTTP the names of headers as the client spelled them, not in lower case, for services that compare them case-sensitively. `host`, `connection` and names that the gateway adds stay in lower case.',
     allowedWithRedirect: false,
+  }),
+  keepRequestHeaders: field({
+    schema: commaList(headerName(keptHeaderFault)),
+    type: 'list',
+    default: [],
+    docs: 'Headers to keep although a client could [disguise itself](#calling-the-service) with them.',
+    example: '[X-HTTP-Method-Override]',
+    allowedWithRedirect: false,
+    sameInGroup: true,
   }),
   addResponseHeaders: optional({
     schema: addedHeaders,

@@ -116,6 +116,17 @@ const mappingRules: readonly MappingRule[] = [
     faultOf: ({ authService, bypassAuth }) =>
       bypassAuth && authService !== undefined ? conflictsWith('bypass_auth: true', 'Keep one of the two.') : undefined,
   },
+  {
+    at: 'keepRequestHeaders',
+    reads: ['shadow'],
+    faultOf: ({ keepRequestHeaders = [], shadow }) =>
+      shadow && keepRequestHeaders.length > 0
+        ? {
+            message: 'has no effect on a shadow, which gets copies of requests to another mapping',
+            remedy: 'Set it in the mapping whose requests it copies.',
+          }
+        : undefined,
+  },
   { at: 'prefixRedirect', reads: pathRedirects, faultOf: secondPathFault('prefixRedirect', ['pathRedirect']) },
   {
     at: 'regexRedirect',

@@ -1,0 +1,91 @@
+/** Notices about mappings that match other requests than they seem to: removed headers, and paths of other hosts. */
+import type { ConfigurationError } from './errors.ts';
+import { isDisguise } from './fields/disguises.ts';
+import type { Configuration } from './load.ts';
+import { quote } from './quote.ts';
+import { fullName } from './records/conflicts.ts';
+import type { Mapping } from './records/mapping.ts';
+import type { GatewayRecord } from './records/record.ts';
+import { flatMapInParts, forEachInParts, type Work } from './work.ts';
+
+/** `hasTrustedProxies`: whether some headers are kept because a trusted proxy sets them. */
+export function* matchNotices(
+  { mappings, authServices }: Configuration,
+  hasTrustedProxies: boolean,
+): Work<readonly ConfigurationError[]> {
+  const kept = new Set<string>();
+  yield* forEachInParts(mappings, ({ keepRequestHeaders }) => {
+    for (const name of keepRequestHeaders) kept.add(name);
+  });
+  const isRemoved = (name: string, keeps: (name: string) => boolean) =>
+    isDisguise(name, hasTrustedProxies) && !keeps(name);
+  const reads = yield* flatMapInParts(mappings, (mapping) =>
+    namesRead(mapping)
+      .filter((name) => isRemoved(name, (one) => mapping.keepRequestHeaders.includes(one)))
+      .map((name) => removedNotice(mapping, name)),
+  );
+  const sent = authServices.flatMap((record) =>
+    record.allowedRequestHeaders
+      .filter((name) => isRemoved(name, (one) => kept.has(one)))
+      .map((name) => removedNotice(record, name)),
+  );
+  return [...reads, ...sent, ...(yield* takenPathNotices(mappings))];
+}
+
+function namesRead({ headers, labels }: Mapping): readonly string[] {
+  const groups = Object.values(labels).flat();
+  const read = groups.flatMap((group) =>
+    group.labels.flatMap((label) => (label.kind === 'header' ? label.header : [])),
+  );
+  return [...new Set([...headers.map(({ name }) => name), ...read])];
+}
+
+function removedNotice(record: GatewayRecord, name: string): ConfigurationError {
+  const field = record.kind === 'Mapping' ? 'keep_request_headers' : 'keep_request_headers of a Mapping';
+  return noticeOf(
+    record,
+    `reads the header ${quote(name)}, which is removed because a client could disguise itself with it`,
+    `List it in ${field} if clients may send it, or set TRUSTED_PROXIES if your own proxy sets it.`,
+  );
+}
+
+/**
+ * A longer prefix without a host comes before the host of another mapping, as in Envoy: it takes the paths below it on
+ * that host too. With another precedence, the order is deliberate.
+ */
+function* takenPathNotices(mappings: readonly Mapping[]): Work<readonly ConfigurationError[]> {
+  const ofHosts = new Map<string, Mapping>();
+  const keyOf = (prefix: string, precedence: number) => `${precedence} ${prefix}`;
+  yield* forEachInParts(mappings, (mapping) => {
+    const { host, prefix, prefixMatch, precedence, shadow } = mapping;
+    const key = keyOf(prefix, precedence);
+    if (host !== undefined && prefixMatch === 'segments' && !shadow && !ofHosts.has(key)) ofHosts.set(key, mapping);
+  });
+  if (ofHosts.size === 0) return [];
+  return yield* flatMapInParts(mappings, (mapping) => {
+    const { host, prefix, prefixMatch, precedence, shadow } = mapping;
+    if (host !== undefined || prefixMatch === 'regex' || shadow) return [];
+    const above = prefixesAbove(prefix).map((one) => ofHosts.get(keyOf(one, precedence)));
+    const taken = above.find((one) => one !== undefined);
+    return taken === undefined ? [] : [takenNotice(mapping, taken)];
+  });
+}
+
+/** Returns `/a` and `/` for `/a/b`. */
+function prefixesAbove(prefix: string): readonly string[] {
+  if (prefix === '/') return [];
+  const segments = prefix.split('/');
+  return segments.slice(1).map((_, index) => segments.slice(0, -1 - index).join('/') || '/');
+}
+
+function takenNotice(mapping: Mapping, taken: Mapping): ConfigurationError {
+  return noticeOf(
+    mapping,
+    `takes the paths below ${quote(mapping.prefix)} on the host of Mapping ${taken.name} too, because its prefix is longer and it has no host`,
+    'Set a host here, or a higher precedence there. Ignore this if it is for every host.',
+  );
+}
+
+function noticeOf(record: GatewayRecord, message: string, remedy: string): ConfigurationError {
+  return { source: record.source, record: fullName(record), message, remedy };
+}
