@@ -62,8 +62,9 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain
     checkHost(ctx, noNext);
     checkPath(ctx, noNext);
     identity.rejectNomination(requestContext(ctx).nominated);
-    identity.strip(ctx.req);
-    disguises.remove(ctx.req, entry.addresses.trusts(ctx.req));
+    const isFromTrustedProxy = entry.addresses.trusts(ctx.req);
+    identity.strip(ctx.req, isFromTrustedProxy);
+    disguises.remove(ctx.req, isFromTrustedProxy);
     rejectMethod(ctx.method);
     return undefined;
   }

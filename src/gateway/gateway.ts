@@ -68,6 +68,8 @@ export interface GatewayOptions {
   readonly adminUsers?: readonly string[] | undefined;
   /** Lower-case names of headers that clients must not send, in addition to those of the auth services. @default [] */
   readonly identityHeaders?: readonly string[];
+  /** Whether trusted proxies are gateways, which may send these headers. @default false */
+  readonly believesProxies?: boolean;
   /** Time-out for an upstream's response headers, in milliseconds, for mappings that do not set it. @default 60_000 */
   readonly timeoutMs?: number;
   /** Time-out for connecting to an upstream, in milliseconds, for mappings that do not set it. @default 3000 */
@@ -194,7 +196,7 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   acquired.defer(() => finish(releaseAll()));
   const acquire = acquireFrom(settings, releases);
   const identityHeaders = [...new Set(strippedNames(settings))];
-  const identity = createIdentity(identityHeaders, yield* namesRead(settings));
+  const identity = createIdentity(identityHeaders, yield* namesRead(settings), options.believesProxies);
   const disguises = createDisguises(settings.mappings);
   const askLimiter = createAskLimiter(settings, acquire);
   const mappingOf = (ctx: Context, method: string) => table.match(attributesOf(ctx, { method }))?.route.mapping;

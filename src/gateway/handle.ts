@@ -129,8 +129,9 @@ export function createHandle(parts: HandleParts): Middleware {
     discardPreparedResponse(ctx);
     const { nominated, addresses } = requestContext(ctx);
     identity.rejectNomination(nominated);
-    identity.strip(ctx.req);
-    disguises.remove(ctx.req, addresses.trusts(ctx.req));
+    const isFromTrustedProxy = addresses.trusts(ctx.req);
+    identity.strip(ctx.req, isFromTrustedProxy);
+    disguises.remove(ctx.req, isFromTrustedProxy);
     const attributes = attributesOf(ctx);
     const preflight = preflightRoute(ctx);
     const match = preflight === undefined ? table.match(attributes) : undefined;

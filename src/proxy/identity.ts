@@ -4,7 +4,7 @@ import { dashedName, type ReceivedHeaders, rejectNomination, removeHeaders } fro
 /** The headers that only an auth service may set, such as the user. Clients must not send them. */
 export interface Identity {
   /** Removes these headers from every representation of the request's headers that Node offers. */
-  readonly strip: (request: ReceivedHeaders) => void;
+  readonly strip: (request: ReceivedHeaders, isFromTrustedProxy: boolean) => void;
   /** Throws `bad-request` if the client nominates such a header, its address or the host in `Connection`. */
   readonly rejectNomination: (nominated: ReadonlySet<string>) => void;
   /** True for the name of such a header, in lower case. */
@@ -16,12 +16,20 @@ export interface Identity {
   readonly isAlias: (name: string, dashed: string) => boolean;
 }
 
-/** `read`: the names of other headers that the records read or remove. All names are in lower case. */
-export function createIdentity(names: readonly string[], read: ReadonlySet<string> = new Set()): Identity {
+/**
+ * `read`: the names of other headers that the records read or remove. All names are in lower case. With `believesProxies`,
+ * trusted proxies are gateways, which may send these headers.
+ */
+export function createIdentity(
+  names: readonly string[],
+  read: ReadonlySet<string> = new Set(),
+  believesProxies = false,
+): Identity {
   const known = new Set(names);
   const aliases = new Set(names.map(dashedName));
   return Object.freeze({
-    strip(request: ReceivedHeaders) {
+    strip(request: ReceivedHeaders, isFromTrustedProxy: boolean) {
+      if (believesProxies && isFromTrustedProxy) return;
       for (const name of names) if (request.headers[name] !== undefined) removeHeaders(request, new Set([name]));
     },
     rejectNomination: (nominated: ReadonlySet<string>) => rejectNomination(nominated, (name) => aliases.has(name)),

@@ -194,6 +194,7 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
     else opened.defer(close);
     const authority = `${hostForClients(host)}:${server.port}`;
     if (isService) warnIfUnencrypted(setup, name, host);
+    if (name === 'gateway') warnAboutPeers(setup, host, scheme);
     if (name !== 'admin') parts.listenerAddresses.set(name, authority);
     return { host, port: server.port, url: `${scheme}://${authority}` };
   }
@@ -254,6 +255,22 @@ function warnIfUnencrypted({ logger }: Setup, listener: ListenerName, host: stri
   if (isLoopback(host)) return;
   const remedy = 'keep it inside a trusted network, or set AUTH_HOST or RATELIMIT_HOST to a loopback address';
   logger.warn({ listener, host }, `an unencrypted port is open to the network: ${remedy}`);
+}
+
+/** Other machines could read passwords at an unencrypted gateway, and pass for any user at a service that believes them. */
+function warnAboutPeers({ logger, has, settings }: Setup, host: string, scheme: string): void {
+  const isGateway = has('gateway');
+  if (isGateway && scheme === 'http' && (host === '0.0.0.0' || host === '::')) {
+    const remedy = 'set TLS_CERT and TLS_KEY, or set HOST to the address at which a proxy with TLS calls it';
+    logger.warn({ listener: 'gateway', host }, `the gateway is open on all addresses without TLS: ${remedy}`);
+  }
+  if (!isGateway && !isLoopback(host) && settings.trustedProxies.length === 0) {
+    const remedy = 'set TRUSTED_PROXIES to the addresses of the gateway';
+    logger.warn(
+      { host },
+      `every client that reaches this port is believed to be a gateway that names the user: ${remedy}`,
+    );
+  }
 }
 
 type ListenerName = 'gateway' | 'ratelimit' | 'ratelimit-http' | 'auth' | 'admin';

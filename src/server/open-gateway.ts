@@ -52,6 +52,9 @@ export function* openGateway(setup: Setup, configuration: Configuration, parts: 
     const gateway = yield* createGatewayInParts({
       configuration: noRecords,
       internalRoutes: [...plainRoutes(services), ...parts.routes],
+      // Without trusted proxies, nothing distinguishes a gateway from other clients.
+      identityHeaders: settings.trustedProxies.length === 0 ? [] : identityHeadersOf(configuration),
+      believesProxies: true,
       ...common,
     });
     return { gateway, explain: createExplain(gateway, createEntrySettings(setup)), close: gateway.close };
@@ -92,6 +95,11 @@ const noRecords: GatewayRecords = {
   rateLimitServices: [],
   versions: [],
 };
+
+/** The headers in which a gateway with these records names the user. */
+function identityHeadersOf({ authServices }: Configuration): readonly string[] {
+  return [userHeader, ...authServices.flatMap(({ allowedAuthorizationHeaders }) => allowedAuthorizationHeaders)];
+}
 
 /** Does the work, and closes `opened` if it fails. */
 function* closeOnFailure<T>(opened: { readonly close: () => Promise<void> } | undefined, work: Work<T>): Work<T> {

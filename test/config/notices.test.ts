@@ -1,6 +1,14 @@
 /** Tests which modules a configuration starts, and the notices about a valid configuration. */
 import assert from 'node:assert/strict';
-import { type ConfigurationRecords, chooseModules, configurationFrom, finish, formatSource, type ModuleName, processNotices } from '#config';
+import {
+  type ConfigurationRecords,
+  chooseModules,
+  configurationFrom,
+  finish,
+  formatSource,
+  type ModuleName,
+  processNotices,
+} from '#config';
 import { annRecord, authRecord, limitRecord, mappingRecord } from '../support/desks.ts';
 
 const guarded = [mappingRecord('app', '/', 'http://127.0.0.1:3000'), authRecord, limitRecord];

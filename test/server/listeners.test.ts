@@ -202,6 +202,29 @@ describe('listeners', () => {
     await assert.rejects(absent.listen(), /192\.0\.2\.1:0 \(EADDRNOTAVAIL\).* ratelimitHost$/);
   });
 
+  for (const [what, options, expected] of [
+    ['a gateway on all addresses without TLS', { host: '0.0.0.0' }, [/open on all addresses without TLS: set tlsCert/]],
+    ['a gateway on loopback', {}, []],
+    [
+      'a service that believes every client',
+      { host: '0.0.0.0', only: ['hotel'] },
+      [/names the user: set trustedProxies/],
+    ],
+    ['a service with trusted proxies', { host: '0.0.0.0', only: ['hotel'], trustedProxies: ['10.0.0.1'] }, []],
+    ['a service on loopback', { only: ['hotel'] }, []],
+  ] as const)
+    it(`${expected.length === 0 ? 'do not warn' : 'warn'} about ${what}`, async () => {
+      const log: LogLine[] = [];
+      const hosts = { authHost: '127.0.0.1', ratelimitHost: '127.0.0.1', allowDemoUsers: true };
+      const desk = await open({ ...hosts, ...options, logger: recordingLogger(log) });
+      await desk.listen();
+      const warned = log.filter(
+        ({ level, message }) => level === 'warn' && /without TLS|every client/.test(message ?? ''),
+      );
+      assert.equal(warned.length, expected.length);
+      for (const [index, pattern] of expected.entries()) assert.match(warned[index]?.message ?? '', pattern);
+    });
+
   describe('share a connection limit', () => {
     let held: number;
     const holding = {

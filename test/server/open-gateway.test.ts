@@ -169,6 +169,24 @@ describe('a process without a gateway', () => {
     for (const path of absent) await call(desk, path).expect(404);
   });
 
+  for (const [what, trustedProxies, believed] of [
+    ['every client without trusted proxies', [], true],
+    ['a trusted proxy', ['127.0.0.1'], true],
+    ['no other client if there are trusted proxies', ['192.0.2.1'], false],
+  ] as const)
+    it(`believes ${what} about the user, in each header that its records list`, async () => {
+      const listed = { ...authRecord, allowed_authorization_headers: ['Remote-User'] };
+      const user = (ctx: Context) => {
+        const { headers } = ctx.req;
+        ctx.body = [headers['x-travel-user'], headers['remote-user'], headers['x-other']].join();
+      };
+      const records = { records: [listed, mappingRecord('own', '/v1/own', 'own')] };
+      const desk = await open({ config: records, only: ['auth'], services: { user }, trustedProxies });
+      await call(desk, '/')
+        .set({ 'X-Travel-User': 'ann', 'Remote-User': 'ann', 'X-Other': 'x' })
+        .expect(200, believed ? 'ann,ann,x' : ',,x');
+    });
+
   it('responds with 503 to all requests when closed', async () => {
     const desk = await open({ config, only: ['hotel'] });
     await desk.close();

@@ -104,7 +104,7 @@ export const settingTable = {
   ),
   trustedProxies: networks(
     [],
-    'Proxies whose X-Forwarded-* headers are trusted: addresses or networks. They must not forward X-Forwarded-Host, -Proto, -Prefix or -Root headers from clients. Without this setting, all clients behind a proxy have the address of the proxy.',
+    'Proxies whose X-Forwarded-* headers are trusted: addresses or networks. They must not forward X-Forwarded-Host, -Proto, -Prefix or -Root headers from clients. They may also send headers such as CF-Connecting-IP and X-HTTP-Method-Override and, to a process without the gateway, the user. Without this setting, all clients behind a proxy have the address of the proxy.',
   ),
   gatewayDomain: domain('gateway.local', 'First part of the annotation key <gateway domain>/config.'),
   publicUrl: baseUrl(undefined, "Base of the URLs in responses; the request's scheme and host by default."),
