@@ -66,8 +66,11 @@ export interface AuthServiceOptions {
    * every challenge. @default 'api'
    */
   readonly realm?: string | (() => string);
-  /** The header that passes the user's name to services. @default 'x-travel-user' */
-  readonly userHeader?: string;
+  /**
+   * The header that passes the user's name to services. A function returns several in lower case, and is called for
+   * every user. @default 'x-travel-user'
+   */
+  readonly userHeader?: string | (() => readonly string[]);
   readonly logger?: Logger;
 }
 
@@ -77,11 +80,11 @@ export interface AuthService {
    * failed logins, and 503 for too many concurrent checks, all without a body.
    */
   readonly check: AuthCheck;
-  /** Returns a check with a different realm. */
-  readonly checkFor: (realm: string) => AuthCheck;
+  /** Returns a check with a different realm, which names the user in the given headers (in lower case). */
+  readonly checkFor: (realm: string, userHeaders: readonly string[]) => AuthCheck;
   /**
    * Serves other proxies. It looks only at the Authorization header, whatever the path and method. It responds with
-   * 200, the user header and an empty body, or with 401 or 503 and the error body. After too many failed logins it
+   * 200, the user headers and an empty body, or with 401 or 503 and the error body. After too many failed logins it
    * responds with 401 and `Retry-After`, because a proxy may treat any other status as a failure of the service. With
    * `Prefer: return=minimal` it responds like `check`, without a body.
    */
@@ -95,7 +98,7 @@ export function createAuthService({
   userHeader: header = userHeader,
   logger = silentLogger,
 }: AuthServiceOptions): AuthService {
-  nodeHttp.validateHeaderName(header);
+  const userHeaders = userHeadersOf(header);
   requireAuthenticator(authenticator);
   const refusals = createRefusals(realm);
   const logUnchecked = createUncheckedLog(logger);
@@ -106,15 +109,24 @@ export function createAuthService({
     },
   };
   return Object.freeze({
-    check: createCheck(watched, refusals, header.toLowerCase()),
-    checkFor: (other: string) => createCheck(watched, createRefusals(other), header.toLowerCase()),
-    app: createApp(watched, refusals, canonicalCase(header), logger),
+    check: createCheck(watched, refusals, userHeaders),
+    checkFor: (other: string, names: readonly string[]) => createCheck(watched, createRefusals(other), () => names),
+    app: createApp(watched, refusals, userHeaders, logger),
   });
 }
 
 export function requireAuthenticator(authenticator: Verdicts): void {
   if (typeof authenticator?.verdictOf !== 'function')
     throw new TypeError('the authenticator has no function `verdictOf`: use createAuthenticator');
+}
+
+type UserHeaders = () => readonly string[];
+
+function userHeadersOf(header: string | UserHeaders): UserHeaders {
+  if (typeof header === 'function') return header;
+  nodeHttp.validateHeaderName(header);
+  const fixed = [header.toLowerCase()];
+  return () => fixed;
 }
 
 type Refused = Exclude<Verdict, { readonly kind: 'user' }>;
@@ -159,10 +171,10 @@ function formatChallenge(realm: string): string {
   return `Basic realm="${realm.replace(/["\\]/g, '\\$&')}", charset="UTF-8"`;
 }
 
-function createCheck(authenticator: Verdicts, { forGateway }: Refusals, userHeader: string): AuthCheck {
+function createCheck(authenticator: Verdicts, { forGateway }: Refusals, userHeaders: UserHeaders): AuthCheck {
   function decide(verdict: Verdict): AuthDecision {
     if (verdict.kind === 'user')
-      return { outcome: 'allow', headers: { [userHeader]: encodeHeader(verdict.name) }, isAdmin: verdict.isAdmin };
+      return { outcome: 'allow', headers: named(userHeaders(), verdict.name), isAdmin: verdict.isAdmin };
     const { slug, headers } = forGateway(verdict);
     return { outcome: 'deny', status: problems[slug].status, headers, slug };
   }
@@ -173,6 +185,13 @@ function createCheck(authenticator: Verdicts, { forGateway }: Refusals, userHead
   };
 }
 
+/** Returns the user's name under each header. */
+function named(headers: readonly string[], user: string): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const header of headers) found[header] = encodeHeader(user);
+  return found;
+}
+
 function checkFailed(thrown: unknown): AuthDecision {
   return { outcome: 'error', reason: `the credentials could not be checked: ${String(thrown)}` };
 }
@@ -180,7 +199,7 @@ function checkFailed(thrown: unknown): AuthDecision {
 function createApp(
   authenticator: Verdicts,
   { forGateway, forProxy }: Refusals,
-  userHeader: string,
+  userHeaders: UserHeaders,
   logger: Logger,
 ): Koa {
   const app = new Koa();
@@ -192,7 +211,7 @@ function createApp(
     if (!ctx.req.complete) await closeOverMissingBody(ctx);
     if (verdict.kind !== 'user') return refuse(ctx, verdict);
     requestContext(ctx).user = verdict.name;
-    writeIdentity(ctx, userHeader, verdict.name);
+    writeIdentity(ctx, userHeaders(), verdict.name);
   });
   return app;
 
@@ -223,10 +242,10 @@ async function closeOverMissingBody(ctx: Context): Promise<void> {
   if (!ctx.req.complete) ctx.set('Connection', 'close');
 }
 
-function writeIdentity(ctx: Context, userHeader: string, name: string): void {
+function writeIdentity(ctx: Context, userHeaders: readonly string[], name: string): void {
   ctx.body = null;
   ctx.status = 200;
-  ctx.set({ [userHeader]: encodeHeader(name), 'Cache-Control': 'no-store' });
+  ctx.set({ ...named(userHeaders.map(canonicalCase), name), 'Cache-Control': 'no-store' });
 }
 
 /** Turns `x-travel-user` into `X-Travel-User`, because Node sends header names as they are written. */

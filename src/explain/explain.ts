@@ -110,7 +110,7 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain
   function explainStages(routed: RoutedRequest, user: string | undefined): Partial<Explanation> {
     const { ctx, route } = routed;
     const auth = explainAuth(parts, routed);
-    if (user !== undefined) identifyAs(ctx, route, user);
+    if (user !== undefined) identifyAs(ctx, parts, route, user);
     if (route.transport.location !== undefined) return { auth, ...redirected(ctx, route) };
     const checks = { auth, rate_limit: explainLimit(parts, routed) };
     if (route.auth?.record.removeAuthorization === true) delete ctx.req.headers.authorization;

@@ -71,10 +71,14 @@ export function explainAuth({ authServices, resolve }: GatewayParts, routed: Rou
   };
 }
 
-/** Sets the identity header like the auth service's response would. */
-export function identifyAs(ctx: Context, { auth }: Route, user: string): void {
-  const [userHeader] = auth?.record.allowedAuthorizationHeaders ?? [];
-  if (userHeader !== undefined) ctx.req.headers[userHeader] = encodeHeader(user);
+/**
+ * Sets the identity headers like the auth service's response would. That of this process names the user in all of them,
+ * and any other one in the first, as the access log reads it.
+ */
+export function identifyAs(ctx: Context, { authServices }: GatewayParts, { auth }: Route, user: string): void {
+  const names = auth?.record.allowedAuthorizationHeaders ?? [];
+  const isLocal = authServices.find(({ record }) => record === auth?.record)?.port !== undefined;
+  for (const name of isLocal ? names : names.slice(0, 1)) ctx.req.headers[name] = encodeHeader(user);
 }
 
 function whyOpen({ mapping, transport, source }: Route, services: readonly ConfiguredAuthService[]): string {

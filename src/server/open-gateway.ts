@@ -22,7 +22,7 @@ import type { Setup } from './options.ts';
 import { createEntrySettings } from './pipeline.ts';
 import { type ConnectLimiterParts, connectLimiter } from './rate-limiting.ts';
 import { failsClosed } from './record-services.ts';
-import { realmOf, type Services } from './services.ts';
+import { realmOf, type Services, userHeadersOf } from './services.ts';
 
 export interface GatewayParts extends ConnectLimiterParts {
   readonly services: Pick<Services, 'byName'> & {
@@ -59,7 +59,8 @@ export function* openGateway(setup: Setup, configuration: Configuration, parts: 
     });
     return { gateway, explain: createExplain(gateway, createEntrySettings(setup)), close: gateway.close };
   }
-  const { authServices, limits } = configuration;
+  const { limits } = configuration;
+  const authServices = configuration.authServices.map(withUserHeaders);
   const rateLimitServices = configuration.rateLimitServices.map((record) => {
     return { ...record, failureModeDeny: failsClosed(setup, record) };
   });
@@ -69,7 +70,7 @@ export function* openGateway(setup: Setup, configuration: Configuration, parts: 
   const gateway = yield* closeOnFailure(
     limiter,
     createGatewayInParts({
-      configuration: { ...configuration, mappings, rateLimitServices },
+      configuration: { ...configuration, mappings, authServices, rateLimitServices },
       internalRoutes: parts.routes,
       identityHeaders: [userHeader],
       adminUsers: settings.adminUsers,
@@ -148,5 +149,10 @@ function localAuthChecks(
 ): Readonly<Record<string, AuthCheck>> {
   if (auth === undefined) return {};
   const local = records.filter(({ authService }) => resolve(authService).kind === 'local');
-  return Object.fromEntries(local.map((record) => [record.name, auth.checkFor(realmOf(setup, record))]));
+  return Object.fromEntries(local.map((record) => [record.name, auth.checkFor(realmOf(setup, record), userHeadersOf(record))]));
+}
+
+/** A record for frontdesk's own auth service need not list the header that names the user. */
+function withUserHeaders(record: AuthServiceRecord): AuthServiceRecord {
+  return record.authService === 'auth' ? { ...record, allowedAuthorizationHeaders: userHeadersOf(record) } : record;
 }

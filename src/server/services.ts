@@ -9,9 +9,9 @@ import {
   createUsers,
   type LoginCounts,
 } from '#auth';
-import { type AuthService as AuthServiceRecord, type Configuration, demoModules } from '#config';
+import { type AuthService as AuthServiceRecord, type Configuration, demoModules, parseServiceReference } from '#config';
 import type { Handler } from '#gateway';
-import { isolate } from '#http';
+import { isolate, userHeader } from '#http';
 import type { Setup } from './options.ts';
 import type { LiveConfiguration } from './reload.ts';
 import type { ResponseParts, Storage } from './storage.ts';
@@ -38,8 +38,9 @@ export function createServices(setup: Setup, { configuration, storage, problems 
   const { logger, has } = setup;
   const logins = has('auth') ? createLoginCounts() : undefined;
   const realm = () => realmOfListener(setup, configuration.current().configuration);
-  const auth =
-    logins && createAuthService({ authenticator: createReloadingAuthenticator(configuration, logins), realm, logger });
+  const authenticator = logins && createReloadingAuthenticator(configuration, logins);
+  const namesUserIn = () => listenerUserHeaders(configuration.current().configuration);
+  const auth = authenticator && createAuthService({ authenticator, realm, userHeader: namesUserIn, logger });
   const { versionNames = [], apps: stored } = storage?.createApps(problems) ?? {};
   const apps = { ...setup.services, ...stored, ...(auth && { auth: auth.app }) };
   const byName = Object.fromEntries(Object.entries(apps).map(([name, app]) => [name, isolate(app)]));
@@ -51,6 +52,20 @@ export function createServices(setup: Setup, { configuration, storage, problems 
 /** The realm that clients are shown when the record uses the auth service of this process. */
 export function realmOf({ demo }: Pick<Setup, 'demo'>, record: AuthServiceRecord | undefined): string {
   return record?.realm ?? (demo ? 'travel' : 'api');
+}
+
+/**
+ * The headers in which frontdesk's auth service names the user for a gateway with this record, whichever process it runs
+ * in.
+ */
+export function userHeadersOf({ allowedAuthorizationHeaders: listed }: AuthServiceRecord): readonly string[] {
+  return listed.length === 0 ? [userHeader] : listed;
+}
+
+/** The headers on the auth listener, which serves gateways with any of the records and other proxies. */
+function listenerUserHeaders({ authServices }: Configuration): readonly string[] {
+  const local = authServices.filter(({ authService }) => parseServiceReference(authService)?.host === 'auth');
+  return [...new Set([userHeader, ...local.flatMap(userHeadersOf)])];
 }
 
 /** The realm on the auth listener, which belongs to no record: that of the default local record, or else the first. */

@@ -1,10 +1,12 @@
 /** The services that records refer to: in this process or on the network, with the right role. */
 import assert from 'node:assert/strict';
 import type { Context } from 'koa';
+import type { ModuleName } from '#config';
 import { createFrontdesk } from '../../src/index.ts';
-import { authRecord, call, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
+import { authRecord, call, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
+import { startUpstream } from '../support/upstream.ts';
 import { eventually } from '../support/waiting.ts';
 
 describe('service references', () => {
@@ -144,6 +146,52 @@ describe('an embedded gateway that does not listen', () => {
     const records = [labelledRecord, { ...limitRecord, service, failure_mode_deny: true }];
     const desk = await open({ config: { records, limits: [oneADay] }, services: { own } });
     await call(desk, '/own').set('X-Name', 'ann').expect(503);
+  });
+});
+
+describe("frontdesk's own auth service", () => {
+  const servers = testServers();
+  const open = desksOf(servers);
+  const names = ['x-travel-user', 'remote-user', 'x-forwarded-user'] as const;
+  const { allowed_authorization_headers: _listed, ...unlisted } = authRecord;
+
+  /** A gateway before one service, with the auth service in its own process or in another one. */
+  async function openWith(record: object, origin: string, isRemote: boolean) {
+    const config = { records: [record, mappingRecord('app', '/', origin)], users: [demoRecord] };
+    const only = (modules: readonly ModuleName[], more: object = {}) =>
+      open({ demo: false, config, only: modules, ...more });
+    if (!isRemote) return only(['gateway', 'auth']);
+    const { auth } = await (await only(['auth'])).listen();
+    return only(['gateway'], { serviceAddresses: { auth: new URL(auth.url).host } });
+  }
+
+  for (const [what, record, expected] of [
+    ['X-Travel-User if its record lists no header', unlisted, ['demo', undefined, undefined]],
+    [
+      'each header that its record lists',
+      { ...unlisted, allowed_authorization_headers: ['Remote-User', 'X-Forwarded-User'] },
+      [undefined, 'demo', 'demo'],
+    ],
+  ] as const)
+    for (const isRemote of [false, true])
+      it(`names the user in ${what}, ${isRemote ? 'in another' : 'in the same'} process`, async () => {
+        const upstream = await startUpstream(servers);
+        const desk = await openWith(record, upstream.origin, isRemote);
+        const lies = { 'X-Travel-User': 'admin', 'X-Forwarded-User': 'admin' };
+        await call(desk, '/').set(lies).auth('demo', 'demo').expect(200);
+        const { headers } = upstream.only();
+        assert.deepEqual(
+          names.map((name) => headers[name]),
+          expected,
+        );
+      });
+
+  it('names the user for other proxies in X-Travel-User and in each header that a record lists', async () => {
+    const listed = { ...authRecord, allowed_authorization_headers: ['Remote-User'] };
+    const config = { records: [listed], users: [demoRecord] };
+    const { auth } = await (await open({ demo: false, config, only: ['auth'] })).listen();
+    const { headers } = await fetch(auth.url, { headers: { Authorization: `Basic ${btoa('demo:demo')}` } });
+    assert.deepEqual([headers.get('x-travel-user'), headers.get('remote-user')], ['demo', 'demo']);
   });
 });
 

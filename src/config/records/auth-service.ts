@@ -64,7 +64,7 @@ export const authServiceFields = withNames({
     schema: z.array(headerName(identityFault)),
     type: 'list',
     default: [],
-    docs: "Headers of its response to forward to the mapping's service. No one else can set them: they are removed from clients' requests.",
+    docs: "Headers of its response to forward to the mapping's service. No one else can set them: they are removed from clients' requests. frontdesk's own auth service names the user in each of them, or in `X-Travel-User` if the list is empty.",
     example: '[X-Travel-User]',
     ambassador: identityHeaders,
   }),
