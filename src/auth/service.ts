@@ -32,14 +32,20 @@ export interface AuthRequest {
 /**
  * The decision about a request:
  *
- * - `allow`: the request may pass. `headers` are set on the routed request, with lower-case names. `isAdmin` reflects a
- *   role in users.yaml, so only the auth service of this process reports it.
+ * - `allow`: the request may pass. `headers` are set on the routed request, and `clientHeaders` on the response to the
+ *   client, both with lower-case names and only if the record lists them. `isAdmin` reflects a role in users.yaml, so only
+ *   the auth service of this process reports it.
  * - `deny`: the response to send to the client. Without a body, the gateway writes the error body of `status`.
  * - `error`: the auth service could not decide. `reason` is for the log and is never sent to the client. `isProvoked`
  *   means that the client may have caused it although the service is healthy, so the request never passes.
  */
 export type AuthDecision =
-  | { readonly outcome: 'allow'; readonly headers: Readonly<Record<string, string>>; readonly isAdmin?: boolean }
+  | {
+      readonly outcome: 'allow';
+      readonly headers: Readonly<Record<string, string>>;
+      readonly clientHeaders?: Readonly<Record<string, string | readonly string[]>>;
+      readonly isAdmin?: boolean;
+    }
   | {
       readonly outcome: 'deny';
       readonly status: number;

@@ -118,7 +118,7 @@ export type AuthPart =
       /** How long a positive decision is cached; 0 when the service is called for every request. */
       readonly cache_ms: number;
       readonly user_header: string | undefined;
-      readonly on_200: string;
+      readonly on_success: string;
       readonly on_refusal: string;
       readonly on_error: string;
     };

@@ -167,7 +167,7 @@ function authRows(auth: AuthPart, user: string | undefined): string[][] {
     ['body', body],
     ...(timeout === undefined ? [] : [['time-out', `${timeout} ms`]]),
     ...(cache === 0 ? [] : [['cached', `positive decisions for ${cache} ms`]]),
-    ['on 200', auth.on_200],
+    ['on success', auth.on_success],
     ['on denial', auth.on_refusal],
     ['on failure', auth.on_error],
     ['assumed', assumed],

@@ -95,14 +95,15 @@ function bodyText({ includeBody }: AuthService): string {
 }
 
 /** Built-in routes always fail closed. */
-function consequences(
-  { allowedAuthorizationHeaders, failureModeAllow, statusOnError, removeAuthorization }: AuthService,
-  { source }: Route,
-) {
+function consequences(record: AuthService, { source }: Route) {
+  const { allowedAuthorizationHeaders, allowedClientHeadersOnSuccess, allowStatus } = record;
+  const { failureModeAllow, statusOnError, removeAuthorization } = record;
   const names = allowedAuthorizationHeaders.join(', ');
   const set = names === '' ? '' : ` with ${names} from the response`;
+  const clientNames = allowedClientHeadersOnSuccess.join(', ');
+  const toClient = clientNames === '' ? '' : `, and the client gets ${clientNames}`;
   return {
-    on_200: `the request continues${set}${removeAuthorization ? ', without Authorization' : ''}`,
+    on_success: `after ${allowStatus}, the request continues${set}${toClient}${removeAuthorization ? ', without Authorization' : ''}`,
     on_refusal: 'any other status below 500 is sent to the client',
     on_error:
       failureModeAllow && source !== undefined

@@ -106,12 +106,15 @@ function errorDecision(thrown: unknown): AuthDecision {
  * Also checks the headers: a request whose user header is missing or malformed would reach the service without a user.
  */
 function requireAuthDecision(result: AuthDecision): AuthDecision {
-  const { outcome, headers, status }: Record<string, unknown> = Object(result);
+  const { outcome, headers, clientHeaders = {}, status }: Record<string, unknown> = Object(result);
   const isAllowed = outcome === 'allow' && isMap(headers) && Object.values(headers).every(isFieldValue);
-  const areSendable = isMap(headers) && Object.values(headers).flat().every(isFieldValue);
-  const isDenied = outcome === 'deny' && areSendable && isFinalStatus(status);
-  if (isAllowed || isDenied || outcome === 'error') return result;
+  const isDenied = outcome === 'deny' && areSendable(headers) && isFinalStatus(status);
+  if ((isAllowed && areSendable(clientHeaders)) || isDenied || outcome === 'error') return result;
   throw new Error(`it returned ${shapeOf(result)}, which is not a valid decision`);
+}
+
+function areSendable(headers: unknown): boolean {
+  return isMap(headers) && Object.values(headers).flat().every(isFieldValue);
 }
 
 function isFinalStatus(status: unknown): boolean {

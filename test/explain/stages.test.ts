@@ -105,7 +105,7 @@ describe('an explanation', () => {
       const record = authRecordOf({ removeAuthorization });
       const { auth: asked, target } = explain({ authServices: [{ ...auth, record }] }, { headers });
       assert.equal(target?.headers_removed.includes('authorization'), removeAuthorization);
-      assert.equal(asked?.asked && /, without Authorization$/.test(asked.on_200), removeAuthorization);
+      assert.equal(asked?.asked && /, without Authorization$/.test(asked.on_success), removeAuthorization);
     }
   });
 

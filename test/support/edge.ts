@@ -60,6 +60,8 @@ export function authRecordOf(fields: Partial<AuthService> = {}): AuthService {
     isDefault: true,
     pathPrefix: '',
     allowedRequestHeaders: [],
+    allowedClientHeadersOnSuccess: [],
+    allowStatus: '2xx',
     removeAuthorization: false,
     addAuthHeaders: [],
     includeBody: undefined,

@@ -250,13 +250,19 @@ function addedHeader(given: unknown): unknown {
  * Drops credential headers. Ambassador replaces them with those of the auth service; here services get the client's.
  */
 export const identityHeaders: AmbassadorReader = (value) => {
-  const isKept = (name: unknown) => !credentialHeaders.includes(String(name).toLowerCase());
+  const isSetCookie = (name: unknown) => String(name).toLowerCase() === 'set-cookie';
+  const isKept = (name: unknown) => !credentialHeaders.includes(String(name).toLowerCase()) && !isSetCookie(name);
   if (!Array.isArray(value) || value.every(isKept)) return { fields: { allowed_authorization_headers: value } };
-  const message = `are read without ${credentialHeaders.join(', ')}: services get the client's values`;
-  return {
-    fields: { allowed_authorization_headers: value.filter(isKept) },
-    notice: { message, remedy: 'Let the auth service respond with a header of another name.' },
-  };
+  const notice = value.some(isSetCookie)
+    ? {
+        message: 'are read without set-cookie: services do not read it',
+        remedy: 'List it in allowed_client_headers_on_success to send it to the client.',
+      }
+    : {
+        message: `are read without ${credentialHeaders.join(', ')}: services get the client's values`,
+        remedy: 'Let the auth service respond with a header of another name.',
+      };
+  return { fields: { allowed_authorization_headers: value.filter(isKept) }, notice };
 };
 
 /** Translates the name of `allowed_authorization_headers` before Ambassador 0.50. */

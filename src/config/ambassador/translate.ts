@@ -285,7 +285,7 @@ const commonFields = {
 
 const authService: Kind = {
   rows: authServiceFields,
-  defaultsFor: () => ({}),
+  defaultsFor: () => ({ allow_status: 200 }),
   others: {
     ...commonFields,
     allowed_headers: allowedHeaders,

@@ -68,6 +68,20 @@ export const authServiceFields = withNames({
     example: '[X-Travel-User]',
     ambassador: identityHeaders,
   }),
+  allowedClientHeadersOnSuccess: field({
+    schema: z.array(headerName(clientHeaderFault)),
+    type: 'list',
+    default: [],
+    docs: 'Headers of a response that lets the request through to send to the client, such as `Set-Cookie`. They replace headers of the service, except cookies.',
+    example: '[Set-Cookie]',
+  }),
+  allowStatus: field({
+    schema: z.literal(['2xx', 200]),
+    type: '`2xx` or `200`',
+    default: '2xx',
+    docs: 'Which responses let a request through: any 2xx or, as in Ambassador, 200 alone.',
+    example: '2xx',
+  }),
   removeAuthorization: field({
     ...flag,
     default: false,
@@ -144,9 +158,20 @@ function cacheFault({ includeBody, cacheMs = 0 }: Given<typeof authServiceFields
 function identityFault(name: string): Fault | undefined {
   const remedy = "Remove it: listed headers are removed from clients' requests.";
   if (framingFault(name) !== undefined) return { message: `${quote(name)} frames the request`, remedy };
+  if (name === 'set-cookie') {
+    const where = 'List it in allowed_client_headers_on_success, which sends it to the client.';
+    return { message: `${quote(name)} is for the client, and no service reads it`, remedy: where };
+  }
   return credentialHeaders.includes(name)
     ? { message: `${quote(name)} carries the credentials that the auth service checks`, remedy }
     : undefined;
+}
+
+/** Rejects headers that describe the body of the service's response, or its connection. */
+function clientHeaderFault(name: string): Fault | undefined {
+  const fault = framingFault(name);
+  if (fault !== undefined || !name.startsWith('content-')) return fault && { ...fault, remedy: 'Remove it.' };
+  return { message: `${quote(name)} describes the body of the auth service's response`, remedy: 'Remove it.' };
 }
 
 /** Like `framingFault`, with a remedy for `Host` that an AuthService has, because `host_rewrite` is a Mapping's. */

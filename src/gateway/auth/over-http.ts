@@ -37,10 +37,10 @@ const denialHeaders = ['Location', 'Proxy-Authenticate', 'Retry-After', 'Set-Coo
 const withoutBody = ['prefer', 'return=minimal'];
 
 export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOptions): AuthClient {
-  const { timeoutMs, cacheMs, includeBody, allowedAuthorizationHeaders: allowed } = record;
+  const { timeoutMs, cacheMs, includeBody, allowedAuthorizationHeaders } = record;
   const checkRequestOf = createCheckRequest(record);
   const callOptions: CallOptions = { timeoutMs, repeat: 'failover' };
-  const sentToClient = [...denialHeaders, ...allowed];
+  const sentToClient = [...denialHeaders, ...allowedAuthorizationHeaders];
   // A decision that may depend on the body is not cached, because the gateway may know only the beginning of the body.
   const cache = cacheMs > 0 && includeBody === undefined ? createAuthCache({ ttlMs: cacheMs }) : undefined;
 
@@ -59,7 +59,7 @@ export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOption
       const request = { ...completed(check, path, body), body: sent, client: ctx.res };
       const response = await callUpstream(cluster, request, callOptions);
       const whole = await bodyOf(response, askedAtMs + timeoutMs);
-      const decision = decisionOf(response.head, whole, allowed, sentToClient);
+      const decision = decisionOf(response.head, whole, record, sentToClient);
       if (decision.outcome === 'allow' && mayBeCached(response.head.headers))
         cache?.remember(check, decision, askedAtMs);
       return decision;
@@ -126,10 +126,13 @@ function uncheckedSlug(status: number, headers: IncomingHttpHeaders): ProblemSlu
 function decisionOf(
   { status, headers }: UpstreamResponse['head'],
   body: Buffer | undefined,
-  allowed: readonly string[],
+  { allowStatus, allowedAuthorizationHeaders, allowedClientHeadersOnSuccess }: AuthService,
   sentToClient: readonly string[],
 ): AuthDecision {
-  if (status === 200) return { outcome: 'allow', headers: joined(headers, allowed) };
+  if (status === 200 || (allowStatus === '2xx' && status < 300)) {
+    const clientHeaders = pick(headers, allowedClientHeadersOnSuccess);
+    return { outcome: 'allow', headers: joined(headers, allowedAuthorizationHeaders), clientHeaders };
+  }
   const slug = uncheckedSlug(status, headers);
   if (status >= 500 && slug === undefined)
     return { outcome: 'error', reason: `the auth service responded with ${status}` };

@@ -152,6 +152,8 @@ function createAuthenticate(
     }
     counts.allowed += 1;
     setIdentity(ctx, record.allowedAuthorizationHeaders, decision.headers);
+    if (decision.clientHeaders !== undefined)
+      setClientHeaders(ctx, record.allowedClientHeadersOnSuccess, decision.clientHeaders);
     requireRole?.(ctx, decision.isAdmin);
     return true;
   }
@@ -199,6 +201,20 @@ function setIdentity(ctx: Context, names: readonly string[], values: Readonly<Re
   const [userHeader] = names;
   const user = userHeader === undefined ? undefined : headers[userHeader];
   requestContext(ctx).user = typeof user === 'string' ? decodeHeader(user) : undefined;
+}
+
+/** Sets headers on the response, which the service then neither replaces nor repeats, except for cookies. */
+function setClientHeaders(
+  { res }: Context,
+  names: readonly string[],
+  values: Readonly<Record<string, string | readonly string[]>>,
+): void {
+  for (const name of names) {
+    const value = values[name];
+    if (value === undefined) continue;
+    if (name === 'set-cookie') res.appendHeader(name, value);
+    else res.setHeader(name, value);
+  }
 }
 
 /** Sends a denial that has a body unchanged. A denial without a body becomes a Problem with its status. */

@@ -262,6 +262,19 @@ describe("Ambassador's own files", () => {
     assert.deepEqual(named({ allowed_authorization_headers: ['X-User'] }), ['x-user']);
   });
 
+  it('let 200 alone allow a request, as in Ambassador, and may list headers for the client', () => {
+    const auth = { apiVersion: 'ambassador/v1', kind: 'AuthService', name: 'auth', auth_service: 'example-auth:3000' };
+    const [{ allowStatus, allowedClientHeadersOnSuccess } = {}] = translated({
+      ...auth,
+      allowed_client_headers_on_success: ['Set-Cookie'],
+    }).authServices;
+    assert.deepEqual([allowStatus, allowedClientHeadersOnSuccess], [200, ['set-cookie']]);
+    const records = [{ ...auth, allowed_authorization_headers: ['X-User', 'Set-Cookie'] }];
+    const { configuration, errors, notices } = configurationFrom({ records }, { gatewayDomain });
+    assert.deepEqual([configuration.authServices[0]?.allowedAuthorizationHeaders, errors], [['x-user'], []]);
+    assert.match(notices.map(({ remedy }) => remedy).join(), /allowed_client_headers_on_success/);
+  });
+
   it('get a notice with a remedy for unsupported kinds', () => {
     for (const kind of ['ConsulResolver', 'DevPortal', 'OutlierDetection', 'TCPMapping', 'TracingService']) {
       const record = { apiVersion: 'ambassador/v1', kind, name: 'x', max_connections: 5 };

@@ -137,6 +137,8 @@ describe('an AuthService', () => {
     authService,
     `
     allowed_authorization_headers: [X-User, x-plan]   -> allowedAuthorizationHeaders: [x-user, x-plan]
+    allowed_client_headers_on_success: [Set-Cookie]   -> allowedClientHeadersOnSuccess: [set-cookie]
+    allow_status: 200                                 -> allowStatus: 200
     timeout_ms: 200, status_on_error: { code: 403 }   -> timeoutMs: 200, statusOnError: 403
     failure_mode_allow: true, default: false          -> failureModeAllow: true, isDefault: false
     path_prefix: /extauth/, cache_ms: 1000            -> pathPrefix: /extauth, cacheMs: 1000

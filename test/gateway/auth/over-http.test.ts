@@ -5,6 +5,7 @@ import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import supertest from 'supertest';
 import type { AuthService } from '#config';
+import { isolate } from '#http';
 import { authRecordOf, type EdgeOptions, mappingOf, remote, startEdge } from '../../support/edge.ts';
 import { type Served, testServers } from '../../support/serve.ts';
 import { startUpstream } from '../../support/upstream.ts';
@@ -126,6 +127,104 @@ describe('an auth service over HTTP', () => {
     assert.equal(names.length, new Set(names).size);
     const sent = upstream.only().headers;
     assert.deepEqual([sent['x-tenant'], sent.authorization], ['theirs', 'Basic eA==']);
+  });
+
+  for (const [status, allowStatus, expected] of [
+    [204, '2xx', 200],
+    [202, '2xx', 200],
+    [299, '2xx', 200],
+    [204, 200, 204],
+    [200, 200, 200],
+    [302, '2xx', 302],
+  ] as const)
+    it(`${expected === 200 ? 'allows' : 'denies'} with ${status} if allow_status is ${allowStatus}`, async () => {
+      const { upstream, edge } = await setUp(
+        (res) => res.writeHead(status, { 'X-Travel-User': 'demo', Location: '/login' }).end(),
+        { allowStatus },
+      );
+      const response = await fetch(`${edge.origin}/v1/hotels`, { redirect: 'manual' });
+      assert.equal(response.status, expected);
+      const users = upstream.reached.map(({ headers }) => headers['x-travel-user']);
+      assert.deepEqual(users, expected === 200 ? ['demo'] : []);
+    });
+
+  describe('with allowed_client_headers_on_success', () => {
+    const listed = { allowedClientHeadersOnSuccess: ['set-cookie', 'x-session', 'x-absent'] };
+    const renew: Respond = (res) =>
+      res
+        .writeHead(200, [
+          ...['X-Travel-User', 'demo', 'X-Session', 'renewed', 'X-Secret', 'auth'],
+          ...['Set-Cookie', 'session=1; Path=/', 'Set-Cookie', 'other=2'],
+        ])
+        .end();
+    const ofService = { 'Set-Cookie': 'app=1', 'X-Session': 'of the service', 'X-App': 'a' };
+
+    async function seenBy(origin: string) {
+      const { status, headers } = await fetch(`${origin}/v1/hotels`);
+      return [
+        status,
+        headers.getSetCookie(),
+        headers.get('x-session'),
+        headers.get('x-secret'),
+        headers.get('x-travel-user'),
+      ];
+    }
+    const cookies = ['session=1; Path=/', 'other=2'];
+    const renewed = ['renewed', null, null];
+
+    it('sends them to the client beside the cookies of the service', async () => {
+      const app = await startUpstream(servers, (res) => res.writeHead(200, ofService).end());
+      const auth = await startUpstream(servers, renew);
+      const targets = { auth: remote(auth), hotel: remote(app) };
+      const { edge } = await behind(auth, listed, { targets });
+      assert.deepEqual(await seenBy(edge.origin), [200, [...cookies, 'app=1'], ...renewed]);
+    });
+
+    it('sends them with the response of a service in this process, and with an error', async () => {
+      const auth = await startUpstream(servers, renew);
+      const hotel = isolate((ctx) => {
+        ctx.append('Set-Cookie', 'app=1');
+        ctx.body = 'ok';
+      });
+      const { edge } = await behind(auth, listed, { targets: { auth: remote(auth) }, services: { hotel } });
+      assert.deepEqual(await seenBy(edge.origin), [200, [...cookies, 'app=1'], ...renewed]);
+      const down = { auth: remote(auth), hotel: remote(await servers.refusing()) };
+      const broken = await behind(auth, listed, { targets: down });
+      assert.deepEqual(await seenBy(broken.edge.origin), [503, cookies, ...renewed]);
+    });
+
+    it('sends those of an auth service of the program, and none that are not listed', async () => {
+      const upstream = await startUpstream(servers);
+      const clientHeaders = { 'set-cookie': cookies, 'x-session': 'renewed', 'x-secret': 'auth' };
+      const edge = await startEdge(servers, {
+        upstream,
+        authService: authRecordOf(listed),
+        authPort: () => ({ outcome: 'allow', headers: {}, clientHeaders }),
+      });
+      assert.deepEqual(await seenBy(edge.origin), [200, cookies, ...renewed]);
+      const silent = await startEdge(servers, {
+        upstream,
+        authService: authRecordOf(),
+        authPort: () => ({ outcome: 'allow', headers: {}, clientHeaders }),
+      });
+      assert.deepEqual(await seenBy(silent.origin), [200, [], null, null, null]);
+    });
+
+    it('rejects a request whose auth service of the program returns a malformed one', async () => {
+      const edge = await startEdge(servers, {
+        upstream: await startUpstream(servers),
+        authService: authRecordOf(listed),
+        authPort: () => ({ outcome: 'allow', headers: {}, clientHeaders: { 'set-cookie': 'a\r\nb' } }),
+      });
+      assert.equal((await fetch(`${edge.origin}/v1/hotels`)).status, 503);
+    });
+
+    it('sends none of a refusal or without the field', async () => {
+      const { edge } = await setUp((res) => res.writeHead(403, { 'X-Session': 'renewed' }).end(), listed);
+      assert.deepEqual(await seenBy(edge.origin), [403, [], null, null, null]);
+      const unlisted = await setUp(renew);
+      assert.deepEqual(await seenBy(unlisted.edge.origin), [200, [], null, null, null]);
+    });
   });
 
   for (const [what, start] of [
@@ -288,11 +387,10 @@ describe('an auth service over HTTP', () => {
   it('denies the request with any other status below 500, and its body reaches the client unchanged', async () => {
     let status = 0;
     const { upstream, edge } = await setUp((res) => res.writeHead(status, { 'Content-Type': 'a/b' }).end('<no>'));
-    for (status of [201, 204, 302, 400, 401, 403, 404, 429, 499]) {
+    for (status of [302, 400, 401, 403, 404, 429, 499]) {
       const response = await fetch(`${edge.origin}/v1/hotels`, { redirect: 'manual' });
-      const expected = status === 204 ? ['', null] : ['<no>', 'a/b'];
       const seen = [response.status, await response.text(), response.headers.get('content-type')];
-      assert.deepEqual(seen, [status, ...expected]);
+      assert.deepEqual(seen, [status, '<no>', 'a/b']);
     }
     assert.equal(upstream.reached.length, 0);
   });
