@@ -184,6 +184,8 @@ prefix: /
 service: ${JSON.stringify(service)}
 # The service has 60 s to start its response (timeout_ms). A body may have any size, and may pause for up to 60 s
 # (idle_timeout_ms).
+# To let clients open WebSockets, remove the first # of the next line:
+# allow_upgrade: [websocket]
 # The labels by which requests are counted, here the user. The limit itself is in ../ratelimit/gateway.yaml.
 labels:
   gateway:

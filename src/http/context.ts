@@ -29,6 +29,8 @@ export interface RequestContext {
   /** The origin of the last attempt. */
   upstream: string | undefined;
   upstreamMs: number | undefined;
+  /** The protocol that the client asked to switch to, although the mapping does not allow it. */
+  refusedUpgrade: string | undefined;
   /** The error that was sent to the client. */
   problem: Problem | undefined;
   readonly traceIds: TraceIds;
@@ -144,6 +146,7 @@ function openContext(ctx: Context, addresses: Addresses, traceIds: TraceIds): Re
     service: undefined,
     upstream: undefined,
     upstreamMs: undefined,
+    refusedUpgrade: undefined,
     problem: undefined,
     traceIds,
     trace: undefined,

@@ -15,6 +15,7 @@ import {
 } from './failures.ts';
 import { createHeaderRules } from './headers.ts';
 import type { Identity } from './identity.ts';
+import { createMappingHints } from './mapping-hints.ts';
 import { createRequestBody } from './request-body.ts';
 import { createRequestHead, type RequestHead } from './request-headers.ts';
 import { forwardEarlyHints, sendResponse } from './response.ts';
@@ -62,6 +63,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
   const callOptions: CallOptions = { timeoutMs, repeat: 'idempotent', retries };
   const headOf = createRequestHead(options);
   const innerPrefix = options.path + rewritePrefixes(mapping).replacement;
+  const hints = createMappingHints(mapping, logger);
   const responseRules = createHeaderRules(mapping.responseHeaders);
   const bodyOptions = { bytesMax: bodyBytesMax, idleTimeoutMs };
   const eventsIdleTimeoutMs = mapping.idleTimeoutMs ?? 0;
@@ -97,6 +99,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
       const body = createRequestBody(ctx, bodyOptions);
       disableBodyTimeout(ctx.req);
       const handshake = handshakeOf(ctx.req, mapping.allowUpgrade);
+      if (handshake === undefined) hints.onPlainRequest(ctx);
       const request: UpstreamRequest = {
         method: ctx.req.method ?? 'GET',
         path: head.path,
@@ -129,7 +132,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
     if (handshake !== undefined && connection !== undefined) {
       const edit = responseRules.editResponse;
       switchProtocols(ctx, handshake, head, connection, { restoration, edit, idleTimeoutMs: switchedIdleTimeoutMs });
-    } else if (!clientIsGone(ctx))
+    } else if (!clientIsGone(ctx)) {
       sendResponse(ctx, response, {
         restoration,
         idleTimeoutMs,
@@ -138,6 +141,8 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
         toProblem: countedFailure,
         onBreak,
       });
+      hints.onResponse(ctx, sent.path);
+    }
   }
 
   function restorationOf({ host: sentHost, ...sent }: RequestHead, upstreamOrigin: string): PathRestoration {

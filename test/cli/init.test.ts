@@ -170,6 +170,15 @@ describe('writeStarter', () => {
     }
   });
 
+  it('writes a line that allows WebSockets when its comment is removed', async () => {
+    const target = join(await writeFiles(), 'config');
+    await writeStarter(target, options);
+    const file = join(target, 'services/app.yaml');
+    await writeFile(file, (await readFile(file, 'utf8')).replace('# allow_upgrade:', 'allow_upgrade:'));
+    const { configuration, errors } = await loadConfiguration(target);
+    assert.deepEqual([errors, configuration.mappings[0]?.allowUpgrade], [[], ['websocket']]);
+  });
+
   it('creates missing directories, and keeps the hash and the settings, which may have passwords, unreadable for other users', async () => {
     const directory = join(await writeFiles(), 'deep/down');
     await writeStarter(directory, options);

@@ -50,7 +50,7 @@ function createJsonWriter(logger: Logger) {
   const info = logger.infoPlain ?? logger.info.bind(logger);
   return function writeJson({ ctx, context, connection, startedAtMs, client, path }: StartedRequest): void {
     const { req, res } = ctx;
-    const { requestId, user, mapping, problem, upstream, upstreamMs } = context;
+    const { requestId, user, mapping, problem, upstream, upstreamMs, refusedUpgrade } = context;
     const { bytesIn, bytesOut } = countNewBytes(connection, req.socket);
     const fields = {
       requestId,
@@ -69,6 +69,7 @@ function createJsonWriter(logger: Logger) {
       durationMs: roundToTenths(performance.now() - startedAtMs),
       upstream,
       upstreamMs: upstreamMs === undefined ? undefined : roundToTenths(upstreamMs),
+      refusedUpgrade,
     };
     info(fields, 'request');
   };
