@@ -49,7 +49,7 @@ const beforeResponse: readonly [code: string, how: string, misbehave: string | (
   ['UND_ERR_HEADERS_OVERFLOW', 'sends a huge header', (socket) => socket.write(`${ok}X-A: ${'a'.repeat(20_000)}\r\n`)],
   ['UND_ERR_HEADERS_OVERFLOW', 'sends many headers', (socket) => socket.write(`${ok}${'X-A: a\r\n'.repeat(5000)}`)],
   ['HPE_INTERIM_RESPONSES', 'sends too many early hints', (socket) => socket.write(earlyHints.repeat(101))],
-  ['UND_ERR_SOCKET', 'sends a 100 Continue that was not requested', 'HTTP/1.1 100 Continue\r\n\r\n'],
+  ['HPE_INTERIM_RESPONSES', 'sends 100 Continue too often', 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(101)],
   [
     'UND_ERR_SOCKET',
     'switches protocols',

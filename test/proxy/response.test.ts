@@ -7,13 +7,17 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Mapping } from '#config';
+import { createUpgrades } from '#http';
 import { createTraffic } from '../../src/gateway/traffic/traffic.ts';
 import { breakersOf } from '../support/clusters.ts';
-import { type EdgeOptions, mappingOf, startEdge } from '../support/edge.ts';
+import { authRecordOf, type EdgeOptions, mappingOf, remote, startEdge } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { createDeferred, eventually } from '../support/waiting.ts';
+import { startHttp } from '../support/wire/http-server.ts';
+import { speak, upgradeRequest } from '../support/wire/peer.ts';
 import { rawRequest, sendRaw, statusOf } from '../support/wire/raw-client.ts';
+import { bytesOf, startSwitchingUpstream, switching } from '../support/wire/switching-upstream.ts';
 
 const servers = testServers();
 
@@ -115,6 +119,40 @@ describe('a response', () => {
     assert.equal(await text(response), 'ok');
     assert.deepEqual(hints, [[103, { link: '</a.css>; rel=preload, </b.js>; rel=preload' }]]);
     assert.match(await sendRaw(edge.port, old), /^HTTP\/1\.1 200 OK\r\n/);
+  });
+
+  it('may follow a 100 Continue that was not requested, again and again on one connection', async () => {
+    let connections = 0;
+    const upstream = await servers.tcp((socket) => {
+      connections += 1;
+      const ok = 'HTTP/1.1 200 OK\r\nX-Travel-User: demo\r\nContent-Length: 2\r\n\r\nok';
+      socket.on('data', () => socket.write(`HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n${ok}`));
+    });
+    const targets = { hotel: remote(upstream), auth: remote(upstream) };
+    const edge = await startEdge(servers, { targets, authService: authRecordOf() });
+    for (const [line, headers, body] of [
+      ['GET /v1/hotels', [], ''],
+      ['POST /v1/hotels', ['Content-Length: 5'], 'hello'],
+      ['GET /v1/hotels', [], ''],
+    ] as const)
+      assert.match(
+        await sendRaw(edge.port, rawRequest(line, headers, body)),
+        /^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nok$/,
+      );
+    assert.ok(connections <= 2, `${connections} connections`);
+  });
+
+  it('may switch protocols after a 100 Continue that was not requested', async () => {
+    const upstream = await startSwitchingUpstream(servers, (socket) => {
+      socket.write(`HTTP/1.1 100 Continue\r\n\r\n${bytesOf(switching)}`, 'latin1');
+    });
+    const edge = await startEdge(servers, { upstream, mapping: { allowUpgrade: ['websocket'] } });
+    const upgrades = createUpgrades(() => true);
+    const { port } = await startHttp(servers, { handler: edge.listener, upgrades });
+    servers.later(() => upgrades.close(0));
+    const client = speak(port, upgradeRequest('/v1/hotels'));
+    await client.until('101 Switching Protocols');
+    client.socket.destroy();
   });
 
   it('has no early hints while a pipelined client waits for an earlier response', async () => {

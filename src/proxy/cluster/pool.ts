@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module';
 import { isIP } from 'node:net';
 import type { buildConnector, Client, Dispatcher } from 'undici';
+import { passOverContinue } from './undici-fixes.ts';
 
 /** Reuses the last used connection, and queues requests if all are busy. */
 export interface Pool {
@@ -260,6 +261,7 @@ function openConnection(
     request: undefined,
   };
   client.on('connect', () => {
+    passOverContinue(client);
     connection.socketsOpened += 1;
     connection.isConnected = true;
     connection.expiresAtMs = clock() + lifetimeMs;
