@@ -86,7 +86,9 @@ export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptio
     validHost(forwarded(request, 'x-forwarded-host')) ?? validHost(request.headers.host);
   const scheme = (request: IncomingMessage) => {
     const proto = forwarded(request, 'x-forwarded-proto')?.toLowerCase();
-    if (proto === 'http' || proto === 'https') return proto;
+    // Traefik and others send the scheme of the WebSocket that the client opens.
+    if (proto === 'https' || proto === 'wss') return 'https';
+    if (proto === 'http' || proto === 'ws') return 'http';
     return (request.socket as Socket & { encrypted?: boolean }).encrypted === true ? 'https' : 'http';
   };
   const publicHost = (request: IncomingMessage): PublicHost =>

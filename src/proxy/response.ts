@@ -178,10 +178,24 @@ function copy(
   restoration: PathRestoration,
 ): void {
   if (name === 'set-cookie') res.appendHeader(rawName, restoreCookie(value, restoration));
-  else if (name === 'vary' || name === 'via') res.appendHeader(rawName, value);
+  else if (name === 'vary') appendVary(res, rawName, value);
+  else if (name === 'via') res.appendHeader(rawName, value);
   else if (ours.includes(name)) return;
   else if (res.hasHeader(name)) res.appendHeader(rawName, restoreHeader(name, value, restoration));
   else res.setHeader(rawName, restoreHeader(name, value, restoration));
+}
+
+/** Leaves out what `Vary` lists already, such as the `Origin` of a CORS rule. */
+function appendVary(res: ServerResponse, rawName: string, value: string): void {
+  const present = fieldsOf(String(res.getHeader('vary') ?? '')).map((field) => field.toLowerCase());
+  const given = fieldsOf(value);
+  const added = given.filter((field) => !present.includes(field.toLowerCase()));
+  if (added.length === given.length) res.appendHeader(rawName, value);
+  else if (added.length > 0) res.appendHeader(rawName, added.join(', '));
+}
+
+function fieldsOf(list: string): readonly string[] {
+  return list.split(',').map((field) => field.trim());
 }
 
 /** Compares lengths first, because this runs for every header of every response. */

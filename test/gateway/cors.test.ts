@@ -118,6 +118,18 @@ describe('a mapping with cors', () => {
     }
   });
 
+  for (const [vary, expected] of [
+    ['Origin', 'Origin'],
+    ['origin, Accept', 'Origin, Accept'],
+    ['Accept, Origin', 'Origin, Accept'],
+  ] as const)
+    it(`sends Vary: Origin once if the service sends Vary: ${vary}`, async () => {
+      const upstream = await startUpstream(servers, (res) => res.writeHead(200, { Vary: vary }).end());
+      const edge = await startEdge(servers, { mappings: [mappingOf({ cors: ruleOf() })], upstream });
+      const { headers } = await fetch(`${edge.origin}/v1/hotels`, { headers: { Origin: app } });
+      assert.equal(headers.get('vary'), expected);
+    });
+
   it('replaces the CORS headers of the service, and keeps both values of Vary', async () => {
     const theirs = {
       'Access-Control-Allow-Origin': '*',

@@ -193,6 +193,8 @@ describe('createAddresses', () => {
         ['x-forwarded-host', 'evil.example, api.example.com', 'http://api.example.com'],
         ['x-forwarded-host', '', 'http://desk.test:8080'],
         ['x-forwarded-proto', 'https', 'https://desk.test:8080'],
+        ['x-forwarded-proto', 'wss', 'https://desk.test:8080'],
+        ['x-forwarded-proto', 'WS', 'http://desk.test:8080'],
         ['x-forwarded-proto', 'javascript', 'http://desk.test:8080'],
         ['x-forwarded-proto', 'https, http', 'http://desk.test:8080'],
       ] as const)
