@@ -5,8 +5,8 @@ import type { Context, Middleware, Next } from 'koa';
 import { type Addresses, createAddresses } from './addresses.ts';
 import { hasClientLeft } from './log/final-status.ts';
 import type { Problem } from './problem.ts';
-import { removeNominated } from './received-headers.ts';
 import { closeWithConnection, sendHeadAsBytes } from './server/node-fixes.ts';
+import { removeNominated } from './server/received-headers.ts';
 import { pathOf, sanitisePath } from './target.ts';
 import { boundTracestate, createTraceIds, parseTraceparent, type Trace, type TraceIds } from './trace.ts';
 

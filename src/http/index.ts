@@ -76,13 +76,6 @@ export {
 export { createGuard, createProblemResponses, type ProblemResponsesOptions } from './problem-responses.ts';
 export { type ProblemKind, type ProblemSlug, problems, problemTitle } from './problems.ts';
 export {
-  dashedName,
-  nominatedBy,
-  type ReceivedHeaders,
-  rejectNomination,
-  removeHeaders,
-} from './received-headers.ts';
-export {
   builtInFormatters,
   createRepresentations,
   type Formatter,
@@ -111,6 +104,13 @@ export {
 } from './server/admission.ts';
 export { type HttpServer, type HttpServerOptions, listenError, serveHttp } from './server/listen.ts';
 export { announcesBody, beforeHead, disableBodyTimeout, nodeHttp } from './server/node-fixes.ts';
+export {
+  dashedName,
+  nominatedBy,
+  type ReceivedHeaders,
+  rejectNomination,
+  removeHeaders,
+} from './server/received-headers.ts';
 export { createUpgrades, type Upgrade, type UpgradeListener, type Upgrades, upgradeOf } from './server/upgrades.ts';
 export {
   createHostCheck,

@@ -219,6 +219,16 @@ describe('an auth service over HTTP', () => {
       assert.equal((await fetch(`${edge.origin}/v1/hotels`)).status, 503);
     });
 
+    it('sends their bytes unchanged', async () => {
+      const auth = await startUpstream(servers, (res) =>
+        res.writeHead(200, { 'Set-Cookie': 'city=Z\u00c3\u00bcrich', 'X-Session': '\u00ff' }).end(),
+      );
+      const { edge } = await behind(auth, listed);
+      const response = await sendRaw(edge.port, rawRequest('GET /v1/hotels'));
+      assert.match(response, /set-cookie: city=Z\u00c3\u00bcrich\r\n/i);
+      assert.match(response, /x-session: \u00ff\r\n/i);
+    });
+
     it('sends none of a refusal or without the field', async () => {
       const { edge } = await setUp((res) => res.writeHead(403, { 'X-Session': 'renewed' }).end(), listed);
       assert.deepEqual(await seenBy(edge.origin), [403, [], null, null, null]);

@@ -1,6 +1,6 @@
 /** Removes headers from a received request, and first of all those that the client nominates in `Connection`. */
 import type { IncomingMessage } from 'node:http';
-import { problem } from './problem.ts';
+import { problem } from '../problem.ts';
 
 export type ReceivedHeaders = Pick<IncomingMessage, 'headers' | 'headersDistinct' | 'rawHeaders'>;
 
