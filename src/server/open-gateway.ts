@@ -149,7 +149,9 @@ function localAuthChecks(
 ): Readonly<Record<string, AuthCheck>> {
   if (auth === undefined) return {};
   const local = records.filter(({ authService }) => resolve(authService).kind === 'local');
-  return Object.fromEntries(local.map((record) => [record.name, auth.checkFor(realmOf(setup, record), userHeadersOf(record))]));
+  return Object.fromEntries(
+    local.map((record) => [record.name, auth.checkFor(realmOf(setup, record), userHeadersOf(record))]),
+  );
 }
 
 /** A record for frontdesk's own auth service need not list the header that names the user. */
