@@ -44,7 +44,14 @@ export {
 export { rawJson } from './html/pages.ts';
 export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
 export { type AnyApp, discardPreparedResponse, isolate, serviceFault } from './isolate.ts';
-export { createBodySchema, describeIssue, excessOfJson, readJsonBody } from './json-body.ts';
+export {
+  createBodySchema,
+  describeIssue,
+  excessOfJson,
+  jsonTypes,
+  patchTypes,
+  readJsonBody,
+} from './json-body.ts';
 export { createAccessLog } from './log/access-log.ts';
 export { finalStatus, giveUpClient, hasClientLeft, replaceStatus } from './log/final-status.ts';
 export {

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { ByteQueue, bodyFromHost, bodyTooLarge, hasBody, isBodyUnread } from './body.ts';
+import { findJsonFaults } from './json-faults.ts';
 import { bodyPointer, type Fault, type Problem, problem } from './problem.ts';
 
 const jsonBytesMax = 64 * 1024;
@@ -11,9 +12,14 @@ const jsonDepthMax = 32;
 /** Maximum number of keys, counted over all objects of a body. */
 const jsonKeysMax = 1000;
 
+export const jsonTypes: readonly string[] = Object.freeze(['application/json']);
+/** The media types of a PATCH. Both mean the same: the fields to change (RFC 7396). */
+export const patchTypes: readonly string[] = Object.freeze([...jsonTypes, 'application/merge-patch+json']);
+
 /**
  * Reads and parses the body. Throws `unsupported-media-type`, `body-too-large` or `body-consumed`, and `bad-body` if
- * the body is missing, is not JSON text (RFC 8259), is nested too deeply or has too many keys.
+ * the body is missing, is not JSON text (RFC 8259), is nested too deeply, has too many keys, or has a key twice in an
+ * object (RFC 7493 section 2.3): parsers disagree about which of the two values counts.
  */
 export async function readJsonBody(ctx: Context): Promise<unknown> {
   const { req } = ctx;
@@ -44,8 +50,10 @@ export function createBodySchema<Input>(schema: z.ZodType<Input>): BodySchema<In
 function requireJson(ctx: Context): void {
   const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = ctx.req.headers;
   const [essence = '', ...parameters] = type.split(';').map((part) => part.trim().toLowerCase());
-  if (essence !== 'application/json') {
-    throw unsupported(ctx, essence === '' ? 'The body has no Content-Type: send application/json.' : sendJson);
+  const accepted = typesFor(ctx);
+  if (!accepted.includes(essence)) {
+    const sent = essence === '' ? 'The body has no Content-Type: send' : 'Send the body as';
+    throw unsupported(ctx, `${sent} ${accepted.join(' or ')}.`);
   }
   const charset = parameters.find((parameter) => parameter.startsWith('charset='));
   if (charset !== undefined && !/^charset=(?:utf-?8|"utf-?8")$/.test(charset)) {
@@ -56,13 +64,15 @@ function requireJson(ctx: Context): void {
   }
 }
 
-const sendJson = 'Send the body as application/json.';
-
-/** Lists the accepted type in headers: RFC 9110 section 15.5.16, and for PATCH RFC 5789 section 2.2. */
+/** Lists the accepted types in headers: RFC 9110 section 15.5.16, and for PATCH RFC 5789 section 2.2. */
 function unsupported(ctx: Context, detail: string, headers: Readonly<Record<string, string>> = {}): Problem {
-  const accepted = 'application/json';
+  const accepted = typesFor(ctx).join(', ');
   const patch: Readonly<Record<string, string>> = ctx.method === 'PATCH' ? { 'Accept-Patch': accepted } : {};
   return problem('unsupported-media-type', { detail, headers: { Accept: accepted, ...patch, ...headers } });
+}
+
+function typesFor({ method }: Context): readonly string[] {
+  return method === 'PATCH' ? patchTypes : jsonTypes;
 }
 
 /**
@@ -104,18 +114,26 @@ function readAll(req: IncomingMessage): Promise<Buffer> {
 /** Checks depth and number of keys before parsing, so that the cost stays linear in the length. Throws `bad-body`. */
 function parseJsonText(body: Uint8Array | string): unknown {
   const text = typeof body === 'string' ? body : decode(body);
-  const excess = excessOfJson(text, { depth: jsonDepthMax, keys: jsonKeysMax });
+  const size = measure(text);
+  const excess = excessOf(size, { depth: jsonDepthMax, keys: jsonKeysMax });
   if (excess !== undefined) throw badBody(excess);
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch (cause) {
-    throw notJson(cause);
+    throw notJson(text, cause);
   }
+  // Parsing keeps one of several members with the same name.
+  if (countKeys(value) < size.keys) throw repeatedKeys(text);
+  return value;
 }
 
 /** Returns a sentence if the text is nested deeper or has more keys than allowed. Takes linear time, before parsing. */
 export function excessOfJson(text: string, max: JsonSize): string | undefined {
-  const { depth, keys } = measure(text);
+  return excessOf(measure(text), max);
+}
+
+function excessOf({ depth, keys }: JsonSize, max: JsonSize): string | undefined {
   if (depth > max.depth) return `The body may be nested at most ${max.depth} levels deep.`;
   if (keys > max.keys) return `The body may have at most ${max.keys} keys, counted over all its objects.`;
   return undefined;
@@ -132,8 +150,14 @@ function decode(body: Uint8Array): string {
   try {
     return utf8.decode(body);
   } catch (cause) {
-    throw notJson(cause);
+    throw badBody(`The body is not UTF-8: byte ${firstInvalidByte(body)} is invalid.`, cause);
   }
+}
+
+/** Counts from 1. Invalid bytes are decoded as U+FFFD, so there the text is encoded differently. */
+function firstInvalidByte(body: Uint8Array): number {
+  const valid = Buffer.from(new TextDecoder('utf-8', { ignoreBOM: true }).decode(body));
+  return body.findIndex((byte, index) => byte !== valid[index]) + 1;
 }
 
 const [quote, backslash, colon, openBracket, closeBracket, openBrace, closeBrace] = Array.from(
@@ -169,8 +193,28 @@ function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-function notJson(cause: unknown): Problem {
-  return badBody('The body is not JSON text in UTF-8.', cause);
+/** Counts the keys of a value that is nested at most 32 levels deep. */
+function countKeys(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const members = Object.values(value);
+  let keys = Array.isArray(value) ? 0 : members.length;
+  for (const member of members) keys += countKeys(member);
+  return keys;
+}
+
+/** Does not quote the text, as the parser's own message does, because it may contain secrets. */
+function notJson(text: string, cause: unknown): Problem {
+  const { syntax } = findJsonFaults(text);
+  if (syntax === undefined) return badBody('The body is not JSON text.', cause);
+  const { expected, line, column } = syntax;
+  return badBody(`The body is not JSON text: line ${line}, column ${column} must have ${expected}.`, cause);
+}
+
+function repeatedKeys(text: string): Problem {
+  const paths = findJsonFaults(text).repeated.slice(0, faultsMax);
+  return problem('bad-body', {
+    errors: paths.map((path) => ({ pointer: bodyPointer(path), detail: 'is given more than once' })),
+  });
 }
 
 function badBody(detail: string, cause?: unknown): Problem {

@@ -87,7 +87,7 @@ export const problems = {
   'forbidden-transition': {
     status: 409,
     meaning: 'The resource cannot change from its current state to the requested one.',
-    remedy: 'Read the resource again; `detail` lists the states that it can change to.',
+    remedy: 'Read the resource again; `detail` says what it can become.',
   },
   'idempotency-running': {
     status: 409,
@@ -117,7 +117,7 @@ export const problems = {
   },
   'idempotency-mismatch': {
     status: 422,
-    meaning: 'The idempotency key was already used for another request.',
+    meaning: 'The idempotency key was already used for another request; `detail` says when.',
     remedy: 'Use a new key for each new request.',
   },
   'precondition-required': {

@@ -1,6 +1,7 @@
 /** Sends the standard responses: representations with entity tags, stored responses, redirects, 405 and OPTIONS. */
 import type { Context } from 'koa';
 import type { TaggedBody } from './html/html.ts';
+import { patchTypes } from './json-body.ts';
 import { digestTag, matchFails, noneMatchFails, preconditionFailed } from './precondition.ts';
 import { problem } from './problem.ts';
 import type { Formatter } from './representations.ts';
@@ -100,7 +101,7 @@ export function handleOtherMethod(ctx: Context, allowed: readonly string[]): voi
     throw problem('method-not-allowed', { detail: `This resource supports ${allow}.`, headers: { Allow: allow } });
   }
   ctx.set('Allow', allow);
-  if (allowed.includes('PATCH')) ctx.set('Accept-Patch', 'application/json');
+  if (allowed.includes('PATCH')) ctx.set('Accept-Patch', patchTypes.join(', '));
   ctx.status = 204;
 }
 

@@ -27,9 +27,65 @@ const post = (type = 'application/json', handler = echo()) => request(handler).p
 describe('readJsonBody', () => {
   const servers = testServers();
 
-  it('lists the media type for PATCH in Accept-Patch', async () => {
-    const patch = request(echo()).patch('/').set('Content-Type', 'text/plain');
-    await patch.send('{}').expect(415).expect('Accept-Patch', 'application/json');
+  it('accepts a JSON merge patch in a PATCH only, and lists both media types in Accept-Patch', async () => {
+    const types = 'application/json, application/merge-patch+json';
+    const patch = (type: string) => request(echo()).patch('/').set('Content-Type', type).send('{"a":1}');
+    for (const type of ['application/json', 'application/merge-patch+json', 'Application/Merge-Patch+JSON'])
+      await patch(type).expect(200, { read: { a: 1 } });
+    const { body } = await patch('text/plain').expect(415).expect('Accept-Patch', types).expect('Accept', types);
+    assert.equal(body.detail, 'Send the body as application/json or application/merge-patch+json.');
+    await post('application/merge-patch+json').send('{}').expect(415).expect('Accept', 'application/json');
+  });
+
+  for (const [body, place] of [
+    ['{"pin":1234,}', 'line 1, column 13 must have a name in double quotes'],
+    ['{\n  "pin": 1234\n  "user": 5\n}', 'line 3, column 3 must have a comma or a closing brace'],
+    ['{\r\n"😀": tru}', 'line 2, column 6 must have a value'],
+    ['{"pin" 1234}', 'line 1, column 8 must have a colon'],
+    ['{"pin":"1234', 'line 1, column 13 must have a closing quote'],
+    ['["a\\x1234"]', 'line 1, column 4 must have a valid escape'],
+    ['["a\n1234"]', 'line 1, column 4 must have an escape instead of a control character'],
+    ['[1 2]', 'line 1, column 4 must have a comma or a closing bracket'],
+    ['{"pin":01234}', 'line 1, column 9 must have a comma or a closing brace'],
+    ['{"pin":1234}}', 'line 1, column 13 must have the end of the text'],
+    ['  ', 'line 1, column 3 must have a value'],
+  ])
+    it(`says where ${JSON.stringify(body)} is not JSON, without quoting it`, async () => {
+      const response = await post().send(body).expect(400);
+      assert.equal(response.body.detail, `The body is not JSON text: ${place}.`);
+    });
+
+  it('says which byte of the body is not UTF-8', async () => {
+    for (const [bytes, place] of [
+      [[0x5b, 0x22, 0xe9, 0x22, 0x5d], 3],
+      [[0xef, 0xbb, 0xbf, 0x22, 0xef, 0xbf, 0xbd, 0xff, 0x22], 8],
+    ] as const) {
+      const sent = post();
+      sent.write(Buffer.from(bytes));
+      const { body } = await sent.expect(400);
+      assert.equal(body.detail, `The body is not UTF-8: byte ${place} is invalid.`);
+    }
+  });
+
+  it('rejects a key that an object has twice, however it is escaped, with a pointer to it', async () => {
+    const check = async (body: string, ...pointers: readonly string[]) => {
+      const response = await post().send(body).expect(400);
+      assert.deepEqual(
+        response.body.errors,
+        pointers.map((pointer) => ({ pointer, detail: 'is given more than once' })),
+      );
+    };
+    await check('{"a":1,"b":2,"a":1}', '/a');
+    await check('{"a":1,"\\u0061":2}', '/a');
+    await check('{"__proto__":1,"__proto__":2}', '/__proto__');
+    await check('[0,{"a/b":{"~":[],"c":{"":1},"~":{}}}]', '/1/a~1b/~0');
+    await check('{"":1,"":2,"x":{"y":1,"y":1,"y":1}}', '/', '/x/y', '/x/y');
+    await check(`{${'"secret":1,'.repeat(50)}"x":1}`, ...Array.from({ length: 20 }, () => '/secret'));
+  });
+
+  it('accepts the same key in different objects, and keys that differ in case', async () => {
+    const read = { a: { a: 1, A: 2 }, b: [{ a: 1 }, { a: 1 }], c: '"a":1,"a":1' };
+    await post().send(JSON.stringify(read)).expect(200, { read });
   });
 
   it('rejects a content coding', async () => {

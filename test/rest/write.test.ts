@@ -92,7 +92,10 @@ describe('writing', () => {
     ] as const)
       it(`are listed in responses to OPTIONS and in 405: ${path}`, async () => {
         const { headers } = await request(handler).options(path).expect(204).expect('Allow', allow);
-        assert.equal(headers['accept-patch'], allow.includes('PATCH') ? 'application/json' : undefined);
+        assert.equal(
+          headers['accept-patch'],
+          allow.includes('PATCH') ? 'application/json, application/merge-patch+json' : undefined,
+        );
         for (const method of ['put', 'delete', other] as const)
           await request(handler)[method](path).expect(405).expect('Allow', allow);
       });

@@ -7,7 +7,7 @@ import {
   type ZodOpenApiPathsObject,
   type ZodOpenApiResponseObject,
 } from 'zod-openapi';
-import { nodeHttp, type Representations } from '#http';
+import { jsonTypes, nodeHttp, patchTypes, type Representations } from '#http';
 import { commonHeaders, type Operation, type Problems, type Route } from '../operation.ts';
 import {
   contentOf,
@@ -118,7 +118,8 @@ interface DocumentContext {
 
 function describeOperation(operation: Operation, context: DocumentContext): ZodOpenApiOperationObject {
   const { operationId, summary, description, path, query, headers, body, problems } = operation;
-  const { info, tag, responsesOf } = context;
+  const { info, tag, responsesOf, method } = context;
+  const bodyTypes = method === 'PATCH' ? patchTypes : jsonTypes;
   const found: Problems = { ...problems, ...info.problems, ...(info.signedIn === true && { unauthorized: {} }) };
   return {
     operationId,
@@ -126,7 +127,7 @@ function describeOperation(operation: Operation, context: DocumentContext): ZodO
     ...(description !== undefined && { description }),
     tags: [tag],
     requestParams: { path: prefilled(path), query, header: prefilled(headers) },
-    ...(body && { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
+    ...(body && { requestBody: { required: true, content: contentOf(bodyTypes, () => body) } }),
     responses: { ...successOf(operation, context), ...responsesOf(found) },
   };
 }
