@@ -3,4 +3,4 @@ export { createResourceApp, createVersions, type ResourceAppOptions } from './ap
 export type { ApiInfo } from './openapi/document.ts';
 export type { OperationDocs, Route } from './operation.ts';
 export { type CollectionDefinition, collection, index, item } from './read.ts';
-export { createItem, updateItem } from './write.ts';
+export { createItem, type RequestIdentity, updateItem } from './write.ts';

@@ -1,4 +1,4 @@
-/** The routes that write: POST creates an item, once per idempotency key, and PATCH changes it under `If-Match`. */
+/** The routes that write, once per idempotency key: POST creates an item, and PATCH changes it under `If-Match`. */
 import type { Context, Middleware } from 'koa';
 import { z } from 'zod';
 import {
@@ -12,7 +12,6 @@ import {
   type Representations,
   readJsonBody,
   renderResponse,
-  represent,
   type StoredResponse,
   searchOf,
   sendStoredResponse,
@@ -31,11 +30,11 @@ import {
   type Route,
 } from './operation.ts';
 
-export interface CreateRequest<Row extends object, Input> {
+export interface WriteRequest<Row extends object, Input> {
   readonly input: Input;
   /** Identifies repetitions of this request, so that it is carried out once. Undefined if the client sent no key. */
   readonly identity: RequestIdentity | undefined;
-  /** Builds the response for the created row, as plain data that can be stored with the row. */
+  /** Builds the response for the written row, as plain data that can be stored with the row. */
   readonly responseFor: (row: Row) => StoredResponse;
 }
 
@@ -46,10 +45,10 @@ export interface RequestIdentity {
   readonly fingerprint: string;
 }
 
-export interface CreateResult {
+export interface WriteResult {
   /** The result of `responseFor` for this request, or for the earlier one with the same key. */
   readonly response: StoredResponse;
-  /** True if an earlier request with the same key created the item, and this one created nothing. */
+  /** True if an earlier request with the same key wrote the item, and this one wrote nothing. */
   readonly isReplayed: boolean;
 }
 
@@ -70,7 +69,7 @@ export interface CreateDefinition<Row extends object, Input> extends WriteDefini
   readonly path: string;
   /** Must be the same as in the item's GET route. */
   readonly version?: (row: Row) => number;
-  readonly create: (ctx: Context, request: CreateRequest<Row, Input>) => Awaitable<CreateResult>;
+  readonly create: (ctx: Context, request: WriteRequest<Row, Input>) => Awaitable<WriteResult>;
 }
 
 /**
@@ -96,8 +95,7 @@ export function createItem<Row extends object, Input>(definition: CreateDefiniti
           status: 201,
           headers: { Location: `${base}${ctx.path}${encodeURIComponent(String(row[view.key]))}` },
         });
-      const identity = key === undefined ? undefined : { key, fingerprint: fingerprintOf(body) };
-      const created = await create(ctx, { input, identity, responseFor });
+      const created = await create(ctx, { input, identity: identityOf(key, body), responseFor });
       sendStoredResponse(ctx, created.response, created.isReplayed);
     };
   const operation = (): Operation => ({
@@ -115,6 +113,10 @@ export function createItem<Row extends object, Input>(definition: CreateDefiniti
   return { method: 'POST', path, createHandler, operation };
 }
 
+function identityOf(key: string | undefined, body: unknown): RequestIdentity | undefined {
+  return key === undefined ? undefined : { key, fingerprint: fingerprintOf(body) };
+}
+
 const keyProblems = Object.freeze({ 'bad-request': {}, 'idempotency-running': {}, 'idempotency-mismatch': {} });
 
 /** Matches the keys that `idempotencyKeyOf` accepts: a bare word or a quoted string. */
@@ -128,17 +130,15 @@ function keyHeaders(): z.ZodObject {
 }
 
 function createHeaders(): z.ZodObject {
-  return commonHeaders().extend({
-    Location: header(z.url(), 'The URL of the created item.'),
-    'Idempotent-Replayed': header(
-      z.literal('true').optional(),
-      'Present if an earlier request with the same key created the item.',
-    ),
-  });
+  return writeHeaders().extend({ Location: header(z.url(), 'The URL of the created item.') });
 }
 
-export interface Update<Row extends object, Input> {
-  readonly input: Input;
+function writeHeaders(): z.ZodObject {
+  const description = 'Present if this is the response to an earlier request with the same key.';
+  return commonHeaders().extend({ 'Idempotent-Replayed': header(z.literal('true').optional(), description) });
+}
+
+export interface UpdateRequest<Row extends object, Input> extends WriteRequest<Row, Input> {
   /**
    * Throws `precondition-failed` unless the row has the version that the client read. Call it inside the transaction
    * that changes the row, with the row as read there.
@@ -156,13 +156,14 @@ export interface UpdateDefinition<Row extends object, Input> extends WriteDefini
    * caller may not change it.
    */
   readonly find: (ctx: Context) => Awaitable<Row | undefined>;
-  /** Returns the changed row, or undefined if it was deleted in the meantime. */
-  readonly update: (ctx: Context, update: Update<Row, Input>) => Awaitable<Row | undefined>;
+  /** Changes the row. Returns undefined if it was deleted in the meantime. */
+  readonly update: (ctx: Context, request: UpdateRequest<Row, Input>) => Awaitable<WriteResult | undefined>;
 }
 
 /**
  * Creates a PATCH route. It responds 200 with the changed item and its new `ETag`, 428 without `If-Match`, and 412 if
- * `If-Match` does not contain a current tag.
+ * `If-Match` does not contain a current tag. A repetition with the same key gets the same response, even if the item has
+ * changed since: its `If-Match` is out of date because the first request succeeded.
  */
 export function updateItem<Row extends object, Input>(definition: UpdateDefinition<Row, Input>): Route {
   const { docs, path, title, view, version, schema, guard, find, update } = definition;
@@ -173,28 +174,37 @@ export function updateItem<Row extends object, Input>(definition: UpdateDefiniti
       const { fields } = parseItemQuery(view, searchOf(ctx.url));
       if ((await find(ctx)) === undefined) throw problem('not-found');
       const precondition = preconditionOf(ctx);
-      const input = check(await readJsonBody(ctx));
+      const key = idempotencyKeyOf(ctx.req.headers);
+      const body = await readJsonBody(ctx);
+      const input = check(body);
       const formatter = representations.choose(ctx.req.headers.accept);
       const requireCurrent = (row: Row) => {
         if (precondition !== '*' && !precondition.some((tag) => isTagOf(tag, version(row))))
           throw preconditionFailed(ctx);
       };
-      const row = await update(ctx, { input, requireCurrent });
-      if (row === undefined) throw problem('not-found');
-      const shown = toPublicItem(view, row, fields, `${publicBase(ctx)}/`);
-      represent(ctx, formatter, shown, { title, version: version(row) });
+      const base = publicBase(ctx);
+      const responseFor = (row: Row) =>
+        renderResponse(formatter, toPublicItem(view, row, fields, `${base}/`), {
+          title,
+          version: version(row),
+          status: 200,
+          headers: {},
+        });
+      const updated = await update(ctx, { input, identity: identityOf(key, body), responseFor, requireCurrent });
+      if (updated === undefined) throw problem('not-found');
+      sendStoredResponse(ctx, updated.response, updated.isReplayed);
     };
   const operation = (): Operation => ({
     ...docs,
-    problems: { ...bodyProblems, ...updateProblems, ...docs.problems },
+    problems: { ...bodyProblems, ...keyProblems, ...updateProblems, ...docs.problems },
     path: pathParameters(path, keySchema(view)),
     query: itemArguments(view, undefined),
-    headers: updateHeaders(),
+    headers: keyHeaders().extend(updateHeaders().shape),
     body: schema,
     status: 200,
     returns: 'item',
     shape: view,
-    responseHeaders: commonHeaders(),
+    responseHeaders: writeHeaders(),
   });
   return { method: 'PATCH', path, createHandler, operation };
 }

@@ -50,8 +50,13 @@ export function bookingRetryCases(client: BookingClient): void {
     it('with another body is rejected with 422', async () => {
       const { body, key } = await newRequest();
       await send(body, key).expect(201);
-      for (const other of [await client.newRequest(), { ...body, hold: true }])
-        assert.equal((await send(other, key).expect(422)).body.code, 422);
+      for (const other of [await client.newRequest(), { ...body, hold: true }]) {
+        const { body: refusal } = await send(other, key).expect(422);
+        assert.match(
+          refusal.detail,
+          /^The Idempotency-Key of this request belongs to a request with another body, sent at 20.*Z\. Send that body again, or another key\.$/,
+        );
+      }
     });
 
     it('by another user or without a key makes another booking', async () => {
@@ -61,6 +66,30 @@ export function bookingRetryCases(client: BookingClient): void {
       assert.equal(second.headers['idempotent-replayed'], undefined);
       const third = await client.book(body);
       assert.equal(new Set([first.body.id, second.body.id, third.id]).size, 3);
+    });
+
+    it('of a change gets the stored response and changes nothing, although its entity tag is out of date', async () => {
+      const { booking, tag } = await client.bookNew({ hold: true });
+      const [confirmed, key] = [{ status: 'confirmed' }, randomUUID()];
+      const change = () => client.change(booking, confirmed, tag).set(keyHeader, key);
+      const first = await change().expect(200);
+      assert.equal(first.headers['idempotent-replayed'], undefined);
+      await client.change(booking, { status: 'cancelled' }, '*').expect(200);
+      const again = await change().expect(200);
+      assert.equal(again.headers['idempotent-replayed'], 'true');
+      assert.deepEqual([again.body, again.headers['etag']], [first.body, first.headers['etag']]);
+      assert.equal((await client.read(booking)).body.status, 'cancelled');
+    });
+
+    it('of a change with another body is rejected with 422, and with a malformed key with 400', async () => {
+      const { booking } = await client.bookNew({ hold: true });
+      const key = randomUUID();
+      await client.change(booking, { status: 'confirmed' }, '*').set(keyHeader, key).expect(200);
+      await client.change(booking, { status: 'cancelled' }, '*').set(keyHeader, key).expect(422);
+      await client.change(booking, { status: 'cancelled' }, '*').set(keyHeader, 'two words').expect(400);
+      const { booking: other } = await client.bookNew();
+      await client.change(other, { status: 'cancelled' }, '*').set(keyHeader, key).expect(200);
+      assert.equal((await client.read(booking)).body.status, 'confirmed');
     });
 
     it('after an error is processed again, because errors are not stored', async () => {

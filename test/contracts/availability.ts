@@ -5,7 +5,15 @@ import { hasMatchingOffer, prepareAvailability } from '../../src/services/bookin
 import { withAvailability } from '../../src/services/booking/inventory.ts';
 import { type Stay, timeText } from '../../src/services/booking/stay.ts';
 import { hotelKind } from '../../src/services/hotel/hotel.ts';
-import { assertProblem, createBooking, nights, requestFor, startMs, type World } from './booking-world.ts';
+import {
+  assertProblem,
+  changeStatus,
+  createBooking,
+  nights,
+  requestFor,
+  startMs,
+  type World,
+} from './booking-world.ts';
 
 /** Random actions of a client at one hotel. */
 const booking = fc.record({
@@ -91,8 +99,8 @@ async function bookBoth({ hotels, time }: World, model: Model, hotelId: string, 
 async function changeBoth({ hotels, time }: World, { bookings }: Model, { kind, which }: Change): Promise<void> {
   const target = bookings[which % Math.max(1, bookings.length)];
   if (target === undefined) return;
-  const isAllowed = kind === 'cancelled' || (target.status === 'pending' && occupiesRoom(target, time.nowMs));
-  const done = hotels.change(target.id, kind, () => {});
+  const isAllowed = kind === 'cancelled' || occupiesRoom(target, time.nowMs);
+  const done = changeStatus(hotels, target.id, kind);
   if (isAllowed) target.status = (await done).status;
   else await assertProblem(done, 'forbidden-transition');
 }

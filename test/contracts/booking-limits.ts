@@ -2,7 +2,16 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { ScratchDatabase } from '../support/databases.ts';
-import { assertProblem, createBooking, nights, openWorld, requestFor, startMs, type World } from './booking-world.ts';
+import {
+  assertProblem,
+  changeStatus,
+  createBooking,
+  nights,
+  openWorld,
+  requestFor,
+  startMs,
+  type World,
+} from './booking-world.ts';
 
 export function bookingLimitsContract(create: () => Promise<ScratchDatabase>): void {
   const limits = { holdsMax: 3, daysMax: 90, unitsMax: 5 };
@@ -48,7 +57,7 @@ export function bookingLimitsContract(create: () => Promise<ScratchDatabase>): v
     assert.match(detail ?? '', /the limit is 3\. Confirm or cancel one, or wait until 2030-01-01T09:45:00/);
     assert.equal(headers?.['Retry-After'], '900');
     for (const [index, status] of (['confirmed', 'cancelled'] as const).entries()) {
-      await world.hotels.change(held[index]?.id ?? '', status, () => {});
+      await changeStatus(world.hotels, held[index]?.id ?? '', status);
       await hold(user);
       await assertProblem(hold(user), 'too-many-holds');
     }
@@ -91,7 +100,7 @@ export function bookingLimitsContract(create: () => Promise<ScratchDatabase>): v
     const book = () => createBooking(world.hotels, requestFor(hotelId, { user: 'hesitant' }));
     for (let room = 1; room <= 2 * limits.unitsMax; room += 1) {
       const { id } = await book();
-      await world.hotels.change(id, 'cancelled', () => {});
+      await changeStatus(world.hotels, id, 'cancelled');
     }
     for (let room = 1; room <= limits.unitsMax; room += 1) await book();
     await assertProblem(book(), 'too-many-units');

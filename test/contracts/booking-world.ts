@@ -90,3 +90,14 @@ export async function createBooking<Row extends BookingRow>(
   const { response } = await store.create(request, undefined, (row) => ({ ...row }));
   return response;
 }
+
+/** Changes a booking without an idempotency key. `requireCurrent` throws if the client does not know the version. */
+export async function changeStatus<Row extends BookingRow>(
+  store: BookingStore<Row>,
+  id: string,
+  status: 'confirmed' | 'cancelled',
+  requireCurrent: (row: Row) => void = () => {},
+): Promise<Row> {
+  const { response } = await store.change({ id, status, requireCurrent }, undefined, (row) => ({ ...row }));
+  return response;
+}

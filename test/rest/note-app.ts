@@ -77,13 +77,14 @@ export function createNoteApp(): { readonly app: Koa; readonly notes: Map<number
         schema: body,
         guard,
         find: (ctx) => one(ctx['params'].id),
-        async update(ctx, { input, requireCurrent }) {
+        async update(ctx, { input, responseFor, requireCurrent }) {
           const note = one(ctx['params'].id);
-          if (note === undefined || note.text === input.text) return note;
+          if (note === undefined) return undefined;
+          if (note.text === input.text) return { response: responseFor(note), isReplayed: false };
           requireCurrent(note);
           const changed = { ...note, text: input.text, version: note.version + 1 };
           notes.set(note.id, changed);
-          return changed;
+          return { response: responseFor(changed), isReplayed: false };
         },
       }),
     ],

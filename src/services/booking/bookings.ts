@@ -3,10 +3,11 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import { decodeHeader, problem, requestContext, userHeader } from '#http';
 import { createListParser, type ListOptions, type View } from '#query';
-import { collection, createItem, item, type OperationDocs, type Route, updateItem } from '#rest';
+import { collection, createItem, item, type OperationDocs, type RequestIdentity, type Route, updateItem } from '#rest';
 import type { BookingRow } from '#storage';
 import { alternativesSchema } from './availability.ts';
 import { type BookingRequest, badBody } from './create-booking.ts';
+import type { IdempotentRequest } from './idempotent-requests.ts';
 import { type BookingKind, capitalised, parseId, titlesOf } from './kind.ts';
 import { parseStay } from './stay.ts';
 import { type BookingStoreOptions, createBookingStore } from './store.ts';
@@ -39,6 +40,12 @@ export function bookingRoutes<Row extends BookingRow, Body extends object>(
   const docs = bookingDocs(kind);
   const titles = titlesOf(kind);
 
+  /** Adds what else a repetition must have in common with the first request. */
+  function idempotent(ctx: Context, identity: RequestIdentity | undefined): IdempotentRequest | undefined {
+    if (identity === undefined) return undefined;
+    return { scope: [kind.name, requireUser(ctx), ctx.method, requestContext(ctx).basePath + ctx.path], ...identity };
+  }
+
   function find(ctx: Context) {
     const user = requireUser(ctx);
     const id = parseId(ctx['params'].id);
@@ -65,8 +72,7 @@ export function bookingRoutes<Row extends BookingRow, Body extends object>(
       create(ctx, { input, identity, responseFor }) {
         const user = requireUser(ctx);
         const request = { ...requestOf(input), user, stay: stayIn(kind, limits.daysMax, input) };
-        const scope = [kind.name, user, ctx.method, requestContext(ctx).basePath + ctx.path];
-        return store.create(request, identity && { scope, ...identity }, responseFor);
+        return store.create(request, idempotent(ctx, identity), responseFor);
       },
     }),
     item<Row>({ docs: docs.get, path: '/bookings/:id', title: titles.booking, view, version, find }),
@@ -79,8 +85,10 @@ export function bookingRoutes<Row extends BookingRow, Body extends object>(
       schema: changeSchema,
       guard: requireUser,
       find,
-      update: (ctx, { input, requireCurrent }) =>
-        store.change(parseId(ctx['params'].id) ?? '', input.status, requireCurrent),
+      update(ctx, { input: { status }, identity, responseFor, requireCurrent }) {
+        const change = { id: parseId(ctx['params'].id) ?? '', status, requireCurrent };
+        return store.change(change, idempotent(ctx, identity), responseFor);
+      },
     }),
   ];
 }
@@ -127,7 +135,7 @@ function bookingDocs(kind: BookingKind): Record<'list' | 'create' | 'get' | 'cha
     change: {
       operationId: `change${one}`,
       summary: `Confirm or cancel a ${name} booking`,
-      description: 'Cancelling a booking that is already cancelled changes nothing and returns 200.',
+      description: 'Changing a booking to the status that it already has changes nothing and returns 200.',
       problems: { 'forbidden-transition': {} },
     },
   };

@@ -82,12 +82,12 @@ async function lock(transaction: Kysely<Tables>, id: string): Promise<void> {
   if (rows[0]?.locked !== true) throw stillRunning();
 }
 
-type StoredResponse = Pick<StoredResponseRow, 'fingerprint' | 'body'>;
+type StoredResponse = Pick<StoredResponseRow, 'fingerprint' | 'body' | 'created_at'>;
 
 function prepareStored(dialect: Database['dialect']) {
   return {
     readStored: createStatement<{ readonly id: string; readonly cutoff: string }, StoredResponse>(
-      (slot) => sql`select fingerprint, body from answers
+      (slot) => sql`select fingerprint, body, created_at from answers
         where id = ${slot(({ id }) => id)} and created_at > ${slot(({ cutoff }) => cutoff)}`,
     ),
     /** Overwrites an expired response with the same key. */
@@ -110,8 +110,14 @@ function prepareStored(dialect: Database['dialect']) {
 }
 
 function replay<Response>(stored: StoredResponse, fingerprint: string): Response {
-  if (stored.fingerprint !== fingerprint) throw problem('idempotency-mismatch');
+  if (stored.fingerprint !== fingerprint) throw mismatch(stored.created_at);
   return JSON.parse(stored.body) as Response;
+}
+
+function mismatch(firstAt: string) {
+  return problem('idempotency-mismatch', {
+    detail: `The Idempotency-Key of this request belongs to a request with another body, sent at ${firstAt}. Send that body again, or another key.`,
+  });
 }
 
 function stillRunning() {

@@ -40,10 +40,14 @@ export interface BookingStore<Row extends BookingRow> {
     toResponse: (row: Row) => Response,
   ) => Promise<Outcome<Response>>;
   /**
-   * Changes the status of a booking and returns the changed booking. Cancelling a cancelled booking changes nothing.
-   * `requireCurrent` must throw unless the client knows the current version. Throws `forbidden-transition`.
+   * Changes the status of a booking and returns the result of `toResponse`, or the stored response if this request was
+   * carried out earlier. Throws `forbidden-transition`, `idempotency-mismatch` and `idempotency-running`.
    */
-  readonly change: (id: string, status: BookingStatus, requireCurrent: (row: Row) => void) => Promise<Row>;
+  readonly change: <Response>(
+    change: StatusChange<Row>,
+    idempotent: IdempotentRequest | undefined,
+    toResponse: (row: Row) => Response,
+  ) => Promise<Outcome<Response>>;
   readonly readPage: (user: string, list: ListQuery<Row>) => Promise<Page<Row>>;
   /** Reads a booking if the user owns it. */
   readonly readOwned: (user: string, id: string) => Row | undefined | Promise<Row | undefined>;
@@ -78,9 +82,11 @@ export function createBookingStore<Row extends BookingRow>(options: BookingStore
         throw error instanceof SoldOut ? await soldOutProblem(kysely, kind, error) : error;
       }
     },
-    change(id, status, requireCurrent) {
-      const change = { id, status, requireCurrent, nowMs: clock() };
-      return database.transact((transaction) => changeStatus(database, transaction, kind, change));
+    change(change, idempotent, toResponse) {
+      const nowMs = clock();
+      const work = async (transaction: Kysely<Tables>) =>
+        toResponse(await changeStatus(database, transaction, kind, change, nowMs));
+      return runOnce(idempotent, work, { nowMs, locks: [] });
     },
     readPage: (user, list) => readPage({ now: now(), user }, list),
     readOwned: (user, id) => readOwned(now(), user, id),
@@ -129,32 +135,28 @@ function bookingsAt<Row extends BookingRow>(kysely: Kysely<Tables>, kind: Bookin
   return query as unknown as SelectQueryBuilder<{ bookings: Row }, 'bookings', Row>;
 }
 
-const nextStatuses: Readonly<Record<BookingStatus, readonly BookingStatus[]>> = {
-  pending: ['confirmed', 'cancelled'],
-  confirmed: ['cancelled'],
-  cancelled: [],
-};
-
-interface StatusChange<Row extends BookingRow> {
+export interface StatusChange<Row extends BookingRow> {
   readonly id: string;
-  readonly status: BookingStatus;
+  /** If the booking already has this status, nothing changes. */
+  readonly status: Exclude<BookingStatus, 'pending'>;
+  /** Must throw unless the client knows the current version. */
   readonly requireCurrent: (row: Row) => void;
-  readonly nowMs: number;
 }
 
 async function changeStatus<Row extends BookingRow>(
   { dialect }: Pick<Database, 'dialect'>,
   transaction: Kysely<Tables>,
   kind: PreparedKind,
-  { id, status, requireCurrent, nowMs }: StatusChange<Row>,
+  { id, status, requireCurrent }: StatusChange<Row>,
+  nowMs: number,
 ): Promise<Row> {
   const now = timeText(nowMs);
   if (dialect === 'postgres') await lock(transaction, kind, id);
   const find = () => bookingsAt<Row>(transaction, kind, now).where(sql.ref('id'), '=', id).executeTakeFirstOrThrow();
   const before = await find();
-  if (status === 'cancelled' && before.status === 'cancelled') return before;
+  if (before.status === status) return before;
   requireCurrent(before);
-  if (!nextStatuses[before.status].includes(status)) throw forbiddenTransition(before.status, status);
+  if (before.status === 'cancelled') throw cannotReopen();
   await writeStatus(transaction, kind, before, status, nowMs);
   return find();
 }
@@ -179,8 +181,6 @@ async function writeStatus(
   await (status === 'cancelled' ? kind.deleteUnits : kind.confirmUnits)(transaction, id);
 }
 
-function forbiddenTransition(from: BookingStatus, to: BookingStatus): Problem {
-  const next = nextStatuses[from];
-  const allowed = next.length === 0 ? 'It can no longer change' : `It can become ${next.join(' or ')}`;
-  return problem('forbidden-transition', { detail: `The booking is ${from} and cannot become ${to}. ${allowed}.` });
+function cannotReopen(): Problem {
+  return problem('forbidden-transition', { detail: 'The booking is cancelled and can no longer change.' });
 }
