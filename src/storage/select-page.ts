@@ -1,6 +1,7 @@
 /** Reads a page of a list and its total count, by offset or after a given row. */
 import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import type { ListQuery, Order, Scalar } from '#query';
+import { type FoldedText, foldCase } from './case-folding.ts';
 import type { Dialect } from './database.ts';
 import { createStatement, type Executor, type Slot } from './statement.ts';
 
@@ -34,29 +35,30 @@ export function createPageReader<DB, TB extends keyof DB, Row extends object, Va
   query: (slot: Slot<Values>) => SelectQueryBuilder<DB, TB, Row>,
 ): PageReader<Values, Row> {
   type Request = PageRequest<Values, Row>;
-  const matching = (slot: Slot<Request>, list: ListQuery<Row>) =>
+  const matching = (slot: Slot<Request>, list: ListQuery<Row>, { search }: Request) =>
     applyFilters(
-      dialect,
       query((read) => slot(({ values }) => read(values))),
       list,
+      search && withSearchSlots(slot, search),
     );
   const readRows = createStatement<Request, Row>((slot, request) => {
     const list = withSlots(slot, request.list);
-    return pageOf(dialect, matching(slot, list), list);
+    return pageOf(dialect, matching(slot, list, request), list);
   }, pageShape);
   const readCount = createStatement<Request, Count>(
-    (slot, request) => countOf(matching(slot, withSlots(slot, request.list))),
+    (slot, request) => countOf(matching(slot, withSlots(slot, request.list), request)),
     countShape,
   );
 
   return async function readPage(values, list) {
     const { limit, after, wantsTotal = true } = list;
+    const search = list.search && { ...foldCase(list.search.text), columns: list.search.columns };
     // Without a total, read one extra row to find out whether there are more.
     const extraRows = after === undefined && wantsTotal ? 0 : 1;
-    const { rows: found } = await readRows(kysely, { values, list: { ...list, limit: limit + extraRows } });
+    const { rows: found } = await readRows(kysely, { values, list: { ...list, limit: limit + extraRows }, search });
     const items = found.slice(0, limit);
     const count = async () => {
-      const { rows } = await readCount(kysely, { values, list });
+      const { rows } = await readCount(kysely, { values, list, search });
       // PostgreSQL counts in 64 bits, which pg returns as text.
       return Number(rows[0]?.total);
     };
@@ -68,11 +70,18 @@ export function createPageReader<DB, TB extends keyof DB, Row extends object, Va
 interface PageRequest<Values, Row extends object> {
   readonly values: Values;
   readonly list: ListQuery<Row>;
+  readonly search: Search | undefined;
+}
+
+/** Matches rows that contain the text in any of the columns. */
+interface Search extends FoldedText {
+  readonly columns: readonly string[];
 }
 
 /** Includes whether each filter's value is null, because nulls need different SQL. */
-function countShape<Row extends object>({ list: { filters, search } }: PageRequest<unknown, Row>): string {
-  return JSON.stringify([filters.map(({ column, value }) => [column, value === null]), search?.columns]);
+function countShape<Row extends object>({ list: { filters }, search }: PageRequest<unknown, Row>): string {
+  const searched = search && [search.columns, search.replacements.length];
+  return JSON.stringify([filters.map(({ column, value }) => [column, value === null]), searched]);
 }
 
 function pageShape<Row extends object>(request: PageRequest<unknown, Row>): string {
@@ -85,7 +94,7 @@ function withSlots<Values, Row extends object>(
   slot: Slot<PageRequest<Values, Row>>,
   list: ListQuery<Row>,
 ): ListQuery<Row> {
-  const { filters, search, after } = list;
+  const { filters, after } = list;
   const slotUnlessNull = (value: Scalar, read: (each: ListQuery<Row>) => Scalar | undefined) =>
     value === null ? value : (slot((request) => read(request.list)) as Scalar);
   return {
@@ -94,21 +103,35 @@ function withSlots<Values, Row extends object>(
       ...filter,
       value: slotUnlessNull(filter.value, (each) => each.filters[index]?.value),
     })),
-    search: search && { ...search, text: slot((request) => patternOf(request.list.search?.text ?? '')) },
     limit: slot((request) => request.list.limit),
     offset: slot((request) => request.list.offset),
     ...(after && { after: after.map((value, index) => slotUnlessNull(value, (each) => each.after?.[index])) }),
   };
 }
 
+/** Replaces the values of a search with slots. The text becomes a pattern. */
+function withSearchSlots<Values, Row extends object>(
+  slot: Slot<PageRequest<Values, Row>>,
+  { columns, replacements }: Search,
+): Search {
+  return {
+    columns,
+    text: slot(({ search }) => patternOf(search?.text ?? '')),
+    replacements: replacements.map((_, index) => [
+      slot(({ search }) => search?.replacements[index]?.[0] ?? ''),
+      slot(({ search }) => search?.replacements[index]?.[1] ?? ''),
+    ]),
+  };
+}
+
 function applyFilters<DB, TB extends keyof DB, Row extends object>(
-  dialect: Dialect,
   query: SelectQueryBuilder<DB, TB, Row>,
-  { filters, search }: ListQuery<NoInfer<Row>>,
+  { filters }: ListQuery<NoInfer<Row>>,
+  search: Search | undefined,
 ): SelectQueryBuilder<DB, TB, Row> {
   let filtered = query;
   for (const { column, value } of filters) filtered = filtered.where(equals(column, value));
-  return search === undefined ? filtered : filtered.where(contains(dialect, search.columns, search.text));
+  return search === undefined ? filtered : filtered.where(contains(search));
 }
 
 function pageOf<DB, TB extends keyof DB, Row extends object>(
@@ -131,16 +154,16 @@ function integer(value: number): RawBuilder<number> {
 type Condition = RawBuilder<SqlBool>;
 
 /**
- * Searches without regard to case. In PostgreSQL the columns have the collation "C" (see migrations.ts), with which
- * `lower` handles only ASCII, so the search uses the database's default collation.
+ * Searches without regard to case. `lower` handles only ASCII: in SQLite always, and in PostgreSQL with the collation "C"
+ * of the columns (see migrations.ts). `replace` does the rest in the same way in both databases, whatever their locale
+ * and encoding.
  */
-function contains(dialect: Dialect, columns: readonly string[], pattern: string): Condition {
-  const anyCase = dialect === 'postgres' ? sql` collate "default"` : sql``;
-  // `lower` writes a sigma at the end differently, but the end of a pattern may be the middle of a word.
-  const folded = (text: RawBuilder<unknown>) => sql`replace(lower(${text}), 'ς', 'σ')`;
-  const tests = columns.map(
-    (column) => sql<SqlBool>`${folded(sql`${sql.ref(column)}${anyCase}`)} like ${folded(sql`${pattern}`)} escape '\\'`,
-  );
+function contains({ columns, text, replacements }: Search): Condition {
+  const tests = columns.map((column) => {
+    let folded = sql`lower(${sql.ref(column)})`;
+    for (const [letter, replacement] of replacements) folded = sql`replace(${folded}, ${letter}, ${replacement})`;
+    return sql<SqlBool>`${folded} like ${text} escape '\\'`;
+  });
   return sql<SqlBool>`(${sql.join(tests, sql` or `)})`;
 }
 

@@ -123,8 +123,6 @@ async function configure(writer: DatabaseSync, retry: Retry): Promise<void> {
   // With FULL, a confirmed booking survives a power failure. With NORMAL, WAL mode could lose the latest commits.
   writer.exec('pragma synchronous = FULL');
   writer.exec('pragma foreign_keys = ON');
-  // SQLite's built-in lower() handles only ASCII, but a search for "zürich" must find "ZÜRICH".
-  writer.function('lower', { deterministic: true }, (text) => (typeof text === 'string' ? text.toLowerCase() : text));
 }
 
 /** The connections to a file, and what their operations share. */

@@ -185,14 +185,52 @@ export function storageContract(create: () => Promise<ScratchDatabase>, { isShar
       assert.equal(items.length, 1);
     });
 
-    it('finds non-ASCII letters regardless of case', async () => {
-      await database.kysely.insertInto('accounts').values({ id: 'a', name: 'ZÜRICH Straße, ΣΊΣΥΦΟΣ' }).execute();
+    it('finds the same letters regardless of case, in any language', async () => {
+      const names = ['İstanbul', 'istanbul', 'ISTANBUL', 'ıstanbul', 'i\u0307stanbul', 'I\u0307STANBUL'];
+      const others = ['Zürich', 'STRAẞE', 'ΣΊΣΥΦΟΣ', 'Čeština', 'ЖЕНЕВА', '\u212a2', 'Ａ', '𐐀', '50%_\\', 'Ärger'];
+      const values = [...names, ...others].map((name, index) => ({ id: String(index).padStart(2, '0'), name }));
+      await database.kysely.insertInto('accounts').values(values).execute();
       const accounts = database.kysely.selectFrom('accounts').selectAll();
-      for (const text of ['zürich', 'ZÜRICH', 'STRAßE', 'ΣΊΣ']) {
-        const search = { text, columns: ['name'] as const };
-        const { total } = await selectPage(database, accounts, { ...everything, search });
-        assert.equal(total, 1, text);
-      }
+      const check = async (text: string, ...found: readonly string[]) => {
+        const { items } = await selectPage(database, accounts, { ...everything, search: { text, columns: ['name'] } });
+        assert.deepEqual(
+          items.map(({ name }) => name),
+          found,
+          text,
+        );
+      };
+      for (const [texts, ...found] of [
+        [[...names, 'STANBUL', 'ıST'], ...names],
+        [['zürich', 'ZÜRICH', 'ü'], 'Zürich'],
+        [['straße', 'STRAßE', 'aẞ'], 'STRAẞE'],
+        [['ΣΊΣ', 'σίς', 'οσ', 'Ος'], 'ΣΊΣΥΦΟΣ'],
+        [['čeŠ'], 'Čeština'],
+        [['женева'], 'ЖЕНЕВА'],
+        [['k2', 'K2', '\u212a2'], '\u212a2'],
+        [['ａ'], 'Ａ'],
+        [['𐐨'], '𐐀'],
+        [['%', '_', '\\', '0%_\\'], '50%_\\'],
+        [['zurich', 'STRASSE']],
+      ] as const)
+        for (const text of texts) await check(text, ...found);
+    });
+
+    it('finds what equals the search text after case folding, for any letters', async () => {
+      const letter = fc.constantFrom(...'iIİısSſkK\u212aßẞσςΣéÉåÅ\u212bǆǅǄ');
+      const word = fc.string({ unit: letter, minLength: 1, maxLength: 4 });
+      const accounts = database.kysely.selectFrom('accounts').selectAll();
+      const isFound = (name: string, text: string) => foldEach(name).includes(foldEach(text));
+      const check = async (names: readonly string[], text: string) => {
+        await database.kysely.deleteFrom('accounts').execute();
+        const values = names.map((name, index) => ({ id: String(index).padStart(2, '0'), name }));
+        await database.kysely.insertInto('accounts').values(values).execute();
+        const { items } = await selectPage(database, accounts, { ...everything, search: { text, columns: ['name'] } });
+        assert.deepEqual(
+          items.map(({ name }) => name),
+          names.filter((name) => isFound(name, text)),
+        );
+      };
+      await fc.assert(fc.asyncProperty(fc.array(word, { minLength: 1, maxLength: 10 }), word, check), { numRuns: 60 });
     });
   });
 
@@ -331,6 +369,16 @@ function modelPage(cars: readonly Car[], { filters, search, sort, offset, limit 
       return 0;
     });
   return { items: matching.slice(offset, offset + limit), total: matching.length };
+}
+
+/** Folds the letters of these tests one by one. */
+function foldEach(text: string): string {
+  return Array.from(text, (letter) => ('İı'.includes(letter) ? 'i' : foldLetter(letter))).join('');
+}
+
+function foldLetter(letter: string): string {
+  const upper = letter.toUpperCase();
+  return (upper.length === 1 ? upper : letter).toLowerCase();
 }
 
 async function countRows(database: Database, table: 'hotels' | 'accounts' | 'messages'): Promise<number> {
