@@ -49,6 +49,8 @@ export interface Addresses {
   readonly publicHost: (request: IncomingMessage) => PublicHost;
   /** The public host as a URL without a path: `https://api.example.com`. */
   readonly origin: (request: IncomingMessage) => string;
+  /** The same if it is configured, otherwise `''`: unlike `origin`, it does not depend on the request. */
+  readonly configuredOrigin: () => string;
   /** The requested host in lower case, without a port: `api.example.com`, `[::1]`; `''` if missing or invalid. */
   readonly host: (request: IncomingMessage) => string;
   /** The requested host exactly as sent, including a port: `API.example.com:8080`. Undefined if missing or invalid. */
@@ -121,6 +123,7 @@ export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptio
       const { scheme, host } = publicHost(request);
       return `${scheme}://${host}`;
     },
+    configuredOrigin: () => (configured === undefined ? '' : `${configured.scheme}://${configured.host}`),
     host: (request: IncomingMessage) => hostName(hostAndPort(request) ?? ''),
     authority(request: IncomingMessage) {
       const host = hostAndPort(request);

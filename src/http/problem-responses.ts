@@ -147,7 +147,9 @@ function readProperties(thrown: Error): void {
 }
 
 function writeProblem(ctx: Context, found: Problem, formatter: Formatter, pagesPath: string | undefined): void {
-  const body = errorBody(found, pagesPath === undefined ? undefined : infoUrlOf(ctx, found, pagesPath));
+  const page = pagesPath === undefined ? undefined : pageOf(ctx, found, pagesPath);
+  const { addresses } = requestContext(ctx);
+  const body = errorBody(found, page && addresses.origin(ctx.req) + page);
   for (const name of staleHeaders) ctx.remove(name);
   ctx.status = found.status;
   ctx.message = reasonOf(found.status);
@@ -155,20 +157,19 @@ function writeProblem(ctx: Context, found: Problem, formatter: Formatter, pagesP
   for (const [name, value] of Object.entries(found.headers ?? {})) setHeader(ctx, name, value);
   ctx.vary('Accept');
   ctx.set('Content-Type', formatter.contentType);
-  ctx.body = formatter.format(body, body.message, notesOn(ctx, found));
+  ctx.body = formatter.format(body, body.message, notesOn(ctx, found, page && addresses.configuredOrigin() + page));
   // A handler may have set this to false to write to the socket itself. It has not begun, because no headers were sent.
   ctx.respond = true;
 }
 
-/** Undefined if another party chose the status. */
-function infoUrlOf(ctx: Context, found: Problem, pagesPath: string): string | undefined {
-  if (!hasTableStatus(found)) return undefined;
-  return requestContext(ctx).addresses.origin(ctx.req) + gatewayRoot(ctx) + pagesPath + found.slug;
+/** Returns the path of the page about the problem. Undefined if another party chose the status. */
+function pageOf(ctx: Context, found: Problem, pagesPath: string): string | undefined {
+  return hasTableStatus(found) ? gatewayRoot(ctx) + pagesPath + found.slug : undefined;
 }
 
-function notesOn(ctx: Context, found: Problem): ProblemNotes {
+function notesOn(ctx: Context, found: Problem, type: string | undefined): ProblemNotes {
   const { meaning, remedy } = hasTableStatus(found) ? problems[found.slug] : { meaning: undefined, remedy: undefined };
-  return { title: problemTitle(found.slug), meaning, remedy, requestId: requestContext(ctx).requestId };
+  return { type, title: problemTitle(found.slug), meaning, remedy, requestId: requestContext(ctx).requestId };
 }
 
 /** False if another party chose the status, such as an auth service that prefers 404. The table's text would not fit. */

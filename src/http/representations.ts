@@ -46,11 +46,11 @@ export const problemJsonFormatter: Formatter = {
   errorsOnly: true,
   format: (value, message, notes) => {
     const body = value as ErrorBody;
-    const { code: status, info_url: page } = body;
+    const { code: status } = body;
     const kind =
-      page === undefined
+      notes?.type === undefined
         ? { type: 'about:blank', title: message.replace(/^\d+: /, '') }
-        : { type: page, title: notes?.title };
+        : { type: notes.type, title: notes.title };
     return JSON.stringify({ ...kind, status, ...body });
   },
 };

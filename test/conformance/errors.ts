@@ -27,7 +27,15 @@ export function errorCases(desk: OpenDesk): void {
         assert.ok(html.text.includes(`${status}: ${reason}`) && html.text.includes(`<a href="${page}">`));
         // RFC 9457.
         const { text } = await get(path, 'application/json, application/problem+json').expect(status);
-        assert.deepEqual(JSON.parse(text), { ...body, type: page, title, status });
+        assert.deepEqual(JSON.parse(text), { ...body, type: new URL(page).pathname, title, status });
+      });
+
+      it(`have a type that does not depend on the host that the client asked for: ${path}`, async () => {
+        const typeFor = async (host: string) => {
+          const response = await get(path, 'application/problem+json').set('Host', host);
+          return JSON.parse(response.text).type;
+        };
+        assert.equal(await typeFor('one.test'), await typeFor('other.test:8080'));
       });
 
       it(`link to a page about the problem: ${path}`, async () => {

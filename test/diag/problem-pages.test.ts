@@ -1,5 +1,6 @@
 /** The problem pages, and the `info_url` of errors, which links to them. */
 import assert from 'node:assert/strict';
+import type { RequestListener } from 'node:http';
 import Koa from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
@@ -134,6 +135,21 @@ describe('info_url', () => {
       assert.match(body.info_url, /^http:\/\/desk\.test\/travel\/gateway\/v0\/problems\/[a-z-]+$/);
       await request(host).get(new URL(body.info_url).pathname).expect(200);
     }
+  });
+
+  it('is the type of problem details: as a path, or with PUBLIC_URL as the same URL for every host', async () => {
+    const typeOf = async (handler: RequestListener, path: string, host: string) => {
+      const response = await request(handler).get(path).set({ Host: host, Accept: 'application/problem+json' });
+      return JSON.parse(response.text).type;
+    };
+    const mounted = new Koa().use(mount('/travel', (await open({})).middleware)).callback();
+    const published = (await open({ publicUrl: 'https://travel.example/api' })).app.callback();
+    for (const host of ['one.test', 'other.test:8080'])
+      for (const path of ['/nowhere', '/v1/messages/0', '/v1/..%2fx']) {
+        const slug = path.includes('..') ? 'bad-path' : 'not-found';
+        assert.equal(await typeOf(mounted, `/travel${path}`, host), `/travel/gateway/v0/problems/${slug}`);
+        assert.equal(await typeOf(published, path, host), `https://travel.example/api/gateway/v0/problems/${slug}`);
+      }
   });
 
   it("is omitted from an error whose status was chosen by a program's own service", async () => {

@@ -40,6 +40,7 @@ const fromConnection = {
   trusts: false,
   publicHost: { scheme: 'http', host: 'desk.test:8080' },
   origin: 'http://desk.test:8080',
+  configuredOrigin: '',
   host: 'desk.test',
   authority: 'desk.test:8080',
   scheme: 'http',
@@ -61,6 +62,7 @@ describe('createAddresses', () => {
       trusts: true,
       publicHost: { scheme: 'https', host: 'api.example.com' },
       origin: 'https://api.example.com',
+      configuredOrigin: '',
       host: 'api.example.com',
       authority: 'api.example.com',
       scheme: 'https',
@@ -214,8 +216,8 @@ describe('createAddresses', () => {
 
     it('is the public URL without its trailing slash, for any request', async () => {
       const options = { publicUrl: 'https://api.example.com/', trustedProxies: loopback };
-      const { origin } = await addressesOf(options, { 'x-forwarded-host': 'other.example' });
-      assert.equal(origin, 'https://api.example.com');
+      const { origin, configuredOrigin } = await addressesOf(options, { 'x-forwarded-host': 'other.example' });
+      assert.deepEqual([origin, configuredOrigin], ['https://api.example.com', 'https://api.example.com']);
     });
   });
 

@@ -169,18 +169,18 @@ describe('built-in formatters', () => {
     assert.equal(yamlFormatter.format({ from: user, to: user }, ''), 'from:\n  name: demo\nto:\n  name: demo\n');
   });
 
-  it('write an error as RFC 9457 with all members of the plain body, and the problem page as its type', () => {
+  it('write an error as RFC 9457 with all members of the plain body, and the type in the notes', () => {
     const errors = [{ parameter: 'limit', detail: 'is not a number' }];
     const plain = { code: 404, message: '404: Not Found', detail: 'There is no such hotel.', errors };
     const withPage = { ...plain, info_url: 'https://desk.test/problems/not-found' };
     const notes = { title: 'No such thing', meaning: undefined, remedy: undefined, requestId: 'one' };
-    const check = (body: { message: string }, expected: object) =>
-      assert.deepEqual(JSON.parse(problemJsonFormatter.format(body, body.message, notes)), {
+    const check = (body: { message: string }, type: string | undefined, expected: object) =>
+      assert.deepEqual(JSON.parse(problemJsonFormatter.format(body, body.message, { ...notes, type })), {
         ...{ ...expected, status: 404 },
         ...body,
       });
-    check(plain, { type: 'about:blank', title: 'Not Found' });
-    check(withPage, { type: withPage.info_url, title: 'No such thing' });
+    check(plain, undefined, { type: 'about:blank', title: 'Not Found' });
+    check(withPage, '/problems/not-found', { type: '/problems/not-found', title: 'No such thing' });
   });
 
   it('can be combined with a custom HTML page, in the same position', () => {

@@ -8,6 +8,7 @@ import { delayMsMax } from '#config';
 import { type Database, type DatabaseOptions, openDatabase, StorageSetupError, StorageUnavailable } from '#storage';
 import { createTurns } from '../../src/storage/postgres.ts';
 import { createPostgresDatabase, type ScratchDatabase } from '../support/databases.ts';
+import { selectPage } from '../support/select-page.ts';
 import { type TestServers, testServers } from '../support/serve.ts';
 import { createDeferred, eventually } from '../support/waiting.ts';
 
@@ -188,6 +189,28 @@ describe('a PostgreSQL database', () => {
       assert.match(error.message, /_latin: its encoding LATIN1 cannot represent .* createdb --encoding UTF8/);
       return true;
     });
+  });
+
+  it('finds text in any case, also with the C locale and without an encoding', async function () {
+    await open(this);
+    for (const encoding of ['UTF8', 'SQL_ASCII']) {
+      const name = `${nameOf(scratch)}_${encoding.toLowerCase()}`;
+      await admin.query(
+        `create database ${name} template template0 encoding '${encoding}' locale_provider libc locale 'C'`,
+      );
+      const url = new URL(scratch.url);
+      url.pathname = `/${name}`;
+      servers.later(() => admin.query(`drop database ${name} with (force)`));
+      const opened = await openDatabase({ url: url.href });
+      await opened.kysely.insertInto('accounts').values({ id: 'a', name: 'İstanbul, ZÜRICH' }).execute();
+      for (const text of ['istanbul', 'zürich', 'ıST', 'Ü']) {
+        const search = { text, columns: ['name'] } as const;
+        const list = { offset: 0, limit: 20, fields: undefined, filters: [], sort: [], search };
+        const { total } = await selectPage(opened, opened.kysely.selectFrom('accounts').selectAll(), list);
+        assert.equal(total, 1, `${text} in ${encoding}`);
+      }
+      await opened.close();
+    }
   });
 
   it('can contain the tables of a separate frontdesk in each schema', async function () {

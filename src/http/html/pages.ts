@@ -14,6 +14,11 @@ ${isItem(value) && html`<p><a href="./">Back to the list</a></p>\n`}${hasDocs &&
 
 /** Details for the HTML page of an error that are not part of the error body. */
 export interface ProblemNotes {
+  /**
+   * The `type` of RFC 9457: the problem page as a path, or as a URL if PUBLIC_URL is set. Clients compare it as text, so
+   * it does not depend on `Host` (sections 3.1.1 and 4.2). Undefined if the problem has no page.
+   */
+  readonly type: string | undefined;
   readonly title: string;
   /** Undefined, like the remedy, if another party chose the status: the text in the table would not fit. */
   readonly meaning: string | undefined;
