@@ -18,8 +18,12 @@ export function rateLimitCases(desk: OpenDesk): void {
       const refused = responses.pop() ?? assert.fail();
       // The count starts again if the minute ends during the test.
       assert.deepEqual(responses.map(remaining).slice(-10), [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
-      bareProblem('too-many-requests')(refused);
+      const { detail, ...body } = refused.body;
+      bareProblem('too-many-requests')({ status: refused.status, body });
       const { headers } = refused;
+      const wait = headers['retry-after'];
+      const limit = 'The limit "x-gateway-test-allow" of 10 requests in 60 seconds is exhausted.';
+      assert.equal(detail, `${limit} Send the request again after ${wait} ${wait === '1' ? 'second' : 'seconds'}.`);
       assert.equal(headers['content-type'], 'application/json');
       assert.match(headers['retry-after'] ?? '', /^(?:[1-9]|[1-5]\d|60)$/);
       assert.match(headers['ratelimit-policy'] ?? '', /(?:^|, )"x-gateway-test-allow";q=10;w=60(?:,|$)/);

@@ -47,6 +47,7 @@ describe('a flood of guessed passwords', () => {
     const { body, headers } = await guesser('demo', 'demo').expect(429);
     assert.match(String(headers['retry-after']), /^[1-9]\d*$/);
     assert.match(body.info_url, /\/gateway\/v0\/problems\/login-throttled$/);
+    assert.match(body.detail, /^Too many logins from your address, or for this user from your address, have failed/);
     await other('demo', 'demo').expect(200);
     await guesser('ann', 'secret').expect(200);
   });

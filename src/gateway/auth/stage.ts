@@ -2,7 +2,15 @@
 import type { Context } from 'koa';
 import type { AuthCheck, AuthDecision } from '#auth';
 import type { AuthService, Mapping } from '#config';
-import { decodeHeader, type OutageLog, type ProblemSlug, problem, requestContext, requestLogFields } from '#http';
+import {
+  decodeHeader,
+  type OutageLog,
+  type ProblemSlug,
+  problem,
+  problems,
+  requestContext,
+  requestLogFields,
+} from '#http';
 import { type Cluster, clientIsGone } from '#proxy';
 import type { RequestAttributes } from '#routing';
 import type { RemoteTarget, Resolve } from '../resolve-service.ts';
@@ -221,7 +229,8 @@ function setClientHeaders(
 function deny(ctx: Context, decision: Extract<AuthDecision, { outcome: 'deny' }>): false {
   const { status, headers, body } = decision;
   const { slug = slugOfStatus[status] ?? 'access-denied' } = decision;
-  if (body === undefined) throw problem(slug, { status, headers });
+  const why = slug === 'login-throttled' ? { detail: problems[slug].meaning } : {};
+  if (body === undefined) throw problem(slug, { status, headers, ...why });
   // Bypasses Koa, which rejects a repeated `Content-Type`, as the auth service may have sent it.
   for (const [name, value] of Object.entries(headers)) ctx.res.setHeader(name, value);
   ctx.set('Cache-Control', 'no-store');

@@ -52,7 +52,12 @@ export function createLimitStage(options: LimitStageOptions): AskLimiter {
       return;
     }
     counts.over += 1;
-    throw problem('too-many-requests', { headers: { 'Retry-After': String(retryAfterSeconds(decision)) } });
+    const wait = retryAfterSeconds(decision);
+    const limits = record.headers === 'none' ? [] : exhaustedLimits(decision, descriptors);
+    throw problem('too-many-requests', {
+      detail: `${describeExhausted(limits)} Send the request again after ${wait} ${wait === 1 ? 'second' : 'seconds'}.`,
+      headers: { 'Retry-After': String(wait) },
+    });
   }
 
   function settleError(ctx: Context, cause: unknown): void {
@@ -92,6 +97,23 @@ export function createLimitStage(options: LimitStageOptions): AskLimiter {
     if (decision instanceof Promise) return settleLater(request, decision, descriptors);
     return settle(request, decision, descriptors);
   };
+}
+
+/** Returns at most five. Their names are those in the RateLimit headers: the values that they count are not shown. */
+function exhaustedLimits({ statuses }: Decision, descriptors: readonly Descriptor[]): readonly string[] {
+  const limits = statuses.flatMap(({ code, currentLimit: limit }, index) => {
+    if (code !== 'OVER_LIMIT' || limit === undefined) return [];
+    const { requestsPerUnit, windowSeconds } = limit;
+    return [`"${limit.name ?? nameOf(descriptors[index])}" of ${requestsPerUnit} requests in ${windowSeconds} seconds`];
+  });
+  return limits.slice(0, 5);
+}
+
+function describeExhausted(limits: readonly string[]): string {
+  if (limits.length === 0) return 'A limit is exhausted.';
+  return limits.length === 1
+    ? `The limit ${limits[0]} is exhausted.`
+    : `The limits ${limits.join(' and ')} are exhausted.`;
 }
 
 /** True for failures of the counters in this process, which log an outage of their server themselves. */

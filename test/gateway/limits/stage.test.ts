@@ -92,6 +92,31 @@ describe('rate limiting', () => {
     for (const path of ['/v1/hotels', '/V1/hotels']) assert.equal((await fetch(edge.origin + path)).status, 200);
   });
 
+  const wait = 'Send the request again after 30 seconds.';
+  const both = [{ ...exhausted, currentLimit: { ...currentLimit, name: 'burst' } }, status, exhausted];
+  for (const [what, headers, statuses, detail] of [
+    [
+      'the exhausted limits',
+      'ietf',
+      both,
+      `The limits "burst" of 10 requests in 60 seconds and "default" of 10 requests in 60 seconds are exhausted. ${wait}`,
+    ],
+    ['only the wait, if the record hides the limits', 'none', both, `A limit is exhausted. ${wait}`],
+    [
+      'only the wait, if the service does not report the limit',
+      'ietf',
+      [{ ...exhausted, currentLimit: undefined }],
+      `A limit is exhausted. ${wait}`,
+    ],
+  ] as const)
+    it(`names ${what} in the detail of a 429`, async () => {
+      const { get } = await setUp(() => ({ overallCode: 'OVER_LIMIT', statuses }), {
+        rateLimitService: { ...limitRecordOf(), headers },
+      });
+      const response = await get();
+      assert.equal(((await response.json()) as { detail: string }).detail, detail);
+    });
+
   it('counts long values against a limit with a wildcard', async () => {
     const limits = [domain('gateway', { ...node('x-key=*bot*', limit(2, 'year')), shareThreshold: true })];
     const { get } = await setUp(createLimiter({ limits }).shouldRateLimit);
@@ -126,7 +151,11 @@ describe('rate limiting', () => {
   const policy = '"x-key";q=10;w=60';
   const none = { ok: 0, over: 0, error: 0 };
   const deny = limitRecordOf({ failureModeDeny: true });
-  const refused = '{"code":429,"message":"429: Too Many Requests"}';
+  const refused = JSON.stringify({
+    code: 429,
+    message: '429: Too Many Requests',
+    detail: `The limit "x-key" of 10 requests in 60 seconds is exhausted. ${wait}`,
+  });
   const unavailable = '{"code":503,"message":"503: Service Unavailable"}';
 
   /**
