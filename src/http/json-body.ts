@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { ByteQueue, bodyFromHost, bodyTooLarge, hasBody, isBodyUnread } from './body.ts';
-import { findJsonFaults } from './json-faults.ts';
+import { findJsonFaults } from './json/json-faults.ts';
 import { bodyPointer, type Fault, type Problem, problem } from './problem.ts';
 
 const jsonBytesMax = 64 * 1024;

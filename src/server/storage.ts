@@ -4,6 +4,7 @@ import type { Middleware } from 'koa';
 import { createApi } from '#api';
 import { type Problem, type ProblemResponsesOptions, problem, type Representations } from '#http';
 import { createVersions } from '#rest';
+import { createRefundSteps } from '#services/booking';
 import { createCarService } from '#services/car';
 import { createHotelService } from '#services/hotel';
 import { type Database, type DatabaseOptions, loadDemo, openDatabase, StorageUnavailable } from '#storage';
@@ -38,7 +39,7 @@ export async function openStorage(setup: Setup): Promise<Storage> {
     // Without this check, a forgotten setting would have no effect.
   } satisfies Required<DatabaseOptions>);
   try {
-    if (demo) await loadDemo(database, loaded.configuration.demo, { nowMs: clock() });
+    if (demo) await loadDemo(database, loaded.configuration.demo, { nowMs: clock(), refundsOf: createRefundSteps });
   } catch (error) {
     await database.close();
     throw error;

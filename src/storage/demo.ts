@@ -1,27 +1,33 @@
 /** Validates demo rows and inserts them into an empty database. */
-import { createHash } from 'node:crypto';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { z } from 'zod';
 import { describeIssue } from '#http';
 import { timeSchema } from '#query';
 import { type Database, StorageSetupError } from './database.ts';
+import { completeBookings, type DemoRow, type DemoTables, type RefundsOf } from './demo-bookings.ts';
 import type { Tables } from './schema.ts';
 
 /** Rows by table, not yet validated. */
 export type DemoRows = Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>>;
 
 export interface LoadDemoOptions {
-  /** The default creation time of rows, in milliseconds since 1970. */
+  /** The default creation time of rows, in milliseconds since 1970. Bookings begin a number of days after it. */
   readonly nowMs: number;
+  /** @default nothing is refunded */
+  readonly refundsOf?: RefundsOf;
 }
 
 /**
  * Inserts all rows if the database is empty; otherwise returns false. Rejects with a StorageSetupError that lists the
  * table, row and column of each invalid value, and then inserts nothing.
  */
-export async function loadDemo(database: Database, demo: DemoRows, { nowMs }: LoadDemoOptions): Promise<boolean> {
+export async function loadDemo(
+  database: Database,
+  demo: DemoRows,
+  { nowMs, refundsOf = () => [] }: LoadDemoOptions,
+): Promise<boolean> {
   const tables = createDemoTables(new Date(nowMs).toISOString());
-  const rows = checkDemo(tables, demo);
+  const rows = completeBookings(checkDemo(tables, demo), { nowMs, refundsOf });
   return database.transact(async (transaction) => {
     await lock(database, transaction);
     if (!(await isEmpty(transaction, [...tables.keys()]))) return false;
@@ -31,9 +37,7 @@ export async function loadDemo(database: Database, demo: DemoRows, { nowMs }: Lo
   });
 }
 
-type CheckedRows = ReadonlyMap<keyof Tables, readonly DemoRow[]>;
-
-function checkDemo(tables: ReadonlyMap<keyof Tables, DemoTable>, demo: DemoRows): CheckedRows {
+function checkDemo(tables: ReadonlyMap<keyof Tables, DemoTable>, demo: DemoRows): DemoTables {
   const faults: string[] = [];
   for (const name of Object.keys(demo)) {
     if (!tables.has(name as keyof Tables))
@@ -49,7 +53,7 @@ function checkTable(
   name: keyof Tables,
   { columns, reference, unique = [['id']] }: DemoTable,
   rows: DemoRows[string],
-  checked: CheckedRows,
+  checked: DemoTables,
   faults: string[],
 ): readonly DemoRow[] {
   const taken = new Set<string>();
@@ -118,8 +122,6 @@ interface DemoTable {
   readonly unique?: readonly (readonly string[])[];
 }
 
-type DemoRow = Readonly<Record<string, string | number>>;
-
 /** Returns the tables in the order of insertion: rows come after those that they refer to. `createdAt` is RFC 3339. */
 function createDemoTables(createdAt: string): ReadonlyMap<keyof Tables, DemoTable> {
   const text = z.string().min(1);
@@ -128,21 +130,11 @@ function createDemoTables(createdAt: string): ReadonlyMap<keyof Tables, DemoTabl
   const offer = {
     units: z.int32().min(0).default(1),
     price: z.int32().min(0).max(10_000_000).default(5_000),
-    currency,
+    currency: currency.default('EUR'),
   };
   const roomType = { id, hotel_id: id, name: text, guests: z.int32().min(1).default(2), ...offer };
   const car = { id, model: text, class: text, city: text, pickup_place: text.optional(), ...offer };
   const message = { id: z.int32().min(1), account_id: text, subject: text, body: text, created_at: createdAtSchema };
-  const booking = {
-    id,
-    user: text,
-    status: z.enum(['pending', 'confirmed', 'cancelled']),
-    version: z.int32().min(1).default(1),
-    created_at: createdAtSchema,
-    price: z.int32().min(0).default(0),
-    currency,
-  };
-  const stay = { room_type: text.default('standard'), guests: z.int32().min(1).default(1) };
   return new Map<keyof Tables, DemoTable>([
     ['hotels', { columns: z.strictObject({ id, name: text, city: text }) }],
     [
@@ -157,46 +149,47 @@ function createDemoTables(createdAt: string): ReadonlyMap<keyof Tables, DemoTabl
       'cars',
       { columns: z.strictObject(car).transform((row) => ({ ...row, pickup_place: row.pickup_place ?? row.city })) },
     ],
-    [
-      'hotel_bookings',
-      bookingTable({ ...booking, hotel_id: id, ...stay }, '', { column: 'hotel_id', table: 'hotels' }),
-    ],
-    ['car_bookings', bookingTable({ ...booking, car_id: id }, midnight, { column: 'car_id', table: 'cars' })],
+    ...createBookingTables({ id, text, createdAt: createdAtSchema }),
     ['accounts', { columns: z.strictObject({ id: text, name: text }) }],
     ['messages', { columns: z.strictObject(message), reference: { column: 'account_id', table: 'accounts' } }],
   ]);
 }
 
-const midnight = 'T00:00:00.000Z';
-const dayMs = 86_400_000;
-
-const currency = z
-  .string()
-  .regex(/^[A-Z]{3}$/, 'must be three capital letters, such as EUR')
-  .default('EUR');
-
-/** A demo booking is for the day on which it was created. It occupies no unit and refunds nothing. */
-function bookingTable(
-  columns: Readonly<Record<string, z.ZodType<string | number>>>,
-  time: string,
-  reference: NonNullable<DemoTable['reference']>,
-): DemoTable {
-  const row = z.strictObject(columns).transform((booking): DemoRow => {
-    const createdAt = String(booking['created_at']);
-    const nextDay = new Date(Date.parse(createdAt) + dayMs).toISOString();
-    return {
-      ...booking,
-      reference: referenceOf(String(booking['id'])),
-      starts_at: createdAt.slice(0, 10) + time,
-      ends_at: nextDay.slice(0, 10) + time,
-      policy: '[]',
-      ...(booking['status'] === 'cancelled' && { refund: 0 }),
-    };
-  });
-  return { columns: row, reference };
+interface CommonColumns {
+  readonly id: z.ZodType<string>;
+  readonly text: z.ZodString;
+  readonly createdAt: z.ZodType<string>;
 }
 
-/** Derives the reference from the ID, so that it is always the same. Hexadecimal digits are valid in a reference. */
-function referenceOf(id: string): string {
-  return createHash('sha256').update(id).digest('hex').slice(0, 8).toUpperCase();
+function createBookingTables({ id, text, createdAt }: CommonColumns) {
+  const booking = {
+    id,
+    user: text,
+    status: z.enum(['pending', 'confirmed', 'cancelled']),
+    version: z.int32().min(1).default(1),
+    created_at: createdAt,
+    price: z.int32().min(0).optional(),
+    currency: currency.optional(),
+    starts_in: z.int32().min(0).max(365).default(0),
+  };
+  const length = z.int32().min(1).max(90).default(1);
+  const stay = { room_type: text.default('standard'), guests: z.int32().min(1).default(1), nights: length };
+  return [
+    [
+      'hotel_bookings',
+      {
+        columns: z.strictObject({ ...booking, hotel_id: id, ...stay }),
+        reference: { column: 'hotel_id', table: 'hotels' },
+      },
+    ],
+    [
+      'car_bookings',
+      {
+        columns: z.strictObject({ ...booking, car_id: id, days: length }),
+        reference: { column: 'car_id', table: 'cars' },
+      },
+    ],
+  ] as const;
 }
+
+const currency = z.string().regex(/^[A-Z]{3}$/, 'must be three capital letters, such as EUR');

@@ -184,6 +184,25 @@ describe('createFrontdesk', () => {
     assert.equal(body.created_at, '2030-01-01T00:00:00.000Z');
   });
 
+  it('has demo bookings with a price, refunds and dates ahead of its first start', async () => {
+    const desk = await open({ clock: () => Date.UTC(2030, 0, 1, 12) });
+    const { body } = await call(desk, '/v1/hotels/bookings/0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01').auth('demo', 'demo');
+    const money = (amount: string) => ({ amount, currency: 'EUR' });
+    assert.deepEqual([body.status, body.check_in, body.check_out], ['confirmed', '2030-01-22', '2030-01-25']);
+    assert.deepEqual(body.price, money('360.00'));
+    assert.deepEqual(body.cancellation_policy, [
+      { before: '2030-01-20T00:00:00.000Z', refund: money('360.00') },
+      { before: '2030-01-22T00:00:00.000Z', refund: money('180.00') },
+    ]);
+    for (const kind of ['hotels', 'cars'])
+      for (const user of ['demo', 'guest']) {
+        const { items } = (await call(desk, `/v1/${kind}/bookings/`).auth(user, user).expect(200)).body;
+        const starts = items.map(({ check_in, pickup_at }: Record<string, string>) => check_in ?? pickup_at);
+        assert.ok(starts.length > 2 && starts.every((start: string) => start > '2030-01-10'), starts.join());
+        assert.ok(items.every(({ price }: { price: { amount: string } }) => Number(price.amount) > 0));
+      }
+  });
+
   it('uses its public URL in every response, and its path in links and redirects', async () => {
     const desk = await open({ publicUrl: 'https://travel.example/api' });
     const { body } = await call(desk, '/v1/messages/1');

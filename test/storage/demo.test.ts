@@ -28,9 +28,38 @@ describe('loadDemo', () => {
     const row = await database.kysely.selectFrom('car_bookings').selectAll().executeTakeFirstOrThrow();
     const { reference, ...columns } = row;
     assert.match(reference, /^[\dA-F]{8}$/);
-    const filled = { version: 1, price: 0, currency: 'EUR', policy: '[]', expires_at: null, refund: 0 };
-    const times = { created_at: firstDay, starts_at: firstDay, ends_at: '1970-01-02T00:00:00.000Z' };
+    const filled = { version: 1, price: 5_000, currency: 'EUR', policy: '[]', expires_at: null, refund: 0 };
+    const times = { created_at: firstDay, starts_at: '1970-01-01T09:00:00.000Z', ends_at: '1970-01-01T18:00:00.000Z' };
     assert.deepEqual(columns, { id, car_id: id, user: 'demo', status: 'cancelled', ...filled, ...times });
+  });
+
+  const double = { id, hotel_id: id, name: 'double', units: 1, price: 12_000, currency: 'CHF' };
+  const stay = { ...booking, room_type: 'double', starts_in: 21, nights: 3 };
+
+  it('gives a booking the price and the refunds of its nights, and takes a room unless it is cancelled', async () => {
+    const cancelledId = id.replace('6', '7');
+    const hotel_bookings = [stay, { ...stay, id: cancelledId, status: 'cancelled' }];
+    const refundsOf = (price: number, beginsMs: number, nowMs: number) => [
+      { before: new Date(nowMs + (beginsMs - nowMs) / 2).toISOString(), refund: price },
+    ];
+    await loadDemo(database, { hotels: [hotel], room_types: [double], hotel_bookings }, { nowMs: 0, refundsOf });
+    const { kysely } = database;
+    const columns = ['starts_at', 'ends_at', 'price', 'currency', 'refund', 'policy'] as const;
+    const rows = await kysely.selectFrom('hotel_bookings').select(columns).orderBy('id').execute();
+    const policy = JSON.stringify([{ before: '1970-01-11T12:00:00.000Z', refund: 36_000 }]);
+    const common = { starts_at: '1970-01-22', ends_at: '1970-01-25', price: 36_000, currency: 'CHF', policy };
+    assert.deepEqual(
+      rows.map((row) => ({ ...row })),
+      [
+        { ...common, refund: null },
+        { ...common, refund: 36_000 },
+      ],
+    );
+    const nights = await kysely.selectFrom('hotel_nights').select(['day', 'unit', 'booking_id']).execute();
+    assert.deepEqual(
+      nights.map(({ day, unit, booking_id }) => [day, unit, booking_id]),
+      [21, 22, 23].map((day) => [day, 1, id]),
+    );
   });
 
   const refuse = (title: string, demo: DemoRows, ...lines: readonly RegExp[]) =>
@@ -86,6 +115,15 @@ describe('loadDemo', () => {
     'a message of an account that is missing',
     { messages: [{ id: 1, account_id: 'carl', subject: 's', body: 'b' }] },
     /messages, row 1, account_id: there is no carl in accounts/,
+  );
+  refuse(
+    'a booking for a night on which earlier rows take every room',
+    {
+      hotels: [hotel],
+      room_types: [double],
+      hotel_bookings: [stay, { ...stay, id: id.replace('6', '7'), starts_in: 23 }],
+    },
+    /^ {2}hotel_bookings, row 2, starts_in: earlier rows take all 1 units on 1970-01-24$/,
   );
   refuse(
     'an invalid status, version and time',

@@ -1,7 +1,7 @@
 /** Faults of JSON text: found in exactly the texts that the parser rejects, or in which it drops a member. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { findJsonFaults } from '../../src/http/json-faults.ts';
+import { findJsonFaults } from '../../../src/http/json/json-faults.ts';
 
 function parses(text: string): boolean {
   try {
