@@ -125,7 +125,7 @@ describe('a generated TypeScript client', function () {
       reused: 'the key was used before',
       invalid: '/hotel_id must be a UUID,/guests must be at least 1',
       stale: 'read it again',
-      forbidden: 'not possible: The booking is cancelled and cannot become confirmed. It can no longer change.',
+      forbidden: 'not possible: The booking is cancelled and can no longer change.',
       unknown: 'gone',
       anonymous: 'log in',
       message: 'string',

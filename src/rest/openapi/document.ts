@@ -127,7 +127,7 @@ function describeOperation(operation: Operation, context: DocumentContext): ZodO
     ...(description !== undefined && { description }),
     tags: [tag],
     requestParams: { path: prefilled(path), query, header: prefilled(headers) },
-    ...(body && { requestBody: { required: true, content: contentOf(bodyTypes, () => body) } }),
+    ...(body && { requestBody: { required: true, content: contentOf(bodyTypes, () => ({ schema: body })) } }),
     responses: { ...successOf(operation, context), ...responsesOf(found) },
   };
 }
