@@ -32,7 +32,8 @@ describe('rateLimit', () => {
       assert.match(String(headers['ratelimit']), new RegExp(`^"client";r=${left};t=\\d+$`));
     }
     const { headers, body } = await http.get('/').expect(429);
-    assert.deepEqual(body, { code: 429, message: '429: Too Many Requests' });
+    assert.deepEqual([body.code, body.message], [429, '429: Too Many Requests']);
+    assert.match(body.detail, /^The limit "client" of 2 requests in 86400 seconds is exhausted\./);
     assert.ok(Number(headers['retry-after']) > 0);
     assert.match(String(headers['ratelimit']), /^"client";r=0;t=\d+$/);
     assert.deepEqual(errors, []);
