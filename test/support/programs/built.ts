@@ -31,7 +31,7 @@ function isStale(): boolean {
 function newestSource(): number {
   const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).map((name) => `src/${name}`);
   return Math.max(
-    ...['package.json', 'tsconfig.json', 'build.js', ...sources].map((name) => statSync(join(root, name)).mtimeMs),
+    ...['package.json', 'tsconfig.json', '.ci/build.js', ...sources].map((name) => statSync(join(root, name)).mtimeMs),
   );
 }
 

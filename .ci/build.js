@@ -21,7 +21,7 @@ chmodSync('dist/main.js', 0o755);
  * comments have the names of options.
  */
 async function documentSettings(table) {
-  const { settingTable, variables } = await import(`./${table}.js`);
+  const { settingTable, variables } = await import(`../${table}.js`);
   const options = new Map(variables());
   const withOptions = (text) =>
     text.replace(/[A-Z_]+/g, (word) => (options.has(word) ? `\`${options.get(word)}\`` : word));
