@@ -1,4 +1,5 @@
 /** Checks the architecture: which module may import which, and the sizes of files, folders and functions. */
+import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -70,7 +71,38 @@ const texts = new Map(files.map((file) => [file, readFileSync(join(src, file), '
 const importsOf = new Map(files.map((file) => [file, parseImports(file)]));
 const moduleNames = new Set(files.map(moduleOf));
 
+const root = join(src, '..');
+/** The files and folders at the top of the repository, besides dot files and what `.gitignore` lists. */
+const topLevel = [
+  'CHANGELOG.md',
+  'LICENSE',
+  'README.md',
+  'config',
+  'package-lock.json',
+  'package.json',
+  'proto',
+  'src',
+  'test',
+  'tsconfig.json',
+];
+
 describe('architecture', () => {
+  it('has no files at the top of the repository but those that a reader expects there', () => {
+    const ignored = readFileSync(join(root, '.gitignore'), 'utf8').split(/\/?\n/);
+    const isExpected = (name: string) => /^\.|\.(?:log|tgz)$/.test(name) || [...topLevel, ...ignored].includes(name);
+    failIfAny(
+      readdirSync(root).filter((name) => !isExpected(name)),
+      (name) => `${name} is at the top of the repository: move it into the folder of its subject.`,
+    );
+  });
+
+  it('names the modules in tsconfig.json as in package.json, so that every tool can follow the imports', () => {
+    const read = (name: string) => JSON.parse(readFileSync(join(root, name), 'utf8'));
+    assert.deepEqual(read('tsconfig.json').compilerOptions.paths, {
+      '#*': [read('package.json').imports['#*']['frontdesk-source']],
+    });
+  });
+
   it('has a row in the table of imports for every module', () => {
     const isKnown = (name: string) => name in mayImport || name === compositionRoot || name.endsWith('.ts');
     failIfAny(
@@ -129,7 +161,6 @@ describe('architecture', () => {
   });
 
   it('opens every file with one sentence, in src and in test', () => {
-    const root = join(src, '..');
     const all = ['src', 'test'].flatMap((folder) => filesIn(join(root, folder)).map((file) => `${folder}/${file}`));
     failIfAny(
       all.filter((file) => !/^(?:#!.*\n)?\/\*\*\s+\S/.test(readFileSync(join(root, file), 'utf8'))),

@@ -15,9 +15,10 @@ describe('the metrics of the rate-limit service', () => {
     const configuration = { errors: () => errors as never, reloads: () => reloads };
     const metrics = createRateLimitMetrics({ stats, configuration });
     const limiter = createLimiter({ limits: [domain('d', node('k', limit(1)))], stats });
-    for (let hit = 0; hit < 3; hit += 1) limiter.shouldRateLimit({ domain: 'd', descriptors: [descriptor('k=v')] });
+    for (let hit = 0; hit < 3; hit += 1)
+      await limiter.shouldRateLimit({ domain: 'd', descriptors: [descriptor('k=v')] });
     const returned = { ...descriptor('k=v'), hitsAddend: 2, isNegativeHits: true };
-    limiter.shouldRateLimit({ domain: 'd', descriptors: [returned] });
+    await limiter.shouldRateLimit({ domain: 'd', descriptors: [returned] });
     stats.failed();
     stats.evicted();
     stats.refused('silent');
@@ -51,7 +52,7 @@ describe('the metrics of the rate-limit service', () => {
     const metrics = createRateLimitMetrics({ stats, configuration: notReloaded });
     const named = ['x-plan=s3cr3t-1', 'x-plan=s3cr3t-2', 'generic_key=gold'];
     const limiter = createLimiter({ limits: [domain('d', ...named.map((name) => node(name, limit(10))))], stats });
-    limiter.shouldRateLimit({ domain: 'd', descriptors: named.map((name) => descriptor(name)) });
+    await limiter.shouldRateLimit({ domain: 'd', descriptors: named.map((name) => descriptor(name)) });
     const { text } = await metrics.read();
     assert.doesNotMatch(text, /s3cr3t/);
     const series = seriesOf(text);

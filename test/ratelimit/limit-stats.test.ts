@@ -58,7 +58,7 @@ describe('limit stats', () => {
     const { limiter, hit, stats } = setUp([{ ...node('k', limit(2)), detailedMetric: true }]);
     for (const entry of ['k=a', 'k=b']) hit(entry);
     const returned = { ...descriptor('k=a'), hitsAddend: 5, isNegativeHits: true };
-    limiter.shouldRateLimit({ domain: 'd', descriptors: [returned] });
+    void limiter.shouldRateLimit({ domain: 'd', descriptors: [returned] });
     assert.deepEqual(
       [...stats.all()].map(({ labels, sums }) => [labels.descriptor, sums.total, sums.within, sums.givenBack]),
       [
@@ -111,7 +111,7 @@ describe('limit stats', () => {
       if (value === 25) limiter.reload([domain('d', node('k', limit(10)))]);
       hit(`k=${value}`);
       const own = { ...descriptor('k=v'), limit: { requestsPerUnit: value, unit: 'hour' as const } };
-      limiter.shouldRateLimit({ domain: `domain ${value}`, descriptors: [own] });
+      void limiter.shouldRateLimit({ domain: `domain ${value}`, descriptors: [own] });
     }
     assert.deepEqual(totals(), [
       ['d', 'k', 50],

@@ -11,7 +11,7 @@ const request = { domain: 'd', descriptors: [descriptor('k=v')] };
 describe('the in-process limiter', () => {
   it('shares limits with another limiter only if both use the same counters', () => {
     const counters = createMemoryCounters();
-    createLimiter({ limits, counters }).shouldRateLimit(request);
+    void createLimiter({ limits, counters }).shouldRateLimit(request);
     const code = (decision: unknown) => (decision as { overallCode: string }).overallCode;
     assert.equal(code(createLimiter({ limits, counters }).shouldRateLimit(request)), 'OVER_LIMIT');
     assert.equal(code(createLimiter({ limits }).shouldRateLimit(request)), 'OK');
