@@ -1,6 +1,6 @@
 /** Checks the architecture: which module may import which, and the sizes of files, folders and functions. */
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseSync } from 'oxc-parser';
@@ -70,6 +70,7 @@ const files = filesIn(src);
 const texts = new Map(files.map((file) => [file, readFileSync(join(src, file), 'utf8')]));
 const importsOf = new Map(files.map((file) => [file, parseImports(file)]));
 const moduleNames = new Set(files.map(moduleOf));
+const moduleImports = arrowsBetweenModules();
 
 const root = join(src, '..');
 /** The files and folders at the top of the repository, besides dot files and what `.gitignore` lists. */
@@ -120,6 +121,14 @@ describe('architecture', () => {
       ({ file, from, typeOnly }) =>
         `src/${file} may not import ${typeOnly ? 'types' : 'values'} of ${from}: let the caller pass in what it needs, or move the code.`,
     );
+  });
+
+  it('is drawn in src/README.md as the modules import each other; UPDATE_PICTURE=1 draws it again', () => {
+    const page = join(src, 'README.md');
+    const text = readFileSync(page, 'utf8');
+    const [drawn] = /(?<=^```mermaid\n).*?(?=\n```$)/ms.exec(text) ?? [''];
+    if (process.env['UPDATE_PICTURE'] === '1') writeFileSync(page, text.replace(drawn, picture));
+    else assert.equal(drawn, picture());
   });
 
   it('keeps relative imports inside the module', () => {
@@ -288,6 +297,18 @@ function resolveImport(file: string, from: string): string {
   return from.startsWith('.') ? join(dirname(file), from).replaceAll('\\', '/') : from;
 }
 
+/** For each module, the modules that it imports, with the arrow that shows whether it imports more than types. */
+function arrowsBetweenModules(): ReadonlyMap<string, ReadonlyMap<string, string>> {
+  const imports = new Map([...moduleNames].toSorted().map((name) => [name, new Map<string, string>()]));
+  for (const { file, from, typeOnly } of allImports()) {
+    const target = resolveImport(file, from);
+    if (!texts.has(target) || moduleOf(target) === moduleOf(file)) continue;
+    const arrows = imports.get(moduleOf(file));
+    if (arrows?.get(moduleOf(target)) !== '-->') arrows?.set(moduleOf(target), typeOnly ? '-.->' : '-->');
+  }
+  return imports;
+}
+
 function parseImports(file: string): FileImport[] {
   const text = textOf(file);
   const statements = text.matchAll(
@@ -298,6 +319,28 @@ function parseImports(file: string): FileImport[] {
     ...[...statements].map((m) => ({ file, from: m[2] ?? m[3] ?? '', typeOnly: m[1] !== undefined, late: false })),
     ...[...dynamic].map((m) => ({ file, from: m[1] ?? '', typeOnly: false, late: true })),
   ];
+}
+
+/** Draws the modules in Mermaid's language, top-down. Omits an arrow if other arrows lead to its target. */
+function picture(): string {
+  const belowOf = new Map([...moduleImports.keys()].map((name) => [name, modulesBelow(name)]));
+  const isBelow = (target: string, name: string) => belowOf.get(name)?.has(target) === true;
+  const lines = [...moduleImports]
+    .toSorted(([a], [b]) => Number(belowOf.get(b)?.size) - Number(belowOf.get(a)?.size))
+    .flatMap(([name, imported]) =>
+      [...imported]
+        .filter(([target]) => ![...imported.keys()].some((other) => isBelow(target, other)))
+        .map(([target, arrow]) => `  ${name} ${arrow} ${target}`),
+    );
+  return ['flowchart TD', ...lines].join('\n');
+}
+
+/** The modules that a module imports, directly or not. */
+function modulesBelow(name: string): ReadonlySet<string> {
+  const below = new Set(moduleImports.get(name)?.keys());
+  // The set grows while the loop visits it.
+  for (const found of below) for (const next of moduleImports.get(found)?.keys() ?? []) below.add(next);
+  return below;
 }
 
 /** The given files, and all files that they import, directly or not. */
