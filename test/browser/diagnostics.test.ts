@@ -1,6 +1,6 @@
-/** The diagnostics page in a browser: live figures and errors, polling, and use without a script. */
+/** The diagnostics page in a browser: live figures and errors, polling, lost access, and what it says without a script. */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import Koa from 'koa';
 import mount from 'koa-mount';
@@ -8,7 +8,7 @@ import type { Page } from 'playwright-core';
 import { replaceFile } from '../support/temporary-files.ts';
 import { eventually } from '../support/waiting.ts';
 import { describeInBrowser } from './browser.ts';
-import { type DemoDesk, expectText, figureOf, openDemoDesk, rowOf, untilLive } from './demo-desk.ts';
+import { type DemoDesk, expectText, figureOf, mappingText, openDemoDesk, rowOf, untilLive } from './demo-desk.ts';
 
 describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, visit }) => {
   let desk: DemoDesk;
@@ -71,7 +71,7 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     await desk.send('/unreachable/from/here');
     await expectText(
       page,
-      '#failure-rows',
+      '[data-part="failures"] tbody',
       /503.*GET.*\/unreachable\/from\/here.*unreachable.*upstream-unavailable.*ECONNREFUSED/s,
     );
     await expectText(page, '#verdict', /1 route failing: unreachable/);
@@ -84,9 +84,9 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     await untilLive(page);
     await markPage(page);
     await desk.send('/hotel/7?secret=1');
-    await expectText(page, '[data-part="unmatched"] tbody', /GET \/hotel\/7\s+1/);
+    await expectText(page, '[data-part="unmatched"] tbody', /GET \/hotel\/7\s*1$/);
     await desk.send('/hotel/7');
-    await expectText(page, '[data-part="unmatched"] tbody', /GET \/hotel\/7\s+2/);
+    await expectText(page, '[data-part="unmatched"] tbody', /GET \/hotel\/7\s*2$/);
     assert.ok(await isSamePage(page));
     await page.getByRole('link', { name: '/hotel/7' }).click();
     await expectText(page, '.verdict', /404/);
@@ -124,7 +124,7 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
       expected: /ERR_FAILED/,
     });
     await expectText(page, '#connection', /^Live \(polling\)/);
-    await context.route('**/diag/', (route) => route.abort());
+    await context.route('**/diag/diagnostics.json', (route) => route.abort());
     /** Moves the clock beyond the next timer. */
     const advance = async (expected: RegExp) => {
       await page.clock.fastForward(31_000);
@@ -132,11 +132,72 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     };
     await advance(/^Connection lost, retrying$/);
     assert.match(await page.title(), /^Connection lost/);
-    await context.unroute('**/diag/');
+    await context.unroute('**/diag/diagnostics.json');
     await advance(/^Live \(polling\)/);
     await context.unroute('**/diag/events');
     await advance(/^Live$/);
     await eventually(async () => assert.doesNotMatch(await page.title(), /^Connection lost/));
+  });
+
+  it('shows the data even if a proxy holds back the events', async () => {
+    const { page } = await visit(desk.diagnosticsUrl, {
+      async prepare(page, context) {
+        await page.clock.install();
+        await context.route('**/diag/events', () => {});
+      },
+    });
+    await page.clock.runFor(3_000);
+    await expectText(page, '#connection', /^Live \(polling\)/);
+    await expectText(page, '#verdict', /./);
+  });
+
+  it('says when the user is no longer allowed to see the data, and recovers', async () => {
+    const { page, context } = await visit(desk.diagnosticsUrl, {
+      async prepare(page) {
+        await page.clock.install();
+      },
+      expected: /status of 403/,
+    });
+    await untilLive(page);
+    await context.route(/diag\/(?:events|diagnostics\.json)$/, (route) => route.fulfill({ status: 403 }));
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await expectText(page, '#connection', /^Access denied, retrying$/);
+    assert.match(await page.title(), /^Access denied/);
+    assert.ok(await rowOf(page, '/v1/cars').isVisible());
+    await context.unroute(/diag\/(?:events|diagnostics\.json)$/);
+    await page.clock.runFor(4_000);
+    await expectText(page, '#connection', /^Live/);
+  });
+
+  it('keeps what the user has opened, focused and selected when the rows around it change', async () => {
+    const { page } = await visit(desk.diagnosticsUrl);
+    await untilLive(page);
+    await rowOf(page, '/v1/cars').locator('summary').click();
+    await desk.send('/unreachable/first');
+    await expectText(page, '[data-part="failures"] tbody', /\/unreachable\/first/);
+    const failure = page.locator('[data-part="failures"] tr').filter({ hasText: '/unreachable/first' });
+    await failure.getByRole('link').focus();
+    await failure.locator('td').last().selectText();
+    const file = join(desk.configDir, 'services/added.yaml');
+    await replaceFile(file, mappingText('added', '/v1/an-earlier-route', 'hotel'));
+    await expectText(page, '[data-part="routes"]', /an-earlier-route/);
+    await desk.send('/unreachable/second');
+    await expectText(page, '[data-part="failures"] tbody', /unreachable\/second.*unreachable\/first/s);
+    assert.equal(await rowOf(page, '/v1/cars').locator('details[open]').count(), 1);
+    assert.equal(await rowOf(page, '/v1/an-earlier-route').locator('details[open]').count(), 0);
+    assert.equal(await page.evaluate('document.activeElement.textContent'), 'upstream-unavailable');
+    const selected = await page.evaluate('getSelection().toString()');
+    assert.equal(selected, await failure.locator('td').last().textContent());
+    await rm(file);
+  });
+
+  it('opens at the part that the address names', async () => {
+    const { page } = await visit(`${desk.diagnosticsUrl}#failures`, { viewport: { width: 800, height: 300 } });
+    await untilLive(page);
+    await eventually(async () =>
+      assert.ok(Number(await page.evaluate('document.getElementById("failures").getBoundingClientRect().top')) < 300),
+    );
   });
 
   it('can poll when its URL contains a name and a password', async () => {
@@ -177,17 +238,16 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     await untilLive(page);
   });
 
-  it('works without JavaScript: figures, filter and explanation', async () => {
+  it('says without JavaScript that it needs it, links to the JSON, and still explains a request', async () => {
     const { page } = await visit(desk.diagnosticsUrl, { javaScriptEnabled: false });
-    await desk.send('/v1/cars/');
     assert.equal(await connection(page), 'Not live');
-    await expectText(page, '.connection time', / UTC$/);
-    assert.ok(await page.getByRole('button', { name: 'Pause' }).isHidden());
-    await page.getByLabel('Filter routes').fill('car');
-    await page.getByRole('button', { name: 'Filter' }).click();
-    assert.match(page.url(), /\?filter=car$/);
-    assert.deepEqual(await page.locator('.routes .path').allTextContents(), ['/v1/cars']);
-    assert.ok(Number(await figureOf(rowOf(page, '/v1/cars'), 'total')) > 0);
+    assert.deepEqual(await page.locator('.verdict:visible').allTextContents(), [
+      'This page needs JavaScript, but its data is also available as JSON.',
+    ]);
+    for (const shown of ['#pause', '#routes', '#failures']) assert.ok(await page.locator(shown).isHidden(), shown);
+    await page.getByRole('link', { name: 'as JSON' }).click();
+    assert.match((await page.textContent('body')) ?? '', /"prefix":"\/v1\/cars"/);
+    await page.goBack();
     await page.getByLabel('Path or URL').fill('/nowhere');
     await page.getByRole('button', { name: 'Explain' }).click();
     await expectText(page, '.verdict', /rejected with 404/);

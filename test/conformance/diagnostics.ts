@@ -38,12 +38,15 @@ export function diagnosticsCases(desk: OpenDesk): void {
       assert.deepEqual([descriptor, limit], ['x-gateway-test-allow', '10 per minute']);
     });
 
-    it('are available in HTML, and show no secrets in any representation', async () => {
-      const html = await callAsDemo(desk, path).set('Accept', 'text/html').expect(200);
-      assert.equal(html.headers['content-type'], 'text/html; charset=utf-8');
-      assert.ok(html.text.includes('/v1/hotels') && html.text.includes('hotel.yaml'));
+    it('are available as a page with the address of its data, and show no secrets in any representation', async () => {
+      const page = await callAsDemo(desk, path).set('Accept', 'text/html').expect(200);
+      assert.equal(page.headers['content-type'], 'text/html; charset=utf-8');
+      const [, address = ''] = /<noscript>.*href="(.*?)"/.exec(page.text) ?? [];
+      const data = await callAsDemo(desk, path + address).expect(200);
+      assert.ok(data.text.includes('/v1/hotels') && data.text.includes('hotel.yaml'));
       const others = ['application/json', 'application/yaml'].map((type) => callAsDemo(desk, path).set('Accept', type));
-      for (const { text } of [html, ...(await Promise.all(others))]) assert.doesNotMatch(text, /scrypt|password/i);
+      for (const { text } of [page, data, ...(await Promise.all(others))])
+        assert.doesNotMatch(text, /scrypt|password/i);
     });
   });
 

@@ -5,7 +5,7 @@ import { annRecord, authRecord, call, demoRecord, desksOf } from '../support/des
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
 
-const pages = ['diag/', 'diag/events', 'diag/diagnostics.js', 'explain?url=/', 'metrics'].map(
+const pages = ['diag/', 'diag/events', 'diag/diagnostics.js', 'diag/diagnostics.json', 'explain?url=/', 'metrics'].map(
   (name) => `/gateway/v0/${name}`,
 );
 

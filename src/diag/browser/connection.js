@@ -2,20 +2,22 @@
 
 /** @typedef {import('../diagnostics.ts').Diagnostics} Diagnostics */
 /** How the diagnostics arrive. @typedef {'live' | 'polling'} Transport */
-/** @typedef {'paused' | 'lost'} Interruption */
+/** @typedef {'paused' | 'lost' | 'denied'} Interruption */
 
 const pollMs = 3_000;
 const reopenMs = 250;
 const retryMsMax = 30_000;
 /** A stream without an event for this long has stalled: the server sends one every two seconds. */
 const eventMsMax = 10_000;
+/** The server sends the first event at once. */
+const firstEventMsMax = 3_000;
 
 /**
  * `query` is the query of the page, so that the data contains the same rows.
  * @param {{
  *   query: string,
  *   onInterruption: (interruption: Interruption) => void,
- *   onDiagnostics: (diagnostics: Diagnostics, transport: Transport) => void | Promise<void>,
+ *   onDiagnostics: (diagnostics: Diagnostics, transport: Transport) => void,
  * }} options
  */
 export function openConnection({ query, onInterruption, onDiagnostics }) {
@@ -61,7 +63,7 @@ export function openConnection({ query, onInterruption, onDiagnostics }) {
       if (hasEvents) schedule(listen, reopenMs);
       else schedule(poll, 0);
     });
-    schedule(poll, eventMsMax);
+    schedule(poll, firstEventMsMax);
   }
 
   async function poll() {
@@ -69,9 +71,9 @@ export function openConnection({ query, onInterruption, onDiagnostics }) {
     const stopsBefore = stops;
     const diagnostics = await fetchDiagnostics(query);
     if (stops !== stopsBefore) return;
-    if (diagnostics === undefined) {
+    if (typeof diagnostics === 'string') {
       failures += 1;
-      onInterruption('lost');
+      onInterruption(diagnostics);
       schedule(poll, Math.min(retryMsMax, pollMs * 2 ** (failures - 1)));
       return;
     }
@@ -105,17 +107,15 @@ export function openConnection({ query, onInterruption, onDiagnostics }) {
 /**
  * Uses an absolute URL, because browsers reject a relative one if the page's URL contains a user and a password.
  * @param {string} query
- * @returns {Promise<Diagnostics | undefined>}
+ * @returns {Promise<Diagnostics | 'lost' | 'denied'>}
  */
 async function fetchDiagnostics(query) {
   try {
-    const response = await fetch(new URL(`./${query}`, location.href), {
-      headers: { Accept: 'application/json' },
-      cache: 'no-store',
-    });
-    return response.ok ? await response.json() : undefined;
+    const response = await fetch(new URL(`diagnostics.json${query}`, location.href), { cache: 'no-store' });
+    if (response.ok) return await response.json();
+    return response.status === 401 || response.status === 403 ? 'denied' : 'lost';
   } catch {
-    return undefined;
+    return 'lost';
   }
 }
 

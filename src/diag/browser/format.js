@@ -1,4 +1,4 @@
-/** Formats numbers, durations, times and sparklines as text. Shared with the server. */
+/** Formats numbers, durations, times and sparklines as text. */
 
 /** @param {number} perSecond */
 export function rateText(perSecond) {

@@ -1,0 +1,152 @@
+/** Describes the top of the page: the errors and notices of the configuration, and the tiles. */
+import { breakable, figure, partialListNote, sparkline, timeAgo } from './cells.js';
+import { h } from './elements.js';
+import { countFigure, errorFigure, totalTraffic } from './figures.js';
+import { countOf, countText, rateText, spanText, visibleRows } from './format.js';
+
+/** @typedef {import('../diagnostics.ts').Diagnostics} Diagnostics */
+/** @typedef {import('../diagnostics.ts').ErrorRow} ErrorRow */
+/** @typedef {import('./elements.js').Content} Content */
+
+/** @param {Diagnostics} diagnostics */
+export function errorList({ errors, errors_total: total, routes }) {
+  const shown = visibleRows(errors);
+  return (
+    total > 0 &&
+    h(
+      'section',
+      { 'aria-labelledby': 'errors', class: 'issues', 'data-state': 'error' },
+      h('h3', { id: 'errors' }, countOf(total, 'configuration error')),
+      h('p', {}, 'These records keep their previous version or are not served. All other records are in use.'),
+      issueList(shown, routes),
+      partialListNote(shown.length, total, 'errors'),
+    )
+  );
+}
+
+const noticesOpenMax = 3;
+
+/** @param {Diagnostics} diagnostics */
+export function noticeList({ notices, notices_total: total, routes }) {
+  const shown = visibleRows(notices);
+  const open = total <= noticesOpenMax ? '' : undefined;
+  return (
+    total > 0 &&
+    h(
+      'details',
+      { class: 'issues', 'data-state': 'warning', id: 'notices', open },
+      h('summary', {}, `${countOf(total, 'notice')}: valid, but perhaps not what you meant`),
+      issueList(shown, routes),
+      partialListNote(shown.length, total, 'notices'),
+    )
+  );
+}
+
+/**
+ * @param {readonly ErrorRow[]} issues
+ * @param {Diagnostics['routes']} routes
+ */
+function issueList(issues, routes) {
+  return h(
+    'ul',
+    {},
+    issues.map(({ source, record, message, remedy }) =>
+      h(
+        'li',
+        {},
+        h('p', { class: 'place' }, h('code', {}, breakable(source)), record && [' ', recordLink(record, routes)]),
+        h('p', { class: 'message' }, message),
+        h('p', { class: 'remedy' }, h('span', { class: 'visually-hidden' }, 'What to do: '), remedy),
+      ),
+    ),
+  );
+}
+
+/**
+ * The name of a record, with a link to its route if that is on the page.
+ * @param {string} record
+ * @param {Diagnostics['routes']} routes
+ */
+function recordLink(record, routes) {
+  const route = visibleRows(routes).findIndex(({ name, internal }) => !internal && `Mapping ${name}` === record);
+  return route < 0 ? h('span', {}, record) : h('a', { href: `#route-${route}` }, record);
+}
+
+/** @param {Diagnostics} diagnostics */
+export function tiles(diagnostics) {
+  const { version, uptime_seconds, at, configuration, auth, ratelimit } = diagnostics;
+  const { generation, hash, applied_at } = configuration;
+  return h(
+    'dl',
+    { class: 'tiles' },
+    trafficTile(diagnostics),
+    tile(
+      'Configuration',
+      large(`generation ${generation}`),
+      ' ',
+      h('code', {}, hash),
+      br,
+      'applied ',
+      timeAgo(applied_at, at),
+    ),
+    tile('Version', large(version), br, `up for ${spanText(uptime_seconds)}`),
+    auth &&
+      tile('Auth decisions', [
+        counted(auth.allowed, 'allowed'),
+        br,
+        counted(auth.denied, 'denied'),
+        br,
+        counted(auth.error, 'failed', 'warning'),
+      ]),
+    ratelimit &&
+      tile('Rate-limit decisions', [
+        counted(ratelimit.ok, 'within the limits'),
+        br,
+        counted(ratelimit.over, 'over a limit'),
+        br,
+        counted(ratelimit.error, 'failed', 'warning'),
+      ]),
+  );
+}
+
+const br = h('br', {});
+
+/** @param {string} title @param {readonly Content[]} content */
+function tile(title, ...content) {
+  return h('div', {}, h('dt', {}, title), h('dd', {}, content));
+}
+
+/** @param {Diagnostics} diagnostics */
+function trafficTile(diagnostics) {
+  const { routes, routes_total } = diagnostics;
+  const traffic = totalTraffic(diagnostics);
+  const { requests_per_second, error_share, in_flight } = traffic;
+  return h(
+    'div',
+    { class: 'wide' },
+    h('dt', {}, routes.length < routes_total ? 'Traffic of the routes listed here' : 'Traffic'),
+    h(
+      'dd',
+      {},
+      large(rateText(requests_per_second)),
+      ' requests/s, ',
+      figure('errors', errorFigure(error_share)),
+      ` errors, ${countText(in_flight)} in flight`,
+      sparkline(traffic),
+    ),
+  );
+}
+
+/** @param {string} text */
+function large(text) {
+  return h('span', { class: 'large' }, text);
+}
+
+/**
+ * @param {number} count
+ * @param {string} what
+ * @param {import('./figures.js').Figure['state']} [state]
+ */
+function counted(count, what, state) {
+  return [figure(what, countFigure(count, state)), ` ${what}`];
+}

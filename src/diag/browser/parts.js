@@ -1,0 +1,21 @@
+/** Describes the content of each part of the page, from the diagnostics. */
+import { errorList, noticeList, tiles } from './health.js';
+import { routeCount, routeTables, versionTable } from './routes.js';
+import { clusterTable, failureTable, limitTable, serviceTable, unmatchedTable } from './tables.js';
+
+/**
+ * @param {import('../diagnostics.ts').Diagnostics} diagnostics
+ * @param {string} typed hides the routes that do not contain this text, in lower case
+ */
+export function partsOf(diagnostics, typed) {
+  return {
+    errors: [errorList(diagnostics), noticeList(diagnostics)],
+    summary: tiles(diagnostics),
+    count: routeCount(diagnostics, typed),
+    routes: [routeTables(diagnostics, typed), versionTable(diagnostics)],
+    targets: [clusterTable(diagnostics), serviceTable(diagnostics)],
+    limits: limitTable(diagnostics),
+    unmatched: unmatchedTable(diagnostics),
+    failures: failureTable(diagnostics),
+  };
+}

@@ -1,0 +1,176 @@
+/** The parts of the diagnostics page: every field, in words that a person understands, with links. */
+import assert from 'node:assert/strict';
+import type { Diagnostics } from '#diag';
+import type { Content } from '../../../src/diag/browser/elements.js';
+import { partsOf } from '../../../src/diag/browser/parts.js';
+import { busyRoute, busyTraffic, emptyDiagnostics, ownRoute, restingTraffic, sample } from '../diagnostics-sample.ts';
+
+/** Writes the content as HTML, without escaping. */
+function markupOf(content: Content): string {
+  if (content === undefined || content === false) return '';
+  if (typeof content === 'string') return content;
+  if (!('tag' in content)) return content.map(markupOf).join('');
+  const { tag, attributes, children } = content;
+  const written = Object.entries(attributes).flatMap(([name, value]) =>
+    value === undefined ? [] : ` ${name}="${value}"`,
+  );
+  return `<${tag}${written.join('')}>${children.map(markupOf).join('')}</${tag}>`;
+}
+
+/** The text that a reader sees. */
+const textOf = (markup: string) =>
+  markup
+    .replaceAll('<wbr></wbr>', '')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ');
+
+const pageOf = (diagnostics: Diagnostics, typed = '') => markupOf(Object.values(partsOf(diagnostics, typed)));
+
+const assertIncludes = (text: string, parts: readonly string[]) => {
+  for (const part of parts) assert.ok(text.includes(part), part);
+};
+
+const matchesOf = (markup: string, pattern: RegExp) => [...markup.matchAll(pattern)].map(([, found = '']) => found);
+
+/** Members that the page shows in other words, as a picture or not at all. */
+const reworded = new Set([
+  ...['at', 'applied_at', 'generation', 'uptime_seconds', 'filter', 'offset', 'rows_max', 'recent', 'health'],
+  ...['cluster', 'mappings_total', 'fullness', 'deprecation', 'sunset', 'failures'],
+]);
+
+/** Collects all other strings and numbers, at any depth. */
+function leavesOf(value: unknown): (string | number)[] {
+  if (typeof value === 'string' || typeof value === 'number') return [value];
+  return Object.entries(value ?? {}).flatMap(([name, member]) => (reworded.has(name) ? [] : leavesOf(member)));
+}
+
+describe('the parts of the diagnostics page', () => {
+  const page = pageOf(sample);
+  const text = textOf(page);
+
+  it('show every field of the diagnostics', () => {
+    assertIncludes(
+      text,
+      leavesOf(sample).map((leaf) => leaf.toLocaleString('en')),
+    );
+    assertIncludes(text, [
+      ...['1 d 1 h', 'generation 917', '2026-06-30 00:00:00 UTC', '2027-06-30 00:00:00 UTC'],
+      ...['62 % full', '15 %', '9,112', '9,113', '9,114', '914 ms', '915 ms', 'no requests'],
+      ...['degraded', 'healthy', 'ejected', 'http://hotel #2', 'hotel-canary and 9,305 more'],
+      ...['PUT', '/v1/hotels/1', 'hotel-that-failed', '504', 'upstream-timeout'],
+      ...['no answer within 3000 ms', 'request-1'],
+    ]);
+  });
+
+  it('show how long ago something happened, with the exact time in the tooltip', () => {
+    assertIncludes(page, [
+      '<time datetime="2026-01-01T02:03:04.000Z" title="2026-01-01 02:03:04 UTC">1 d 1 h ago</time>',
+      '<time datetime="2026-01-02T03:04:02.000Z" title="2026-01-02 03:04:02 UTC">3 s ago</time>',
+      '<time datetime="2026-01-02T03:04:01.000Z" title="2026-01-02 03:04:01 UTC">4 s ago</time>',
+    ]);
+  });
+
+  it('link errors to routes, failures to problems, and paths other than patterns to explanations', () => {
+    assertIncludes(page, [
+      '<a href="../explain?method=GET&url=%2Fv1%2Fhotel%2F1">',
+      '<h3 id="errors">1 configuration error</h3>',
+      '<a href="#route-0">Mapping hotel</a>',
+      '<a href="../problems/upstream-timeout">upstream-timeout</a>',
+      '<a href="../explain?method=GET&url=%2Fv1%2Fhotels">GET /v1/hotels</a>',
+    ]);
+    const pattern = { ...busyRoute, prefix: '/v[12]/.*', conditions: ['regex'] };
+    assert.doesNotMatch(pageOf({ ...sample, routes: [pattern], unmatched_requests: [] }), /explain\?method/);
+  });
+
+  it('link only to relative addresses, whatever the texts contain', () => {
+    const hostile = 'javascript:alert(1)//"><script>';
+    const poisoned = JSON.parse(JSON.stringify(sample), (key, value) =>
+      typeof value === 'string' && !/^(?:health|circuit|at|applied_at)$/.test(key) ? hostile : value,
+    );
+    const links = matchesOf(pageOf({ ...poisoned, filter: hostile, routes_matching: 9 }), /href="([^"]*)"/g);
+    assert.ok(links.length > 4);
+    for (const link of links) assert.match(link, /^(?:#route-\d+$|\?|\.\.\/(?:explain\?|problems\/))[^<>:]*$/);
+  });
+
+  it('list the routes of records first, and collapse the built-in ones', () => {
+    assert.match(page, /<tr [^>]*id="route-0">.*<details id="built-in">.*<tr [^>]*id="route-1" class="built-in">/s);
+    assert.match(pageOf({ ...sample, filter: 'v1' }), /<details id="built-in" open="">/);
+  });
+
+  it('hide the routes that do not contain what the user types, and count the others', () => {
+    const filtered = pageOf({ ...sample, routes: [busyRoute, { ...busyRoute, name: 'car', prefix: '/cars' }] }, 'v1');
+    assert.deepEqual(matchesOf(filtered, /<tr data-key="([^"]*)"[^>]* hidden="">/g), ['car /cars', 'no-route']);
+    assert.match(filtered, /1 of 2 routes shown/);
+    assert.match(page, /2 of 2 routes</);
+  });
+
+  it('describe a sparkline in words', () => {
+    const labels = matchesOf(page, /role="img" aria-label="([^"]*)"/g);
+    for (const label of [
+      '33 requests in five minutes, at most 4 a second; 5 of them failed',
+      'no requests in five minutes',
+    ])
+      assert.ok(labels.includes(label), label);
+  });
+
+  it('are complete when there is no data to show', () => {
+    const empty = textOf(pageOf(emptyDiagnostics));
+    assertIncludes(empty, [
+      ...['0 of 0 routes', 'All services run in this server.', 'No limits are configured here.'],
+      ...['None since the start.', 'No route'],
+    ]);
+    assert.doesNotMatch(empty, /undefined|NaN|Auth decisions|Rate-limit decisions|configuration error/);
+    const builtIn = textOf(pageOf({ ...sample, routes: [ownRoute], unmatched: restingTraffic }));
+    assert.doesNotMatch(builtIn, /undefined|Time-out|Cluster http|Retries/);
+  });
+
+  it('add up the traffic of all routes and of requests without one, counting routes of the same name once', () => {
+    const trafficOf = (more: Partial<Diagnostics>) => {
+      const tiles = markupOf(partsOf({ ...emptyDiagnostics, ...more }, '').summary);
+      const [, shown = ''] = /<dt>Traffic<\/dt><dd>(.*?)<\/dd>/.exec(tiles) ?? [];
+      return [textOf(shown).trim(), ...matchesOf(shown, /aria-label="([^"]*)"/g)];
+    };
+    assert.deepEqual(
+      trafficOf({ routes: [busyRoute, { ...busyRoute, name: 'car' }, ownRoute], unmatched: busyTraffic }),
+      [
+        '27,336 requests/s, 15 % errors, 27,306 in flight',
+        '99 requests in five minutes, at most 12 a second; 15 of them failed',
+      ],
+    );
+    assert.deepEqual(trafficOf({ routes: [busyRoute, busyRoute] }), trafficOf({ routes: [busyRoute] }));
+    assert.deepEqual(trafficOf({}), ['0 requests/s, 0 % errors, 0 in flight', 'no requests in five minutes']);
+  });
+
+  it('say how full a limit is, or that this process has not counted a hit', () => {
+    const [limit = assert.fail()] = sample.limits;
+    const shownFor = (fullness: number | undefined) =>
+      textOf(markupOf(partsOf({ ...sample, limits: [{ ...limit, fullness }] }, '').limits));
+    assert.match(shownFor(0), / 0 % full /);
+    assert.match(shownFor(0.62), / 62 % full /);
+    assert.match(shownFor(1.5), / 100 % full /);
+    assert.match(shownFor(undefined), / no hits here /);
+  });
+
+  it('show two hundred routes, and link to the previous and next ones', () => {
+    const routes = Array.from({ length: 1_000 }, (_, index) => ({ ...busyRoute, name: `route-${index}` }));
+    const some = { ...sample, routes, routes_total: 9_000, routes_matching: 7_000, offset: 1_000, filter: 'a&b' };
+    const markup = pageOf(some);
+    assert.equal(markup.match(/ id="route-/g)?.length, 200);
+    assert.match(textOf(markup), /1,001 to 1,200 of 7,000 routes are shown\./);
+    assert.ok(markup.includes('<a rel="prev" href="?filter=a%26b&offset=800">'));
+    assert.ok(markup.includes('<a rel="next" href="?filter=a%26b&offset=1200">'));
+  });
+
+  it('say how many errors are listed, and that the traffic is that of the listed routes', () => {
+    const many = textOf(pageOf({ ...sample, routes_total: 9_000, errors_total: 1_200 }));
+    assert.match(many, /1,200 configuration errors/);
+    assert.match(many, /1 of 1,200 errors are listed here/);
+    assert.match(many, /Traffic of the routes listed here/);
+  });
+
+  it('use each id once, and contain the target of each link within the page', () => {
+    const ids = matchesOf(page, /\sid="([^"]*)"/g);
+    assert.equal(new Set(ids).size, ids.length);
+    for (const id of matchesOf(page, /href="#([^"]*)"/g)) assert.ok(ids.includes(id), id);
+  });
+});
