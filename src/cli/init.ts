@@ -227,10 +227,6 @@ descriptors:
 `;
 
 const settingsText = `# Settings, read at startup. Environment variables take precedence. \`frontdesk --help\` lists all settings.
-
-# Rejects (400) paths that a service could treat as a path with different authentication, such as /ADMIN or /admin;x
-# when only /admin requires credentials.
-STRICT_PATHS=true
 `;
 
 function usersYaml(user: string, passwordHash: string): string {

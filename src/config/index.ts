@@ -16,7 +16,7 @@ export { isDisguise } from './fields/disguises.ts';
 export { snakeCase } from './fields/field.ts';
 export { credentialHeaders, type HeaderRules, type HeaderValue, type HeaderVariable } from './fields/headers.ts';
 export { createAllowedOrigin } from './fields/origins.ts';
-export { compilePattern, type Pattern } from './fields/pattern.ts';
+export { compileIgnoringCase, compilePattern, type Pattern } from './fields/pattern.ts';
 export { delayMsMax } from './fields/values.ts';
 export { keepLastGood, requireConfiguration } from './last-good.ts';
 export { genericKey, type LimitDescriptor, type LimitDomain, redactedEntry } from './limits/domains.ts';
@@ -45,6 +45,7 @@ export {
   type RequestMatch,
   type TextMatch,
 } from './records/match.ts';
+export { protectionOf } from './records/protection.ts';
 export {
   type RateLimitHeaderStyle,
   type RateLimitService,

@@ -72,7 +72,7 @@ export interface FilePart {
 export interface LoadOptions {
   /** The first part of the annotation key `<gateway domain>/config`. @default 'gateway.local' */
   readonly gatewayDomain?: string | undefined;
-  /** The setting of this name. @default false */
+  /** The setting of this name. @default true */
   readonly strictPaths?: boolean | undefined;
 }
 
@@ -270,7 +270,7 @@ function addDemo(part: Draft, document: ConfigDocument): void {
 function* assemble(
   parts: readonly FilePart[],
   reading: Pick<Reading, 'errors' | 'notices'>,
-  { strictPaths = false }: LoadOptions = {},
+  { strictPaths = true }: LoadOptions = {},
 ): Work<LoadedConfiguration> {
   const records = yield* keepCompatible(parts.flatMap((part) => part.records));
   const domains = yield* mergeDomains(parts.flatMap((part) => part.limits));

@@ -166,7 +166,10 @@ function blockOf({ isBlock }: Route): Problem | undefined {
 /** Rethrows anything but a Problem, because that is a bug. */
 function refused(stage: Extract<Outcome, { kind: 'refused' }>['stage'], thrown: unknown): Outcome {
   if (!(thrown instanceof Problem)) throw thrown;
-  return { kind: 'refused', stage, status: thrown.status, problem: thrown.slug, detail: thrown.message };
+  const { status, slug, message, cause } = thrown;
+  // Only the operator may know what else an ambiguous path could mean.
+  const detail = slug === 'bad-path' && typeof cause === 'string' ? `${message} ${cause}` : message;
+  return { kind: 'refused', stage, status, problem: slug, detail };
 }
 
 function requestPart(

@@ -1,101 +1,151 @@
-/** Rejects requests that could bypass the checks of another mapping: by an ambiguous path, or by a WebDAV reference. */
+/** Rejects requests that could evade the protection of others: by an ambiguous path, or by a WebDAV reference. */
 import type { Context } from 'koa';
-import { compilePattern, mapInParts, type Work } from '#config';
-import { lenientReading, problem } from '#http';
+import { mappingDefaults, type Version, type Work } from '#config';
+import { problem } from '#http';
 import { referenceBase } from '#proxy';
 import {
-  createTable,
+  createLenientTables,
+  createReadings,
+  decodeLetters,
   editReferences,
   firstShare,
+  type LenientRule,
+  type ReadingsOf,
   type Reference,
   type RequestAttributes,
   type Rule,
   readReference,
+  severalReadings,
   type Table,
 } from '#routing';
+import { limitsByPath, protectionsOf } from './protection.ts';
 import type { Route } from './route.ts';
+import type { VersionOf } from './version-lifecycle.ts';
 
 export interface PathChecks {
-  /** Undefined unless paths are strict and routes differ in their authentication. */
+  /** Undefined unless paths are strict and requests differ in their protection. */
   readonly checkAmbiguity: CheckAmbiguity | undefined;
   readonly checkReferences: CheckReferences;
 }
 
-export function* createPathChecks(
-  routes: readonly Route[],
-  table: Table<Route>,
-  strictPaths: boolean,
-): Work<PathChecks> {
-  const checkAmbiguity = strictPaths ? yield* createCheckAmbiguity(routes) : undefined;
-  return { checkAmbiguity, checkReferences: createCheckReferences(table, checkAmbiguity) };
+export interface PathChecksParts {
+  readonly table: Table<Route>;
+  readonly versions: readonly Version[];
+  readonly versionOf: VersionOf | undefined;
+  readonly strictPaths: boolean;
+}
+
+export function* createPathChecks(parts: PathChecksParts): Work<PathChecks> {
+  const checkAmbiguity = parts.strictPaths ? yield* createCheckAmbiguity(parts) : undefined;
+  return { checkAmbiguity, checkReferences: createCheckReferences(parts.table, checkAmbiguity) };
 }
 
 /** Throws `bad-path` when the path of a request is ambiguous. `route` is the route that the request matched. */
 type CheckAmbiguity = (attributes: RequestAttributes, route: Route) => void;
 
 /**
- * Compares the route of a path with the route of its most lenient interpretation. Undefined when all routes have the
- * same authentication.
+ * Compares the protection of a request with that of everything that its path can mean. So whatever a service takes a path
+ * for, all requests that it takes for the same path have the same protection. Undefined when all requests have.
  */
-function* createCheckAmbiguity(routes: readonly Route[]): Work<CheckAmbiguity | undefined> {
-  // The server itself handles its built-in routes and redirects, so no service can misinterpret their paths.
-  const compared = routes.filter(isCompared);
-  if (new Set(compared.map(authenticationOf)).size < 2) return undefined;
-  const table = yield* createTable(yield* mapInParts(compared, lenientRule));
-  const arePlain = compared.every(isPlain);
-  return function checkAmbiguity(attributes, route) {
-    const path = lenientReading(attributes.path);
-    if ((arePlain && path === attributes.path) || !isCompared(route)) return;
-    rejectDifference(route, routeOf(attributes, path));
-    // Many services ignore a slash at the end, and so do all prefixes except exact ones.
-    const withoutSlash = path.endsWith('/') ? routeOf(attributes, path.slice(0, -1)) : undefined;
-    if (withoutSlash?.prefixMatch === 'exact') rejectDifference(route, withoutSlash);
-  };
+function* createCheckAmbiguity({ table, versions, versionOf }: PathChecksParts): Work<CheckAmbiguity | undefined> {
+  const compared = table.routes.filter(isCompared);
+  const protections = yield* protectionsOf(compared);
+  if (versions.length === 0 && new Set(protections.values()).size < 2 && !compared.some(limitsByPath)) return undefined;
+  const readingsFor = createReadingsFor(compared);
+  const routeTables = yield* createLenientTables(compared, (route) => readingsFor(route)(route.prefix));
+  const versionRules = versions.map(ruleOfVersion);
+  const versionTables = yield* createLenientTables(versionRules, ({ prefix }) => createReadings([])(prefix));
+  const arePlain = [...compared, ...versionRules].every(isPlain) && !compared.some(declaresReadings);
 
-  /** The first route is enough, because mappings that share requests by weight have the same authentication. */
-  function routeOf(attributes: RequestAttributes, path: string): Route | undefined {
-    return table.match(withTarget(attributes, { path }), firstShare)?.route.original;
+  function differentMapping(target: RequestAttributes, route: Route): string | undefined {
+    const protection = protections.get(route);
+    const other = originalsIn(routeTables, target).find((one) => one && protections.get(one) !== protection);
+    return other && `a path of Mapping ${other.name}`;
   }
+
+  function differentVersion(target: RequestAttributes, prefix: string | undefined): string | undefined {
+    const others = originalsIn(versionTables, target).filter((one) => one?.prefix !== prefix);
+    return others.length === 0 ? undefined : `a path of ${others[0] ? `Version ${others[0].name}` : 'no Version'}`;
+  }
+
+  /** Says what else the path can mean that is protected differently. Undefined if there is nothing. */
+  function otherMeaning(attributes: RequestAttributes, route: Route): string | undefined {
+    const { path } = attributes;
+    const readings = readingsFor(route)(path);
+    if (readings === undefined) return 'The path has too many readings, or one with a dot segment.';
+    const version = versionOf?.(path, route)?.record.prefix;
+    for (const reading of readings) {
+      const target = withTarget(attributes, { path: reading });
+      const what =
+        differentMapping(target, route) ?? differentVersion(target, version) ?? differentCount(route, path, reading);
+      if (what !== undefined) return `A service could read it as ${textOf(reading)}, ${what}.`;
+    }
+    return undefined;
+  }
+
+  return function checkAmbiguity(attributes, route) {
+    if ((arePlain && !severalReadings.test(attributes.path)) || !isForwarded(route)) return;
+    const cause = otherMeaning(attributes, route);
+    if (cause !== undefined) throw problem('bad-path', { detail: ambiguousDetail, cause });
+  };
 }
 
-function rejectDifference(route: Route, other: Route | undefined): void {
-  if (other === undefined || authenticationOf(other) === authenticationOf(route)) return;
-  throw problem('bad-path', {
-    detail: 'A service could interpret the path as another one, which requires different authentication.',
-  });
+const ambiguousDetail =
+  'A service could interpret the path as another one, which is protected differently. Send the path in its plain form: in lower case, with only the slashes between segments, and without path parameters (;), encoded slashes, ? and #, and dots or spaces at the end of a segment.';
+
+/** The server itself handles its built-in routes and redirects, so no service can misinterpret their paths. */
+function isForwarded({ internal, mapping }: Route): boolean {
+  return internal !== true && mapping.redirect === undefined;
 }
 
-/** Reports whether a path that has only one reading matches a route exactly when it matches its lenient rule. */
-function isPlain({ prefix, prefixMatch }: Route): boolean {
-  return prefixMatch === 'segments' && lenientReading(prefix) === prefix;
+/** Includes broken mappings, because their requests must not reach a service either. */
+function isCompared(route: Route): boolean {
+  return (isForwarded(route) || route.isBlock === true) && !route.shadow;
 }
 
-function isCompared({ internal, isBlock, mapping }: Route): boolean {
-  return isBlock === true || (internal !== true && mapping.redirect === undefined);
+/** Reports whether a path that has only one reading matches a rule exactly when it matches its lenient rules. */
+function isPlain({ prefix, prefixMatch }: Rule): boolean {
+  return prefixMatch === 'segments' && !severalReadings.test(prefix);
 }
 
-/** Returns the same text for routes with the same authentication. */
-function authenticationOf({ auth, isBlock }: Route): string {
-  if (isBlock === true) return 'block';
-  return auth === undefined ? 'open' : `auth ${auth.record.name}`;
+function declaresReadings({ mapping }: Route): boolean {
+  return mapping.pathReadings.length > 0;
 }
 
-interface LenientRule extends Rule {
-  readonly original: Route;
+/** A service reads all its paths in the same way, so what one of its mappings declares applies to all of them. */
+function createReadingsFor(routes: readonly Route[]): (route: Route) => ReadingsOf {
+  const common = createReadings([]);
+  const byService = new Map(
+    routes.filter(declaresReadings).map(({ service }) => {
+      const declared = routes.filter((one) => one.service === service).flatMap(({ mapping }) => mapping.pathReadings);
+      return [service, createReadings([...new Set(declared)])];
+    }),
+  );
+  return ({ service }) => byService.get(service) ?? common;
 }
 
-/** Converts the rule of a route so that it matches lenient interpretations. */
-function lenientRule(route: Route): LenientRule {
-  const { name, prefix, prefixMatch, host, method, headers, queryParameters, precedence, weight, shadow } = route;
-  const match = { name, host, method, headers, queryParameters, precedence, weight, shadow, isBlock: route.isBlock };
-  const path = prefixMatch === 'regex' ? anyCase(prefix) : lenientReading(prefix);
-  return { ...match, prefixMatch, prefix: path, caseSensitive: false, original: route };
+function ruleOfVersion({ name, prefix }: Version): Rule {
+  return { ...mappingDefaults, name, prefix };
 }
 
-/** Makes a pattern ignore case, or returns it unchanged when the result would exceed the size limit. */
-function anyCase(pattern: string): string {
-  const folded = `(?i)${pattern}`;
-  return compilePattern(folded).ok ? folded : pattern;
+/** The first route is enough, because mappings that share requests by weight count as one. */
+function originalsIn<R extends Rule>(tables: readonly Table<LenientRule<R>>[], target: RequestAttributes) {
+  return tables.map(({ match }) => match(target, firstShare)?.route.original);
+}
+
+function differentCount(route: Route, path: string, reading: string): string | undefined {
+  if (!limitsByPath(route) || countedPath(path) === countedPath(reading)) return undefined;
+  return 'which its limit by path counts separately';
+}
+
+/** The path without what a limit by path ignores here: the case and encoding of letters, and a slash at the end. */
+function countedPath(path: string): string {
+  return decodeLetters(path).replace(/(?<=.)\/$/, '');
+}
+
+/** Node decodes a request target as Latin-1. */
+function textOf(reading: string): string {
+  return Buffer.from(reading, 'latin1').toString();
 }
 
 function withTarget(attributes: RequestAttributes, target: Partial<RequestAttributes>): RequestAttributes {

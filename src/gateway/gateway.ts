@@ -62,7 +62,7 @@ export interface GatewayOptions {
   readonly internalRoutes?: readonly InternalRoute[];
   /** Milliseconds since the epoch. @default Date.now */
   readonly clock?: () => number;
-  /** Rejects a path that a service could interpret as one with different authentication. @default false */
+  /** Rejects a path that a service could interpret as one with different protection. @default true */
   readonly strictPaths?: boolean;
   /** Names of users who may access the internal routes for administrators. @default [] */
   readonly adminUsers?: readonly string[] | undefined;
@@ -204,7 +204,7 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   const table: Table<Route> = yield* createTable(routes);
   const preflightRoute = createPreflightRoute(table);
   const versionOf = versions.length === 0 ? undefined : createVersionLifecycles(versions, clock);
-  const checks = yield* createPathChecks(routes, table, settings.strictPaths);
+  const checks = yield* createPathChecks({ table, versions, versionOf, strictPaths: settings.strictPaths });
   acquired.move();
   let services: GatewaySnapshot['services'] | undefined;
   return Object.freeze({
@@ -239,7 +239,7 @@ function withDefaults(options: GatewayOptions) {
   }));
   const internalRoutes = [...(options.internalRoutes ?? []), ...blocked.map(blockedRoute)];
   const { timeoutMs = 60_000, connectTimeoutMs = 3000, idleTimeoutMs = 60_000, bodyBytesMax } = options;
-  const { strictPaths = false, clock = Date.now, logger = silentLogger } = options;
+  const { strictPaths = true, clock = Date.now, logger = silentLogger } = options;
   const { responseHeaderBytesMax: headerBytesMax } = options;
   const { state = createGatewayState(createClusters({ logger, headerBytesMax })) } = options;
   return {

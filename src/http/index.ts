@@ -122,7 +122,9 @@ export { createUpgrades, type Upgrade, type UpgradeListener, type Upgrades, upgr
 export {
   createHostCheck,
   createSafePath,
-  lenientReading,
+  decodeByte,
+  decodeOverlong,
+  dotSegment,
   originForm,
   pathOf,
   sanitisePath,

@@ -57,7 +57,7 @@ export function createSafePath(): Middleware {
 function describeFault(path: string): string {
   if (/%(?![\da-f]{2})/i.test(path))
     return 'A percent sign must be followed by two hexadecimal digits. Send %25 for a literal percent sign.';
-  if (/%00/.test(path)) return 'The path contains a NUL (%00).';
+  if (/%(?:[01][\da-f]|7f)/i.test(path)) return 'The path contains a control character, such as a NUL or a line break.';
   if (path.startsWith('//')) return 'The path begins with two slashes: send only one.';
   if (/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path))
     return 'The path contains a dot segment (. or ..): send the resolved path.';
@@ -72,58 +72,17 @@ const suspicious = /%|\\|\/\.|\/\/|[\0-\x20\x7f?#\s\xc0\xc1\xe0\xf0]/;
  * converts hex digits to upper case (RFC 3986 section 6.2.2), so that `/%61dmin` cannot slip past a rule for `/admin`.
  * An encoded slash stays encoded. Rejected are:
  * - two leading slashes, because some parsers take what follows for a host (section 4.2);
- * - dot segments, backslashes and NULs, encoded in any way and any number of times, also if `;`, blanks or an encoded
- *   slash follow;
- * - encoded line breaks, white space, control characters, `?` and `#`;
+ * - dot segments, backslashes and control characters, encoded in any way and any number of times, also if `;`, blanks
+ *   or an encoded slash follow;
+ * - white space, `?` and `#` that are not encoded;
  * - incomplete percent-encodings.
  */
 export function sanitisePath(path: string): string | undefined {
   if (!path.startsWith('/') || path.startsWith('//')) return undefined;
   if (!suspicious.test(path)) return path;
-  if (/%(?![\da-f]{2})|[\\?#\0-\x20\x7f\s]|%(?:0a|0d)/i.test(path)) return undefined;
+  if (/%(?![\da-f]{2})|[\\?#\0-\x20\x7f\s]/i.test(path)) return undefined;
   const plain = path.replace(/%[\da-f]{2}/gi, decodeUnreserved);
   return isAmbiguous(plain) ? undefined : plain;
-}
-
-/** A path without any of these has only one reading. */
-const manyReadings = /[%;A-Z\x80-\xff]|\/\/|[.\0-\x20](?:\/|$)/;
-
-/**
- * Returns a plain path as the most lenient service would interpret it: decoded repeatedly, without path parameters
- * (`;x=1`), without trailing dots and blanks in each segment, with slashes merged, and in lower case. A path that has
- * only one reading is returned unchanged.
- */
-export function lenientReading(plain: string): string {
-  if (!manyReadings.test(plain)) return plain;
-  let decoded = decodeOverlong(plain);
-  for (let encodings = 0; encodings < encodingsMax && decoded.includes('%'); encodings += 1)
-    decoded = decodeOnce(decoded);
-  const segments = decoded
-    .replace(/;[^/]*/g, '')
-    .split('/')
-    .map(trimDotsAndBlanks);
-  return foldCase(segments.join('/').replace(/\/{2,}/g, '/'));
-}
-
-/**
- * Ignores the case of all letters, as services do after they have decoded UTF-8: the Kelvin sign is then a `k`, and the
- * long s an `s`. `bytes` has one character for each byte, and so has the result.
- */
-function foldCase(bytes: string): string {
-  const text = Buffer.from(bytes, 'latin1').toString().toLowerCase().toUpperCase().toLowerCase();
-  // Java and Python treat an I with a dot as an `i`.
-  return Buffer.from(text.replaceAll('i\u0307', 'i')).toString('latin1');
-}
-
-/** A loop, because a regular expression would take quadratic time for a long run of dots. */
-function trimDotsAndBlanks(segment: string): string {
-  let end = segment.length;
-  while (end > 0 && isDotOrBlank(segment.charCodeAt(end - 1))) end -= 1;
-  return segment.slice(0, end);
-}
-
-function isDotOrBlank(code: number): boolean {
-  return code === 0x2e || code <= 0x20;
 }
 
 /** The path of a target in origin-form or absolute-form (RFC 9112 section 3.2), without its query. `*` stays `*`. */
@@ -169,18 +128,24 @@ function decodeUnreserved(encoded: string): string {
   return /[\w.~-]/.test(character) ? character : encoded.toUpperCase();
 }
 
-function decodeByte(encoded: string): string {
+/** Decodes `%2F` to the character with this code. */
+export function decodeByte(encoded: string): string {
   return String.fromCharCode(Number.parseInt(encoded.slice(1), 16));
 }
 
 /** More than any client needs. The bound keeps the work linear for `%25252525…`. */
 const encodingsMax = 4;
 
-/** Every hop may decode once more, so `%252e%252e` counts as a dot segment. Windows ignores blanks after the dots. */
+/** Matches a path with a dot segment that is not encoded. Windows ignores blanks around the dots. */
+export const dotSegment = /\/ *\.{1,2}(?: [. ]*)?(?:[;?#/]|$)/;
+
+const backslashOrControl = /[\\\x7f]|[^\x20-\uffff]/;
+
+/** Every hop may decode once more, so `%252e%252e` counts as a dot segment. */
 function isAmbiguous(plain: string): boolean {
   let decoded = decodeOverlong(plain);
   for (let encodings = 0; encodings < encodingsMax; encodings += 1) {
-    if (/[\\\0]|\/\.{1,2}(?:[\0-\x20][.\0-\x20]*)?(?:[;?#/]|$)/.test(decoded)) return true;
+    if (backslashOrControl.test(decoded) || dotSegment.test(decoded)) return true;
     if (!/%[\da-f]{2}/i.test(decoded)) return false;
     decoded = decodeOnce(decoded);
   }
@@ -192,7 +157,7 @@ function decodeOnce(text: string): string {
 }
 
 /** Decodes overlong ASCII (`\xc0\xae` for a dot), which some services accept although RFC 3629 section 3 forbids it. */
-function decodeOverlong(text: string): string {
+export function decodeOverlong(text: string): string {
   return text.replace(
     /[\xc0\xc1][\0-\x3f\x80-\xbf]|\xe0[\x80\x81][\x80-\xbf]|\xf0\x80[\x80\x81][\x80-\xbf]/g,
     (bytes) =>

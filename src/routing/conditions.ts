@@ -1,6 +1,7 @@
 /** A rule's conditions on path, host, method, headers and query. Each has a test and explains why it fails. */
 import type { IncomingHttpHeaders } from 'node:http';
 import {
+  compileIgnoringCase,
   compilePattern,
   foldsCase,
   forEachInParts,
@@ -32,6 +33,8 @@ export interface Rule extends Pick<Mapping, RuleField> {
   readonly internal?: boolean | undefined;
   /** Marks the stand-in for a broken mapping, which wins over a mapping that is equally specific. @default false */
   readonly isBlock?: boolean | undefined;
+  /** Makes a pattern ignore case and a slash at the end of the path. @default false */
+  readonly isLenient?: boolean | undefined;
 }
 
 /** The attributes of a request that rules match. `path` is sanitised; `search` is `''` or starts with `?`. */
@@ -96,7 +99,7 @@ export function conditionsOf({ host, method, headers, queryParameters }: Rule): 
 export function pathCondition(rule: Rule): Condition {
   const { prefix, prefixMatch } = rule;
   if (prefixMatch === 'regex') {
-    const { matches } = compileOrThrow(prefix);
+    const matches = rule.isLenient ? lenientMatches(prefix) : compileOrThrow(prefix).matches;
     return {
       part: 'path',
       holds: ({ attributes }) => matches(attributes.path),
@@ -111,6 +114,11 @@ export function pathCondition(rule: Rule): Condition {
     holds: ({ attributes }) => startsWith(folded(attributes.path), start, prefixMatch === 'exact'),
     reason: ({ attributes }) => `the path ${attributes.path} ${relation} ${prefix}`,
   };
+}
+
+function lenientMatches(pattern: string): Pattern['matches'] {
+  const { matches } = compileIgnoringCase(pattern);
+  return (path) => matches(path) || matches(path.endsWith('/') ? path.slice(0, -1) : `${path}/`);
 }
 
 function startsWith(path: string, prefix: string, isExact: boolean): boolean {

@@ -188,10 +188,7 @@ function unusedServiceNotices(services: Setup['services'], configuration: Config
     });
 }
 
-/**
- * Reports settings in `settings.env` that the program does not pass, such as the STRICT_PATHS that `init` writes. Only
- * the command line applies this file.
- */
+/** Reports settings in `settings.env` that the program does not pass. Only the command line applies this file. */
 function unreadSettingNotices(directory: string | undefined, options: SettingOptions): ConfigurationError[] {
   if (directory === undefined) return [];
   const inFile = settingsIn(directory);

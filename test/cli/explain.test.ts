@@ -50,7 +50,7 @@ describe('frontdesk explain', () => {
     };
     const { problem, detail } = await outcomeOf(true);
     assert.equal(problem, 'bad-path');
-    assert.match(detail, /requires different authentication/);
+    assert.match(detail, /could read it as \/ADMIN, a path of Mapping guarded\.$/);
     assert.equal((await outcomeOf(false)).kind, 'forwarded');
   });
 

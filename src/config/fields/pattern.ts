@@ -33,6 +33,11 @@ export function compilePattern(text: string): CompiledPattern {
   return { ok: true, pattern: patternOf(compiled) };
 }
 
+/** Like `compilePattern`, for a pattern that compiles. The result ignores case, and may therefore be larger. */
+export function compileIgnoringCase(text: string): Pattern {
+  return patternOf(RE2JS.compile(text, RE2JS.CASE_INSENSITIVE));
+}
+
 /** Returns the fault of a pattern, or undefined when it is valid. */
 export function patternFault(text: string): Fault | undefined {
   const compiled = compilePattern(text);

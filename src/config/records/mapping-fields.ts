@@ -265,6 +265,14 @@ export const mappingFields = withNames({
     example: '[websocket]',
     allowedWithRedirect: false,
   }),
+  pathReadings: field({
+    schema: z.array(z.enum(['extension', 'plus'])),
+    type: 'list',
+    default: [],
+    docs: 'What the service does to paths that others do not: `extension` ignores an extension at the end, so that `/admin.json` is `/admin`; `plus` treats `+` as a space. See [ambiguous paths](#ambiguous-paths).',
+    example: '[extension]',
+    allowedWithRedirect: false,
+  }),
   labels: field<Readonly<Record<string, readonly LabelGroup[]>>>({
     schema: labels,
     type: 'map',

@@ -118,8 +118,8 @@ export const settingTable = {
   ),
   allowDemoUsers: flag(false, 'Allows the demo users on a server that does not listen on loopback only.'),
   strictPaths: flag(
-    false,
-    'Rejects (400) a path that a service may treat as a path with different authentication: in another case, with an encoded slash, with a ; or with a trailing dot.',
+    true,
+    'Rejects (400) a path that a service may treat as a path with different protection: in another case, with an encoded slash, with a ; or with a trailing dot.',
   ),
   bodyBytesMax: bytes(
     undefined,

@@ -1,0 +1,52 @@
+/** Routing tables for readings of paths: they find the rules that a service could mean, however a path is written. */
+import { flatMapInParts, forEachInParts, type Work } from '#config';
+import type { Rule } from './conditions.ts';
+import type { ReadingsOf } from './path-readings.ts';
+import { createTable, type Table } from './table.ts';
+
+/** A rule that ignores case, and has a reading of the original's prefix. */
+export interface LenientRule<R extends Rule> extends Rule {
+  readonly original: R;
+}
+
+/**
+ * Usually one table. If the prefixes of several rules have the same reading, such as `/admin` and `/Admin`, a path can
+ * mean each of them, so each is in another table.
+ */
+export function* createLenientTables<R extends Rule>(
+  rules: readonly R[],
+  readingsOf: (rule: R) => ReturnType<ReadingsOf>,
+): Work<readonly Table<LenientRule<R>>[]> {
+  const lenient = yield* flatMapInParts(rules, (rule) => lenientRules(rule, readingsOf));
+  const spellings = new Map<string, string[]>();
+  yield* forEachInParts(lenient, ({ prefix, original }) => {
+    const known = spellings.get(prefix);
+    if (known === undefined) spellings.set(prefix, [original.prefix]);
+    else if (!known.includes(original.prefix)) known.push(original.prefix);
+  });
+  const tables: Table<LenientRule<R>>[] = [];
+  const count = [...spellings.values()].reduce((most, { length }) => Math.max(most, length), 1);
+  for (let index = 0; index < count; index += 1) {
+    const chosen = lenient.filter(({ prefix, original }) => {
+      const known = spellings.get(prefix) ?? [];
+      return original.prefix === (known[index] ?? known[0]);
+    });
+    tables.push(yield* createTable(chosen));
+  }
+  return tables;
+}
+
+function lenientRules<R extends Rule>(
+  rule: R,
+  readingsOf: (rule: R) => ReturnType<ReadingsOf>,
+): readonly LenientRule<R>[] {
+  const { name, prefix, prefixMatch, host, method, headers, queryParameters, precedence, weight, shadow } = rule;
+  const match = { name, prefixMatch, host, method, headers, queryParameters, precedence, weight, shadow };
+  const common = { ...match, isBlock: rule.isBlock, caseSensitive: false, original: rule };
+  if (prefixMatch === 'regex') return [{ ...common, prefix, isLenient: true }];
+  const readings = [...(readingsOf(rule) ?? [prefix])].filter((reading) => reading === '/' || !reading.endsWith('/'));
+  return [...new Set(readings.map((reading) => reading.toLowerCase()))].map((reading) => ({
+    ...common,
+    prefix: reading,
+  }));
+}

@@ -1,0 +1,95 @@
+/** Finds everything that a path can mean to a service, because servers decode, cut and strip paths in different orders. */
+import { decodeByte, decodeOverlong, dotSegment } from '#http';
+
+/** Something that a server does to a path. Returns a path unchanged if there is nothing to do. */
+type Step = (path: string) => string;
+
+/** The end of a script's name, after which PHP-FPM, CGI and WSGI pass on the rest of the path: `/index.php/admin`. */
+const script = /\.(?:php\d?|phtml|f?cgi|p[ly]|rb|wsgi|aspx?|ashx|jspx?|do|dll|exe)\//i;
+const scriptSegment = new RegExp(`/[^/]+${script.source}`, 'i');
+
+/**
+ * A step that fits in several places takes the first one. Repeated, it yields every reading that treats the path in this
+ * way up to some place. Beyond a place that is left as it is, no ordinary prefix matches.
+ */
+const commonSteps: readonly Step[] = [
+  decodeLetters,
+  // An encoded slash, which some servers leave as it is, and an encoded `%`, which each server of a chain decodes once.
+  (path) => path.replace(/%2f/i, '/'),
+  (path) => path.replaceAll('%25', '%'),
+  // Path parameters: of a segment, of the last one, or with all that follows.
+  (path) => path.replace(/(?:;|%3b)[^/]*/i, ''),
+  (path) => path.slice(0, path.lastIndexOf('/')) + cutParameters(path.slice(path.lastIndexOf('/'))),
+  cutParameters,
+  // A decoded `?` or `#` starts the query or the fragment for the next server.
+  (path) => path.replace(/(?:\?|%3f).*/is, ''),
+  (path) => path.replace(/(?:#|%23).*/s, ''),
+  // Windows ignores dots and blanks at the end of a segment, and streams such as `::$DATA`.
+  (path) => path.replace(/\/ +/g, '/').replace(/(?<![. ])[. ]+(?=\/|$)/g, ''),
+  (path) => path.replace(/::?\$[^/]*/, ''),
+  // Two slashes are one, or start the name of a host.
+  (path) => path.replace(/\/{2,}/, '/'),
+  (path) => path.replace(/\/\/[^/]*/, '') || '/',
+  (path) => path.replace(scriptSegment, '/'),
+  (path) => path.replace(/(?<=[^/])\/$/, ''),
+];
+
+/** What only some services do to paths, so that their mappings have to list it in `path_readings`. */
+const declaredSteps: Readonly<Record<PathReading, Step>> = {
+  extension: (path) => path.replace(/\.[^./]+(?=\/?$)/, ''),
+  plus: (path) => path.replaceAll('+', ' '),
+};
+
+type PathReading = 'extension' | 'plus';
+
+/** None of the common steps changes a path without these, except that it may end with a slash. */
+export const severalReadings = new RegExp(`[%;A-Z\\x80-\\xff]|//|[.](?:/|$)|:\\$|${script.source}`);
+
+/** Bound the work for a path. More than a client needs: a path with an escaped URL in it has about a hundred readings. */
+const readingsMax = 256;
+const charactersMax = 65_536;
+
+/**
+ * Applies the steps in every order and any number of times, and returns all results, including the path itself. Returns
+ * undefined when there are too many, or when one of them has a dot segment.
+ */
+export type ReadingsOf = (path: string) => ReadonlySet<string> | undefined;
+
+export function createReadings(declared: readonly PathReading[]): ReadingsOf {
+  const steps = [...commonSteps, ...declared.map((name) => declaredSteps[name])];
+  return function readingsOf(path) {
+    const readings = new Set([path]);
+    let characters = 0;
+    // The set grows while the loop visits it.
+    for (const reading of readings) {
+      characters += reading.length;
+      if (readings.size > readingsMax || characters > charactersMax || dotSegment.test(reading)) return undefined;
+      for (const step of steps) readings.add(step(reading));
+    }
+    return readings;
+  };
+}
+
+function cutParameters(path: string): string {
+  return path.replace(/(?:;|%3b).*/is, '');
+}
+
+/** Decodes everything except `%2F` and `%25`, and treats letters alike that any server or file system treats alike. */
+export function decodeLetters(path: string): string {
+  const bytes = decodeOverlong(path.replace(/%(?!2f|25)[\da-f]{2}/gi, decodeByte));
+  return /[\x80-\xff]/.test(bytes) ? foldLetters(bytes) : bytes.toLowerCase();
+}
+
+/**
+ * Ignores case as services do after they have decoded UTF-8: the Kelvin sign is then a `k`, the long s an `s`, and an I
+ * with a dot an `i`. Replaces compatible characters, such as a full-width slash, and drops invisible ones. `bytes` has
+ * one character for each byte, and so has the result.
+ */
+function foldLetters(bytes: string): string {
+  const text = Buffer.from(bytes, 'latin1')
+    .toString()
+    .normalize('NFKC')
+    .replace(/\p{DI}/gu, '');
+  const folded = text.toLowerCase().toUpperCase().toLowerCase().replaceAll('i\u0307', 'i').replaceAll('\\', '/');
+  return Buffer.from(folded).toString('latin1');
+}
