@@ -287,7 +287,7 @@ function* assemble(
   const errors = [...reading.errors, ...[...parts, records, domains].flatMap((part) => part.errors)];
   // This notice appears once, for the first file with Ambassador's records.
   const [differences = []] = parts.map((part) => part.differences).filter(({ length }) => length > 0);
-  const bypasses = yield* pathBypassNotices(lists.mappings, strictPaths);
+  const bypasses = yield* pathBypassNotices(lists, strictPaths);
   const ownNotices = parts.flatMap((part) => part.notices);
   const notices = [...reading.notices, ...differences, ...bypasses, ...ownNotices];
   return {

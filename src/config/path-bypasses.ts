@@ -1,4 +1,4 @@
-/** Notices about guarded mappings whose path, in another spelling, reaches an open mapping to the same service. */
+/** Notices about mappings and versions whose protection another spelling of their path evades. */
 import type { ConfigurationError, Fault } from './errors.ts';
 import { withoutTrailingSlash } from './fields/paths.ts';
 import { compilePattern } from './fields/pattern.ts';
@@ -7,77 +7,102 @@ import { isOpen } from './records/blocked.ts';
 import { fullName } from './records/conflicts.ts';
 import type { Mapping } from './records/mapping.ts';
 import { isPathAlone, matchKey } from './records/match.ts';
-import { forEachInParts, mapInParts, type Work } from './work.ts';
+import { fieldsEvaded, protectionOf } from './records/protection.ts';
+import type { Version } from './records/version.ts';
+import { flatMapInParts, forEachInParts, mapInParts, type Work } from './work.ts';
+
+interface Records {
+  readonly mappings: readonly Mapping[];
+  readonly versions: readonly Version[];
+}
 
 /**
  * Finds mappings like a guarded `/admin` below an open `/`: a service that ignores case treats `/ADMIN` like `/admin`,
- * but the gateway routes it to the open mapping. With strict paths the gateway rejects `/ADMIN`, unless an open mapping
- * has exactly this prefix.
+ * but the gateway routes it to the open mapping. With strict paths the gateway rejects `/ADMIN`. It then rejects the
+ * requests of both mappings if an open one has exactly this prefix.
  */
 export function* pathBypassNotices(
-  mappings: readonly Mapping[],
+  { mappings, versions }: Records,
   strictPaths: boolean,
 ): Work<readonly ConfigurationError[]> {
-  const open = yield* openMappings(mappings);
-  if (open.byPath.size + open.patterns.size === 0) return [];
-  const notices = yield* mapInParts(mappings, (mapping) => noticeFor(mapping, open, strictPaths));
-  return notices.filter((notice) => notice !== undefined);
+  const forwarding = mappings.filter(({ shadow, redirect }) => !shadow && redirect === undefined);
+  const others = yield* otherMappings(forwarding);
+  if (strictPaths) return yield* samePathNotices(others);
+  const notices = yield* mapInParts(forwarding, (mapping) => noticeFor(mapping, others));
+  const versionNotices = versions.map((version) => noticeForVersion(version, others));
+  return [...notices, ...versionNotices].filter((notice) => notice !== undefined);
 }
 
-function noticeFor(mapping: Mapping, open: OpenMappings, strictPaths: boolean): ConfigurationError | undefined {
-  if (isOpen(mapping) || mapping.shadow) return undefined;
-  if (mapping.prefixMatch === 'regex') return strictPaths ? undefined : noticeForPattern(mapping, open);
-  const other = openMappingOf(mapping, mapping.prefix, open);
-  const isSamePath = other !== undefined && folded(other.prefix) === folded(mapping.prefix);
-  if (isSamePath) return noticeOf(mapping, other, samePath(mapping, other));
-  if (strictPaths) return undefined;
+/** Finds mappings whose prefixes differ only in case, and which are protected differently. */
+function* samePathNotices({ byPath }: OtherMappings): Work<readonly ConfigurationError[]> {
+  const groups = [...byPath.values()].filter((group) => group.some(({ prefix }) => prefix !== group[0]?.prefix));
+  return yield* flatMapInParts(groups.flat(), (mapping) => {
+    const same = byPath.get(folded(mapping.prefix)) ?? [];
+    const isOther = (one: Mapping) => one.prefix !== mapping.prefix && protectionOf(one) !== protectionOf(mapping);
+    const other = same.find(isOther);
+    return other === undefined ? [] : [noticeOf(mapping, other, samePath(mapping, other))];
+  });
+}
+
+function noticeFor(mapping: Mapping, others: OtherMappings): ConfigurationError | undefined {
+  if (mapping.prefixMatch === 'regex') return noticeForPattern(mapping, others);
+  const other = evadingMappingOf(mapping, mapping.prefix, others);
   return other === undefined
-    ? noticeForOpenPatterns(mapping, open)
-    : noticeOf(mapping, other, otherSpelling(mapping, other));
+    ? noticeForOtherPatterns(mapping, others)
+    : noticeOf(mapping, other, reaches(spellingsOf(mapping.prefix), mapping, other));
 }
 
-/**
- * Checks a guarded pattern that starts with literal text. It does not match this text in another case, but an open
- * mapping may.
- */
-function noticeForPattern(mapping: Mapping, open: OpenMappings): ConfigurationError | undefined {
+/** A path under a mapping that covers the version belongs to the version only in its own spelling. */
+function noticeForVersion(
+  { name, prefix, source }: Version,
+  { byPath }: OtherMappings,
+): ConfigurationError | undefined {
+  const [, ...above] = pathsAbove(folded(prefix));
+  const other = above.flatMap((path) => byPath.get(path) ?? []).find(({ prefixMatch }) => prefixMatch !== 'exact');
+  if (other === undefined) return undefined;
+  const message = `another spelling of its path, such as ${spellingsOf(prefix)}, reaches Mapping ${other.name} as if there were no Version`;
+  return { source, record: `Version ${name}`, message, remedy, other: other.source };
+}
+
+/** Checks a pattern that starts with literal text. It does not match this text in another case, but another mapping may. */
+function noticeForPattern(mapping: Mapping, others: OtherMappings): ConfigurationError | undefined {
   const head = literalHead(mapping.prefix);
-  const other = head && openMappingOf(mapping, head.segments, open);
+  const other = head && evadingMappingOf(mapping, head.segments, others);
   if (!other || (other.prefixMatch === 'exact' && !head.isWhole)) return undefined;
   const spelling = other.prefix + head.text.slice(other.prefix.length).toUpperCase();
-  return spelling === head.text ? undefined : noticeOf(mapping, other, reaches(quote(spelling), other));
+  return spelling === head.text ? undefined : noticeOf(mapping, other, reaches(quote(spelling), mapping, other));
 }
 
-/** Checks whether an open pattern matches the path in another case or with a `;` parameter at its end. */
-function noticeForOpenPatterns(mapping: Mapping, { patterns }: OpenMappings): ConfigurationError | undefined {
+/** Checks whether a pattern matches the path in another case or with a `;` parameter at its end. */
+function noticeForOtherPatterns(mapping: Mapping, { patterns }: OtherMappings): ConfigurationError | undefined {
   const { prefix, service, caseSensitive } = mapping;
   const spellings = [...(caseSensitive ? [prefix.toUpperCase()] : []), `${prefix};x`].filter((one) => one !== prefix);
   for (const { matches, mapping: other } of patterns.get(service) ?? []) {
-    const spelling = coversConditions(other, mapping) ? spellings.find(matches) : undefined;
-    if (spelling !== undefined) return noticeOf(mapping, other, reaches(quote(spelling), other));
+    const evades = coversConditions(other, mapping) && evasionBy(other, mapping) !== undefined;
+    const spelling = evades ? spellings.find(matches) : undefined;
+    if (spelling !== undefined) return noticeOf(mapping, other, reaches(quote(spelling), mapping, other));
   }
   return undefined;
 }
 
-interface OpenMappings {
+interface OtherMappings {
   readonly byPath: ReadonlyMap<string, readonly Mapping[]>;
-  /** The open patterns by service. */
-  readonly patterns: ReadonlyMap<string, readonly OpenPattern[]>;
+  /** The mappings with patterns by service. */
+  readonly patterns: ReadonlyMap<string, readonly OtherPattern[]>;
 }
 
-interface OpenPattern {
+interface OtherPattern {
   readonly matches: (path: string) => boolean;
   readonly mapping: Mapping;
 }
 
-/** Bounds the open patterns for each service, because every guarded mapping is compared with them. */
+/** Bounds the patterns for each service, because every mapping is compared with them. */
 const patternsMax = 10;
 
-function* openMappings(mappings: readonly Mapping[]): Work<OpenMappings> {
+function* otherMappings(mappings: readonly Mapping[]): Work<OtherMappings> {
   const byPath = new Map<string, Mapping[]>();
-  const patterns = new Map<string, OpenPattern[]>();
+  const patterns = new Map<string, OtherPattern[]>();
   yield* forEachInParts(mappings, (mapping) => {
-    if (!mapping.bypassAuth || mapping.shadow || mapping.redirect) return;
     if (mapping.prefixMatch !== 'regex') add(byPath, folded(mapping.prefix), mapping);
     else if ((patterns.get(mapping.service)?.length ?? 0) < patternsMax) {
       const compiled = compilePattern(mapping.prefix);
@@ -94,13 +119,17 @@ function add<T>(lists: Map<string, T[]>, key: string, one: T): void {
 }
 
 /**
- * Returns the open mapping with the longest path at or above `path`, if its other conditions match the mapping's
- * requests.
+ * Returns the mapping with the longest path at or above `path` whose conditions match the mapping's requests, and which
+ * lacks some of its protection.
  */
-function openMappingOf(mapping: Mapping, path: string, { byPath }: OpenMappings): Mapping | undefined {
+function evadingMappingOf(mapping: Mapping, path: string, { byPath }: OtherMappings): Mapping | undefined {
   const { service, prefix } = mapping;
   const whole = folded(path);
-  const covers = (one: Mapping) => one.service === service && coversConditions(one, mapping) && one.prefix !== prefix;
+  const covers = (one: Mapping) =>
+    one.service === service &&
+    one.prefix !== prefix &&
+    coversConditions(one, mapping) &&
+    evasionBy(one, mapping) !== undefined;
   for (const above of pathsAbove(whole)) {
     const found = byPath.get(above)?.find((one) => covers(one) && (one.prefixMatch !== 'exact' || above === whole));
     if (found !== undefined) return found;
@@ -142,8 +171,8 @@ function pathsAbove(path: string): readonly string[] {
   return path === '/' ? paths : [...paths, '/'];
 }
 
-function coversConditions(open: Mapping, mapping: Mapping): boolean {
-  return isPathAlone(open) || conditionsOf(open) === conditionsOf(mapping);
+function coversConditions(other: Mapping, mapping: Mapping): boolean {
+  return isPathAlone(other) || conditionsOf(other) === conditionsOf(mapping);
 }
 
 function conditionsOf(mapping: Mapping): string {
@@ -160,18 +189,32 @@ function noticeOf(mapping: Mapping, other: Mapping, fault: Fault): Configuration
 
 function samePath({ prefix }: Mapping, other: Mapping): Fault {
   return {
-    message: `a service that ignores case treats ${quote(other.prefix)} as the same path, and Mapping ${other.name} requires no credentials`,
-    remedy: `Use the same authentication for both, or a prefix other than ${quote(prefix)} for one of them.`,
+    message: `a service that ignores case treats ${quote(other.prefix)} of Mapping ${other.name} as the same path, but the two are protected differently, so STRICT_PATHS rejects the requests of both`,
+    remedy: `Protect both alike, or use a prefix other than ${quote(prefix)} for one of them.`,
   };
 }
 
-function otherSpelling({ prefix }: Mapping, other: Mapping): Fault {
-  return reaches(`${quote(prefix.toUpperCase())} or ${quote(`${prefix};x`)}`, other);
+function spellingsOf(prefix: string): string {
+  return `${quote(prefix.toUpperCase())} or ${quote(`${prefix};x`)}`;
 }
 
-function reaches(spellings: string, other: Mapping): Fault {
+const remedy =
+  'Remove STRICT_PATHS=false, so that such paths are rejected, or make sure that the service accepts no other spelling.';
+
+function reaches(spellings: string, mapping: Mapping, other: Mapping): Fault {
+  const evasion = evasionBy(other, mapping);
   return {
-    message: `another spelling of its path, such as ${spellings}, reaches Mapping ${other.name}, which requires no credentials`,
-    remedy: 'Set STRICT_PATHS=true to reject such paths, or make sure that the service accepts no other spelling.',
+    message: `another spelling of its path, such as ${spellings}, reaches Mapping ${other.name}, which ${evasion}`,
+    remedy,
   };
+}
+
+/** Says which protection a request to `mapping` evades if it reaches `other` instead. Undefined if there is none. */
+function evasionBy(other: Mapping, mapping: Mapping): string | undefined {
+  const fields = fieldsEvaded(mapping, other);
+  const evasions = [
+    ...(isOpen(other) && !isOpen(mapping) ? ['requires no credentials'] : []),
+    ...(fields.length === 0 ? [] : [`does not have its ${fields.join(', ')}`]),
+  ];
+  return evasions.length === 0 ? undefined : evasions.join(' and ');
 }

@@ -1,4 +1,4 @@
-/** Tests the notices about guarded mappings whose path, in another spelling, reaches an open mapping. */
+/** Tests the notices about mappings and versions whose path, in another spelling, has less protection. */
 import assert from 'node:assert/strict';
 import { configurationFrom } from '#config';
 import { mappingRecord } from '../support/desks.ts';
@@ -30,11 +30,14 @@ describe('a guarded mapping', () => {
       assert.deepEqual([others, noticesOf(records, true)], [[], []]);
     });
 
-  it('gets a notice when an open one has its prefix in another case, even with strict paths', () => {
-    for (const strictPaths of [false, true])
-      assert.deepEqual(noticesOf([guarded('/admin'), open('/Admin')], strictPaths), [
-        'Mapping guarded a service that ignores case treats "/Admin" as the same path, and Mapping open requires no credentials',
-      ]);
+  it('gets a notice with strict paths, and so does an open one that has its prefix in another case', () => {
+    const message = (record: string, prefix: string, other: string) =>
+      `Mapping ${record} a service that ignores case treats "${prefix}" of Mapping ${other} as the same path, but the two are protected differently, so STRICT_PATHS rejects the requests of both`;
+    assert.deepEqual(noticesOf([guarded('/admin'), open('/Admin')], true), [
+      message('guarded', '/Admin', 'open'),
+      message('open', '/admin', 'guarded'),
+    ]);
+    assert.deepEqual(noticesOf([guarded('/admin'), guarded('/Admin', { name: 'other' })], true), []);
   });
 
   const pattern = { prefix_regex: true };
@@ -73,4 +76,49 @@ describe('a guarded mapping', () => {
     it(`gets no notice when ${what}`, () => {
       assert.deepEqual(noticesOf(records), []);
     });
+});
+
+describe('a mapping with limits, bounds or rules for headers', () => {
+  const labels = { gateway: [{ login: [{ remote_address: { key: 'client' } }] }] };
+  for (const [fields, more] of [
+    ['labels', { labels }],
+    ['max_request_bytes, request headers', { max_request_bytes: 1000, remove_request_headers: ['X-Debug'] }],
+    ['cors', { cors: { origins: ['https://a.example'] } }],
+  ] as const)
+    it(`gets a notice unless paths are strict, if the one above lacks its ${fields}`, () => {
+      const records = [guarded('/login', { bypass_auth: true, ...more }), open('/')];
+      assert.deepEqual(noticesOf(records), [
+        `Mapping guarded another spelling of its path, such as "/LOGIN" or "/login;x", reaches Mapping open, which does not have its ${fields}`,
+      ]);
+      assert.deepEqual(noticesOf(records, true), []);
+    });
+
+  it('gets one notice for all of that, and for authentication', () => {
+    const [notice = '', ...others] = noticesOf([guarded('/login', { labels }), open('/')]);
+    assert.match(notice, /reaches Mapping open, which requires no credentials and does not have its labels$/);
+    assert.deepEqual(others, []);
+  });
+
+  it('gets no notice if the one above has the same', () => {
+    const more = { max_request_bytes: 1000, bypass_auth: true };
+    assert.deepEqual(noticesOf([guarded('/login', more), open('/', more)]), []);
+  });
+});
+
+describe('a version', () => {
+  const version = { apiVersion: 'gateway/v1', kind: 'Version', name: 'first', prefix: '/v1', sunset: '2027-06-30' };
+
+  it('gets a notice unless paths are strict, if a mapping above its prefix has its other spellings', () => {
+    const records = [open('/'), version];
+    assert.deepEqual(noticesOf(records), [
+      'Version first another spelling of its path, such as "/V1" or "/v1;x", reaches Mapping open as if there were no Version',
+    ]);
+    assert.deepEqual(noticesOf(records, true), []);
+  });
+
+  it('gets no notice if all mappings are at its prefix or below', () => {
+    assert.deepEqual(noticesOf([open('/v1'), guarded('/v1/x'), version]), [
+      'Mapping guarded another spelling of its path, such as "/V1/X" or "/v1/x;x", reaches Mapping open, which requires no credentials',
+    ]);
+  });
 });
