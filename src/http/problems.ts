@@ -14,7 +14,7 @@ export const problems = {
   'bad-path': {
     status: 400,
     meaning:
-      'The path is ambiguous: it begins with two slashes, contains a dot segment, a backslash, a NUL, an invalid percent-encoding, or something else that `detail` names.',
+      'The path is ambiguous: it begins with two slashes, contains a dot segment, a backslash, a control character, an invalid percent-encoding, or something else that `detail` names.',
     remedy: 'Send the path in its plain form.',
   },
   'bad-argument': {

@@ -65,7 +65,7 @@ function describeFault(path: string): string {
 }
 
 /** A path without any of these characters is safe and needs no further checks. */
-const suspicious = /%|\\|\/\.|\/\/|[\0-\x20\x7f?#\s\xc0\xc1\xe0\xf0]/;
+const suspicious = /%|\\|\/\.|\/\/|[\0-\x20\x7f?#\s\xc0\xc1\xe0\xf0\xf8\xfc]/;
 
 /**
  * Returns the path in its plain form, or undefined if it must be rejected. Decodes encoded unreserved characters and
@@ -128,9 +128,9 @@ function decodeUnreserved(encoded: string): string {
   return /[\w.~-]/.test(character) ? character : encoded.toUpperCase();
 }
 
-/** Decodes `%2F` to the character with this code. */
+/** Decodes `%2F`, and `%u002F` of IIS, to the character with this code. */
 export function decodeByte(encoded: string): string {
-  return String.fromCharCode(Number.parseInt(encoded.slice(1), 16));
+  return String.fromCharCode(Number.parseInt(encoded.slice(-2), 16));
 }
 
 /** More than any client needs. The bound keeps the work linear for `%25252525…`. */
@@ -146,20 +146,20 @@ function isAmbiguous(plain: string): boolean {
   let decoded = decodeOverlong(plain);
   for (let encodings = 0; encodings < encodingsMax; encodings += 1) {
     if (backslashOrControl.test(decoded) || dotSegment.test(decoded)) return true;
-    if (!/%[\da-f]{2}/i.test(decoded)) return false;
+    if (!/%(?:u00)?[\da-f]{2}/i.test(decoded)) return false;
     decoded = decodeOnce(decoded);
   }
   return true;
 }
 
 function decodeOnce(text: string): string {
-  return decodeOverlong(text.replace(/%[\da-f]{2}/gi, decodeByte));
+  return decodeOverlong(text.replace(/%(?:u00)?[\da-f]{2}/gi, decodeByte));
 }
 
 /** Decodes overlong ASCII (`\xc0\xae` for a dot), which some services accept although RFC 3629 section 3 forbids it. */
 export function decodeOverlong(text: string): string {
   return text.replace(
-    /[\xc0\xc1][\0-\x3f\x80-\xbf]|\xe0[\x80\x81][\x80-\xbf]|\xf0\x80[\x80\x81][\x80-\xbf]/g,
+    /[\xc0\xc1][\0-\x3f\x80-\xbf]|\xe0[\x80\x81][\x80-\xbf]|(?:\xf0|\xf8\x80|\xfc\x80\x80)\x80[\x80\x81][\x80-\xbf]/g,
     (bytes) =>
       String.fromCharCode(
         ((bytes.charCodeAt(bytes.length - 2) & 1) << 6) | (bytes.charCodeAt(bytes.length - 1) & 0x3f),

@@ -5,7 +5,7 @@ import { decodeByte, decodeOverlong, dotSegment } from '#http';
 type Step = (path: string) => string;
 
 /** The end of a script's name, after which PHP-FPM, CGI and WSGI pass on the rest of the path: `/index.php/admin`. */
-const script = /\.(?:php\d?|phtml|f?cgi|p[ly]|rb|wsgi|aspx?|ashx|jspx?|do|dll|exe)\//i;
+const script = /\.(?:php\d?|phtml|phar|f?cgi|p[ly]|rb|wsgi|aspx?|ashx|jspx?|do|dll|exe)\//i;
 const scriptSegment = new RegExp(`/[^/]+${script.source}`, 'i');
 
 /**
@@ -24,12 +24,13 @@ const commonSteps: readonly Step[] = [
   // A decoded `?` or `#` starts the query or the fragment for the next server.
   (path) => path.replace(/(?:\?|%3f).*/is, ''),
   (path) => path.replace(/(?:#|%23).*/s, ''),
-  // Windows ignores dots and blanks at the end of a segment, and streams such as `::$DATA`.
+  // Windows ignores dots and blanks at the end of a segment, and streams such as `::$DATA`. ASP.NET ignores `/(S(1))`.
   (path) => path.replace(/\/ +/g, '/').replace(/(?<![. ])[. ]+(?=\/|$)/g, ''),
   (path) => path.replace(/::?\$[^/]*/, ''),
+  (path) => path.replace(/\/\((?:\w\([^()/]*\))+\)(?=\/|$)/, '') || '/',
   // Two slashes are one, or start the name of a host.
   (path) => path.replace(/\/{2,}/, '/'),
-  (path) => path.replace(/\/\/[^/]*/, '') || '/',
+  (path) => path.replace(/\/{2,}[^/]*/, '') || '/',
   (path) => path.replace(scriptSegment, '/'),
   (path) => path.replace(/(?<=[^/])\/$/, ''),
 ];
@@ -43,7 +44,7 @@ const declaredSteps: Readonly<Record<PathReading, Step>> = {
 type PathReading = 'extension' | 'plus';
 
 /** None of the common steps changes a path without these, except that it may end with a slash. */
-export const severalReadings = new RegExp(`[%;A-Z\\x80-\\xff]|//|[.](?:/|$)|:\\$|${script.source}`);
+export const severalReadings = new RegExp(`[%;A-Z\\x80-\\xff]|//|[.](?:/|$)|:\\$|/\\(|${script.source}`);
 
 /** Bound the work for a path. More than a client needs: a path with an escaped URL in it has about a hundred readings. */
 const readingsMax = 256;
@@ -76,20 +77,23 @@ function cutParameters(path: string): string {
 
 /** Decodes everything except `%2F` and `%25`, and treats letters alike that any server or file system treats alike. */
 export function decodeLetters(path: string): string {
-  const bytes = decodeOverlong(path.replace(/%(?!2f|25)[\da-f]{2}/gi, decodeByte));
-  return /[\x80-\xff]/.test(bytes) ? foldLetters(bytes) : bytes.toLowerCase();
+  const bytes = path.replace(/%u[\da-f]{4}/gi, decodeUnit).replace(/%(?!2f|25)[\da-f]{2}/gi, decodeByte);
+  const plain = decodeOverlong(bytes);
+  return /[\x80-\xff]/.test(plain) ? foldLetters(plain) : plain.toLowerCase();
+}
+
+/** IIS decodes `%u0041` to the character with this code. Returns its bytes. */
+function decodeUnit(encoded: string): string {
+  return Buffer.from(String.fromCharCode(Number.parseInt(encoded.slice(2), 16))).toString('latin1');
 }
 
 /**
  * Ignores case as services do after they have decoded UTF-8: the Kelvin sign is then a `k`, the long s an `s`, and an I
- * with a dot an `i`. Replaces compatible characters, such as a full-width slash, and drops invisible ones. `bytes` has
- * one character for each byte, and so has the result.
+ * with a dot an `i`. Replaces letters and slashes with the ASCII ones that Windows takes for the best fit, and drops
+ * accents, invisible characters and invalid bytes. `bytes` has one character for each byte, and so has the result.
  */
 function foldLetters(bytes: string): string {
-  const text = Buffer.from(bytes, 'latin1')
-    .toString()
-    .normalize('NFKC')
-    .replace(/\p{DI}/gu, '');
-  const folded = text.toLowerCase().toUpperCase().toLowerCase().replaceAll('i\u0307', 'i').replaceAll('\\', '/');
-  return Buffer.from(folded).toString('latin1');
+  const text = Buffer.from(bytes, 'latin1').toString().normalize('NFKD');
+  const ascii = text.replace(/[\p{M}\p{DI}\ufffd]/gu, '').replace(/[\\\u2044\u2215\u2216]/g, '/');
+  return Buffer.from(ascii.toLowerCase().toUpperCase().toLowerCase()).toString('latin1');
 }

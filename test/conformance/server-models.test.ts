@@ -19,7 +19,23 @@ const lengthMax = 7;
 /** Paths are made of these. `ADMIN`, `%41dmin` and the Kelvin sign are other spellings of letters. */
 const tokens = [
   ...['/', '/', '/', '/', '%2F', '%252F', '%25252F', ';', ';x', ';jsessionid=1', '%3B', '%253B', '%3F', '%253F', '%23'],
-  ...['.', '%2E', '%20', '%2520', '..', '%5C', '%09', ':$i30:$x', '%C0%AF', '%C0%BB', '%EF%BC%8F', '%E2%80%8B'],
+  ...[
+    '.',
+    '%2E',
+    '%20',
+    '%2520',
+    '..',
+    '%5C',
+    '%09',
+    ':$i30:$x',
+    '%C0%AF',
+    '%C0%BB',
+    '%EF%BC%8F',
+    '%E2%80%8B',
+    '%E2%88%95',
+    '/(S(1))',
+    '%FF',
+  ],
   ...[
     'admin',
     'admin',
@@ -94,7 +110,7 @@ function* pathsToTry(): Generator<{ readonly path: string; readonly chain: numbe
     const chain = length <= shortLength ? chainLength : chainLength - 1;
     for (let index = 0; index < all; index += step) {
       const path = pathAt(index, length);
-      if (/adm|lin/i.test(path.replace('%41', 'A'))) yield { path, chain };
+      if (/dmin|lin/i.test(path)) yield { path, chain };
     }
   }
 }

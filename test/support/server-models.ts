@@ -62,6 +62,19 @@ const overlong: Operation = (path) =>
   );
 const fullWidth: Operation = (path) =>
   Buffer.from(Buffer.from(path, 'latin1').toString().normalize('NFKC')).toString('latin1');
+const bestFit: Operation = (path) =>
+  Buffer.from(
+    Buffer.from(path, 'latin1')
+      .toString()
+      .normalize('NFKD')
+      .replace(/\p{M}/gu, '')
+      .replace(/[\u2044\u2215]/g, '/'),
+  ).toString('latin1');
+const decodeUnits: Operation = (path) =>
+  path.replace(/%u00([\da-f]{2})/gi, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)));
+const withoutSession: Operation = (path) => path.replace(/\/\((?:[ASF]\([^)]*\))+\)(?=\/|$)/g, '') || '/';
+const withoutInvalidBytes: Operation = (path) =>
+  Buffer.from(Buffer.from(path, 'latin1').toString().replaceAll('\ufffd', '')).toString('latin1');
 const afterScript: Operation = (path) => path.replace(/^(.*?)\/[^/]+\.(?:php|py|cgi)(?=\/)/s, '$1');
 
 /** Removes dot segments. Rejects a path that leaves the root. */
@@ -91,8 +104,8 @@ const pythonUrlPath: Operation = (path) => stripLastParameters(path.replace(/^\/
 export const servers = {
   'tomcat 10': inOrder(
     beforeQuery,
-    rejectsEncodedSlash,
     stripParameters,
+    rejectsEncodedSlash,
     decode,
     backslashes,
     mergeSlashes,
@@ -113,17 +126,10 @@ export const servers = {
     resolveDots,
   ),
   'jetty 12': inOrder(beforeQuery, beforeFragment, stripParameters, decodeExceptSlashAndPercent, resolveDots),
-  'jetty 12, ambiguous paths allowed': inOrder(
-    beforeQuery,
-    beforeFragment,
-    stripParameters,
-    decode,
-    mergeSlashes,
-    resolveDots,
-  ),
+  'jetty 12, ambiguous paths allowed': inOrder(beforeQuery, beforeFragment, stripParameters, decode, resolveDots),
   'jetty 9': inOrder(beforeQuery, beforeFragment, decode, stripParameters, resolveDots),
-  undertow: inOrder(beforeQuery, stripParameters, decodeExceptSlash, resolveDots, mergeSlashes),
-  'undertow, allow-encoded-slash': inOrder(beforeQuery, stripParameters, decode, mergeSlashes, resolveDots),
+  undertow: inOrder(beforeQuery, stripParameters, decodeExceptSlash, resolveDots),
+  'undertow, allow-encoded-slash': inOrder(beforeQuery, stripParameters, decode, resolveDots),
   'spring ant matcher': inOrder(beforeQuery, stripParameters, decode, mergeSlashes, trimBlanks, withoutLastSlash),
   'spring path pattern': inOrder(beforeQuery, stripParameters, decodeExceptSlash, withoutLastSlash),
   weblogic: inOrder(beforeQuery, decode, stripParameters, decode, mergeSlashes, resolveDots),
@@ -156,9 +162,37 @@ export const servers = {
   'iis, decoded twice': inOrder(
     ...[beforeQuery, decode, decode, backslashes, mergeSlashes, resolveDots, trimLast, ignoreCase],
   ),
+  'iis with %u': inOrder(
+    beforeQuery,
+    decodeUnits,
+    decode,
+    backslashes,
+    mergeSlashes,
+    resolveDots,
+    trimLast,
+    ignoreCase,
+  ),
+  'iis with an ansi application': inOrder(
+    beforeQuery,
+    decode,
+    bestFit,
+    backslashes,
+    mergeSlashes,
+    resolveDots,
+    ignoreCase,
+  ),
+  'asp.net with cookieless sessions': inOrder(
+    beforeQuery,
+    decode,
+    mergeSlashes,
+    withoutSession,
+    resolveDots,
+    ignoreCase,
+  ),
   'kestrel with routing': inOrder(beforeQuery, decodeExceptSlash, rejectsDots, ignoreCase, withoutLastSlash),
   'kestrel, decoded by the app': inOrder(beforeQuery, decodeExceptSlash, decode, backslashes, mergeSlashes, ignoreCase),
-  express: inOrder(beforeQuery, ignoreCase, withoutLastSlash, decode),
+  express: inOrder(beforeQuery, ignoreCase, withoutLastSlash),
+  'express, decoded by the app': inOrder(beforeQuery, decode, ignoreCase, withoutLastSlash),
   'express static': inOrder(beforeQuery, decode, mergeSlashes, resolveDots),
   'koa with url parser': inOrder(urlPath, decode),
   fastify: inOrder(beforeQuery, beforeFragment, decodeUnlessSpecial, decode),
@@ -174,6 +208,7 @@ export const servers = {
   'gorilla mux, UseEncodedPath': inOrder(beforeQuery, mergeSlashes, resolveDots, decode),
   fiber: inOrder(beforeQuery, decode, mergeSlashes, resolveDots, ignoreCase, withoutLastSlash),
   django: inOrder(beforeQuery, decode),
+  'wsgi, invalid bytes ignored': inOrder(beforeQuery, decode, withoutInvalidBytes),
   werkzeug: inOrder(beforeQuery, decode, mergeSlashes),
   tornado: inOrder(beforeQuery, decode),
   'python urlparse': inOrder(beforeQuery, beforeFragment, pythonUrlPath, decode),
@@ -190,7 +225,7 @@ export const servers = {
     ...[beforeQuery, beforeFragment, decodeExcept(/%(?!2f|5c)/i), backslashes, mergeSlashes, resolveDots],
   ),
   'haproxy, normalize-uri': inOrder(beforeQuery, beforeFragment, decodeUnreserved, mergeSlashes, resolveDots),
-  caddy: inOrder(beforeQuery, decode, mergeSlashes, resolveDots, ignoreCase),
+  caddy: inOrder(beforeQuery, decode, mergeSlashes, resolveDots, trimLast, ignoreCase),
   'caddy file server': inOrder(beforeQuery, decode, mergeSlashes, resolveDots),
   traefik: inOrder(beforeQuery, decodeUnreserved, resolveDots),
   'hyper with percent-decoding': inOrder(beforeQuery, decode, mergeSlashes),
@@ -251,7 +286,7 @@ function readingsOf(target: string): ReadonlyMap<string, string> {
   const before = known.get(target);
   if (before !== undefined) return before;
   const readings = new Map<string, string>();
-  if (known.size > 200_000) known.clear();
+  if (known.size > 20_000) known.clear();
   known.set(target, readings);
   for (const [name, server] of Object.entries(servers)) {
     const path = server(target);
