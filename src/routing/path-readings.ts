@@ -14,6 +14,7 @@ const scriptSegment = new RegExp(`/[^/]+${script.source}`, 'i');
  */
 const commonSteps: readonly Step[] = [
   decodeLetters,
+  (path) => foldLetters(decodeOverlong(decodeBytes(path))),
   // An encoded slash, which some servers leave as it is, and an encoded `%`, which each server of a chain decodes once.
   (path) => path.replace(/%2f/i, '/'),
   (path) => path.replaceAll('%25', '%'),
@@ -77,9 +78,11 @@ function cutParameters(path: string): string {
 
 /** Decodes everything except `%2F` and `%25`, and treats letters alike that any server or file system treats alike. */
 export function decodeLetters(path: string): string {
-  const bytes = path.replace(/%u[\da-f]{4}/gi, decodeUnit).replace(/%(?!2f|25)[\da-f]{2}/gi, decodeByte);
-  const plain = decodeOverlong(bytes);
-  return /[\x80-\xff]/.test(plain) ? foldLetters(plain) : plain.toLowerCase();
+  return foldLetters(decodeBytes(path));
+}
+
+function decodeBytes(path: string): string {
+  return path.replace(/%u[\da-f]{4}/gi, decodeUnit).replace(/%(?!2f|25)[\da-f]{2}/gi, decodeByte);
 }
 
 /** IIS decodes `%u0041` to the character with this code. Returns its bytes. */
@@ -93,6 +96,7 @@ function decodeUnit(encoded: string): string {
  * accents, invisible characters and invalid bytes. `bytes` has one character for each byte, and so has the result.
  */
 function foldLetters(bytes: string): string {
+  if (!/[\x80-\xff]/.test(bytes)) return bytes.toLowerCase();
   const text = Buffer.from(bytes, 'latin1').toString().normalize('NFKD');
   const ascii = text.replace(/[\p{M}\p{DI}\ufffd]/gu, '').replace(/[\\\u2044\u2215\u2216]/g, '/');
   return Buffer.from(ascii.toLowerCase().toUpperCase().toLowerCase()).toString('latin1');
