@@ -362,7 +362,8 @@ describe('a configuration directory that changes while the server runs', () => {
         ),
       });
       for (const path of ['/first', '/FOLDED/x', '/folded/TOO']) await call(desk, path).expect(503);
-      for (const path of ['/FIRST', '/beta', '/copy', '/lonely']) await call(desk, path).expect(200);
+      for (const path of ['/beta', '/copy', '/lonely']) await call(desk, path).expect(200);
+      await call(desk, '/FIRST').expect(400);
     });
 
     it('does not start with a broken AuthService', async () => {
