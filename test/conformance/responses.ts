@@ -41,7 +41,7 @@ const requests: readonly RequestCase[] = [
   { path: '/v1/hotels/bookings', headers: demo },
   { path: bookings, headers: demo },
   { path: '/v1/hotels/%62ookings/', headers: demo },
-  { path: '/v1/hotels%2Fbookings', headers: demo },
+  { path: '/v1/messages%2F1', headers: demo },
   { path: `${bookings}..%2Fx`, headers: demo },
   { path: booking, headers: demo },
   { path: booking, headers: { ...demo, accept: 'application/yaml' } },
