@@ -1,9 +1,8 @@
 /** Strict paths against models of servers: none serves a path whose protection is not that of the mapping that matched. */
 import assert from 'node:assert/strict';
 import type { Mapping } from '#config';
-import { createGateway } from '#gateway';
 import { sanitisePath } from '#http';
-import { authRecordOf, labelled, limitRecordOf, mappingOf } from '../support/edge.ts';
+import { authRecordOf, gatewayOf, labelled, limitRecordOf, mappingOf } from '../support/edge.ts';
 import { chainCount, servedPaths } from '../support/server-models.ts';
 
 /** How many paths of each length to try. */
@@ -16,7 +15,7 @@ const shortLength = 3;
 /** The number of tokens in a path. */
 const lengthMax = 7;
 
-/** Paths are made of these. `ADMIN`, `%41dmin` and the Kelvin sign are other spellings of letters. */
+/** Paths are made of these. `ADMIN`, `%25u0061dmin` and the Kelvin sign are other spellings of letters. */
 const tokens = [
   ...['/', '/', '/', '/', '%2F', '%252F', '%25252F', ';', ';x', ';jsessionid=1', '%3B', '%253B', '%3F', '%253F', '%23'],
   ...[
@@ -42,6 +41,7 @@ const tokens = [
     'ADMIN',
     '%41dmin',
     'adm%C4%B1n',
+    '%25u0061dmin',
     'api',
     'api',
     'Api',
@@ -60,7 +60,7 @@ const guarded: readonly Partial<Mapping>[] = [
   { name: 'link', prefix: '/link', bypassAuth: true, labels: { gateway: labelled('x-client') } },
 ];
 
-const gateway = createGateway({
+const gateway = gatewayOf({
   mappings: [...guarded, { name: 'open', prefix: '/', bypassAuth: true }].map((one) =>
     mappingOf({ rewrite: '', ...one }),
   ),
@@ -68,7 +68,6 @@ const gateway = createGateway({
   rateLimitService: limitRecordOf(),
   limiter: { shouldRateLimit: () => ({ overallCode: 'OK', statuses: [] }) },
   services: { hotel: async () => {} },
-  resolve: (name) => ({ kind: 'local', name }),
 });
 
 /** Returns the name of the mapping that handles a target, and the path that it forwards. Undefined if it is rejected. */

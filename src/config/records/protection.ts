@@ -21,6 +21,8 @@ const unprotecting: readonly (keyof Mapping)[] = [
   'rewrite',
   'regexRewrite',
   'hostRewrite',
+  'cookiePath',
+  'rewriteLinks',
   'redirect',
   'pathReadings',
   'connectTimeoutMs',
