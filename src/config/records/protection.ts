@@ -23,6 +23,7 @@ const unprotecting: readonly (keyof Mapping)[] = [
   'hostRewrite',
   'cookiePath',
   'rewriteLinks',
+  'preserveHeaderCase',
   'redirect',
   'pathReadings',
   'connectTimeoutMs',
