@@ -6,9 +6,9 @@ import { referenceBase } from '#proxy';
 import {
   createLenientTables,
   createReadings,
-  decodeLetters,
   editReferences,
   firstShare,
+  foldLetters,
   type LenientRule,
   type ReadingsOf,
   type Reference,
@@ -140,7 +140,7 @@ function differentCount(route: Route, path: string, reading: string): string | u
 
 /** The path without what a limit by path ignores here: the case and encoding of letters, and a slash at the end. */
 function countedPath(path: string): string {
-  return decodeLetters(path).replace(/(?<=.)\/$/, '');
+  return foldLetters(path).replace(/(?<=.)\/$/, '');
 }
 
 /** Node decodes a request target as Latin-1. */

@@ -2,7 +2,7 @@
 export type { RequestAttributes, Rule } from './conditions.ts';
 export type { Match } from './groups.ts';
 export { createLenientTables, type LenientRule } from './lenient-tables.ts';
-export { createReadings, decodeLetters, type ReadingsOf, severalReadings } from './path-readings.ts';
+export { createReadings, foldLetters, type ReadingsOf, severalReadings } from './path-readings.ts';
 export {
   editReferences,
   type PathRestoration,

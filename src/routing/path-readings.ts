@@ -14,7 +14,10 @@ const scriptSegment = new RegExp(`/[^/]+${script.source}`, 'i');
  */
 const commonSteps: readonly Step[] = [
   decodeLetters,
-  (path) => foldLetters(decodeOverlong(decodeBytes(path))),
+  (path) => foldCase(decodeOverlong(decodeBytes(path))),
+  // IIS decodes `%u0041`, and Windows replaces characters with the ASCII ones that fit best.
+  (path) => path.replace(/%u[\da-f]{4}/gi, decodeUnit),
+  bestFit,
   // An encoded slash, which some servers leave as it is, and an encoded `%`, which each server of a chain decodes once.
   (path) => path.replace(/%2f/i, '/'),
   (path) => path.replaceAll('%25', '%'),
@@ -76,28 +79,48 @@ function cutParameters(path: string): string {
   return path.replace(/(?:;|%3b).*/is, '');
 }
 
-/** Decodes everything except `%2F` and `%25`, and treats letters alike that any server or file system treats alike. */
-export function decodeLetters(path: string): string {
-  return foldLetters(decodeBytes(path));
+/** Returns the same text for paths that differ only in the case, the encoding and the accents of letters. */
+export function foldLetters(path: string): string {
+  return bestFit(decodeLetters(path));
+}
+
+/** Decodes everything except `%2F` and `%25`, and ignores case. */
+function decodeLetters(path: string): string {
+  return foldCase(decodeBytes(path));
 }
 
 function decodeBytes(path: string): string {
-  return path.replace(/%u[\da-f]{4}/gi, decodeUnit).replace(/%(?!2f|25)[\da-f]{2}/gi, decodeByte);
-}
-
-/** IIS decodes `%u0041` to the character with this code. Returns its bytes. */
-function decodeUnit(encoded: string): string {
-  return Buffer.from(String.fromCharCode(Number.parseInt(encoded.slice(2), 16))).toString('latin1');
+  return path.replace(/%(?!2f|25)[\da-f]{2}/gi, decodeByte);
 }
 
 /**
  * Ignores case as services do after they have decoded UTF-8: the Kelvin sign is then a `k`, the long s an `s`, and an I
- * with a dot an `i`. Replaces letters and slashes with the ASCII ones that Windows takes for the best fit, and drops
- * accents, invisible characters and invalid bytes. `bytes` has one character for each byte, and so has the result.
+ * with a dot an `i`. Drops invisible characters and invalid bytes. `bytes` has one character for each byte, and so has the
+ * result.
  */
-function foldLetters(bytes: string): string {
-  if (!/[\x80-\xff]/.test(bytes)) return bytes.toLowerCase();
-  const text = Buffer.from(bytes, 'latin1').toString().normalize('NFKD');
-  const ascii = text.replace(/[\p{M}\p{DI}\ufffd]/gu, '').replace(/[\\\u2044\u2215\u2216]/g, '/');
-  return Buffer.from(ascii.toLowerCase().toUpperCase().toLowerCase()).toString('latin1');
+function foldCase(bytes: string): string {
+  if (!isBeyondAscii.test(bytes)) return bytes.toLowerCase();
+  const text = textOf(bytes).replace(/[\p{DI}\ufffd]/gu, '');
+  return bytesOf(text.toLowerCase().toUpperCase().toLowerCase().replaceAll('i\u0307', 'i'));
+}
+
+/** Replaces full-width characters, letters with accents, and characters that look like slashes. */
+function bestFit(bytes: string): string {
+  if (!isBeyondAscii.test(bytes)) return bytes;
+  const text = textOf(bytes).normalize('NFKD').replace(/\p{M}/gu, '');
+  return bytesOf(text.replace(/[\\\u2044\u2215\u2216]/g, '/'));
+}
+
+function decodeUnit(encoded: string): string {
+  return bytesOf(String.fromCharCode(Number.parseInt(encoded.slice(2), 16)));
+}
+
+const isBeyondAscii = /[\x80-\xff]/;
+
+function textOf(bytes: string): string {
+  return Buffer.from(bytes, 'latin1').toString();
+}
+
+function bytesOf(text: string): string {
+  return Buffer.from(text).toString('latin1');
 }

@@ -28,6 +28,8 @@ describe('the readings of a path', () => {
         '/admin/(A(b)S(1))/x',
       ],
       ...['/%2F/host/admin/x', '/%F8%80%80%81%81dmin/x'],
+      // The slash inside the parameter is only one for a later server.
+      ...['/admin%C0%BBb%E2%88%95c/x', '/admin%C0%BBb%25u002Fc/x', '/admin;b%EF%BC%8Fc/x'],
     ],
     '/admin': [
       '/%2541dmin',
@@ -93,7 +95,7 @@ describe('the readings of a path', () => {
 
   it('are few for the paths that clients send', () => {
     const counts = {
-      '/caf%C3%A9/a%20b': 2,
+      '/caf%C3%A9/a%20b': 3,
       '/@scope%2Fpkg': 3,
       '/a;b.txt': 2,
       '/Open': 2,
