@@ -18,7 +18,7 @@ import {
   sourceCluster,
 } from '#gateway';
 import { decodeHeader, encodeHeader, maskAddress } from '#http';
-import { createRetryRules, isIdempotent } from '#proxy';
+import { createRetryRules } from '#proxy';
 import type { Rule } from '#ratelimit';
 import type { RequestAttributes } from '#routing';
 import {
@@ -233,7 +233,7 @@ function upstreamPart(
   bodyBytesMax: number | undefined,
 ): UpstreamPart {
   const { retryPolicy, circuitBreakers: breakers, healthCheck, loadBalancer, allowUpgrade } = mapping;
-  const { retriesMax, perTryTimeoutMs } = createRetryRules(retryPolicy);
+  const { retriesMax, perTryTimeoutMs, isRetriableMethod } = createRetryRules(retryPolicy);
   return {
     timeout_ms: effective(timeouts.timeoutMs, mapping.timeoutMs),
     connect_timeout_ms: effective(timeouts.connectTimeoutMs, mapping.connectTimeoutMs),
@@ -244,7 +244,7 @@ function upstreamPart(
       on: retryPolicy?.retryOn ?? [],
       most: retriesMax,
       per_try_timeout_ms: perTryTimeoutMs,
-      applies: retriesMax > 0 && isIdempotent(method),
+      applies: retriesMax > 0 && isRetriableMethod(method),
     },
     circuit_breakers: {
       max_connections: breakers.maxConnections,

@@ -4,15 +4,10 @@ import type { Context } from 'koa';
 import type { Mapping } from '#config';
 import { disableBodyTimeout, type Logger, Problem, requestContext, type TracedCall, traceOf } from '#http';
 import { type PathRestoration, rewritePrefixes } from '#routing';
+import { createRetryRules } from './attempt-rules.ts';
 import { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';
 import type { Cluster } from './cluster/cluster.ts';
-import {
-  countFailure,
-  createRetryRules,
-  createUpstreamCounts,
-  type UpstreamCounts,
-  upstreamProblem,
-} from './failures.ts';
+import { countFailure, createUpstreamCounts, type UpstreamCounts, upstreamProblem } from './failures.ts';
 import { createHeaderRules } from './headers.ts';
 import type { Identity } from './identity.ts';
 import { createMappingHints } from './mapping-hints.ts';

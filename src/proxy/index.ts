@@ -1,6 +1,7 @@
 /** Forwards requests to services over HTTP, with connection pools, retries, health checks and circuit breakers. */
 
 export type { Attempt } from './attempt.ts';
+export { createRetryRules } from './attempt-rules.ts';
 export { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';
 export type { Cluster, ClusterSnapshot, ClusterSpec } from './cluster/cluster.ts';
 export type { Timer } from './cluster/health.ts';
@@ -12,7 +13,7 @@ export {
   type Lease,
   type Leases,
 } from './cluster/registry.ts';
-export { createRetryRules, createUpstreamCounts, isIdempotent, isProvoked, type UpstreamCounts } from './failures.ts';
+export { createUpstreamCounts, isProvoked, type UpstreamCounts } from './failures.ts';
 export { createForward } from './forward.ts';
 export { createHeaderRules, type HeaderEdits, withoutNames } from './headers.ts';
 export { createIdentity, type Identity } from './identity.ts';

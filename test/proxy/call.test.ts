@@ -12,7 +12,7 @@ import {
   type UpstreamRequest,
   wholeBody,
 } from '#proxy';
-import { createRetryRules } from '../../src/proxy/failures.ts';
+import { createRetryRules } from '../../src/proxy/attempt-rules.ts';
 import type { RequestBody } from '../../src/proxy/request-body.ts';
 import { breakersOf, specOf } from '../support/clusters.ts';
 import { type Served, testServers } from '../support/serve.ts';

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import fc from 'fast-check';
 import type { Mapping, RetryCondition, RetryPolicy } from '#config';
 import { createClusters } from '#proxy';
-import { backOffMs, createRetryRules, retryAfterMs } from '../../src/proxy/failures.ts';
+import { backOffMs, createRetryRules, retryAfterMs } from '../../src/proxy/attempt-rules.ts';
 import { breakersOf } from '../support/clusters.ts';
 import { type EdgeOptions, startEdge } from '../support/edge.ts';
 import { type Served, testServers } from '../support/serve.ts';
