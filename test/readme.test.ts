@@ -7,6 +7,7 @@ import { parse } from 'yaml';
 import { problems } from '#http';
 import { writeStarter } from '../src/cli/init.ts';
 import { familiesOf } from '../src/metrics/metrics.ts';
+import { attemptRules } from '../src/proxy/attempt-rules.ts';
 import { parts } from './metrics/metrics-parts.ts';
 import { knownCommands } from './support/programs/frontdesk-process.ts';
 import { temporaryFiles } from './support/temporary-files.ts';
@@ -50,6 +51,16 @@ describe('the tables of the pages', () => {
   it('list every metric with its type, labels and meaning', () => {
     const rows = familiesOf(parts).map(({ name, type, labels, help }) => plain([name, type, labels.join(', '), help]));
     assert.deepEqual(tableUnder('src/metrics/README.md', 'Metrics'), rows);
+  });
+
+  it('list every rule that allows another attempt at a service', () => {
+    const rows = Object.entries(attemptRules).flatMap(([repeat, rules]) =>
+      rules.map(({ name, after, failures, methods, body, unlessFollowed, where }) => {
+        const failed = typeof failures === 'string' ? failures : failures.join(', ');
+        return [repeat, name, after.join(', '), failed, methods, body, unlessFollowed.join(', ') || 'none', where];
+      }),
+    );
+    assert.deepEqual(tableUnder('src/README.md', 'When a request is sent again'), rows);
   });
 
   it('list every folder of src in the code map', () => {
