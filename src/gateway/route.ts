@@ -73,11 +73,13 @@ export interface RouteParts extends TransportParts {
 /** Throws TypeError for a service or an auth service that does not exist. */
 export function createRoute(mapping: Mapping, parts: RouteParts): Route {
   const traffic = parts.acquireTraffic(mapping.name);
-  const transport = createTransport(mapping, traffic.upstream, parts);
+  const rule = ruleOf(mapping);
+  const { editResponse } = rule;
+  const transport = createTransport(mapping, { counts: traffic.upstream, editResponse }, parts);
   const isRedirect = mapping.redirect !== undefined;
   const labels = isRedirect || parts.domain === undefined ? none : (mapping.labels[parts.domain] ?? none);
   return Object.freeze({
-    ...ruleOf(mapping),
+    ...rule,
     mapping,
     service: transport.origins === undefined ? mapping.service : authorityOf(mapping.service),
     source: mapping.source,

@@ -10,6 +10,7 @@ import {
   createHeaderRules,
   createRequestHead,
   createShadow,
+  type HeaderEdits,
   hostOfOrigin,
   type Identity,
   type UpstreamCounts,
@@ -65,11 +66,19 @@ export interface TransportParts extends Timeouts {
   readonly logger: Logger;
 }
 
-/** Counts calls over HTTP in `counts`. Throws TypeError for a service that does not exist. */
-export function createTransport(mapping: Mapping, counts: UpstreamCounts, parts: TransportParts): Transport {
+/** What a transport takes from its route. */
+interface OfRoute {
+  /** Counts calls over HTTP. */
+  readonly counts: UpstreamCounts;
+  /** The mapping's edits of response headers, for a 101, which only the transport can edit. */
+  readonly editResponse: HeaderEdits['editResponse'] | undefined;
+}
+
+/** Throws TypeError for a service that does not exist. */
+export function createTransport(mapping: Mapping, ofRoute: OfRoute, parts: TransportParts): Transport {
   if (mapping.redirect !== undefined) return createRedirect(mapping, mapping.redirect, parts);
   const target = parts.resolve(mapping.service);
-  if (target.kind === 'remote') return overHttp(mapping, target, counts, parts);
+  if (target.kind === 'remote') return overHttp(mapping, target, ofRoute, parts);
   if (mapping.shadow)
     throw new TypeError(
       `Mapping ${mapping.name} is a shadow, so it needs a service over HTTP, but "${target.name}" runs in this process`,
@@ -85,14 +94,16 @@ type LocalRule = PathRule & Pick<Mapping, 'requestHeaders'>;
  */
 export function inProcess(rule: LocalRule, app: Handler): Transport {
   const rewrite = createRewrite(rule);
-  const { editList } = createHeaderRules(rule.requestHeaders);
+  const edits = hasRules(rule.requestHeaders) ? createHeaderRules(rule.requestHeaders) : undefined;
+  const forward = rewritten(rule, app);
   return {
     ...local,
-    forward: withRequestHeaders(rule.requestHeaders, rewritten(rule, app)),
+    forward: edits === undefined ? forward : edited(edits.editRequest, forward),
     preview(ctx) {
       const path = rewrite(pathOf(ctx.url));
       if (path === undefined) throw problem('bad-path');
-      return { path: path + searchOf(ctx.url), headers: editList(headerPairs(ctx.req.headers), ctx) };
+      const headers = headerPairs(ctx.req.headers);
+      return { path: path + searchOf(ctx.url), headers: edits?.editList(headers, ctx) ?? headers };
     },
     describe: () => describeTarget({ kind: 'local', name: '' }),
   };
@@ -133,9 +144,7 @@ function rewritten(rule: PathRule, app: Handler): Handler {
   };
 }
 
-function withRequestHeaders(rules: HeaderRules, forward: Handler): Handler {
-  if (!hasRules(rules)) return forward;
-  const { editRequest } = createHeaderRules(rules);
+function edited(editRequest: HeaderEdits['editRequest'], forward: Handler): Handler {
   return function forwardEdited(ctx) {
     editRequest(ctx);
     return forward(ctx);
@@ -146,7 +155,7 @@ export function hasRules({ add, remove }: HeaderRules): boolean {
   return add.length + remove.length > 0;
 }
 
-function overHttp(mapping: Mapping, target: RemoteTarget, counts: UpstreamCounts, parts: TransportParts): Transport {
+function overHttp(mapping: Mapping, target: RemoteTarget, ofRoute: OfRoute, parts: TransportParts): Transport {
   const { identity, logger, acquireCluster } = parts;
   const bodyBytesMax = mapping.maxRequestBytes ?? parts.bodyBytesMax;
   const { path } = target;
@@ -158,12 +167,12 @@ function overHttp(mapping: Mapping, target: RemoteTarget, counts: UpstreamCounts
   const { timeoutMs, idleTimeoutMs } = timeouts;
   const cluster = acquireCluster(clusterSpec(mapping.service, target, timeouts.connectTimeoutMs, mapping));
   const { origins } = target;
-  const requestHead = createRequestHead({ mapping, path, origins, identity });
-  const calls = { mapping, cluster, path, identity, logger, timeoutMs };
+  const headOf = createRequestHead({ mapping, path, origins, identity });
+  const calls = { mapping, cluster, headOf, logger, timeoutMs };
   return {
-    forward: createForward({ ...calls, origins, idleTimeoutMs, bodyBytesMax, counts }),
+    forward: createForward({ ...calls, ...ofRoute, path, idleTimeoutMs, bodyBytesMax }),
     preview(ctx) {
-      const { path, headers, host = hostOfOrigin(origins()[0] ?? '') } = requestHead(ctx);
+      const { path, headers, host = hostOfOrigin(origins()[0] ?? '') } = headOf(ctx);
       hasBody(ctx.req.headers, bodyBytesMax ?? Number.POSITIVE_INFINITY);
       return { path, headers: ['host', host, ...headers] };
     },

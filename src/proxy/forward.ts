@@ -8,11 +8,10 @@ import { createRetryRules } from './attempt-rules.ts';
 import { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { countFailure, createUpstreamCounts, type UpstreamCounts, upstreamProblem } from './failures.ts';
-import { createHeaderRules } from './headers.ts';
-import type { Identity } from './identity.ts';
+import type { HeaderEdits } from './headers.ts';
 import { createMappingHints } from './mapping-hints.ts';
 import { createRequestBody } from './request-body.ts';
-import { createRequestHead, type RequestHead } from './request-headers.ts';
+import type { HeadOfRequest, RequestHead } from './request-headers.ts';
 import { forwardEarlyHints, sendResponse } from './response.ts';
 import { bufferedBytesMax } from './response-body.ts';
 import { type Handshake, handshakeOf, switchProtocols } from './upgrade.ts';
@@ -22,8 +21,10 @@ export interface ForwardOptions {
   readonly cluster: Cluster;
   /** Prepended to every path: `''` or, for example, `/base`. */
   readonly path: string;
-  /** Returns the origins of the service's addresses. */
-  readonly origins?: (() => readonly string[]) | undefined;
+  /** Builds the path and the headers of the request to the service. */
+  readonly headOf: HeadOfRequest;
+  /** Applies the mapping's rules to the headers of a 101, which the gateway cannot edit afterwards. */
+  readonly editResponse: HeaderEdits['editResponse'] | undefined;
   /** Milliseconds from the end of the request to the response headers, including all attempts. 0 means no limit. */
   readonly timeoutMs: number;
   /**
@@ -33,7 +34,6 @@ export interface ForwardOptions {
   readonly idleTimeoutMs: number;
   /** Undefined if there is no limit. */
   readonly bodyBytesMax: number | undefined;
-  readonly identity: Identity;
   readonly logger: Logger;
   /** Updated in place. @default not counted */
   readonly counts?: UpstreamCounts;
@@ -48,7 +48,7 @@ const switchedIdleTimeoutMsDefault = 300_000;
 
 /** Throws a Problem if the call fails before the response headers. A later failure closes the client's connection. */
 export function createForward(options: ForwardOptions): (ctx: Context) => Promise<void> {
-  const { mapping, cluster, timeoutMs, idleTimeoutMs, bodyBytesMax, logger } = options;
+  const { mapping, cluster, headOf, editResponse, timeoutMs, idleTimeoutMs, bodyBytesMax, logger } = options;
   const { counts = createUpstreamCounts(), random = Math.random, clock = () => performance.now() } = options;
   function onRetry(pauseMs: number, because: unknown): void {
     counts.retries += 1;
@@ -56,10 +56,8 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
   }
   const retries = { rules: createRetryRules(mapping.retryPolicy), random, clock, onRetry };
   const callOptions: CallOptions = { timeoutMs, repeat: 'idempotent', retries };
-  const headOf = createRequestHead(options);
   const innerPrefix = options.path + rewritePrefixes(mapping).replacement;
   const hints = createMappingHints(mapping, logger);
-  const responseRules = createHeaderRules(mapping.responseHeaders);
   const bodyOptions = { bytesMax: bodyBytesMax, idleTimeoutMs };
   const eventsIdleTimeoutMs = mapping.idleTimeoutMs ?? 0;
   const switchedIdleTimeoutMs = mapping.idleTimeoutMs ?? switchedIdleTimeoutMsDefault;
@@ -125,8 +123,8 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
     const { head, connection, origin } = response;
     const restoration = restorationOf(sent, origin);
     if (handshake !== undefined && connection !== undefined) {
-      const edit = responseRules.editResponse;
-      switchProtocols(ctx, handshake, head, connection, { restoration, edit, idleTimeoutMs: switchedIdleTimeoutMs });
+      const switching = { restoration, editResponse, idleTimeoutMs: switchedIdleTimeoutMs };
+      switchProtocols(ctx, handshake, head, connection, switching);
     } else if (!clientIsGone(ctx)) {
       sendResponse(ctx, response, {
         restoration,

@@ -8,18 +8,16 @@ import type { Attempt } from './attempt.ts';
 import { type CallOptions, callUpstream, type UpstreamRequest } from './call.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { CircuitOpen } from './failures.ts';
-import type { Identity } from './identity.ts';
 import { wholeBody } from './request-body.ts';
-import { createRequestHead, hostOfOrigin } from './request-headers.ts';
+import { type HeadOfRequest, hostOfOrigin } from './request-headers.ts';
 
 export interface ShadowOptions {
   /** The mapping with `shadow: true`. */
   readonly mapping: Mapping;
   /** Its circuit breakers bound the number of concurrent copies. */
   readonly cluster: Cluster;
-  /** Prepended to every path: `''` or, for example, `/base`. */
-  readonly path: string;
-  readonly identity: Identity;
+  /** Builds the path and the headers of the copy. */
+  readonly headOf: HeadOfRequest;
   readonly logger: Logger;
   /** Milliseconds to the end of the response. 0 means a minute: no client waits for the end of an endless response. */
   readonly timeoutMs: number;
@@ -40,9 +38,8 @@ const bodyBytesMax = 64 * 1024;
 const timeoutMsDefault = 60_000;
 
 export function createShadow(options: ShadowOptions): CopyRequest {
-  const { mapping, cluster, logger } = options;
+  const { mapping, cluster, headOf, logger } = options;
   const timeoutMs = options.timeoutMs === 0 ? timeoutMsDefault : options.timeoutMs;
-  const headOf = createRequestHead(options);
   const callOptions: CallOptions = { timeoutMs, repeat: 'never' };
 
   function requestFor(ctx: Context, attempt: Attempt): UpstreamRequest {

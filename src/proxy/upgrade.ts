@@ -28,8 +28,8 @@ export function handshakeOf(req: IncomingMessage, allowed: readonly string[]): H
 
 export interface SwitchOptions {
   readonly restoration: PathRestoration;
-  /** The mapping's edits of the response headers. */
-  readonly edit: (ctx: Context) => void;
+  /** The mapping's edits of the response headers, if it has any. */
+  readonly editResponse: ((ctx: Context) => void) | undefined;
   /** How long the connection may be idle in both directions, in milliseconds. 0 means no limit. */
   readonly idleTimeoutMs: number;
 }
@@ -40,12 +40,12 @@ export function switchProtocols(
   { protocol, upgrade }: Handshake,
   { rawHeaders }: ResponseHead,
   connection: Duplex,
-  { restoration, edit, idleTimeoutMs }: SwitchOptions,
+  { restoration, editResponse, idleTimeoutMs }: SwitchOptions,
 ): void {
   try {
     requireProtocol(protocol, firstValue(rawHeaders, 'upgrade'));
     copyResponseHeaders(ctx.res, rawHeaders, restoration);
-    edit(ctx);
+    editResponse?.(ctx);
   } catch (cause) {
     connection.destroy();
     throw upstreamProblem(cause);

@@ -9,7 +9,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import Koa, { type Context } from 'koa';
 import type { Mapping } from '#config';
 import { createAddresses, createRequestContext } from '#http';
-import { createClusters, createIdentity, createShadow, type ShadowOptions } from '#proxy';
+import { createClusters, createIdentity, createRequestHead, createShadow, type ShadowOptions } from '#proxy';
 import { breakersOf, specOf } from '../support/clusters.ts';
 import { mappingOf } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
@@ -35,7 +35,8 @@ async function startShadowed(origin: string, { mapping, path = '', respond = ech
   const log = (_fields: object, message?: string) => void logged.push(message);
   const logger = { info: log, warn: log, error: log, debug: log };
   const identity = createIdentity(['x-travel-user']);
-  const copy = createShadow({ mapping: record, cluster, path, identity, logger, timeoutMs: 60_000, ...rest });
+  const headOf = createRequestHead({ mapping: record, path, identity });
+  const copy = createShadow({ mapping: record, cluster, headOf, logger, timeoutMs: 60_000, ...rest });
   const app = new Koa();
   app.silent = true;
   app.use(createRequestContext(createAddresses())).use(async (ctx) => {
