@@ -16,14 +16,7 @@ import { type Cors, createCors } from './cors.ts';
 import { createRouteDescriptors, type RouteDescriptors } from './limits/descriptors.ts';
 import { authorityOf } from './resolve-service.ts';
 import { createRouteTraffic, type RouteTraffic } from './traffic/route-traffic.ts';
-import {
-  createTransport,
-  type Handler,
-  hasRules,
-  inProcess,
-  type Transport,
-  type TransportParts,
-} from './transport.ts';
+import { createTransport, type Handler, inProcess, type Transport, type TransportParts } from './transport.ts';
 
 export interface Route extends Rule {
   /** The record, or an equivalent one for a built-in route. */
@@ -129,7 +122,7 @@ function ruleOf(mapping: Route['mapping']) {
     ...{ name, prefix, prefixMatch, caseSensitive, host, method, headers, queryParameters, precedence, weight, shadow },
     conditions: () => describeConditions(mapping),
     cors: cors && createCors(cors),
-    editResponse: hasRules(responseHeaders) ? createHeaderRules(responseHeaders).editResponse : undefined,
+    editResponse: createHeaderRules(responseHeaders)?.editResponse,
   };
 }
 

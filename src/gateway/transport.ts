@@ -1,6 +1,6 @@
 /** Transports, which deliver requests: to an app in this process, to a service over HTTP, or as a redirect. */
 import type { Context } from 'koa';
-import type { HeaderRules, Mapping, Redirect } from '#config';
+import type { Mapping, Redirect } from '#config';
 import { hasBody, type Logger, pathOf, problem, publicBase, requestContext, searchOf } from '#http';
 import {
   type Cluster,
@@ -94,7 +94,7 @@ type LocalRule = PathRule & Pick<Mapping, 'requestHeaders'>;
  */
 export function inProcess(rule: LocalRule, app: Handler): Transport {
   const rewrite = createRewrite(rule);
-  const edits = hasRules(rule.requestHeaders) ? createHeaderRules(rule.requestHeaders) : undefined;
+  const edits = createHeaderRules(rule.requestHeaders);
   const forward = rewritten(rule, app);
   return {
     ...local,
@@ -149,10 +149,6 @@ function edited(editRequest: HeaderEdits['editRequest'], forward: Handler): Hand
     editRequest(ctx);
     return forward(ctx);
   };
-}
-
-export function hasRules({ add, remove }: HeaderRules): boolean {
-  return add.length + remove.length > 0;
 }
 
 function overHttp(mapping: Mapping, target: RemoteTarget, ofRoute: OfRoute, parts: TransportParts): Transport {

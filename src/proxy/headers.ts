@@ -49,7 +49,7 @@ export function textOf(bytes: Buffer | undefined): string {
 export interface HeaderEdits {
   /** Edits Node's request in place, for a service in this process. */
   readonly editRequest: (ctx: Context) => void;
-  /** Edits the headers for an upstream: alternating lower-case names and values. Returns `list` or a new array. */
+  /** Edits the headers for an upstream: alternating lower-case names and values. Returns a new array. */
   readonly editList: (list: string[], ctx: Context) => string[];
   /** Edits a response whose headers have not been sent. */
   readonly editResponse: (ctx: Context) => void;
@@ -61,9 +61,11 @@ interface Addition {
   readonly text: (ctx: Context) => string;
 }
 
-/** `rules` must not name headers that frame the message or belong to one connection. */
-export function createHeaderRules(rules: HeaderRules): HeaderEdits {
-  if (rules.add.length === 0 && rules.remove.length === 0) return noEdits;
+/**
+ * `rules` must not name headers that frame the message or belong to one connection. Returns undefined if there are none.
+ */
+export function createHeaderRules(rules: HeaderRules): HeaderEdits | undefined {
+  if (rules.add.length === 0 && rules.remove.length === 0) return undefined;
   const additions = rules.add.map(additionOf);
   const removed = new Set([...rules.remove, ...rules.add.filter(({ append }) => !append).map(({ name }) => name)]);
   return Object.freeze({
@@ -83,12 +85,6 @@ export function createHeaderRules(rules: HeaderRules): HeaderEdits {
     },
   });
 }
-
-const noEdits: HeaderEdits = Object.freeze({
-  editRequest() {},
-  editList: (list: string[]) => list,
-  editResponse() {},
-});
 
 /** Joins values as Node joins repeated headers. */
 function addTo(headers: IncomingHttpHeaders, name: string, value: string): void {

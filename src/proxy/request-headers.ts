@@ -63,7 +63,7 @@ export function createRequestHead({ mapping, path: basePath, origins, identity }
   const { hostRewrite, preserveHeaderCase } = mapping;
   const rewrite = createRewrite(mapping);
   const { matchedPrefix, removedPrefix } = rewritePrefixes(mapping);
-  const { editList } = createHeaderRules(mapping.requestHeaders);
+  const edits = createHeaderRules(mapping.requestHeaders);
 
   function innerPath(publicPath: string, search: string): string {
     const path = rewrite(publicPath);
@@ -96,7 +96,7 @@ export function createRequestHead({ mapping, path: basePath, origins, identity }
     if (references !== undefined) replaceValues(headers, references);
     addForwardedHeaders(headers, ctx, address, address.path + removedPrefix, trace);
     headers.push('via', viaOf(ctx.req));
-    const edited = editList(headers, ctx);
+    const edited = edits?.editList(headers, ctx) ?? headers;
     if (preserveHeaderCase) restoreSpelling(edited, ctx.req);
     return {
       path: innerPath(pathOf(url), searchOf(url)),
