@@ -138,11 +138,17 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
     }
   }
 
-  function restorationOf({ host: sentHost, ...sent }: RequestHead, upstreamOrigin: string): PathRestoration {
-    const { publicPrefix, publicScheme, publicHost } = sent;
-    const { cookiePath, rewriteLinks } = mapping;
-    const hosts = { publicScheme, publicHost, sentHost, upstreamOrigin };
-    return { publicPrefix, innerPrefix, ...hosts, cookiePath, rewriteLinks };
+  function restorationOf(sent: RequestHead, upstreamOrigin: string): PathRestoration {
+    return {
+      publicPrefix: sent.publicPrefix,
+      innerPrefix,
+      publicScheme: sent.publicScheme,
+      publicHost: sent.publicHost,
+      sentHost: sent.host,
+      upstreamOrigin,
+      cookiePath: mapping.cookiePath,
+      rewriteLinks: mapping.rewriteLinks,
+    };
   }
 
   function onBreak(ctx: Context, cause: unknown): void {
