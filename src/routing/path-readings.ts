@@ -21,13 +21,17 @@ const commonSteps: readonly Step[] = [
   // An encoded slash, which some servers leave as it is, and an encoded `%`, which each server of a chain decodes once.
   (path) => path.replace(/%2f/i, '/'),
   (path) => path.replaceAll('%25', '%'),
-  // Path parameters: of a segment, of the last one, or with all that follows.
-  (path) => path.replace(/(?:;|%3b)[^/]*/i, ''),
-  (path) => path.slice(0, path.lastIndexOf('/')) + cutParameters(path.slice(path.lastIndexOf('/'))),
-  cutParameters,
+  // Path parameters: of a segment, of the last one, or with all that follows. Before or after a server decodes.
+  (path) => path.replace(/;[^/]*/, ''),
+  (path) => path.replace(/%3b[^/]*/i, ''),
+  (path) => path.slice(0, path.lastIndexOf('/')) + path.slice(path.lastIndexOf('/')).replace(/;.*/s, ''),
+  (path) => path.replace(/;.*/s, ''),
+  (path) => path.replace(/%3b.*/is, ''),
   // A decoded `?` or `#` starts the query or the fragment for the next server.
-  (path) => path.replace(/(?:\?|%3f).*/is, ''),
-  (path) => path.replace(/(?:#|%23).*/s, ''),
+  (path) => path.replace(/\?.*/s, ''),
+  (path) => path.replace(/%3f.*/is, ''),
+  (path) => path.replace(/#.*/s, ''),
+  (path) => path.replace(/%23.*/s, ''),
   // Windows ignores dots and blanks at the end of a segment, and streams such as `::$DATA`. ASP.NET ignores `/(S(1))`.
   (path) => path.replace(/\/ +/g, '/').replace(/(?<![. ])[. ]+(?=\/|$)/g, ''),
   (path) => path.replace(/::?\$[^/]*/, ''),
@@ -73,10 +77,6 @@ export function createReadings(declared: readonly PathReading[]): ReadingsOf {
     }
     return readings;
   };
-}
-
-function cutParameters(path: string): string {
-  return path.replace(/(?:;|%3b).*/is, '');
 }
 
 /** Returns the same text for paths that differ only in the case, the encoding and the accents of letters. */

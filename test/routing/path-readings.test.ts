@@ -30,6 +30,8 @@ describe('the readings of a path', () => {
       ...['/%2F/host/admin/x', '/%F8%80%80%81%81dmin/x'],
       // The slash inside the parameter is only one for a later server.
       ...['/admin%C0%BBb%E2%88%95c/x', '/admin%C0%BBb%25u002Fc/x', '/admin;b%EF%BC%8Fc/x'],
+      // Only the second parameter is one before the first is decoded.
+      ...['/a%3Bx.php;/admin/x', '/admin/x%3By%23z'],
     ],
     '/admin': [
       '/%2541dmin',
