@@ -18,8 +18,6 @@ export interface ConfigurationError {
   /** A second location that the message refers to, such as the record that already has the name. */
   readonly other?: Source | undefined;
   readonly remedy: string;
-  /** True when the process can start without this Mapping, because its requests are blocked or need no protection. */
-  readonly isContained?: boolean | undefined;
 }
 
 /**

@@ -1,5 +1,13 @@
 /** Reads settings, records, limits and users into plain frozen data. */
 
+export {
+  type Acceptance,
+  accept,
+  type ConfigurationPart,
+  type Refusal,
+  refuseRecords,
+  requireConfiguration,
+} from './acceptance.ts';
 export { addUserToFile, type NewUser } from './add-user.ts';
 export { inheritOwner, makeFolders } from './directory.ts';
 export {
@@ -18,7 +26,6 @@ export { credentialHeaders, type HeaderRules, type HeaderValue, type HeaderVaria
 export { createAllowedOrigin } from './fields/origins.ts';
 export { compileIgnoringCase, compilePattern, type Pattern } from './fields/pattern.ts';
 export { delayMsMax } from './fields/values.ts';
-export { keepLastGood, requireConfiguration } from './last-good.ts';
 export { genericKey, type LimitDescriptor, type LimitDomain, redactedEntry } from './limits/domains.ts';
 export { type Algorithm, type Limit, type Unit, windowSeconds } from './limits/limit.ts';
 export {
@@ -32,7 +39,6 @@ export {
 export { processNotices } from './notices.ts';
 export { quote, withoutSecrets } from './quote.ts';
 export type { AuthService } from './records/auth-service.ts';
-export type { BlockedMatch } from './records/blocked.ts';
 export { recordError } from './records/conflicts.ts';
 export type { CorsRule } from './records/cors.ts';
 export type { Label, LabelGroup } from './records/labels.ts';

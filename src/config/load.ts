@@ -1,5 +1,6 @@
 /** Loads a directory or a program's records: reads each file separately, then applies the rules between files. */
 import { hash } from 'node:crypto';
+import { relative } from 'node:path';
 import * as z from 'zod';
 import { differencesNotice, translateRecords } from './ambassador/translate.ts';
 import { type ConfigurationFile, readDirectory } from './directory.ts';
@@ -17,22 +18,14 @@ import { singleLine } from './fields/values.ts';
 import { type LimitDomain, limitTextKeys, mergeDomains, readLimits } from './limits/domains.ts';
 import { unfoldManifest } from './manifest.ts';
 import { pathBypassNotices } from './path-bypasses.ts';
-import { type BlockedMatch, unservedBlocks } from './records/blocked.ts';
-import { type Kept, keepCompatible } from './records/conflicts.ts';
+import { findConflicts, type Kept } from './records/conflicts.ts';
 import { type GatewayRecord, type RecordLists, readRecord, recordLists } from './records/record.ts';
-import { readUsers, type User } from './users.ts';
+import { readUsers, type User, withoutWrongUsers } from './users.ts';
 import { finish, forEachInParts, sortInParts, type Work } from './work.ts';
 import { encodingErrorOf, readYaml } from './yaml.ts';
 
 /** Everything that a directory or a program configures, as plain frozen data. */
 export interface Configuration extends RecordLists {
-  /** Requests that get a 503 until the broken mappings that they belong to are corrected. */
-  readonly blocked: readonly BlockedMatch[];
-  /**
-   * Full names of records that stay in use although no file contains them any more, because a broken record may be one
-   * of them under another name.
-   */
-  readonly possiblyRenamed: readonly string[];
   readonly limits: readonly LimitDomain[];
   readonly users: readonly User[];
   readonly demo: DemoTables;
@@ -43,9 +36,13 @@ export type DemoTables = Readonly<Record<string, readonly Readonly<Record<string
 
 export type DemoCell = string | number | boolean | null;
 
-/** `configuration` contains everything that is valid. `errors` describes the rest, by file and line. */
 export interface LoadedConfiguration {
+  /**
+   * Has no records, limits and demo data if anything is wrong with any of them, so that no part of them is used without
+   * the rest. Never has a user whose entry is wrong.
+   */
   readonly configuration: Configuration;
+  /** By file and line. */
   readonly errors: readonly ConfigurationError[];
   /** Reports settings and records that are valid but may not do what their author expects. */
   readonly notices: readonly ConfigurationError[];
@@ -59,7 +56,6 @@ export interface FilePart {
   /** The SHA-256 digest of the file's bytes. */
   readonly digest: string;
   readonly records: readonly GatewayRecord[];
-  readonly blocked: readonly BlockedMatch[];
   readonly limits: readonly LimitDomain[];
   readonly users: readonly User[];
   readonly demo: DemoTables;
@@ -93,6 +89,7 @@ export async function loadDirectory(
 
 /** The current contents of a directory. */
 export interface Reading {
+  readonly directory: string;
   /** All files, sorted by name. */
   readonly files: readonly Pick<FilePart, 'file' | 'digest'>[];
   /** The contents of files whose digest was not known. */
@@ -119,7 +116,7 @@ export async function readFiles(
     const isUnwritten = one.bytes.length === 0 && known.size > 0;
     return [{ ...part, ...(isUnwritten && { errors: [emptyError(one.file)] }), digest }];
   });
-  return { files: digests, changed, errors, notices };
+  return { directory, files: digests, changed, errors, notices };
 }
 
 /** Rejects an empty file on a reload: a program may be about to write it, as in `generate > auth.yaml`. */
@@ -154,16 +151,19 @@ export interface ConfigurationRecords {
 export function configurationFrom(given: ConfigurationRecords, options: LoadOptions = {}): LoadedConfiguration {
   const faults = faultsOfRecords(given);
   if (faults.length > 0)
-    return finishFrozen(assemble([], { errors: errorsOf(optionDocument(given), faults, undefined), notices: [] }));
+    return finishFrozen(assemble([], { ...noReading, errors: errorsOf(optionDocument(given), faults, undefined) }));
   const { records, limits = [], users, demo } = given;
-  const part = emptyPart('<options>');
+  const part = emptyPart(optionsFile);
   for (const document of listed(records)) addRecords(part, document, options);
   for (const document of listed(limits)) addKept(part, part.limits, readLimits(document));
   const lineOfUser = ([, index]: readonly PropertyKey[]) => (typeof index === 'number' ? index + 1 : 1);
   if (users) addKept(part, part.users, readUsers(optionDocument({ users }, lineOfUser)));
   if (demo !== undefined) addDemo(part, optionDocument(demo));
-  return finishFrozen(assemble([part], { errors: [], notices: [] }, options));
+  return finishFrozen(assemble([part], noReading, options));
 }
+
+const optionsFile = '<options>';
+const noReading = { directory: optionsFile, errors: [], notices: [] };
 
 function finishFrozen<T>(work: Work<T>): T {
   return finish(freezeDeep(finish(work)));
@@ -174,7 +174,7 @@ function listed(values: readonly unknown[]): readonly ConfigDocument[] {
 }
 
 function optionDocument(value: unknown, lineAt: ConfigDocument['lineAt'] = () => 1): ConfigDocument {
-  const file = '<options>';
+  const file = optionsFile;
   return { value, file, lineAt, placeWithin: (path, record) => ({ file, record, lineOf: () => lineAt(path) }) };
 }
 
@@ -206,7 +206,7 @@ function faultsOfRecords(value: unknown): readonly PlacedFault[] {
 type Draft = { -readonly [P in keyof FilePart]: FilePart[P] extends readonly (infer Item)[] ? Item[] : FilePart[P] };
 
 export function emptyPart(file: string): Draft {
-  const contents = { records: [], blocked: [], limits: [], users: [], demo: {} };
+  const contents = { records: [], limits: [], users: [], demo: {} };
   return { file, digest: '', ...contents, errors: [], notices: [], differences: [] };
 }
 
@@ -242,12 +242,8 @@ function addRecords(part: Draft, document: ConfigDocument, { gatewayDomain = 'ga
   if (translated.first !== undefined && part.differences.length === 0)
     part.differences.push(...differencesNotice(translated.first));
   for (const result of translated.records.map(readRecord)) {
-    if (result.ok) {
-      part.records.push(result.record);
-      continue;
-    }
-    part.errors.push(...result.errors);
-    part.blocked.push(...result.blocked);
+    if (result.ok) part.records.push(result.record);
+    else part.errors.push(...result.errors);
   }
 }
 
@@ -269,22 +265,24 @@ function addDemo(part: Draft, document: ConfigDocument): void {
 /** Combines the parts of all files and applies the rules between them. `reading` has what belongs to no file. */
 function* assemble(
   parts: readonly FilePart[],
-  reading: Pick<Reading, 'errors' | 'notices'>,
+  reading: Omit<Reading, 'files' | 'changed'>,
   { strictPaths = true }: LoadOptions = {},
 ): Work<LoadedConfiguration> {
-  const records = yield* keepCompatible(parts.flatMap((part) => part.records));
+  const records = parts.flatMap((part) => part.records);
+  const conflicts = yield* findConflicts(records);
   const domains = yield* mergeDomains(parts.flatMap((part) => part.limits));
-  const lists = yield* recordLists(records.kept);
-  const blocked = parts.flatMap((part) => part.blocked);
+  const errors = [...reading.errors, ...parts.flatMap((part) => part.errors), ...conflicts, ...domains.errors];
+  const isWhole = errors.every((error) => isOfUsers(error, reading.directory));
+  const lists = yield* recordLists(isWhole ? records : []);
   const configuration: Configuration = {
     ...lists,
-    blocked: [...(yield* unservedBlocks(lists.mappings, blocked)), ...records.blocked],
-    possiblyRenamed: [],
-    limits: domains.kept,
-    users: parts.flatMap((part) => part.users),
-    demo: Object.assign({}, ...parts.map((part) => part.demo)),
+    limits: isWhole ? domains.kept : [],
+    users: withoutWrongUsers(
+      parts.flatMap((part) => part.users),
+      errors,
+    ),
+    demo: isWhole ? Object.assign({}, ...parts.map((part) => part.demo)) : {},
   };
-  const errors = [...reading.errors, ...[...parts, records, domains].flatMap((part) => part.errors)];
   // This notice appears once, for the first file with Ambassador's records.
   const [differences = []] = parts.map((part) => part.differences).filter(({ length }) => length > 0);
   const bypasses = yield* pathBypassNotices(lists, strictPaths);
@@ -295,6 +293,11 @@ function* assemble(
     errors: yield* sortInParts(errors, byPlace),
     notices: yield* sortInParts(notices, byPlace),
   };
+}
+
+/** Whether an error concerns users.yaml in this directory. */
+export function isOfUsers({ source }: ConfigurationError, directory: string): boolean {
+  return relative(directory, source.file) === 'users.yaml';
 }
 
 function byPlace(a: ConfigurationError, b: ConfigurationError): number {

@@ -3,7 +3,6 @@ import type { ConfigurationError, Fault } from './errors.ts';
 import { withoutTrailingSlash } from './fields/paths.ts';
 import { compilePattern } from './fields/pattern.ts';
 import { quote } from './quote.ts';
-import { isOpen } from './records/blocked.ts';
 import { fullName } from './records/conflicts.ts';
 import type { Mapping } from './records/mapping.ts';
 import { isPathAlone, matchKey } from './records/match.ts';
@@ -217,4 +216,9 @@ function evasionBy(other: Mapping, mapping: Mapping): string | undefined {
     ...(fields.length === 0 ? [] : [`does not have its ${fields.join(', ')}`]),
   ];
   return evasions.length === 0 ? undefined : evasions.join(' and ');
+}
+
+/** Reports whether the mapping requires no authentication, like every redirect. */
+function isOpen({ bypassAuth, redirect }: Mapping): boolean {
+  return bypassAuth || redirect !== undefined;
 }

@@ -66,10 +66,20 @@ export function readUsers(document: ConfigDocument, earlier: readonly User[] = [
   };
 }
 
+/** Leaves out each user with a wrong entry, even if another entry with the name is valid. */
+export function withoutWrongUsers(users: readonly User[], errors: readonly ConfigurationError[]): readonly User[] {
+  const wrong = new Set(errors.map(({ record }) => record));
+  return users.filter(({ name }) => !wrong.has(userRecord(name)));
+}
+
+function userRecord(name: string): string {
+  return `User ${name}`;
+}
+
 function sameUser({ user, source }: FoundUser, first?: FoundUser): ConfigurationError {
   return {
     source,
-    record: `User ${user.name}`,
+    record: userRecord(user.name),
     message: 'another user already has this name',
     ...(first && { other: first.source }),
     remedy: 'Rename one of the two, or remove it.',
@@ -96,7 +106,7 @@ function readUser(value: unknown, path: readonly PropertyKey[], document: Config
   const name = valueAt(value, ['name']);
   // What follows a colon may be a password, as in a file for htpasswd.
   const shown = typeof name === 'string' && !mayHoldSecret(name) ? name.replace(/:.*/s, ':…') : '';
-  const record = shown === '' ? 'User' : `User ${shown}`;
+  const record = shown === '' ? 'User' : userRecord(shown);
   return { kept: [], errors: errorsOf(document, faults, record) };
 }
 

@@ -12,6 +12,8 @@ export interface Diagnostics {
   /** The time of this snapshot, in RFC 3339. */
   readonly at: string;
   readonly configuration: ConfigurationRow;
+  /** The parts of the files that are not in use, or not all of it, because of the errors below. */
+  readonly refused: readonly RefusedRow[];
   readonly errors: readonly ErrorRow[];
   readonly errors_total: number;
   /** Findings that are valid, but may not be intended. */
@@ -178,6 +180,15 @@ export interface FailureRow {
   readonly reason: string | undefined;
   /** The address that was tried last. Undefined if none was, or for a service in this process. */
   readonly upstream: string | undefined;
+}
+
+export interface RefusedRow {
+  /** `records` includes the limits. */
+  readonly part: 'records' | 'users';
+  /** RFC 3339. */
+  readonly since: string;
+  /** What holds until the errors are fixed, such as `records and limits stay as they were`. */
+  readonly consequence: string;
 }
 
 export interface ErrorRow {

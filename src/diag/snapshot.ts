@@ -1,5 +1,5 @@
 /** Reads the state of the gateway as data, without changing it, and filters its rows. */
-import { type ConfigurationError, formatSource, type LimitDomain, type Version } from '#config';
+import { type ConfigurationError, formatSource, type LimitDomain, type Refusal, type Version } from '#config';
 import type { GatewaySnapshot, RouteSnapshot, Traffic } from '#gateway';
 import { type Fault, longQueryFault, problem, queryFault } from '#http';
 import type { UsageOf } from '#ratelimit';
@@ -34,7 +34,9 @@ export interface DiagnosticsParts {
   readonly lastUncountedAtMs: () => number | undefined;
   readonly configuration: {
     readonly current: () => { readonly number: number; readonly hash: () => string; readonly appliedAtMs: number };
-    /** The errors in the current files. The faulty versions of records are not used. */
+    /** The parts of the current files that are not in use, or not all of it. */
+    readonly refused: () => readonly (Refusal & { readonly sinceMs: number })[];
+    /** The errors of all refused parts. */
     readonly errors: () => readonly ConfigurationError[];
     readonly notices: () => readonly ConfigurationError[];
   };
@@ -58,12 +60,17 @@ export function readDiagnostics(
   const domains = parts.limits();
   const limits = limitRows(domains, rowsMax, parts.usages());
   const limitErrorAtMs = Math.max(lastUnanswered.ratelimit ?? 0, parts.lastUncountedAtMs() ?? 0) || undefined;
-  const { errors, notices } = configuration;
+  const { refused, errors, notices } = configuration;
   return {
     version,
     uptime_seconds: Math.floor(uptimeMs / 1000),
     at: new Date(parts.clock()).toISOString(),
     configuration: { generation, hash: hash(), applied_at: new Date(appliedAtMs).toISOString() },
+    refused: refused().map(({ part, sinceMs, consequence }) => ({
+      part,
+      since: new Date(sinceMs).toISOString(),
+      consequence,
+    })),
     ...{ errors: errors().slice(0, rowsMax).map(errorRow), errors_total: errors().length },
     ...{ notices: notices().slice(0, rowsMax).map(errorRow), notices_total: notices().length },
     ...{ filter, offset, rows_max: rowsMax },

@@ -91,7 +91,7 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain
       mappingPart(verdicts.find((verdict) => verdict.route === one) ?? { route: one, reason: '' });
     const matched = { ...found, mapping: partOf(route), cors: mappingCors(ctx, route, preflight) ?? site };
     if (preflight) return { ...matched, outcome: preflightOutcome };
-    const refusal = ended ?? refusalOf(ctx, attributes, route) ?? blockOf(route);
+    const refusal = ended ?? refusalOf(ctx, attributes, route);
     if (refusal !== undefined) return { ...matched, outcome: refused('routing', refusal) };
     const copy = shadow && shadowPart(ctx, shadow, partOf(shadow));
     return { ...matched, shadow: copy, ...explainStages({ ctx, attributes, route, client }, request.user) };
@@ -157,11 +157,6 @@ const preflightOutcome: Outcome = { kind: 'preflight', status: 204 };
 
 /** Stands in for the next middleware. */
 async function noNext(): Promise<void> {}
-
-/** Returns the Problem that requests to a broken mapping get. */
-function blockOf({ isBlock }: Route): Problem | undefined {
-  return isBlock === true ? problem('misconfigured') : undefined;
-}
 
 /** Rethrows anything but a Problem, because that is a bug. */
 function refused(stage: Extract<Outcome, { kind: 'refused' }>['stage'], thrown: unknown): Outcome {

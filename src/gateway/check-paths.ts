@@ -98,9 +98,8 @@ function isForwarded({ internal, mapping }: Route): boolean {
   return internal !== true && mapping.redirect === undefined;
 }
 
-/** Includes broken mappings, because their requests must not reach a service either. */
 function isCompared(route: Route): boolean {
-  return (isForwarded(route) || route.isBlock === true) && !route.shadow;
+  return isForwarded(route) && !route.shadow;
 }
 
 /** Reports whether a path that has only one reading matches a rule exactly when it matches its lenient rules. */

@@ -31,14 +31,7 @@ import { type GatewayRecords, guardPorts } from './guard-ports.ts';
 import { attributesOf, createHandle, createPreflightRoute, type PreflightRoute } from './handle.ts';
 import { createLimitStage, type LimitCounts } from './limits/stage.ts';
 import { describeTarget, type Resolve, resolveLimiter, type Target } from './resolve-service.ts';
-import {
-  blockedRoute,
-  createInternalRoute,
-  createRoute,
-  type InternalRoute,
-  type Route,
-  type RouteParts,
-} from './route.ts';
+import { createInternalRoute, createRoute, type InternalRoute, type Route, type RouteParts } from './route.ts';
 import { createTraffic, type Traffic } from './traffic/traffic.ts';
 import { clusterSpec, type Handler, type Transport, type TransportParts } from './transport.ts';
 import { createVersionLifecycles, type VersionOf } from './version-lifecycle.ts';
@@ -137,7 +130,7 @@ export interface GatewaySnapshot {
 
 export type RouteSnapshot = Pick<
   Route,
-  'name' | 'prefix' | 'precedence' | 'internal' | 'isBlock' | 'mapping' | 'source' | 'conditions' | 'labels'
+  'name' | 'prefix' | 'precedence' | 'internal' | 'mapping' | 'source' | 'conditions' | 'labels'
 > & {
   readonly auth: Pick<AuthStage, 'record' | 'authenticate'> | undefined;
   readonly transport: Pick<Transport, 'describe' | 'timeouts'> & {
@@ -230,14 +223,13 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
 type Settings = ReturnType<typeof withDefaults>;
 
 function withDefaults(options: GatewayOptions) {
-  const { configuration, authChecks = {}, identityHeaders = [], adminUsers = [] } = options;
-  const { mappings, versions, blocked, rateLimitServices } = configuration;
+  const { configuration, authChecks = {}, identityHeaders = [], adminUsers = [], internalRoutes = [] } = options;
+  const { mappings, versions, rateLimitServices } = configuration;
   const [rateLimitService] = rateLimitServices;
   const authServices: readonly ConfiguredAuthService[] = configuration.authServices.map((record) => ({
     record,
     port: Object.hasOwn(authChecks, record.name) ? authChecks[record.name] : undefined,
   }));
-  const internalRoutes = [...(options.internalRoutes ?? []), ...blocked.map(blockedRoute)];
   const { timeoutMs = 60_000, connectTimeoutMs = 3000, idleTimeoutMs = 60_000, bodyBytesMax } = options;
   const { strictPaths = true, clock = Date.now, logger = silentLogger } = options;
   const { responseHeaderBytesMax: headerBytesMax } = options;

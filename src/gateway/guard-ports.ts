@@ -9,10 +9,7 @@ import type { Decision, DescriptorStatus, Limiter } from '#ratelimit';
  * The records of a configuration that the gateway applies. They are passed as a whole, because requests would pass
  * unchecked without one of the lists.
  */
-export type GatewayRecords = Pick<
-  Configuration,
-  'mappings' | 'blocked' | 'authServices' | 'rateLimitServices' | 'versions'
->;
+export type GatewayRecords = Pick<Configuration, 'mappings' | 'authServices' | 'rateLimitServices' | 'versions'>;
 
 interface Ports {
   readonly configuration: GatewayRecords;
@@ -43,7 +40,7 @@ export function guardPorts({ configuration, resolve, authChecks = {}, limiter }:
   };
 }
 
-const recordLists = ['mappings', 'blocked', 'authServices', 'rateLimitServices', 'versions'] as const;
+const recordLists = ['mappings', 'authServices', 'rateLimitServices', 'versions'] as const;
 
 function requireRecords(configuration: Partial<GatewayRecords> | undefined): void {
   const missing = recordLists.find((name) => !Array.isArray(configuration?.[name]));

@@ -11,7 +11,7 @@ export type Protections = ReadonlyMap<Route, string>;
 export function* protectionsOf(routes: readonly Route[]): Work<Protections> {
   const groups = new Map<string, Route[]>();
   yield* forEachInParts(routes, (route) => {
-    const key = `${route.isBlock} ${matchKey(route)}`;
+    const key = matchKey(route);
     groups.set(key, [...(groups.get(key) ?? []), route]);
   });
   const protections = new Map<Route, string>();
@@ -23,8 +23,7 @@ export function* protectionsOf(routes: readonly Route[]): Work<Protections> {
 }
 
 /** Only the labels of the limiter's domain count. A label with the service separates the limits of services. */
-function ownProtection({ mapping, auth, labels, isBlock }: Route): string {
-  if (isBlock === true) return 'block';
+function ownProtection({ mapping, auth, labels }: Route): string {
   const counted = hasLabel(labels, 'destination_cluster') ? mapping.service : '';
   const effective = { bypassAuth: auth === undefined, authService: auth?.record.name, labels: { counted: labels } };
   return counted + protectionOf({ ...mapping, ...effective });

@@ -1,14 +1,5 @@
 /** Prepares mappings and built-in routes for requests: everything that can be computed in advance. */
-import {
-  type BlockedMatch,
-  foldsCase,
-  type LabelGroup,
-  type Mapping,
-  mappingDefaults,
-  type RequestMatch,
-  type Source,
-} from '#config';
-import { problem } from '#http';
+import { foldsCase, type LabelGroup, type Mapping, mappingDefaults, type Source } from '#config';
 import { createHeaderRules, type HeaderEdits } from '#proxy';
 import { describeConditions, type Rule } from '#routing';
 import type { AuthStage, AuthStages } from './auth/stage.ts';
@@ -41,7 +32,7 @@ export interface Route extends Rule {
 }
 
 /** A built-in route of the server: an app in this process that is not configured by a record. */
-export interface InternalRoute extends Partial<RequestMatch> {
+export interface InternalRoute {
   readonly name: string;
   readonly prefix: string;
   /** Restricts the route to administrators, through the default auth service. Without one, the route is not served. */
@@ -50,8 +41,6 @@ export interface InternalRoute extends Partial<RequestMatch> {
   readonly rewrite?: string;
   /** Excludes the route from the traffic counts, because its responses last as long as a client watches. */
   readonly isLongLived?: boolean | undefined;
-  /** Same as in a rule. @default false */
-  readonly isBlock?: boolean | undefined;
   readonly run: Handler;
 }
 
@@ -97,12 +86,11 @@ export function createInternalRoute(
   internal: InternalRoute,
   parts: Pick<RouteParts, 'auth' | 'acquireTraffic'>,
 ): Route {
-  const { name, forAdmins, run, isLongLived = false, isBlock, ...rule } = internal;
+  const { name, forAdmins, run, isLongLived = false, ...rule } = internal;
   const mapping = { ...mappingDefaults, rewrite: '', ...rule, name, service: name };
   return Object.freeze({
     ...ruleOf(mapping),
     internal: true,
-    isBlock,
     mapping,
     service: name,
     source: undefined,
@@ -128,11 +116,3 @@ function ruleOf(mapping: Route['mapping']) {
 
 const none: readonly LabelGroup[] = Object.freeze([]);
 const noDescriptors: RouteDescriptors = Object.freeze({ beforeAuth: undefined, afterAuth: undefined });
-
-/** Responds with an error to the requests that the broken mapping matches, in its place in the matching order. */
-export function blockedRoute({ isGuard: _isGuard, source: _source, ...match }: BlockedMatch): InternalRoute {
-  const run = async () => {
-    throw problem('misconfigured', { cause: `Mapping ${match.name} is broken` });
-  };
-  return { ...match, forAdmins: false, isBlock: true, run };
-}

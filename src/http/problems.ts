@@ -199,11 +199,6 @@ export const problems = {
     meaning: 'The database could not be used.',
     remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
-  misconfigured: {
-    status: 503,
-    meaning: 'The configuration of this path is invalid; the log and the diagnostics say where.',
-    remedy: 'Correct the record for this path.',
-  },
   overloaded: {
     status: 503,
     meaning: 'The server already has as many connections as its configuration allows.',

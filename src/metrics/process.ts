@@ -1,21 +1,23 @@
 /** Metrics of the configuration, of client connections, of the log, and of the process. */
 import { performance } from 'node:perf_hooks';
-import type { ConfigurationError } from '#config';
+import type { ConfigurationError, ConfigurationPart } from '#config';
 import type { ConnectionCounts } from '#http';
 import { counter, type Family, gauge, samplesBy } from './registry.ts';
 
 /** The members of a live configuration that the metrics use. */
 export interface ConfigurationState {
   readonly current: () => { readonly number: number; readonly appliedAtMs: number };
+  readonly refused: () => readonly { readonly part: ConfigurationPart; readonly sinceMs: number }[];
   readonly errors: () => readonly ConfigurationError[];
   readonly notices: () => readonly ConfigurationError[];
   readonly reloads: () => { readonly succeeded: number; readonly failed: number; readonly lastDurationMs: number };
 }
 
 export function createConfigurationFamilies(configuration: ConfigurationState): readonly Family[] {
-  const { current, errors, notices, reloads } = configuration;
+  const { current, refused, errors, notices, reloads } = configuration;
   const configurationGauge = (name: string, help: string, value: () => number) =>
     gauge(`frontdesk_configuration_${name}`, help, value);
+  const refusedSince = (one: ConfigurationPart) => (refused().find(({ part }) => part === one)?.sinceMs ?? 0) / 1000;
   return [
     configurationGauge('generation', 'Number of the current configuration, starting at 1.', () => current().number),
     configurationGauge(
@@ -26,15 +28,22 @@ export function createConfigurationFamilies(configuration: ConfigurationState): 
     configurationGauge('errors', 'Errors in the configuration files as they are now.', () => errors().length),
     configurationGauge('notices', 'Notices about the configuration files as they are now.', () => notices().length),
     {
+      name: 'frontdesk_configuration_refused_since_timestamp_seconds',
+      type: 'gauge',
+      labels: ['part'],
+      help: 'Since when the files have had errors in `records` (with the limits) or `users`, since the epoch. 0 without errors.',
+      samples: () => samplesBy('part', { records: refusedSince('records'), users: refusedSince('users') }),
+    },
+    {
       name: 'frontdesk_configuration_reloads_total',
       type: 'counter',
       labels: ['result'],
-      help: 'Reloads of changed files: `success`, or `error` if any part of them is broken.',
+      help: 'Reloads of changed files: `success`, or `error` if records and limits, or any user, are refused.',
       samples: () => samplesBy('result', { success: reloads().succeeded, error: reloads().failed }),
     },
     configurationGauge(
       'last_reload_success',
-      '0 while any part of the files is broken and its last good version stays in use.',
+      '0 while records and limits, or any user, are refused because of errors in the files.',
       () => (errors().length === 0 ? 1 : 0),
     ),
     configurationGauge(

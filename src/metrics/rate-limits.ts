@@ -76,12 +76,12 @@ export function createRateLimitMetrics({ stats, configuration }: RateLimitMetric
     ),
     counter(
       'frontdesk_ratelimit_config_load_errors_total',
-      'Reloads of changed files of which any part is broken. The other parts were applied.',
+      'Reloads of changed files of which records and limits, or any user, were refused.',
       () => reloads().failed,
     ),
     gauge(
       'frontdesk_ratelimit_config_current',
-      '0 while any part of the files is broken and its last good version stays in use.',
+      '0 while records and limits, or any user, are refused because of errors in the files.',
       () => (errors().length === 0 ? 1 : 0),
     ),
   ]);

@@ -31,8 +31,6 @@ type RuleField =
 export interface Rule extends Pick<Mapping, RuleField> {
   /** Marks a built-in route of the server, which loses to a mapping with the same prefix. @default false */
   readonly internal?: boolean | undefined;
-  /** Marks the stand-in for a broken mapping, which wins over a mapping that is equally specific. @default false */
-  readonly isBlock?: boolean | undefined;
   /** Makes a pattern ignore case and a slash at the end of the path. @default false */
   readonly isLenient?: boolean | undefined;
 }

@@ -36,7 +36,7 @@ export function reasonOf(later: Rule, earlier: Rule): string {
 
 /** Keeps built-in routes out of the groups of mappings, because a built-in route cannot share requests by weight. */
 function groupKey(rule: Rule): string {
-  return `${rule.internal ?? false} ${rule.isBlock ?? false} ${matchKey(rule)}`;
+  return `${rule.internal ?? false} ${matchKey(rule)}`;
 }
 
 /** Compares by code unit, independently of the locale. */
@@ -68,7 +68,7 @@ const criteria: readonly Criterion[] = [
       `its prefix ${later.prefix} is shorter than ${later.prefixMatch === 'regex' ? comparedPrefix(earlier) : earlier.prefix}`,
   },
   {
-    rank: ({ internal, isBlock }) => (internal && !isBlock ? 0 : 1),
+    rank: ({ internal }) => (internal ? 0 : 1),
     loses: () => 'mappings take precedence over built-in routes',
   },
   {
@@ -103,10 +103,6 @@ const criteria: readonly Criterion[] = [
     rank: (rule) => (rule.prefixMatch === 'regex' ? 0 : foldsCase(rule) ? 1 : 2),
     loses: ({ prefixMatch }) =>
       prefixMatch === 'regex' ? 'its prefix is a regular expression' : 'its prefix is not case-sensitive',
-  },
-  {
-    rank: ({ isBlock }) => (isBlock ? 1 : 0),
-    loses: (_, earlier) => `the broken mapping ${earlier.name} blocks its requests`,
   },
 ];
 

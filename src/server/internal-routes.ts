@@ -62,8 +62,8 @@ export function createInternalRoutes(
     ...Object.entries(services.versions).map(([name, run]): InternalRoute => {
       return { name: `api-${name}`, prefix: `/${name}`, forAdmins: false, run };
     }),
-    probeRoute('check_alive', 'alive', representations, async () => undefined),
-    probeRoute('check_ready', 'ready', representations, createFindFault(setup, parts)),
+    probeRoute('check_alive', representations, async () => ({ status: 'alive' })),
+    probeRoute('check_ready', representations, createReadiness(setup, parts)),
     createMetricsRoute(createMetrics(metricsParts(logger, parts))),
     createProblemPages(),
     createDiagnostics(diagnostics, explainForm('../explain')),
@@ -74,32 +74,55 @@ export function createInternalRoutes(
   return { routes, close: events.close };
 }
 
-/** Resolves to a sentence that says why a probe fails, or to undefined if it succeeds. Never rejects. */
-type FindFault = () => Promise<string | undefined>;
+/** What a successful probe reports. */
+interface ProbeBody {
+  readonly status: 'alive' | 'ready';
+  /** The parts of the configuration that are refused. Without names and places, because everyone may call the probe. */
+  readonly refused?: readonly { readonly part: string; readonly since: string; readonly errors: number }[];
+}
 
-/** `status` is what a successful probe reports. */
-function probeRoute(
-  name: string,
-  status: string,
-  representations: Representations,
-  findFault: FindFault,
-): InternalRoute {
+/** Rejects with a Problem that says why the probe fails. */
+type Probe = () => Promise<ProbeBody>;
+
+function probeRoute(name: string, representations: Representations, probe: Probe): InternalRoute {
   const prefix = `/gateway/v0/${name}`;
-  const title = status.charAt(0).toUpperCase() + status.slice(1);
   return {
     ...{ name, prefix, forAdmins: false },
     async run(ctx) {
       if (!acceptRead(ctx, prefix)) return;
-      const detail = await findFault();
-      if (detail !== undefined) throw notReady(detail);
+      const body = await probe();
+      const title = body.status.charAt(0).toUpperCase() + body.status.slice(1);
       ctx.set('Cache-Control', 'no-store');
-      represent(ctx, representations.choose(ctx.req.headers.accept), { status }, { title });
+      represent(ctx, representations.choose(ctx.req.headers.accept), body, { title });
     },
   };
 }
 
-/** Defines when the process is ready: as long as it can serve requests. */
-function createFindFault(setup: Pick<Setup, 'has' | 'services' | 'settings'>, parts: InternalRoutesParts): FindFault {
+/** A process is ready as long as it can serve requests, with whatever configuration. */
+function createReadiness(setup: ReadinessSetup, parts: InternalRoutesParts): Probe {
+  const findFault = createFindFault(setup, parts);
+  const { refused } = parts.configuration;
+  return async function readiness() {
+    const fault = await findFault();
+    if (fault !== undefined) throw notReady(fault);
+    if (refused().length === 0) return { status: 'ready' };
+    return {
+      status: 'ready',
+      refused: refused().map(({ part, sinceMs, errors }) => ({
+        part,
+        since: new Date(sinceMs).toISOString(),
+        errors: errors.length,
+      })),
+    };
+  };
+}
+
+/** Resolves to a sentence that says why the process cannot serve requests, or to undefined. Never rejects. */
+type FindFault = () => Promise<string | undefined>;
+
+type ReadinessSetup = Pick<Setup, 'has' | 'services' | 'settings'>;
+
+function createFindFault(setup: ReadinessSetup, parts: InternalRoutesParts): FindFault {
   const { configuration, storage, rateLimiting, closing } = parts;
   /** False for a gateway that fails open: it forwards requests when the limiter is unavailable. */
   function needsLimiter(): boolean {

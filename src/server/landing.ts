@@ -53,9 +53,9 @@ function isForBrowser({ req }: Context): boolean {
   return representations.chooseForError(req.headers.accept).type === 'text/html';
 }
 
-/** Hides the server's own pages, which are listed separately, and the blocks that replace broken mappings. */
-function isShown({ internal, isBlock, prefix, mapping }: RouteSnapshot): boolean {
-  return isBlock !== true && !mapping.shadow && !(internal === true && prefix.startsWith('/gateway/'));
+/** Hides the server's own pages, which are listed separately. */
+function isShown({ internal, prefix, mapping }: RouteSnapshot): boolean {
+  return !mapping.shadow && !(internal === true && prefix.startsWith('/gateway/'));
 }
 
 /** Only the demo's services and the versions of its API have documentation. */

@@ -91,7 +91,6 @@ export function* openGateway(setup: Setup, configuration: Configuration, parts: 
 
 const noRecords: GatewayRecords = {
   mappings: [],
-  blocked: [],
   authServices: [],
   rateLimitServices: [],
   versions: [],

@@ -1,8 +1,10 @@
-/** Reloads the configuration when files change: atomically, keeping the last good version of broken records. */
+/** Reloads the configuration when files change: in one step, and what is refused stays as it was. */
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import {
+  type Acceptance,
+  accept,
   type Configuration,
   type ConfigurationError,
   type ConfigurationWatch,
@@ -11,8 +13,9 @@ import {
   finishInTurns,
   forEachInParts,
   formatErrors,
-  keepLastGood,
   type LoadedConfiguration,
+  type Refusal,
+  refuseRecords,
   type Work,
   watchConfiguration,
 } from '#config';
@@ -40,15 +43,23 @@ export type Commit = () => void;
 export interface Reloads {
   /** Reloads without errors. */
   readonly succeeded: number;
-  /** Reloads with at least one error, even if the other records took effect. */
+  /** Reloads of which at least a part was refused. */
   readonly failed: number;
   /** The duration of the last reload, including a failed one. 0 before the first. */
   readonly lastDurationMs: number;
 }
 
+/** A refusal that is reported until the files are mended. */
+export interface Refused extends Refusal {
+  /** When the part was first refused, in milliseconds since the epoch. */
+  readonly sinceMs: number;
+}
+
 export interface LiveConfiguration {
   readonly current: () => Generation;
-  /** The errors in the current files. The faulty versions of records are not used. */
+  /** The parts of the current files that are not in use, or not all of it. At most one for each part. */
+  readonly refused: () => readonly Refused[];
+  /** The errors of all refused parts. */
   readonly errors: () => readonly ConfigurationError[];
   /** Reports on parts of the current files that are valid but suspicious. */
   readonly notices: () => readonly ConfigurationError[];
@@ -71,12 +82,12 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
   const { configDirectory, settings, logger, clock } = setup;
   requireServiceRoles(setup);
   const parts: Prepare[] = [];
-  let { errors } = setup.loaded;
   let notices = finish(noticesOf(setup.loaded));
   let current = createGeneration(setup.loaded.configuration, 1, clock());
   let reloads: Reloads = { succeeded: 0, failed: 0, lastDurationMs: 0 };
   let watching: Promise<ConfigurationWatch> | undefined;
 
+  const refusals = createRefusals(setup, () => current.number);
   const policy = {
     directory: configDirectory ?? '',
     settings,
@@ -91,35 +102,47 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
 
   /** Does all slow work first, so that the visible state changes in a single turn. Must not be called concurrently. */
   async function apply(loaded: LoadedConfiguration, startedAtMs: number): Promise<void> {
-    const good = await finishInTurns(keepLastGood(loaded, current.configuration, policy));
+    const accepted = await finishInTurns(accept(loaded, current.configuration, policy));
     const prepareStartedAtMs = performance.now();
-    const isNew = !(await finishInTurns(isSame(good.configuration, current.configuration)));
-    const prepared = isNew ? await prepare(good.configuration) : undefined;
-    const newNotices = await finishInTurns(noticesOf(good));
+    const { next, configuration, refusals: found } = await prepare(accepted);
+    const newNotices = await finishInTurns(noticesOf({ ...loaded, configuration }));
     const areNoticesNew = !(await finishInTurns(isSameList(newNotices, notices)));
-    const hadErrors = errors.length > 0;
-    errors = [...good.errors, ...(prepared?.errors ?? [])];
+    const hadErrors = refusals.current().length > 0;
     notices = newNotices;
     if (areNoticesNew) reportNotices();
-    if (errors.length > 0) reportErrors('the last good version of each broken part stays in use');
-    if (prepared?.next !== undefined) commit(prepared.next, prepareStartedAtMs);
-    if (hadErrors && errors.length === 0) reportFixed();
-    countReload(performance.now() - startedAtMs);
+    refusals.update(found);
+    if (next !== undefined) commit(next, prepareStartedAtMs);
+    if (hadErrors && found.length === 0)
+      logger.info({ generation: current.number }, 'all errors of the configuration are fixed');
+    countReload(found.length === 0, performance.now() - startedAtMs);
   }
 
-  async function prepare(configuration: Configuration): Promise<Prepared> {
+  /** Refuses the records, but not the users, if a part of the server cannot use the configuration. */
+  async function prepare(accepted: Acceptance): Promise<Prepared> {
     try {
-      const hash = await finishInTurns(hashOf(configuration));
-      const commits: Commit[] = [];
-      for (const part of parts) {
-        const prepared = part(configuration);
-        commits.push(typeof prepared === 'function' ? prepared : await finishInTurns(prepared));
-      }
-      return { next: { configuration, hash, commits }, errors: [] };
+      return { ...accepted, next: await prepareNext(accepted.configuration) };
     } catch (thrown) {
       logger.error({ err: thrown }, 'the configuration cannot be applied');
-      return { next: undefined, errors: [unusableError(thrown, setup)] };
+      const usersOnly = { ...current.configuration, users: accepted.configuration.users };
+      const ofUsers = accepted.refusals.filter(({ part }) => part === 'users');
+      return {
+        next: await prepareNext(usersOnly),
+        configuration: usersOnly,
+        refusals: [...refuseRecords([unusableError(thrown, setup)]), ...ofUsers],
+      };
     }
+  }
+
+  /** Resolves to undefined if the configuration is the current one. */
+  async function prepareNext(configuration: Configuration): Promise<Next | undefined> {
+    if (await finishInTurns(isSame(configuration, current.configuration))) return undefined;
+    const hash = await finishInTurns(hashOf(configuration));
+    const commits: Commit[] = [];
+    for (const part of parts) {
+      const prepared = part(configuration);
+      commits.push(typeof prepared === 'function' ? prepared : await finishInTurns(prepared));
+    }
+    return { configuration, hash, commits };
   }
 
   function commit({ configuration, hash, commits }: Next, prepareStartedAtMs: number): void {
@@ -134,21 +157,11 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
       logger.warn({ generation }, 'the configuration no longer has an AuthService: all mappings are open');
   }
 
-  function countReload(lastDurationMs: number): void {
-    const isGood = errors.length === 0;
+  function countReload(isGood: boolean, lastDurationMs: number): void {
     const { succeeded, failed } = reloads;
     reloads = isGood
       ? { succeeded: succeeded + 1, failed, lastDurationMs }
       : { succeeded, failed: failed + 1, lastDurationMs };
-  }
-
-  function reportFixed(): void {
-    logger.info({ generation: current.number }, 'all errors of the configuration are fixed');
-  }
-
-  function reportErrors(consequence: string): void {
-    const message = `the configuration has errors; ${consequence}:\n${formatFirst(errors)}`;
-    logger.error({ errors: errors.length, generation: current.number }, message);
   }
 
   function reportNotices(): void {
@@ -159,7 +172,8 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
 
   return Object.freeze({
     current: () => current,
-    errors: () => errors,
+    refused: refusals.current,
+    errors: refusals.errors,
     notices: () => notices,
     reloads: () => reloads,
     onChange(prepare: Prepare) {
@@ -169,7 +183,6 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
       parts.push(prepare);
     },
     async watch() {
-      if (errors.length > 0) reportErrors('the rest of it is in use');
       reportNotices();
       if (configDirectory === undefined) return;
       watching = watchConfiguration({
@@ -189,6 +202,7 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
     },
     async close() {
       await (await watching)?.close();
+      refusals.close();
     },
   });
 }
@@ -199,15 +213,42 @@ interface Next {
   readonly commits: readonly Commit[];
 }
 
-interface Prepared {
-  /** Undefined when the configuration cannot be applied. `errors` says why. */
+interface Prepared extends Acceptance {
+  /** Undefined when nothing changes. */
   readonly next: Next | undefined;
-  readonly errors: readonly ConfigurationError[];
 }
 
-function requireServiceRoles(setup: Setup): void {
-  const errors = finish(checkServiceRoles(setup, setup.loaded.configuration));
-  if (errors.length > 0) throw new Error(formatErrors(errors, resolve('.')));
+const reminderMs = 600_000;
+
+/** Remembers what is refused, and logs it at every change and every ten minutes. `generation` returns the number of the configuration in use. */
+export function createRefusals({ logger, clock }: Pick<Setup, 'logger' | 'clock'>, generation: () => number) {
+  let refused: readonly Refused[] = [];
+  let reminder: NodeJS.Timeout | undefined;
+
+  function report(): void {
+    for (const { part, consequence, errors, sinceMs } of refused) {
+      const since = new Date(sinceMs).toISOString();
+      const message = `the configuration has had errors since ${since}; until they are fixed, ${consequence}`;
+      logger.error(
+        { part, since, errors: errors.length, generation: generation() },
+        `${message}:\n${formatFirst(errors)}`,
+      );
+    }
+  }
+
+  return {
+    current: () => refused,
+    /** An error of the directory itself concerns both parts, and appears once. */
+    errors: () => [...new Set(refused.flatMap(({ errors }) => errors))],
+    update(refusals: readonly Refusal[]): void {
+      const before = new Map(refused.map(({ part, sinceMs }) => [part, sinceMs]));
+      refused = refusals.map((refusal) => ({ ...refusal, sinceMs: before.get(refusal.part) ?? clock() }));
+      report();
+      clearInterval(reminder);
+      if (refused.length > 0) reminder = setInterval(report, reminderMs).unref();
+    },
+    close: () => clearInterval(reminder),
+  };
 }
 
 /** Keeps the log readable. `frontdesk check` lists all errors. */
@@ -217,6 +258,11 @@ function formatFirst(errors: readonly ConfigurationError[]): string {
   const text = formatErrors(errors.slice(0, reportedMax), resolve('.'));
   const more = errors.length - reportedMax;
   return more <= 0 ? text : `${text}\nand ${more} more: frontdesk check lists all of them`;
+}
+
+function requireServiceRoles(setup: Setup): void {
+  const errors = finish(checkServiceRoles(setup, setup.loaded.configuration));
+  if (errors.length > 0) throw new Error(formatErrors(errors, resolve('.')));
 }
 
 /** The error for records that are valid, but that a part of the server cannot use. */

@@ -40,7 +40,8 @@ describe('frontdesk split', () => {
     await configure('/v1/more', limits);
     server.signal('SIGHUP');
     await server.waitForOutput(/"module":"gateway".*RateLimitService limits: \\"ratelimit\\" does not run, .*Restart/);
-    await request(server.gatewayUrl).get('/v1/more').expect(200);
+    await request(server.gatewayUrl).get('/v1/more').expect(404);
+    await request(server.gatewayUrl).get('/v1/rooms').expect(200);
 
     server.signal('SIGKILL');
     // Resolves when the last process has closed its output.

@@ -18,8 +18,6 @@ const nothing = {
   authServices: [],
   rateLimitServices: [],
   versions: [],
-  blocked: [],
-  possiblyRenamed: [],
 };
 const empty = { ...nothing, limits: [], users: [], demo: {} };
 
@@ -66,20 +64,37 @@ describe('loadConfiguration', () => {
     assert.deepEqual(report, []);
   });
 
-  it('keeps all valid records and files when others are invalid', async () => {
-    const { places, report } = await load({
+  it('reports the errors of all files, and returns no record if one of them is wrong', async () => {
+    const { configuration, report } = await load({
       'services/a.yaml': `${mappingYaml('a')}\n---\nkind: Mapping\n---\n${mappingYaml('b')}`,
       'services/c.yaml': 'broken: [',
       'services/d.yaml': mappingYaml('d'),
+      'ratelimit/a.yaml': 'domain: a',
+      'demo.yaml': 'hotels: []',
     });
-    assert.deepEqual(places, ['a services/a.yaml:1', 'b services/a.yaml:5', 'd services/d.yaml:1']);
+    assert.deepEqual(configuration, empty);
     const files = report.flatMap((line) => /^services\/..yaml/.exec(line) ?? []);
     assert.deepEqual([...new Set(files)], ['services/a.yaml', 'services/c.yaml']);
   });
 
-  it('reports conflicts between files, and keeps the first record', async () => {
-    const { places, report } = await load({ 'services/a.yaml': mappingYaml('a'), 'services/b.yaml': mappingYaml('a') });
-    assert.deepEqual(places, ['a services/a.yaml:1']);
+  it('returns the records and limits, and the other users, if only a user is wrong', async () => {
+    const hash = `$scrypt$ln=14,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+    const users = [{ name: 'ann' }, { name: 'bob', password_hash: hash }];
+    const { configuration, places, report } = await load({
+      'services/a.yaml': mappingYaml('a'),
+      'ratelimit/a.yaml': 'domain: a',
+      'users.yaml': JSON.stringify({ users }),
+    });
+    assert.match(report[0] ?? '', /^users\.yaml:1 {2}User ann: /);
+    assert.deepEqual([places, configuration.limits.length], [['a services/a.yaml:1'], 1]);
+    assert.deepEqual(
+      configuration.users.map(({ name }) => name),
+      ['bob'],
+    );
+  });
+
+  it('reports conflicts between files', async () => {
+    const { report } = await load({ 'services/a.yaml': mappingYaml('a'), 'services/b.yaml': mappingYaml('a') });
     assert.deepEqual(report, [
       'services/b.yaml:1  Mapping a: another Mapping already has this name (services/a.yaml:1)',
       '    Rename one of the two, or remove it.',
@@ -158,8 +173,7 @@ describe('loadConfiguration', () => {
   it('reports a file that is too large without reading it', async () => {
     const directory = await writeFiles({ 'services/large.yaml': '', 'services/a.yaml': mappingYaml('a') });
     await truncate(join(directory, 'services/large.yaml'), 2 ** 40);
-    const { configuration, errors } = await loadConfiguration(directory);
-    assert.equal(configuration.mappings.length, 1);
+    const { errors } = await loadConfiguration(directory);
     const expected = 'services/large.yaml  the file has 1099511627776 bytes, and at most 33554432 are read';
     assert.equal(formatErrors(errors, directory).split('\n')[0], expected);
   });
@@ -187,14 +201,10 @@ describe('loadConfiguration', () => {
     ['Latin-1', Buffer.from(`# first\n${mappingYaml('a')} # caf\xe9`, 'latin1'), 2],
     ['UTF-16', Buffer.from(`\uFEFF${mappingYaml('a')}`, 'utf16le'), 1],
   ] as const)
-    it(`rejects a file in ${encoding}, and reads the others`, async () => {
+    it(`rejects a file in ${encoding}`, async () => {
       const directory = await writeFiles({ 'services/b.yaml': mappingYaml('b') });
       await writeFile(join(directory, 'services/a.yaml'), bytes);
-      const { configuration, errors } = await loadConfiguration(directory);
-      assert.deepEqual(
-        configuration.mappings.map(({ name }) => name),
-        ['b'],
-      );
+      const { errors } = await loadConfiguration(directory);
       const expected = `services/a.yaml:${line}  this is not valid UTF-8\n    Save the file as UTF-8.`;
       assert.equal(formatErrors(errors, directory), expected);
     });
@@ -291,16 +301,18 @@ describe('configurationFrom', () => {
     assert.ok(!Object.isFrozen(record.labels.gateway));
   });
 
-  it('keeps one Mapping for each prefix and name', () => {
+  it('returns all mappings if they differ in prefix and name, and otherwise none and an error for each repetition', () => {
     const name = fc.constantFrom('a', 'b', 'c', 'd');
     const record = fc.record({ name, path: name }).map(({ name, path }) => ({ ...mapping(name), prefix: `/${path}` }));
     void fc.assert(
       fc.property(fc.array(record), (records) => {
         const { configuration, errors } = configurationFrom({ records });
-        const { mappings } = configuration;
-        assert.equal(new Set(mappings.map(({ prefix }) => prefix)).size, mappings.length);
-        assert.equal(new Set(mappings.map((one) => one.name)).size, mappings.length);
-        assert.equal(mappings.length + errors.length, records.length);
+        const wrong = errors.map(({ source }) => source.line);
+        const right = records.filter((_, index) => !wrong.includes(index + 1));
+        assert.equal(new Set(right.map(({ prefix }) => prefix)).size, right.length);
+        assert.equal(new Set(right.map((one) => one.name)).size, right.length);
+        assert.equal(right.length + errors.length, records.length);
+        assert.equal(configuration.mappings.length, errors.length === 0 ? records.length : 0);
       }),
     );
   });

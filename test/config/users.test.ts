@@ -18,10 +18,11 @@ describe('users', () => {
     assert.deepEqual([configuration.users, errors], [[{ name: 'Zoe', passwordHash: phc, roles: [] }], []]);
   });
 
-  it('that are invalid do not lock out the others', () => {
-    const users = [{ name: 'a', password_hash: phc }, { name: 'b' }, 'c', { name: 'a', password_hash: phc }];
+  it('that are invalid or ambiguous are left out, and do not lock out the others', () => {
+    const valid = (name: string) => ({ name, password_hash: phc });
+    const users = [valid('a'), { name: 'b' }, 'c', valid('a'), valid('d')];
     const { configuration, errors } = configurationFrom({ records: [], users });
-    assert.deepEqual(configuration.users, [{ name: 'a', passwordHash: phc, roles: [] }]);
+    assert.deepEqual(configuration.users, [{ name: 'd', passwordHash: phc, roles: [] }]);
     assert.deepEqual(
       errors.map(({ source: { line }, record, message }) => [line, record, message]),
       [

@@ -55,6 +55,14 @@ export const parts: Parts = {
   }),
   limits: () => [domain('gateway', node('user', limit(10), node('city=Paris', unlimited)), node('group=x'))],
   configuration: {
+    refused: () => [
+      {
+        part: 'records' as const,
+        consequence: 'records and limits stay as they were',
+        errors: [],
+        sinceMs: Date.UTC(2026, 0, 2, 3, 4, 6),
+      },
+    ],
     current: () => ({ number: 7, hash: () => '0123456789ab', appliedAtMs: Date.UTC(2026, 0, 2, 3, 4, 5) }),
     errors: () => [
       {

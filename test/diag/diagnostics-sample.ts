@@ -75,6 +75,9 @@ export const sample: Diagnostics = {
   uptime_seconds: 90_061,
   at: '2026-01-02T03:04:05.678Z',
   configuration: { generation: 917, hash: '0123456789ab', applied_at: '2026-01-01T02:03:04.000Z' },
+  refused: [
+    { part: 'records', since: '2026-01-02T01:02:03.000Z', consequence: 'records and limits stay as they were' },
+  ],
   errors: [
     {
       source: 'config/services/hotel.yaml:4',
@@ -155,7 +158,7 @@ export const sample: Diagnostics = {
 
 export const emptyDiagnostics: Diagnostics = {
   ...sample,
-  ...{ errors: [], errors_total: 0, notices: [], notices_total: 0 },
+  ...{ refused: [], errors: [], errors_total: 0, notices: [], notices_total: 0 },
   ...{ routes: [], routes_total: 0, routes_matching: 0, unmatched: restingTraffic, unmatched_requests: [] },
   ...{ clusters: [], clusters_total: 0, services: [], services_total: 0, limits: [], limits_total: 0, failures: [] },
   auth: undefined,

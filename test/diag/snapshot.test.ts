@@ -62,6 +62,9 @@ describe('readDiagnostics', () => {
         { domain: 'gateway', descriptor: 'user › city=…', limit: 'unlimited', ...place, ...unused },
       ],
       limits_total: 2,
+      refused: [
+        { part: 'records', since: '2026-01-02T03:04:06.000Z', consequence: 'records and limits stay as they were' },
+      ],
       errors: [
         {
           source: 'config/services/car.yaml:4',

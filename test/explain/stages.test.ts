@@ -153,21 +153,6 @@ describe('an explanation', () => {
       assert.ok(text.includes(shown), shown);
   });
 
-  it('names the problem of a request to a broken mapping, which is not forwarded', () => {
-    const route = {
-      name: 'broken',
-      prefix: '/v1/hotels/x',
-      rewrite: '',
-      forAdmins: false,
-      isBlock: true,
-      run: async () => {},
-    };
-    const { outcome, mapping, target } = explain({ internalRoutes: [route] });
-    assert.ok(outcome.kind === 'refused');
-    assert.deepEqual([outcome.stage, outcome.status, outcome.problem], ['routing', 503, 'misconfigured']);
-    assert.deepEqual([mapping?.name, target], ['broken', undefined]);
-  });
-
   it('names the mapping of the method that a preflight announces', () => {
     const cors = { origins: ['*'], methods: [], headers: [], exposedHeaders: [], credentials: false };
     const rule = { ...cors, maxAgeSeconds: undefined };

@@ -122,7 +122,7 @@ describe('the gateway', () => {
   it('can be created in small steps from many mappings, so that it does not block the event loop', async () => {
     const mappings = Array.from({ length: 1000 }, (_, index) => mappingOf({ name: `m${index}`, prefix: `/m${index}` }));
     const resolve = () => ({ kind: 'local', name: 'hotel' }) as const;
-    const none = { blocked: [], authServices: [], rateLimitServices: [], versions: [] };
+    const none = { authServices: [], rateLimitServices: [], versions: [] };
     const work = createGatewayInParts({ configuration: { mappings, ...none }, services: { hotel: local }, resolve });
     let steps = 1;
     let step = work.next();
@@ -300,7 +300,7 @@ describe('the gateway', () => {
 
   const records = {
     mappings: [mappingOf({ labels: { gateway: labelled('x-kind') } })],
-    ...{ blocked: [], versions: [], authServices: [], rateLimitServices: [limitRecordOf()] },
+    ...{ versions: [], authServices: [], rateLimitServices: [limitRecordOf()] },
   };
   const parts = { services: { hotel: local }, resolve: (name: string) => ({ kind: 'local', name }) as const };
   const allowing: Limiter = { shouldRateLimit: () => ({ overallCode: 'OK', statuses: [] }) };
@@ -313,9 +313,9 @@ describe('the gateway', () => {
       /^TypeError: `configuration` has no list `mappings`: pass the `configuration` that configurationFrom returns/,
     ],
     [
-      'from a configuration without the list of blocked mappings',
-      { configuration: { ...records, blocked: undefined }, ...parts, limiter: allowing },
-      /^TypeError: `configuration` has no list `blocked`/,
+      'from a configuration without the list of auth services',
+      { configuration: { ...records, authServices: undefined }, ...parts, limiter: allowing },
+      /^TypeError: `configuration` has no list `authServices`/,
     ],
     [
       'with a limiter that no record uses',
@@ -334,7 +334,7 @@ describe('the gateway', () => {
     });
   }
 
-  it('rejects the requests of a broken mapping of the configuration', async () => {
+  it('serves no part of a configuration with an error', async () => {
     const { configuration } = configurationFrom({
       records: [
         { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'open', prefix: '/', service: 'hotel' },
@@ -344,8 +344,8 @@ describe('the gateway', () => {
     const gateway = createGateway({ configuration, ...parts });
     servers.later(gateway.close);
     const app = new Koa().use(createProblemResponses({ logger: silentLogger })).use(gateway.middleware);
-    await supertest(app.callback()).get('/v2/hotels').expect(200);
-    await supertest(app.callback()).get('/v1/hotels').expect(503);
+    await supertest(app.callback()).get('/v2/hotels').expect(404);
+    await supertest(app.callback()).get('/v1/hotels').expect(404);
   });
 });
 

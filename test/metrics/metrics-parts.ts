@@ -13,6 +13,7 @@ export const parts: MetricsParts = {
   logins: { right: 0, wrong: 0, throttled: 0, busy: 0 },
   limits: createLimitStats(),
   configuration: {
+    refused: () => [],
     current: () => ({ number: 1, appliedAtMs: 1_700_000_000_000 }),
     errors: () => [],
     notices: () => [],

@@ -235,15 +235,20 @@ describe('the metrics of a desk', () => {
     assert.equal(before['frontdesk_configuration_last_reload_duration_seconds'], 0);
 
     await write(own('a', { rewrite: 4 }), own('b'));
-    await log.waitFor(/the last good version of each broken part stays/);
+    await log.waitFor(/records and limits stay as they were/);
     const broken = await scrape(desk);
-    assert.deepEqual(stateOf(broken), { generation: 2, errors: 1, last_reload_success: 0, success: 0, error: 1 });
+    assert.deepEqual(stateOf(broken), { generation: 1, errors: 1, last_reload_success: 0, success: 0, error: 1 });
+    const since = 'frontdesk_configuration_refused_since_timestamp_seconds';
+    const { records = 0, users } = among(broken, since);
+    assert.ok(records > (before['frontdesk_configuration_applied_timestamp_seconds'] ?? 0));
+    assert.equal(users, 0);
     assert.deepEqual(countsOf(broken, 'a'), { 'requests_total 2xx': 1 });
 
     await write(own('b'));
     await log.waitFor('configuration reloaded');
     const mended = await scrape(desk);
-    assert.deepEqual(stateOf(mended), { generation: 3, errors: 0, last_reload_success: 1, success: 1, error: 1 });
+    assert.deepEqual(among(mended, since), { records: 0, users: 0 });
+    assert.deepEqual(stateOf(mended), { generation: 2, errors: 0, last_reload_success: 1, success: 1, error: 1 });
     assert.ok((mended['frontdesk_configuration_last_reload_duration_seconds'] ?? 0) > 0);
     const applied = 'frontdesk_configuration_applied_timestamp_seconds';
     assert.ok((mended[applied] ?? 0) > (before[applied] ?? 0));

@@ -107,12 +107,6 @@ describe('the matching order', () => {
       assert.deepEqual(tableOf(routes.toReversed()).routes, routes);
     });
 
-  it('puts the block for a broken mapping before the mappings with its match, which get no share', () => {
-    const block = ruleOf({ name: 'z', isBlock: true });
-    const { match } = tableOf([ruleOf({ name: 'a', weight: 50 }), block]);
-    for (const number of [0, 0.9]) assert.equal(match(attributesOf(), () => number)?.route, block);
-  });
-
   it('is by name among mappings with the same match', () => {
     const named = ['a', 'b', 'c'].map((name) => ruleOf({ name, weight: 30 }));
     assert.deepEqual(tableOf(named.toReversed()).routes, named);

@@ -81,8 +81,7 @@ describe('the rate-limit service', () => {
     };
     const broken = { sources: [`${config}/ratelimit/d.yaml:4`], limit: '1 per year', isCurrent: '0' };
     const write = (requests: number | string) => writeFile(join(config, 'ratelimit/d.yaml'), limits(requests));
-    const keeps =
-      /the last good version of each broken part stays in use:\n.*ratelimit\/d\.yaml:4 {2}domain d: .*\n {4}For example/;
+    const keeps = /records and limits stay as they were:\n.*ratelimit\/d\.yaml:4 {2}domain d: .*\n {4}For example/;
 
     for (const [mended, message] of [
       [1, 'all errors of the configuration are fixed'],

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFile, rename, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { mock } from 'node:test';
 import { queryObjects } from 'node:v8';
 import type { Context } from 'koa';
 import { RE2JS } from 're2js';
@@ -34,7 +35,7 @@ describe('a configuration directory that changes while the server runs', () => {
   const openDesk = desksOf(servers);
   const writeFiles = temporaryFiles();
   const taken = 'configuration reloaded';
-  const kept = /the last good version of each broken part stays/;
+  const kept = /until they are fixed, records and limits stay as they were:/;
 
   async function setUp(files: Readonly<Record<string, string>>, options: FrontdeskOptions = {}) {
     const config = await writeFiles({
@@ -160,19 +161,89 @@ describe('a configuration directory that changes while the server runs', () => {
     await call(desk, '/a').expect(429);
   });
 
-  it('keeps the last version of a bad record, and applies the good ones', async () => {
+  const stateOf = async (desk: Parameters<typeof call>[0]) => {
+    const { body } = await callAsDemo(desk, '/gateway/v0/diag/');
+    const { body: probe } = await call(desk, '/gateway/v0/check_ready').expect(200);
+    return { errors: body.errors, refused: body.refused, generation: body.configuration.generation, probe };
+  };
+
+  it('takes effect as a whole or not at all, and says so until it is mended', async () => {
     const { config, desk, log, write } = await setUp({ 'services/x.yaml': yamlOf(own('a', '/a'), own('b', '/b')) });
     await write('services/x.yaml', yamlOf(own('a', 'no-slash'), own('b', '/b', { rewrite: '/new' }), own('c', '/c')));
-    await log.waitFor(kept);
+    await log.waitFor(/Mapping a: prefix "no-slash" does not start with "\/"\n +Write it as "\/no-slash"\.$/);
     await call(desk, '/a/x').expect(200, '/x');
-    await call(desk, '/b/x').expect(200, '/new/x');
-    await call(desk, '/c/x').expect(200, '/x');
-    const { errors } = (await callAsDemo(desk, '/gateway/v0/diag/')).body;
-    assert.deepEqual([errors[0].source, errors[0].record], [join(config, 'services/x.yaml:1'), 'Mapping a']);
+    await call(desk, '/b/x').expect(200, '/x');
+    await call(desk, '/c/x').expect(404);
+    const { errors, refused, generation, probe } = await stateOf(desk);
+    const [{ since }] = refused;
+    assert.deepEqual(errors, [
+      {
+        source: join(config, 'services/x.yaml:1'),
+        record: 'Mapping a',
+        message: 'prefix "no-slash" does not start with "/"',
+        remedy: 'Write it as "/no-slash".',
+      },
+    ]);
+    assert.deepEqual(refused, [{ part: 'records', since, consequence: 'records and limits stay as they were' }]);
+    assert.deepEqual(probe, { status: 'ready', refused: [{ part: 'records', since, errors: 1 }] });
+    assert.equal(generation, 1);
+    await write('services/x.yaml', yamlOf(own('a', 'no-slash'), own('b', 'no-slash')));
+    await log.waitFor(new RegExp(`errors since ${since}; until`));
+    assert.deepEqual((await stateOf(desk)).refused, refused);
     await write('services/x.yaml', yamlOf(own('a', '/a')));
     await log.waitFor('all errors of the configuration are fixed');
-    assert.deepEqual((await callAsDemo(desk, '/gateway/v0/diag/')).body.errors, []);
-    await call(desk, '/c/x').expect(404);
+    assert.deepEqual(await stateOf(desk), { errors: [], refused: [], generation: 2, probe: { status: 'ready' } });
+    await call(desk, '/b/x').expect(404);
+  });
+
+  it('changes neither records nor limits if one of them is wrong', async () => {
+    const limitsOf = (requests: number | string) =>
+      yamlOf({
+        domain: 'gateway',
+        descriptors: [{ key: 'generic_key', value: 'k', rate_limit: { unit: 'day', requests_per_unit: requests } }],
+      });
+    const labelled = (more: object) => own('a', '/a', { labels: { gateway: [{ all: ['k'] }] }, ...more });
+    const { desk, log, write } = await setUp(
+      { 'services/a.yaml': yamlOf(labelled({}), limitRecord), 'ratelimit/a.yaml': limitsOf(0) },
+      { only: ['gateway', 'auth', 'ratelimit'] },
+    );
+    await call(desk, '/a').expect(429);
+    await write('services/a.yaml', yamlOf(labelled({ timeout_ms: 'soon' }), limitRecord));
+    await write('ratelimit/a.yaml', limitsOf(9));
+    await log.waitFor(kept);
+    await call(desk, '/a').expect(429);
+    await write('services/a.yaml', yamlOf(own('b', '/b'), own('a', '/a'), limitRecord));
+    await write('ratelimit/a.yaml', limitsOf('many'));
+    await log.waitFor(/ratelimit\/a\.yaml:\d+ {2}domain gateway: /);
+    await call(desk, '/a').expect(429);
+    await call(desk, '/b').expect(404);
+    await write('ratelimit/a.yaml', limitsOf(9));
+    await log.waitFor(taken);
+    await call(desk, '/b').expect(200);
+  });
+
+  it('is reported again every ten minutes while it is refused', async () => {
+    const config = await writeFiles({ 'services/x.yaml': yamlOf(own('a', '/a')) });
+    const logged: string[] = [];
+    const logger = { info() {}, warn() {}, error: (_: object, message = '') => void logged.push(message) };
+    const live = createLiveConfiguration(await resolveOptions({ config, logger, services: { own: echo } }));
+    servers.later(live.close);
+    await live.watch();
+    mock.timers.enable({ apis: ['setInterval'] });
+    try {
+      await replaceFile(join(config, 'services/x.yaml'), yamlOf(own('a', 'no-slash')));
+      await live.reload();
+      mock.timers.tick(1_200_000);
+      const [first = ''] = logged;
+      assert.match(first, kept);
+      assert.deepEqual(logged, [first, first, first]);
+      await replaceFile(join(config, 'services/x.yaml'), yamlOf(own('a', '/b')));
+      await live.reload();
+      mock.timers.tick(1_200_000);
+      assert.equal(logged.length, 3);
+    } finally {
+      mock.timers.reset();
+    }
   });
 
   it('reports the first hundred errors, and how many more there are', async () => {
@@ -180,10 +251,10 @@ describe('a configuration directory that changes while the server runs', () => {
     const broken = Array.from({ length: 103 }, (_, index) => ({ ...own(`a${index}`, '/a'), prefix: 'a' }));
     await write('services/a.yaml', yamlOf(...broken.slice(0, 60)));
     await write('services/b.yaml', yamlOf(...broken.slice(60)));
-    await log.waitFor(/stays in use:\n(?:\S+:\d+ .*\n .*\n){100}and 3 more: frontdesk check lists all of them$/);
+    await log.waitFor(/stay as they were:\n(?:\S+:\d+ .*\n .*\n){100}and 3 more: frontdesk check lists all of them$/);
   });
 
-  it('keeps the last version of a file that cannot be read', async () => {
+  it('keeps all records while a file cannot be read', async () => {
     const { desk, log, write } = await setUp({ 'services/x.yaml': yamlOf(own('a', '/a'), own('b', '/b')) });
     await write('services/x.yaml', '{ this: is: no: YAML');
     await log.waitFor(kept);
@@ -223,28 +294,24 @@ describe('a configuration directory that changes while the server runs', () => {
     await write('services/users.yaml', yamlOf({ ...authRecord, name: 'users', timeout_ms: 'soon' }));
     await log.waitFor(kept);
     await rm(join(config, 'services/auth.yaml'));
-    await write('services/b.yaml', yamlOf(own('b', '/b')));
-    await log.waitFor(taken);
-    await call(desk, '/b').expect(200);
+    await desk.reload();
     await call(desk, '/a').expect(401);
     await callAsDemo(desk, '/a').expect(200);
   });
 
-  it('does not use a module that a record names only now, nor opens routes that it may be meant to protect', async () => {
+  it('does not take effect if a record names a module that does not run yet', async () => {
     const before = { 'services/a.yaml': guarded, 'services/auth.yaml': yamlOf(own('public', '/public')) };
     const { desk, log, write } = await setUp(before, { only: undefined, demo: false });
-    await write('services/auth.yaml', yamlOf(authRecord, limitRecord));
+    await write('services/auth.yaml', yamlOf(authRecord, limitRecord, own('c', '/c')));
     await log.waitFor(
       /AuthService auth: "auth" does not run, because no record named it at the start\n +Restart .*\n.*RateLimitService limits: "ratelimit" does/,
     );
-    await write('services/b.yaml', yamlOf(own('public', '/public'), mappingRecord('b', '/b', 'own')));
-    await log.waitFor(/Mapping b: with this change, requests could be open that a broken record protects/);
     await call(desk, '/a').expect(200);
     await call(desk, '/public').expect(200);
-    await call(desk, '/b').expect(503);
+    await call(desk, '/c').expect(404);
     await write('services/auth.yaml', yamlOf(own('c', '/c')));
     await log.waitFor('all errors of the configuration are fixed');
-    await call(desk, '/b').expect(200);
+    await call(desk, '/c').expect(200);
   });
 
   it('logs a warning when the last AuthService is removed, because all mappings are open then', async () => {
@@ -255,32 +322,74 @@ describe('a configuration directory that changes while the server runs', () => {
     await call(desk, '/a').expect(200);
   });
 
-  it('locks out removed users, even with a remembered login, and even if another user is broken', async () => {
+  const asAnn = (desk: Parameters<typeof call>[0]) => call(desk, '/a').auth('ann', 'secret');
+  const outWith = (names: string) => new RegExp(`until they are fixed, ${names} cannot sign in:\n.*users\\.yaml:1 `);
+
+  it('locks out removed users, even with a remembered login, and even if records are refused', async () => {
     const { desk, log, write } = await setUp({ 'services/a.yaml': guarded, 'users.yaml': usersFile(demoRecord) });
     await callAsDemo(desk, '/a').expect(200);
+    await write('services/b.yaml', yamlOf(own('b', 'no-slash')));
+    await log.waitFor(kept);
     await write('users.yaml', usersFile(annRecord));
     await log.waitFor(taken);
     await callAsDemo(desk, '/a').expect(401);
-    await call(desk, '/a').auth('ann', 'secret').expect(200);
+    await asAnn(desk).expect(200);
+  });
+
+  it('locks out users whose entry is wrong until it is mended, and nobody else', async () => {
+    const { desk, log, write } = await setUp({ 'services/a.yaml': guarded });
+    await asAnn(desk).expect(200);
+    await write('services/b.yaml', yamlOf(own('b', '/b')));
     await write('users.yaml', usersFile({ ...annRecord, password_hash: 'nonsense' }, demoRecord));
-    await log.waitFor(kept);
-    await call(desk, '/a').auth('ann', 'secret').expect(200);
-    await write('users.yaml', usersFile({ name: 'bob', password_hash: 'nonsense' }));
-    await log.waitFor(kept);
-    await callAsDemo(desk, '/a').expect(401);
+    await log.waitFor(outWith('ann'));
+    await asAnn(desk).expect(401);
+    await callAsDemo(desk, '/a').expect(200);
+    await call(desk, '/b').expect(200);
+    const { errors, refused, probe } = await stateOf(desk);
+    const [{ since }] = refused;
+    assert.deepEqual(refused, [{ part: 'users', since, consequence: 'ann cannot sign in' }]);
+    assert.deepEqual(probe.refused, [{ part: 'users', since, errors: 1 }]);
+    assert.equal(errors[0].record, 'User ann');
+    await write('users.yaml', usersFile(annRecord, { ...annRecord, roles: ['admin'] }, demoRecord));
+    await log.waitFor(/another user already has this name/);
+    await asAnn(desk).expect(401);
+    await write('users.yaml', usersFile(annRecord, demoRecord));
+    await log.waitFor('all errors of the configuration are fixed');
+    await asAnn(desk).expect(200);
+  });
+
+  for (const [what, text] of [
+    ['is not valid YAML', 'users: [ }'],
+    ['has no list of users', 'user: []\n'],
+    ['is empty, because a program may be about to write it', ''],
+  ] as const)
+    it(`keeps all users while their file ${what}`, async () => {
+      const { desk, log, write } = await setUp({ 'services/a.yaml': guarded });
+      await write('users.yaml', text);
+      await log.waitFor(/until they are fixed, users stay as they were:\n.*users\.yaml/);
+      await asAnn(desk).expect(200);
+      await callAsDemo(desk, '/a').expect(200);
+    });
+
+  it('lets nobody sign in when the file of the users is removed', async () => {
+    const { config, desk, log } = await setUp({ 'services/a.yaml': guarded });
+    await asAnn(desk).expect(200);
+    await rm(join(config, 'users.yaml'));
+    await log.waitFor(/users\.yaml {2}the auth service in this process has no users, so it rejects every password/);
+    await asAnn(desk).expect(401);
   });
 
   it('cannot add demo users to a server that is open to the network, but can remove others', async () => {
     const bobRecord = { ...annRecord, name: 'bob' };
     const files = { 'services/a.yaml': guarded, 'users.yaml': usersFile(annRecord, bobRecord) };
     const { desk, log, write } = await setUp(files, { host: '0.0.0.0' });
-    await call(desk, '/a').auth('ann', 'secret').expect(200);
+    await asAnn(desk).expect(200);
     const [published] = /\$scrypt[^"\s]+/.exec(await readFile('config/users.yaml', 'utf8')) ?? [];
     await write('users.yaml', usersFile({ name: 'demo', password_hash: published }, bobRecord));
     const reason = 'password of demo is published, and host=0.0.0.0 is open to the network';
     await log.waitFor(new RegExp(`users.yaml:1 {2}User demo: the demo ${reason}`));
     await callAsDemo(desk, '/a').expect(401);
-    await call(desk, '/a').auth('ann', 'secret').expect(401);
+    await asAnn(desk).expect(401);
     await call(desk, '/a').auth('bob', 'secret').expect(200);
   });
 
@@ -304,8 +413,9 @@ describe('a configuration directory that changes while the server runs', () => {
     assert.equal(live.current().number, 2);
   });
 
-  it('is reported and has no effect if one part of the server cannot use it', async () => {
-    const config = await writeFiles({ 'services/x.yaml': yamlOf(own('a', '/a')) });
+  it('is refused, but for its users, if a part of the server cannot use it', async () => {
+    const files = { 'services/x.yaml': yamlOf(own('a', '/a')), 'users.yaml': usersFile(demoRecord) };
+    const config = await writeFiles(files);
     const log = createLogWatcher();
     const live = createLiveConfiguration(await resolveOptions({ config, logger: log.logger, services: { own: echo } }));
     servers.later(live.close);
@@ -314,9 +424,12 @@ describe('a configuration directory that changes while the server runs', () => {
       return () => {};
     });
     await live.watch();
+    await replaceFile(join(config, 'users.yaml'), usersFile(annRecord));
     await replaceFile(join(config, 'services/x.yaml'), yamlOf(own('a', '/a'), own('b', '/b')));
+    await live.reload();
     await log.waitFor(kept);
-    assert.equal(live.current().number, 1);
+    const { mappings, users } = live.current().configuration;
+    assert.deepEqual([mappings.length, users.map(({ name }) => name)], [1, ['ann']]);
     assert.match(String(live.errors()[0]?.message), /one is enough/);
     await replaceFile(join(config, 'services/x.yaml'), yamlOf(own('a', '/a')));
     await log.waitFor('all errors of the configuration are fixed');
@@ -324,56 +437,34 @@ describe('a configuration directory that changes while the server runs', () => {
   });
 
   describe('at the start', () => {
-    const bad = yamlOf(own('a', 'no-slash'), own('b', '/b'));
-
-    it('leaves out a broken mapping, and reports it', async () => {
-      const { desk, log } = await setUp({ 'services/x.yaml': bad });
-      await log.waitFor(/Mapping a: prefix "no-slash" does not start with "\/"/);
-      await call(desk, '/b').expect(200);
-      assert.equal((await callAsDemo(desk, '/gateway/v0/diag/')).body.errors.length, 1);
-    });
-
-    it('does not let requests for a broken mapping fall through to a broader one', async () => {
-      const records = [
-        own('all', '/'),
-        mappingRecord('guarded', '/guarded', 'own', { timeout_ms: 'soon' }),
-        mappingRecord('stray', '/stray', 'own', { auth_service: 'nobody' }),
-      ];
-      const { desk, log, write } = await setUp({ 'services/x.yaml': yamlOf(...records) });
-      await call(desk, '/open').expect(200);
-      for (const path of ['/guarded', '/guarded/x', '/stray']) await call(desk, path).expect(503);
-      await write('services/x.yaml', yamlOf(own('all', '/'), mappingRecord('guarded', '/guarded', 'own')));
-      await log.waitFor(taken);
-      await call(desk, '/guarded').expect(401);
-      await call(desk, '/stray').expect(200);
-    });
-
-    it('keeps the place of a broken mapping in the matching order, but not of a shadow', async () => {
-      const broken = { timeout_ms: 'soon' };
-      const { desk } = await setUp({
-        'services/x.yaml': yamlOf(
-          own('all', '/', { precedence: 1 }),
-          mappingRecord('first', '/first', 'own', { precedence: 2, ...broken }),
-          mappingRecord('folded', '/Folded', 'own', { precedence: 2, case_sensitive: false, auth_service: 'nobody' }),
-          own('folded-too', '/Folded/too', { precedence: 1, case_sensitive: false, ...broken }),
-          own('beta', '/beta', { precedence: 2, headers: { 'X-Beta': 'yes' }, ...broken }),
-          own('copy', '/copy', { precedence: 2, shadow: true, ...broken }),
-          own('lonely', '/lonely', { precedence: 2, service: 'http://localhost:9', shadow: true }),
-        ),
+    const soon = { timeout_ms: 'soon' };
+    const wrong: readonly (readonly [string, object])[] = [
+      ['a prefix', own('a', 'no-slash')],
+      ['a field that does not affect which requests match', own('a', '/a', soon)],
+      ['a mapping that requires credentials', mappingRecord('a', '/a', 'own', soon)],
+      ['a regex', own('a', '/a(', { prefix_regex: true })],
+      ['a mistyped condition', own('a', '/a', { mehtod: 'GET' })],
+      ['an unknown auth service', mappingRecord('a', '/a', 'own', { auth_service: 'nobody' })],
+      ['a shadow', own('a', '/b', { shadow: true, ...soon })],
+      ['a canary', own('a', '/b', { weight: 'ten' })],
+      ['an AuthService', { ...authRecord, name: 'other', default: false, ...soon }],
+      ['a RateLimitService', { ...limitRecord, ...soon }],
+    ];
+    for (const [what, record] of wrong)
+      it(`prevents the start if a record is broken: ${what}`, async () => {
+        const files = { 'services/x.yaml': yamlOf(own('b', '/b'), record) };
+        await assert.rejects(setUp(files), /^Error: the configuration has an error:\n.*services\/x\.yaml:\d+ {2}\w/);
       });
-      for (const path of ['/first', '/FOLDED/x', '/folded/TOO']) await call(desk, path).expect(503);
-      for (const path of ['/beta', '/copy', '/lonely']) await call(desk, path).expect(200);
-      await call(desk, '/FIRST').expect(400);
-    });
 
-    it('does not start with a broken AuthService', async () => {
-      const broken = { 'services/auth.yaml': yamlOf({ ...authRecord, timeout_ms: 'soon' }) };
-      await assert.rejects(setUp(broken), /the configuration has an error:\n.*auth\.yaml:1 {2}AuthService auth/);
-    });
-
-    it('rejects any error in the records that a program provides', async () => {
-      const config = { records: [own('a', 'no-slash')] };
-      await assert.rejects(openDesk({ config, services: { own: echo } }), /Mapping a: prefix "no-slash"/);
+    it('prevents the start with all errors, of all files', async () => {
+      const files = {
+        'services/x.yaml': yamlOf(own('a', 'no-slash')),
+        'services/y.yaml': '? '.repeat(400),
+        'ratelimit/a.yaml': 'domain: []',
+        'users.yaml': usersFile({ ...annRecord, password_hash: 'nonsense' }),
+      };
+      const places = ['ratelimit/a', 'services/x', 'services/y', 'users'].map((file) => `.*${file}\\.yaml:\\d+ .*\\n`);
+      await assert.rejects(setUp(files), new RegExp(`has 4 errors:\n${places.join('.*\\n')}`));
     });
   });
 });

@@ -96,24 +96,16 @@ export interface GatewayFields extends Partial<Omit<GatewayOptions, 'configurati
   /** @default `mappingOf()` alone */
   readonly mappings?: Configuration['mappings'];
   readonly versions?: Configuration['versions'];
-  readonly blocked?: Configuration['blocked'];
   /** With `port`, the auth service runs in this process. */
   readonly authServices?: readonly { readonly record: AuthService; readonly port?: AuthCheck | undefined }[];
   readonly rateLimitService?: RateLimitService | undefined;
 }
 
 export function gatewayOf(fields: GatewayFields): Gateway {
-  const {
-    mappings = [mappingOf()],
-    versions = [],
-    blocked = [],
-    authServices = [],
-    rateLimitService,
-    ...rest
-  } = fields;
+  const { mappings = [mappingOf()], versions = [], authServices = [], rateLimitService, ...rest } = fields;
   return createGateway({
     configuration: {
-      ...{ mappings, versions, blocked },
+      ...{ mappings, versions },
       authServices: authServices.map(({ record }) => record),
       rateLimitServices: rateLimitService ? [rateLimitService] : [],
     },

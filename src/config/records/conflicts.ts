@@ -3,7 +3,6 @@ import { type ConfigurationError, didYouMean, type Fault } from '../errors.ts';
 import { quote } from '../quote.ts';
 import { flatMapInParts, forEachInParts, type Work } from '../work.ts';
 import type { AuthService } from './auth-service.ts';
-import { type BlockedMatch, blockedByMapping, unservedBlocks } from './blocked.ts';
 import type { Mapping } from './mapping.ts';
 import { groupKeys, mappingFields } from './mapping-fields.ts';
 import { isPathAlone, matchKey } from './match.ts';
@@ -14,47 +13,16 @@ export interface Kept<T> {
   readonly errors: readonly ConfigurationError[];
 }
 
-export interface Compatible extends Kept<GatewayRecord> {
-  /** The requests to block because their mappings were dropped. */
-  readonly blocked: readonly BlockedMatch[];
-}
-
 /**
- * Keeps the first of several records in conflict, so that a later mistake neither moves a route nor opens a guarded
- * one. With `hasGaps`, an earlier call has dropped some records, so the weights of the others need not add up to 100.
+ * Returns the errors between records. A later record that repeats the name or the role of an earlier one gets an error,
+ * and is not compared with the others.
  */
-export function* keepCompatible(records: readonly GatewayRecord[], hasGaps = false): Work<Compatible> {
+export function* findConflicts(records: readonly GatewayRecord[]): Work<readonly ConfigurationError[]> {
   const named = yield* keepFirst(records, fullName, sameName);
   const single = yield* keepFirst(named.kept, exclusiveKey, exclusionError);
   const { mappings, authServices } = yield* recordLists(single.kept);
   const authenticated = yield* keepAuthenticated(mappings, authServices);
-  const grouped = yield* keepGroups(authenticated.kept, hasGaps);
-  const errors = [named, single, authenticated, grouped].flatMap((one) => one.errors);
-  if (errors.length === 0) return { kept: records, errors, blocked: [] };
-  const kept: ReadonlySet<GatewayRecord> = new Set(grouped.kept);
-  return {
-    kept: single.kept.filter((record) => record.kind !== 'Mapping' || kept.has(record)),
-    errors,
-    blocked: yield* blockedAmong(records, kept),
-  };
-}
-
-/** Returns the requests of dropped mappings, except those that an earlier mapping with the same match serves. */
-function* blockedAmong(
-  records: readonly GatewayRecord[],
-  kept: ReadonlySet<GatewayRecord>,
-): Work<readonly BlockedMatch[]> {
-  const mappings = records.filter((record) => record.kind === 'Mapping');
-  const taken = new Set<string>();
-  const blocked: BlockedMatch[] = [];
-  yield* forEachInParts(mappings, (mapping) => {
-    if (kept.has(mapping) && !mapping.shadow) taken.add(matchKey(mapping));
-    else if (!kept.has(mapping) && !taken.has(matchKey(mapping))) blocked.push(...blockedByMapping(mapping));
-  });
-  return yield* unservedBlocks(
-    mappings.filter((mapping) => kept.has(mapping)),
-    blocked,
-  );
+  return [...named.errors, ...single.errors, ...authenticated.errors, ...(yield* findGroupErrors(authenticated.kept))];
 }
 
 /** Keeps the first record of each key, with an error for every later one. Keeps all records without a key. */
@@ -84,10 +52,9 @@ export function fullName({ kind, name }: Pick<GatewayRecord, 'kind' | 'name'>): 
   return `${kind} ${name}`;
 }
 
-/** Returns the error of a valid record that cannot be used. A Mapping is contained, because its requests are blocked. */
+/** Returns the error of a valid record that cannot be used. */
 export function recordError(record: GatewayRecord, fault: Fault, other?: GatewayRecord): ConfigurationError {
-  const isContained = record.kind === 'Mapping';
-  return { source: record.source, record: fullName(record), isContained, ...fault, other: other?.source };
+  return { source: record.source, record: fullName(record), ...fault, other: other?.source };
 }
 
 function sameName(later: GatewayRecord, first: GatewayRecord): ConfigurationError {
@@ -125,7 +92,7 @@ function exclusionFault(later: GatewayRecord, first: string): Fault {
   }
 }
 
-/** Drops mappings whose auth service is missing: they would be open, or would use another one. */
+/** Rejects mappings whose auth service is missing: they would be open, or would use another one. */
 function* keepAuthenticated(mappings: readonly Mapping[], services: readonly AuthService[]): Work<Kept<Mapping>> {
   const identity = new Map(
     services.flatMap((service) => service.allowedAuthorizationHeaders.map((name) => [name, service.name])),
@@ -163,10 +130,7 @@ function serviceFault(mapping: Mapping, names: ReadonlySet<string>, hasDefault: 
  * Identity headers come from the auth service only. They are removed from clients' requests and must reach the service
  * unchanged.
  */
-function identityFault(
-  mapping: Mapping,
-  identity: ReadonlyMap<string, string>,
-): Pick<ConfigurationError, 'message' | 'remedy' | 'isContained'> | undefined {
+function identityFault(mapping: Mapping, identity: ReadonlyMap<string, string>): Fault | undefined {
   const added = mapping.requestHeaders.add.find(({ name }) => identity.has(name));
   if (added !== undefined) {
     return {
@@ -179,16 +143,11 @@ function identityFault(
   return {
     message: `matches the header ${quote(matched.name)}, which is removed before mappings are matched`,
     remedy: `Remove it: AuthService ${identity.get(matched.name)} sets it after the mapping is chosen.`,
-    // No request has the header at this point, so blocking this match would have no effect.
-    isContained: mapping.bypassAuth,
   };
 }
 
-/**
- * Allows several mappings with the same match only as weighted canaries and a shadow. Keeps the first ones that fit
- * together.
- */
-function* keepGroups(mappings: readonly Mapping[], hasGaps: boolean): Work<Kept<Mapping>> {
+/** Allows several mappings with the same match only as weighted canaries and a shadow. */
+function* findGroupErrors(mappings: readonly Mapping[]): Work<readonly ConfigurationError[]> {
   const groups = new Map<string, Mapping[]>();
   yield* forEachInParts(mappings, (mapping) => {
     const key = matchKey(mapping);
@@ -196,14 +155,11 @@ function* keepGroups(mappings: readonly Mapping[], hasGaps: boolean): Work<Kept<
     if (group === undefined) groups.set(key, [mapping]);
     else group.push(mapping);
   });
-  const errors = yield* flatMapInParts(groups.values(), (group) => groupErrors(group, hasGaps));
-  if (errors.length === 0) return { kept: mappings, errors };
-  const dropped = new Set(errors.map(({ record }) => record));
-  return { kept: mappings.filter((mapping) => !dropped.has(fullName(mapping))), errors };
+  return yield* flatMapInParts(groups.values(), groupErrors);
 }
 
 /** Returns at most one error for each mapping. */
-function groupErrors(group: readonly Mapping[], hasGaps: boolean): readonly ConfigurationError[] {
+function groupErrors(group: readonly Mapping[]): readonly ConfigurationError[] {
   const errors: ConfigurationError[] = [];
   const members: Mapping[] = [];
   let shadow: Mapping | undefined;
@@ -213,8 +169,8 @@ function groupErrors(group: readonly Mapping[], hasGaps: boolean): readonly Conf
     else if (mapping.shadow) shadow = mapping;
     else members.push(mapping);
   }
-  const isWhole = errors.length === 0 && !hasGaps;
-  return [...errors, ...(isWhole ? missingWeight(members) : []), ...shadowWithoutTarget(shadow, members)];
+  if (errors.length === 0) errors.push(...missingWeight(members));
+  return [...errors, ...shadowWithoutTarget(shadow, members)];
 }
 
 interface Clash {

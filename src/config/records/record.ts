@@ -11,7 +11,6 @@ import {
 import { mayHoldSecret, quote } from '../quote.ts';
 import { forEachInParts, type Work } from '../work.ts';
 import { type AuthService, readAuthService } from './auth-service.ts';
-import { type BlockedMatch, containMapping } from './blocked.ts';
 import type { RecordReader } from './kind.ts';
 import { type Mapping, readMapping } from './mapping.ts';
 import { type RateLimitService, readRateLimitService } from './rate-limit-service.ts';
@@ -29,13 +28,7 @@ const readers: ReadonlyMap<unknown, Reader> = new Map<unknown, Reader>([
   ['Version', readVersion],
 ]);
 
-const recordKinds = Array.from(readers.keys(), String);
-const kindNames = [...recordKinds, 'Service'];
-
-/** Returns the kind in a name that errors show, such as `Mapping hotel`. Undefined if it does not name a whole record. */
-export function kindIn(displayedName: string): string | undefined {
-  return recordKinds.find((kind) => displayedName.startsWith(`${kind} `));
-}
+const kindNames = [...Array.from(readers.keys(), String), 'Service'];
 
 /** Records by kind. */
 export interface RecordLists {
@@ -63,7 +56,7 @@ export function* recordLists(records: readonly GatewayRecord[]): Work<RecordList
 
 export type RecordResult =
   | { readonly ok: true; readonly record: GatewayRecord }
-  | { readonly ok: false; readonly errors: readonly ConfigurationError[]; readonly blocked: readonly BlockedMatch[] };
+  | { readonly ok: false; readonly errors: readonly ConfigurationError[] };
 
 /** Reads one record. Each of its faults becomes a separate error with its own line. */
 export function readRecord(document: ConfigDocument): RecordResult {
@@ -84,12 +77,7 @@ function displayName(value: unknown): string | undefined {
 }
 
 function rejected(document: ConfigDocument, faults: readonly PlacedFault[]): RecordResult {
-  const { value, file } = document;
-  const errors = errorsOf(document, faults, displayName(value));
-  const fields = Object(value) as Readonly<Record<string, unknown>>;
-  if (fields['kind'] !== 'Mapping') return { ok: false, errors, blocked: [] };
-  const { blocked, isContained } = containMapping(fields, faults, { file, line: document.lineAt([]) });
-  return { ok: false, errors: errors.map((error) => ({ ...error, isContained })), blocked };
+  return { ok: false, errors: errorsOf(document, faults, displayName(document.value)) };
 }
 
 function notARecord(value: unknown): PlacedFault {

@@ -21,7 +21,7 @@ export interface WatchOptions extends LoadOptions {
   /** The known configuration. Only a configuration that differs from it is reported. */
   readonly initial: LoadedConfiguration;
   /**
-   * Receives the new configuration, including its errors. The caller decides what to keep. `startedAtMs` is the time of
+   * Receives the new configuration, including its errors. The caller decides what to use. `startedAtMs` is the time of
    * `performance.now()` when the reading started. The next reading waits until this has settled.
    */
   readonly onChange: (loaded: LoadedConfiguration, startedAtMs: number) => void | Promise<void>;
@@ -247,7 +247,7 @@ export function* splitReading({ changed, ...rest }: Reading): Generator<ReadingP
     const size = Math.max(1, piece.records.length);
     if (waiting.length > 0 && count + size > recordsMax) {
       yield { ...head, changed: waiting, isLast: false };
-      head = { files: [], errors: [], notices: [] };
+      head = { directory: rest.directory, files: [], errors: [], notices: [] };
       waiting = [];
       count = 0;
     }
@@ -278,7 +278,7 @@ function createJoin(): (part: ReadingPart) => Reading | undefined {
         known === undefined ? piece : { ...known, records: [...known.records, ...piece.records] },
       );
     }
-    const { files, errors, notices } = head;
-    return part.isLast ? { files, errors, notices, changed: [...changed.values()] } : undefined;
+    const { directory, files, errors, notices } = head;
+    return part.isLast ? { directory, files, errors, notices, changed: [...changed.values()] } : undefined;
   };
 }

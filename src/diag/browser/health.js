@@ -2,14 +2,14 @@
 import { breakable, figure, partialListNote, sparkline, timeAgo } from './cells.js';
 import { h } from './elements.js';
 import { countFigure, errorFigure, totalTraffic } from './figures.js';
-import { countOf, countText, rateText, spanText, visibleRows } from './format.js';
+import { countOf, countText, rateText, spanText, timeText, visibleRows } from './format.js';
 
 /** @typedef {import('../diagnostics.ts').Diagnostics} Diagnostics */
 /** @typedef {import('../diagnostics.ts').ErrorRow} ErrorRow */
 /** @typedef {import('./elements.js').Content} Content */
 
 /** @param {Diagnostics} diagnostics */
-export function errorList({ errors, errors_total: total, routes }) {
+export function errorList({ refused, errors, errors_total: total, routes }) {
   const shown = visibleRows(errors);
   return (
     total > 0 &&
@@ -17,7 +17,9 @@ export function errorList({ errors, errors_total: total, routes }) {
       'section',
       { 'aria-labelledby': 'errors', class: 'issues', 'data-state': 'error' },
       h('h3', { id: 'errors' }, countOf(total, 'configuration error')),
-      h('p', {}, 'These records keep their previous version or are not served. All other records are in use.'),
+      refused.map(({ since, consequence }) =>
+        h('p', {}, 'Since ', h('time', { datetime: since }, timeText(since)), `: ${consequence}.`),
+      ),
       issueList(shown, routes),
       partialListNote(shown.length, total, 'errors'),
     )

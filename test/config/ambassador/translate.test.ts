@@ -214,12 +214,10 @@ describe("Ambassador's own files", () => {
     assert.equal(error?.message, 'apiVersion "gatway/v1" is not supported');
   });
 
-  it('block the requests of a Mapping whose limits of Ambassador 0.x are not applied', async () => {
-    const { configuration } = await load('faults');
-    assert.deepEqual(
-      configuration.blocked.filter(({ name }) => name === 'old-limits').map(({ prefix }) => prefix),
-      ['/old'],
-    );
+  it('are refused with a Mapping whose limits of Ambassador 0.x are not applied', async () => {
+    const { configuration, report } = await load('faults');
+    assert.match(report, /Mapping old-limits: /);
+    assert.deepEqual(configuration.mappings, []);
   });
 
   it('keep the conditions that the Kubernetes API writes separately when it converts them', () => {

@@ -35,7 +35,7 @@ const matchesOf = (markup: string, pattern: RegExp) => [...markup.matchAll(patte
 /** Members that the page shows in other words, as a picture or not at all. */
 const reworded = new Set([
   ...['at', 'applied_at', 'generation', 'uptime_seconds', 'filter', 'offset', 'rows_max', 'recent', 'health'],
-  ...['cluster', 'mappings_total', 'fullness', 'deprecation', 'sunset', 'failures'],
+  ...['cluster', 'mappings_total', 'fullness', 'deprecation', 'sunset', 'since', 'failures'],
 ]);
 
 /** Collects all other strings and numbers, at any depth. */
@@ -56,6 +56,7 @@ describe('the parts of the diagnostics page', () => {
     assertIncludes(text, [
       ...['1 d 1 h', 'generation 917', '2026-06-30 00:00:00 UTC', '2027-06-30 00:00:00 UTC'],
       ...['62 % full', '15 %', '9,112', '9,113', '9,114', '914 ms', '915 ms', 'no requests'],
+      'Since 2026-01-02 01:02:03 UTC : records and limits stay as they were.',
       ...['degraded', 'healthy', 'ejected', 'http://hotel #2', 'hotel-canary and 9,305 more'],
       ...['PUT', '/v1/hotels/1', 'hotel-that-failed', '504', 'upstream-timeout'],
       ...['no answer within 3000 ms', 'request-1'],
@@ -85,7 +86,7 @@ describe('the parts of the diagnostics page', () => {
   it('link only to relative addresses, whatever the texts contain', () => {
     const hostile = 'javascript:alert(1)//"><script>';
     const poisoned = JSON.parse(JSON.stringify(sample), (key, value) =>
-      typeof value === 'string' && !/^(?:health|circuit|at|applied_at)$/.test(key) ? hostile : value,
+      typeof value === 'string' && !/^(?:health|circuit|at|since|applied_at)$/.test(key) ? hostile : value,
     );
     const links = matchesOf(pageOf({ ...poisoned, filter: hostile, routes_matching: 9 }), /href="([^"]*)"/g);
     assert.ok(links.length > 4);
