@@ -2,7 +2,6 @@
 import {
   type ConfigurationError,
   chooseModules,
-  finish,
   formatErrors,
   loadConfiguration,
   loadDirectory,
@@ -34,7 +33,7 @@ export async function check(settings: Settings, given: string | undefined, choic
   const isChosen = choice.only !== undefined || choice.demo === true;
   const limiterFailsClosed = settings.redisUrl !== undefined && !settings.ratelimitFailOpen;
   const context = { modules, isChosen, serviceAddresses, trustedProxies, limiterFailsClosed, directory };
-  report([...notices, ...finish(processNotices(configuration, context))]);
+  report([...notices, ...processNotices(configuration, context)]);
   const desk = await startDry({ ...settings, configDir: directory }, choice);
   await desk.close();
   const isLocal = (service: string) => modules.some((name) => name === service);

@@ -11,7 +11,6 @@ import {
 } from './load.ts';
 import type { Settings } from './settings/settings.ts';
 import { type ExposureSettings, exposedDemoUsers, openHost, type User, withoutWrongUsers } from './users.ts';
-import type { Work } from './work.ts';
 
 /**
  * Loads `config`, or the directory in the settings, for the start of a process. Rejects with an Error that lists all
@@ -48,7 +47,7 @@ export interface ReloadPolicy {
   readonly directory: string;
   readonly settings: ExposureSettings;
   /** Returns a `recordError` for each valid record that this process cannot serve. */
-  readonly findUnservable: (configuration: Configuration) => Work<readonly ConfigurationError[]>;
+  readonly findUnservable: (configuration: Configuration) => readonly ConfigurationError[];
 }
 
 /** What a reload applies, and what it refuses. */
@@ -73,9 +72,9 @@ export interface Refusal {
  * Takes the records and limits of a reload if nothing is wrong with any of them, and otherwise none: they stay as they
  * are. Takes the users if users.yaml can be read, without those whose entry is wrong.
  */
-export function* accept(loaded: LoadedConfiguration, current: Configuration, policy: ReloadPolicy): Work<Acceptance> {
+export function accept(loaded: LoadedConfiguration, current: Configuration, policy: ReloadPolicy): Acceptance {
   const ofFiles = loaded.errors.filter((error) => !isOfUsers(error, policy.directory));
-  const errors = ofFiles.length > 0 ? ofFiles : yield* policy.findUnservable(loaded.configuration);
+  const errors = ofFiles.length > 0 ? ofFiles : policy.findUnservable(loaded.configuration);
   const { users, refusals } = acceptUsers(loaded, current.users, policy);
   const records = errors.length > 0 ? current : loaded.configuration;
   return {

@@ -92,6 +92,7 @@ export {
   usesDemoData,
   withoutAddress,
 } from './this-process.ts';
+export { mapInTurns, nextTurn } from './turns.ts';
 export {
   demoUsersAmong,
   encodeUnpadded,
@@ -102,4 +103,3 @@ export {
   type User,
 } from './users.ts';
 export { type ConfigurationWatch, watchConfiguration } from './watch/watch.ts';
-export { finish, finishInTurns, flatMapInParts, forEachInParts, mapInParts, sortInParts, type Work } from './work.ts';

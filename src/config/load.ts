@@ -21,7 +21,6 @@ import { pathBypassNotices } from './path-bypasses.ts';
 import { findConflicts, type Kept } from './records/conflicts.ts';
 import { type GatewayRecord, type RecordLists, readRecord, recordLists } from './records/record.ts';
 import { readUsers, type User, withoutWrongUsers } from './users.ts';
-import { finish, forEachInParts, sortInParts, type Work } from './work.ts';
 import { encodingErrorOf, readYaml } from './yaml.ts';
 
 /** Everything that a directory or a program configures, as plain frozen data. */
@@ -84,7 +83,7 @@ export async function loadDirectory(
   useAnother?: string,
 ): Promise<LoadedConfiguration> {
   const reading = await readFiles(directory, options, new Map(), useAnother);
-  return finish(assembleFiles(reading, new Map(), options));
+  return assembleFiles(reading, new Map(), options);
 }
 
 /** The current contents of a directory. */
@@ -125,15 +124,15 @@ function emptyError(file: string): ConfigurationError {
 }
 
 /** Combines the changed files of a reading with the known parts, whose records remain the same objects. */
-export function* assembleFiles(
+export function assembleFiles(
   reading: Reading,
   known: ReadonlyMap<string, FilePart>,
   options: LoadOptions,
-): Work<LoadedConfiguration> {
+): LoadedConfiguration {
   const changed = new Map(reading.changed.map((part) => [part.file, part]));
   const files = reading.files.flatMap(({ file }) => changed.get(file) ?? known.get(file) ?? []);
-  const loaded = yield* assemble(files, reading, options);
-  return yield* freezeDeep({ ...loaded, files });
+  const loaded = assemble(files, reading, options);
+  return freezeDeep({ ...loaded, files });
 }
 
 /** Plain objects in the same format as the files, with snake_case names: records, limit domains, users, demo tables. */
@@ -151,7 +150,7 @@ export interface ConfigurationRecords {
 export function configurationFrom(given: ConfigurationRecords, options: LoadOptions = {}): LoadedConfiguration {
   const faults = faultsOfRecords(given);
   if (faults.length > 0)
-    return finishFrozen(assemble([], { ...noReading, errors: errorsOf(optionDocument(given), faults, undefined) }));
+    return freezeDeep(assemble([], { ...noReading, errors: errorsOf(optionDocument(given), faults, undefined) }));
   const { records, limits = [], users, demo } = given;
   const part = emptyPart(optionsFile);
   for (const document of listed(records)) addRecords(part, document, options);
@@ -159,15 +158,11 @@ export function configurationFrom(given: ConfigurationRecords, options: LoadOpti
   const lineOfUser = ([, index]: readonly PropertyKey[]) => (typeof index === 'number' ? index + 1 : 1);
   if (users) addKept(part, part.users, readUsers(optionDocument({ users }, lineOfUser)));
   if (demo !== undefined) addDemo(part, optionDocument(demo));
-  return finishFrozen(assemble([part], noReading, options));
+  return freezeDeep(assemble([part], noReading, options));
 }
 
 const optionsFile = '<options>';
 const noReading = { directory: optionsFile, errors: [], notices: [] };
-
-function finishFrozen<T>(work: Work<T>): T {
-  return finish(freezeDeep(finish(work)));
-}
 
 function listed(values: readonly unknown[]): readonly ConfigDocument[] {
   return values.map((value, index) => optionDocument(value, () => index + 1));
@@ -263,17 +258,17 @@ function addDemo(part: Draft, document: ConfigDocument): void {
 }
 
 /** Combines the parts of all files and applies the rules between them. `reading` has what belongs to no file. */
-function* assemble(
+function assemble(
   parts: readonly FilePart[],
   reading: Omit<Reading, 'files' | 'changed'>,
   { strictPaths = true }: LoadOptions = {},
-): Work<LoadedConfiguration> {
+): LoadedConfiguration {
   const records = parts.flatMap((part) => part.records);
-  const conflicts = yield* findConflicts(records);
-  const domains = yield* mergeDomains(parts.flatMap((part) => part.limits));
+  const conflicts = findConflicts(records);
+  const domains = mergeDomains(parts.flatMap((part) => part.limits));
   const errors = [...reading.errors, ...parts.flatMap((part) => part.errors), ...conflicts, ...domains.errors];
   const isWhole = errors.every((error) => isOfUsers(error, reading.directory));
-  const lists = yield* recordLists(isWhole ? records : []);
+  const lists = recordLists(isWhole ? records : []);
   const configuration: Configuration = {
     ...lists,
     limits: isWhole ? domains.kept : [],
@@ -285,13 +280,13 @@ function* assemble(
   };
   // This notice appears once, for the first file with Ambassador's records.
   const [differences = []] = parts.map((part) => part.differences).filter(({ length }) => length > 0);
-  const bypasses = yield* pathBypassNotices(lists, strictPaths);
+  const bypasses = pathBypassNotices(lists, strictPaths);
   const ownNotices = parts.flatMap((part) => part.notices);
   const notices = [...reading.notices, ...differences, ...bypasses, ...ownNotices];
   return {
     configuration,
-    errors: yield* sortInParts(errors, byPlace),
-    notices: yield* sortInParts(notices, byPlace),
+    errors: errors.sort(byPlace),
+    notices: notices.sort(byPlace),
   };
 }
 
@@ -306,8 +301,8 @@ function byPlace(a: ConfigurationError, b: ConfigurationError): number {
 }
 
 /** Freezes a value, and all maps and lists in it, and returns the value. */
-function* freezeDeep<T>(root: T): Work<T> {
-  yield* forEachInParts(collectionsIn(root), Object.freeze);
+export function freezeDeep<T>(root: T): T {
+  for (const collection of collectionsIn(root)) Object.freeze(collection);
   return root;
 }
 

@@ -6,20 +6,16 @@ import { quote } from './quote.ts';
 import { fullName } from './records/conflicts.ts';
 import type { Mapping } from './records/mapping.ts';
 import type { GatewayRecord } from './records/record.ts';
-import { flatMapInParts, forEachInParts, type Work } from './work.ts';
 
 /** `hasTrustedProxies`: whether some headers are kept because a trusted proxy sets them. */
-export function* matchNotices(
+export function matchNotices(
   { mappings, authServices }: Configuration,
   hasTrustedProxies: boolean,
-): Work<readonly ConfigurationError[]> {
-  const kept = new Set<string>();
-  yield* forEachInParts(mappings, ({ keepRequestHeaders }) => {
-    for (const name of keepRequestHeaders) kept.add(name);
-  });
+): readonly ConfigurationError[] {
+  const kept = new Set(mappings.flatMap(({ keepRequestHeaders }) => keepRequestHeaders));
   const isRemoved = (name: string, keeps: (name: string) => boolean) =>
     isDisguise(name, hasTrustedProxies) && !keeps(name);
-  const reads = yield* flatMapInParts(mappings, (mapping) =>
+  const reads = mappings.flatMap((mapping) =>
     namesRead(mapping)
       .filter((name) => isRemoved(name, (one) => mapping.keepRequestHeaders.includes(one)))
       .map((name) => removedNotice(mapping, name)),
@@ -29,7 +25,7 @@ export function* matchNotices(
       .filter((name) => isRemoved(name, (one) => kept.has(one)))
       .map((name) => removedNotice(record, name)),
   );
-  return [...reads, ...sent, ...(yield* takenPathNotices(mappings))];
+  return [...reads, ...sent, ...takenPathNotices(mappings)];
 }
 
 function namesRead({ headers, labels }: Mapping): readonly string[] {
@@ -53,16 +49,16 @@ function removedNotice(record: GatewayRecord, name: string): ConfigurationError 
  * A longer prefix without a host comes before the host of another mapping, as in Envoy: it takes the paths below it on
  * that host too. With another precedence, the order is deliberate.
  */
-function* takenPathNotices(mappings: readonly Mapping[]): Work<readonly ConfigurationError[]> {
+function takenPathNotices(mappings: readonly Mapping[]): readonly ConfigurationError[] {
   const ofHosts = new Map<string, Mapping>();
   const keyOf = (prefix: string, precedence: number) => `${precedence} ${prefix}`;
-  yield* forEachInParts(mappings, (mapping) => {
+  for (const mapping of mappings) {
     const { host, prefix, prefixMatch, precedence, shadow } = mapping;
     const key = keyOf(prefix, precedence);
     if (host !== undefined && prefixMatch === 'segments' && !shadow && !ofHosts.has(key)) ofHosts.set(key, mapping);
-  });
+  }
   if (ofHosts.size === 0) return [];
-  return yield* flatMapInParts(mappings, (mapping) => {
+  return mappings.flatMap((mapping) => {
     const { host, prefix, prefixMatch, precedence, shadow } = mapping;
     if (host !== undefined || prefixMatch === 'regex' || shadow) return [];
     const above = prefixesAbove(prefix).map((one) => ofHosts.get(keyOf(one, precedence)));

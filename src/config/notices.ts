@@ -9,7 +9,6 @@ import type { Label, LabelGroup } from './records/labels.ts';
 import type { Mapping } from './records/mapping.ts';
 import type { GatewayRecord } from './records/record.ts';
 import { isDemoModule, type ModuleName, modulesNamedBy, type NamedModule, withoutAddress } from './this-process.ts';
-import { flatMapInParts, forEachInParts, type Work } from './work.ts';
 
 /** The properties of a process that affect the meaning of its records. */
 export interface NoticeContext {
@@ -24,13 +23,10 @@ export interface NoticeContext {
   readonly directory: string | undefined;
 }
 
-export function* processNotices(
-  configuration: Configuration,
-  context: NoticeContext,
-): Work<readonly ConfigurationError[]> {
+export function processNotices(configuration: Configuration, context: NoticeContext): readonly ConfigurationError[] {
   return [
     ...usersNotices(configuration, context),
-    ...(context.modules.includes('gateway') ? yield* gatewayNotices(configuration, context) : []),
+    ...(context.modules.includes('gateway') ? gatewayNotices(configuration, context) : []),
   ];
 }
 
@@ -40,7 +36,7 @@ function usersNotices({ users }: Configuration, { modules, directory }: NoticeCo
   return [fileError(fileIn(directory, 'users.yaml'), message, 'Add one: frontdesk users add NAME')];
 }
 
-function* gatewayNotices(configuration: Configuration, context: NoticeContext): Work<ConfigurationError[]> {
+function gatewayNotices(configuration: Configuration, context: NoticeContext): ConfigurationError[] {
   const { modules, serviceAddresses } = context;
   const named = modulesNamedBy(configuration);
   const elsewhere = withoutAddress(named, (module) => modules.includes(module), serviceAddresses);
@@ -49,8 +45,8 @@ function* gatewayNotices(configuration: Configuration, context: NoticeContext): 
     ...(configuration.mappings.length === 0 && !modules.includes('api') ? [noMapping(context.directory)] : []),
     ...elsewhere.map(elsewhereNotice),
     ...uncountedNotices(configuration),
-    ...(yield* matchNotices(configuration, context.trustedProxies.length > 0)),
-    ...(yield* limiterNotices(named, configuration, context)),
+    ...matchNotices(configuration, context.trustedProxies.length > 0),
+    ...limiterNotices(named, configuration, context),
     ...(isDemo ? [] : demoNotices(named, context)),
   ];
 }
@@ -76,16 +72,16 @@ function uncountedNotices({ mappings, rateLimitServices }: Configuration): Confi
 }
 
 /** Checks limits only if the limiter runs in this process. Otherwise its limits are unknown here. */
-function* limiterNotices(
+function limiterNotices(
   named: readonly NamedModule[],
   configuration: Configuration,
   { modules, limiterFailsClosed }: NoticeContext,
-): Work<ConfigurationError[]> {
+): ConfigurationError[] {
   const [service] = named.flatMap(({ record }) => (record.kind === 'RateLimitService' ? [record] : []));
   if (service === undefined || !modules.includes('ratelimit')) return [];
   return [
     ...(limiterFailsClosed && !service.failureModeDeny ? [failsClosedNotice(service)] : []),
-    ...(yield* unreachableNotices(configuration, service.domain)),
+    ...unreachableNotices(configuration, service.domain),
   ];
 }
 
@@ -111,17 +107,17 @@ function fileIn(directory: string | undefined, name: string): string {
 }
 
 /** Compares the labels and limits of a gateway and limiter in the same process. The gateway uses `domain`. */
-function* unreachableNotices({ mappings, limits }: Configuration, domain: string): Work<ConfigurationError[]> {
+function unreachableNotices({ mappings, limits }: Configuration, domain: string): ConfigurationError[] {
   const labelled = mappings.filter(({ redirect }) => redirect === undefined);
   const reached = new Set<Place>();
   const used = limits.find((one) => one.domain === domain);
-  yield* forEachInParts(labelled, (mapping) => {
+  for (const mapping of labelled) {
     for (const group of mapping.labels[domain] ?? [])
       for (const place of placesAfter(group, mapping, used?.descriptors ?? [])) reached.add(place);
-  });
+  }
   const keys = used && keysOf(used.descriptors);
   return [
-    ...(yield* flatMapInParts(labelled, (mapping) => labelNotices(mapping, domain, keys, limits))),
+    ...labelled.flatMap((mapping) => labelNotices(mapping, domain, keys, limits)),
     ...limits.flatMap((one) => (one === used ? limitNotices(one, reached) : [domainNotice(one, domain)])),
   ];
 }

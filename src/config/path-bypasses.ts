@@ -8,7 +8,6 @@ import type { Mapping } from './records/mapping.ts';
 import { isPathAlone, matchKey } from './records/match.ts';
 import { fieldsEvaded, protectionOf } from './records/protection.ts';
 import type { Version } from './records/version.ts';
-import { flatMapInParts, forEachInParts, mapInParts, type Work } from './work.ts';
 
 interface Records {
   readonly mappings: readonly Mapping[];
@@ -20,22 +19,22 @@ interface Records {
  * but the gateway routes it to the open mapping. With strict paths the gateway rejects `/ADMIN`. It then rejects the
  * requests of both mappings if an open one has exactly this prefix.
  */
-export function* pathBypassNotices(
+export function pathBypassNotices(
   { mappings, versions }: Records,
   strictPaths: boolean,
-): Work<readonly ConfigurationError[]> {
+): readonly ConfigurationError[] {
   const forwarding = mappings.filter(({ shadow, redirect }) => !shadow && redirect === undefined);
-  const others = yield* otherMappings(forwarding);
-  if (strictPaths) return yield* samePathNotices(others);
-  const notices = yield* mapInParts(forwarding, (mapping) => noticeFor(mapping, others));
+  const others = otherMappings(forwarding);
+  if (strictPaths) return samePathNotices(others);
+  const notices = forwarding.map((mapping) => noticeFor(mapping, others));
   const versionNotices = versions.map((version) => noticeForVersion(version, others));
   return [...notices, ...versionNotices].filter((notice) => notice !== undefined);
 }
 
 /** Finds mappings whose prefixes differ only in case, and which are protected differently. */
-function* samePathNotices({ byPath }: OtherMappings): Work<readonly ConfigurationError[]> {
+function samePathNotices({ byPath }: OtherMappings): readonly ConfigurationError[] {
   const groups = [...byPath.values()].filter((group) => group.some(({ prefix }) => prefix !== group[0]?.prefix));
-  return yield* flatMapInParts(groups.flat(), (mapping) => {
+  return groups.flat().flatMap((mapping) => {
     const same = byPath.get(folded(mapping.prefix)) ?? [];
     const isOther = (one: Mapping) => one.prefix !== mapping.prefix && protectionOf(one) !== protectionOf(mapping);
     const other = same.find(isOther);
@@ -98,16 +97,16 @@ interface OtherPattern {
 /** Bounds the patterns for each service, because every mapping is compared with them. */
 const patternsMax = 10;
 
-function* otherMappings(mappings: readonly Mapping[]): Work<OtherMappings> {
+function otherMappings(mappings: readonly Mapping[]): OtherMappings {
   const byPath = new Map<string, Mapping[]>();
   const patterns = new Map<string, OtherPattern[]>();
-  yield* forEachInParts(mappings, (mapping) => {
+  for (const mapping of mappings) {
     if (mapping.prefixMatch !== 'regex') add(byPath, folded(mapping.prefix), mapping);
     else if ((patterns.get(mapping.service)?.length ?? 0) < patternsMax) {
       const compiled = compilePattern(mapping.prefix);
       if (compiled.ok) add(patterns, mapping.service, { matches: compiled.pattern.matches, mapping });
     }
-  });
+  }
   return { byPath, patterns };
 }
 

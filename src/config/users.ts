@@ -13,7 +13,6 @@ import { isLoopback } from './fields/addresses.ts';
 import { strict, text } from './fields/field.ts';
 import { mayHoldSecret } from './quote.ts';
 import { type Kept, keepFirst } from './records/conflicts.ts';
-import { finish } from './work.ts';
 
 /** An `admin` may see diagnostics, explanations and metrics. */
 export const roles = ['admin'] as const;
@@ -52,12 +51,10 @@ export function readUsers(document: ConfigDocument, earlier: readonly User[] = [
   const found = parts.flatMap(({ kept }) => kept);
   const taken = new Set(earlier.map(({ name }) => name));
   const repeated = found.filter(({ user }) => taken.has(user.name));
-  const unique = finish(
-    keepFirst(
-      found.filter(({ user }) => !taken.has(user.name)),
-      ({ user }) => user.name,
-      sameUser,
-    ),
+  const unique = keepFirst(
+    found.filter(({ user }) => !taken.has(user.name)),
+    ({ user }) => user.name,
+    sameUser,
   );
   const ownErrors = parts.flatMap(({ errors }) => errors);
   return {

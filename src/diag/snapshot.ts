@@ -33,7 +33,7 @@ export interface DiagnosticsParts {
   /** Returns when this process could last not count a decision, in milliseconds since the epoch. */
   readonly lastUncountedAtMs: () => number | undefined;
   readonly configuration: {
-    readonly current: () => { readonly number: number; readonly hash: () => string; readonly appliedAtMs: number };
+    readonly current: () => { readonly number: number; readonly hash: string; readonly appliedAtMs: number };
     /** The parts of the current files that are not in use, or not all of it. */
     readonly refused: () => readonly (Refusal & { readonly sinceMs: number })[];
     /** The errors of all refused parts. */
@@ -65,7 +65,7 @@ export function readDiagnostics(
     version,
     uptime_seconds: Math.floor(uptimeMs / 1000),
     at: new Date(parts.clock()).toISOString(),
-    configuration: { generation, hash: hash(), applied_at: new Date(appliedAtMs).toISOString() },
+    configuration: { generation, hash, applied_at: new Date(appliedAtMs).toISOString() },
     refused: refused().map(({ part, sinceMs, consequence }) => ({
       part,
       since: new Date(sinceMs).toISOString(),

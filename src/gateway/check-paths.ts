@@ -1,6 +1,6 @@
 /** Rejects requests that could evade the protection of others: by an ambiguous path, or by a WebDAV reference. */
 import type { Context } from 'koa';
-import { mappingDefaults, type Version, type Work } from '#config';
+import { mappingDefaults, type Version } from '#config';
 import { problem } from '#http';
 import { referenceBase } from '#proxy';
 import {
@@ -35,8 +35,8 @@ export interface PathChecksParts {
   readonly strictPaths: boolean;
 }
 
-export function* createPathChecks(parts: PathChecksParts): Work<PathChecks> {
-  const checkAmbiguity = parts.strictPaths ? yield* createCheckAmbiguity(parts) : undefined;
+export function createPathChecks(parts: PathChecksParts): PathChecks {
+  const checkAmbiguity = parts.strictPaths ? createCheckAmbiguity(parts) : undefined;
   return { checkAmbiguity, checkReferences: createCheckReferences(parts.table, checkAmbiguity) };
 }
 
@@ -47,14 +47,14 @@ type CheckAmbiguity = (attributes: RequestAttributes, route: Route) => void;
  * Compares the protection of a request with that of everything that its path can mean. So whatever a service takes a path
  * for, all requests that it takes for the same path have the same protection. Undefined when all requests have.
  */
-function* createCheckAmbiguity({ table, versions, versionOf }: PathChecksParts): Work<CheckAmbiguity | undefined> {
+function createCheckAmbiguity({ table, versions, versionOf }: PathChecksParts): CheckAmbiguity | undefined {
   const compared = table.routes.filter(isCompared);
-  const protections = yield* protectionsOf(compared);
+  const protections = protectionsOf(compared);
   if (versions.length === 0 && new Set(protections.values()).size < 2 && !compared.some(limitsByPath)) return undefined;
   const readingsFor = createReadingsFor(compared);
-  const routeTables = yield* createLenientTables(compared, (route) => readingsFor(route)(route.prefix));
+  const routeTables = createLenientTables(compared, (route) => readingsFor(route)(route.prefix));
   const versionRules = versions.map(ruleOfVersion);
-  const versionTables = yield* createLenientTables(versionRules, ({ prefix }) => createReadings([])(prefix));
+  const versionTables = createLenientTables(versionRules, ({ prefix }) => createReadings([])(prefix));
   const arePlain = [...compared, ...versionRules].every(isPlain) && !compared.some(declaresReadings);
 
   function differentMapping(target: RequestAttributes, route: Route): string | undefined {

@@ -1,16 +1,7 @@
 /** Creates a gateway from records and built-in routes, and manages the resources that it shares with other gateways. */
 import type { Context, Middleware } from 'koa';
 import type { AuthCheck } from '#auth';
-import {
-  finish,
-  finishInTurns,
-  forEachInParts,
-  mapInParts,
-  mappingDefaults,
-  type RateLimitService,
-  type Version,
-  type Work,
-} from '#config';
+import { type Mapping, mapInTurns, mappingDefaults, nextTurn, type RateLimitService, type Version } from '#config';
 import { createOutageLog, type Logger, type OutageLog, serviceFault, silentLogger } from '#http';
 import {
   type Cluster,
@@ -23,7 +14,7 @@ import {
   type Leases,
 } from '#proxy';
 import type { Limiter } from '#ratelimit';
-import { createTable, type Table } from '#routing';
+import { createTable, createTableInTurns, type Table } from '#routing';
 import { type AuthCounts, type AuthStage, type ConfiguredAuthService, createAuthStages } from './auth/stage.ts';
 import { createPathChecks, type PathChecks } from './check-paths.ts';
 import { createDisguises, type Disguises } from './disguises.ts';
@@ -171,53 +162,82 @@ export interface Gateway {
  * unchecked. Applies the `timeout_ms` of their records to the auth services and the limiter.
  */
 export function createGateway(options: GatewayOptions): Gateway {
-  return finish(createGatewayInParts({ ...options, ...guardPorts(options) }));
+  using draft = createDraft({ ...options, ...guardPorts(options) });
+  const routes = [...draft.mappings.map(draft.routeOf), ...draft.internalRoutes()];
+  return draft.complete(routes, createTable(routes));
 }
 
 /**
- * Creates a gateway in small steps, so that requests can run in between during a reload. Trusts the auth services and
- * the limiter: only frontdesk's own implementations may be passed.
+ * Like `createGateway`, but requests can run in between: the routes of many mappings take long. Trusts the auth services
+ * and the limiter: only frontdesk's own implementations may be passed.
  */
-export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
+export async function createGatewayInTurns(options: GatewayOptions): Promise<Gateway> {
+  using draft = createDraft(options);
+  const routes = [...(await mapInTurns(draft.mappings, draft.routeOf)), ...draft.internalRoutes()];
+  await nextTurn();
+  const table = await createTableInTurns(routes);
+  await nextTurn();
+  return draft.complete(routes, table);
+}
+
+/** A gateway whose routes are still missing. Releases everything that it has acquired, unless it is completed. */
+function createDraft(options: GatewayOptions) {
   const settings = withDefaults(options);
-  const { authServices, rateLimitService, limiter, resolve, versions, clock, bodyBytesMax, state } = settings;
+  const { mappings, authServices, rateLimitService, limiter, resolve, versions, clock, bodyBytesMax, state } = settings;
   const { counts, traffic } = state;
   const releases: (() => void)[] = [];
-  const releaseAll = () => forEachInParts(releases.splice(0), (release) => release());
-  // Releases everything acquired so far if creation fails. After `move`, `close` is responsible for that.
-  using acquired = new DisposableStack();
-  acquired.defer(() => finish(releaseAll()));
+  const releaseAll = () => {
+    for (const release of releases.splice(0)) release();
+  };
   const acquire = acquireFrom(settings, releases);
   const identityHeaders = [...new Set(strippedNames(settings))];
-  const identity = createIdentity(identityHeaders, yield* namesRead(settings), options.believesProxies);
-  const disguises = createDisguises(settings.mappings);
+  const identity = createIdentity(identityHeaders, namesRead(settings), options.believesProxies);
+  const disguises = createDisguises(mappings);
   const askLimiter = createAskLimiter(settings, acquire);
-  const mappingOf = (ctx: Context, method: string) => table.match(attributesOf(ctx, { method }))?.route.mapping;
-  const routes = yield* createRoutes(settings, acquire, { identity, mappingOf });
-  const table: Table<Route> = yield* createTable(routes);
-  const preflightRoute = createPreflightRoute(table);
-  const versionOf = versions.length === 0 ? undefined : createVersionLifecycles(versions, clock);
-  const checks = yield* createPathChecks({ table, versions, versionOf, strictPaths: settings.strictPaths });
-  acquired.move();
-  let services: GatewaySnapshot['services'] | undefined;
-  return Object.freeze({
-    middleware: createHandle({ table, preflightRoute, identity, disguises, askLimiter, traffic, versionOf, ...checks }),
-    answersPreflight: (ctx: Context) => preflightRoute(ctx) !== undefined,
-    parts: {
-      ...{ table, preflightRoute, identity, identityHeaders, disguises, versionOf, ...checks },
-      ...{ authServices, rateLimitService, limiter, resolve, bodyBytesMax },
+  let completed: Table<Route> | undefined;
+  const mappingOf = (ctx: Context, method: string) => completed?.match(attributesOf(ctx, { method }))?.route.mapping;
+  const { routeOf, internalRoutes } = createRoutes(settings, acquire, { identity, mappingOf });
+
+  function complete(routes: readonly Route[], table: Table<Route>): Gateway {
+    const preflightRoute = createPreflightRoute(table);
+    const versionOf = versions.length === 0 ? undefined : createVersionLifecycles(versions, clock);
+    const checks = createPathChecks({ table, versions, versionOf, strictPaths: settings.strictPaths });
+    const shared = { table, preflightRoute, identity, disguises, versionOf, ...checks };
+    let services: GatewaySnapshot['services'] | undefined;
+    completed = table;
+    return Object.freeze({
+      middleware: createHandle({ ...shared, askLimiter, traffic }),
+      answersPreflight: (ctx: Context) => preflightRoute(ctx) !== undefined,
+      parts: { ...shared, identityHeaders, authServices, rateLimitService, limiter, resolve, bodyBytesMax },
+      snapshot() {
+        services ??= servicesOf(routes, settings);
+        const auth = authServices.length === 0 ? undefined : counts.auth;
+        const ratelimit = rateLimitService && counts.ratelimit;
+        return {
+          routes: shared.table.routes,
+          versions,
+          services,
+          auth,
+          ratelimit,
+          lastUnanswered: counts.lastUnanswered,
+        };
+      },
+      async close() {
+        releaseAll();
+        if (options.state === undefined) await state.clusters.close();
+      },
+    });
+  }
+
+  return {
+    mappings,
+    routeOf,
+    internalRoutes,
+    complete,
+    [Symbol.dispose]() {
+      if (completed === undefined) releaseAll();
     },
-    snapshot() {
-      services ??= servicesOf(routes, settings);
-      const auth = authServices.length === 0 ? undefined : counts.auth;
-      const ratelimit = rateLimitService && counts.ratelimit;
-      return { routes: table.routes, versions, services, auth, ratelimit, lastUnanswered: counts.lastUnanswered };
-    },
-    async close() {
-      await finishInTurns(releaseAll());
-      if (options.state === undefined) await state.clusters.close();
-    },
-  });
+  };
 }
 
 type Settings = ReturnType<typeof withDefaults>;
@@ -267,14 +287,15 @@ function strippedNames({ authServices, identityHeaders }: Settings): string[] {
 }
 
 /** The names of the headers that limits, conditions and auth services read, and of those that mappings remove. */
-function* namesRead({ mappings, authServices, rateLimitService }: Settings): Work<ReadonlySet<string>> {
+function namesRead({ mappings, authServices, rateLimitService }: Settings): ReadonlySet<string> {
   const names = new Set(authServices.flatMap(({ record }) => record.allowedRequestHeaders));
-  yield* forEachInParts(mappings, ({ headers, labels, requestHeaders: { add, remove } }) => {
+  for (const { headers, labels, requestHeaders } of mappings) {
+    const { add, remove } = requestHeaders;
     const groups = labels[rateLimitService?.domain ?? ''] ?? [];
     for (const label of groups.flatMap((group) => group.labels)) if (label.kind === 'header') names.add(label.header);
     for (const { name } of [...headers, ...add.filter(({ append }) => !append)]) names.add(name);
     for (const name of remove) names.add(name);
-  });
+  }
   return names;
 }
 
@@ -315,13 +336,13 @@ function createAuth(settings: Settings, acquire: Acquire) {
   });
 }
 
-/** Throws TypeError for a service that does not exist. */
-function* createRoutes(
+/** `routeOf` throws TypeError for a service that does not exist. */
+function createRoutes(
   settings: Settings,
   acquire: Acquire,
   { identity, mappingOf }: Pick<TransportParts, 'identity' | 'mappingOf'>,
-): Work<Route[]> {
-  const { mappings, services = {}, internalRoutes, resolve, rateLimitService, logger } = settings;
+) {
+  const { services = {}, internalRoutes, resolve, rateLimitService, logger } = settings;
   const { timeoutMs, connectTimeoutMs, idleTimeoutMs, bodyBytesMax } = settings;
   const auth = createAuth(settings, acquire);
   const parts: RouteParts = {
@@ -338,10 +359,10 @@ function* createRoutes(
     },
   };
   const served = internalRoutes.filter(({ forAdmins }) => !forAdmins || auth.hasDefault);
-  return [
-    ...(yield* mapInParts(mappings, (mapping) => createRoute(mapping, parts))),
-    ...(yield* mapInParts(served, (internal) => createInternalRoute(internal, parts))),
-  ];
+  return {
+    routeOf: (mapping: Mapping) => createRoute(mapping, parts),
+    internalRoutes: () => served.map((internal) => createInternalRoute(internal, parts)),
+  };
 }
 
 /** Lists the services in the order of the records. */

@@ -3,7 +3,7 @@ export { headerPairs } from './auth/check-request.ts';
 export type { ConfiguredAuthService } from './auth/stage.ts';
 export {
   createGateway,
-  createGatewayInParts,
+  createGatewayInTurns,
   createGatewayState,
   type Gateway,
   type GatewayCounts,

@@ -1,5 +1,5 @@
 /** What protects the requests of each route, in a form that the check of ambiguous paths can compare. */
-import { forEachInParts, matchKey, protectionOf, type Work } from '#config';
+import { matchKey, protectionOf } from '#config';
 import type { Route } from './route.ts';
 
 export type Protections = ReadonlyMap<Route, string>;
@@ -8,17 +8,17 @@ export type Protections = ReadonlyMap<Route, string>;
  * Returns the same text for routes with the same protection. Mappings that share requests by weight count as one, because
  * no request can choose among them.
  */
-export function* protectionsOf(routes: readonly Route[]): Work<Protections> {
+export function protectionsOf(routes: readonly Route[]): Protections {
   const groups = new Map<string, Route[]>();
-  yield* forEachInParts(routes, (route) => {
+  for (const route of routes) {
     const key = matchKey(route);
     groups.set(key, [...(groups.get(key) ?? []), route]);
-  });
+  }
   const protections = new Map<Route, string>();
-  yield* forEachInParts(groups.values(), (group) => {
+  for (const group of groups.values()) {
     const protection = [...new Set(group.map(ownProtection))].sort().join();
     for (const route of group) protections.set(route, protection);
-  });
+  }
   return protections;
 }
 

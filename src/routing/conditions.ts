@@ -4,13 +4,11 @@ import {
   compileIgnoringCase,
   compilePattern,
   foldsCase,
-  forEachInParts,
   type HostMatch,
   type Mapping,
   type NamedMatch,
   type Pattern,
   type TextMatch,
-  type Work,
 } from '#config';
 import { decodeHeader } from '#http';
 
@@ -56,13 +54,13 @@ export interface RequestView {
 }
 
 /** Leaves out the host and the query when no rule reads them. */
-export function* createRequestViews(rules: readonly Rule[]): Work<(attributes: RequestAttributes) => RequestView> {
+export function createRequestViews(rules: readonly Rule[]): (attributes: RequestAttributes) => RequestView {
   let readsHost = false;
   const names = new Set<string>();
-  yield* forEachInParts(rules, ({ host, queryParameters }) => {
+  for (const { host, queryParameters } of rules) {
     readsHost ||= host !== undefined;
     for (const { name } of queryParameters) names.add(name);
-  });
+  }
   const emptyQuery = createQuery('', names);
   return (attributes) => ({
     attributes,

@@ -1,5 +1,5 @@
 /** Groups of mappings with the same match: they split the requests by weight, and a shadow receives copies. */
-import { foldsCase, forEachInParts, type Work } from '#config';
+import { foldsCase } from '#config';
 import { type Condition, conditionsOf, pathCondition, type RequestView, type Rule } from './conditions.ts';
 import type { RankedRule } from './order.ts';
 
@@ -26,14 +26,14 @@ export interface Group<R extends Rule> {
 }
 
 /** Expects `ranked` in matching order, in which the members of a group are adjacent. */
-export function* groupRules<R extends Rule>(ranked: readonly RankedRule<R>[]): Work<readonly Group<R>[]> {
+export function groupRules<R extends Rule>(ranked: readonly RankedRule<R>[]): readonly Group<R>[] {
   const groups: Group<R>[] = [];
   let routes: R[] = [];
-  yield* forEachInParts(ranked.entries(), ([index, { rule, key }]) => {
+  for (const [index, { rule, key }] of ranked.entries()) {
     if (key === ranked[index - 1]?.key) routes.push(rule);
     else routes = [rule];
     if (key !== ranked[index + 1]?.key) groups.push(createGroup(rule, routes, groups.length));
-  });
+  }
   return groups;
 }
 

@@ -14,5 +14,5 @@ export {
   restoreHeader,
 } from './references.ts';
 export { createRedirection, createRewrite, type PathRule, rewritePrefixes } from './rewrite.ts';
-export { createTable, firstShare, type Table } from './table.ts';
+export { createTable, createTableInTurns, firstShare, type Table } from './table.ts';
 export { describeConditions, listRoutes, listVersions, type RouteVerdict } from './verdicts.ts';

@@ -1,5 +1,4 @@
 /** Routing tables for readings of paths: they find the rules that a service could mean, however a path is written. */
-import { flatMapInParts, forEachInParts, type Work } from '#config';
 import type { Rule } from './conditions.ts';
 import type { ReadingsOf } from './path-readings.ts';
 import { createTable, type Table } from './table.ts';
@@ -13,17 +12,17 @@ export interface LenientRule<R extends Rule> extends Rule {
  * Usually one table. If the prefixes of several rules have the same reading, such as `/admin` and `/Admin`, a path can
  * mean each of them, so each is in another table.
  */
-export function* createLenientTables<R extends Rule>(
+export function createLenientTables<R extends Rule>(
   rules: readonly R[],
   readingsOf: (rule: R) => ReturnType<ReadingsOf>,
-): Work<readonly Table<LenientRule<R>>[]> {
-  const lenient = yield* flatMapInParts(rules, (rule) => lenientRules(rule, readingsOf));
+): readonly Table<LenientRule<R>>[] {
+  const lenient = rules.flatMap((rule) => lenientRules(rule, readingsOf));
   const spellings = new Map<string, string[]>();
-  yield* forEachInParts(lenient, ({ prefix, original }) => {
+  for (const { prefix, original } of lenient) {
     const known = spellings.get(prefix);
     if (known === undefined) spellings.set(prefix, [original.prefix]);
     else if (!known.includes(original.prefix)) known.push(original.prefix);
-  });
+  }
   const tables: Table<LenientRule<R>>[] = [];
   const count = [...spellings.values()].reduce((most, { length }) => Math.max(most, length), 1);
   for (let index = 0; index < count; index += 1) {
@@ -31,7 +30,7 @@ export function* createLenientTables<R extends Rule>(
       const known = spellings.get(prefix) ?? [];
       return original.prefix === (known[index] ?? known[0]);
     });
-    tables.push(yield* createTable(chosen));
+    tables.push(createTable(chosen));
   }
   return tables;
 }

@@ -1,5 +1,5 @@
 /** The routing table: prefixes in a tree, so that lookups stay fast with many rules, and regex patterns in a list. */
-import { forEachInParts, mapInParts, sortInParts, type Work } from '#config';
+import { nextTurn } from '#config';
 import { createRequestViews, type RequestAttributes, type RequestView, type Rule } from './conditions.ts';
 import { firstOf, type Group, groupRules, isServed, type Match } from './groups.ts';
 import { compareRanked, rankRule } from './order.ts';
@@ -17,11 +17,24 @@ export interface Table<R extends Rule> {
 }
 
 /** Throws TypeError for a pattern that does not compile. The names of the routes in a group must differ. */
-export function* createTable<R extends Rule>(rules: readonly R[]): Work<Table<R>> {
-  const ranked = yield* sortInParts(yield* mapInParts(rules, rankRule), compareRanked);
-  const groups = yield* groupRules(ranked);
-  const find = yield* createFind(groups);
-  const viewOf = yield* createRequestViews(rules);
+export function createTable<R extends Rule>(rules: readonly R[]): Table<R> {
+  return tableOf(rules, groupsOf(rules));
+}
+
+/** Like `createTable`, but requests can run in between, because a table of many rules takes long. */
+export async function createTableInTurns<R extends Rule>(rules: readonly R[]): Promise<Table<R>> {
+  const groups = groupsOf(rules);
+  await nextTurn();
+  return tableOf(rules, groups);
+}
+
+function groupsOf<R extends Rule>(rules: readonly R[]): readonly Group<R>[] {
+  return groupRules(rules.map(rankRule).sort(compareRanked));
+}
+
+function tableOf<R extends Rule>(rules: readonly R[], groups: readonly Group<R>[]): Table<R> {
+  const find = createFind(groups);
+  const viewOf = createRequestViews(rules);
   const hasConditions = groups.some(({ conditions }) => conditions.length > 0);
   const emptyView = viewOf({ method: '', path: '', search: '', host: '', headers: {}, client: '' });
 
@@ -31,7 +44,7 @@ export function* createTable<R extends Rule>(rules: readonly R[]): Work<Table<R>
       const group = find(hasConditions ? viewOf(attributes) : emptyView, attributes.path);
       return group?.only ?? group?.pick?.(random);
     },
-    routes: Object.freeze(ranked.map(({ rule }) => rule)),
+    routes: Object.freeze(groups.flatMap(({ routes }) => routes)),
     explain: (attributes: RequestAttributes) => explainGroups(groups, viewOf(attributes)),
   });
 }
@@ -44,17 +57,17 @@ export function firstShare(): number {
 type Find<R extends Rule> = (view: RequestView, path: string) => Group<R> | undefined;
 
 /** Searches the trees first, because they are fast. A pattern is tried only if it ranks before the group they found. */
-function* createFind<R extends Rule>(groups: readonly Group<R>[]): Work<Find<R>> {
+function createFind<R extends Rule>(groups: readonly Group<R>[]): Find<R> {
   const exact: Group<R>[] = [];
   const anyCase: Group<R>[] = [];
   const patterns: Group<R>[] = [];
-  yield* forEachInParts(groups.filter(isServed), (group) => {
+  for (const group of groups.filter(isServed)) {
     if (group.prefixMatch === 'regex') patterns.push(group);
     else if (group.ignoresCase) anyCase.push(group);
     else exact.push(group);
-  });
-  const searchExact = yield* createTree(exact);
-  const searchAnyCase = yield* createTree(anyCase);
+  }
+  const searchExact = createTree(exact);
+  const searchAnyCase = createTree(anyCase);
 
   return function find(view, path) {
     let best = searchExact(view, path, Number.POSITIVE_INFINITY);
@@ -92,12 +105,10 @@ interface PrefixEntry<R extends Rule> {
 }
 
 /** Expects groups with literal prefixes in matching order, either all case-sensitive or all case-insensitive. */
-function* createTree<R extends Rule>(groups: readonly Group<R>[]): Work<Search<R>> {
+function createTree<R extends Rule>(groups: readonly Group<R>[]): Search<R> {
   const root: Node<R> = { children: undefined, entry: undefined };
-  yield* forEachInParts(groups, (group) => addGroup(nodeOf(root, group.prefix), group));
-  yield* forEachInParts(nodesBelow(root), ({ node, parent }) => {
-    node.entry = linkToAbove(node.entry, parent.entry);
-  });
+  for (const group of groups) addGroup(nodeOf(root, group.prefix), group);
+  for (const { node, parent } of nodesBelow(root)) node.entry = linkToAbove(node.entry, parent.entry);
   return (view, path, limit) => search(deepest(root, path), view, path, limit);
 }
 

@@ -1,6 +1,5 @@
 /** Explains why each mapping won or lost a request, and formats the list of mappings that `frontdesk check` prints. */
 import {
-  finish,
   formatSource,
   type HostMatch,
   type Mapping,
@@ -104,7 +103,7 @@ export interface ServiceTimes {
  */
 export function listRoutes(mappings: readonly Mapping[], times: ServiceTimes): readonly string[] {
   const sorted = mappings.map(rankRule).sort(compareRanked);
-  const rows = finish(groupRules(sorted)).flatMap(({ routes }) => {
+  const rows = groupRules(sorted).flatMap(({ routes }) => {
     const shares = weightedRoutesOf(routes).routes;
     return routes.map((rule) => {
       const share = shares.length < 2 ? undefined : shares.find(({ route }) => route === rule);

@@ -1,15 +1,15 @@
 /** Assembles a server from all modules, in an order that allows closing them in reverse. */
 import type { RequestListener } from 'node:http';
-import { delayMsMax, demoUsersAmong, loadTls, openFilesMax, packageVersion } from '#config';
+import { type Configuration, delayMsMax, demoUsersAmong, loadTls, openFilesMax, packageVersion } from '#config';
 import { problemPagesPath } from '#diag';
 import { createGatewayState } from '#gateway';
 import { createConnectionLimit, createOutageLogs, createRepresentations } from '#http';
 import { createClusters } from '#proxy';
 import { loadTracing } from '#tracing';
-import { createCurrentGateway } from './current-gateway.ts';
+import { type CurrentGateway, createCurrentGateway } from './current-gateway.ts';
 import { createInternalRoutes } from './internal-routes.ts';
 import { type CurrentTls, createListeners, type TimeLeft } from './listeners.ts';
-import { openGateway } from './open-gateway.ts';
+import { type GatewayParts, openGateway } from './open-gateway.ts';
 import {
   type Frontdesk,
   type FrontdeskOptions,
@@ -21,7 +21,7 @@ import {
 import { createPipeline } from './pipeline.ts';
 import { openRateLimiting } from './rate-limiting.ts';
 import { reportUnreachableServices, resolverOf } from './record-services.ts';
-import { createLiveConfiguration } from './reload.ts';
+import { type Commit, type LiveConfiguration, openLiveConfiguration } from './reload.ts';
 import { createServices, openStorageIfNeeded } from './services.ts';
 
 /** Rejects with an Error whose message says what is wrong with the options or the configuration, and how to fix it. */
@@ -67,15 +67,7 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
   const listenerAddresses = new Map<string, string>();
   const resolve = resolverOf(setup, setup.settings.serviceAddresses, (name) => listenerAddresses.get(name));
   const parts = { state, services, routes, limiter: rateLimiting.limiter, listenerAddresses, resolve };
-  // No subscriber after this one may throw: the new gateway would never be used, and nothing would close it.
-  configuration.onChange(function* (changed) {
-    const next = yield* openGateway(setup, changed, parts);
-    const usedServices = new Set(next.gateway.parts.table.routes.map(({ service }) => service));
-    return () => {
-      gateway.replace(next);
-      outageLogs.keepOnly(usedServices);
-    };
-  });
+  await openCurrentGateway(setup, parts, { configuration, gateway, outageLogs });
 
   // In front of the handlers: the middleware, then the listeners.
   const pipeline = createPipeline(setup, { tracing, problems, gateway, auth: services.auth, routes });
@@ -115,6 +107,32 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
   });
 }
 
+interface CurrentGatewayParts {
+  readonly configuration: LiveConfiguration;
+  readonly gateway: CurrentGateway;
+  readonly outageLogs: ReturnType<typeof createOutageLogs>;
+}
+
+/** Opens the gateway of the current configuration, and of each later one. */
+async function openCurrentGateway(
+  setup: Setup,
+  parts: GatewayParts,
+  { configuration, gateway, outageLogs }: CurrentGatewayParts,
+): Promise<void> {
+  async function prepare(next: Configuration): Promise<Commit> {
+    const opened = await openGateway(setup, next, parts);
+    const usedServices = new Set(opened.gateway.parts.table.routes.map(({ service }) => service));
+    return () => {
+      gateway.replace(opened);
+      outageLogs.keepOnly(usedServices);
+    };
+  }
+  const commit = await prepare(configuration.current().configuration);
+  commit();
+  // No subscriber after this one may throw: the new gateway would never be used, and nothing would close it.
+  configuration.onChange(prepare);
+}
+
 /** Opens the parts that stay open across reloads. */
 async function openSharedParts(
   setup: Setup,
@@ -123,7 +141,7 @@ async function openSharedParts(
 ) {
   const { settings, logger, dormant } = setup;
   const tls: CurrentTls = { current: await loadTls(settings) };
-  const configuration = createLiveConfiguration(setup);
+  const configuration = await openLiveConfiguration(setup);
   const storage = await openStorageIfNeeded(setup);
   opened.defer(() => storage?.database.close());
   const rateLimiting = await openRateLimiting(setup, configuration, closing);

@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { demoModules, hostForClients, isLoopback, loadTls, type Settings, type Tls } from '#config';
+import { type Configuration, demoModules, hostForClients, isLoopback, loadTls, type Settings, type Tls } from '#config';
 import {
   type ConnectionLimit,
   type ConnectionShare,
@@ -142,9 +142,11 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
 
 /** Without the gateway module there are no mappings, so no upgrades are allowed. */
 function createAllowsUpgrade({ has }: Setup, configuration: LiveConfiguration): (protocol: string) => boolean {
-  let allowed: ReadonlySet<string> = new Set();
-  configuration.onChange(({ mappings }) => {
-    const next = new Set(has('gateway') ? mappings.flatMap(({ allowUpgrade }) => allowUpgrade) : []);
+  const protocolsIn = ({ mappings }: Configuration): ReadonlySet<string> =>
+    new Set(has('gateway') ? mappings.flatMap(({ allowUpgrade }) => allowUpgrade) : []);
+  let allowed = protocolsIn(configuration.current().configuration);
+  configuration.onChange((changed) => {
+    const next = protocolsIn(changed);
     return () => {
       allowed = next;
     };

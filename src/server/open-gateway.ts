@@ -1,16 +1,10 @@
 /** Opens the gateway for a configuration, connecting its records to the services that they name. */
 import type { ApiVersion } from '#api';
 import type { AuthCheck, AuthService as AuthServiceOfProcess } from '#auth';
-import {
-  type AuthService as AuthServiceRecord,
-  type Configuration,
-  configurationFrom,
-  type Mapping,
-  type Work,
-} from '#config';
+import { type AuthService as AuthServiceRecord, type Configuration, configurationFrom, type Mapping } from '#config';
 import { createExplain } from '#explain';
 import {
-  createGatewayInParts,
+  createGatewayInTurns,
   type GatewayRecords,
   type GatewayState,
   type Handler,
@@ -36,20 +30,16 @@ export interface GatewayParts extends ConnectLimiterParts {
 }
 
 /** Without the gateway module, ignores the records: serves a single service at `/`, and several under their names. */
-export function* openGateway(setup: Setup, configuration: Configuration, parts: GatewayParts): Work<OpenGateway> {
-  const { settings, logger, clock, has } = setup;
-  const { resolve, state } = parts;
+export async function openGateway(
+  setup: Setup,
+  configuration: Configuration,
+  parts: GatewayParts,
+): Promise<OpenGateway> {
+  const { settings, has } = setup;
   const services = parts.services.byName;
-  const common = {
-    ...{ services, resolve, state, logger, clock },
-    timeoutMs: settings.upstreamTimeoutMs,
-    connectTimeoutMs: settings.upstreamConnectTimeoutMs,
-    idleTimeoutMs: settings.upstreamIdleTimeoutMs,
-    bodyBytesMax: settings.bodyBytesMax,
-    strictPaths: settings.strictPaths,
-  };
+  const common = commonOptions(setup, parts);
   if (!has('gateway')) {
-    const gateway = yield* createGatewayInParts({
+    const gateway = await createGatewayInTurns({
       configuration: noRecords,
       internalRoutes: [...plainRoutes(services), ...parts.routes],
       // Without trusted proxies, nothing distinguishes a gateway from other clients.
@@ -67,9 +57,9 @@ export function* openGateway(setup: Setup, configuration: Configuration, parts: 
   const [rateLimitService] = rateLimitServices;
   const mappings = [...configuration.mappings, ...remoteVersions(setup, configuration)];
   const limiter = rateLimitService && connectLimiter(rateLimitService, limits, parts);
-  const gateway = yield* closeOnFailure(
+  const gateway = await closeOnFailure(
     limiter,
-    createGatewayInParts({
+    createGatewayInTurns({
       configuration: { ...configuration, mappings, authServices, rateLimitServices },
       internalRoutes: parts.routes,
       identityHeaders: [userHeader],
@@ -89,6 +79,17 @@ export function* openGateway(setup: Setup, configuration: Configuration, parts: 
   };
 }
 
+function commonOptions({ settings, logger, clock }: Setup, { resolve, state, services }: GatewayParts) {
+  return {
+    ...{ services: services.byName, resolve, state, logger, clock },
+    timeoutMs: settings.upstreamTimeoutMs,
+    connectTimeoutMs: settings.upstreamConnectTimeoutMs,
+    idleTimeoutMs: settings.upstreamIdleTimeoutMs,
+    bodyBytesMax: settings.bodyBytesMax,
+    strictPaths: settings.strictPaths,
+  };
+}
+
 const noRecords: GatewayRecords = {
   mappings: [],
   authServices: [],
@@ -101,10 +102,13 @@ function identityHeadersOf({ authServices }: Configuration): readonly string[] {
   return [userHeader, ...authServices.flatMap(({ allowedAuthorizationHeaders }) => allowedAuthorizationHeaders)];
 }
 
-/** Does the work, and closes `opened` if it fails. */
-function* closeOnFailure<T>(opened: { readonly close: () => Promise<void> } | undefined, work: Work<T>): Work<T> {
+/** Waits for `opening`, and closes `opened` if it fails. */
+async function closeOnFailure<T>(
+  opened: { readonly close: () => Promise<void> } | undefined,
+  opening: Promise<T>,
+): Promise<T> {
   try {
-    return yield* work;
+    return await opening;
   } catch (error) {
     void opened?.close();
     throw error;

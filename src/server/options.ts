@@ -22,7 +22,6 @@ import {
   type Settings,
   settingsFile,
   variables,
-  type Work,
 } from '#config';
 import type { Explain } from '#explain';
 import {
@@ -133,7 +132,7 @@ export interface Setup {
   /** Whether an option selected the modules, not the records at the start alone. */
   readonly areModulesChosen: boolean;
   /** Reports what is suspicious about a configuration in this process, in addition to the notices about its files. */
-  readonly notices: (configuration: Configuration) => Work<readonly ConfigurationError[]>;
+  readonly notices: (configuration: Configuration) => readonly ConfigurationError[];
 }
 
 /** Rejects with an Error whose message says what is wrong, where, and how to fix it. */
@@ -167,9 +166,11 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
     directory: configDirectory,
   };
   const unread = unreadSettingNotices(configDirectory, rest);
-  const notices = function* (found: Configuration): Work<readonly ConfigurationError[]> {
-    return [...unread, ...unusedServiceNotices(services, found), ...(yield* processNotices(found, context))];
-  };
+  const notices = (found: Configuration) => [
+    ...unread,
+    ...unusedServiceNotices(services, found),
+    ...processNotices(found, context),
+  ];
   return { settings, loaded, configDirectory, logger, clock, services, demo, dormant, has, areModulesChosen, notices };
 }
 

@@ -3,12 +3,10 @@ import { connect } from 'node:net';
 import {
   type Configuration,
   type ConfigurationError,
-  flatMapInParts,
   httpModules,
   modulesNamedBy,
   type RateLimitService,
   recordError,
-  type Work,
   withoutAddress,
 } from '#config';
 import { createResolve, hostAndPort, type Resolve, type ResolverOptions, resolveLimiter, type Target } from '#gateway';
@@ -33,10 +31,7 @@ export function resolverOf(
 }
 
 /** Returns an error for each record that uses a service of this process in a role it cannot have. */
-export function* checkServiceRoles(
-  setup: LocalNames,
-  configuration: Configuration,
-): Work<readonly ConfigurationError[]> {
+export function checkServiceRoles(setup: LocalNames, configuration: Configuration): readonly ConfigurationError[] {
   if (!setup.has('gateway')) return [];
   const resolve = resolverOf(setup, {});
   const check = (record: ServiceRecord, reference: string, role: string, isSuitable: (name: string) => boolean) => {
@@ -45,12 +40,12 @@ export function* checkServiceRoles(
   };
   const { mappings, authServices, rateLimitServices } = configuration;
   return [
-    ...(yield* flatMapInParts(mappings, (mapping) => {
+    ...mappings.flatMap((mapping) => {
       if (mapping.redirect !== undefined) return [];
       return mapping.shadow
         ? check(mapping, mapping.service, 'the target of a shadow', () => false)
         : check(mapping, mapping.service, 'an HTTP service', (name) => isHttpService(setup, name));
-    })),
+    }),
     ...authServices.flatMap((record) =>
       check(record, record.authService, 'an auth service', (name) => name === 'auth'),
     ),

@@ -9,14 +9,12 @@ import {
   type ConfigurationError,
   type ConfigurationWatch,
   fileError,
-  finish,
-  finishInTurns,
-  forEachInParts,
   formatErrors,
   type LoadedConfiguration,
+  mapInTurns,
+  nextTurn,
   type Refusal,
   refuseRecords,
-  type Work,
   watchConfiguration,
 } from '#config';
 import type { Setup } from './options.ts';
@@ -26,15 +24,15 @@ import { checkModulesRun, checkServiceRoles } from './record-services.ts';
 export interface Generation {
   /** 1 at the start of the process, incremented by each change. */
   readonly number: number;
-  /** The first 12 hexadecimal digits of the records' SHA-256, computed on the first call. */
-  readonly hash: () => string;
+  /** The first 12 hexadecimal digits of the records' SHA-256. */
+  readonly hash: string;
   /** Milliseconds since the epoch. */
   readonly appliedAtMs: number;
   readonly configuration: Configuration;
 }
 
 /** Prepares a part of the server for a configuration. Throws if the part cannot use it. */
-export type Prepare = (configuration: Configuration) => Commit | Work<Commit>;
+export type Prepare = (configuration: Configuration) => Commit | Promise<Commit>;
 
 /** Makes the part use the prepared configuration. Must not throw. */
 export type Commit = () => void;
@@ -65,9 +63,8 @@ export interface LiveConfiguration {
   readonly notices: () => readonly ConfigurationError[];
   readonly reloads: () => Reloads;
   /**
-   * Prepares and commits the current configuration immediately, and each new one on a reload. When all parts are
-   * prepared, all commit in the same turn of the event loop, so that no request sees a mix of two configurations. If
-   * one throws, nothing changes.
+   * Prepares each new configuration. When all parts are prepared, all commit in the same turn of the event loop, so that
+   * no request sees a mix of two configurations. If one throws or rejects, nothing changes.
    */
   readonly onChange: (prepare: Prepare) => void;
   /** Starts watching the files. Does nothing when a program provided the records. */
@@ -78,12 +75,13 @@ export interface LiveConfiguration {
 }
 
 /** Throws a user-facing Error if a record uses a service of this process in a role that it cannot have. */
-export function createLiveConfiguration(setup: Setup): LiveConfiguration {
+export async function openLiveConfiguration(setup: Setup): Promise<LiveConfiguration> {
   const { configDirectory, settings, logger, clock } = setup;
   requireServiceRoles(setup);
   const parts: Prepare[] = [];
-  let notices = finish(noticesOf(setup.loaded));
-  let current = createGeneration(setup.loaded.configuration, 1, clock());
+  let notices = noticesOf(setup.loaded);
+  const { configuration: initial } = setup.loaded;
+  let current: Generation = { number: 1, hash: await hashOf(initial), appliedAtMs: clock(), configuration: initial };
   let reloads: Reloads = { succeeded: 0, failed: 0, lastDurationMs: 0 };
   let watching: Promise<ConfigurationWatch> | undefined;
 
@@ -91,22 +89,22 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
   const policy = {
     directory: configDirectory ?? '',
     settings,
-    *findUnservable(found: Configuration) {
-      return [...checkModulesRun(setup, found), ...(yield* checkServiceRoles(setup, found))];
-    },
+    findUnservable: (found: Configuration) => [...checkModulesRun(setup, found), ...checkServiceRoles(setup, found)],
   };
 
-  function* noticesOf({ configuration, notices: ofFiles }: LoadedConfiguration): Work<readonly ConfigurationError[]> {
-    return [...ofFiles, ...(yield* setup.notices(configuration))];
+  function noticesOf({ configuration, notices: ofFiles }: LoadedConfiguration): readonly ConfigurationError[] {
+    return [...ofFiles, ...setup.notices(configuration)];
   }
 
   /** Does all slow work first, so that the visible state changes in a single turn. Must not be called concurrently. */
   async function apply(loaded: LoadedConfiguration, startedAtMs: number): Promise<void> {
-    const accepted = await finishInTurns(accept(loaded, current.configuration, policy));
+    await nextTurn();
+    const accepted = accept(loaded, current.configuration, policy);
     const prepareStartedAtMs = performance.now();
     const { next, configuration, refusals: found } = await prepare(accepted);
-    const newNotices = await finishInTurns(noticesOf({ ...loaded, configuration }));
-    const areNoticesNew = !(await finishInTurns(isSameList(newNotices, notices)));
+    await nextTurn();
+    const newNotices = noticesOf({ ...loaded, configuration });
+    const areNoticesNew = !isDeepStrictEqual(newNotices, notices);
     const hadErrors = refusals.current().length > 0;
     notices = newNotices;
     if (areNoticesNew) reportNotices();
@@ -135,20 +133,17 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
 
   /** Resolves to undefined if the configuration is the current one. */
   async function prepareNext(configuration: Configuration): Promise<Next | undefined> {
-    if (await finishInTurns(isSame(configuration, current.configuration))) return undefined;
-    const hash = await finishInTurns(hashOf(configuration));
+    if (isSame(configuration, current.configuration)) return undefined;
+    const hash = await hashOf(configuration);
     const commits: Commit[] = [];
-    for (const part of parts) {
-      const prepared = part(configuration);
-      commits.push(typeof prepared === 'function' ? prepared : await finishInTurns(prepared));
-    }
+    for (const part of parts) commits.push(await part(configuration));
     return { configuration, hash, commits };
   }
 
   function commit({ configuration, hash, commits }: Next, prepareStartedAtMs: number): void {
     const hadAuth = current.configuration.authServices.length > 0;
     for (const commit of commits) commit();
-    current = createGeneration(configuration, current.number + 1, clock(), hash);
+    current = { number: current.number + 1, hash, appliedAtMs: clock(), configuration };
     const { number: generation } = current;
     const durationMs = Math.round(performance.now() - prepareStartedAtMs);
     const mappings = configuration.mappings.length;
@@ -177,9 +172,6 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
     notices: () => notices,
     reloads: () => reloads,
     onChange(prepare: Prepare) {
-      const prepared = prepare(current.configuration);
-      const commit = typeof prepared === 'function' ? prepared : finish(prepared);
-      commit();
       parts.push(prepare);
     },
     async watch() {
@@ -261,7 +253,7 @@ function formatFirst(errors: readonly ConfigurationError[]): string {
 }
 
 function requireServiceRoles(setup: Setup): void {
-  const errors = finish(checkServiceRoles(setup, setup.loaded.configuration));
+  const errors = checkServiceRoles(setup, setup.loaded.configuration);
   if (errors.length > 0) throw new Error(formatErrors(errors, resolve('.')));
 }
 
@@ -271,52 +263,25 @@ function unusableError(thrown: unknown, { configDirectory = '' }: Setup): Config
   return fileError(configDirectory, message, 'Undo the last change, or try a restart.');
 }
 
-function createGeneration(
-  configuration: Configuration,
-  number: number,
-  appliedAtMs: number,
-  knownHash?: string,
-): Generation {
-  let hash = knownHash;
-  return Object.freeze({
-    number,
-    hash: () => {
-      hash ??= finish(hashOf(configuration));
-      return hash;
-    },
-    appliedAtMs,
-    configuration,
-  });
-}
-
 /** Ignores file names and lines, because the directory may have another path on each replica. */
-function* hashOf(configuration: Configuration): Work<string> {
+async function hashOf(configuration: Configuration): Promise<string> {
   const hash = createHash('sha256');
-  for (const [name, value] of Object.entries(configuration)) {
-    hash.update(`${name}\n`);
-    yield* forEachInParts([value].flat(), (item) => {
-      const text = JSON.stringify(item, (_key, inner) => (isSource(inner) ? undefined : inner));
-      hash.update(`${text}\n`);
-    });
-  }
-  return hash.digest('hex').slice(0, 12);
-}
-
-function* isSame(one: Configuration, other: Configuration): Work<boolean> {
-  for (const [name, value] of Object.entries(one))
-    if (!(yield* isSameList([value].flat(), [Reflect.get(other, name)].flat()))) return false;
-  return true;
-}
-
-function* isSameList(one: readonly unknown[], other: readonly unknown[]): Work<boolean> {
-  if (one.length !== other.length) return false;
-  let same = true;
-  yield* forEachInParts(one.entries(), ([index, item]) => {
-    same &&= isDeepStrictEqual(item, other[index]);
+  const items = Object.entries(configuration).flatMap(([name, value]) => [name, ...[value].flat()]);
+  await mapInTurns(items, (item) => {
+    const text = JSON.stringify(item, (_key, inner) => (isSource(inner) ? undefined : inner));
+    hash.update(`${text}\n`);
   });
-  return same;
+  return hash.digest('hex').slice(0, 12);
 }
 
 function isSource(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'file' in value && 'line' in value;
+}
+
+/** Compares no contents: what was read from a file that has not changed consists of the same objects. */
+function isSame(one: Configuration, other: Configuration): boolean {
+  return Object.entries(one).every(([name, value]) => {
+    const [items, others] = [[value].flat(), [Reflect.get(other, name)].flat()];
+    return items.length === others.length && items.every((item, index) => item === others[index]);
+  });
 }

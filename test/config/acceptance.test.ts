@@ -7,10 +7,8 @@ import {
   type Configuration,
   type ConfigurationError,
   configurationFrom,
-  finish,
   loadConfiguration,
   type Mapping,
-  mapInParts,
   requireConfiguration,
   requireSettings,
 } from '#config';
@@ -46,9 +44,9 @@ function acceptNew({ errors = [], unservable = [], host = '127.0.0.1', directory
   const policy = {
     directory: where,
     settings: { host, allowDemoUsers: false },
-    findUnservable: () => mapInParts(unservable, (error) => error),
+    findUnservable: () => unservable,
   };
-  const { configuration, refusals } = finish(accept(loaded, before, policy));
+  const { configuration, refusals } = accept(loaded, before, policy);
   return {
     mappings: configuration.mappings.map(({ name }: Mapping) => name),
     limits: configuration.limits.map(({ domain }) => domain),

@@ -4,7 +4,6 @@ import {
   type ConfigurationRecords,
   chooseModules,
   configurationFrom,
-  finish,
   formatSource,
   type ModuleName,
   processNotices,
@@ -55,7 +54,7 @@ describe('processNotices', () => {
   ) {
     const serviceAddresses = { car: '127.0.0.1:9' };
     const context = { modules, isChosen, serviceAddresses, trustedProxies, limiterFailsClosed, directory: 'config' };
-    return finish(processNotices(read(records, more), context)).map(({ source, record, message, remedy }) =>
+    return processNotices(read(records, more), context).map(({ source, record, message, remedy }) =>
       [formatSource(source), record, message, remedy].join(' | '),
     );
   }

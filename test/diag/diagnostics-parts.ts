@@ -63,7 +63,7 @@ export const parts: Parts = {
         sinceMs: Date.UTC(2026, 0, 2, 3, 4, 6),
       },
     ],
-    current: () => ({ number: 7, hash: () => '0123456789ab', appliedAtMs: Date.UTC(2026, 0, 2, 3, 4, 5) }),
+    current: () => ({ number: 7, hash: '0123456789ab', appliedAtMs: Date.UTC(2026, 0, 2, 3, 4, 5) }),
     errors: () => [
       {
         source: { file: 'config/services/car.yaml', line: 4 },

@@ -1,10 +1,19 @@
 /** The gateway as a whole: its routes, its counts, and the resources that it shares with other gateways. */
 import assert from 'node:assert/strict';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import Koa, { type Context, type Middleware } from 'koa';
 import supertest from 'supertest';
 import type { AuthCheck } from '#auth';
 import { configurationFrom, type Mapping } from '#config';
-import { createGateway, createGatewayInParts, createGatewayState, type GatewayOptions, type Handler } from '#gateway';
+import {
+  createGateway,
+  createGatewayInTurns,
+  createGatewayState,
+  type Gateway,
+  type GatewayOptions,
+  type Handler,
+  type Target,
+} from '#gateway';
 import { createProblemResponses, isolate, publicBase, requestContext, silentLogger } from '#http';
 import { createClusters } from '#proxy';
 import type { Limiter } from '#ratelimit';
@@ -15,6 +24,7 @@ import {
   labelled,
   limitRecordOf,
   mappingOf,
+  remote,
   startEdge,
 } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
@@ -119,18 +129,36 @@ describe('the gateway', () => {
     assert.deepEqual(ratelimit, { ok: 0, over: 0, error: 0 });
   });
 
-  it('can be created in small steps from many mappings, so that it does not block the event loop', async () => {
+  it('can be created from many mappings in several turns of the event loop, so that requests can run in between', async () => {
     const mappings = Array.from({ length: 1000 }, (_, index) => mappingOf({ name: `m${index}`, prefix: `/m${index}` }));
     const resolve = () => ({ kind: 'local', name: 'hotel' }) as const;
     const none = { authServices: [], rateLimitServices: [], versions: [] };
-    const work = createGatewayInParts({ configuration: { mappings, ...none }, services: { hotel: local }, resolve });
-    let steps = 1;
-    let step = work.next();
-    for (; step.done !== true; step = work.next()) steps += 1;
-    const gateway = step.value;
+    let turns = 0;
+    let gateway: Gateway | undefined;
+    const options = { configuration: { mappings, ...none }, services: { hotel: local }, resolve };
+    void createGatewayInTurns(options).then((created) => {
+      gateway = created;
+    });
+    for (; gateway === undefined; turns += 1) await nextTurn();
     assert.equal(gateway.snapshot().routes.length, 1000);
-    assert.ok(steps >= 50, `${steps} steps`);
+    assert.ok(turns >= 10, `${turns} turns`);
     await gateway.close();
+  });
+
+  it('releases what it shares with other gateways if it cannot be created from all mappings', async () => {
+    const state = createGatewayState(createClusters({ logger: silentLogger }));
+    servers.later(state.clusters.close);
+    const mappings = [mappingOf({ name: 'a' }), mappingOf({ name: 'b', service: 'elsewhere' })];
+    const none = { authServices: [], rateLimitServices: [], versions: [] };
+    const options = {
+      configuration: { mappings, ...none },
+      services: {},
+      state,
+      resolve: (name: string): Target =>
+        name === 'hotel' ? remote({ origin: 'http://127.0.0.1:9', port: 9 }) : { kind: 'local', name },
+    };
+    await assert.rejects(createGatewayInTurns(options), /there is no service "elsewhere" in this process/);
+    assert.deepEqual(state.clusters.list(), []);
   });
 
   it('reports no counts for auth and rate-limit services without records', async () => {

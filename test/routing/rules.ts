@@ -1,6 +1,6 @@
 /** Generates rules, requests and rewrites from small, similar vocabularies, so that near misses are common. */
 import fc from 'fast-check';
-import { finish, type HostMatch, mappingDefaults, type NamedMatch, type TextMatch } from '#config';
+import { type HostMatch, mappingDefaults, type NamedMatch, type TextMatch } from '#config';
 import { createTable, type RequestAttributes, type Rule, type Table } from '#routing';
 
 export function ruleOf(fields: Partial<Rule> = {}): Rule {
@@ -8,7 +8,7 @@ export function ruleOf(fields: Partial<Rule> = {}): Rule {
 }
 
 export function tableOf<R extends Rule>(rules: readonly R[]): Table<R> {
-  return finish(createTable(rules));
+  return createTable(rules);
 }
 
 export function attributesOf(fields: Partial<RequestAttributes> = {}): RequestAttributes {

@@ -3,12 +3,13 @@ import assert from 'node:assert/strict';
 import { readFile, rename, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { mock } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { queryObjects } from 'node:v8';
 import type { Context } from 'koa';
 import { RE2JS } from 're2js';
 import type { FrontdeskOptions } from '../../src/index.ts';
 import { resolveOptions } from '../../src/server/options.ts';
-import { createLiveConfiguration } from '../../src/server/reload.ts';
+import { openLiveConfiguration } from '../../src/server/reload.ts';
 import {
   annRecord,
   authRecord,
@@ -226,7 +227,7 @@ describe('a configuration directory that changes while the server runs', () => {
     const config = await writeFiles({ 'services/x.yaml': yamlOf(own('a', '/a')) });
     const logged: string[] = [];
     const logger = { info() {}, warn() {}, error: (_: object, message = '') => void logged.push(message) };
-    const live = createLiveConfiguration(await resolveOptions({ config, logger, services: { own: echo } }));
+    const live = await openLiveConfiguration(await resolveOptions({ config, logger, services: { own: echo } }));
     servers.later(live.close);
     await live.watch();
     mock.timers.enable({ apis: ['setInterval'] });
@@ -395,18 +396,17 @@ describe('a configuration directory that changes while the server runs', () => {
 
   it('is prepared in several turns of the event loop, and takes effect only after the last one', async () => {
     const config = await writeFiles({ 'services/x.yaml': yamlOf(own('a', '/a')) });
-    const live = createLiveConfiguration(await resolveOptions({ config, services: { own: echo } }));
+    const live = await openLiveConfiguration(await resolveOptions({ config, services: { own: echo } }));
     servers.later(live.close);
     const seen: string[] = [];
-    live.onChange(function* () {
+    live.onChange(async () => {
       for (const part of ['first', 'second']) {
         setImmediate(() => seen.push(`after ${part}: ${live.current().number}`));
-        yield;
+        await nextTurn();
       }
       return () => seen.push('commit');
     });
     await live.watch();
-    seen.length = 0;
     await replaceFile(join(config, 'services/x.yaml'), yamlOf(own('a', '/a'), own('b', '/b')));
     await live.reload();
     assert.deepEqual(seen, ['after first: 1', 'after second: 1', 'commit']);
@@ -417,7 +417,9 @@ describe('a configuration directory that changes while the server runs', () => {
     const files = { 'services/x.yaml': yamlOf(own('a', '/a')), 'users.yaml': usersFile(demoRecord) };
     const config = await writeFiles(files);
     const log = createLogWatcher();
-    const live = createLiveConfiguration(await resolveOptions({ config, logger: log.logger, services: { own: echo } }));
+    const live = await openLiveConfiguration(
+      await resolveOptions({ config, logger: log.logger, services: { own: echo } }),
+    );
     servers.later(live.close);
     live.onChange(({ mappings }) => {
       if (mappings.length > 1) throw new TypeError('one is enough');

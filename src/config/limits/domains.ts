@@ -14,7 +14,6 @@ import { reportFault, strict } from '../fields/field.ts';
 import { notEmpty } from '../fields/values.ts';
 import { mayHoldSecret, quote } from '../quote.ts';
 import type { Kept } from '../records/conflicts.ts';
-import { forEachInParts, type Work } from '../work.ts';
 import { type Limit, limitsSchema, nullishAsMissing } from './limit.ts';
 
 export interface LimitDomain {
@@ -182,38 +181,31 @@ function identityOf({ key, value }: Pick<LimitDescriptor, 'key' | 'value'>): str
 }
 
 /** Merges the documents of each domain, whatever their files. Each may add descriptors that the others do not have. */
-export function* mergeDomains(documents: readonly LimitDomain[]): Work<Kept<LimitDomain>> {
+export function mergeDomains(documents: readonly LimitDomain[]): Kept<LimitDomain> {
   const byName = new Map<string, LimitDomain[]>();
-  yield* forEachInParts(documents, (part) => {
+  for (const part of documents) {
     const parts = byName.get(part.domain);
     if (parts === undefined) byName.set(part.domain, [part]);
     else parts.push(part);
-  });
+  }
   const kept: LimitDomain[] = [];
   const errors: ConfigurationError[] = [];
   for (const [first, ...others] of byName.values()) {
     if (first === undefined) continue;
-    kept.push(others.length === 0 ? first : yield* mergeDomain(first, others, errors));
+    kept.push(others.length === 0 ? first : mergeDomain(first, others, errors));
   }
   return { kept, errors };
 }
 
 /** Keeps the first of several descriptors with the same key and value, and adds an error for each of the others. */
-function* mergeDomain(
-  first: LimitDomain,
-  others: readonly LimitDomain[],
-  errors: ConfigurationError[],
-): Work<LimitDomain> {
+function mergeDomain(first: LimitDomain, others: readonly LimitDomain[], errors: ConfigurationError[]): LimitDomain {
   const descriptors = new Map<string, LimitDescriptor>();
-  yield* forEachInParts(
-    [first, ...others].flatMap((part) => part.descriptors),
-    (descriptor) => {
-      const identity = identityOf(descriptor);
-      const known = descriptors.get(identity);
-      if (known === undefined) descriptors.set(identity, descriptor);
-      else errors.push(repeatedElsewhere(first.domain, descriptor, known));
-    },
-  );
+  for (const descriptor of [first, ...others].flatMap((part) => part.descriptors)) {
+    const identity = identityOf(descriptor);
+    const known = descriptors.get(identity);
+    if (known === undefined) descriptors.set(identity, descriptor);
+    else errors.push(repeatedElsewhere(first.domain, descriptor, known));
+  }
   return { ...first, descriptors: [...descriptors.values()] };
 }
 

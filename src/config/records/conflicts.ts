@@ -1,7 +1,6 @@
 /** Rules between records: unique names, one default, known auth services, identity headers, weights and shadows. */
 import { type ConfigurationError, didYouMean, type Fault } from '../errors.ts';
 import { quote } from '../quote.ts';
-import { flatMapInParts, forEachInParts, type Work } from '../work.ts';
 import type { AuthService } from './auth-service.ts';
 import type { Mapping } from './mapping.ts';
 import { groupKeys, mappingFields } from './mapping-fields.ts';
@@ -17,33 +16,33 @@ export interface Kept<T> {
  * Returns the errors between records. A later record that repeats the name or the role of an earlier one gets an error,
  * and is not compared with the others.
  */
-export function* findConflicts(records: readonly GatewayRecord[]): Work<readonly ConfigurationError[]> {
-  const named = yield* keepFirst(records, fullName, sameName);
-  const single = yield* keepFirst(named.kept, exclusiveKey, exclusionError);
-  const { mappings, authServices } = yield* recordLists(single.kept);
-  const authenticated = yield* keepAuthenticated(mappings, authServices);
-  return [...named.errors, ...single.errors, ...authenticated.errors, ...(yield* findGroupErrors(authenticated.kept))];
+export function findConflicts(records: readonly GatewayRecord[]): readonly ConfigurationError[] {
+  const named = keepFirst(records, fullName, sameName);
+  const single = keepFirst(named.kept, exclusiveKey, exclusionError);
+  const { mappings, authServices } = recordLists(single.kept);
+  const authenticated = keepAuthenticated(mappings, authServices);
+  return [...named.errors, ...single.errors, ...authenticated.errors, ...findGroupErrors(authenticated.kept)];
 }
 
 /** Keeps the first record of each key, with an error for every later one. Keeps all records without a key. */
-export function* keepFirst<T>(
+export function keepFirst<T>(
   records: readonly T[],
   keyOf: (record: T) => string | undefined,
   clash: (later: T, first: T) => ConfigurationError,
-): Work<Kept<T>> {
+): Kept<T> {
   const firsts = new Map<string, T>();
   const kept: T[] = [];
   const errors: ConfigurationError[] = [];
-  yield* forEachInParts(records, (record) => {
+  for (const record of records) {
     const key = keyOf(record);
     const first = key === undefined ? undefined : firsts.get(key);
     if (first !== undefined) {
       errors.push(clash(record, first));
-      return;
+      continue;
     }
     if (key !== undefined) firsts.set(key, record);
     kept.push(record);
-  });
+  }
   return { kept, errors };
 }
 
@@ -93,7 +92,7 @@ function exclusionFault(later: GatewayRecord, first: string): Fault {
 }
 
 /** Rejects mappings whose auth service is missing: they would be open, or would use another one. */
-function* keepAuthenticated(mappings: readonly Mapping[], services: readonly AuthService[]): Work<Kept<Mapping>> {
+function keepAuthenticated(mappings: readonly Mapping[], services: readonly AuthService[]): Kept<Mapping> {
   const identity = new Map(
     services.flatMap((service) => service.allowedAuthorizationHeaders.map((name) => [name, service.name])),
   );
@@ -101,12 +100,12 @@ function* keepAuthenticated(mappings: readonly Mapping[], services: readonly Aut
   const hasDefault = services.length === 0 || services.some(({ isDefault }) => isDefault);
   const errors: ConfigurationError[] = [];
   const kept: Mapping[] = [];
-  yield* forEachInParts(mappings, (mapping) => {
+  for (const mapping of mappings) {
     const faults = [serviceFault(mapping, names, hasDefault), identityFault(mapping, identity)];
     const found = faults.filter((fault) => fault !== undefined);
     errors.push(...found.map((fault) => recordError(mapping, fault)));
     if (found.length === 0) kept.push(mapping);
-  });
+  }
   return { kept, errors };
 }
 
@@ -147,15 +146,15 @@ function identityFault(mapping: Mapping, identity: ReadonlyMap<string, string>):
 }
 
 /** Allows several mappings with the same match only as weighted canaries and a shadow. */
-function* findGroupErrors(mappings: readonly Mapping[]): Work<readonly ConfigurationError[]> {
+function findGroupErrors(mappings: readonly Mapping[]): readonly ConfigurationError[] {
   const groups = new Map<string, Mapping[]>();
-  yield* forEachInParts(mappings, (mapping) => {
+  for (const mapping of mappings) {
     const key = matchKey(mapping);
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [mapping]);
     else group.push(mapping);
-  });
-  return yield* flatMapInParts(groups.values(), groupErrors);
+  }
+  return [...groups.values()].flatMap(groupErrors);
 }
 
 /** Returns at most one error for each mapping. */

@@ -9,7 +9,6 @@ import {
   valueAt,
 } from '../errors.ts';
 import { mayHoldSecret, quote } from '../quote.ts';
-import { forEachInParts, type Work } from '../work.ts';
 import { type AuthService, readAuthService } from './auth-service.ts';
 import type { RecordReader } from './kind.ts';
 import { type Mapping, readMapping } from './mapping.ts';
@@ -39,18 +38,12 @@ export interface RecordLists {
   readonly versions: readonly Version[];
 }
 
-export function* recordLists(records: readonly GatewayRecord[]): Work<RecordLists> {
-  const mappings: Mapping[] = [];
-  const others: Exclude<GatewayRecord, Mapping>[] = [];
-  yield* forEachInParts(records, (record) => {
-    if (record.kind === 'Mapping') mappings.push(record);
-    else others.push(record);
-  });
+export function recordLists(records: readonly GatewayRecord[]): RecordLists {
   return {
-    mappings,
-    authServices: others.filter((record) => record.kind === 'AuthService'),
-    rateLimitServices: others.filter((record) => record.kind === 'RateLimitService'),
-    versions: others.filter((record) => record.kind === 'Version'),
+    mappings: records.filter((record) => record.kind === 'Mapping'),
+    authServices: records.filter((record) => record.kind === 'AuthService'),
+    rateLimitServices: records.filter((record) => record.kind === 'RateLimitService'),
+    versions: records.filter((record) => record.kind === 'Version'),
   };
 }
 

@@ -9,12 +9,13 @@ import {
   assembleFiles,
   emptyPart,
   type FilePart,
+  freezeDeep,
   type LoadedConfiguration,
   type LoadOptions,
   type Reading,
   readFiles,
 } from '../load.ts';
-import { finishInTurns } from '../work.ts';
+import { nextTurn } from '../turns.ts';
 
 export interface WatchOptions extends LoadOptions {
   readonly directory: string;
@@ -29,7 +30,7 @@ export interface WatchOptions extends LoadOptions {
   readonly onError: (error: unknown) => void;
   /** How long to wait after the last change before reading, because files may be written in parts. @default 100 */
   readonly quietMs?: number;
-  /** The total file size from which on a thread reads the directory, off the event loop. @default 32 KiB */
+  /** The total file size from which on a thread reads the directory, off the event loop. @default 8 KiB */
   readonly threadFromBytes?: number;
 }
 
@@ -121,8 +122,8 @@ export async function watchConfiguration(options: WatchOptions): Promise<Configu
 const quietMsDefault = 100;
 /** The directory is read after this many quiet periods even if changes do not pause. */
 const quietPeriodsMax = 10;
-/** Smaller directories are read faster than a thread starts, which takes about 200 ms and 50 MB. */
-const threadFromBytesDefault = 32_768;
+/** Smaller directories are read in less time than the event loop may be held. A thread needs about 200 ms and 50 MB. */
+const threadFromBytesDefault = 8_192;
 
 export interface ReadRequest extends LoadOptions {
   readonly directory: string;
@@ -162,7 +163,8 @@ function createReader(options: WatchOptions, prepare: () => Promise<void>): Read
     const digests = new Map(files.map(({ file, digest }) => [file, digest]));
     const reading = await readNow({ directory, gatewayDomain, known: digests }, closing.signal);
     if (reading === undefined) return;
-    const loaded = await finishInTurns(assembleFiles(reading, known, options));
+    await nextTurn();
+    const loaded = assembleFiles(reading, known, options);
     if (isSame(loaded, last)) return;
     last = loaded;
     await onChange(loaded, startedAtMs);
@@ -270,6 +272,8 @@ function createJoin(): (part: ReadingPart) => Reading | undefined {
   const changed = new Map<string, FilePart>();
   let head: Reading | undefined;
   return function join(part) {
+    // Here, because freezing all records at once would block the event loop for long.
+    freezeDeep(part);
     head ??= part;
     for (const piece of part.changed) {
       const known = changed.get(piece.file);

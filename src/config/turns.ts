@@ -1,0 +1,20 @@
+/** Lets requests run between the parts of long work, such as a reload of thousands of records. */
+import { setImmediate } from 'node:timers/promises';
+
+/** Resolves when the event loop has handled what was waiting. */
+export async function nextTurn(): Promise<void> {
+  await setImmediate();
+}
+
+/** Making the routes of so many mappings takes a few milliseconds. */
+const itemsPerTurn = 100;
+
+/** Like `Array.prototype.map`, for items that take long. */
+export async function mapInTurns<T, U>(items: readonly T[], map: (item: T) => U): Promise<U[]> {
+  const mapped: U[] = [];
+  for (const [index, item] of items.entries()) {
+    if (index % itemsPerTurn === 0) await nextTurn();
+    mapped.push(map(item));
+  }
+  return mapped;
+}
