@@ -1,7 +1,7 @@
 /** JSON request bodies: reads them within size limits, validates them, and describes their faults in plain English. */
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { ByteQueue, bodyFromHost, bodyTooLarge, hasBody, isBodyUnread } from './body.ts';
 import { findJsonFaults } from './json/json-faults.ts';
 import { bodyPointer, type Fault, type Problem, problem } from './problem.ts';
@@ -36,7 +36,7 @@ const faultsMax = 20;
 
 /** Rejects unknown fields if the schema is strict (`z.strictObject`). */
 export function createBodySchema<Input>(schema: z.ZodType<Input>): BodySchema<Input> {
-  const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+  const known = 'shape' in schema ? Object.keys(Object(schema.shape)) : [];
   return function checkBody(body) {
     const result = schema.safeParse(body, { error: describeIssue });
     const issues = result.success ? [] : result.error.issues.slice(0, faultsMax);

@@ -1,6 +1,6 @@
 /** Representations (JSON, problem+json, YAML, HTML) and content negotiation, for normal and error responses alike. */
+import { createRequire } from 'node:module';
 import Negotiator from 'negotiator';
-import { stringify } from 'yaml';
 import { pageHeaders } from './html/html.ts';
 import { type ProblemNotes, problemPage, resourcePage } from './html/pages.ts';
 import { type ErrorBody, problem } from './problem.ts';
@@ -60,11 +60,19 @@ export const yamlFormatter: Formatter = {
   type: 'application/yaml',
   contentType: 'application/yaml',
   format(value) {
+    const { stringify } = loadYaml();
     const text = stringify(value, yamlOptions);
     if (text.search(unprintable) < 0) return text;
     return stringify(value, { ...yamlOptions, defaultStringType: 'QUOTE_DOUBLE' }).replace(unprintable, unicodeEscape);
   },
 };
+
+const require = createRequire(import.meta.url);
+
+/** Loads the library with the first YAML response, because most apps that use a part of frontdesk never send one. */
+function loadYaml(): typeof import('yaml') {
+  return require('yaml');
+}
 
 const yamlOptions = {
   aliasDuplicateObjects: false,
