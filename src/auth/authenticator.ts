@@ -1,7 +1,7 @@
 /** The authenticator: checks an Authorization header against cached credentials or, with scrypt, against the users. */
 import { isUtf8 } from 'node:buffer';
 import { hash, randomBytes } from 'node:crypto';
-import type { PasswordHash } from '#config';
+import type { PasswordHash } from '#auth/password-hash';
 import type { Sender } from '#http';
 import { type CheckQueue, createCheckQueue, runningMaxDefault } from './check-queue.ts';
 import { createThrottle, type Login, type Throttle } from './throttle.ts';

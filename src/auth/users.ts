@@ -1,7 +1,14 @@
 /** The user store: users by name, with scrypt password hashes (RFC 7914), and dummy hashes for unknown names. */
 import { hash, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
-import { encodeUnpadded, isUserName, type PasswordHash, parsePasswordHash, type ScryptCost, type User } from '#config';
+import {
+  formatPasswordHash,
+  isUserName,
+  type PasswordHash,
+  parsePasswordHash,
+  type ScryptCost,
+} from '#auth/password-hash';
+import type { User } from '#config';
 
 export interface UserStore {
   find(name: string): PasswordHash | undefined;
@@ -101,10 +108,6 @@ export async function hashPassword(
 export async function verifyPassword(password: string, expected: PasswordHash): Promise<boolean> {
   const actual = await derive(password, expected.salt, expected.cost, expected.hash.length);
   return timingSafeEqual(actual, expected.hash);
-}
-
-function formatPasswordHash({ cost, salt, hash }: PasswordHash): string {
-  return `$scrypt$ln=${cost.ln},r=${cost.r},p=${cost.p}$${encodeUnpadded(salt)}$${encodeUnpadded(hash)}`;
 }
 
 const scryptAsync = promisify<string, Uint8Array, number, ScryptOptions, Buffer>(scrypt);

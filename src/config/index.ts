@@ -26,8 +26,7 @@ export { credentialHeaders, type HeaderRules, type HeaderValue, type HeaderVaria
 export { createAllowedOrigin } from './fields/origins.ts';
 export { compileIgnoringCase, compilePattern, type Pattern } from './fields/pattern.ts';
 export { delayMsMax } from './fields/values.ts';
-export { genericKey, type LimitDescriptor, type LimitDomain, redactedEntry } from './limits/domains.ts';
-export { type Algorithm, type Limit, type Unit, windowSeconds } from './limits/limit.ts';
+export type { LimitDescriptor, LimitDomain } from './limits/domains.ts';
 export {
   type Configuration,
   type ConfigurationRecords,
@@ -52,12 +51,7 @@ export {
   type TextMatch,
 } from './records/match.ts';
 export { protectionOf } from './records/protection.ts';
-export {
-  type RateLimitHeaderStyle,
-  type RateLimitService,
-  requestBounds,
-  requestBytesMax,
-} from './records/rate-limit-service.ts';
+export type { RateLimitHeaderStyle, RateLimitService } from './records/rate-limit-service.ts';
 export type { Redirect, RegexRewrite } from './records/rewrite.ts';
 export type {
   CircuitBreakers,
@@ -93,13 +87,5 @@ export {
   withoutAddress,
 } from './this-process.ts';
 export { mapInTurns, nextTurn } from './turns.ts';
-export {
-  demoUsersAmong,
-  encodeUnpadded,
-  isUserName,
-  type PasswordHash,
-  parsePasswordHash,
-  type ScryptCost,
-  type User,
-} from './users.ts';
+export { demoUsersAmong, type User } from './users.ts';
 export { type ConfigurationWatch, watchConfiguration } from './watch/watch.ts';

@@ -1,7 +1,8 @@
 /** Reads routes, clusters, limits and failed requests as rows. */
-import { formatSource, type Limit, type LimitDescriptor, type LimitDomain, redactedEntry } from '#config';
+import { formatSource, type LimitDescriptor, type LimitDomain } from '#config';
 import type { FailedRequest, Figures, RecentTraffic, RouteSnapshot, RouteTraffic, UnmatchedRequests } from '#gateway';
 import type { UsageOf } from '#ratelimit';
+import { type Limit, redactedEntry } from '#ratelimit/limit';
 import { isUnhealthy } from './browser/verdict.js';
 import type { ClusterRow, FailureRow, LimitRow, RecentRow, RouteRow, TrafficRow, UnmatchedRow } from './diagnostics.ts';
 

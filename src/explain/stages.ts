@@ -1,14 +1,6 @@
 /** Explains the stages after routing: authentication, rate limiting, and the request to the service. */
 import type { Context } from 'koa';
-import {
-  type AuthService,
-  formatSource,
-  genericKey,
-  type HeaderRules,
-  type Label,
-  type Mapping,
-  withoutSecrets,
-} from '#config';
+import { type AuthService, formatSource, type HeaderRules, type Label, type Mapping, withoutSecrets } from '#config';
 import {
   type ConfiguredAuthService,
   describeTarget,
@@ -20,6 +12,7 @@ import {
 import { decodeHeader, encodeHeader, maskAddress } from '#http';
 import { createRetryRules } from '#proxy';
 import type { Rule } from '#ratelimit';
+import { genericKey } from '#ratelimit/limit';
 import type { RequestAttributes } from '#routing';
 import {
   type AuthPart,

@@ -1,5 +1,5 @@
 /** Shows what is left of the limits of one client, and resets them. */
-import { formatSource, type LimitDomain } from '#config';
+import type { LimitDomain } from '#config';
 import type { Counters, Hit, HitResult } from './counters/counters.ts';
 import { CountersUnavailable, checkBounds, type Entry, InvalidRequest, type Rule } from './limiter.ts';
 import { hitOf } from './local-limiter.ts';
@@ -51,7 +51,11 @@ export function createClientLimits({ limits, counters }: ClientLimitsOptions): C
     const counted = matches.filter(({ rule }) => !rule.unlimited);
     const results = await counters.take(counted.map((match) => ({ ...hitOf(match, hits, 0), ...harmless })));
     if (results.some(({ isUncounted }) => isUncounted)) throw new CountersUnavailable('the counters cannot be reached');
-    return matches.map(({ rule }) => stateOf(rule, results[counted.findIndex((match) => match.rule === rule)]));
+    const { formatSource } = await import('#config');
+    return matches.map(({ rule }) => {
+      const result = results[counted.findIndex((match) => match.rule === rule)];
+      return stateOf(rule, rule.source && formatSource(rule.source), result);
+    });
   }
 
   return Object.freeze({
@@ -66,9 +70,9 @@ const everyHit = Number.MAX_SAFE_INTEGER;
 /** Each limit is a matter of its own. */
 const harmless = Object.freeze({ shadow: true, quota: undefined }) satisfies Partial<Hit>;
 
-function stateOf(rule: Rule, result: HitResult | undefined): ClientLimit {
-  const { shownDescriptor: descriptor, source, currentLimit } = rule;
-  const where = { descriptor, ...(source && { source: formatSource(source) }) };
+function stateOf(rule: Rule, source: string | undefined, result: HitResult | undefined): ClientLimit {
+  const { shownDescriptor: descriptor, currentLimit } = rule;
+  const where = { descriptor, ...(source && { source }) };
   if (result === undefined) return { limit: 'unlimited', ...where };
   const { requestsPerUnit, unit, unitMultiplier = 1 } = currentLimit;
   const limit = `${requestsPerUnit} per ${unitMultiplier === 1 ? unit : `${unitMultiplier} ${unit}s`}`;

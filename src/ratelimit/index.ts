@@ -13,7 +13,6 @@ export { portRefusals, type ReportRefusal } from './grpc/bounds.ts';
 export { connectRateLimit, type RateLimitClient, type RateLimitClientOptions } from './grpc/client.ts';
 export type { ProtocolName } from './grpc/codec.ts';
 export { type RateLimitServer, type RateLimitServerOptions, serveRateLimit } from './grpc/server.ts';
-export { createRateLimitHttp, type RateLimitHttpOptions } from './http/service.ts';
 export {
   createLimitStats,
   type LimitStat,
@@ -24,12 +23,15 @@ export {
 export {
   CountersUnavailable,
   type CurrentLimit,
+  checkBounds,
   type Decision,
   type Descriptor,
   type DescriptorStatus,
+  descriptorHitsMax,
   type Entry,
   InvalidRequest,
   type Limiter,
+  type Logger,
   type RateLimitRequest,
   type ResponseHeader,
   type Rule,

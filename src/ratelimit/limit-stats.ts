@@ -1,6 +1,6 @@
 /** Statistics of each limit for metrics and diagnostics: sums of hits, and how much of the limit is used up. */
 import { createHash } from 'node:crypto';
-import { type Limit, windowSeconds } from '#config';
+import { type Limit, windowSeconds } from '#ratelimit/limit';
 import type { Hit, HitResult } from './counters/counters.ts';
 import { type PortRefusal, portRefusals, type ReportRefusal } from './grpc/bounds.ts';
 import type { CurrentLimit, Rule } from './limiter.ts';

@@ -1,5 +1,6 @@
 /** The `Limiter` interface, implemented in this process and by the gRPC client, with its requests and their checks. */
-import { type Algorithm, requestBounds, type Source, type Unit } from '#config';
+import type { Source } from '#config';
+import { type Algorithm, requestBounds, type Unit, uint32Max } from '#ratelimit/limit';
 
 export interface RateLimitRequest {
   readonly domain: string;
@@ -119,8 +120,6 @@ export interface Logger {
   debug?(fields: object, message?: string): void;
   isLevelEnabled?(level: string): boolean;
 }
-
-export const uint32Max = 4_294_967_295;
 
 /**
  * The field is a uint64 on the wire, and Envoy may report byte counts in it. Rejecting large values would leave them

@@ -1,13 +1,7 @@
 /** Compiles the limits into a tree, matches descriptors against it, and builds the keys of counters. */
 import { createHash } from 'node:crypto';
-import {
-  type Algorithm,
-  type Limit,
-  type LimitDescriptor,
-  type LimitDomain,
-  redactedEntry,
-  windowSeconds,
-} from '#config';
+import type { LimitDescriptor, LimitDomain } from '#config';
+import { type Algorithm, type Limit, redactedEntry, windowSeconds } from '#ratelimit/limit';
 import type { CurrentLimit, Entry, Rule } from './limiter.ts';
 
 export interface Rules {

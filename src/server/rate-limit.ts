@@ -1,10 +1,11 @@
 /** A rate limit as middleware for any Koa app, with or without a gateway. */
 import { hash } from 'node:crypto';
 import type { Context, Middleware } from 'koa';
-import { type RateLimitHeaderStyle, requestBounds, windowSeconds } from '#config';
+import type { RateLimitHeaderStyle } from '#config';
 import { createLimitStage } from '#gateway';
 import { type Addresses, createGuard, createOutageLog, type Logger, requestContext, silentLogger } from '#http';
 import { type CurrentLimit, createLimiter, type Descriptor, type Limiter } from '#ratelimit';
+import { requestBounds, windowSeconds } from '#ratelimit/limit';
 
 export interface RateLimitOptions extends Pick<CurrentLimit, 'requestsPerUnit' | 'unit'> {
   /**

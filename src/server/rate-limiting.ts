@@ -13,7 +13,6 @@ import {
   createLimiter,
   createLimitStats,
   createMemoryCounters,
-  createRateLimitHttp,
   type Limiter,
   type LimitStats,
   type LocalLimiter,
@@ -22,6 +21,7 @@ import {
   type ReportRefusal,
   withFailurePolicy,
 } from '#ratelimit';
+import { createRateLimitHttp } from '#ratelimit/http';
 import type { Setup } from './options.ts';
 import type { LiveConfiguration } from './reload.ts';
 

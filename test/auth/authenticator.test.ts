@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { createAuthenticator, createLoginCounts } from '#auth';
-import type { PasswordHash } from '#config';
+import type { PasswordHash } from '#auth/password-hash';
 import { formatBasic, parseBasic } from '../../src/auth/authenticator.ts';
 import { anyCharacter } from '../support/any-character.ts';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { scryptSync } from 'node:crypto';
 import { createUsers, hashPassword } from '#auth';
-import { type PasswordHash, parsePasswordHash, type ScryptCost } from '#config';
+import { type PasswordHash, parsePasswordHash, type ScryptCost } from '#auth/password-hash';
 import { formatBasic, parseBasic } from '../../src/auth/authenticator.ts';
 import { verifyPassword } from '../../src/auth/users.ts';
 

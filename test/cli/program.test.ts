@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parsePasswordHash } from '#config';
+import { parsePasswordHash } from '#auth/password-hash';
 import { verifyPassword } from '../../src/auth/users.ts';
 import { limitRecord, mappingRecord } from '../support/desks.ts';
 import { built } from '../support/programs/built.ts';

@@ -4,7 +4,8 @@ import { scryptSync } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { createUsers } from '#auth';
-import { configurationFrom, encodeUnpadded, loadConfiguration, type User } from '#config';
+import { encodeUnpadded } from '#auth/password-hash';
+import { configurationFrom, loadConfiguration, type User } from '#config';
 import { exposedDemoUsers } from '../../src/config/users.ts';
 import { anyCharacter } from '../support/any-character.ts';
 

@@ -1,7 +1,7 @@
 /** Statistics of each limit: sums of hits in a bounded number of series, and fullness. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import type { Limit, LimitDomain } from '#config';
+import type { LimitDomain } from '#config';
 import {
   type Counters,
   createLimiter,
@@ -9,6 +9,7 @@ import {
   createMemoryCounters,
   type LimitStatsOptions,
 } from '#ratelimit';
+import type { Limit } from '#ratelimit/limit';
 import { descriptor, domain, limit, node, unlimited } from '../support/limits.ts';
 
 function setUp(descriptors: LimitDomain['descriptors'], options: LimitStatsOptions & { counters?: Counters } = {}) {

@@ -1,7 +1,7 @@
 /** Validation of requests, and the error messages for invalid ones. */
 import assert from 'node:assert/strict';
-import type { requestBounds } from '#config';
 import { InvalidRequest, type RateLimitRequest } from '#ratelimit';
+import type { requestBounds } from '#ratelimit/limit';
 import { checkBounds, checkRequest } from '../../src/ratelimit/limiter.ts';
 import { descriptor } from '../support/limits.ts';
 

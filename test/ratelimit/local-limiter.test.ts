@@ -1,7 +1,8 @@
 /** The in-process limiter, beyond the contract of all limiters in test/contracts/limiter.ts. */
 import assert from 'node:assert/strict';
-import type { Limit, LimitDomain } from '#config';
+import type { LimitDomain } from '#config';
 import { type Counters, createLimiter, createMemoryCounters, type Descriptor, type LimiterOptions } from '#ratelimit';
+import type { Limit } from '#ratelimit/limit';
 import { descriptor, domain, limit, node, unlimited } from '../support/limits.ts';
 import { createDeferred } from '../support/waiting.ts';
 

@@ -1,8 +1,9 @@
 /** Matching descriptors to limits by the rules of envoyproxy/ratelimit, and the keys of counters. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import type { Limit, LimitDescriptor } from '#config';
+import type { LimitDescriptor } from '#config';
 import type { Entry } from '#ratelimit';
+import type { Limit } from '#ratelimit/limit';
 import { boundedKey, compileRules, compileWildcard, overrideMatch } from '../../src/ratelimit/rules.ts';
 import { descriptor, domain, limit, node } from '../support/limits.ts';
 

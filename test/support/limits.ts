@@ -1,6 +1,7 @@
 /** Builds parsed limits, descriptors and domains in one line each. */
-import type { Limit, LimitDescriptor, LimitDomain, Unit } from '#config';
+import type { LimitDescriptor, LimitDomain } from '#config';
 import type { Hit } from '#ratelimit';
+import type { Limit, Unit } from '#ratelimit/limit';
 
 const source = { file: 'limits.yaml', line: 1 };
 

@@ -1,5 +1,6 @@
 /** Limit domains with nested descriptors, in the format of envoyproxy/ratelimit. */
 import * as z from 'zod';
+import type { Limit } from '#ratelimit/limit';
 import {
   type ConfigDocument,
   type ConfigurationError,
@@ -14,7 +15,7 @@ import { reportFault, strict } from '../fields/field.ts';
 import { notEmpty } from '../fields/values.ts';
 import { mayHoldSecret, quote } from '../quote.ts';
 import type { Kept } from '../records/conflicts.ts';
-import { type Limit, limitsSchema, nullishAsMissing } from './limit.ts';
+import { limitsSchema, nullishAsMissing } from './limit.ts';
 
 export interface LimitDomain {
   readonly domain: string;
@@ -217,17 +218,6 @@ function repeatedElsewhere(domain: string, later: LimitDescriptor, first: LimitD
     other: first.source,
     remedy: keepOne,
   };
-}
-
-/**
- * The key of Envoy's labels whose value is fixed in the configuration. It names a kind of request and is not a secret.
- */
-export const genericKey = 'generic_key';
-
-/** Formats a descriptor entry for people who may not read the files: `user`, or `user=…` if it has a value. */
-export function redactedEntry(key: string, value: string | undefined): string {
-  if (value === undefined) return key;
-  return `${key}=${key === genericKey ? value : '…'}`;
 }
 
 function repeated(path: Path, key: string, value: string | undefined, line: number): PlacedFault {

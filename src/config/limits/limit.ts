@@ -1,53 +1,16 @@
 /** The limits of a descriptor: unit, window, algorithm and burst, and which of these cannot be combined. */
 import * as z from 'zod';
+import { type Algorithm, type Limit, type Unit, uint32Max, unitSeconds, windowSeconds } from '#ratelimit/limit';
 import { didYouMean, type Fault } from '../errors.ts';
 import { lengthFault, reportFault, strict, text } from '../fields/field.ts';
 import { either, notEmpty, wholeNumber } from '../fields/values.ts';
 import { quote } from '../quote.ts';
-
-export type Unit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'year';
-
-/** The algorithm by which a limit counts. src/ratelimit describes each in detail. */
-export type Algorithm = 'fixed_window' | 'sliding_window' | 'token_bucket';
-
-/** Allows `requestsPerUnit` requests per `unitMultiplier` × `unit`, or all requests if `unlimited`. */
-export interface Limit {
-  readonly unit: Unit;
-  /** Multiplies the unit: 30 with `'second'` is half a minute. @default 1 */
-  readonly unitMultiplier: number;
-  readonly requestsPerUnit: number;
-  readonly unlimited: boolean;
-  readonly name: string | undefined;
-  /** Names of the limits that this one replaces when both apply to the same request. */
-  readonly replaces: readonly string[];
-  /** Counts requests but never denies them. */
-  readonly shadowMode: boolean;
-  /** Denies a request only if all limits in quota mode that apply to the request are exhausted. */
-  readonly quotaMode: boolean;
-  /** @default 'fixed_window' */
-  readonly algorithm: Algorithm;
-  /** The capacity of a token bucket. @default requestsPerUnit */
-  readonly burst: number | undefined;
-}
-
-const unitSeconds: Readonly<Record<Unit, number>> = Object.freeze({
-  second: 1,
-  minute: 60,
-  hour: 3_600,
-  day: 86_400,
-  week: 7 * 86_400,
-  month: 30 * 86_400,
-  year: 365 * 86_400,
-});
 
 const units = Object.keys(unitSeconds);
 const algorithms: readonly Algorithm[] = ['fixed_window', 'sliding_window', 'token_bucket'];
 
 /** A century, which is short enough for microseconds since the epoch to remain exact numbers. */
 const secondsMax = 100 * unitSeconds.year;
-
-/** The maximum of a uint32, which the protocol uses. */
-const numberMax = 4_294_967_295;
 
 /** Bounds the name because it appears in two headers of each response. */
 const nameLengthMax = 128;
@@ -57,13 +20,13 @@ const replacedRemedy = 'Write the name of the limit to replace, for example repl
 /** `rate_limit` in a file. It lacks `shadow_mode` and `quota_mode`, which are fields of the descriptor. */
 const fieldsSchema = strict({
   unit: nullishAsMissing(text(unitFault)),
-  unit_multiplier: wholeNumber(1, numberMax).optional(),
-  requests_per_unit: nullishAsMissing(wholeNumber(0, numberMax)),
+  unit_multiplier: wholeNumber(1, uint32Max).optional(),
+  requests_per_unit: nullishAsMissing(wholeNumber(0, uint32Max)),
   unlimited: nullishAsMissing(z.boolean()),
   name: nullishAsMissing(text((name) => lengthFault(name, nameLengthMax))),
   replaces: nullishAsMissing(z.array(strict({ name: notEmpty(replacedRemedy) }))),
   algorithm: text(algorithmFault).optional(),
-  burst: wholeNumber(1, numberMax).optional(),
+  burst: wholeNumber(1, uint32Max).optional(),
 });
 
 type LimitFields = z.infer<typeof fieldsSchema>;
@@ -151,11 +114,6 @@ function windowFault(limit: Limit): Fault | undefined {
     message: 'has a window of more than a hundred years',
     remedy: 'Use a shorter window. A token bucket takes burst / requests_per_unit windows to fill up.',
   };
-}
-
-/** Returns the window of a limit in seconds. A month has 30 days and a year 365, as in envoyproxy/ratelimit. */
-export function windowSeconds({ unit, unitMultiplier }: Pick<Limit, 'unit' | 'unitMultiplier'>): number {
-  return unitSeconds[unit] * unitMultiplier;
 }
 
 /**

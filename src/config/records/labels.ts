@@ -1,10 +1,10 @@
 /** `labels`: the forms in which records write a label, and the descriptor entry that each becomes. */
 import * as z from 'zod';
+import { requestBounds } from '#ratelimit/limit';
 import { lengthFault, reportFault, strict, text } from '../fields/field.ts';
 import { headerNameFault } from '../fields/headers.ts';
 import { either, rejectEmpty, singleLine, wholeNumber } from '../fields/values.ts';
 import { quote } from '../quote.ts';
-import { requestBounds } from './rate-limit-service.ts';
 
 /**
  * A label becomes a descriptor entry with the key `name`. `header` is lower-case. `default` is sent when the header is

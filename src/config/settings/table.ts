@@ -1,7 +1,7 @@
 /** The table of settings, with default, kind and description, for the environment, options and `--help`. */
+import { isUserName } from '#auth/password-hash';
 import { isHost, isNetwork } from '../fields/addresses.ts';
 import { originFault } from '../fields/origins.ts';
-import { isUserName } from '../users.ts';
 import {
   addressBook,
   bytes,

@@ -1,8 +1,9 @@
 /** Turns a mapping's labels into descriptors for the limiter, and decides which ones count before authentication. */
 import { createHash } from 'node:crypto';
-import { type Label, type LabelGroup, requestBounds, requestBytesMax } from '#config';
+import type { Label, LabelGroup } from '#config';
 import { decodeHeader, maskAddress } from '#http';
 import type { Descriptor, Entry } from '#ratelimit';
+import { requestBounds, requestBytesMax } from '#ratelimit/limit';
 import type { RequestAttributes } from '#routing';
 
 export type DescriptorsOf = (attributes: RequestAttributes) => readonly Descriptor[];

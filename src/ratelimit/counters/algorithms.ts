@@ -1,5 +1,5 @@
 /** The counting algorithms, each in TypeScript for counters in memory and in Lua for counters in Redis. */
-import type { Algorithm } from '#config';
+import type { Algorithm } from '#ratelimit/limit';
 import { type Hit, neededOf } from './counters.ts';
 
 /** The state of a counter. */

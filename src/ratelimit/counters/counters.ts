@@ -1,5 +1,5 @@
 /** The `Counters` interface, implemented in memory and in Redis, and the policy for counters that do not respond. */
-import type { Algorithm } from '#config';
+import type { Algorithm } from '#ratelimit/limit';
 import { CountersUnavailable } from '../limiter.ts';
 
 /**

@@ -1,7 +1,7 @@
 /** Encodes and decodes requests and decisions in both versions of the gRPC protocol. */
 import { fileURLToPath } from 'node:url';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/proto-loader';
-import { requestBounds, type Unit, windowSeconds } from '#config';
+import { requestBounds, unitsByNumber, windowSeconds } from '#ratelimit/limit';
 import type {
   CurrentLimit,
   Decision,
@@ -76,18 +76,6 @@ function methodOf(definition: object | undefined, service: string): MethodDefini
   if (method === undefined) throw new Error(`the proto files do not define ${service}.ShouldRateLimit`);
   return method;
 }
-
-/** The units by their number in envoy.type.v3.RateLimitUnit and in both protocol versions. 0 is unknown. */
-export const unitsByNumber: readonly (Unit | undefined)[] = Object.freeze([
-  undefined,
-  'second',
-  'minute',
-  'hour',
-  'day',
-  'month',
-  'year',
-  'week',
-]);
 
 /** The messages as proto-loader decodes them. A field that was not sent, or has its default value, may be absent. */
 interface WireRequest {

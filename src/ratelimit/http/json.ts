@@ -1,16 +1,15 @@
 /** Parses requests and formats decisions in the JSON mapping of proto3 (protobuf.dev, ProtoJSON format). */
 import * as z from 'zod';
-import { requestBounds, snakeCase } from '#config';
+import { snakeCase } from '#config';
 import { excessOfJson } from '#http';
-import { unitsByNumber } from '../grpc/codec.ts';
 import {
   type Decision,
   type DescriptorStatus,
   descriptorHitsMax,
   InvalidRequest,
   type RateLimitRequest,
-  uint32Max,
-} from '../limiter.ts';
+} from '#ratelimit';
+import { requestBounds, uint32Max, unitsByNumber } from '#ratelimit/limit';
 
 /**
  * Accepts field names in camelCase or snake_case, numbers as numbers or strings, enums by name or number, and null for

@@ -4,14 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import {
-  configurationFrom,
-  formatErrors,
-  type LimitDomain,
-  loadConfiguration,
-  type Unit,
-  windowSeconds,
-} from '#config';
+import { configurationFrom, formatErrors, type LimitDomain, loadConfiguration } from '#config';
+import { type Unit, windowSeconds } from '#ratelimit/limit';
 import { plain } from '../../support/limits.ts';
 import { temporaryFiles } from '../../support/temporary-files.ts';
 

@@ -1,6 +1,7 @@
 /** Turning the labels of a mapping into descriptors. */
 import assert from 'node:assert/strict';
-import { type Label, type LabelGroup, requestBounds, requestBytesMax } from '#config';
+import type { Label, LabelGroup } from '#config';
+import { requestBounds, requestBytesMax } from '#ratelimit/limit';
 import type { RequestAttributes } from '#routing';
 import { createDescriptors } from '../../../src/gateway/limits/descriptors.ts';
 

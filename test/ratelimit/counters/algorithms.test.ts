@@ -1,8 +1,8 @@
 /** Each algorithm, compared with a reference model that lists the times of all admitted hits. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import type { Algorithm } from '#config';
 import { createMemoryCounters, type Hit, type HitResult } from '#ratelimit';
+import type { Algorithm } from '#ratelimit/limit';
 
 interface Admitted {
   readonly key: string;

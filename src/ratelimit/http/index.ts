@@ -1,7 +1,8 @@
 /** The HTTP interface of envoyproxy/ratelimit: `POST /json`, `/healthcheck`, `/rlconfig` and `/metrics`. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { type Limit, type LimitDescriptor, type LimitDomain, redactedEntry, requestBytesMax } from '#config';
-import { CountersUnavailable, checkBounds, InvalidRequest, type Limiter, type Logger } from '../limiter.ts';
+import type { LimitDescriptor, LimitDomain } from '#config';
+import { CountersUnavailable, checkBounds, InvalidRequest, type Limiter, type Logger } from '#ratelimit';
+import { type Limit, redactedEntry, requestBytesMax } from '#ratelimit/limit';
 import { formatJsonDecision, parseJsonRequest } from './json.ts';
 
 export interface RateLimitHttpOptions {
