@@ -2,25 +2,6 @@
 import './node-version.ts';
 
 export {
-  type Authenticator,
-  type AuthenticatorOptions,
-  type AuthService,
-  type AuthServiceOptions,
-  type BasicAuthOptions,
-  type BasicAuthState,
-  basicAuth,
-  createAuthenticator,
-  createAuthService,
-  createUsers,
-  hashPassword,
-  type LiveAuthenticator,
-  type UserRecord,
-  type UserStore,
-  type Verdict,
-  type Verdicts,
-  type VerifiedUser,
-} from '#auth';
-export {
   type Configuration,
   type ConfigurationRecords,
   configurationFrom,
@@ -60,26 +41,6 @@ export {
   type Representations,
   type UpgradeListener,
 } from '#http';
-export {
-  type Counters,
-  connectRateLimit,
-  createLimiter,
-  createMemoryCounters,
-  type Decision,
-  type Hit,
-  type HitResult,
-  InvalidRequest,
-  type Limiter,
-  type LimiterOptions,
-  type LocalLimiter,
-  type MemoryCounters,
-  type RateLimitClient,
-  type RateLimitClientOptions,
-  type RateLimitRequest,
-  type RateLimitServer,
-  type RateLimitServerOptions,
-  serveRateLimit,
-} from '#ratelimit';
 export { createVersions } from '#rest';
 export {
   type CloseOptions,
@@ -88,6 +49,6 @@ export {
   type FrontdeskOptions,
   type Listeners,
   type Listening,
-  type RateLimitOptions,
-  rateLimit,
 } from '#server';
+export * from './exports/auth.ts';
+export * from './exports/ratelimit.ts';

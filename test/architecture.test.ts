@@ -47,6 +47,8 @@ const onDemandFiles = [
   ...['cli/check.ts', 'cli/explain.ts', 'cli/init.ts', 'cli/limits.ts', 'cli/split.ts', 'cli/users.ts'],
   'ratelimit/grpc/channel.ts',
 ];
+/** The libraries that a part of the package may load when it is imported alone, besides those of Node. */
+const librariesOfExports = ['koa', 'koa-compose', 'negotiator'];
 const mayLoadServerEarly = ['index.ts', 'cli/dry-start.ts'];
 
 /** The modules and files that may use `process`. */
@@ -163,6 +165,24 @@ describe('architecture', () => {
     );
   });
 
+  it('keeps the parts that can be imported alone free of libraries that not every app needs', () => {
+    const isLight = (from: string) =>
+      librariesOfExports.includes(from) || (from.startsWith('node:') && !onDemandLibraries.includes(from));
+    const roots = files.filter((file) => dirname(file) === 'exports');
+    assert.notDeepEqual(roots, []);
+    failIfAny(
+      roots.flatMap((root) =>
+        [...loadedWith(root)]
+          .flatMap((file) => importsOf.get(file) ?? [])
+          .filter(({ file, from, late, typeOnly }) => !late && !typeOnly && !texts.has(resolveImport(file, from)))
+          .filter(({ from }) => !isLight(from))
+          .map((found) => ({ root, ...found })),
+      ),
+      ({ root, file, from }) =>
+        `src/${root} loads ${from}, which src/${file} imports: use \`await import('${from}')\`, or move the code to a module that ${root} does not need.`,
+    );
+  });
+
   it('imports only types from node:http', () => {
     failIfAny(
       allImports().filter(
@@ -263,7 +283,7 @@ function failIfAny<Fault>(faults: readonly Fault[], sentence: (fault: Fault) => 
   throw error;
 }
 
-/** The nearest folder with an index.ts. A file directly in src is its own module. */
+/** The nearest folder with an index.ts. A file directly in src or in src/exports is its own module. */
 function moduleOf(file: string): string {
   if (isTopLevel(file)) return file;
   let folder = dirname(file);
@@ -271,8 +291,9 @@ function moduleOf(file: string): string {
   return folder;
 }
 
+/** The entry points of the package and of the command line, which are modules of their own. */
 function isTopLevel(file: string): boolean {
-  return !file.includes('/');
+  return !file.includes('/') || dirname(file) === 'exports';
 }
 
 function isAllowed(file: string, name: string, typeOnly: boolean): boolean {
@@ -352,6 +373,15 @@ function reachedFrom(roots: readonly string[]): ReadonlySet<string> {
   // The set grows while the loop visits it.
   for (const file of reached) for (const next of ownImports(file)) reached.add(next);
   return reached;
+}
+
+/** The file, and our own files that are loaded with it. */
+function loadedWith(root: string): ReadonlySet<string> {
+  const loaded = new Set([root]);
+  for (const file of loaded)
+    for (const { from, late, typeOnly } of importsOf.get(file) ?? [])
+      if (!late && !typeOnly && texts.has(resolveImport(file, from))) loaded.add(resolveImport(file, from));
+  return loaded;
 }
 
 /** Describes the functions that are too long: `src/file.ts:12 has 60 lines of its own`. */

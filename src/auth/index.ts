@@ -10,6 +10,7 @@ export {
   type VerifiedUser,
 } from './authenticator.ts';
 export { type BasicAuthOptions, type BasicAuthState, basicAuth } from './basic-auth.ts';
+export { loadUsers } from './load-users.ts';
 export {
   type AuthCheck,
   type AuthDecision,

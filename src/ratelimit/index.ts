@@ -5,10 +5,21 @@ export {
   type ClientLimitsOptions,
   createClientLimits,
 } from './client-limits.ts';
+export { describeDenial, rateLimitHeaders, retryAfterSeconds } from './client-response.ts';
 export { type Counters, type Hit, type HitResult, withFailurePolicy } from './counters/counters.ts';
 export { createMemoryCounters, type MemoryCounters } from './counters/memory.ts';
-export { openRedisCounters } from './counters/redis.ts';
+export { openRedisCounters, type RedisCounters, type RedisCountersOptions } from './counters/redis.ts';
 export { adviseOnRedis } from './counters/redis-connection.ts';
+export {
+  type Allowed,
+  createRateLimit,
+  type DecideLimit,
+  type Denied,
+  type LimitedKey,
+  type LimitOptions,
+  type LimitsOfLimiter,
+  type OneLimit,
+} from './create-rate-limit.ts';
 export { portRefusals, type ReportRefusal } from './grpc/bounds.ts';
 export { connectRateLimit, type RateLimitClient, type RateLimitClientOptions } from './grpc/client.ts';
 export type { ProtocolName } from './grpc/codec.ts';
@@ -36,4 +47,6 @@ export {
   type ResponseHeader,
   type Rule,
 } from './limiter.ts';
+export { loadLimits, parseLimits } from './load-limits.ts';
 export { createLimiter, type LimiterOptions, type LocalLimiter } from './local-limiter.ts';
+export { type RateLimitOptions, rateLimit } from './rate-limit.ts';

@@ -8,4 +8,3 @@ export {
   type Listening,
   resolveOptions,
 } from './options.ts';
-export { type RateLimitOptions, rateLimit } from './rate-limit.ts';

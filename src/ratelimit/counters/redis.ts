@@ -16,8 +16,8 @@ export interface RedisCountersOptions {
    * @default 50
    */
   readonly timeoutMs?: number;
-  /** Receives failures of the connection. */
-  readonly outage: Outage;
+  /** Receives failures of the connection. @default they only reject the calls */
+  readonly outage?: Outage;
   /** Precedes every key. @default 'frontdesk:' */
   readonly keyPrefix?: string;
   /** Maximum number of exhausted limits to cache in this process, about 400 bytes each. @default 10_000 */
@@ -34,9 +34,11 @@ export interface RedisCountersOptions {
  */
 export type RedisCounters = Required<Counters>;
 
+const unreported: Outage = Object.freeze({ failed() {}, succeeded() {} });
+
 /** Resolves even if Redis is down. Rejects if `url` is invalid, with an error that can be shown to the operator. */
 export async function openRedisCounters(options: RedisCountersOptions): Promise<RedisCounters> {
-  const { url, timeoutMs = 50, outage, keyPrefix = 'frontdesk:', overLimitCacheMax = 10_000 } = options;
+  const { url, timeoutMs = 50, outage = unreported, keyPrefix = 'frontdesk:', overLimitCacheMax = 10_000 } = options;
   const { clock, random = Math.random } = options;
   // Back-off and cache use a monotonic clock by default, because their time need not agree with other processes.
   const elapsed = clock ?? (() => performance.now());

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { RateLimitHeaderStyle } from '#config';
-import type { DescriptorStatus } from '#ratelimit';
-import { createServiceHeaders, rateLimitHeaders, retryAfterSeconds } from '../../../src/gateway/limits/stage.ts';
+import { type DescriptorStatus, rateLimitHeaders, retryAfterSeconds } from '#ratelimit';
+import { createServiceHeaders } from '../../../src/gateway/limits/stage.ts';
 
 const perMinute = { requestsPerUnit: 10, unit: 'minute', windowSeconds: 60, name: undefined } as const;
 const hourly = { requestsPerUnit: 1000, unit: 'hour', windowSeconds: 3600, name: 'hourly' } as const;

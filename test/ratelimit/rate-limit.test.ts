@@ -4,13 +4,20 @@ import Koa, { type Middleware } from 'koa';
 import supertest from 'supertest';
 import { basicAuth } from '#auth';
 import { createAddresses } from '#http';
-import { createLimiter, createMemoryCounters, type Limiter, type RateLimitRequest } from '#ratelimit';
-import { type RateLimitOptions, rateLimit } from '#server';
+import {
+  createLimiter,
+  createMemoryCounters,
+  type Limiter,
+  type OneLimit,
+  type RateLimitOptions,
+  type RateLimitRequest,
+  rateLimit,
+} from '#ratelimit';
 
 const behindProxy = createAddresses({ trustedProxies: ['127.0.0.1', '::1'] });
 
 /** Allows two requests a day, unless the options say otherwise. `before`: middleware of the app. */
-function setUp(options: Partial<RateLimitOptions> = {}, before: readonly Middleware[] = []) {
+function setUp(options: Partial<RateLimitOptions & OneLimit> = {}, before: readonly Middleware[] = []) {
   const app = new Koa();
   const errors: unknown[] = [];
   app.on('error', (error) => void errors.push(error));
@@ -72,7 +79,7 @@ describe('rateLimit', () => {
   it('lets no request pass when the key is not text, which all clients would share', async () => {
     const { http, errors } = setUp({ keyOf: (async () => 'a') as never });
     await http.get('/').expect(500);
-    assert.match(String(errors), /`keyOf` must return text/);
+    assert.match(String(errors), /the key of a request must be text/);
   });
 
   it('shares the counts of a limiter, separated by domain', async () => {
