@@ -28,7 +28,7 @@ describe('the recipe: embed in Koa', () => {
   const servers = testServers(after);
   const recipe = readRecipe('Embed in Koa');
   const [commands = '', start = '', story = ''] = recipe.blocks('sh');
-  const { 'app.mjs': app = '', 'guarded.mjs': guarded = '', 'config/services/live.yaml': mapping = '' } = recipe.files;
+  const { 'app.mjs': app = '', 'config/services/live.yaml': mapping = '' } = recipe.files;
   let directory: string;
   let port: number;
   let password: string;
@@ -45,7 +45,9 @@ describe('the recipe: embed in Koa', () => {
     await writeFile(join(directory, 'config/services/live.yaml'), onPorts(mapping, { 4000: live.port }));
     port = await freePort();
     assert.equal(start, 'node app.mjs\n');
-    const file = await written('app.mjs', app.replace('app.listen(3000,', `app.listen(${port},`));
+    const file = join(directory, 'app.mjs');
+    const printing = "server.once('listening', () => process.stdout.write('listening\\n'));\n";
+    await writeFile(file, app.replace('app.listen(3000,', `app.listen(${port},`) + printing);
     program = startProgram(file, { cwd: directory });
     await program.waitForOutput(/^listening\n/);
     responses = await runStory(withPassword(story, password), { cwd: directory, ports: { 3000: port } });
@@ -66,21 +68,13 @@ describe('the recipe: embed in Koa', () => {
     return made;
   }
 
-  /** Adds a line that prints `listening`, so that the test can wait for it. */
-  async function written(name: string, text: string): Promise<string> {
-    const file = join(directory, name);
-    await writeFile(file, `${text}server.once('listening', () => process.stdout.write('listening\\n'));\n`);
-    return file;
-  }
-
-  it('compiles, and so do the app without a gateway and the shorter app in README.md', async () => {
+  it('compiles, and so does the shorter app in README.md', async () => {
     assert.ok(shown.includes('createFrontdesk('));
     // Compiles against the published build, as an embedder does.
     const compilerOptions = { types: ['node'], skipLibCheck: true, customConditions: [] };
     const config = { extends: join(repository, 'tsconfig.json'), include: ['*.mts'], compilerOptions };
     await writeFile(join(directory, 'tsconfig.json'), JSON.stringify(config));
     await writeFile(join(directory, 'app.mts'), app);
-    await writeFile(join(directory, 'guarded.mts'), guarded);
     await writeFile(join(directory, 'readme.mts'), shown);
     await promisify(execFile)(join(repository, 'node_modules/.bin/tsc'), ['-p', directory]);
   });
@@ -102,25 +96,6 @@ describe('the recipe: embed in Koa', () => {
     assert.match(switched.received(), /^HTTP\/1\.1 101 /);
     assert.equal(live.upgrades[0]?.headers['x-travel-user'], 'me');
     for (const { socket } of [refused, switched]) socket.destroy();
-  });
-
-  it('guards an app without a gateway with the same password, and counts the requests of its users', async () => {
-    const guardedPort = await freePort();
-    const file = await written(
-      'guarded.mjs',
-      guarded.replace('app.listen(3001,', `const server = app.listen(${guardedPort},`),
-    );
-    const other = startProgram(file, { cwd: directory });
-    await other.waitForOutput(/^listening\n/);
-    const ask = (headers = {}) => fetch(`http://127.0.0.1:${guardedPort}/`, { headers });
-    const unknown = await ask();
-    const challenge = 'Basic realm="tickets", charset="UTF-8"';
-    assert.deepEqual([unknown.status, unknown.headers.get('www-authenticate')], [401, challenge]);
-    const known = await ask({ Authorization: `Basic ${btoa(`me:${password}`)}` });
-    assert.deepEqual([known.status, await known.text()], [200, 'Hello me.\n']);
-    assert.equal(known.headers.get('ratelimit-policy'), '"user";q=100;w=60');
-    other.signal('SIGKILL');
-    await other.ended;
   });
 
   it('stops on SIGTERM', async () => {
