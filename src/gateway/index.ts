@@ -16,7 +16,6 @@ export {
 export type { GatewayRecords } from './guard-ports.ts';
 export { attributesOf, rejectMethod } from './handle.ts';
 export { sourceCluster } from './limits/descriptors.ts';
-export { createLimitStage } from './limits/stage.ts';
 export {
   createResolve,
   describeTarget,
