@@ -47,6 +47,8 @@ describe('the package', () => {
     this.timeout(60_000);
     const program = `
       import * as frontdesk from 'frontdesk';
+      import * as basic from 'frontdesk/auth';
+      import * as ratelimit from 'frontdesk/ratelimit';
       import { pino } from './node_modules/frontdesk/node_modules/pino/pino.js';
       export const addresses = frontdesk.createAddresses({ trustedProxies: ['10.0.0.0/8'] });
       frontdesk.createRequestContext(addresses);
@@ -57,6 +59,11 @@ describe('the package', () => {
       export const limiter = frontdesk.createLimiter({ limits: [], counters });
       export const server = await frontdesk.serveRateLimit({ limiter, port: 0, logger: console });
       export const client = frontdesk.connectRateLimit({ target: () => [], timeoutMs: 1 });
+      export const limits = await ratelimit.loadLimits('./config');
+      export const decide = ratelimit.createRateLimit({ requestsPerUnit: 1, unit: 'day' });
+      export const decision = await decide('ann');
+      export const redis = await ratelimit.openRedisCounters({ url: 'redis://127.0.0.1' });
+      export const records = await basic.loadUsers('./config');
       export const resolve = frontdesk.createResolve({ isLocal: () => false, listenerOf: () => undefined, addresses: {} });
       export const loaded = frontdesk.configurationFrom({ records: [] });
       export const { configuration } = loaded;

@@ -1,6 +1,7 @@
-/** `frontdesk/ratelimit`: limits for any server, as a function and as middleware, with counts in memory, in Redis or over gRPC. */
+/** `frontdesk/ratelimit`: limits for any server, as a function or middleware, counted in memory, in Redis or over gRPC. */
 import '../node-version.ts';
 
+export type { LimitDomain } from '#config';
 export { type Addresses, type AddressOptions, createAddresses } from '#http';
 export {
   type Allowed,
