@@ -11,18 +11,18 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   config: ['auth/password-hash', 'ratelimit/limit'],
   query: ['http'],
   rest: ['http', 'query'],
-  storage: ['http', 'query'],
+  'travel/storage': ['http', 'query'],
   auth: ['auth/password-hash', 'http', 'config'],
   'auth/password-hash': [],
   ratelimit: ['ratelimit/limit', 'http', 'config'],
   'ratelimit/limit': [],
   'ratelimit/http': ['ratelimit', 'ratelimit/limit', 'http', 'config'],
-  'services/booking': ['http', 'query', 'rest', 'storage'],
-  'services/hotel': ['http', 'query', 'rest', 'storage', 'services/booking'],
-  'services/car': ['http', 'query', 'rest', 'storage', 'services/booking'],
-  api: ['http', 'query', 'rest', 'storage', 'api/v1', 'api/v2'],
-  'api/v1': ['http', 'query', 'rest', 'storage'],
-  'api/v2': ['http', 'query', 'rest', 'storage'],
+  'services/booking': ['http', 'query', 'rest', 'travel/storage'],
+  'services/hotel': ['http', 'query', 'rest', 'travel/storage', 'services/booking'],
+  'services/car': ['http', 'query', 'rest', 'travel/storage', 'services/booking'],
+  api: ['http', 'query', 'rest', 'travel/storage', 'api/v1', 'api/v2'],
+  'api/v1': ['http', 'query', 'rest', 'travel/storage'],
+  'api/v2': ['http', 'query', 'rest', 'travel/storage'],
   routing: ['config', 'http'],
   proxy: ['http', 'routing', 'type:config'],
   gateway: ['config', 'http', 'ratelimit', 'ratelimit/limit', 'routing', 'proxy', 'type:auth'],
@@ -43,7 +43,7 @@ const onDemandLibraries = [
 ];
 /** Our own files that must be loaded on demand. They may import such libraries. */
 const onDemandFiles = [
-  ...['server/index.ts', 'server/storage.ts', 'storage/sqlite.ts'],
+  ...['server/index.ts', 'server/storage.ts', 'travel/storage/sqlite.ts'],
   ...['cli/check.ts', 'cli/explain.ts', 'cli/init.ts', 'cli/limits.ts', 'cli/split.ts', 'cli/users.ts'],
   'ratelimit/grpc/channel.ts',
 ];
@@ -56,7 +56,7 @@ const mayReadProcess = ['main.ts', 'node-version.ts', 'cli', 'metrics/process.ts
 /** The modules and files that may use the file system: http/html reads scripts and styles, grpc reads proto/. */
 const mayReadFiles = [
   'config',
-  'storage',
+  'travel/storage',
   'cli/init.ts',
   'cli/log-output.ts',
   'http/html/html.ts',

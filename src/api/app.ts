@@ -7,7 +7,7 @@ import { v2 } from '#api/v2';
 import { type ProblemResponsesOptions, problem, type Representations } from '#http';
 import { createListParser, createView, type Field, urlField, type View } from '#query';
 import { type ApiInfo, type CollectionDefinition, collection, createResourceApp, index, item, type Route } from '#rest';
-import { type AccountRow, createPageReader, type Database, type MessageRow, type Slot } from '#storage';
+import { type AccountRow, createPageReader, type Database, type MessageRow, type Slot } from '#travel/storage';
 
 /** The fields of a message that differ between versions, in addition to its id, account and URL. */
 interface VersionViews {

@@ -6,7 +6,7 @@ import { createExplainEndpoint, explainForm } from '#explain';
 import { durationBoundsMs, type GatewayState, type InternalRoute } from '#gateway';
 import { acceptRead, type ConnectionLimit, notReady, type Representations, represent, stopping } from '#http';
 import { createMetrics, createMetricsRoute, type MetricsParts } from '#metrics';
-import type { Database } from '#storage';
+import type { Database } from '#travel/storage';
 import type { CurrentGateway } from './current-gateway.ts';
 import { createLimitsEndpoint } from './limits-endpoint.ts';
 import type { CurrentTls } from './listeners.ts';

@@ -7,7 +7,7 @@ import { createVersions } from '#rest';
 import { createRefundSteps } from '#services/booking';
 import { createCarService } from '#services/car';
 import { createHotelService } from '#services/hotel';
-import { type Database, type DatabaseOptions, loadDemo, openDatabase, StorageUnavailable } from '#storage';
+import { type Database, type DatabaseOptions, loadDemo, openDatabase, StorageUnavailable } from '#travel/storage';
 import type { Setup } from './options.ts';
 
 /** The parts that an app needs to render responses and problems. */

@@ -4,7 +4,7 @@ import type { RequestListener } from 'node:http';
 import request from 'supertest';
 import { createApi } from '#api';
 import { createRepresentations, problem, silentLogger } from '#http';
-import { StorageUnavailable } from '#storage';
+import { StorageUnavailable } from '#travel/storage';
 import { openDemoDatabase } from '../support/databases.ts';
 import { testServers } from '../support/serve.ts';
 

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import * as z from 'zod';
 import { configurationFrom, formatErrors, parseSettings, requireSettings } from '#config';
-import { type DemoRows, loadDemo, openDatabase } from '#storage';
+import { type DemoRows, loadDemo, openDatabase } from '#travel/storage';
 import type { FieldTable } from '../../src/config/fields/field.ts';
 import { listSettings } from '../../src/config/settings/table.ts';
 import { createFrontdesk, type FrontdeskOptions } from '../../src/index.ts';

@@ -6,7 +6,7 @@ import request from 'supertest';
 import { createRepresentations } from '#http';
 import { createCarService } from '#services/car';
 import { createHotelService } from '#services/hotel';
-import { type Database, openDatabase, type Tables } from '#storage';
+import { type Database, openDatabase, type Tables } from '#travel/storage';
 import type { ScratchDatabase } from '../support/databases.ts';
 import { highLimits, openWorld } from './booking-world.ts';
 

@@ -2,7 +2,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Problem, type ProblemSlug } from '#http';
-import { type BookingRow, type CarBookingRow, type Database, type HotelBookingRow, openDatabase } from '#storage';
+import {
+  type BookingRow,
+  type CarBookingRow,
+  type Database,
+  type HotelBookingRow,
+  openDatabase,
+} from '#travel/storage';
 import type { BookingRequest } from '../../src/services/booking/create-booking.ts';
 import type { BookingLimits } from '../../src/services/booking/limits.ts';
 import { dayMs, stayOf } from '../../src/services/booking/stay.ts';

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { Problem, problem } from '#http';
 import type { ListQuery } from '#query';
-import type { CarBookingRow, Database, HotelBookingRow } from '#storage';
+import type { CarBookingRow, Database, HotelBookingRow } from '#travel/storage';
 import type { IdempotentRequest } from '../../src/services/booking/idempotent-requests.ts';
 import { dayMs, stayOf } from '../../src/services/booking/stay.ts';
 import { createBookingStore } from '../../src/services/booking/store.ts';

@@ -7,9 +7,9 @@ import request from 'supertest';
 import { createRepresentations } from '#http';
 import { createCarService } from '#services/car';
 import { createHotelService } from '#services/hotel';
-import { type Database, openDatabase } from '#storage';
-import { createStatementCache } from '../../src/storage/dialect.ts';
-import { migrate } from '../../src/storage/migrations.ts';
+import { type Database, openDatabase } from '#travel/storage';
+import { createStatementCache } from '../../src/travel/storage/dialect.ts';
+import { migrate } from '../../src/travel/storage/migrations.ts';
 import type { ScratchDatabase } from '../support/databases.ts';
 import { highLimits } from './booking-world.ts';
 

@@ -11,7 +11,7 @@ import {
   openDatabase,
   StorageSetupError,
   StorageUnavailable,
-} from '#storage';
+} from '#travel/storage';
 import type { ScratchDatabase } from '../support/databases.ts';
 import { selectPage } from '../support/select-page.ts';
 

@@ -8,7 +8,7 @@ import request from 'supertest';
 import { createRepresentations, silentLogger } from '#http';
 import type { Frontdesk } from '#server';
 import { createHotelService } from '#services/hotel';
-import { type Database, openDatabase } from '#storage';
+import { type Database, openDatabase } from '#travel/storage';
 import { storageProblem } from '../../src/server/storage.ts';
 import { highLimits } from '../contracts/booking-world.ts';
 import { callAsDemo, desksOf } from '../support/desks.ts';

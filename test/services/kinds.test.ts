@@ -6,7 +6,7 @@ import { createRepresentations } from '#http';
 import type { BookingServiceOptions } from '#services/booking';
 import { createCarService } from '#services/car';
 import { createHotelService } from '#services/hotel';
-import type { DemoRows } from '#storage';
+import type { DemoRows } from '#travel/storage';
 import { highLimits } from '../contracts/booking-world.ts';
 import { openDemoDatabase } from '../support/databases.ts';
 import { testServers } from '../support/serve.ts';

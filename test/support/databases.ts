@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { type Database, type DemoRows, loadDemo, openDatabase } from '#storage';
+import { type Database, type DemoRows, loadDemo, openDatabase } from '#travel/storage';
 import type { TestServers } from './serve.ts';
 
 /** The default time of demo rows. */

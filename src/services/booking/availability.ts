@@ -2,7 +2,7 @@
 import { type Kysely, type SqlBool, sql } from 'kysely';
 import { z } from 'zod';
 import { type Problem, problem } from '#http';
-import { createStatement, type Tables } from '#storage';
+import { createStatement, type Tables } from '#travel/storage';
 import type { BookingKind, Offer } from './kind.ts';
 import { moneyOf, moneySchema } from './money.ts';
 import { endsTooLate, lengthOf, type Stay, shiftStay, stayEndSchemas } from './stay.ts';

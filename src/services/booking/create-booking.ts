@@ -2,7 +2,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import { type Fault, type Problem, problem } from '#http';
-import { type BookingRow, createStatement, type Database, type Tables, type TakenUnitRow } from '#storage';
+import { type BookingRow, createStatement, type Database, type Tables, type TakenUnitRow } from '#travel/storage';
 import {
   type FreeStay,
   findFreeStays,

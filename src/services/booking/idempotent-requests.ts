@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import { problem } from '#http';
-import { createStatement, type Database, type StoredResponseRow, type Tables } from '#storage';
+import { createStatement, type Database, type StoredResponseRow, type Tables } from '#travel/storage';
 import { timeText } from './stay.ts';
 
 const retentionMs = 24 * 3_600_000;

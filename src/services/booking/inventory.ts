@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { problem, queryFault } from '#http';
 import { createListParser, type ListOptions, type ListQuery, type View } from '#query';
 import { collection, item, type OperationDocs, type Route } from '#rest';
-import { type CarRow, createPageReader, type HotelRow, type Page, type Slot, type Tables } from '#storage';
+import { type CarRow, createPageReader, type HotelRow, type Page, type Slot, type Tables } from '#travel/storage';
 import {
   type AvailabilityStatements,
   findFreeOffers,

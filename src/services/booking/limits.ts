@@ -1,7 +1,7 @@
 /** Booking limits per user: pending bookings, days of a booking, and units on any one day. */
 import { type Kysely, sql } from 'kysely';
 import { problem } from '#http';
-import { createStatement, type Database, type Slot, type Tables } from '#storage';
+import { createStatement, type Database, type Slot, type Tables } from '#travel/storage';
 import type { BookingKind } from './kind.ts';
 import { dayMs, holdMs, type Stay, timeText } from './stay.ts';
 

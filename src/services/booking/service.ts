@@ -2,7 +2,7 @@
 import type Koa from 'koa';
 import type { ProblemResponsesOptions, Representations } from '#http';
 import { type ApiInfo, createResourceApp } from '#rest';
-import type { BookingRow, Database } from '#storage';
+import type { BookingRow, Database } from '#travel/storage';
 import { type BookingsDefinition, bookingRoutes } from './bookings.ts';
 import { type InventoryDefinition, inventoryRoutes, type Resource } from './inventory.ts';
 import { type BookingKind, titlesOf } from './kind.ts';

@@ -10,7 +10,7 @@ import {
   type Page,
   type Slot,
   type Tables,
-} from '#storage';
+} from '#travel/storage';
 import { SoldOut, soldOutProblem } from './availability.ts';
 import { type BookingRequest, createBooking, type PreparedKind, prepareKind } from './create-booking.ts';
 import { createRunOnce, type IdempotentRequest, type Outcome } from './idempotent-requests.ts';

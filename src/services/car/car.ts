@@ -16,7 +16,7 @@ import {
   stayEndSchemas,
   type WithAvailability,
 } from '#services/booking';
-import type { CarBookingRow, CarRow } from '#storage';
+import type { CarBookingRow, CarRow } from '#travel/storage';
 
 export function createCarService(options: BookingServiceOptions): Koa {
   return createBookingService<CarRow, CarBookingRow, z.infer<typeof requestSchema>>(

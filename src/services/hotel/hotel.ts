@@ -17,7 +17,7 @@ import {
   stayEndSchemas,
   type WithAvailability,
 } from '#services/booking';
-import type { HotelBookingRow, HotelRow } from '#storage';
+import type { HotelBookingRow, HotelRow } from '#travel/storage';
 
 export function createHotelService(options: BookingServiceOptions): Koa {
   return createBookingService<HotelRow, HotelBookingRow, z.infer<typeof requestSchema>>(

@@ -4,7 +4,7 @@ import type Koa from 'koa';
 import request, { type Response } from 'supertest';
 import { createRepresentations, problem, silentLogger } from '#http';
 import { createHotelService } from '#services/hotel';
-import { type Database, StorageUnavailable } from '#storage';
+import { type Database, StorageUnavailable } from '#travel/storage';
 import { highLimits } from '../../contracts/booking-world.ts';
 import { openDemoDatabase } from '../../support/databases.ts';
 import { testServers } from '../../support/serve.ts';

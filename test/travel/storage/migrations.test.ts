@@ -1,7 +1,7 @@
 /** The tables that the migrations create: their columns match the types, and indexes serve the API and deletions. */
 import assert from 'node:assert/strict';
 import { type Compilable, CompiledQuery } from 'kysely';
-import { type Database, openDatabase } from '#storage';
+import { type Database, openDatabase } from '#travel/storage';
 
 describe('the migrated tables', () => {
   let database: Database;

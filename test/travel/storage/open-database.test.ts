@@ -1,6 +1,6 @@
 /** Database URLs: an unusable one is rejected with a list of valid forms. */
 import assert from 'node:assert/strict';
-import { openDatabase, StorageSetupError } from '#storage';
+import { openDatabase, StorageSetupError } from '#travel/storage';
 
 describe('openDatabase', () => {
   for (const [url, message] of [

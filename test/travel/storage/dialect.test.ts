@@ -4,8 +4,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { mock } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CompiledQuery, Kysely, SqliteDialect, sql } from 'kysely';
-import { type Database, openDatabase, StorageUnavailable } from '#storage';
-import { createStatementCache, type DialectOptions, extendDialect } from '../../src/storage/dialect.ts';
+import { type Database, openDatabase, StorageUnavailable } from '#travel/storage';
+import { createStatementCache, type DialectOptions, extendDialect } from '../../../src/travel/storage/dialect.ts';
 
 describe('extendDialect', () => {
   const open = (around: DialectOptions['around'] = (run) => run()) => {

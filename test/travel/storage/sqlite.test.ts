@@ -5,9 +5,9 @@ import { join, relative, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { type Database, openDatabase, StorageSetupError } from '#storage';
-import { createReadSnapshot, retryWhileBusy } from '../../src/storage/sqlite.ts';
-import { temporaryFiles } from '../support/temporary-files.ts';
+import { type Database, openDatabase, StorageSetupError } from '#travel/storage';
+import { createReadSnapshot, retryWhileBusy } from '../../../src/travel/storage/sqlite.ts';
+import { temporaryFiles } from '../../support/temporary-files.ts';
 
 let directory: string;
 let file: string;

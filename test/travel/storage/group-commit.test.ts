@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { sql } from 'kysely';
-import { type Database, openDatabase, StorageUnavailable } from '#storage';
-import { temporaryFiles } from '../support/temporary-files.ts';
+import { type Database, openDatabase, StorageUnavailable } from '#travel/storage';
+import { temporaryFiles } from '../../support/temporary-files.ts';
 
 describe('transactions of a SQLite file', () => {
   const writeFiles = temporaryFiles();

@@ -1,6 +1,6 @@
 /** Case folding: a text and what a database replaces in its own text agree on every letter of Unicode. */
 import assert from 'node:assert/strict';
-import { foldCase } from '../../src/storage/case-folding.ts';
+import { foldCase } from '../../../src/travel/storage/case-folding.ts';
 
 /** Every letter of Unicode that has another case. */
 const cased = Array.from({ length: 0x10_ffff }, (_, index) => index + 1)

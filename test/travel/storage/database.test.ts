@@ -1,6 +1,11 @@
 /** Errors of the database drivers: those of an unavailable database are distinguished from bugs. */
 import assert from 'node:assert/strict';
-import { isSqliteBusy, messageOf, StorageUnavailable, translateDriverError } from '../../src/storage/database.ts';
+import {
+  isSqliteBusy,
+  messageOf,
+  StorageUnavailable,
+  translateDriverError,
+} from '../../../src/travel/storage/database.ts';
 
 const withCode = (code: string) => Object.assign(new Error(code), { code });
 const sqliteError = (errcode: number) => Object.assign(withCode('ERR_SQLITE_ERROR'), { errcode });

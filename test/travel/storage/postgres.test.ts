@@ -5,12 +5,18 @@ import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { delayMsMax } from '#config';
-import { type Database, type DatabaseOptions, openDatabase, StorageSetupError, StorageUnavailable } from '#storage';
-import { createTurns } from '../../src/storage/postgres.ts';
-import { createPostgresDatabase, type ScratchDatabase } from '../support/databases.ts';
-import { selectPage } from '../support/select-page.ts';
-import { type TestServers, testServers } from '../support/serve.ts';
-import { createDeferred, eventually } from '../support/waiting.ts';
+import {
+  type Database,
+  type DatabaseOptions,
+  openDatabase,
+  StorageSetupError,
+  StorageUnavailable,
+} from '#travel/storage';
+import { createTurns } from '../../../src/travel/storage/postgres.ts';
+import { createPostgresDatabase, type ScratchDatabase } from '../../support/databases.ts';
+import { selectPage } from '../../support/select-page.ts';
+import { type TestServers, testServers } from '../../support/serve.ts';
+import { createDeferred, eventually } from '../../support/waiting.ts';
 
 const timeoutMs = 1000;
 
