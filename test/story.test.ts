@@ -6,7 +6,7 @@ import { isInstalled } from './support/programs/installed.ts';
 import { type CurlResponse, parseStory, runShell, runStory } from './support/programs/shell-story.ts';
 import { temporaryFiles } from './support/temporary-files.ts';
 
-const story = parseStory(shellBlockOf('src/services/README.md', 'desk='));
+const story = parseStory(shellBlockOf('src/travel/README.md', 'desk='));
 
 describe('the commands of the pages', () => {
   const writeFiles = temporaryFiles();

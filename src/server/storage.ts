@@ -4,9 +4,9 @@ import type { Middleware } from 'koa';
 import { createApi } from '#api';
 import { type Problem, type ProblemResponsesOptions, problem, type Representations } from '#http';
 import { createVersions } from '#rest';
-import { createRefundSteps } from '#services/booking';
-import { createCarService } from '#services/car';
-import { createHotelService } from '#services/hotel';
+import { createRefundSteps } from '#travel/booking';
+import { createCarService } from '#travel/car';
+import { createHotelService } from '#travel/hotel';
 import { type Database, type DatabaseOptions, loadDemo, openDatabase, StorageUnavailable } from '#travel/storage';
 import type { Setup } from './options.ts';
 

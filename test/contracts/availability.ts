@@ -1,10 +1,10 @@
 /** Compares availability with a simple model that counts the bookings of each night. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { hasMatchingOffer, prepareAvailability } from '../../src/services/booking/availability.ts';
-import { withAvailability } from '../../src/services/booking/inventory.ts';
-import { type Stay, timeText } from '../../src/services/booking/stay.ts';
-import { hotelKind } from '../../src/services/hotel/hotel.ts';
+import { hasMatchingOffer, prepareAvailability } from '../../src/travel/booking/availability.ts';
+import { withAvailability } from '../../src/travel/booking/inventory.ts';
+import { type Stay, timeText } from '../../src/travel/booking/stay.ts';
+import { hotelKind } from '../../src/travel/hotel/hotel.ts';
 import {
   assertProblem,
   changeStatus,

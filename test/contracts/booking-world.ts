@@ -9,12 +9,12 @@ import {
   type HotelBookingRow,
   openDatabase,
 } from '#travel/storage';
-import type { BookingRequest } from '../../src/services/booking/create-booking.ts';
-import type { BookingLimits } from '../../src/services/booking/limits.ts';
-import { dayMs, stayOf } from '../../src/services/booking/stay.ts';
-import { type BookingStore, createBookingStore } from '../../src/services/booking/store.ts';
-import { carKind } from '../../src/services/car/car.ts';
-import { hotelKind } from '../../src/services/hotel/hotel.ts';
+import type { BookingRequest } from '../../src/travel/booking/create-booking.ts';
+import type { BookingLimits } from '../../src/travel/booking/limits.ts';
+import { dayMs, stayOf } from '../../src/travel/booking/stay.ts';
+import { type BookingStore, createBookingStore } from '../../src/travel/booking/store.ts';
+import { carKind } from '../../src/travel/car/car.ts';
+import { hotelKind } from '../../src/travel/hotel/hotel.ts';
 
 /** 9:30, so that the current day has already begun. */
 export const startMs = Date.UTC(2030, 0, 1, 9, 30);

@@ -7,7 +7,7 @@ import { sql } from 'kysely';
 import request from 'supertest';
 import { createRepresentations, silentLogger } from '#http';
 import type { Frontdesk } from '#server';
-import { createHotelService } from '#services/hotel';
+import { createHotelService } from '#travel/hotel';
 import { type Database, openDatabase } from '#travel/storage';
 import { storageProblem } from '../../src/server/storage.ts';
 import { highLimits } from '../contracts/booking-world.ts';

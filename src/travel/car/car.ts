@@ -15,7 +15,7 @@ import {
   moneyOf,
   stayEndSchemas,
   type WithAvailability,
-} from '#services/booking';
+} from '#travel/booking';
 import type { CarBookingRow, CarRow } from '#travel/storage';
 
 export function createCarService(options: BookingServiceOptions): Koa {

@@ -1,6 +1,6 @@
 /** Booking references, which people read aloud and write down. */
 import assert from 'node:assert/strict';
-import { createReference, formatReference, parseReference } from '../../../src/services/booking/booking-view.ts';
+import { createReference, formatReference, parseReference } from '../../../src/travel/booking/booking-view.ts';
 
 describe('references', () => {
   it('are unique, contain only unambiguous characters, and survive formatting and parsing', () => {

@@ -1,7 +1,7 @@
 /** Amounts of money as exact decimal strings, and the refund of a cancellation by the time left before the stay. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { createRefundSteps, moneyOf, refundAt } from '../../../src/services/booking/money.ts';
+import { createRefundSteps, moneyOf, refundAt } from '../../../src/travel/booking/money.ts';
 
 describe('moneyOf', () => {
   it('uses as many decimal places as the currency has', () => {

@@ -1,9 +1,9 @@
 /** Parsing the start and end of a stay, and the days that it occupies. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { dayMs, lengthOf, parseStay, shiftStay, stayOf } from '../../../src/services/booking/stay.ts';
-import { carKind } from '../../../src/services/car/car.ts';
-import { hotelKind } from '../../../src/services/hotel/hotel.ts';
+import { dayMs, lengthOf, parseStay, shiftStay, stayOf } from '../../../src/travel/booking/stay.ts';
+import { carKind } from '../../../src/travel/car/car.ts';
+import { hotelKind } from '../../../src/travel/hotel/hotel.ts';
 
 const firstOfMay = Date.UTC(2030, 4, 1) / dayMs;
 

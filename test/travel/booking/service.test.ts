@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type Koa from 'koa';
 import request, { type Response } from 'supertest';
 import { createRepresentations, problem, silentLogger } from '#http';
-import { createHotelService } from '#services/hotel';
+import { createHotelService } from '#travel/hotel';
 import { type Database, StorageUnavailable } from '#travel/storage';
 import { highLimits } from '../../contracts/booking-world.ts';
 import { openDemoDatabase } from '../../support/databases.ts';

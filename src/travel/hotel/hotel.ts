@@ -16,7 +16,7 @@ import {
   moneyOf,
   stayEndSchemas,
   type WithAvailability,
-} from '#services/booking';
+} from '#travel/booking';
 import type { HotelBookingRow, HotelRow } from '#travel/storage';
 
 export function createHotelService(options: BookingServiceOptions): Koa {
