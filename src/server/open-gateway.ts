@@ -1,5 +1,5 @@
 /** Opens the gateway for a configuration, connecting its records to the services that they name. */
-import type { ApiVersion } from '#api';
+
 import type { AuthCheck, AuthService as AuthServiceOfProcess } from '#auth';
 import { type AuthService as AuthServiceRecord, type Configuration, configurationFrom, type Mapping } from '#config';
 import { createExplain } from '#explain';
@@ -11,6 +11,7 @@ import {
   type InternalRoute,
 } from '#gateway';
 import { userHeader } from '#http';
+import type { ApiVersion } from '#travel/messages';
 import type { OpenGateway } from './current-gateway.ts';
 import type { Setup } from './options.ts';
 import { createEntrySettings } from './pipeline.ts';

@@ -1,12 +1,12 @@
 /** Opens the database, and creates the services that use it: hotel, car and the versioned API. */
 import type Koa from 'koa';
 import type { Middleware } from 'koa';
-import { createApi } from '#api';
 import { type Problem, type ProblemResponsesOptions, problem, type Representations } from '#http';
 import { createVersions } from '#rest';
 import { createRefundSteps } from '#travel/booking';
 import { createCarService } from '#travel/car';
 import { createHotelService } from '#travel/hotel';
+import { createApi } from '#travel/messages';
 import { type Database, type DatabaseOptions, loadDemo, openDatabase, StorageUnavailable } from '#travel/storage';
 import type { Setup } from './options.ts';
 

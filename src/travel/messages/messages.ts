@@ -2,12 +2,12 @@
 import type Koa from 'koa';
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { v1 } from '#api/v1';
-import { v2 } from '#api/v2';
 import { type ProblemResponsesOptions, problem, type Representations } from '#http';
 import { createListParser, createView, type Field, urlField, type View } from '#query';
 import { type ApiInfo, type CollectionDefinition, collection, createResourceApp, index, item, type Route } from '#rest';
 import { type AccountRow, createPageReader, type Database, type MessageRow, type Slot } from '#travel/storage';
+import { v1 } from './v1.ts';
+import { v2 } from './v2.ts';
 
 /** The fields of a message that differ between versions, in addition to its id, account and URL. */
 interface VersionViews {

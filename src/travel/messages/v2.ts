@@ -1,4 +1,4 @@
-/** Version 2 of the API: the content of a message is its text, and its creation time is shown. See ../app.ts. */
+/** Version 2 of the API: the content of a message is its text, and its creation time is shown. See messages.ts. */
 import { z } from 'zod';
 import { type Field, timeSchema } from '#query';
 import type { MessageRow } from '#travel/storage';

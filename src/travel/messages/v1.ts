@@ -1,4 +1,4 @@
-/** Version 1 of the API: the content of a message is its subject. The code that versions share is in ../app.ts. */
+/** Version 1 of the API: the content of a message is its subject. The code that versions share is in messages.ts. */
 import { z } from 'zod';
 import type { Field } from '#query';
 import type { MessageRow } from '#travel/storage';

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import type { RequestListener } from 'node:http';
 import request from 'supertest';
-import { createApi } from '#api';
 import { createRepresentations, problem, silentLogger } from '#http';
+import { createApi } from '#travel/messages';
 import { StorageUnavailable } from '#travel/storage';
-import { openDemoDatabase } from '../support/databases.ts';
-import { testServers } from '../support/serve.ts';
+import { openDemoDatabase } from '../../support/databases.ts';
+import { testServers } from '../../support/serve.ts';
 
 const rows = {
   accounts: [

@@ -1,0 +1,2 @@
+/** The versioned API of messages and accounts. */
+export { type ApiVersion, createApi } from './messages.ts';
