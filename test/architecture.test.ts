@@ -11,16 +11,11 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   config: ['auth/password-hash', 'ratelimit/limit'],
   query: ['http'],
   rest: ['http', 'query'],
-  'travel/storage': ['http', 'query'],
   auth: ['auth/password-hash', 'http', 'config'],
   'auth/password-hash': [],
   ratelimit: ['ratelimit/limit', 'http', 'config'],
   'ratelimit/limit': [],
   'ratelimit/http': ['ratelimit', 'ratelimit/limit', 'http', 'config'],
-  'travel/booking': ['http', 'query', 'rest', 'travel/storage'],
-  'travel/hotel': ['http', 'query', 'rest', 'travel/storage', 'travel/booking'],
-  'travel/car': ['http', 'query', 'rest', 'travel/storage', 'travel/booking'],
-  'travel/messages': ['http', 'query', 'rest', 'travel/storage'],
   routing: ['config', 'http'],
   proxy: ['http', 'routing', 'type:config'],
   gateway: ['config', 'http', 'ratelimit', 'ratelimit/limit', 'routing', 'proxy', 'type:auth'],
@@ -28,7 +23,18 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   diag: ['config', 'http', 'ratelimit/limit', 'type:gateway', 'type:ratelimit'],
   metrics: ['http', 'type:gateway', 'type:proxy', 'type:ratelimit', 'type:config'],
   tracing: ['http'],
+  travel: ['http', 'query', 'rest', 'type:config'],
   cli: ['auth', 'config', 'diag', 'explain', 'http', 'ratelimit', 'routing', 'server'],
+};
+/** The parts of `travel` that are isolated, each with the other parts that it may import. */
+const mayImportInTravel: Readonly<Record<string, readonly string[]>> = {
+  'travel/storage': [],
+  'travel/booking': ['travel/storage'],
+  'travel/hotel': ['travel/booking', 'travel/storage'],
+  'travel/car': ['travel/booking', 'travel/storage'],
+  'travel/messages/v1': ['travel/storage'],
+  'travel/messages/v2': ['travel/storage'],
+  'travel/messages': ['travel/messages/v1', 'travel/messages/v2', 'travel/storage'],
 };
 /** This module may import every module except `cli`. */
 const compositionRoot = 'server';
@@ -41,7 +47,7 @@ const onDemandLibraries = [
 ];
 /** Our own files that must be loaded on demand. They may import such libraries. */
 const onDemandFiles = [
-  ...['server/index.ts', 'server/storage.ts', 'travel/storage/sqlite.ts'],
+  ...['server/index.ts', 'travel/travel.ts', 'travel/storage/sqlite.ts'],
   ...['cli/check.ts', 'cli/explain.ts', 'cli/init.ts', 'cli/limits.ts', 'cli/split.ts', 'cli/users.ts'],
   'ratelimit/grpc/channel.ts',
 ];
@@ -54,7 +60,8 @@ const mayReadProcess = ['main.ts', 'node-version.ts', 'cli', 'metrics/process.ts
 /** The modules and files that may use the file system: http/html reads scripts and styles, grpc reads proto/. */
 const mayReadFiles = [
   'config',
-  'travel/storage',
+  'travel/storage/sqlite.ts',
+  'travel/storage/sqlite-faults.ts',
   'cli/init.ts',
   'cli/log-output.ts',
   'http/html/html.ts',
@@ -123,6 +130,18 @@ describe('architecture', () => {
       ),
       ({ file, from, typeOnly }) =>
         `src/${file} may not import ${typeOnly ? 'types' : 'values'} of ${from}: let the caller pass in what it needs, or move the code.`,
+    );
+  });
+
+  it('isolates the services of travel, and the versions of its API, from each other', () => {
+    const isAllowedPart = (part: string, target: string | undefined) =>
+      target === undefined || target === part || mayImportInTravel[part]?.includes(target);
+    failIfAny(
+      allImports().filter(({ file, from }) => {
+        const part = partOfTravel(file);
+        return part !== undefined && !isAllowedPart(part, partOfTravel(resolveImport(file, from)));
+      }),
+      ({ file, from }) => `src/${file} may not import ${from}: let the caller pass in what it needs, or move the code.`,
     );
   });
 
@@ -287,6 +306,11 @@ function moduleOf(file: string): string {
   let folder = dirname(file);
   while (folder.includes('/') && !files.includes(`${folder}/index.ts`)) folder = dirname(folder);
   return folder;
+}
+
+/** The first row of `mayImportInTravel` that is the file or a folder above it. */
+function partOfTravel(file: string): string | undefined {
+  return Object.keys(mayImportInTravel).find((part) => file === `${part}.ts` || file.startsWith(`${part}/`));
 }
 
 /** The entry points of the package and of the command line, which are modules of their own. */

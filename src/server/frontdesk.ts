@@ -22,7 +22,7 @@ import { createPipeline } from './pipeline.ts';
 import { openRateLimiting } from './rate-limiting.ts';
 import { reportUnreachableServices, resolverOf } from './record-services.ts';
 import { type Commit, type LiveConfiguration, openLiveConfiguration } from './reload.ts';
-import { createServices, openStorageIfNeeded } from './services.ts';
+import { createServices, openTravelIfNeeded } from './services.ts';
 
 /** Rejects with an Error whose message says what is wrong with the options or the configuration, and how to fix it. */
 export async function createFrontdesk(options: FrontdeskOptions = {}): Promise<Frontdesk> {
@@ -52,13 +52,13 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
   let stopMs = setup.settings.shutdownTimeoutMs;
   const timeLeft = createTimeLeft(() => stopMs);
   const shared = await openSharedParts(setup, { closing: closing.signal, timeLeft }, opened);
-  const { configuration, storage, rateLimiting, tracing, clusters } = shared;
+  const { configuration, travel, rateLimiting, tracing, clusters } = shared;
 
   // Request handlers: the services of this process, the gateway and the internal routes.
   const representations = createRepresentations();
   const outageLogs = createOutageLogs({ logger });
-  const problems = { representations, logger, outages: outageLogs, toProblem: storage?.toProblem, problemPagesPath };
-  const services = createServices(setup, { configuration, storage, problems });
+  const problems = { representations, logger, outages: outageLogs, toProblem: travel?.toProblem, problemPagesPath };
+  const services = createServices(setup, { configuration, travel, problems });
   const gateway = createCurrentGateway();
   opened.defer(() => gateway.close(timeLeft()));
   const state = createGatewayState(clusters, clock);
@@ -142,8 +142,8 @@ async function openSharedParts(
   const { settings, logger, dormant } = setup;
   const tls: CurrentTls = { current: await loadTls(settings) };
   const configuration = await openLiveConfiguration(setup);
-  const storage = await openStorageIfNeeded(setup);
-  opened.defer(() => storage?.database.close());
+  const travel = await openTravelIfNeeded(setup);
+  opened.defer(() => travel?.close());
   const rateLimiting = await openRateLimiting(setup, configuration, closing);
   opened.defer(rateLimiting.close);
   const tracing = dormant ? undefined : await loadTracing({ version: packageVersion(), logger });
@@ -154,7 +154,7 @@ async function openSharedParts(
   // Runs after the listeners have closed. Requests that are left came through a host's server, or are shadow copies.
   opened.defer(() => clusters.close(timeLeft()));
   const limits = createConnectionLimits(setup);
-  return { tls, configuration, storage, rateLimiting, tracing, clusters, ...limits };
+  return { tls, configuration, travel, rateLimiting, tracing, clusters, ...limits };
 }
 
 /** Creates the deadline that all steps of a shutdown share. It is set by the first call of the returned function. */

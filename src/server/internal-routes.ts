@@ -6,7 +6,7 @@ import { createExplainEndpoint, explainForm } from '#explain';
 import { durationBoundsMs, type GatewayState, type InternalRoute } from '#gateway';
 import { acceptRead, type ConnectionLimit, notReady, type Representations, represent, stopping } from '#http';
 import { createMetrics, createMetricsRoute, type MetricsParts } from '#metrics';
-import type { Database } from '#travel/storage';
+import type { Travel } from '#travel';
 import type { CurrentGateway } from './current-gateway.ts';
 import { createLimitsEndpoint } from './limits-endpoint.ts';
 import type { CurrentTls } from './listeners.ts';
@@ -20,8 +20,8 @@ export interface InternalRoutesParts {
   readonly configuration: LiveConfiguration;
   readonly services: Pick<Services, 'versions' | 'logins'>;
   readonly rateLimiting: RateLimiting;
-  /** Undefined when no module of this process needs a database. */
-  readonly storage: { readonly database: Pick<Database, 'findFault'> } | undefined;
+  /** Undefined when none of its services run in this process. */
+  readonly travel: Pick<Travel, 'findFault'> | undefined;
   /** Aborted when the process starts to close. */
   readonly closing: AbortSignal;
   readonly representations: Representations;
@@ -123,7 +123,7 @@ type FindFault = () => Promise<string | undefined>;
 type ReadinessSetup = Pick<Setup, 'has' | 'services' | 'settings'>;
 
 function createFindFault(setup: ReadinessSetup, parts: InternalRoutesParts): FindFault {
-  const { configuration, storage, rateLimiting, closing } = parts;
+  const { configuration, travel, rateLimiting, closing } = parts;
   /** False for a gateway that fails open: it forwards requests when the limiter is unavailable. */
   function needsLimiter(): boolean {
     const { rateLimitServices } = configuration.current().configuration;
@@ -132,7 +132,7 @@ function createFindFault(setup: ReadinessSetup, parts: InternalRoutesParts): Fin
   return async function findFault() {
     if (closing.aborted) return stopping;
     if (needsLimiter() && !rateLimiting.isReady()) return 'The rate limiter cannot count in Redis.';
-    return storage?.database.findFault();
+    return travel?.findFault();
   };
 }
 

@@ -11,7 +11,7 @@ import {
   type InternalRoute,
 } from '#gateway';
 import { userHeader } from '#http';
-import type { ApiVersion } from '#travel/messages';
+import { apiVersions } from '#travel';
 import type { OpenGateway } from './current-gateway.ts';
 import type { Setup } from './options.ts';
 import { createEntrySettings } from './pipeline.ts';
@@ -115,9 +115,6 @@ async function closeOnFailure<T>(
     throw error;
   }
 }
-
-/** Repeated here so that the API module is loaded only by processes that run it. */
-const apiVersions = Object.keys({ v1: true, v2: true } satisfies Record<ApiVersion, true>);
 
 /** The mappings to the demo's API if it runs in another process. In this process it has internal routes instead. */
 function remoteVersions({ has, demo, settings }: Setup, { mappings }: Configuration): readonly Mapping[] {

@@ -1,4 +1,4 @@
-/** The HTTP services of this process: auth, those with a database, and those of an embedding program. */
+/** The HTTP services of this process: auth, the travel services, and those of an embedding program. */
 import { isDeepStrictEqual } from 'node:util';
 import {
   type Authenticator,
@@ -9,12 +9,12 @@ import {
   createUsers,
   type LoginCounts,
 } from '#auth';
-import { type AuthService as AuthServiceRecord, type Configuration, demoModules, parseServiceReference } from '#config';
+import { type AuthService as AuthServiceRecord, type Configuration, parseServiceReference } from '#config';
 import type { Handler } from '#gateway';
 import { isolate, userHeader } from '#http';
+import { openTravel, type ResponseParts, type Travel, travelModules } from '#travel';
 import type { Setup } from './options.ts';
 import type { LiveConfiguration } from './reload.ts';
-import type { ResponseParts, Storage } from './storage.ts';
 
 export interface Services {
   /** Undefined when the auth service does not run in this process. */
@@ -29,20 +29,20 @@ export interface Services {
 
 export interface ServicesParts {
   readonly configuration: LiveConfiguration;
-  /** Undefined when no module of this process needs a database. */
-  readonly storage: Pick<Storage, 'createApps'> | undefined;
+  /** Undefined when none of its services run in this process. */
+  readonly travel: Pick<Travel, 'createApps'> | undefined;
   readonly problems: ResponseParts;
 }
 
-export function createServices(setup: Setup, { configuration, storage, problems }: ServicesParts): Services {
+export function createServices(setup: Setup, { configuration, travel, problems }: ServicesParts): Services {
   const { logger, has } = setup;
   const logins = has('auth') ? createLoginCounts() : undefined;
   const realm = () => realmOfListener(setup, configuration.current().configuration);
   const authenticator = logins && createReloadingAuthenticator(configuration, logins);
   const namesUserIn = () => listenerUserHeaders(configuration.current().configuration);
   const auth = authenticator && createAuthService({ authenticator, realm, userHeader: namesUserIn, logger });
-  const { versionNames = [], apps: stored } = storage?.createApps(problems) ?? {};
-  const apps = { ...setup.services, ...stored, ...(auth && { auth: auth.app }) };
+  const { versionNames = [], apps: travelApps } = travel?.createApps(problems) ?? {};
+  const apps = { ...setup.services, ...travelApps, ...(auth && { auth: auth.app }) };
   const byName = Object.fromEntries(Object.entries(apps).map(([name, app]) => [name, isolate(app)]));
   const { api } = byName;
   const versions = api ? Object.fromEntries(versionNames.map((name) => [name, api])) : {};
@@ -86,10 +86,9 @@ function createReloadingAuthenticator(configuration: LiveConfiguration, counts: 
   return authenticator;
 }
 
-/** Resolves to undefined when no module of this process needs a database. Rejects with a user-facing Error. */
-export async function openStorageIfNeeded(setup: Setup): Promise<Storage | undefined> {
-  if (!demoModules.some(setup.has)) return undefined;
-  // Imported only if needed, because this doubles the number of modules that a process loads.
-  const { openStorage } = await import('./storage.ts');
-  return openStorage(setup);
+/** Resolves to undefined when no travel service runs in this process. Rejects with a user-facing Error. */
+export async function openTravelIfNeeded(setup: Setup): Promise<Travel | undefined> {
+  if (!travelModules.some(setup.has)) return undefined;
+  const { settings, loaded, logger, clock, has, demo } = setup;
+  return openTravel({ settings, logger, clock, has, demo: demo ? loaded.configuration.demo : undefined });
 }

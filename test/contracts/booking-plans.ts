@@ -4,9 +4,11 @@ import type Koa from 'koa';
 import { CompiledQuery, type Kysely, type KyselyPlugin } from 'kysely';
 import request from 'supertest';
 import { createRepresentations } from '#http';
-import { createCarService } from '#travel/car';
-import { createHotelService } from '#travel/hotel';
-import { type Database, openDatabase, type Tables } from '#travel/storage';
+import { createCarService } from '../../src/travel/car/car.ts';
+import { createHotelService } from '../../src/travel/hotel/hotel.ts';
+import type { Database } from '../../src/travel/storage/database.ts';
+import { openDatabase } from '../../src/travel/storage/open-database.ts';
+import type { Tables } from '../../src/travel/storage/schema.ts';
 import type { ScratchDatabase } from '../support/databases.ts';
 import { highLimits, openWorld } from './booking-world.ts';
 

@@ -2,19 +2,15 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Problem, type ProblemSlug } from '#http';
-import {
-  type BookingRow,
-  type CarBookingRow,
-  type Database,
-  type HotelBookingRow,
-  openDatabase,
-} from '#travel/storage';
 import type { BookingRequest } from '../../src/travel/booking/create-booking.ts';
 import type { BookingLimits } from '../../src/travel/booking/limits.ts';
 import { dayMs, stayOf } from '../../src/travel/booking/stay.ts';
 import { type BookingStore, createBookingStore } from '../../src/travel/booking/store.ts';
 import { carKind } from '../../src/travel/car/car.ts';
 import { hotelKind } from '../../src/travel/hotel/hotel.ts';
+import type { Database } from '../../src/travel/storage/database.ts';
+import { openDatabase } from '../../src/travel/storage/open-database.ts';
+import type { BookingRow, CarBookingRow, HotelBookingRow } from '../../src/travel/storage/schema.ts';
 
 /** 9:30, so that the current day has already begun. */
 export const startMs = Date.UTC(2030, 0, 1, 9, 30);

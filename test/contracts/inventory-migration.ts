@@ -5,11 +5,12 @@ import { Kysely, PostgresDialect, SqliteDialect, sql } from 'kysely';
 import pg from 'pg';
 import request from 'supertest';
 import { createRepresentations } from '#http';
-import { createCarService } from '#travel/car';
-import { createHotelService } from '#travel/hotel';
-import { type Database, openDatabase } from '#travel/storage';
+import { createCarService } from '../../src/travel/car/car.ts';
+import { createHotelService } from '../../src/travel/hotel/hotel.ts';
+import type { Database } from '../../src/travel/storage/database.ts';
 import { createStatementCache } from '../../src/travel/storage/dialect.ts';
 import { migrate } from '../../src/travel/storage/migrations.ts';
+import { openDatabase } from '../../src/travel/storage/open-database.ts';
 import type { ScratchDatabase } from '../support/databases.ts';
 import { highLimits } from './booking-world.ts';
 

@@ -3,15 +3,10 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { sql } from 'kysely';
 import type { ListQuery } from '#query';
-import {
-  type CarRow,
-  type Database,
-  type DemoRows,
-  loadDemo,
-  openDatabase,
-  StorageSetupError,
-  StorageUnavailable,
-} from '#travel/storage';
+import { type Database, StorageSetupError, StorageUnavailable } from '../../src/travel/storage/database.ts';
+import { type DemoRows, loadDemo } from '../../src/travel/storage/demo.ts';
+import { openDatabase } from '../../src/travel/storage/open-database.ts';
+import type { CarRow } from '../../src/travel/storage/schema.ts';
 import type { ScratchDatabase } from '../support/databases.ts';
 import { selectPage } from '../support/select-page.ts';
 

@@ -4,7 +4,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { type Database, type DemoRows, loadDemo, openDatabase } from '#travel/storage';
+import type { Database } from '../../src/travel/storage/database.ts';
+import { type DemoRows, loadDemo } from '../../src/travel/storage/demo.ts';
+import { openDatabase } from '../../src/travel/storage/open-database.ts';
 import type { TestServers } from './serve.ts';
 
 /** The default time of demo rows. */

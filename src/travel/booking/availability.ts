@@ -2,7 +2,8 @@
 import { type Kysely, type SqlBool, sql } from 'kysely';
 import { z } from 'zod';
 import { type Problem, problem } from '#http';
-import { createStatement, type Tables } from '#travel/storage';
+import type { Tables } from '../storage/schema.ts';
+import { createStatement } from '../storage/statement.ts';
 import type { BookingKind, Offer } from './kind.ts';
 import { moneyOf, moneySchema } from './money.ts';
 import { endsTooLate, lengthOf, type Stay, shiftStay, stayEndSchemas } from './stay.ts';

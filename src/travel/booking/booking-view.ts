@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { type DerivedField, type Field, timeSchema, urlField } from '#query';
-import type { BookingRow } from '#travel/storage';
+import type { BookingRow } from '../storage/schema.ts';
 import { moneyFor, moneyOf, moneySchema, type RefundStep } from './money.ts';
 
 type Fields<Row extends BookingRow> = Readonly<Record<string, Field<Row> | DerivedField<Row>>>;

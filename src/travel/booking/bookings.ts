@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { decodeHeader, problem, requestContext, userHeader } from '#http';
 import { createListParser, type ListOptions, type View } from '#query';
 import { collection, createItem, item, type OperationDocs, type RequestIdentity, type Route, updateItem } from '#rest';
-import type { BookingRow } from '#travel/storage';
+import type { BookingRow } from '../storage/schema.ts';
 import { alternativesSchema } from './availability.ts';
 import { type BookingRequest, badBody } from './create-booking.ts';
 import type { IdempotentRequest } from './idempotent-requests.ts';

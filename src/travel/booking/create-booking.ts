@@ -2,7 +2,9 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import { type Fault, type Problem, problem } from '#http';
-import { type BookingRow, createStatement, type Database, type Tables, type TakenUnitRow } from '#travel/storage';
+import type { Database } from '../storage/database.ts';
+import type { BookingRow, Tables, TakenUnitRow } from '../storage/schema.ts';
+import { createStatement } from '../storage/statement.ts';
 import {
   type FreeStay,
   findFreeStays,

@@ -2,7 +2,9 @@
 import { createHash } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import { problem } from '#http';
-import { createStatement, type Database, type StoredResponseRow, type Tables } from '#travel/storage';
+import type { Database } from '../storage/database.ts';
+import type { StoredResponseRow, Tables } from '../storage/schema.ts';
+import { createStatement } from '../storage/statement.ts';
 import { timeText } from './stay.ts';
 
 const retentionMs = 24 * 3_600_000;

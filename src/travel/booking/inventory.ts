@@ -4,7 +4,9 @@ import { z } from 'zod';
 import { problem, queryFault } from '#http';
 import { createListParser, type ListOptions, type ListQuery, type View } from '#query';
 import { collection, item, type OperationDocs, type Route } from '#rest';
-import { type CarRow, createPageReader, type HotelRow, type Page, type Slot, type Tables } from '#travel/storage';
+import type { CarRow, HotelRow, Tables } from '../storage/schema.ts';
+import { createPageReader, type Page } from '../storage/select-page.ts';
+import type { Slot } from '../storage/statement.ts';
 import {
   type AvailabilityStatements,
   findFreeOffers,

@@ -1,7 +1,9 @@
 /** Booking limits per user: pending bookings, days of a booking, and units on any one day. */
 import { type Kysely, sql } from 'kysely';
 import { problem } from '#http';
-import { createStatement, type Database, type Slot, type Tables } from '#travel/storage';
+import type { Database } from '../storage/database.ts';
+import type { Tables } from '../storage/schema.ts';
+import { createStatement, type Slot } from '../storage/statement.ts';
 import type { BookingKind } from './kind.ts';
 import { dayMs, holdMs, type Stay, timeText } from './stay.ts';
 

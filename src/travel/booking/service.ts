@@ -2,7 +2,8 @@
 import type Koa from 'koa';
 import type { ProblemResponsesOptions, Representations } from '#http';
 import { type ApiInfo, createResourceApp } from '#rest';
-import type { BookingRow, Database } from '#travel/storage';
+import type { Database } from '../storage/database.ts';
+import type { BookingRow } from '../storage/schema.ts';
 import { type BookingsDefinition, bookingRoutes } from './bookings.ts';
 import { type InventoryDefinition, inventoryRoutes, type Resource } from './inventory.ts';
 import { type BookingKind, titlesOf } from './kind.ts';

@@ -2,15 +2,10 @@
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 import { type Problem, problem } from '#http';
 import type { ListQuery } from '#query';
-import {
-  type BookingRow,
-  type BookingStatus,
-  createPageReader,
-  type Database,
-  type Page,
-  type Slot,
-  type Tables,
-} from '#travel/storage';
+import type { Database } from '../storage/database.ts';
+import type { BookingRow, BookingStatus, Tables } from '../storage/schema.ts';
+import { createPageReader, type Page } from '../storage/select-page.ts';
+import type { Slot } from '../storage/statement.ts';
 import { SoldOut, soldOutProblem } from './availability.ts';
 import { type BookingRequest, createBooking, type PreparedKind, prepareKind } from './create-booking.ts';
 import { createRunOnce, type IdempotentRequest, type Outcome } from './idempotent-requests.ts';

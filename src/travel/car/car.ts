@@ -3,20 +3,14 @@ import type Koa from 'koa';
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { createView, timeSchema, urlField } from '#query';
-import {
-  type BookingKind,
-  type BookingServiceOptions,
-  bookingFields,
-  createBookingService,
-  dayMs,
-  holdSchema,
-  idSchema,
-  moneyFor,
-  moneyOf,
-  stayEndSchemas,
-  type WithAvailability,
-} from '#travel/booking';
-import type { CarBookingRow, CarRow } from '#travel/storage';
+import { bookingFields, idSchema } from '../booking/booking-view.ts';
+import { holdSchema } from '../booking/bookings.ts';
+import type { WithAvailability } from '../booking/inventory.ts';
+import type { BookingKind } from '../booking/kind.ts';
+import { moneyFor, moneyOf } from '../booking/money.ts';
+import { type BookingServiceOptions, createBookingService } from '../booking/service.ts';
+import { dayMs, stayEndSchemas } from '../booking/stay.ts';
+import type { CarBookingRow, CarRow } from '../storage/schema.ts';
 
 export function createCarService(options: BookingServiceOptions): Koa {
   return createBookingService<CarRow, CarBookingRow, z.infer<typeof requestSchema>>(

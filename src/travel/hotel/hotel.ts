@@ -3,21 +3,14 @@ import type Koa from 'koa';
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { createView, urlField } from '#query';
-import {
-  type BookingKind,
-  type BookingServiceOptions,
-  bookingFields,
-  createBookingService,
-  dayMs,
-  holdSchema,
-  idSchema,
-  isDay,
-  moneyFor,
-  moneyOf,
-  stayEndSchemas,
-  type WithAvailability,
-} from '#travel/booking';
-import type { HotelBookingRow, HotelRow } from '#travel/storage';
+import { bookingFields, idSchema } from '../booking/booking-view.ts';
+import { holdSchema } from '../booking/bookings.ts';
+import type { WithAvailability } from '../booking/inventory.ts';
+import type { BookingKind } from '../booking/kind.ts';
+import { moneyFor, moneyOf } from '../booking/money.ts';
+import { type BookingServiceOptions, createBookingService } from '../booking/service.ts';
+import { dayMs, isDay, stayEndSchemas } from '../booking/stay.ts';
+import type { HotelBookingRow, HotelRow } from '../storage/schema.ts';
 
 export function createHotelService(options: BookingServiceOptions): Koa {
   return createBookingService<HotelRow, HotelBookingRow, z.infer<typeof requestSchema>>(

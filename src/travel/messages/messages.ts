@@ -5,7 +5,11 @@ import { z } from 'zod';
 import { type ProblemResponsesOptions, problem, type Representations } from '#http';
 import { createListParser, createView, type Field, urlField, type View } from '#query';
 import { type ApiInfo, type CollectionDefinition, collection, createResourceApp, index, item, type Route } from '#rest';
-import { type AccountRow, createPageReader, type Database, type MessageRow, type Slot } from '#travel/storage';
+import type { ApiVersion } from '../names.ts';
+import type { Database } from '../storage/database.ts';
+import type { AccountRow, MessageRow } from '../storage/schema.ts';
+import { createPageReader } from '../storage/select-page.ts';
+import type { Slot } from '../storage/statement.ts';
 import { v1 } from './v1.ts';
 import { v2 } from './v2.ts';
 
@@ -21,10 +25,7 @@ export interface ApiOptions extends ProblemResponsesOptions {
   readonly representations: Representations;
 }
 
-const versions = { v1, v2 } satisfies Record<string, VersionViews>;
-
-/** The name of a version, which is also its path prefix. */
-export type ApiVersion = keyof typeof versions;
+const versions = { v1, v2 } satisfies Record<ApiVersion, VersionViews>;
 
 /** Creates the apps by version, for `createVersions`. */
 export function createApi(options: ApiOptions): Readonly<Record<string, Koa>> {

@@ -1,7 +1,7 @@
 /** Version 2 of the API: the content of a message is its text, and its creation time is shown. See messages.ts. */
 import { z } from 'zod';
 import { type Field, timeSchema } from '#query';
-import type { MessageRow } from '#travel/storage';
+import type { MessageRow } from '../storage/schema.ts';
 
 export const v2 = Object.freeze({
   version: '2',

@@ -1,6 +1,8 @@
 /** Loading demo rows: invalid ones are reported with table, row and column, and nothing is inserted. */
 import assert from 'node:assert/strict';
-import { type Database, type DemoRows, loadDemo, openDatabase, StorageSetupError } from '#travel/storage';
+import { type Database, StorageSetupError } from '../../../src/travel/storage/database.ts';
+import { type DemoRows, loadDemo } from '../../../src/travel/storage/demo.ts';
+import { openDatabase } from '../../../src/travel/storage/open-database.ts';
 
 const id = '6f1f3c52-7d7e-4a57-9d43-5f0f6c1d2a01';
 const hotel = { id, name: 'Astoria', city: 'Bern' };

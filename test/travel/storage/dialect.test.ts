@@ -4,8 +4,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { mock } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CompiledQuery, Kysely, SqliteDialect, sql } from 'kysely';
-import { type Database, openDatabase, StorageUnavailable } from '#travel/storage';
+import { type Database, StorageUnavailable } from '../../../src/travel/storage/database.ts';
 import { createStatementCache, type DialectOptions, extendDialect } from '../../../src/travel/storage/dialect.ts';
+import { openDatabase } from '../../../src/travel/storage/open-database.ts';
 
 describe('extendDialect', () => {
   const open = (around: DialectOptions['around'] = (run) => run()) => {

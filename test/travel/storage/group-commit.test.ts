@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { sql } from 'kysely';
-import { type Database, openDatabase, StorageUnavailable } from '#travel/storage';
+import { type Database, StorageUnavailable } from '../../../src/travel/storage/database.ts';
+import { openDatabase } from '../../../src/travel/storage/open-database.ts';
 import { temporaryFiles } from '../../support/temporary-files.ts';
 
 describe('transactions of a SQLite file', () => {

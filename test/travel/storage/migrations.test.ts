@@ -1,7 +1,8 @@
 /** The tables that the migrations create: their columns match the types, and indexes serve the API and deletions. */
 import assert from 'node:assert/strict';
 import { type Compilable, CompiledQuery } from 'kysely';
-import { type Database, openDatabase } from '#travel/storage';
+import type { Database } from '../../../src/travel/storage/database.ts';
+import { openDatabase } from '../../../src/travel/storage/open-database.ts';
 
 describe('the migrated tables', () => {
   let database: Database;

@@ -1,6 +1,7 @@
 /** Database URLs: an unusable one is rejected with a list of valid forms. */
 import assert from 'node:assert/strict';
-import { openDatabase, StorageSetupError } from '#travel/storage';
+import { StorageSetupError } from '../../../src/travel/storage/database.ts';
+import { openDatabase } from '../../../src/travel/storage/open-database.ts';
 
 describe('openDatabase', () => {
   for (const [url, message] of [

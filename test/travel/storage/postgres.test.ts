@@ -8,10 +8,10 @@ import { delayMsMax } from '#config';
 import {
   type Database,
   type DatabaseOptions,
-  openDatabase,
   StorageSetupError,
   StorageUnavailable,
-} from '#travel/storage';
+} from '../../../src/travel/storage/database.ts';
+import { openDatabase } from '../../../src/travel/storage/open-database.ts';
 import { createTurns } from '../../../src/travel/storage/postgres.ts';
 import { createPostgresDatabase, type ScratchDatabase } from '../../support/databases.ts';
 import { selectPage } from '../../support/select-page.ts';

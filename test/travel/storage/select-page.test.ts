@@ -5,8 +5,9 @@ import fc from 'fast-check';
 import { type CompiledQuery, Kysely, PostgresDialect, type SelectQueryBuilder, SqliteDialect, sql } from 'kysely';
 import pg from 'pg';
 import type { ListQuery } from '#query';
-import { createPageReader, type Slot } from '#travel/storage';
 import { createStatementCache } from '../../../src/travel/storage/dialect.ts';
+import { createPageReader } from '../../../src/travel/storage/select-page.ts';
+import type { Slot } from '../../../src/travel/storage/statement.ts';
 import { selectPage } from '../../support/select-page.ts';
 
 interface Place {

@@ -5,7 +5,8 @@ import { join, relative, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { type Database, openDatabase, StorageSetupError } from '#travel/storage';
+import { type Database, StorageSetupError } from '../../../src/travel/storage/database.ts';
+import { openDatabase } from '../../../src/travel/storage/open-database.ts';
 import { createReadSnapshot, retryWhileBusy } from '../../../src/travel/storage/sqlite.ts';
 import { temporaryFiles } from '../../support/temporary-files.ts';
 

@@ -1,8 +1,9 @@
 /** Statements that are compiled once and run with the values of each input, and the cache that bounds them. */
 import assert from 'node:assert/strict';
 import { sql } from 'kysely';
-import { createStatement, type Database, openDatabase } from '#travel/storage';
-import { createLruCache } from '../../../src/travel/storage/statement.ts';
+import type { Database } from '../../../src/travel/storage/database.ts';
+import { openDatabase } from '../../../src/travel/storage/open-database.ts';
+import { createLruCache, createStatement } from '../../../src/travel/storage/statement.ts';
 
 describe('createStatement', () => {
   let database: Database;

@@ -1,23 +1,5 @@
-/** The storage layer: a SQLite or PostgreSQL database behind Kysely, with its tables, pagination and demo data. */
+/** Opens the database of a URL: SQLite or PostgreSQL. */
 import { type Database, type DatabaseOptions, StorageSetupError } from './database.ts';
-
-export { type Database, type DatabaseOptions, StorageSetupError, StorageUnavailable } from './database.ts';
-export { type DemoRows, loadDemo } from './demo.ts';
-export type {
-  AccountRow,
-  BookingRow,
-  BookingStatus,
-  CarBookingRow,
-  CarRow,
-  HotelBookingRow,
-  HotelRow,
-  MessageRow,
-  StoredResponseRow,
-  Tables,
-  TakenUnitRow,
-} from './schema.ts';
-export { createPageReader, type Page } from './select-page.ts';
-export { createStatement, type Slot } from './statement.ts';
 
 /** Opens and migrates a database. Rejects with a StorageSetupError that identifies the database and the remedy. */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {

@@ -1,2 +1,0 @@
-/** The versioned API of messages and accounts. */
-export { type ApiVersion, createApi } from './messages.ts';
