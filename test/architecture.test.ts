@@ -23,8 +23,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   diag: ['config', 'http', 'ratelimit/limit', 'type:gateway', 'type:ratelimit'],
   metrics: ['http', 'type:gateway', 'type:proxy', 'type:ratelimit', 'type:config'],
   tracing: ['http'],
-  travel: ['http', 'query', 'rest', 'type:config'],
-  cli: ['auth', 'config', 'diag', 'explain', 'http', 'ratelimit', 'routing', 'server'],
+  travel: ['config', 'http', 'query', 'rest'],
+  'server/product': ['config', 'travel'],
+  cli: ['auth', 'config', 'diag', 'explain', 'http', 'ratelimit', 'routing', 'server', 'server/product'],
 };
 /** The parts of `travel` that are isolated, each with the other parts that it may import. */
 const mayImportInTravel: Readonly<Record<string, readonly string[]>> = {

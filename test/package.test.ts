@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { listSettings } from '../src/config/settings/table.ts';
+import { listSettings } from '#config';
+import { settingTable } from '#server/product';
 import { built } from './support/programs/built.ts';
 import { scratch, startProgram } from './support/programs/frontdesk-process.ts';
 import { temporaryFiles } from './support/temporary-files.ts';
@@ -24,15 +25,14 @@ describe('the package', () => {
   });
 
   it('documents each option with its values and its default in the declarations', () => {
-    const table = readFileSync(join(dist, 'config/settings/table.d.ts'), 'utf8');
-    const commented = [...table.matchAll(/^ *\/\*\* (.+) \*\/\n *readonly (\w+): import/gm)].map(([, text, name]) => [
-      name,
-      text,
-    ]);
+    const tables = ['config/settings/table.d.ts', 'travel/settings.d.ts'].map((name) => readFileSync(join(dist, name)));
+    const commented = [...tables.join('').matchAll(/^ *\/\*\* (.+) \*\/\n *readonly (\w+): import/gm)].map(
+      ([, text, name]) => [name, text],
+    );
     const texts = Object.fromEntries(commented);
     assert.deepEqual(
       Object.keys(texts).map(variableOf),
-      listSettings().map(({ variable }) => variable),
+      listSettings(settingTable).map(({ variable }) => variable),
     );
     assert.match(
       texts['drainMs'],

@@ -7,9 +7,9 @@ import {
   loadDirectory,
   type ModuleChoice,
   processNotices,
-  type Settings,
 } from '#config';
 import { listRoutes, listVersions } from '#routing';
+import type { Settings } from '#server/product';
 import { startDry } from './dry-start.ts';
 import { colours, print } from './terminal.ts';
 

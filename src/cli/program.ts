@@ -1,7 +1,9 @@
 /** Defines the commands and their options: serve, split, init, check, explain, limits, users, hash-password. */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+
 import {
   chooseModules,
+  type Environment,
   formatSettings,
   loadDirectory,
   type ModuleChoice,
@@ -11,6 +13,7 @@ import {
   parseSettings,
   readSettingsFile,
 } from '#config';
+import { type Settings, settingTable } from '#server/product';
 import type { ExplainOptions } from './explain.ts';
 import type { LimitsOptions } from './limits.ts';
 import type { ServeOptions } from './serve.ts';
@@ -55,7 +58,7 @@ function help(program: Command, names: readonly string[]): never {
 
 function settingsHelp(): string {
   const title = 'Settings (environment variables, or lines of settings.env in CONFIG_DIR; commas separate items):';
-  return `${title}\n${formatSettings()}`;
+  return `${title}\n${formatSettings(settingTable)}`;
 }
 
 /** Adds the commands that run until they are stopped. */
@@ -202,15 +205,16 @@ function handleOutputErrors(): void {
 async function startServer(options: ServeOptions): Promise<void> {
   const { serve } = await import('./serve.ts');
   // A child process does not read settings.env: its parent passes it the variables that it needs.
-  await serve(parseSettings(options.child ? process.env : environment()), options);
+  await serve(parseSettings(settingTable, options.child ? process.env : environment()), options);
 }
 
 async function startSplit({ demo = false }: ModuleChoice): Promise<void> {
-  const settings = parseSettings(environment());
+  const env = environment();
+  const settings = parseSettings(settingTable, env);
   const { configuration } = await loadDirectory(settings.configDir, settings);
   const modules = chooseModules({ demo }, configuration, settings.serviceAddresses);
   const { split } = await import('./split.ts');
-  const exitCode = await split(environment(), {
+  const exitCode = await split(env, {
     modules,
     demo,
     stopMs: settings.drainMs + settings.shutdownTimeoutMs,
@@ -221,17 +225,17 @@ async function startSplit({ demo = false }: ModuleChoice): Promise<void> {
 
 async function init(directory: string | undefined, { service }: { service: string }): Promise<void> {
   const { initialise } = await import('./init.ts');
-  process.stdout.write(await initialise(parseSettings(environment()), { directory, service }));
+  process.stdout.write(await initialise(readSettings(), { directory, service }));
 }
 
 async function checkFiles(given: string | undefined, choice: ModuleChoice): Promise<void> {
   const { check } = await import('./check.ts');
-  await check(parseSettings(environment(given)), given, choice);
+  await check(readSettings(given), given, choice);
 }
 
 async function explain(method: string, url: string, options: Omit<ExplainOptions, 'method' | 'url'>): Promise<void> {
   const { explainOnce } = await import('./explain.ts');
-  const { text, rejection } = await explainOnce(parseSettings(environment()), { method, url, ...options });
+  const { text, rejection } = await explainOnce(readSettings(), { method, url, ...options });
   if (options.json) process.stdout.write(text);
   else print(process.stdout, text, colours.explanation);
   if (rejection !== undefined) throw new Error(rejection);
@@ -239,19 +243,21 @@ async function explain(method: string, url: string, options: Omit<ExplainOptions
 
 async function limitsOf(action: 'show' | 'reset', options: LimitsOptions): Promise<void> {
   const { runLimits } = await import('./limits.ts');
-  process.stdout.write(await runLimits(parseSettings(environment()), action, options));
+  process.stdout.write(await runLimits(readSettings(), action, options));
 }
 
 async function add(name: string, { role = [] }: { readonly role?: readonly string[] }): Promise<void> {
   const { addUser } = await import('./users.ts');
-  process.stdout.write(await addUser(parseSettings(environment()).configDir, { name, roles: role }));
+  process.stdout.write(await addUser(readSettings().configDir, { name, roles: role }));
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+function readSettings(directory?: string): Settings {
+  return parseSettings(settingTable, environment(directory));
+}
 
 /** Environment variables take precedence over settings.env in the directory; an empty variable counts as unset. */
 function environment(directory = process.env['CONFIG_DIR'] || './config'): Environment {
-  const file = readSettingsFile(directory);
+  const file = readSettingsFile(settingTable, directory);
   return { ...file, ...Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== '')) };
 }
 

@@ -1,7 +1,8 @@
 /** The `serve` command: runs the server until SIGINT or SIGTERM, and reloads the configuration on SIGHUP. */
 import { flushCompileCache } from 'node:module';
-import { isDemoModule, type ModuleChoice, packageVersion, type Settings, usesDemoData } from '#config';
+import { isDemoModule, type ModuleChoice, packageVersion, usesDemoData } from '#config';
 import type { CloseOptions, Frontdesk, Listeners } from '#server';
+import type { Settings } from '#server/product';
 import { type LogOutput, losslessOutput, openLog } from './log-output.ts';
 import { onStopSignals } from './stop-signals.ts';
 import { colours, print } from './terminal.ts';

@@ -61,17 +61,20 @@ export type {
   RetryPolicy,
 } from './records/upstream-fields.ts';
 export type { Version } from './records/version.ts';
+export { count, numberKind, type Setting, textKind, timeoutMs } from './settings/kinds.ts';
 export {
+  type Environment,
   loadTls,
   parseSettings,
   readSettingsFile,
   requireSettings,
-  type SettingOptions,
+  type SettingOptionsOf,
   type Settings,
+  type SettingsOf,
   settingsFile,
   type Tls,
 } from './settings/settings.ts';
-export { formatSettings, variables } from './settings/table.ts';
+export { formatSettings, gatewaySettings, listSettings, variables } from './settings/table.ts';
 export {
   chooseModules,
   demoModules,

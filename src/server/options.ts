@@ -18,8 +18,6 @@ import {
   readSettingsFile,
   requireConfiguration,
   requireSettings,
-  type SettingOptions,
-  type Settings,
   settingsFile,
   variables,
 } from '#config';
@@ -34,6 +32,7 @@ import {
   silentLogger,
   type UpgradeListener,
 } from '#http';
+import { type SettingOptions, type Settings, settingTable } from '#server/product';
 
 /** The settings in camelCase, and options that only a program can provide. */
 export interface FrontdeskOptions extends Omit<SettingOptions, 'configDir'> {
@@ -148,7 +147,7 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
     dormant = false,
     ...rest
   } = options;
-  const settings = requireSettings(rest, Object.keys(programOptions));
+  const settings = requireSettings(settingTable, rest, Object.keys(programOptions));
   const safe = createSafeLogger(given);
   // The default level applies only to the command line, because the logger of a program has its own.
   const logger = rest.logLevel === undefined ? safe : fromLevel(safe, rest.logLevel);
@@ -193,7 +192,7 @@ function unusedServiceNotices(services: Setup['services'], configuration: Config
 function unreadSettingNotices(directory: string | undefined, options: SettingOptions): ConfigurationError[] {
   if (directory === undefined) return [];
   const inFile = settingsIn(directory);
-  const unread = variables().flatMap(([variable, name]) =>
+  const unread = variables(settingTable).flatMap(([variable, name]) =>
     inFile[variable] && Reflect.get(options, name) === undefined ? [name] : [],
   );
   if (unread.length === 0) return [];
@@ -205,7 +204,7 @@ function unreadSettingNotices(directory: string | undefined, options: SettingOpt
 /** A file that cannot be read has no settings: its errors are for the command line. */
 function settingsIn(directory: string): Readonly<Record<string, string | undefined>> {
   try {
-    return readSettingsFile(directory);
+    return readSettingsFile(settingTable, directory);
   } catch {
     return {};
   }
@@ -303,7 +302,7 @@ function replaceVariables(text: string): string {
 }
 
 /** CONFIG_DIR is not among the setting options, because `config` can also contain records. */
-const optionOf: ReadonlyMap<string, string> = new Map([...variables(), ['CONFIG_DIR', 'config']]);
+const optionOf: ReadonlyMap<string, string> = new Map([...variables(settingTable), ['CONFIG_DIR', 'config']]);
 
 /** Matches names between spaces or before punctuation, but not upper-case words in paths or quotes. */
 const variablePattern = /(?<=^|\s)[A-Z][A-Z_]*(?=[\s=,.:]|$)/gm;

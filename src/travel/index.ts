@@ -2,6 +2,7 @@
 import type { Travel, TravelOptions } from './travel.ts';
 
 export { type ApiVersion, apiVersions, isTravelModule, type TravelModule, travelModules } from './names.ts';
+export { travelSettings } from './settings.ts';
 export type { ResponseParts, Travel, TravelApps, TravelOptions } from './travel.ts';
 
 /** Opens the database, and fills an empty one with the demo's data. Rejects with a user-facing Error. */

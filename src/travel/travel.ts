@@ -1,7 +1,7 @@
 /** Opens the database of the travel services and creates the apps that use it: hotel, car and the versioned API. */
 import type Koa from 'koa';
 import type { Middleware } from 'koa';
-import type { Settings } from '#config';
+import type { SettingsOf } from '#config';
 import { type Problem, type ProblemResponsesOptions, problem, type Representations } from '#http';
 import { createVersions } from '#rest';
 import { createRefundSteps } from './booking/money.ts';
@@ -9,6 +9,7 @@ import { createCarService } from './car/car.ts';
 import { createHotelService } from './hotel/hotel.ts';
 import { createApi } from './messages/messages.ts';
 import type { TravelModule } from './names.ts';
+import type { travelSettings } from './settings.ts';
 import { type Database, type DatabaseOptions, StorageUnavailable } from './storage/database.ts';
 import { type DemoRows, loadDemo } from './storage/demo.ts';
 import { openDatabase } from './storage/open-database.ts';
@@ -17,7 +18,7 @@ import { openDatabase } from './storage/open-database.ts';
 export type ResponseParts = ProblemResponsesOptions & { readonly representations: Representations };
 
 export interface TravelOptions {
-  readonly settings: Settings;
+  readonly settings: SettingsOf<typeof travelSettings>;
   readonly logger: DatabaseOptions['logger'];
   readonly clock: () => number;
   /** Whether the service runs in this process. */

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { requireSettings } from '#config';
+import { settingTable } from '#server/product';
 import { type ExplainOptions, explainOnce } from '../../src/cli/explain.ts';
 import { authRecord, mappingRecord } from '../support/desks.ts';
 import { runCommand } from '../support/programs/command.ts';
@@ -44,7 +45,9 @@ describe('frontdesk explain', () => {
     const configDir = await writeFiles({ 'services/x.yaml': yamlOf(...records) });
     const outcomeOf = async (strictPaths: boolean) => {
       const options = { method: 'GET', url: '/ADMIN', header: [], json: true };
-      const explained = JSON.parse((await explainOnce(requireSettings({ configDir, strictPaths }), options)).text);
+      const explained = JSON.parse(
+        (await explainOnce(requireSettings(settingTable, { configDir, strictPaths }), options)).text,
+      );
       assert.equal(explained.mapping.name, 'open');
       return explained.outcome;
     };
@@ -55,7 +58,12 @@ describe('frontdesk explain', () => {
   });
 
   async function explain(options: Partial<ExplainOptions>, configDir = './config') {
-    return explainOnce(requireSettings({ configDir }), { method: 'GET', url: '/v1/hotels', header: [], ...options });
+    return explainOnce(requireSettings(settingTable, { configDir }), {
+      method: 'GET',
+      url: '/v1/hotels',
+      header: [],
+      ...options,
+    });
   }
 
   it('rejects a broken configuration with file, line and remedy', async () => {

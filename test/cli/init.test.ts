@@ -5,6 +5,7 @@ import { chown, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'n
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { loadConfiguration, requireSettings } from '#config';
+import { settingTable } from '#server/product';
 import { initialise, writeNewFiles, writeStarter } from '../../src/cli/init.ts';
 import { runCommand, serveHere } from '../support/programs/command.ts';
 import { frontdeskCommand } from '../support/programs/frontdesk-process.ts';
@@ -56,7 +57,7 @@ describe('frontdesk init', () => {
   ] as const) {
     it(`${isNamed ? 'shows' : 'does not show'} how a program provides the service ${service}`, async () => {
       const configDir = join(await writeFiles(), 'config');
-      const text = await initialise(requireSettings({ configDir }), { directory: undefined, service });
+      const text = await initialise(requireSettings(settingTable, { configDir }), { directory: undefined, service });
       assert.equal(text.includes("\n  createFrontdesk({ services: { 'tickets': app } })\n"), isNamed);
       assert.match(text, /\n {2}npx frontdesk serve\n/);
     });
@@ -69,7 +70,7 @@ describe('frontdesk init', () => {
   ] as const)
     it(`prints the URL ${url} for the settings ${JSON.stringify(settings)}`, async () => {
       const configDir = join(await writeFiles(), 'config');
-      const text = await initialise(requireSettings({ ...settings, configDir }), {
+      const text = await initialise(requireSettings(settingTable, { ...settings, configDir }), {
         directory: undefined,
         service: 'a:1',
       });
@@ -121,7 +122,7 @@ describe('frontdesk init', () => {
   it('generates a new password each time, and sets CONFIG_DIR in the next command when necessary', async () => {
     const configDir = join(directory, 'set');
     const other = join(directory, "it's");
-    const settings = requireSettings({ configDir, port: 9 });
+    const settings = requireSettings(settingTable, { configDir, port: 9 });
     const text = await initialise(settings, { directory: other, service: 'shop' });
     const { serve = '', curl = '' } = shownCommands(text);
     const { stdout } = await promisify(execFile)('sh', ['-c', serve.replace('npx frontdesk serve', 'env')]);

@@ -6,6 +6,7 @@ import { text as textOf } from 'node:stream/consumers';
 import { WriteStream } from 'node:tty';
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { requireSettings } from '#config';
+import { settingTable } from '#server/product';
 import { explainOnce } from '../../src/cli/explain.ts';
 import { type Colours, colours, print, wrap } from '../../src/cli/terminal.ts';
 import { built } from '../support/programs/built.ts';
@@ -94,7 +95,7 @@ describe('the commands on a terminal', () => {
 
   it('print an explanation in colours and 80 columns', async () => {
     const options = { method: 'GET', url: '/v1/hotels', user: 'demo', header: [] };
-    const { text } = await explainOnce(requireSettings({ configDir: 'config' }), options);
+    const { text } = await explainOnce(requireSettings(settingTable, { configDir: 'config' }), options);
     hasColoursAndFits(await printed(text, colours.explanation));
   });
 });

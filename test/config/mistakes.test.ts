@@ -11,6 +11,7 @@ import {
   requireConfiguration,
   requireSettings,
 } from '#config';
+import { settingTable } from '#server/product';
 import { authRecord, mappingRecord } from '../support/desks.ts';
 import { temporaryFiles, yamlOf } from '../support/temporary-files.ts';
 
@@ -160,7 +161,7 @@ describe('a configuration with mistakes', () => {
     let starts = 0;
     const start = async (files: Change) => {
       await write(files);
-      const loaded = await requireConfiguration(directory, requireSettings({})).catch(() => undefined);
+      const loaded = await requireConfiguration(directory, requireSettings(settingTable, {})).catch(() => undefined);
       if (loaded === undefined) return;
       starts += 1;
       assertIntended(files, loaded.configuration);

@@ -1,7 +1,8 @@
 /** Tests that the tables of config/README.md match the fields and settings in the source. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { listSettings } from '../../src/config/settings/table.ts';
+import { listSettings } from '#config';
+import { settingTable } from '#server/product';
 import { fieldTables } from './field-tables.ts';
 
 const page = readFileSync(new URL('../../config/README.md', import.meta.url), 'utf8');
@@ -32,7 +33,7 @@ describe('config/README.md', () => {
 
   check(
     'Settings',
-    listSettings().map(
+    listSettings(settingTable).map(
       ({ variable, default: value, description }) =>
         `| \`${variable}\` | ${value === '' ? '' : `\`${value}\``} | ${description} |`,
     ),

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import * as z from 'zod';
-import { configurationFrom, formatErrors, parseSettings, requireSettings } from '#config';
+import { configurationFrom, formatErrors, listSettings, parseSettings, requireSettings } from '#config';
+import { settingTable } from '#server/product';
 import type { FieldTable } from '../../src/config/fields/field.ts';
-import { listSettings } from '../../src/config/settings/table.ts';
 import { createFrontdesk, type FrontdeskOptions } from '../../src/index.ts';
 import { parseJsonRequest } from '../../src/ratelimit/http/json.ts';
 import { type DemoRows, loadDemo } from '../../src/travel/storage/demo.ts';
@@ -137,7 +137,7 @@ const places: readonly (readonly [where: string, versions: Versions, read: Read]
   [
     'settings as options',
     wrongFields(settingOptions(), {}),
-    (version) => messageOf(() => requireSettings(Object(version))),
+    (version) => messageOf(() => requireSettings(settingTable, Object(version))),
   ],
   ['options', wrongVersions({ only: ['hotel'], demo: true, services: {}, dormant: true }), messageOfOptions],
   ['a request to the rate-limit service', wrongVersions(rateLimitRequest()), messageOfRequest],
@@ -161,7 +161,10 @@ function settingOptions(): object {
     corsOrigins: ['*'],
     adminUsers: ['a'],
   };
-  return { ...Object.fromEntries(listSettings().map(({ variable }) => [camelCase(variable), 'x'])), ...given };
+  return {
+    ...Object.fromEntries(listSettings(settingTable).map(({ variable }) => [camelCase(variable), 'x'])),
+    ...given,
+  };
 }
 
 /** Returns the message of the error that `read` throws, or an empty text. */
@@ -227,8 +230,8 @@ describe('messages about wrong values never come from zod', () => {
     });
 
   it('for environment variables', () => {
-    const messages = listSettings().flatMap(({ variable }) =>
-      strings.map((text) => messageOf(() => parseSettings({ [variable]: text }))),
+    const messages = listSettings(settingTable).flatMap(({ variable }) =>
+      strings.map((text) => messageOf(() => parseSettings(settingTable, { [variable]: text }))),
     );
     assert.deepEqual(messages.flatMap(oddLines), []);
   });

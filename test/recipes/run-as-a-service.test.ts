@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import request from 'supertest';
 import { parse } from 'yaml';
 import { requireSettings } from '#config';
+import { settingTable } from '#server/product';
 import { serveHere } from '../support/programs/command.ts';
 import { testServers } from '../support/serve.ts';
 import { readRecipe } from './page.ts';
@@ -46,7 +47,7 @@ describe('the recipe: run it as a service', () => {
   it('starts with the command and environment of the Kubernetes pod', () => runs(container.command.join(' '), podEnv));
 
   it('allows more time for a stop than a stop may take', () => {
-    const { shutdownTimeoutMs } = requireSettings({});
+    const { shutdownTimeoutMs } = requireSettings(settingTable, {});
     const seconds = Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1]);
     assert.ok(seconds * 1000 > shutdownTimeoutMs + 1000);
     assert.ok(pod.terminationGracePeriodSeconds * 1000 > Number(podEnv['DRAIN_MS']) + shutdownTimeoutMs + 1000);

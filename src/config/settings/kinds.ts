@@ -15,6 +15,9 @@ export interface Setting<T> {
   readonly description: string;
 }
 
+/** Settings by their camelCase names. Environment variables have the same names in upper case (`RATELIMIT_PORT`). */
+export type SettingTable = Readonly<Record<string, Setting<unknown>>>;
+
 /** Returns a function that defines settings of one kind. A default of undefined leaves the setting unset. */
 function kind<T>(schema: z.ZodType<T>, fromText: Setting<T>['fromText'], expects: string, expectsValue = expects) {
   function setting(defaultValue: T, description: string): Setting<T>;
@@ -33,7 +36,7 @@ export function choiceKind<const T extends string>(choices: readonly T[]) {
   return kind<T>(z.enum(choices), unchanged, `one of ${choices.join(', ')}`);
 }
 
-function numberKind(min: number, max: number, unit = '') {
+export function numberKind(min: number, max: number, unit = '') {
   const schema = z.number().refine((value) => Number.isInteger(value) && value >= min && value <= max);
   return kind(schema, numberFromText, `a whole number ${unit}from ${min} to ${max}`);
 }
@@ -41,8 +44,6 @@ function numberKind(min: number, max: number, unit = '') {
 export const port = numberKind(0, 65535);
 export const count = numberKind(1, 10_000_000);
 export const bytes = numberKind(1, delayMsMax, 'of bytes ');
-/** The maximum keeps the price of a booking within 32 bits. */
-export const days = numberKind(1, 200);
 export const delayMs = numberKind(0, delayMsMax, 'of milliseconds ');
 export const timeoutMs = numberKind(1, delayMsMax, 'of milliseconds ');
 
@@ -68,7 +69,7 @@ export const addressBook = kind<AddressBook>(
   z.record(z.string().regex(/^[\w.-]+$/), z.union([address, addresses])),
   addressesFromText,
   'name=host:port, separated by commas, without repeating an address of a name',
-  "a map such as { hotel: '10.0.0.1:9001' }, from each name to its host:port or a list of several without repetition",
+  "a map such as { orders: '10.0.0.1:9001' }, from each name to its host:port or a list of several without repetition",
 );
 
 function unchanged(text: string): string {

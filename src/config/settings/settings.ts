@@ -5,46 +5,55 @@ import { parseEnv } from 'node:util';
 import { readText } from '../directory.ts';
 import { editDistance, suggestion, typeName } from '../errors.ts';
 import { quote, withoutSecrets } from '../quote.ts';
-import type { Setting } from './kinds.ts';
-import { type SettingName, settingTable, variableOf, variables } from './table.ts';
+import type { Setting, SettingTable } from './kinds.ts';
+import { type gatewaySettings, variableOf, variables } from './table.ts';
 
 /**
- * Every setting with its value. `Ms` and `Bytes` in a name are its unit. The type iterates over `keyof` directly, so
- * that editors show the doc comment of a setting, which the build adds to its entry in the table.
+ * Every setting of a table with its value. `Ms` and `Bytes` in a name are its unit. The type iterates over `keyof`
+ * directly, so that editors show the doc comment of a setting, which the build adds to its entry in the table.
  */
-export type Settings = {
-  readonly [Name in keyof typeof settingTable]: (typeof settingTable)[Name] extends Setting<infer T> ? T : never;
+export type SettingsOf<Table> = {
+  readonly [Name in keyof Table]: Table[Name] extends Setting<infer T> ? T : never;
 };
 
-/** Any of the settings. Those that are missing or undefined get their defaults. */
-export type SettingOptions = {
-  readonly [Name in keyof typeof settingTable]?: Settings[Name] | undefined;
+/** Any of the settings of a table. Those that are missing or undefined get their defaults. */
+export type SettingOptionsOf<Table> = {
+  readonly [Name in keyof Table]?: SettingsOf<Table>[Name] | undefined;
 };
+
+type GatewaySettings = typeof gatewaySettings;
+export type Settings = SettingsOf<GatewaySettings>;
+
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Reads environment variables. Treats empty ones as unset, rejects those that look like a mistyped setting, and ignores
  * others. Throws an Error with a line for every invalid setting: its value (secrets are masked) and the remedy.
  */
-export function parseSettings(env: Readonly<Record<string, string | undefined>>): Settings {
+export function parseSettings<Table extends GatewaySettings>(table: Table, env: Environment): SettingsOf<Table> {
   const values = new Map<string, unknown>();
-  for (const [name, { fromText }] of Object.entries(settingTable)) {
+  for (const [name, { fromText }] of Object.entries(table)) {
     const text = env[variableOf(name)];
     if (text !== undefined && text !== '') values.set(name, fromText(text));
   }
   const show: Show = (name) => ({ name: variableOf(name), value: env[variableOf(name)], expects: 'expects' });
-  return validate(values, show, nearMisses(env));
+  return validate(table, values, show, nearMisses(table, env));
 }
 
 /**
  * Like `parseSettings`, for settings given as typed values. Rejects unknown keys, for which it also suggests names from
  * `others`.
  */
-export function requireSettings(options: SettingOptions, others: readonly string[] = []): Settings {
+export function requireSettings<Table extends GatewaySettings>(
+  table: Table,
+  options: SettingOptionsOf<Table>,
+  others: readonly string[] = [],
+): SettingsOf<Table> {
   const values = new Map<string, unknown>(Object.entries(options).filter(([, value]) => value !== undefined));
   const unknown = [...values.keys()]
-    .filter((name) => !Object.hasOwn(settingTable, name))
-    .map((name) => unknownName(name, suggestion(name, [...Object.keys(settingTable), ...others])));
-  return validate(values, (name) => ({ name, value: values.get(name), expects: 'expectsValue' }), unknown);
+    .filter((name) => !Object.hasOwn(table, name))
+    .map((name) => unknownName(name, suggestion(name, [...Object.keys(table), ...others])));
+  return validate(table, values, (name) => ({ name, value: values.get(name), expects: 'expectsValue' }), unknown);
 }
 
 interface Shown {
@@ -56,10 +65,15 @@ interface Shown {
 
 type Show = (name: string) => Shown;
 
-function validate(values: ReadonlyMap<string, unknown>, show: Show, unknown: readonly string[]): Settings {
+function validate<Table extends GatewaySettings>(
+  table: Table,
+  values: ReadonlyMap<string, unknown>,
+  show: Show,
+  unknown: readonly string[],
+): SettingsOf<Table> {
   const settings: Record<string, unknown> = {};
   const errors = [...unknown];
-  for (const [name, setting] of Object.entries<Setting<unknown>>(settingTable)) {
+  for (const [name, setting] of Object.entries<Setting<unknown>>(table)) {
     const value = values.get(name);
     const read = value === undefined ? { success: true, data: setting.default } : setting.schema.safeParse(value);
     if (read.success) settings[name] = frozen(read.data);
@@ -67,13 +81,13 @@ function validate(values: ReadonlyMap<string, unknown>, show: Show, unknown: rea
   }
   rejectAny(errors);
   // The loop has set every name of the table, but the compiler cannot verify that.
-  const whole = settings as unknown as Settings;
+  const whole = Object.freeze(settings) as unknown as SettingsOf<Table> & Settings;
   rejectAny(contradictions(whole, (name) => show(name).name));
-  return Object.freeze(whole);
+  return whole;
 }
 
 /** Returns errors for settings that are valid individually but not in combination. */
-function contradictions(settings: Settings, nameOf: (name: SettingName) => string): string[] {
+function contradictions(settings: Settings, nameOf: (name: keyof Settings) => string): string[] {
   const errors: string[] = [];
   if ((settings.tlsCert === undefined) !== (settings.tlsKey === undefined)) {
     const [set, unset] =
@@ -94,8 +108,8 @@ function contradictions(settings: Settings, nameOf: (name: SettingName) => strin
  * other names: it skips short names, allows one mistake (two in ten letters or more), and requires that the similar
  * setting is unset.
  */
-function nearMisses(env: Readonly<Record<string, string | undefined>>): string[] {
-  const all = allVariables();
+function nearMisses(table: SettingTable, env: Environment): string[] {
+  const all = allVariables(table);
   const missing = all.filter((variable) => variable.length >= 6 && env[variable] === undefined);
   const ours = new Set(all);
   return Object.keys(env)
@@ -106,8 +120,8 @@ function nearMisses(env: Readonly<Record<string, string | undefined>>): string[]
     });
 }
 
-function allVariables(): readonly string[] {
-  return variables().map(([variable]) => variable);
+function allVariables(table: SettingTable): readonly string[] {
+  return variables(table).map(([variable]) => variable);
 }
 
 function isNear(name: string, variable: string): boolean {
@@ -164,7 +178,7 @@ export const settingsFile = 'settings.env';
  * no file. Throws an Error for the terminal if the file cannot be read, or contains anything else: unlike the
  * environment, it is for settings only.
  */
-export function readSettingsFile(directory: string): Readonly<Record<string, string | undefined>> {
+export function readSettingsFile(table: SettingTable, directory: string): Environment {
   const file = join(directory, settingsFile);
   // Removes a byte order mark, which would become part of the first name.
   const text = (readText(file) ?? '').replace(/^\uFEFF/, '');
@@ -178,17 +192,17 @@ export function readSettingsFile(directory: string): Readonly<Record<string, str
       const found =
         name !== '' && first < index
           ? `${name} is already set in line ${first + 1}: remove one of the two`
-          : (fileNameFault(name) ?? fileValueFault(name, lines[index] ?? ''));
+          : (fileNameFault(table, name) ?? fileValueFault(name, lines[index] ?? ''));
       return found === undefined ? [] : [`${file}:${index + 1} ${found}`];
     }),
   );
   return parseEnv(text);
 }
 
-function fileNameFault(name: string): string | undefined {
+function fileNameFault(table: SettingTable, name: string): string | undefined {
   // It would load the records of another directory with the settings of this one.
   if (name === 'CONFIG_DIR') return 'CONFIG_DIR determines where this file is: set it in the environment';
-  const all = allVariables();
+  const all = allVariables(table);
   return name === '' || all.includes(name) ? undefined : unknownName(name, suggestion(name, all));
 }
 

@@ -1,4 +1,4 @@
-/** The table of settings, with default, kind and description, for the environment, options and `--help`. */
+/** The gateway's table of settings, with default, kind and description, and how such a table is shown in `--help`. */
 import { isUserName } from '#auth/password-hash';
 import { isHost, isNetwork } from '../fields/addresses.ts';
 import { originFault } from '../fields/origins.ts';
@@ -7,11 +7,11 @@ import {
   bytes,
   choiceKind,
   count,
-  days,
   delayMs,
   flag,
   listKind,
   port,
+  type SettingTable,
   textKind,
   timeoutMs,
 } from './kinds.ts';
@@ -26,17 +26,13 @@ const domain = textKind(
   (text) => /^[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i.test(text),
   'a domain name, for example gateway.local',
 );
-const database = textKind(
-  isDatabaseUrl,
-  'sqlite:<path>, sqlite::memory: or postgres://user:password@host/name (a single host, a percent-encoded password)',
-);
 const redis = textKind(
   isRedisUrl,
   'redis://host:6379 or rediss://user:password@host:6379/0 (one host, no query, a percent-encoded password)',
 );
 const baseUrl = textKind(
   isBaseUrl,
-  'an http or https URL without query, fragment, credentials or trailing slash, for example https://travel.example',
+  'an http or https URL without query, fragment, credentials or trailing slash, for example https://api.example',
 );
 const userNames = listKind(isUserName, 'names of users');
 const networks = listKind(isNetwork, 'addresses or networks such as 10.0.0.0/8');
@@ -47,10 +43,8 @@ const origins = listKind(
   'origins such as https://app.example or https://*.app.example (no path or trailing slash) or *',
 );
 
-/**
- * All settings by their camelCase names. Environment variables have the same names in upper case (`RATELIMIT_PORT`).
- */
-export const settingTable = {
+/** The settings of the gateway, the limiter and the auth service, by their camelCase names. */
+export const gatewaySettings = {
   host: address('127.0.0.1', 'Default address of all listeners.'),
   port: port(8080, 'Port of the gateway (HTTP); 0 picks a free one.'),
   ratelimitHost: address(undefined, 'Address of the rate-limit service (gRPC and HTTP); HOST by default.'),
@@ -63,15 +57,6 @@ export const settingTable = {
     'Port for metrics and probes (HTTP) without credentials; 0 picks a free one. Not opened by default.',
   ),
   configDir: directory('./config', 'Directory with services/, ratelimit/, users.yaml and demo.yaml.'),
-  databaseUrl: database(
-    'sqlite:./data/frontdesk.db',
-    'Database for bookings, messages and accounts: sqlite:./path, sqlite:/absolute/path, sqlite::memory: or postgres://user:password@host/name, with a single server. The directory of an absolute path must exist; that of another path is created. New files are readable for their owner only.',
-  ),
-  databasePool: count(10, 'Maximum connections of this process to PostgreSQL.'),
-  databaseTimeoutMs: timeoutMs(
-    5000,
-    'How long a request waits for a PostgreSQL connection or statement, or for another writer of the SQLite file, in milliseconds.',
-  ),
   redisUrl: redis(
     undefined,
     'Redis 6 or newer, in which several processes share their rate-limit counters; in memory by default.',
@@ -114,7 +99,7 @@ export const settingTable = {
   ),
   serviceAddresses: addressBook(
     {},
-    'Addresses of services in other processes, by the name or host in the records, for example hotel=10.0.0.1:9001; repeat a name to give it several addresses.',
+    'Addresses of services in other processes, by the name or host in the records, for example orders=10.0.0.1:9001; repeat a name to give it several addresses.',
   ),
   allowDemoUsers: flag(false, 'Allows the demo users on a server that does not listen on loopback only.'),
   strictPaths: flag(
@@ -126,9 +111,6 @@ export const settingTable = {
     'Maximum request body to a service over HTTP, in bytes, for mappings without max_request_bytes; no limit by default.',
   ),
   headerBytesMax: bytes(16_384, 'Maximum size of the request line and headers together, in bytes.'),
-  bookingHoldsMax: count(10, 'Maximum pending hotel bookings, and pending car bookings, of one user.'),
-  bookingDaysMax: days(90, 'Maximum nights or days of one booking.'),
-  bookingUnitsMax: count(20, 'Maximum rooms, and maximum cars, that one user can book for the same day.'),
   headerTimeoutMs: timeoutMs(10_000, 'How long the request headers may take to arrive, in milliseconds.'),
   requestTimeoutMs: timeoutMs(
     30_000,
@@ -163,16 +145,14 @@ export const settingTable = {
   shutdownTimeoutMs: timeoutMs(10_000, 'How long a shutdown waits for open requests, in milliseconds.'),
 } as const;
 
-export type SettingName = keyof typeof settingTable;
-
 /** Returns the environment variable of a setting: `RATELIMIT_PORT` for `ratelimitPort`. */
 export function variableOf(name: string): string {
   return name.replace(/[A-Z]/g, (capital) => `_${capital}`).toUpperCase();
 }
 
-/** Lists all environment variables with their settings. */
-export function variables(): readonly (readonly [variable: string, setting: string])[] {
-  return Object.keys(settingTable).map((name) => [variableOf(name), name]);
+/** Lists the environment variables with their settings. */
+export function variables(table: SettingTable): readonly (readonly [variable: string, setting: string])[] {
+  return Object.keys(table).map((name) => [variableOf(name), name]);
 }
 
 /** One row of the help text. `default` is '' if there is none. */
@@ -184,8 +164,8 @@ export interface SettingRow {
 }
 
 /** Lists the settings for documentation, in reading order. */
-export function listSettings(): readonly SettingRow[] {
-  return Object.entries(settingTable).map(([name, { default: value, expects, description }]) => ({
+export function listSettings(table: SettingTable): readonly SettingRow[] {
+  return Object.entries(table).map(([name, { default: value, expects, description }]) => ({
     variable: variableOf(name),
     default: value === undefined || typeof value === 'object' ? '' : String(value),
     expects,
@@ -194,8 +174,8 @@ export function listSettings(): readonly SettingRow[] {
 }
 
 /** Formats the settings for a terminal, one per line. */
-export function formatSettings(): string {
-  const rows = listSettings();
+export function formatSettings(table: SettingTable): string {
+  const rows = listSettings(table);
   const width = Math.max(...rows.map(({ variable }) => variable.length));
   return rows
     .map(
@@ -203,23 +183,6 @@ export function formatSettings(): string {
         `  ${variable.padEnd(width)}  ${description}${value === '' ? '' : ` [${value}]`}`,
     )
     .join('\n');
-}
-
-/**
- * Rejects the lists of hosts that libpq accepts, because pg would look up such a list as one name. Rejects a path that
- * is not the name of a database: it is usually the rest of a password with an unencoded slash.
- */
-function isDatabaseUrl(text: string): boolean {
-  if (text.startsWith('sqlite:')) return isSqliteFile(text.slice('sqlite:'.length));
-  if (!/^postgres(?:ql)?:\/\/./.test(text) || !URL.canParse(text)) return false;
-  const { host, pathname, searchParams } = new URL(text);
-  if (/[/@]/.test(pathname.slice(1))) return false;
-  return ![host, ...searchParams.getAll('host')].some((name) => name.includes(','));
-}
-
-/** Rejects other spellings of `:memory:`, URIs and queries, each of which would create a file of that name. */
-function isSqliteFile(path: string): boolean {
-  return path === ':memory:' || /^(?!:?memory:?$|file:)[^?]+$/.test(path);
 }
 
 /** Rejects lists of hosts, which would be looked up as one name, and a query, which would be ignored. */

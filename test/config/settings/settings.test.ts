@@ -1,8 +1,8 @@
 /** Tests settings from the environment and from options, their error messages, and the files of TLS_CERT and TLS_KEY. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { loadTls, parseSettings, requireSettings, type SettingOptions } from '#config';
-import { listSettings } from '../../../src/config/settings/table.ts';
+import { listSettings, loadTls, parseSettings, requireSettings } from '#config';
+import { type SettingOptions, settingTable } from '#server/product';
 import { temporaryFiles } from '../../support/temporary-files.ts';
 import { makeCertificate } from '../../support/wire/certificate.ts';
 
@@ -18,13 +18,13 @@ function messageOf(read: () => unknown): string {
 
 /** Returns the errors of an environment, without the first line of the message. */
 function faultsOf(env: Readonly<Record<string, string>>): readonly string[] {
-  const [, ...faults] = messageOf(() => parseSettings(env)).split('\n');
+  const [, ...faults] = messageOf(() => parseSettings(settingTable, env)).split('\n');
   return faults.map((line) => line.trim());
 }
 
 describe('parseSettings', () => {
   it('returns frozen data', () => {
-    const settings = parseSettings({ TRUSTED_PROXIES: '10.0.0.1', SERVICE_ADDRESSES: 'hotel=a:1' });
+    const settings = parseSettings(settingTable, { TRUSTED_PROXIES: '10.0.0.1', SERVICE_ADDRESSES: 'hotel=a:1' });
     for (const value of [settings, settings.trustedProxies, settings.serviceAddresses, settings.corsOrigins]) {
       assert.ok(Object.isFrozen(value));
     }
@@ -34,7 +34,7 @@ describe('parseSettings', () => {
     const [variable = '', text = ''] = given.split(/=(.*)/);
     const name = variable.toLowerCase().replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
     it(`reads ${given}`, () => {
-      assert.deepEqual(Reflect.get(parseSettings({ [variable]: text }), name), expected);
+      assert.deepEqual(Reflect.get(parseSettings(settingTable, { [variable]: text }), name), expected);
     });
   }
 
@@ -87,13 +87,13 @@ describe('parseSettings', () => {
     for (const text of texts)
       it(`rejects ${variable}=${JSON.stringify(text)}`, () => {
         assert.match(
-          messageOf(() => parseSettings({ [variable]: text })),
+          messageOf(() => parseSettings(settingTable, { [variable]: text })),
           new RegExp(`^  ${variable}=.*: expected `, 'm'),
         );
       });
 
   it('says what to do when Kubernetes sets a variable for a Service of the same name', () => {
-    const message = messageOf(() => parseSettings({ AUTH_PORT: 'tcp://10.96.3.4:8082' }));
+    const message = messageOf(() => parseSettings(settingTable, { AUTH_PORT: 'tcp://10.96.3.4:8082' }));
     assert.match(
       message,
       /^ {2}AUTH_PORT="tcp:.*: expected a whole number .*; if Kubernetes .*enableServiceLinks: false/m,
@@ -103,7 +103,12 @@ describe('parseSettings', () => {
   it('lists all invalid settings in one message, with their values and what is expected', () => {
     assert.equal(
       messageOf(() =>
-        parseSettings({ PORT: '80a', LOG_LEVEL: 'loud', TRUSTED_PROXIES: 'x', SERVICE_ADDRESSES: 'hotel' }),
+        parseSettings(settingTable, {
+          PORT: '80a',
+          LOG_LEVEL: 'loud',
+          TRUSTED_PROXIES: 'x',
+          SERVICE_ADDRESSES: 'hotel',
+        }),
       ),
       [
         '4 settings cannot be used:',
@@ -141,7 +146,7 @@ describe('parseSettings', () => {
       [Buffer.from(key), 'a Uint8Array'],
     ] as const)
       assert.ok(
-        messageOf(() => requireSettings({ tlsCert: 'cert.pem', tlsKey: value as string })).endsWith(
+        messageOf(() => requireSettings(settingTable, { tlsCert: 'cert.pem', tlsKey: value as string })).endsWith(
           `  tlsKey=${shown}: ${expected}`,
         ),
       );
@@ -153,10 +158,10 @@ describe('parseSettings', () => {
     assert.deepEqual(faultsOf({ TLS_CERT: 'cert.pem' }), [fault('TLS_CERT', 'TLS_KEY')]);
     assert.deepEqual(faultsOf({ TLS_KEY: 'key.pem' }), [fault('TLS_KEY', 'TLS_CERT')]);
     assert.match(
-      messageOf(() => requireSettings({ tlsCert: 'cert.pem' })),
+      messageOf(() => requireSettings(settingTable, { tlsCert: 'cert.pem' })),
       /tlsCert is set and tlsKey is not/,
     );
-    assert.equal(parseSettings({ TLS_CERT: 'cert.pem', TLS_KEY: 'key.pem' }).tlsKey, 'key.pem');
+    assert.equal(parseSettings(settingTable, { TLS_CERT: 'cert.pem', TLS_KEY: 'key.pem' }).tlsKey, 'key.pem');
   });
 
   it('rejects a header time-out longer than the request time-out, which Node does not accept', () => {
@@ -179,22 +184,22 @@ describe('parseSettings', () => {
     });
 
   it('ignores a name that is similar to a setting if that setting is set too', () => {
-    parseSettings({ DATABASE_URI: 'x', DATABASE_URL: 'sqlite::memory:' });
+    parseSettings(settingTable, { DATABASE_URI: 'x', DATABASE_URL: 'sqlite::memory:' });
   });
 
   it('ignores the variables of other programs', () => {
     const foreign = `PATH HOME USER SHELL LANG PWD LOGNAME HOSTNAME HOSTS PORTS REPORT EXPORT TZ NODE_ENV NPM_CONFIG_DIR DEBUG LOG LOGS
       LOG_FILE REDIS_PORT REDIS_HOST DATABASE_HOST DATABASE_NAME DB_URL AUTH_HOST AUTH_TOKEN AUTH_URL PUBLIC_KEY PUBLIC_DIR CONFIG
       CONFIG_FILE CONFIG_HOME XDG_CONFIG_DIRS SSL_CERT SSL_KEY TLS_CA TLS_CERT_FILE HTTP_PROXY TRUST_PROXY HOTEL_PORT PGPORT`;
-    parseSettings(Object.fromEntries(foreign.split(/\s+/).map((name) => [name, 'x'])));
+    parseSettings(settingTable, Object.fromEntries(foreign.split(/\s+/).map((name) => [name, 'x'])));
   });
 });
 
 describe('requireSettings', () => {
   it('accepts typed values by their camelCase names, and uses defaults for the rest', () => {
     const given = { port: 0, databaseUrl: 'sqlite::memory:', corsOrigins: ['*'] };
-    const defaults = parseSettings({});
-    assert.deepEqual(requireSettings({ ...given, host: undefined }), { ...defaults, ...given });
+    const defaults = parseSettings(settingTable, {});
+    assert.deepEqual(requireSettings(settingTable, { ...given, host: undefined }), { ...defaults, ...given });
   });
 
   it('rejects text for numbers, lists and maps, and describes the expected values', () => {
@@ -202,13 +207,13 @@ describe('requireSettings', () => {
       '{ "port": "8080", "logLevel": "loud", "trustedProxies": "10.0.0.1", "serviceAddresses": "hotel=a:1" }',
     );
     assert.equal(
-      messageOf(() => requireSettings(options)),
+      messageOf(() => requireSettings(settingTable, options)),
       [
         '4 settings cannot be used:',
         '  port="8080": expected a whole number from 0 to 65535',
         '  logLevel="loud": expected one of trace, debug, info, warn, error, fatal, silent',
         '  trustedProxies="10.0.0.1": expected a list of addresses or networks such as 10.0.0.0/8',
-        `  serviceAddresses="hotel=a:1": expected a map such as { hotel: '10.0.0.1:9001' }, from each name to its host:port or a list of several without repetition`,
+        `  serviceAddresses="hotel=a:1": expected a map such as { orders: '10.0.0.1:9001' }, from each name to its host:port or a list of several without repetition`,
       ].join('\n'),
     );
   });
@@ -223,7 +228,7 @@ describe('requireSettings', () => {
       [{ port: 80 }, '{"port":80}'],
     ] as const)
       assert.match(
-        messageOf(() => requireSettings({ port: value as number })),
+        messageOf(() => requireSettings(settingTable, { port: value as number })),
         new RegExp(`^  port=${shown}: expected a whole number`, 'm'),
       );
   });
@@ -233,11 +238,13 @@ describe('requireSettings', () => {
     const list: SettingOptions = { trustedProxies: '10.0.0.1' };
     // @ts-expect-error
     const map: SettingOptions = { serviceAddresses: 'hotel=a:1' };
-    for (const options of [list, map]) assert.throws(() => requireSettings(options));
+    for (const options of [list, map]) assert.throws(() => requireSettings(settingTable, options));
   });
 
   it('rejects unknown names, and suggests similar settings', () => {
-    const message = messageOf(() => requireSettings(JSON.parse('{ "prot": 1, "colour": "red", "constructor": 1 }')));
+    const message = messageOf(() =>
+      requireSettings(settingTable, JSON.parse('{ "prot": 1, "colour": "red", "constructor": 1 }')),
+    );
     assert.match(message, /prot is not a setting: did you mean port\?/);
     assert.match(message, /colour is not a setting: remove it/);
     assert.match(message, /constructor is not a setting: remove it/);
@@ -245,8 +252,8 @@ describe('requireSettings', () => {
 });
 
 it('listSettings shows defaults in a form that parses to the same values', () => {
-  const env = Object.fromEntries(listSettings().map((row) => [row.variable, row.default]));
-  assert.deepEqual(parseSettings(env), parseSettings({}));
+  const env = Object.fromEntries(listSettings(settingTable).map((row) => [row.variable, row.default]));
+  assert.deepEqual(parseSettings(settingTable, env), parseSettings(settingTable, {}));
 });
 
 describe('loadTls', () => {

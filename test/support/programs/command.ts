@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import { mock } from 'node:test';
 import { CommanderError } from 'commander';
 import { isDemoModule, parseSettings, readSettingsFile } from '#config';
+import { settingTable } from '#server/product';
 import { createProgram } from '../../../src/cli/program.ts';
 import { createFrontdesk, type FrontdeskOptions, type ModuleName } from '../../../src/index.ts';
 import type { OpenListeners } from '../desks.ts';
@@ -78,7 +79,11 @@ export async function serveHere(
   { args = [], env = {}, cwd, ...options }: ServeOptions,
 ): Promise<OpenListeners> {
   const directory = join(cwd, 'config');
-  const { configDir: _, ...settings } = parseSettings({ ...readSettingsFile(directory), ...scratch, ...env });
+  const { configDir: _, ...settings } = parseSettings(settingTable, {
+    ...readSettingsFile(settingTable, directory),
+    ...scratch,
+    ...env,
+  });
   // createFrontdesk also rejects unknown names.
   const only = args[0] === '--only' ? (args[1]?.split(',') as ModuleName[]) : undefined;
   const demo = only?.some(isDemoModule);

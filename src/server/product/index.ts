@@ -1,0 +1,10 @@
+/** What frontdesk consists of: the modules and the settings of the gateway and of travel. */
+import { gatewaySettings, type SettingOptionsOf, type SettingsOf } from '#config';
+import { travelSettings } from '#travel';
+
+/** Every setting, in the order of `frontdesk --help`. */
+export const settingTable: typeof gatewaySettings & typeof travelSettings = { ...gatewaySettings, ...travelSettings };
+
+export type Settings = SettingsOf<typeof settingTable>;
+
+export type SettingOptions = SettingOptionsOf<typeof settingTable>;
