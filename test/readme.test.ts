@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import { problems } from '#http';
+import { problemTable } from '#server/product';
 import { writeStarter } from '../src/cli/init.ts';
 import { familiesOf } from '../src/metrics/metrics.ts';
 import { attemptRules } from '../src/proxy/attempt-rules.ts';
@@ -42,7 +42,7 @@ const plain = (cells: readonly string[]) => cells.map((cell) => cell.replaceAll(
 
 describe('the tables of the pages', () => {
   it('list every problem with its status, meaning and remedy', () => {
-    const rows = Object.entries(problems).map(([slug, { status, meaning, remedy }]) =>
+    const rows = Object.entries(problemTable).map(([slug, { status, meaning, remedy }]) =>
       plain([slug, String(status), meaning, remedy]),
     );
     assert.deepEqual(tableUnder('src/http/README.md', 'Problems'), rows);

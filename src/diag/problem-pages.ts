@@ -8,9 +8,8 @@ import {
   htmlDocument,
   inlineMarkup,
   type Markup,
-  type ProblemSlug,
+  type ProblemTable,
   problem,
-  problems,
   problemTitle,
   rawJson,
   reasonOf,
@@ -27,12 +26,12 @@ const prefix = '/gateway/v0/problems';
  */
 export const problemPagesPath = `${prefix}/`;
 
-/** The pages need no credentials, and are the same for every request. */
-export function createProblemPages(): InternalRoute {
+/** `table` is in the order of the list. The pages need no credentials, and are the same for every request. */
+export function createProblemPages(table: ProblemTable): InternalRoute {
   const representations = createRepresentations(problemPageFormatters.map(cached));
-  const pages = Object.entries(problems).map(([slug, { status, meaning, remedy }]): ProblemPage => {
-    const problem = slug as ProblemSlug;
-    return { problem, title: problemTitle(problem), status, meaning, remedy };
+  const pages = Object.entries(table).map(([slug, kind]): ProblemPage => {
+    const { status, meaning, remedy } = kind;
+    return { problem: slug, title: problemTitle(slug, kind), status, meaning, remedy };
   });
   const index: ProblemIndex = { problems: pages };
   const byPath = new Map<string, ProblemPage | ProblemIndex>([

@@ -68,6 +68,8 @@ export {
 } from './log/log.ts';
 export { preconditionFailed, preconditionOf } from './precondition.ts';
 export {
+  type DefinedProblems,
+  defineProblems,
   type ErrorBody,
   type Fault,
   longQueryFault,
@@ -81,7 +83,7 @@ export {
   stopping,
 } from './problem.ts';
 export { createGuard, createProblemResponses, type ProblemResponsesOptions } from './problem-responses.ts';
-export { type ProblemKind, type ProblemSlug, problems, problemTitle } from './problems.ts';
+export { type ProblemKind, type ProblemSlug, type ProblemTable, problems, problemTitle } from './problems.ts';
 export {
   builtInFormatters,
   createRepresentations,

@@ -6,7 +6,7 @@ import type { ProblemNotes } from './html/pages.ts';
 import { hasClientLeft, replaceStatus } from './log/final-status.ts';
 import { createOutageLogs, type Logger, logRequest, type OutageLogs, requestLogFields } from './log/log.ts';
 import { errorBody, Problem, problem, problemOf, reasonOf } from './problem.ts';
-import { problems, problemTitle } from './problems.ts';
+import { problemTitle } from './problems.ts';
 import { createRepresentations, type Formatter, type Representations } from './representations.ts';
 import { parseBufferedBody } from './server/node-fixes.ts';
 
@@ -168,13 +168,14 @@ function pageOf(ctx: Context, found: Problem, pagesPath: string): string | undef
 }
 
 function notesOn(ctx: Context, found: Problem, type: string | undefined): ProblemNotes {
-  const { meaning, remedy } = hasTableStatus(found) ? problems[found.slug] : { meaning: undefined, remedy: undefined };
-  return { type, title: problemTitle(found.slug), meaning, remedy, requestId: requestContext(ctx).requestId };
+  const { slug, kind } = found;
+  const { meaning, remedy } = hasTableStatus(found) ? kind : { meaning: undefined, remedy: undefined };
+  return { type, title: problemTitle(slug, kind), meaning, remedy, requestId: requestContext(ctx).requestId };
 }
 
 /** False if another party chose the status, such as an auth service that prefers 404. The table's text would not fit. */
-function hasTableStatus({ slug, status }: Problem): boolean {
-  return status === problems[slug].status;
+function hasTableStatus({ kind, status }: Problem): boolean {
+  return status === kind.status;
 }
 
 /** Appends to `Vary` instead of replacing it, because @koa/cors attaches its own `Vary` to the error. */

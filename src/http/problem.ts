@@ -1,5 +1,5 @@
 /** The error class that clients may see, its response body, and pointers to the faults in a request. */
-import { type ProblemSlug, problems } from './problems.ts';
+import { type ProblemKind, type ProblemSlug, type ProblemTable, problems } from './problems.ts';
 import { nodeHttp } from './server/node-fixes.ts';
 
 /**
@@ -38,19 +38,19 @@ export interface ErrorBody {
 /** An error that can be thrown anywhere. problem-responses.ts turns it into a response. */
 export class Problem extends Error {
   override readonly name = 'Problem';
-  readonly slug: ProblemSlug;
+  readonly slug: string;
+  readonly kind: ProblemKind;
   readonly status: number;
   readonly detail: string | undefined;
   readonly errors: readonly Fault[] | undefined;
   readonly extension: Readonly<Record<string, unknown>> | undefined;
   readonly headers: Readonly<Record<string, string | readonly string[]>> | undefined;
 
-  constructor(slug: ProblemSlug, options: ProblemOptions = {}) {
-    if (!Object.hasOwn(problems, slug))
-      throw new TypeError(`there is no problem "${slug}": /gateway/v0/problems/ lists all of them`);
-    super(options.detail ?? problems[slug].meaning, { cause: options.cause });
+  constructor(slug: string, kind: ProblemKind, options: ProblemOptions = {}) {
+    super(options.detail ?? kind.meaning, { cause: options.cause });
     this.slug = slug;
-    this.status = options.status ?? problems[slug].status;
+    this.kind = kind;
+    this.status = options.status ?? kind.status;
     this.detail = options.detail;
     this.errors = options.errors;
     this.extension = options.extension;
@@ -58,8 +58,30 @@ export class Problem extends Error {
   }
 }
 
+export interface DefinedProblems<Slug extends string> {
+  readonly kinds: Readonly<Record<Slug, ProblemKind>>;
+  /** Throws TypeError if the slug is not in the table. */
+  readonly problem: (slug: Slug, options?: ProblemOptions) => Problem;
+}
+
+/** Defines problems by their slugs, such as `{ 'out-of-stock': { status: 409, meaning: '…', remedy: '…' } }`. */
+export function defineProblems<const Table extends ProblemTable>(kinds: Table): DefinedProblems<keyof Table & string> {
+  return Object.freeze({
+    kinds,
+    problem(slug: keyof Table & string, options?: ProblemOptions) {
+      const kind = Object.hasOwn(kinds, slug) ? kinds[slug] : undefined;
+      if (kind === undefined)
+        throw new TypeError(`there is no problem "${slug}": /gateway/v0/problems/ lists all of them`);
+      return new Problem(slug, kind, options);
+    },
+  });
+}
+
+const gatewayProblems = defineProblems(problems);
+
+/** Creates a problem of the gateway's table. */
 export function problem(slug: ProblemSlug, options?: ProblemOptions): Problem {
-  return new Problem(slug, options);
+  return gatewayProblems.problem(slug, options);
 }
 
 /** The `detail` of responses during shutdown. */
@@ -97,7 +119,7 @@ export function reasonOf(status: number): string {
 /** Converts anything thrown to a problem. An error that is not meant for clients is a bug and becomes a 500. */
 export function problemOf(thrown: unknown): Problem {
   if (thrown instanceof Problem) return thrown;
-  if (isProblemFromOtherCopy(thrown)) return new Problem(thrown.slug, thrown as ProblemOptions);
+  if (isProblemFromOtherCopy(thrown)) return new Problem(thrown.slug, thrown.kind, thrown as ProblemOptions);
   if (!isExposedHttpError(thrown)) return problem('internal', { cause: thrown });
   const { status, message } = thrown;
   try {
@@ -172,7 +194,9 @@ function escapePointer(name: string): string {
 
 /** Recognises a `Problem` from another copy of this package, such as one that a service depends on. */
 function isProblemFromOtherCopy(thrown: unknown): thrown is Problem {
-  return thrown instanceof Error && thrown.name === 'Problem' && Object.hasOwn(problems, (thrown as Problem).slug);
+  if (!(thrown instanceof Error) || thrown.name !== 'Problem') return false;
+  const { slug, kind } = thrown as Partial<Problem>;
+  return typeof slug === 'string' && Number.isInteger(kind?.status);
 }
 
 interface ExposedHttpError extends Error {

@@ -1,4 +1,4 @@
-/** The table of problems: every error that a client may see, with its status, meaning and remedy. */
+/** The gateway's table of problems, which are the errors that a client may see: status, meaning and remedy of each. */
 
 export interface ProblemKind {
   readonly status: number;
@@ -9,6 +9,9 @@ export interface ProblemKind {
   /** What the client can do about it. */
   readonly remedy: string;
 }
+
+/** Problems by slug, such as `not-found`. */
+export type ProblemTable = Readonly<Record<string, ProblemKind>>;
 
 export const problems = {
   'bad-path': {
@@ -67,22 +70,6 @@ export const problems = {
     status: 408,
     meaning: 'The request did not arrive in time.',
     remedy: 'Send the request again without long pauses.',
-  },
-  'sold-out': {
-    status: 409,
-    meaning: 'The requested room or car is sold out.',
-    remedy: 'Book one of `alternatives`, or other dates.',
-  },
-  'too-many-holds': {
-    status: 409,
-    meaning: 'You already have as many unconfirmed bookings as one user may hold.',
-    remedy:
-      'Confirm or cancel one of them, or try again after the number of seconds in `Retry-After`, when one expires.',
-  },
-  'too-many-units': {
-    status: 409,
-    meaning: 'Your bookings already include as many rooms or cars on that day as one user may book.',
-    remedy: 'Book other days, or cancel a booking; `detail` names the day.',
   },
   'forbidden-transition': {
     status: 409,
@@ -220,12 +207,11 @@ export const problems = {
     meaning: 'The request has already passed through this gateway several times.',
     remedy: 'Report it: a service behind the gateway sends the request back to the gateway.',
   },
-} as const satisfies Record<string, ProblemKind>;
+} as const satisfies ProblemTable;
 
 export type ProblemSlug = keyof typeof problems;
 
 /** A title that is the same for every occurrence of the problem (RFC 9457 section 3.1.3): `Not found`. */
-export function problemTitle(slug: ProblemSlug): string {
-  const { title }: ProblemKind = problems[slug];
+export function problemTitle(slug: string, { title }: ProblemKind): string {
   return title ?? slug.charAt(0).toUpperCase() + slug.slice(1).replaceAll('-', ' ');
 }

@@ -240,9 +240,9 @@ export function countFailure(counts: UpstreamCounts, { slug }: Problem): void {
   if (kind !== undefined) counts[kind] += 1;
 }
 
-const kinds: Partial<Record<ProblemSlug, keyof UpstreamCounts>> = {
+const kinds: Partial<Record<string, keyof UpstreamCounts>> = {
   'upstream-unavailable': 'unavailable',
   'upstream-failed': 'failed',
   'upstream-timeout': 'timeout',
   'upstream-overloaded': 'overloaded',
-};
+} satisfies Partial<Record<ProblemSlug, keyof UpstreamCounts>>;

@@ -1,7 +1,7 @@
 /** Routes as data: method, path, handler, and the OpenAPI operation. */
 import type { Context, Middleware } from 'koa';
 import { z } from 'zod';
-import type { ProblemSlug, Representations } from '#http';
+import type { Representations } from '#http';
 import type { ItemShape } from '#query';
 
 export interface Route {
@@ -32,7 +32,7 @@ export interface OperationDocs {
 }
 
 /** Problems by slug, each with the members that its body has in addition to the common ones. */
-export type Problems = { readonly [Slug in ProblemSlug]?: z.ZodRawShape };
+export type Problems = Readonly<Record<string, z.ZodRawShape>>;
 
 /** An OpenAPI operation as plain data, with the schemas that also validate requests. */
 export interface Operation extends OperationDocs {

@@ -6,6 +6,7 @@ import { createExplainEndpoint, explainForm } from '#explain';
 import { durationBoundsMs, type GatewayState, type InternalRoute } from '#gateway';
 import { acceptRead, type ConnectionLimit, notReady, type Representations, represent, stopping } from '#http';
 import { createMetrics, createMetricsRoute, type MetricsParts } from '#metrics';
+import { problemTable } from '#server/product';
 import type { Travel } from '#travel';
 import type { CurrentGateway } from './current-gateway.ts';
 import { createLimitsEndpoint } from './limits-endpoint.ts';
@@ -65,7 +66,7 @@ export function createInternalRoutes(
     probeRoute('check_alive', representations, async () => ({ status: 'alive' })),
     probeRoute('check_ready', representations, createReadiness(setup, parts)),
     createMetricsRoute(createMetrics(metricsParts(logger, parts))),
-    createProblemPages(),
+    createProblemPages(problemTable),
     createDiagnostics(diagnostics, explainForm('../explain')),
     events.endpoint,
     createExplainEndpoint(gateway.explain),

@@ -2,6 +2,7 @@
 import type { Travel, TravelOptions } from './travel.ts';
 
 export { type ApiVersion, apiVersions, isTravelModule, type TravelModule, travelModules } from './names.ts';
+export { travelProblems } from './problems.ts';
 export { travelSettings } from './settings.ts';
 export type { ResponseParts, Travel, TravelApps, TravelOptions } from './travel.ts';
 

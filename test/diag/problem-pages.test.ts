@@ -6,20 +6,23 @@ import mount from 'koa-mount';
 import request from 'supertest';
 import { parse } from 'yaml';
 import { createProblemPages, problemPagesPath } from '#diag';
-import { createProblemResponses, problems, problemTitle, silentLogger } from '#http';
+import { createProblemResponses, problemTitle, silentLogger } from '#http';
+import { problemTable } from '#server/product';
 import type { FrontdeskOptions } from '../../src/index.ts';
 import { authRecord, call, desksOf, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 
 describe('createProblemPages', () => {
-  const pages = new Koa().use(createProblemResponses({ logger: silentLogger })).use(createProblemPages().run);
+  const pages = new Koa()
+    .use(createProblemResponses({ logger: silentLogger }))
+    .use(createProblemPages(problemTable).run);
   const app = pages.callback();
   const host = new Koa().use(mount('/travel', pages)).callback();
   const page = `${problemPagesPath}sold-out`;
-  const all = Object.entries(problems).map(([slug, { status, meaning, remedy }]) => ({
-    ...{ problem: slug, title: problemTitle(slug as keyof typeof problems) },
-    ...{ status, meaning, remedy },
-  }));
+  const all = Object.entries(problemTable).map(([problem, kind]) => {
+    const { status, meaning, remedy } = kind;
+    return { problem, title: problemTitle(problem, kind), status, meaning, remedy };
+  });
 
   it('serves a page for each problem, and a list of all in the order of the table', async () => {
     for (const shown of all)
@@ -35,7 +38,7 @@ describe('createProblemPages', () => {
       '<title>Sold out</title>',
       '<h1>Sold out</h1>',
       'Status 409 Conflict',
-      `<p class="lead">${problems['sold-out'].meaning}</p>`,
+      `<p class="lead">${problemTable['sold-out']?.meaning}</p>`,
       '<p>Book one of <code>alternatives</code>, or other dates.</p>',
     ])
       assert.ok(text.includes(part), part);

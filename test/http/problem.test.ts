@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import Koa from 'koa';
-import { Problem, problem, queryFault, quote } from '#http';
+import { defineProblems, Problem, problem, queryFault, quote } from '#http';
 import { bodyPointer, errorBody, problemOf } from '../../src/http/problem.ts';
 
 /** Creates the error that `ctx.throw` throws. */
@@ -23,9 +23,9 @@ describe('errorBody', () => {
   });
 
   it('appends an extension after the standard members without replacing any', () => {
-    const alternatives = [{ room_type: 'double', price: { amount: '120.00', currency: 'EUR' } }];
+    const alternatives = [{ size: 'large', price: { amount: '120.00', currency: 'EUR' } }];
     const extension = { code: 200, message: 'fine', detail: 'x', alternatives };
-    const body = errorBody(problem('sold-out', { detail: 'None left.', extension }));
+    const body = errorBody(problem('forbidden-transition', { detail: 'None left.', extension }));
     const expected = { code: 409, message: '409: Conflict', detail: 'None left.', alternatives };
     assert.equal(JSON.stringify(body), JSON.stringify(expected));
   });
@@ -34,6 +34,30 @@ describe('errorBody', () => {
 describe('problem', () => {
   it('names a slug that is not in the table', () => {
     assert.throws(() => problem('nope' as never), /^TypeError: there is no problem "nope": .*problems\//);
+  });
+});
+
+describe('defineProblems', () => {
+  const shop = defineProblems({
+    'out-of-stock': { status: 409, meaning: 'It is sold.', remedy: 'Wait.' },
+  });
+
+  it('creates problems of its table, with the status and the meaning', () => {
+    const { slug, status, message, kind } = shop.problem('out-of-stock');
+    assert.deepEqual([slug, status, message, kind], ['out-of-stock', 409, 'It is sold.', shop.kinds['out-of-stock']]);
+  });
+
+  it('rejects other slugs', () => {
+    for (const slug of ['not-found', 'constructor'])
+      assert.throws(() => shop.problem(slug as never), new RegExp(`^TypeError: there is no problem "${slug}"`));
+  });
+
+  it('keeps a problem of another copy of the package whole', async () => {
+    const copy = await import(new URL('../../src/http/problem.ts?other-copy', import.meta.url).href);
+    const thrown = copy.defineProblems(shop.kinds).problem('out-of-stock', { detail: 'Gone.' });
+    const found = problemOf(thrown);
+    assert.ok(found instanceof Problem);
+    assert.deepEqual([found.slug, found.status, found.detail], ['out-of-stock', 409, 'Gone.']);
   });
 });
 

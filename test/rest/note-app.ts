@@ -1,7 +1,7 @@
 /** A small writable app for the tests in this folder: notes in memory, each with a version. */
 import type Koa from 'koa';
 import { z } from 'zod';
-import { createRepresentations, problem } from '#http';
+import { createRepresentations, defineProblems, problem } from '#http';
 import { createListParser, createView, urlField } from '#query';
 import { collection, createItem, createResourceApp, item, updateItem } from '#rest';
 
@@ -21,6 +21,10 @@ const view = createView<Note>({
   },
 });
 
+const noteProblems = defineProblems({
+  'no-room': { status: 409, meaning: 'All shelves are full.', remedy: 'Use one of `alternatives`.' },
+});
+
 const body = z.strictObject({ text: z.string().min(1) });
 
 /** Serves `/notes/` and `/notes/:id`. Rejects the text `full` with 409, and any write with `X-Stranger` with 401. */
@@ -31,7 +35,8 @@ export function createNoteApp(): { readonly app: Koa; readonly notes: Map<number
     if ('x-stranger' in ctx.req.headers) throw problem('unauthorized');
   };
   const add = (text: string): Note => {
-    if (text === 'full') throw problem('sold-out', { extension: { alternatives: [{ shelf: '<next>', room: 3 }] } });
+    if (text === 'full')
+      throw noteProblems.problem('no-room', { extension: { alternatives: [{ shelf: '<next>', room: 3 }] } });
     const note = { id: notes.size + 1, text, version: 1 };
     notes.set(note.id, note);
     return note;

@@ -1,7 +1,7 @@
 /** The schemas and problem responses of an OpenAPI document. */
 import { z } from 'zod';
 import type { ZodOpenApiResponseObject } from 'zod-openapi';
-import { type ProblemSlug, problems, type Representations, reasonOf } from '#http';
+import { type ProblemKind, type ProblemTable, problems, type Representations, reasonOf } from '#http';
 import { type ItemShape, itemSchema } from '#query';
 import { header, type Problems } from '../operation.ts';
 
@@ -99,29 +99,40 @@ const problemDetails = problemSchema.extend({
 export type ProblemResponseDocs = (found: Problems) => Readonly<Record<string, ZodOpenApiResponseObject>>;
 
 /** Creates the problem responses of one document. The same set of problems always refers to the same component. */
-export function createProblemResponseDocs({ errorTypes }: Representations): ProblemResponseDocs {
+export function createProblemResponseDocs(
+  { errorTypes }: Representations,
+  ownProblems: ProblemTable,
+): ProblemResponseDocs {
+  const kinds: ProblemTable = { ...problems, ...ownProblems };
   const responses = new Map<string, ZodOpenApiResponseObject>();
-  const others = responseOf(errorTypes, ['internal'], [], {
+  const others = responseOf(errorTypes, { internal: problems.internal }, [], {
     id: 'OtherProblem',
     description: 'Any other problem, reported by this service or by the gateway.',
   });
 
-  function responseForSlugs(slugs: readonly ProblemSlug[], found: Problems): ZodOpenApiResponseObject {
+  function responseTo(table: ProblemTable, found: Problems): ZodOpenApiResponseObject {
+    const slugs = Object.keys(table);
     const extension = slugs.map((slug) => found[slug] ?? {});
-    const options = { description: describeProblems(slugs), ...headersOf(slugs) };
+    const options = { description: describeProblems(table), ...headersOf(slugs) };
     if (extension.some((shape) => Object.keys(shape).length > 0))
-      return responseOf(errorTypes, slugs, extension, options);
+      return responseOf(errorTypes, table, extension, options);
     const id = slugs.map(pascalCase).join('Or');
-    return getOrCreate(responses, id, () => responseOf(errorTypes, slugs, [], { id, ...options }));
+    return getOrCreate(responses, id, () => responseOf(errorTypes, table, [], { id, ...options }));
+  }
+
+  function kindOf(slug: string): ProblemKind {
+    const kind = kinds[slug];
+    if (kind === undefined) throw new TypeError(`the documentation names "${slug}", which is not in \`ownProblems\``);
+    return kind;
   }
 
   return function responsesOf(found) {
-    const byStatus = new Map<number, ProblemSlug[]>();
-    for (const slug of (Object.keys(found) as ProblemSlug[]).sort()) {
-      const { status } = problems[slug];
-      byStatus.set(status, [...(byStatus.get(status) ?? []), slug]);
+    const byStatus = new Map<number, ProblemTable>();
+    for (const slug of Object.keys(found).sort()) {
+      const kind = kindOf(slug);
+      byStatus.set(kind.status, { ...byStatus.get(kind.status), [slug]: kind });
     }
-    const entries = [...byStatus].map(([status, slugs]) => [status, responseForSlugs(slugs, found)] as const);
+    const entries = [...byStatus].map(([status, table]) => [status, responseTo(table, found)] as const);
     return { ...Object.fromEntries(entries), default: others };
   };
 }
@@ -129,7 +140,7 @@ export function createProblemResponseDocs({ errorTypes }: Representations): Prob
 /** `extension` has the shapes of the members that the body has in addition to the common ones. */
 function responseOf(
   types: readonly string[],
-  slugs: readonly ProblemSlug[],
+  table: ProblemTable,
   extension: readonly z.ZodRawShape[],
   options: Omit<ZodOpenApiResponseObject, 'content'>,
 ): ZodOpenApiResponseObject {
@@ -138,7 +149,12 @@ function responseOf(
     extension.length === 0 ? [problemSchema, problemDetails] : [problemSchema.and(more), problemDetails.and(more)];
   const isDetails = (type: string) => type === 'application/problem+json';
   const examplesOf = (type: string) =>
-    Object.fromEntries(slugs.map((slug) => [slug, { value: isDetails(type) ? detailsOf(slug) : bodyOf(slug) }]));
+    Object.fromEntries(
+      Object.entries(table).map(([slug, { status }]) => [
+        slug,
+        { value: isDetails(type) ? detailsOf(status) : bodyOf(status) },
+      ]),
+    );
   const content = contentOf(types, (type) => ({
     schema: isDetails(type) ? details : body,
     examples: examplesOf(type),
@@ -146,14 +162,12 @@ function responseOf(
   return { ...options, content };
 }
 
-function bodyOf(slug: ProblemSlug) {
-  const { status } = problems[slug];
+function bodyOf(status: number) {
   return { code: status, message: `${status}: ${reasonOf(status)}` };
 }
 
-function detailsOf(slug: ProblemSlug) {
-  const { status } = problems[slug];
-  return { type: 'about:blank', title: reasonOf(status), status, ...bodyOf(slug) };
+function detailsOf(status: number) {
+  return { type: 'about:blank', title: reasonOf(status), status, ...bodyOf(status) };
 }
 
 /**
@@ -165,15 +179,15 @@ export function contentOf<Media>(types: readonly string[], mediaOf: (type: strin
   return Object.fromEntries(entries);
 }
 
-function describeProblems(slugs: readonly ProblemSlug[]): string {
-  const texts = slugs.map((slug) => `\`${slug}\`: ${problems[slug].meaning} ${problems[slug].remedy}`);
+function describeProblems(table: ProblemTable): string {
+  const texts = Object.entries(table).map(([slug, { meaning, remedy }]) => `\`${slug}\`: ${meaning} ${remedy}`);
   return texts.length === 1 ? String(texts[0]) : texts.map((one) => `- ${one}`).join('\n');
 }
 
 const retryAfter = header(z.int().min(0), 'Seconds to wait before trying again.');
 const optionalRetryAfter = header(z.int().min(0).optional(), 'Seconds to wait before trying again.');
 
-const headersBySlug: { readonly [Slug in ProblemSlug]?: z.ZodRawShape } = {
+const headersBySlug: Problems = {
   unauthorized: { 'WWW-Authenticate': header(z.string(), 'The authentication scheme to use.') },
   'unsupported-media-type': { Accept: header(z.string(), 'The media types that are supported for the request body.') },
   'idempotency-running': { 'Retry-After': optionalRetryAfter },
@@ -185,7 +199,7 @@ const headersBySlug: { readonly [Slug in ProblemSlug]?: z.ZodRawShape } = {
   },
 };
 
-function headersOf(slugs: readonly ProblemSlug[]): Pick<ZodOpenApiResponseObject, 'headers'> {
+function headersOf(slugs: readonly string[]): Pick<ZodOpenApiResponseObject, 'headers'> {
   const shape: z.ZodRawShape = Object.assign({}, ...slugs.map((slug) => headersBySlug[slug]));
   return Object.keys(shape).length === 0 ? {} : { headers: z.object(shape) };
 }

@@ -7,7 +7,7 @@ import {
   type ZodOpenApiPathsObject,
   type ZodOpenApiResponseObject,
 } from 'zod-openapi';
-import { jsonTypes, nodeHttp, patchTypes, type Representations } from '#http';
+import { jsonTypes, nodeHttp, type ProblemTable, patchTypes, type Representations } from '#http';
 import { commonHeaders, type Operation, type Problems, type Route } from '../operation.ts';
 import {
   contentOf,
@@ -25,6 +25,8 @@ export interface ApiInfo {
   readonly description: string;
   /** Descriptions of route groups, by the first word of their path, or `''` if it has none. @default no descriptions */
   readonly groups?: Readonly<Record<string, string>>;
+  /** The problems that are not in the gateway's table. @default none */
+  readonly ownProblems?: ProblemTable;
   /** Problems that every route may have. */
   readonly problems: Problems;
   /** Whether the gateway requires credentials. @default false */
@@ -46,7 +48,7 @@ export interface DocumentOptions {
 export function createOpenApiDocument(options: DocumentOptions): OpenApiDocument {
   const { info, routes, representations, server, isDeprecated } = options;
   const schemas = createDocumentSchemas();
-  const responsesOf = createProblemResponseDocs(representations);
+  const responsesOf = createProblemResponseDocs(representations, info.ownProblems ?? {});
   const paths: ZodOpenApiPathsObject = {};
   const bodies = new Set<unknown>();
   for (const { method, path, operation: operationOf } of routes) {

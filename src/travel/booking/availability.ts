@@ -1,7 +1,8 @@
 /** Availability: which offers are free for a stay, when a stay is free, and what can be booked instead when sold out. */
 import { type Kysely, type SqlBool, sql } from 'kysely';
 import { z } from 'zod';
-import { type Problem, problem } from '#http';
+import type { Problem } from '#http';
+import { travelProblems } from '../problems.ts';
 import type { Tables } from '../storage/schema.ts';
 import { createStatement } from '../storage/statement.ts';
 import type { BookingKind, Offer } from './kind.ts';
@@ -201,7 +202,10 @@ export async function soldOutProblem(
     [to]: kind.stay.print(stay.toMs),
     price: moneyOf(offer.price * lengthOf(stay), offer.currency),
   }));
-  return problem('sold-out', { detail: soldOutDetail(kind, request, found), extension: { alternatives } });
+  return travelProblems.problem('sold-out', {
+    detail: soldOutDetail(kind, request, found),
+    extension: { alternatives },
+  });
 }
 
 function soldOutDetail(

@@ -2,6 +2,7 @@
 import type Koa from 'koa';
 import type { ProblemResponsesOptions, Representations } from '#http';
 import { type ApiInfo, createResourceApp } from '#rest';
+import { travelProblems } from '../problems.ts';
 import type { Database } from '../storage/database.ts';
 import type { BookingRow } from '../storage/schema.ts';
 import { type BookingsDefinition, bookingRoutes } from './bookings.ts';
@@ -50,6 +51,7 @@ function apiInfo(kind: BookingKind, { holdsMax, daysMax, unitsMax }: BookingLimi
     ].join(' '),
     groups: { '': `The ${plural} that can be booked.`, bookings: 'Your bookings.' },
     signedIn: true,
+    ownProblems: travelProblems.kinds,
     problems: { 'storage-unavailable': {}, 'too-many-requests': {} },
   };
 }
