@@ -8,7 +8,6 @@ export {
   formatErrors,
   type LoadedConfiguration,
   loadConfiguration,
-  type ModuleName,
 } from '#config';
 export type { Explain, ExplainRequest, Explanation } from '#explain';
 export {
@@ -50,5 +49,6 @@ export {
   type Listeners,
   type Listening,
 } from '#server';
+export type { ModuleName } from '#server/product';
 export * from './exports/auth.ts';
 export * from './exports/ratelimit.ts';

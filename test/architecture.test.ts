@@ -25,7 +25,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   tracing: ['http'],
   travel: ['config', 'http', 'query', 'rest'],
   'server/product': ['config', 'http', 'travel'],
-  cli: ['auth', 'config', 'diag', 'explain', 'http', 'ratelimit', 'routing', 'server', 'server/product'],
+  cli: ['auth', 'config', 'diag', 'explain', 'http', 'ratelimit', 'routing', 'server', 'server/product', 'travel'],
 };
 /** The parts of `travel` that are isolated, each with the other parts that it may import. */
 const mayImportInTravel: Readonly<Record<string, readonly string[]>> = {

@@ -1,15 +1,13 @@
 /** The `check` command: prints the errors of a configuration, or its routes in matching order and its API versions. */
 import {
   type ConfigurationError,
-  chooseModules,
   formatErrors,
   loadConfiguration,
   loadDirectory,
-  type ModuleChoice,
   processNotices,
 } from '#config';
 import { listRoutes, listVersions } from '#routing';
-import type { Settings } from '#server/product';
+import { chooseModules, type ModuleChoice, moduleFacts, type Settings } from '#server/product';
 import { startDry } from './dry-start.ts';
 import { colours, print } from './terminal.ts';
 
@@ -32,7 +30,14 @@ export async function check(settings: Settings, given: string | undefined, choic
   const modules = chooseModules(choice, configuration, serviceAddresses);
   const isChosen = choice.only !== undefined || choice.demo === true;
   const limiterFailsClosed = settings.redisUrl !== undefined && !settings.ratelimitFailOpen;
-  const context = { modules, isChosen, serviceAddresses, trustedProxies, limiterFailsClosed, directory };
+  const context = {
+    ...moduleFacts(modules),
+    isChosen,
+    serviceAddresses,
+    trustedProxies,
+    limiterFailsClosed,
+    directory,
+  };
   report([...notices, ...processNotices(configuration, context)]);
   const desk = await startDry({ ...settings, configDir: directory }, choice);
   await desk.close();

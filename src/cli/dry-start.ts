@@ -1,8 +1,8 @@
 /** Starts a server without its connections, for commands that report how it would behave. */
 import { resolve } from 'node:path';
-import { formatErrors, type ModuleChoice, usesDemoData } from '#config';
+import { formatErrors } from '#config';
 import { type Frontdesk, openFrontdesk, resolveOptions } from '#server';
-import type { Settings } from '#server/product';
+import { type ModuleChoice, type Settings, usesDemoData } from '#server/product';
 
 /**
  * Opens no port, and connects to neither the database nor Redis. Rejects with a user-facing Error if a server with

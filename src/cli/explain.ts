@@ -1,9 +1,9 @@
 /** The `explain` command: explains one request with a server that does not listen. */
-import type { ModuleChoice } from '#config';
+
 import { type Explanation, formatExplanation, parseHeader } from '#explain';
 import { Problem } from '#http';
 import type { Frontdesk } from '#server';
-import type { Settings } from '#server/product';
+import type { ModuleChoice, Settings } from '#server/product';
 import { startDry } from './dry-start.ts';
 
 /** The arguments and options of the command. */

@@ -2,18 +2,21 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 
 import {
-  chooseModules,
   type Environment,
   formatSettings,
   loadDirectory,
-  type ModuleChoice,
-  type ModuleName,
-  moduleNames,
   packageVersion,
   parseSettings,
   readSettingsFile,
 } from '#config';
-import { type Settings, settingTable } from '#server/product';
+import {
+  chooseModules,
+  type ModuleChoice,
+  type ModuleName,
+  moduleNames,
+  type Settings,
+  settingTable,
+} from '#server/product';
 import type { ExplainOptions } from './explain.ts';
 import type { LimitsOptions } from './limits.ts';
 import type { ServeOptions } from './serve.ts';

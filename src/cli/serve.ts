@@ -1,8 +1,9 @@
 /** The `serve` command: runs the server until SIGINT or SIGTERM, and reloads the configuration on SIGHUP. */
 import { flushCompileCache } from 'node:module';
-import { isDemoModule, type ModuleChoice, packageVersion, usesDemoData } from '#config';
+import { packageVersion } from '#config';
 import type { CloseOptions, Frontdesk, Listeners } from '#server';
-import type { Settings } from '#server/product';
+import { type ModuleChoice, type Settings, usesDemoData } from '#server/product';
+import { isTravelModule } from '#travel';
 import { type LogOutput, losslessOutput, openLog } from './log-output.ts';
 import { onStopSignals } from './stop-signals.ts';
 import { colours, print } from './terminal.ts';
@@ -113,7 +114,7 @@ function banner(
 /** Names the service at PORT: the gateway, or without it the modules that are served there. */
 function nameOfPort(only: ModuleChoice['only']): string {
   if (only === undefined || only.includes('gateway')) return 'gateway';
-  return only.filter(isDemoModule).join();
+  return only.filter(isTravelModule).join();
 }
 
 /** Lines such as `gateway  http://…`, below the sentence that programs wait for. */

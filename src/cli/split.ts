@@ -1,8 +1,9 @@
 /** The `split` command: runs each module in a separate process, and stops them together (`npm run start:split`). */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { delayMsMax, type ModuleName } from '#config';
+import { delayMsMax } from '#config';
 import type { CloseOptions } from '#server';
+import type { ModuleName } from '#server/product';
 import { type ChildReport, formatAddresses, formatExamples, stopNotice } from './serve.ts';
 import { onStopSignals } from './stop-signals.ts';
 import { colours, print } from './terminal.ts';

@@ -75,20 +75,7 @@ export {
   type Tls,
 } from './settings/settings.ts';
 export { formatSettings, gatewaySettings, listSettings, variables } from './settings/table.ts';
-export {
-  chooseModules,
-  demoModules,
-  httpModules,
-  isDemoModule,
-  type ModuleChoice,
-  type ModuleName,
-  moduleNames,
-  modulesNamedBy,
-  openFilesMax,
-  packageVersion,
-  usesDemoData,
-  withoutAddress,
-} from './this-process.ts';
+export { modulesNamedBy, openFilesMax, packageVersion, withoutAddress } from './this-process.ts';
 export { mapInTurns, nextTurn } from './turns.ts';
 export { demoUsersAmong, type User } from './users.ts';
 export { type ConfigurationWatch, watchConfiguration } from './watch/watch.ts';

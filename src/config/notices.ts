@@ -8,11 +8,18 @@ import { fullName } from './records/conflicts.ts';
 import type { Label, LabelGroup } from './records/labels.ts';
 import type { Mapping } from './records/mapping.ts';
 import type { GatewayRecord } from './records/record.ts';
-import { isDemoModule, type ModuleName, modulesNamedBy, type NamedModule, withoutAddress } from './this-process.ts';
+import { modulesNamedBy, type NamedModule, withoutAddress } from './this-process.ts';
 
 /** The properties of a process that affect the meaning of its records. */
 export interface NoticeContext {
-  readonly modules: readonly ModuleName[];
+  /** The modules that run in it. */
+  readonly modules: readonly string[];
+  /** All modules that can be the service of a Mapping, also those that run elsewhere. */
+  readonly httpModules: readonly string[];
+  /** The modules of the demo, which runs in it because of a record. */
+  readonly demoModules: readonly string[];
+  /** Whether requests reach a module without a Mapping. */
+  readonly routesWithoutMapping: boolean;
   /** True when an option selected the modules, not the records alone. */
   readonly isChosen: boolean;
   readonly serviceAddresses: Readonly<Record<string, unknown>>;
@@ -38,11 +45,11 @@ function usersNotices({ users }: Configuration, { modules, directory }: NoticeCo
 
 function gatewayNotices(configuration: Configuration, context: NoticeContext): ConfigurationError[] {
   const { modules, serviceAddresses } = context;
-  const named = modulesNamedBy(configuration);
+  const named = modulesNamedBy(configuration, context.httpModules);
   const elsewhere = withoutAddress(named, (module) => modules.includes(module), serviceAddresses);
   const isDemo = context.isChosen || Object.keys(configuration.demo).length > 0;
   return [
-    ...(configuration.mappings.length === 0 && !modules.includes('api') ? [noMapping(context.directory)] : []),
+    ...(configuration.mappings.length === 0 && !context.routesWithoutMapping ? [noMapping(context.directory)] : []),
     ...elsewhere.map(elsewhereNotice),
     ...uncountedNotices(configuration),
     ...matchNotices(configuration, context.trustedProxies.length > 0),
@@ -92,9 +99,9 @@ function failsClosedNotice(record: GatewayRecord): ConfigurationError {
 }
 
 /** Reports the first record that names each service of the demo. */
-function demoNotices(named: readonly NamedModule[], { modules }: NoticeContext): ConfigurationError[] {
+function demoNotices(named: readonly NamedModule[], { modules, demoModules }: NoticeContext): ConfigurationError[] {
   const isFirst = (one: NamedModule) => named.find(({ module }) => module === one.module) === one;
-  const first = named.filter((one) => isDemoModule(one.module) && modules.includes(one.module) && isFirst(one));
+  const first = named.filter((one) => demoModules.includes(one.module) && modules.includes(one.module) && isFirst(one));
   return first.map(({ module, record }) => {
     const message = `"${module}" is a service of the demo, which runs in this process because this record names it`;
     const remedy = `Write http://${module} to call your own service of this name, or start with --demo to run the demo.`;

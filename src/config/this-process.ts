@@ -1,81 +1,40 @@
-/** The running process: the modules that it chooses, the version of its package, and its limit of open files. */
+/** The running process: the modules that records name, the version of its package, and its limit of open files. */
 import { readFileSync } from 'node:fs';
 import type { Configuration } from './load.ts';
 
-/**
- * The parts of frontdesk, which can share a process or run in separate ones. Records refer to them as services by these
- * names.
- */
-export const moduleNames = ['gateway', 'auth', 'ratelimit', 'hotel', 'car', 'api'] as const;
-export type ModuleName = (typeof moduleNames)[number];
-
-/** The services of the demo. */
-export const demoModules = ['hotel', 'car', 'api'] as const;
-
-export function isDemoModule(name: string): boolean {
-  return demoModules.some((module) => module === name);
-}
-
-export interface ModuleChoice {
-  /** @default all modules with `demo`, otherwise the gateway and the modules that the records name */
-  readonly only?: readonly ModuleName[] | undefined;
-  readonly demo?: boolean | undefined;
-}
-
-/** Whether an empty database is filled with the demo data: as an option says, or if a service of the demo was chosen. */
-export function usesDemoData({ only = [], demo = only.some(isDemoModule) }: ModuleChoice): boolean {
-  return demo;
-}
-
-type ServiceAddresses = Readonly<Record<string, unknown>>;
-
-/** Chooses the modules to run. A module whose address is among `serviceAddresses` runs in another process. */
-export function chooseModules(
-  { only, demo = false }: ModuleChoice,
-  configuration: Configuration,
-  serviceAddresses: ServiceAddresses,
-): readonly ModuleName[] {
-  if (only !== undefined) return only;
-  if (demo) return moduleNames;
-  const named = new Set(modulesNamedBy(configuration).map(({ module }) => module));
-  return moduleNames.filter(
-    (name) => name === 'gateway' || (named.has(name) && !Object.hasOwn(serviceAddresses, name)),
-  );
-}
-
 type ServiceRecord = Configuration['mappings' | 'authServices' | 'rateLimitServices'][number];
 
-/** The modules that can be the service of a Mapping. */
-export const httpModules = [...demoModules, 'auth'] as const;
-
-export interface NamedModule {
-  readonly module: ModuleName;
+export interface NamedModule<Name extends string = string> {
+  readonly module: Name | 'auth' | 'ratelimit';
   readonly record: ServiceRecord;
 }
 
 /**
  * Lists the records that refer to a module by its name alone, without scheme and port. It is called in this process if
- * it runs here.
+ * it runs here. `httpModules` are those that can be the service of a Mapping.
  */
-export function modulesNamedBy(configuration: Configuration): readonly NamedModule[] {
+export function modulesNamedBy<Name extends string>(
+  configuration: Configuration,
+  httpModules: readonly Name[],
+): readonly NamedModule<Name>[] {
   const { mappings, authServices, rateLimitServices } = configuration;
   return [
     ...mappings.flatMap((record) => (record.redirect ? [] : namedModule(record, record.service, httpModules))),
-    ...authServices.flatMap((record) => namedModule(record, record.authService, ['auth'])),
-    ...rateLimitServices.flatMap((record) => namedModule(record, record.service, ['ratelimit'])),
+    ...authServices.flatMap((record) => namedModule(record, record.authService, ['auth'] as const)),
+    ...rateLimitServices.flatMap((record) => namedModule(record, record.service, ['ratelimit'] as const)),
   ];
 }
 
 /** Keeps the modules that neither run here nor have an address, so that only the host of the same name is left. */
-export function withoutAddress(
-  named: readonly NamedModule[],
-  runs: (module: ModuleName) => boolean,
-  serviceAddresses: ServiceAddresses,
-): readonly NamedModule[] {
+export function withoutAddress<Named extends NamedModule>(
+  named: readonly Named[],
+  runs: (module: Named['module']) => boolean,
+  serviceAddresses: Readonly<Record<string, unknown>>,
+): readonly Named[] {
   return named.filter(({ module }) => !runs(module) && !Object.hasOwn(serviceAddresses, module));
 }
 
-function namedModule(record: ServiceRecord, reference: string, modules: readonly ModuleName[]): NamedModule[] {
+function namedModule<Name extends string>(record: ServiceRecord, reference: string, modules: readonly Name[]) {
   const module = modules.find((name) => name === reference);
   return module === undefined ? [] : [{ module, record }];
 }

@@ -1,16 +1,16 @@
 /** The landing page: when no mapping matches `/`, browsers get a list of the routes that the user may see. */
 import type { Context, Middleware, Next } from 'koa';
-import { demoModules } from '#config';
 import { type LandingRoute, landingPage } from '#diag';
 import { attributesOf, type RouteSnapshot } from '#gateway';
 import { createRepresentations, Problem, pageHeaders, requestContext } from '#http';
+import { travelModules } from '#travel';
 import type { CurrentGateway } from './current-gateway.ts';
 import type { Setup } from './options.ts';
 
 const representations = createRepresentations();
 
 export function createLanding({ has }: Pick<Setup, 'has'>, gateway: Pick<CurrentGateway, 'snapshot'>): Middleware {
-  const apis: ReadonlySet<string> = new Set(demoModules.filter(has));
+  const apis: ReadonlySet<string> = new Set(travelModules.filter(has));
 
   async function sendPage(ctx: Context): Promise<void> {
     const routes = gateway.snapshot().routes.filter(isShown);

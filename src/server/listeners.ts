@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { type Configuration, demoModules, hostForClients, isLoopback, loadTls, type Settings, type Tls } from '#config';
+import { type Configuration, hostForClients, isLoopback, loadTls, type Settings, type Tls } from '#config';
 import {
   type ConnectionLimit,
   type ConnectionShare,
@@ -16,6 +16,7 @@ import {
   type Upgrades,
 } from '#http';
 import { type Limiter, serveRateLimit } from '#ratelimit';
+import { travelModules } from '#travel';
 import type { Listeners, Listening, Setup } from './options.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { RateLimiting } from './rate-limiting.ts';
@@ -309,7 +310,7 @@ async function closeAll(closers: readonly (() => Promise<void>)[]): Promise<void
 }
 
 function servesHttp({ has, services }: Setup): boolean {
-  return has('gateway') || demoModules.some(has) || Object.keys(services).length > 0;
+  return has('gateway') || travelModules.some(has) || Object.keys(services).length > 0;
 }
 
 interface OpenListener {

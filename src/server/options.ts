@@ -9,11 +9,8 @@ import {
   type Configuration,
   type ConfigurationError,
   type ConfigurationRecords,
-  chooseModules,
   fileError,
   type LoadedConfiguration,
-  type ModuleName,
-  moduleNames,
   processNotices,
   readSettingsFile,
   requireConfiguration,
@@ -32,7 +29,15 @@ import {
   silentLogger,
   type UpgradeListener,
 } from '#http';
-import { type SettingOptions, type Settings, settingTable } from '#server/product';
+import {
+  chooseModules,
+  type ModuleName,
+  moduleFacts,
+  moduleNames,
+  type SettingOptions,
+  type Settings,
+  settingTable,
+} from '#server/product';
 
 /** The settings in camelCase, and options that only a program can provide. */
 export interface FrontdeskOptions extends Omit<SettingOptions, 'configDir'> {
@@ -157,7 +162,7 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
   const has = (name: ModuleName) => modules.includes(name);
   const areModulesChosen = demo || only !== undefined;
   const context = {
-    modules,
+    ...moduleFacts(modules),
     isChosen: areModulesChosen,
     serviceAddresses: settings.serviceAddresses,
     limiterFailsClosed: settings.redisUrl !== undefined && !settings.ratelimitFailOpen,

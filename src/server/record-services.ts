@@ -3,13 +3,13 @@ import { connect } from 'node:net';
 import {
   type Configuration,
   type ConfigurationError,
-  httpModules,
   modulesNamedBy,
   type RateLimitService,
   recordError,
   withoutAddress,
 } from '#config';
 import { createResolve, hostAndPort, type Resolve, type ResolverOptions, resolveLimiter, type Target } from '#gateway';
+import { httpModules } from '#server/product';
 import type { Setup } from './options.ts';
 
 type ServiceRecord = Configuration['mappings' | 'authServices' | 'rateLimitServices'][number];
@@ -58,7 +58,11 @@ export function checkServiceRoles(setup: LocalNames, configuration: Configuratio
 /** Returns an error for each record that names a module which this process would run after a restart. */
 export function checkModulesRun(setup: Setup, configuration: Configuration): readonly ConfigurationError[] {
   if (setup.areModulesChosen || !setup.has('gateway')) return [];
-  const missing = withoutAddress(modulesNamedBy(configuration), setup.has, setup.settings.serviceAddresses);
+  const missing = withoutAddress(
+    modulesNamedBy(configuration, httpModules),
+    setup.has,
+    setup.settings.serviceAddresses,
+  );
   return missing.map(({ module, record }) => {
     const message = `"${module}" does not run, because no record named it at the start`;
     const remedy = 'Restart frontdesk to run it here, or write host:port for a service on the network.';

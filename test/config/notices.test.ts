@@ -1,13 +1,7 @@
 /** Tests which modules a configuration starts, and the notices about a valid configuration. */
 import assert from 'node:assert/strict';
-import {
-  type ConfigurationRecords,
-  chooseModules,
-  configurationFrom,
-  formatSource,
-  type ModuleName,
-  processNotices,
-} from '#config';
+import { type ConfigurationRecords, configurationFrom, formatSource, processNotices } from '#config';
+import { chooseModules, type ModuleName, moduleFacts } from '#server/product';
 import { annRecord, authRecord, limitRecord, mappingRecord } from '../support/desks.ts';
 
 const guarded = [mappingRecord('app', '/', 'http://127.0.0.1:3000'), authRecord, limitRecord];
@@ -53,7 +47,14 @@ describe('processNotices', () => {
     limiterFailsClosed = false,
   ) {
     const serviceAddresses = { car: '127.0.0.1:9' };
-    const context = { modules, isChosen, serviceAddresses, trustedProxies, limiterFailsClosed, directory: 'config' };
+    const context = {
+      ...moduleFacts(modules),
+      isChosen,
+      serviceAddresses,
+      trustedProxies,
+      limiterFailsClosed,
+      directory: 'config',
+    };
     return processNotices(read(records, more), context).map(({ source, record, message, remedy }) =>
       [formatSource(source), record, message, remedy].join(' | '),
     );

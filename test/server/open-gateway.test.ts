@@ -1,7 +1,7 @@
 /** The services that records refer to: in this process or on the network, with the right role. */
 import assert from 'node:assert/strict';
 import type { Context } from 'koa';
-import type { ModuleName } from '#config';
+import type { ModuleName } from '#server/product';
 import { createFrontdesk } from '../../src/index.ts';
 import { authRecord, call, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { type LogLine, recordingLogger } from '../support/edge.ts';

@@ -1,8 +1,8 @@
 /** Subsets of the modules with the demo's records: requests for other modules fail as documented. */
 import assert from 'node:assert/strict';
-import { type ModuleName, moduleNames } from '#config';
 import { connectRateLimit } from '#ratelimit';
 import type { Listeners } from '#server';
+import { type ModuleName, moduleNames } from '#server/product';
 import { carBooking, hotelBooking } from '../conformance/desk.ts';
 import { desksOf } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';

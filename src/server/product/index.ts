@@ -1,7 +1,17 @@
-/** What frontdesk consists of: the settings and the problems of the gateway and of travel. */
+/** What frontdesk consists of: the modules, the settings and the problems of the gateway and of travel. */
 import { gatewaySettings, type SettingOptionsOf, type SettingsOf } from '#config';
 import { type ProblemTable, problems } from '#http';
 import { travelProblems, travelSettings } from '#travel';
+
+export {
+  chooseModules,
+  httpModules,
+  type ModuleChoice,
+  type ModuleName,
+  moduleFacts,
+  moduleNames,
+  usesDemoData,
+} from './modules.ts';
 
 /** Every setting, in the order of `frontdesk --help`. */
 export const settingTable: typeof gatewaySettings & typeof travelSettings = { ...gatewaySettings, ...travelSettings };

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { mock } from 'node:test';
 import { CommanderError } from 'commander';
-import { isDemoModule, parseSettings, readSettingsFile } from '#config';
+import { parseSettings, readSettingsFile } from '#config';
 import { settingTable } from '#server/product';
+import { isTravelModule } from '#travel';
 import { createProgram } from '../../../src/cli/program.ts';
 import { createFrontdesk, type FrontdeskOptions, type ModuleName } from '../../../src/index.ts';
 import type { OpenListeners } from '../desks.ts';
@@ -86,7 +87,7 @@ export async function serveHere(
   });
   // createFrontdesk also rejects unknown names.
   const only = args[0] === '--only' ? (args[1]?.split(',') as ModuleName[]) : undefined;
-  const demo = only?.some(isDemoModule);
+  const demo = only?.some(isTravelModule);
   const desk = await createFrontdesk({ ...settings, only, demo, config: directory, ...options });
   servers.later(desk.close);
   return (await desk.listen()) as OpenListeners;

@@ -1,0 +1,40 @@
+/** The modules of frontdesk, and those that a process runs. */
+import { type Configuration, modulesNamedBy } from '#config';
+import { isTravelModule, travelModules } from '#travel';
+
+/** They can share a process or run in separate ones. Records refer to them as services by these names. */
+export const moduleNames = ['gateway', 'auth', 'ratelimit', ...travelModules] as const;
+export type ModuleName = (typeof moduleNames)[number];
+
+/** The modules that can be the service of a Mapping. */
+export const httpModules = [...travelModules, 'auth'] as const;
+
+export interface ModuleChoice {
+  /** @default all modules with `demo`, otherwise the gateway and the modules that the records name */
+  readonly only?: readonly ModuleName[] | undefined;
+  readonly demo?: boolean | undefined;
+}
+
+/** Whether an empty database is filled with the demo data: as an option says, or if a service of the demo was chosen. */
+export function usesDemoData({ only = [], demo = only.some(isTravelModule) }: ModuleChoice): boolean {
+  return demo;
+}
+
+/** Chooses the modules to run. A module whose address is among `serviceAddresses` runs in another process. */
+export function chooseModules(
+  { only, demo = false }: ModuleChoice,
+  configuration: Configuration,
+  serviceAddresses: Readonly<Record<string, unknown>>,
+): readonly ModuleName[] {
+  if (only !== undefined) return only;
+  if (demo) return moduleNames;
+  const named = new Set<string>(modulesNamedBy(configuration, httpModules).map(({ module }) => module));
+  return moduleNames.filter(
+    (name) => name === 'gateway' || (named.has(name) && !Object.hasOwn(serviceAddresses, name)),
+  );
+}
+
+/** What notices say about a process depends on these facts about its modules. */
+export function moduleFacts(modules: readonly ModuleName[]) {
+  return { modules, httpModules, demoModules: travelModules, routesWithoutMapping: modules.includes('api') };
+}
