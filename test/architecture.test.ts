@@ -146,6 +146,19 @@ describe('architecture', () => {
     );
   });
 
+  it('has no word of travel outside of it, the composition root and the command line', () => {
+    const words = /hotel|booking|\bcars?\b|sold-out|too-many-(?:holds|units)|DATABASE_|databaseUrl/i;
+    // The fields of a Mapping have examples in the documentation.
+    const mayName = (file: string) => /^(?:travel|server|cli)\/|^config\/records\/mapping-fields\.ts$/.test(file);
+    failIfAny(
+      filesIn(src, /\.(?:ts|js|css)$/).filter(
+        (file) => !mayName(file) && words.test(readFileSync(join(src, file), 'utf8')),
+      ),
+      (file) =>
+        `src/${file} names something of travel: use a neutral example such as orders, or let the caller pass in the name.`,
+    );
+  });
+
   it('is drawn in src/README.md as the modules import each other; UPDATE_PICTURE=1 draws it again', () => {
     const page = join(src, 'README.md');
     const text = readFileSync(page, 'utf8');
@@ -287,9 +300,9 @@ interface FileImport {
 }
 
 /** Returns the paths of the TypeScript files in a folder and below it, relative to the folder. */
-function filesIn(folder: string): readonly string[] {
+function filesIn(folder: string, names = /\.ts$/): readonly string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => names.test(name))
     .map((name) => name.replaceAll('\\', '/'))
     .sort();
 }

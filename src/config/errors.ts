@@ -12,7 +12,7 @@ export interface Source {
 /** Describes an invalid part of the configuration and how to correct it. */
 export interface ConfigurationError {
   readonly source: Source;
-  /** The name of the record, such as `Mapping hotel`. Undefined when the error concerns the whole file. */
+  /** The name of the record, such as `Mapping orders`. Undefined when the error concerns the whole file. */
   readonly record?: string | undefined;
   readonly message: string;
   /** A second location that the message refers to, such as the record that already has the name. */
@@ -56,7 +56,7 @@ export interface Place {
   readonly record?: string | undefined;
 }
 
-/** A valid value for each field, by its name: `prefix: '/v1/hotels'`. */
+/** A valid value for each field, by its name: `prefix: '/v1/orders'`. */
 export type Examples = Readonly<Record<string, string>>;
 
 /**
@@ -72,7 +72,7 @@ export function faultsOf(error: z.ZodError, value: unknown, examples: Examples):
   });
 }
 
-/** Converts the faults of a document to errors. `record` is its name, such as `Mapping hotel`. */
+/** Converts the faults of a document to errors. `record` is its name, such as `Mapping orders`. */
 export function errorsOf(
   document: ConfigDocument,
   faults: readonly PlacedFault[],

@@ -83,7 +83,7 @@ function serviceFaults(manifest: unknown, key: string): readonly PlacedFault[] {
     faults.push({ path: ['apiVersion'], message: 'a Service must have apiVersion v1', remedy: 'Write apiVersion: v1' });
   }
   if (typeof name !== 'string' || name === '') {
-    const remedy = 'Name the service: metadata: { name: hotel }';
+    const remedy = 'Name the service: metadata: { name: orders }';
     faults.push({ path: namePath, message: 'metadata.name is missing', remedy });
   }
   if (annotations !== undefined && (typeof annotations !== 'object' || annotations === null)) {

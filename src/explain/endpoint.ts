@@ -22,7 +22,7 @@ import { faultsOfRequest } from './synthetic-request.ts';
 const path = '/gateway/v0/explain';
 
 /**
- * Reads the request from a query such as `?method=GET&url=/v1/hotels&user=ann`. Without one, a browser gets the form.
+ * Reads the request from a query such as `?method=GET&url=/v1/orders&user=ann`. Without one, a browser gets the form.
  */
 export function createExplainEndpoint(explain: Explain): InternalRoute {
   const representations = createRepresentations(
@@ -122,7 +122,7 @@ export function explainForm(action: string, given: URLSearchParams = new URLSear
   const from = given.get('from') ?? '';
   return html`<form class="explain" method="get" action="${action}">
 ${field('Method', 'method', given.get('method') ?? 'GET', 'GET', 'short')}
-${field('Path or URL', 'url', given.get('url') ?? '', '/v1/hotels?city=Paris', 'wide')}
+${field('Path or URL', 'url', given.get('url') ?? '', '/v1/orders?city=Paris', 'wide')}
 ${field('User', 'user', given.get('user') ?? '', 'none')}
 <button>Explain</button>
 <details${(from !== '' || headers.length > 0) && html` open`}><summary>Address and headers</summary>

@@ -31,7 +31,7 @@ export function faultsOfRequest(request: SyntheticRequest & { readonly user?: st
       : queryFault('method', 'must be an HTTP method in capital letters, such as GET'),
     /^(?:https?:\/\/[\w.:[\]-]+(?![^/?#])|\/)[\x21-\x7e]*$/.test(url)
       ? undefined
-      : queryFault('url', 'must be a path such as /v1/hotels?city=New%20York or an http or https URL, percent-encoded'),
+      : queryFault('url', 'must be a path such as /v1/orders?city=New%20York or an http or https URL, percent-encoded'),
     ...headers.map(headerFault),
     user === '' ? queryFault('user', 'must not be empty') : undefined,
     remoteAddress === undefined || isIP(remoteAddress) !== 0

@@ -12,7 +12,7 @@ import { createTransport, type Handler, inProcess, type Transport, type Transpor
 export interface Route extends Rule {
   /** The record, or an equivalent one for a built-in route. */
   readonly mapping: Omit<Mapping, 'kind' | 'source'>;
-  /** The normalised service, equal for all routes to the same service: `hotel`, `10.0.0.5:9001`. */
+  /** The normalised service, equal for all routes to the same service: `orders`, `10.0.0.5:9001`. */
   readonly service: string;
   /** The location of the record. Undefined for a built-in route. */
   readonly source: Source | undefined;

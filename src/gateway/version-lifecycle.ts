@@ -109,7 +109,7 @@ function writeHeaders(res: ServerResponse, { deprecation, sunset, link }: Versio
   if (link !== undefined) res.appendHeader('Link', link);
 }
 
-/** Returns the first `count` segments of a path: `/v1` for one segment of `/v1/hotels`. */
+/** Returns the first `count` segments of a path: `/v1` for one segment of `/v1/orders`. */
 function firstSegments(path: string, count: number): string {
   let end = 0;
   for (let segment = 0; segment < count && end !== -1; segment += 1) end = path.indexOf('/', end + 1);

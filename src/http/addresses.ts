@@ -39,7 +39,7 @@ export interface PublicHost {
 
 /** A public URL of this server, in parts. */
 export interface PublicAddress extends PublicHost {
-  /** Without a trailing slash: `''` or `/travel`. */
+  /** Without a trailing slash: `''` or `/shop`. */
   readonly path: string;
 }
 

@@ -16,15 +16,15 @@ export interface RequestContext {
   readonly addresses: Addresses;
   /** The names that the client nominates in `Connection`, in lower case. */
   readonly nominated: ReadonlySet<string>;
-  /** The public path of this server's root, without a trailing slash: `''`, `/travel`. */
+  /** The public path of this server's root, without a trailing slash: `''`, `/shop`. */
   readonly rootPath: string;
-  /** The public path of the current app's root, without a trailing slash: `''`, `/travel`, `/travel/v1`. */
+  /** The public path of the current app's root, without a trailing slash: `''`, `/shop`, `/shop/v1`. */
   basePath: string;
   /** The authenticated user, for the access log. */
   user: string | undefined;
   /** The name of the matched mapping, for the access log. */
   mapping: string | undefined;
-  /** The service that the mapping routes to, which several mappings may share: `hotel`, `10.0.0.5:9001`. */
+  /** The service that the mapping routes to, which several mappings may share: `orders`, `10.0.0.5:9001`. */
   service: string | undefined;
   /** The origin of the last attempt. */
   upstream: string | undefined;
@@ -109,7 +109,7 @@ export function publicBase(ctx: Context): string {
   return addresses.origin(ctx.req) + basePath;
 }
 
-/** The public path of the outermost gateway, or of this server if there is none in front: `''`, `/travel`. */
+/** The public path of the outermost gateway, or of this server if there is none in front: `''`, `/shop`. */
 export function gatewayRoot(ctx: Context): string {
   const { addresses, rootPath } = requestContext(ctx);
   return addresses.gatewayRoot(ctx.req) ?? rootPath;

@@ -53,7 +53,7 @@ export function noneMatchFails(ifNoneMatch: string, tag: string): boolean {
 
 /**
  * A strong tag. Without a version, it is 132 bits of a digest of the body. Uses SHA-512 because SHA-256 takes twice as
- * long on a processor without SHA instructions: 40 us for a page of twenty bookings. With a version, which changes with
+ * long on a processor without SHA instructions: 40 us for a page of twenty orders. With a version, which changes with
  * the resource, a checksum is enough to tell its representations apart: JSON from YAML, some fields from all, and what
  * the next release shows from what this one does. It takes a third of the time of the digest.
  */

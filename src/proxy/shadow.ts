@@ -132,7 +132,7 @@ function copyBody(req: IncomingMessage, done: (body: Uint8Array | undefined) => 
   req.on('close', onClose);
 }
 
-/** Adds Envoy's suffix to the host: `hotel-shadow:8080`. */
+/** Adds Envoy's suffix to the host: `orders-shadow:8080`. */
 function shadowHost(host: string): string {
   return host.replace(/(?=:\d+$)|(?<!:\d+)$/, '-shadow');
 }

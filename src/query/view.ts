@@ -41,7 +41,7 @@ export interface DerivedField<Row extends object> {
 export interface ViewDefinition<Row extends object> {
   /** A unique column, which is the tie-breaker of every order. */
   readonly key: Column<Row>;
-  /** The name of the item's schema in OpenAPI, such as `HotelBooking`. @default none */
+  /** The name of the item's schema in OpenAPI, such as `OrderItem`. @default none */
   readonly name?: string;
   /** The fields by public name (in snake_case), in the order in which items show them. */
   readonly fields: Readonly<Record<string, Field<Row> | DerivedField<Row>>>;

@@ -80,7 +80,7 @@ function createRouter(entries: readonly Entry[], segment: string | undefined): M
   return router.routes() as unknown as Middleware;
 }
 
-/** Returns the first segment of a path: `bookings` in `/bookings/1`. */
+/** Returns the first segment of a path: `orders` in `/orders/1`. */
 function firstSegment(path: string): string {
   const end = path.indexOf('/', 1);
   return path.slice(1, end === -1 ? undefined : end);
@@ -88,7 +88,7 @@ function firstSegment(path: string): string {
 
 /**
  * Creates the middleware that redirects or routes a request. Collections without their slash are redirected first,
- * because `/bookings` would match `/:id`.
+ * because `/orders` would match `/:id`.
  */
 function createDispatch(routerOf: RouterOf, routes: readonly Route[]): Middleware {
   const collections = routes.filter(({ path }) => path.endsWith('/'));
@@ -111,7 +111,7 @@ function createFallback(routes: readonly Route[]): (ctx: Context, path: string) 
   };
 }
 
-/** Matches a path such as `/bookings/1` against the path of a route, such as `/bookings/:id`. */
+/** Matches a path such as `/orders/1` against the path of a route, such as `/orders/:id`. */
 function matches(pattern: string, path: string): boolean {
   const parts = pattern.split('/');
   const segments = path.split('/');

@@ -7,7 +7,7 @@ import type { ItemShape } from '#query';
 export interface Route {
   /** A GET route handles HEAD as well. */
   readonly method: 'GET' | 'POST' | 'PATCH';
-  /** May contain parameters: `/bookings/:id`. */
+  /** May contain parameters: `/orders/:id`. */
   readonly path: string;
   /** Called once, when the app is created. */
   readonly createHandler: (representations: Representations) => Middleware;
@@ -22,7 +22,7 @@ export type Guard = (ctx: Context) => void;
 
 /** The documentation of a route. Texts are in CommonMark. */
 export interface OperationDocs {
-  /** In camelCase, such as `listHotels`. Generated clients use it as a name, so it must not change. */
+  /** In camelCase, such as `listOrders`. Generated clients use it as a name, so it must not change. */
   readonly operationId: string;
   /** A few words. */
   readonly summary: string;
@@ -50,7 +50,7 @@ export interface Operation extends OperationDocs {
   readonly responseHeaders: z.ZodObject;
 }
 
-/** Returns the schema of the parameters in a path such as `/bookings/:id`. */
+/** Returns the schema of the parameters in a path such as `/orders/:id`. */
 export function pathParameters(path: string, id: z.ZodType = z.string()): z.ZodObject {
   return z.object(Object.fromEntries(Array.from(path.matchAll(/:(\w+)/g), ([, name = '']) => [name, id])));
 }

@@ -46,11 +46,11 @@ export interface Rows<Row> {
 
 export interface CollectionDefinition<Row extends object, Extra = unknown> {
   readonly docs: OperationDocs;
-  /** Ends with a slash, such as `/bookings/`. */
+  /** Ends with a slash, such as `/orders/`. */
   readonly path: string;
   /** Schema of `:id` in the path, if the path has it. @default any text */
   readonly id?: z.ZodType;
-  /** The heading of the HTML page, such as `Hotel bookings`. */
+  /** The heading of the HTML page, such as `Open orders`. */
   readonly title: string;
   readonly view: View<Row>;
   readonly parser: ListParser<Row, Extra>;
@@ -124,7 +124,7 @@ function cursorOf<Row extends object>(
 
 export interface ItemDefinition<Row extends object, Extra = unknown> {
   readonly docs: OperationDocs;
-  /** Must not end with a slash: `/bookings/:id`. */
+  /** Must not end with a slash: `/orders/:id`. */
   readonly path: string;
   readonly title: string;
   readonly view: View<Row>;

@@ -65,7 +65,7 @@ interface WriteDefinition<Row extends object, Input> {
 }
 
 export interface CreateDefinition<Row extends object, Input> extends WriteDefinition<Row, Input> {
-  /** The path of the collection, such as `/bookings/`. Items are at this path followed by their view's key. */
+  /** The path of the collection, such as `/orders/`. Items are at this path followed by their view's key. */
   readonly path: string;
   /** Must be the same as in the item's GET route. */
   readonly version?: (row: Row) => number;
@@ -147,7 +147,7 @@ export interface UpdateRequest<Row extends object, Input> extends WriteRequest<R
 }
 
 export interface UpdateDefinition<Row extends object, Input> extends WriteDefinition<Row, Input> {
-  /** The path of the item, such as `/bookings/:id`. */
+  /** The path of the item, such as `/orders/:id`. */
   readonly path: string;
   /** Must be the same as in the item's GET route. The entity tag begins with it, up to the first dash. */
   readonly version: (row: Row) => number;

@@ -7,7 +7,7 @@ import type { Mapping } from '#config';
 import { sanitisePath } from '#http';
 
 export interface PathRestoration {
-  /** The prefix of the client's paths: `''` or `/travel/v1/hotels`. */
+  /** The prefix of the client's paths: `''` or `/shop/v1/orders`. */
   readonly publicPrefix: string;
   /** The prefix of the service's paths that replaces the public prefix: `''` or `/base`. */
   readonly innerPrefix: string;
@@ -157,7 +157,7 @@ function splitAttribute(attribute: string) {
 
 /**
  * A path above the inner prefix covers everything that the client can reach, so it becomes the public prefix. The
- * result has no trailing slash, because `/v1/hotels/` would not match `/v1/hotels` itself (RFC 6265 section 5.1.4).
+ * result has no trailing slash, because `/v1/orders/` would not match `/v1/orders` itself (RFC 6265 section 5.1.4).
  */
 function cookiePath(path: string, restoration: PathRestoration): string {
   const { publicPrefix, innerPrefix } = restoration;
@@ -180,7 +180,7 @@ export interface Reference {
 export interface ReferenceBase {
   /** The hosts that clients may use, each with its port if it has one. */
   readonly hosts: readonly string[];
-  /** The path where the gateway is mounted: `''` or `/travel`. */
+  /** The path where the gateway is mounted: `''` or `/shop`. */
   readonly path: string;
 }
 

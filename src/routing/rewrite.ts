@@ -37,8 +37,8 @@ function createRegexRewrite({ pattern, substitution }: { pattern: string; substi
 }
 
 /**
- * Replaces the prefix. With prefix `/v1/hotels` and rewrite `/`, `/v1/hotels/bookings/1` becomes `/bookings/1`, and
- * `/v1/hotels` becomes `/`. The result starts with exactly one slash, because a client that resolves `//host` would
+ * Replaces the prefix. With prefix `/v1/orders` and rewrite `/`, `/v1/orders/items/1` becomes `/items/1`, and
+ * `/v1/orders` becomes `/`. The result starts with exactly one slash, because a client that resolves `//host` would
  * connect to another host.
  */
 function rewritePath(path: string, prefix: string, rewrite: string): string {
@@ -70,7 +70,7 @@ export function rewritePrefixes({ prefix, prefixMatch = 'segments', rewrite, reg
 
 /**
  * Returns the `Location` with the request's query, or undefined when the request must be rejected. `origin` is the
- * public origin of the gateway followed by its mount path: `https://gw.example` or `https://gw.example/travel`.
+ * public origin of the gateway followed by its mount path: `https://gw.example` or `https://gw.example/shop`.
  */
 export type Redirection = (
   attributes: Pick<RequestAttributes, 'path' | 'search'>,

@@ -241,7 +241,7 @@ function noticesOf(document: ConfigDocument, notices: readonly PlacedFault[]): r
   return errorsOf(document, notices, displayName(document));
 }
 
-/** Returns the name that notices show, such as `Mapping hotel`. */
+/** Returns the name that notices show, such as `Mapping orders`. */
 function displayName(document: ConfigDocument): string {
   const { kind } = asMap(document.value) ?? {};
   return [kind, fieldsOf(document).fields['name']].filter((part) => typeof part === 'string').join(' ');

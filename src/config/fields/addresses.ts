@@ -1,4 +1,4 @@
-/** Host names, IP addresses, networks, `host:port`, and service references such as `https://hotel.example:8443`. */
+/** Host names, IP addresses, networks, `host:port`, and service references such as `https://orders.example:8443`. */
 import { isIP } from 'node:net';
 
 /** Accepts a host name, or an IP address without brackets. Rejects dotted numbers that are not IPv4 addresses. */
@@ -15,7 +15,7 @@ export function isNetwork(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
 }
 
-/** Accepts `hotel:9001`, `10.0.0.5:8081` or `[::1]:8081`, with a port from 1 to 65535. */
+/** Accepts `orders:9001`, `10.0.0.5:8081` or `[::1]:8081`, with a port from 1 to 65535. */
 export function isHostAndPort(text: string): boolean {
   const match = /^(?:\[(?<ipv6>[^\]]+)\]|(?<host>[^:[\]]+)):(?<port>\d{1,5})$/.exec(text);
   const { ipv6, host, port: digits } = match?.groups ?? {};

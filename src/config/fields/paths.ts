@@ -18,7 +18,7 @@ export function rewriteFault(path: string): Fault | undefined {
 }
 
 /**
- * Removes a trailing slash, because `/v1/hotels/` and `/v1/hotels` are the same path. Leaves `/` and `''` unchanged.
+ * Removes a trailing slash, because `/v1/orders/` and `/v1/orders` are the same path. Leaves `/` and `''` unchanged.
  */
 export function withoutTrailingSlash(path: string): string {
   return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;

@@ -108,7 +108,7 @@ const examples = {
   quota_mode: 'true',
   detailed_metric: 'true',
   value_to_metric: 'true',
-  metadata: '{ team: travel }',
+  metadata: '{ team: shop }',
   share_threshold: 'true',
   rate_limit: '{ unit: minute, requests_per_unit: 10 }',
   unit: 'minute',

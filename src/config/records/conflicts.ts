@@ -46,7 +46,7 @@ export function keepFirst<T>(
   return { kept, errors };
 }
 
-/** Returns the name that errors show, such as `Mapping hotel`. */
+/** Returns the name that errors show, such as `Mapping orders`. */
 export function fullName({ kind, name }: Pick<GatewayRecord, 'kind' | 'name'>): string {
   return `${kind} ${name}`;
 }

@@ -63,7 +63,7 @@ export function readRecord(document: ConfigDocument): RecordResult {
   return result.ok && faults.length === 0 ? result : rejected(document, faults);
 }
 
-/** Returns the name that errors show, such as `Mapping hotel`, or as much of it as the value has. */
+/** Returns the name that errors show, such as `Mapping orders`, or as much of it as the value has. */
 function displayName(value: unknown): string | undefined {
   const parts = [valueAt(value, ['kind']), valueAt(value, ['name'])];
   return parts.filter((part) => typeof part === 'string' && part !== '' && !mayHoldSecret(part)).join(' ') || undefined;

@@ -54,7 +54,7 @@ function failedRecently(service, at) {
 const namesMax = 3;
 
 /**
- * `2 routes failing: hotel, car`.
+ * `2 routes failing: orders, users`.
  * @param {readonly string[]} names
  * @param {string} noun
  * @param {string} plural

@@ -126,7 +126,7 @@ export function createOncePerMinute(clock = () => performance.now()): () => bool
 
 export interface OutageLogOptions {
   readonly logger: Pick<Logger, 'info' | 'warn'>;
-  /** The message when the outage has ended: `hotel is responding again`. */
+  /** The message when the outage has ended: `orders is responding again`. */
   readonly ended: string;
   /** Milliseconds from any fixed point. @default performance.now */
   readonly clock?: () => number;
