@@ -30,7 +30,7 @@ export interface Configuration extends RecordLists {
   readonly demo: DemoTables;
 }
 
-/** The rows of demo.yaml by table. They fill an empty database. The storage module defines the tables and columns. */
+/** The rows of demo.yaml by table. They fill an empty database, whose tables and columns the demo defines. */
 export type DemoTables = Readonly<Record<string, readonly Readonly<Record<string, DemoCell>>[]>>;
 
 export type DemoCell = string | number | boolean | null;
