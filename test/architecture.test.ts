@@ -24,7 +24,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   metrics: ['http', 'type:gateway', 'type:proxy', 'type:ratelimit', 'type:config'],
   tracing: ['http'],
   travel: ['config', 'http', 'query', 'rest'],
-  'server/product': ['config', 'http', 'travel'],
+  'server/product': ['config', 'travel'],
   cli: ['auth', 'config', 'diag', 'explain', 'http', 'ratelimit', 'routing', 'server', 'server/product', 'travel'],
 };
 /** The parts of `travel` that are isolated, each with the other parts that it may import. */

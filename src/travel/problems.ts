@@ -1,7 +1,7 @@
 /** The problems of the travel services, in addition to those of the gateway. */
-import { defineProblems } from '#http';
+import type { ProblemTable } from '#http';
 
-export const travelProblems = defineProblems({
+export const travelProblems = {
   'sold-out': {
     status: 409,
     meaning: 'The requested room or car is sold out.',
@@ -18,4 +18,4 @@ export const travelProblems = defineProblems({
     meaning: 'Your bookings already include as many rooms or cars on that day as one user may book.',
     remedy: 'Book other days, or cancel a booking; `detail` names the day.',
   },
-});
+} as const satisfies ProblemTable;

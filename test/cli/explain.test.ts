@@ -77,7 +77,7 @@ describe('frontdesk explain', () => {
       explain({ url: 'v1', header: ['no colon'] }),
       /url must be a path .*; header "no" is not a valid/s,
     );
-    await assert.rejects(explain({ url: 'v1/hotels' }), /url must be a path such as \/v1\/hotels/);
+    await assert.rejects(explain({ url: 'v1/hotels' }), /url must be a path such as \/v1\/orders/);
     await assert.rejects(explain({ header: ['X-Plan'] }), /write it as "Name: value"/);
     await assert.rejects(explain({ from: 'localhost' }), /from must be an IP address, such as/);
   });

@@ -7,8 +7,8 @@ import request from 'supertest';
 import { parse } from 'yaml';
 import { createProblemPages, problemPagesPath } from '#diag';
 import { createProblemResponses, problemTitle, silentLogger } from '#http';
-import { problemTable } from '#server/product';
 import type { FrontdeskOptions } from '../../src/index.ts';
+import { problemTable } from '../../src/server/problems.ts';
 import { authRecord, call, desksOf, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 

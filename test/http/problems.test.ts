@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { STATUS_CODES } from 'node:http';
 import { problems, problemTitle } from '#http';
-import { problemTable } from '#server/product';
+import { problemTable } from '../../src/server/problems.ts';
 
 const rows = Object.entries(problemTable);
 

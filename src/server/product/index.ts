@@ -1,7 +1,6 @@
-/** What frontdesk consists of: the modules, the settings and the problems of the gateway and of travel. */
+/** What frontdesk consists of: the modules and the settings of the gateway and of travel. */
 import { gatewaySettings, type SettingOptionsOf, type SettingsOf } from '#config';
-import { type ProblemTable, problems } from '#http';
-import { travelProblems, travelSettings } from '#travel';
+import { travelSettings } from '#travel';
 
 export {
   chooseModules,
@@ -19,10 +18,3 @@ export const settingTable: typeof gatewaySettings & typeof travelSettings = { ..
 export type Settings = SettingsOf<typeof settingTable>;
 
 export type SettingOptions = SettingOptionsOf<typeof settingTable>;
-
-/** Every problem, in the order of the statuses. */
-export const problemTable: ProblemTable = Object.fromEntries(
-  [...Object.entries(problems), ...Object.entries(travelProblems.kinds)].toSorted(
-    ([, one], [, other]) => one.status - other.status,
-  ),
-);

@@ -2,9 +2,9 @@
 import { type Kysely, type SqlBool, sql } from 'kysely';
 import { z } from 'zod';
 import type { Problem } from '#http';
-import { travelProblems } from '../problems.ts';
 import type { Tables } from '../storage/schema.ts';
 import { createStatement } from '../storage/statement.ts';
+import { bookingProblem } from './booking-problem.ts';
 import type { BookingKind, Offer } from './kind.ts';
 import { moneyOf, moneySchema } from './money.ts';
 import { endsTooLate, lengthOf, type Stay, shiftStay, stayEndSchemas } from './stay.ts';
@@ -202,7 +202,7 @@ export async function soldOutProblem(
     [to]: kind.stay.print(stay.toMs),
     price: moneyOf(offer.price * lengthOf(stay), offer.currency),
   }));
-  return travelProblems.problem('sold-out', {
+  return bookingProblem('sold-out', {
     detail: soldOutDetail(kind, request, found),
     extension: { alternatives },
   });

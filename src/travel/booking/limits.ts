@@ -1,9 +1,9 @@
 /** Booking limits per user: pending bookings, days of a booking, and units on any one day. */
 import { type Kysely, sql } from 'kysely';
-import { travelProblems } from '../problems.ts';
 import type { Database } from '../storage/database.ts';
 import type { Tables } from '../storage/schema.ts';
 import { createStatement, type Slot } from '../storage/statement.ts';
+import { bookingProblem } from './booking-problem.ts';
 import type { BookingKind } from './kind.ts';
 import { dayMs, holdMs, type Stay, timeText } from './stay.ts';
 
@@ -89,7 +89,7 @@ export async function checkHoldLimit(
   const { rows } = await countHolds(transaction, { user, since, now });
   const { held = 0, ends } = rows[0] ?? {};
   if (Number(held) < holdsMax || !ends) return;
-  throw travelProblems.problem('too-many-holds', {
+  throw bookingProblem('too-many-holds', {
     detail: `You have ${held} pending ${name} bookings; the limit is ${holdsMax}. Confirm or cancel one, or wait until ${ends}, when the first one expires.`,
     headers: { 'Retry-After': String(Math.max(1, Math.ceil((Date.parse(ends) - nowMs) / 1000))) },
   });
@@ -111,7 +111,7 @@ export async function checkUnitLimit(
   const [full] = (await findFullDay(transaction, stays)).rows;
   if (full === undefined) return;
   const day = timeText(full.day * dayMs).slice(0, 10);
-  throw travelProblems.problem('too-many-units', {
+  throw bookingProblem('too-many-units', {
     detail: `You have booked ${full.taken} ${unitNoun}s for the ${dayName} of ${day}; the limit is ${unitsMax}. Book other days, or cancel one of these bookings.`,
   });
 }

@@ -51,7 +51,7 @@ function apiInfo(kind: BookingKind, { holdsMax, daysMax, unitsMax }: BookingLimi
     ].join(' '),
     groups: { '': `The ${plural} that can be booked.`, bookings: 'Your bookings.' },
     signedIn: true,
-    ownProblems: travelProblems.kinds,
+    ownProblems: travelProblems,
     problems: { 'storage-unavailable': {}, 'too-many-requests': {} },
   };
 }
