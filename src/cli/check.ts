@@ -1,11 +1,5 @@
 /** The `check` command: prints the errors of a configuration, or its routes in matching order and its API versions. */
-import {
-  type ConfigurationError,
-  formatErrors,
-  loadConfiguration,
-  loadDirectory,
-  processNotices,
-} from '#config';
+import { type ConfigurationError, formatErrors, loadConfiguration, loadDirectory, processNotices } from '#config';
 import { listRoutes, listVersions } from '#routing';
 import { chooseModules, type ModuleChoice, moduleFacts, type Settings } from '#server/product';
 import { startDry } from './dry-start.ts';

@@ -12,6 +12,7 @@ import {
   requireConfiguration,
   requireSettings,
 } from '#config';
+import { settingTable } from '#server/product';
 import { mappingRecord } from '../support/desks.ts';
 import { mappingOf } from '../support/edge.ts';
 
@@ -129,7 +130,7 @@ describe('accept', () => {
 
 describe('requireConfiguration', () => {
   it('loads the directory in the settings by default', async () => {
-    const nowhere = requireSettings({ configDir: '/nowhere/at/all' });
+    const nowhere = requireSettings(settingTable, { configDir: '/nowhere/at/all' });
     await assert.rejects(requireConfiguration(undefined, nowhere), {
       message: /^the configuration has an error:\n\/nowhere\/at\/all {2}the directory cannot be read/,
     });
@@ -143,11 +144,11 @@ describe('requireConfiguration', () => {
     ];
     const message =
       /^Error: the configuration has 2 errors:\n<options>:1 {2}Mapping hotel: .*\n.*\n<options>:2 {2}Mapping/;
-    await assert.rejects(requireConfiguration({ records }, requireSettings({})), message);
+    await assert.rejects(requireConfiguration({ records }, requireSettings(settingTable, {})), message);
   });
 
   it('rejects demo users with published passwords on a server that is open to the network', async () => {
-    const open = requireSettings({ host: '0.0.0.0' });
+    const open = requireSettings(settingTable, { host: '0.0.0.0' });
     const message = /demo passwords of demo and guest .* HOST=0\.0\.0\.0 .*ALLOW_DEMO_USERS=true/;
     await assert.rejects(requireConfiguration(shippedDirectory, open), message);
     const { configuration } = await requireConfiguration(shippedDirectory, { ...open, allowDemoUsers: true });
