@@ -68,6 +68,8 @@ export function createReadings(declared: readonly PathReading[]): ReadingsOf {
   const steps = [...commonSteps, ...declared.map((name) => declaredSteps[name])];
   return function readingsOf(path) {
     const readings = new Set([path]);
+    // Most paths have one reading.
+    if (declared.length === 0 && !severalReadings.test(path) && !path.endsWith('/')) return readings;
     let characters = 0;
     // The set grows while the loop visits it.
     for (const reading of readings) {
