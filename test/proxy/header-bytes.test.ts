@@ -202,6 +202,9 @@ describe('a service in this process', () => {
     }),
   };
 
+  /** What they send, unless it is `ok`. */
+  const contents: Readonly<Record<string, string>> = { 'an object': '{"ok":true}', 'a stream': 'okok' };
+
   for (const [what, send] of Object.entries(senders))
     for (const method of ['GET', 'HEAD'])
       it(`may send any bytes as header values with ${what} to a ${method}`, async () => {
@@ -210,12 +213,20 @@ describe('a service in this process', () => {
           const port = await startGateway({ services: { hotel } });
           const response = await sendRaw(port, rawRequest(`${method} /`));
           assert.deepEqual(opaqueLinesIn(response), opaqueLines(value));
-          const body = response.slice(response.indexOf('\r\n\r\n') + 4);
-          if (method === 'HEAD' || what === 'no body') assert.equal(body, '');
-          else assert.match(body, /^(?:ok|\{"ok":true\}|2\r\nok\r\n.*0\r\n\r\n|1\r\no\r\n1\r\nk\r\n0\r\n\r\n)$/s);
+          const hasBody = method === 'GET' && what !== 'no body';
+          assert.equal(contentOf(response), hasBody ? (contents[what] ?? 'ok') : '');
         }
       });
 });
+
+/** The body without its chunks, which Node may cut as it likes. */
+function contentOf(response: string): string {
+  const start = response.indexOf('\r\n\r\n') + 4;
+  const body = response.slice(start);
+  if (body === '' || !/\r\ntransfer-encoding: chunked\r\n/i.test(response.slice(0, start))) return body;
+  assert.match(body, /^(?:[\da-f]+\r\n[^\r]+\r\n)*0\r\n\r\n$/);
+  return body.replace(/[\da-f]+\r\n([^\r]*)\r\n/g, '$1');
+}
 
 describe('an auth service', () => {
   const names = ['content-disposition', 'x-name'];
