@@ -20,6 +20,12 @@ export interface TestServers {
   readonly later: (close: () => unknown) => void;
 }
 
+/**
+ * Keeps idle connections open, as the services of a careful operator do. A server that closes one just when a proxy
+ * sends the next request on it makes Envoy respond with 503.
+ */
+const keepsIdle = 0;
+
 /** Call it in a `describe`. Pass mocha's `after` if all tests of the `describe` share the servers. */
 export function testServers(whenDone: typeof afterEach = afterEach): TestServers {
   let closers: (() => unknown)[] = [];
@@ -46,7 +52,7 @@ export function testServers(whenDone: typeof afterEach = afterEach): TestServers
   }
 
   return {
-    http: (listener) => listen(createServer(listener)),
+    http: (listener) => listen(createServer({ keepAliveTimeout: keepsIdle }, listener)),
     tcp: (onConnection) =>
       listen(createTcpServer((socket) => onConnection(socket.on('error', () => socket.destroy())))),
     listen,
