@@ -48,6 +48,13 @@ describe('the tables of the pages', () => {
     assert.deepEqual(tableUnder('src/http/README.md', 'Problems'), rows);
   });
 
+  it('name `Retry-After` in the remedy of exactly the problems that have one, which include every 503', () => {
+    for (const [slug, { status, remedy, retryAfterSeconds }] of Object.entries(problemTable)) {
+      assert.equal(remedy.includes('`Retry-After`'), retryAfterSeconds !== undefined, slug);
+      if (status === 503) assert.ok(retryAfterSeconds !== undefined, slug);
+    }
+  });
+
   it('list every metric with its type, labels and meaning', () => {
     const rows = familiesOf(parts).map(({ name, type, labels, help }) => plain([name, type, labels.join(', '), help]));
     assert.deepEqual(tableUnder('src/metrics/README.md', 'Metrics'), rows);

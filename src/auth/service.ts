@@ -147,7 +147,8 @@ export function createRefusals(realm: string | (() => string)): Refusals {
   const challenge = challengeOf(realm);
   // Missing and invalid credentials get the same response, so that it does not reveal which users exist.
   const unauthorized = (): Refusal => ({ slug: 'unauthorized', headers: challenge() });
-  const busy: Refusal = { slug: 'auth-overloaded', headers: { 'Retry-After': '1' } };
+  const busyFor = String(problems['auth-overloaded'].retryAfterSeconds);
+  const busy: Refusal = { slug: 'auth-overloaded', headers: { 'Retry-After': busyFor } };
   const forGateway: Refusals['forGateway'] = (verdict) => {
     if (verdict.kind === 'busy') return busy;
     if (verdict.kind !== 'throttled') return unauthorized();

@@ -65,9 +65,12 @@ const reasons: Readonly<Record<RefusalReason, string>> = {
   client: 'This user, or this address if there is no user, has reached the maximum number of event streams.',
 };
 
+/** A stream may last for a quarter of an hour, so trying again sooner would seldom help. */
+const retryAfterSeconds = 60;
+
 function refusal(reason: RefusalReason): Problem {
   const detail = `${reasons[reason]} The diagnostics are still available without events.`;
-  return problem('not-ready', { detail, headers: { 'Retry-After': '60' } });
+  return problem('not-ready', { detail, headers: { 'Retry-After': String(retryAfterSeconds) } });
 }
 
 export interface EventStreamsOptions {

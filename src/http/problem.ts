@@ -18,7 +18,7 @@ export interface ProblemOptions {
   readonly errors?: readonly Fault[];
   /** Additional members of the error body, such as `alternatives` (RFC 9457 section 3.2). */
   readonly extension?: Readonly<Record<string, unknown>>;
-  /** Headers of the error response, such as `Allow` or `Retry-After`. */
+  /** Headers of the error response, such as `Allow`. A `Retry-After` replaces that of the table of problems. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   /** Logged, but never shown to the client. */
   readonly cause?: unknown;
@@ -54,8 +54,14 @@ export class Problem extends Error {
     this.detail = options.detail;
     this.errors = options.errors;
     this.extension = options.extension;
-    this.headers = options.headers;
+    this.headers = withRetryAfter(options.headers, kind);
   }
+}
+
+function withRetryAfter(headers: ProblemOptions['headers'], { retryAfterSeconds }: ProblemKind): Problem['headers'] {
+  const isGiven = Object.keys(headers ?? {}).some((name) => name.toLowerCase() === 'retry-after');
+  if (isGiven || retryAfterSeconds === undefined) return headers;
+  return { 'Retry-After': String(retryAfterSeconds), ...headers };
 }
 
 export interface DefinedProblems<Slug extends string> {
@@ -89,7 +95,7 @@ export const stopping = 'The server is stopping.';
 
 /** `detail` is the reason, for the client. */
 export function notReady(detail: string): Problem {
-  return problem('not-ready', { detail, headers: { 'Retry-After': '1' } });
+  return problem('not-ready', { detail });
 }
 
 type BodyParts = Pick<Problem, 'status' | 'detail' | 'errors'> & Partial<Pick<Problem, 'extension'>>;

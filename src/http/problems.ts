@@ -4,6 +4,8 @@ export interface ProblemKind {
   readonly status: number;
   /** @default the slug with spaces instead of hyphens */
   readonly title?: string;
+  /** The `Retry-After` of the response, unless the code that throws the problem knows a better one. @default none */
+  readonly retryAfterSeconds?: number;
   /** What happened, in one sentence for the client's developer. */
   readonly meaning: string;
   /** What the client can do about it. */
@@ -78,6 +80,7 @@ export const problems = {
   },
   'idempotency-running': {
     status: 409,
+    retryAfterSeconds: 1,
     title: 'Idempotent request under way',
     meaning: 'A request with this idempotency key is still under way.',
     remedy: 'Send the same request again after the number of seconds in `Retry-After`.',
@@ -114,11 +117,13 @@ export const problems = {
   },
   'too-many-requests': {
     status: 429,
+    retryAfterSeconds: 1,
     meaning: 'A rate limit is exhausted.',
     remedy: 'Wait for the number of seconds in `Retry-After`.',
   },
   'login-throttled': {
     status: 429,
+    retryAfterSeconds: 1,
     title: 'Too many failed logins',
     meaning:
       'Too many logins from your address, or for this user from your address, have failed; this one was not checked.',
@@ -157,42 +162,50 @@ export const problems = {
   },
   'auth-unavailable': {
     status: 503,
+    retryAfterSeconds: 1,
     meaning: 'The auth service did not return a valid response, so the request was rejected.',
     remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
   'auth-overloaded': {
     status: 503,
+    retryAfterSeconds: 1,
     meaning: 'The auth service is already checking as many passwords as it can; this one was not checked.',
     remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
   'ratelimit-unavailable': {
     status: 503,
+    retryAfterSeconds: 1,
     meaning:
       'The rate-limit service did not return a valid response, and the configuration rejects requests in that case.',
     remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
   'upstream-unavailable': {
     status: 503,
+    retryAfterSeconds: 1,
     meaning: 'The service behind the gateway could not be reached.',
     remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
   'upstream-overloaded': {
     status: 503,
+    retryAfterSeconds: 1,
     meaning: 'The service behind the gateway already has as many requests in progress as the configuration allows.',
     remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
   'storage-unavailable': {
     status: 503,
+    retryAfterSeconds: 1,
     meaning: 'The database could not be used.',
     remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
   overloaded: {
     status: 503,
+    retryAfterSeconds: 1,
     meaning: 'The server already has as many connections as its configuration allows.',
     remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
   'not-ready': {
     status: 503,
+    retryAfterSeconds: 1,
     meaning:
       'The server is stopping, cannot use its database or rate limiter, or already has as many event streams as it supports; `detail` says which.',
     remedy: 'Try again after the number of seconds in `Retry-After`.',

@@ -46,8 +46,8 @@ export type RetryClass = 'connect' | 'reset' | 'timeout' | 'never';
 export interface Failure {
   readonly slug: ProblemSlug;
   readonly retry: RetryClass;
-  /** The `Retry-After` for the client in seconds, if trying again makes sense. */
-  readonly retryAfter?: number;
+  /** Replaces the `Retry-After` of the problem. */
+  readonly retryAfterSeconds?: number;
   /** Tells the operator what to do. It is only logged. */
   readonly remedy?: string;
   /** True if a client or this process can cause it at a healthy service. It does not count against the address. */
@@ -56,10 +56,10 @@ export interface Failure {
 
 /** The classes of failures, each with its error codes from undici, the operating system or OpenSSL. */
 const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]])[] = [
-  [{ slug: 'upstream-unavailable', retry: 'connect', retryAfter: 1 }, ...['ECONNREFUSED', 'EAI_AGAIN']],
-  [{ slug: 'upstream-unavailable', retry: 'connect', retryAfter: 1, isProvoked: true }, 'EADDRNOTAVAIL'],
+  [{ slug: 'upstream-unavailable', retry: 'connect' }, ...['ECONNREFUSED', 'EAI_AGAIN']],
+  [{ slug: 'upstream-unavailable', retry: 'connect', isProvoked: true }, 'EADDRNOTAVAIL'],
   [
-    { slug: 'upstream-unavailable', retry: 'connect', retryAfter: 5 },
+    { slug: 'upstream-unavailable', retry: 'connect', retryAfterSeconds: 5 },
     ...['ENOTFOUND', 'EAI_FAIL', 'EAI_NODATA', 'EAI_NONAME', 'EACCES'],
     ...['EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN'],
   ],
@@ -67,19 +67,17 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
     {
       slug: 'upstream-unavailable',
       retry: 'never',
-      retryAfter: 1,
       remedy: 'raise the open file limit of this process (ulimit -n) or, for ENFILE, of this machine',
       isProvoked: true,
     },
     // The last one means that Node cannot open undici, which the first call loads.
     ...['EMFILE', 'ENFILE', 'ERR_INVALID_PACKAGE_CONFIG'],
   ],
-  [{ slug: 'upstream-unavailable', retry: 'never', retryAfter: 1, isProvoked: true }, 'ENOBUFS'],
+  [{ slug: 'upstream-unavailable', retry: 'never', isProvoked: true }, 'ENOBUFS'],
   [
     {
       slug: 'upstream-overloaded',
       retry: 'never',
-      retryAfter: 1,
       remedy: 'raise it in circuit_breakers if the service can handle more, or add addresses to the service',
     },
     'OVERFLOW',
@@ -151,7 +149,7 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
     },
     ...['ERR_TLS_', 'ERR_SSL_', 'EPROTO'],
   ],
-  [{ slug: 'not-ready', retry: 'never', retryAfter: 1, isProvoked: true }, 'UND_ERR_DESTROYED', 'UND_ERR_CLOSED'],
+  [{ slug: 'not-ready', retry: 'never', isProvoked: true }, 'UND_ERR_DESTROYED', 'UND_ERR_CLOSED'],
   // The body does not have the length that the client declared. The client's connection is broken by then.
   [{ slug: 'bad-request', retry: 'never', isProvoked: true }, 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'],
   // A bug in the gateway, or a feature of undici that it does not use. The client gets a 500, and an error is logged.
@@ -194,10 +192,10 @@ function hasInvalidHeader(cause: unknown): boolean {
 
 /** Returns the problem for a failed call. Its cause is only logged, because it reveals internal addresses. */
 export function upstreamProblem(cause: unknown): Problem {
-  const { slug, retryAfter } = failureOf(cause);
+  const { slug, retryAfterSeconds } = failureOf(cause);
   return problem(slug, {
     cause: explainFailure(cause),
-    ...(retryAfter === undefined ? {} : { headers: { 'Retry-After': String(retryAfter) } }),
+    ...(retryAfterSeconds === undefined ? {} : { headers: { 'Retry-After': String(retryAfterSeconds) } }),
   });
 }
 

@@ -1,5 +1,6 @@
 /** What a response says about a decision: RateLimit headers, `Retry-After`, and which limits are exhausted. */
 import type { RateLimitHeaderStyle } from '#config';
+import { problems } from '#http';
 import type { CurrentLimit, Decision, Descriptor, DescriptorStatus } from './limiter.ts';
 
 /** The statuses of a request's descriptors, in their order. A service may return fewer or more. */
@@ -95,9 +96,9 @@ function quoted(text: string): string {
 /** The largest structured-field Integer (RFC 9651 section 3.3.1). */
 const secondsMax = 999_999_999_999_999;
 
-/** Returns the seconds until no limit rejects the request, or 1 if the service does not report them. */
+/** Returns the seconds until no limit rejects the request, or those of the problem if the service does not report them. */
 export function retryAfterSeconds({ statuses }: Pick<Decision, 'statuses'>): number {
-  let seconds = 1;
+  let seconds: number = problems['too-many-requests'].retryAfterSeconds;
   for (const status of statuses) {
     if (status.code === 'OVER_LIMIT') seconds = Math.max(seconds, waitSeconds(status));
   }

@@ -82,7 +82,8 @@ export function createRateLimit(options: LimitOptions): DecideLimit {
   function answerError(cause: unknown): Allowed | Denied {
     outage.failed({ denied: failureModeDeny, err: cause }, 'the limiter returned no decision');
     if (!failureModeDeny) return { allowed: true, headers: {} };
-    return { ...deny(503, 1, problems['ratelimit-unavailable'].meaning, {}), cause };
+    const { retryAfterSeconds: seconds, meaning } = problems['ratelimit-unavailable'];
+    return { ...deny(503, seconds, meaning, {}), cause };
   }
 
   return async function decide(key) {

@@ -9,6 +9,7 @@ export const travelProblems = {
   },
   'too-many-holds': {
     status: 409,
+    retryAfterSeconds: 1,
     meaning: 'You already have as many unconfirmed bookings as one user may hold.',
     remedy:
       'Confirm or cancel one of them, or try again after the number of seconds in `Retry-After`, when one expires.',

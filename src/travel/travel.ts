@@ -86,5 +86,5 @@ function createApps(
 
 export function storageProblem(thrown: unknown): Problem | undefined {
   if (!(thrown instanceof StorageUnavailable)) return undefined;
-  return problem('storage-unavailable', { headers: { 'Retry-After': '1' }, cause: thrown.cause });
+  return problem('storage-unavailable', { cause: thrown.cause });
 }

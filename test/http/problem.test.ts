@@ -35,6 +35,14 @@ describe('problem', () => {
   it('names a slug that is not in the table', () => {
     assert.throws(() => problem('nope' as never), /^TypeError: there is no problem "nope": .*problems\//);
   });
+
+  it('says when to try again, if its row does and the caller does not', () => {
+    const headers = { Connection: 'close' };
+    assert.deepEqual(problem('overloaded', { headers }).headers, { 'Retry-After': '1', ...headers });
+    for (const name of ['Retry-After', 'retry-after'])
+      assert.deepEqual(problem('overloaded', { headers: { [name]: '60' } }).headers, { [name]: '60' });
+    assert.equal(problem('not-found').headers, undefined);
+  });
 });
 
 describe('defineProblems', () => {
@@ -45,6 +53,11 @@ describe('defineProblems', () => {
   it('creates problems of its table, with the status and the meaning', () => {
     const { slug, status, message, kind } = shop.problem('out-of-stock');
     assert.deepEqual([slug, status, message, kind], ['out-of-stock', 409, 'It is sold.', shop.kinds['out-of-stock']]);
+  });
+
+  it('sends `Retry-After` with a problem that has its seconds', () => {
+    const row = { status: 409, retryAfterSeconds: 30, meaning: 'It is sold.', remedy: 'Wait.' };
+    assert.deepEqual(defineProblems({ sold: row }).problem('sold').headers, { 'Retry-After': '30' });
   });
 
   it('rejects other slugs', () => {
@@ -77,6 +90,11 @@ describe('problemOf', () => {
       const found = problemOf(thrown);
       assert.deepEqual([found.slug, found.status, found.detail, found.cause], [slug, status, detail, thrown]);
     });
+
+  it('converts an HTTP error with status 429 to too-many-requests, which says when to try again', () => {
+    const { slug, headers } = problemOf(createHttpError(429, 'Slowly, please.'));
+    assert.deepEqual([slug, headers], ['too-many-requests', { 'Retry-After': '1' }]);
+  });
 
   it('accepts a problem from another copy of the package', async () => {
     const copy = await import(new URL('../../src/http/problem.ts?copy', import.meta.url).href);

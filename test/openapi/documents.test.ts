@@ -6,6 +6,7 @@ import Koa from 'koa';
 import mount from 'koa-mount';
 import request, { type Test } from 'supertest';
 import { parse } from 'yaml';
+import { problemTable } from '../../src/server/problems.ts';
 import { desksOf, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 
@@ -21,7 +22,13 @@ interface ErrorMedia {
 
 interface ErrorResponse {
   readonly $ref?: string;
+  readonly description?: string;
   readonly content?: Readonly<Record<string, ErrorMedia>>;
+  readonly headers?: Readonly<Record<string, { readonly required?: boolean }>>;
+}
+
+interface WithResponses {
+  readonly components: { readonly responses: Readonly<Record<string, ErrorResponse>> };
 }
 
 interface DocumentedOperation {
@@ -34,12 +41,13 @@ function operationsOf({ paths }: { readonly paths: Readonly<Record<string, objec
   return Object.values<object>(paths).flatMap((item): DocumentedOperation[] => Object.values(item));
 }
 
+function resolve(response: ErrorResponse, { components }: WithResponses): ErrorResponse {
+  return components.responses[response.$ref?.split('/').at(-1) ?? ''] ?? response;
+}
+
 /** Returns the different statuses in the examples of a response, each of which has at least one in every media type. */
-function exampleStatuses(
-  { $ref = '', content }: ErrorResponse,
-  { components }: { readonly components: { readonly responses: Readonly<Record<string, ErrorResponse>> } },
-): readonly number[] {
-  const media = Object.values(content ?? components.responses[$ref.split('/').at(-1) ?? '']?.content ?? {});
+function exampleStatuses(response: ErrorResponse, document: WithResponses): readonly number[] {
+  const media = Object.values(resolve(response, document).content ?? {});
   assert.ok(media.length > 0 && media.every(({ examples }) => Object.keys(examples).length > 0));
   const values = media.flatMap(({ examples }) => Object.values(examples).map(({ value }) => value));
   return [
@@ -177,6 +185,20 @@ describe('OpenAPI documents', () => {
         assert.ok(failures.length > 2, operationId);
         for (const [status, response] of failures)
           assert.deepEqual(exampleStatuses(response, body), [status === 'default' ? 500 : Number(status)], operationId);
+      }
+    });
+  }
+
+  for (const prefix of Object.keys(titles)) {
+    it(`declare \`Retry-After\` for problems that have it, and require it if all of a response do: ${prefix}`, async () => {
+      const { body } = await get(monolith, `${prefix}/openapi.json`);
+      const responses = operationsOf(body).flatMap((operation) => Object.values(operation.responses));
+      for (const { description, content = {}, headers } of responses.map((one) => resolve(one, body))) {
+        const slugs = Object.values(content).flatMap(({ examples = {} }) => Object.keys(examples));
+        const waiting = slugs.filter((slug) => problemTable[slug]?.retryAfterSeconds !== undefined);
+        const expected = waiting.length > 0 ? waiting.length === slugs.length : undefined;
+        const header = headers?.['Retry-After'];
+        assert.equal(header && header.required === true, expected, description);
       }
     });
   }

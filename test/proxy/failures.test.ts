@@ -1,18 +1,19 @@
 /** The table of failures: each error code maps to a problem. faults.test.ts provokes the failures over a socket. */
 import assert from 'node:assert/strict';
 import { errors } from 'undici';
-import { Problem, problems } from '#http';
+import { Problem, type ProblemKind, problems } from '#http';
 import { failures, upstreamProblem } from '../../src/proxy/failures.ts';
 
 describe('the table of failures', () => {
   const connecting = (code: string) => Object.assign(new Error('connect 10.0.0.7:80'), { code });
 
   it('determines the problem, the Retry-After and the logged remedy, and hides the cause from the client', () => {
-    for (const [code, { slug, retryAfter, remedy }] of Object.entries(failures)) {
+    for (const [code, { slug, retryAfterSeconds, remedy }] of Object.entries(failures)) {
       const cause = connecting(code);
       const found = upstreamProblem(cause);
       assert.deepEqual([found.slug, found.detail], [slug, undefined], code);
-      assert.equal(found.headers?.['Retry-After'], retryAfter?.toString(), code);
+      const { retryAfterSeconds: ofProblem }: ProblemKind = problems[slug];
+      assert.equal(found.headers?.['Retry-After'], (retryAfterSeconds ?? ofProblem)?.toString(), code);
       if (remedy === undefined) assert.equal(found.cause, cause);
       else assert.match(String(found.cause), /^Error: connect 10\.0\.0\.7:80: \w/);
     }
@@ -30,9 +31,18 @@ describe('the table of failures', () => {
       assert.ok(upstreamProblem(thrown) instanceof Problem);
   });
 
-  it('has a Retry-After for every 503 and for no other status', () => {
-    for (const [code, { slug, retryAfter }] of Object.entries(failures))
-      assert.equal(retryAfter !== undefined, problems[slug].status === 503, code);
+  it('leads to a Retry-After for every 503 and for no other status', () => {
+    for (const code of Object.keys(failures)) {
+      const { status, headers } = upstreamProblem(connecting(code));
+      assert.equal(headers?.['Retry-After'] !== undefined, status === 503, code);
+    }
+  });
+
+  it('asks for a longer wait when a name or a network is not known than when a service refuses connections', () => {
+    const waits = ['ECONNREFUSED', 'ENOTFOUND'].map(
+      (code) => upstreamProblem(connecting(code)).headers?.['Retry-After'],
+    );
+    assert.deepEqual(waits, ['1', '5']);
   });
 
   it('lists exactly the errors that undici exports', () => {

@@ -7,7 +7,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { AuthCheck } from '#auth';
 import { mappingDefaults, type RetryPolicy } from '#config';
-import { problems } from '#http';
+import { type ProblemKind, problems } from '#http';
 import { createClusters } from '#proxy';
 import { createTraffic, type Traffic } from '../../src/gateway/traffic/traffic.ts';
 import { failures } from '../../src/proxy/failures.ts';
@@ -116,9 +116,12 @@ describe('a misbehaving service', () => {
     const failure = failures[code] ?? failures[code.replace(/_(?!SSL)[A-Z_]*$/, '_')];
     assert.ok(failure !== undefined, `${code} is not in the table`);
     if (failure.remedy !== undefined) assert.ok(found?.message.endsWith(failure.remedy));
-    const { status } = problems[failure.slug];
+    const { status, retryAfterSeconds }: ProblemKind = problems[failure.slug];
     assert.match(response, new RegExp(`^HTTP/1\\.1 ${status} `));
-    assert.equal(/^retry-after: (\d+)/im.exec(response)?.[1], failure.retryAfter?.toString());
+    assert.equal(
+      /^retry-after: (\d+)/im.exec(response)?.[1],
+      (failure.retryAfterSeconds ?? retryAfterSeconds)?.toString(),
+    );
     assert.doesNotMatch(response, /secret/);
     assert.deepEqual(Object.keys(JSON.parse(bodyOf(response))), ['code', 'message']);
   }

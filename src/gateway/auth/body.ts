@@ -80,7 +80,7 @@ function tooLarge(maxBytes: number) {
 function overloaded() {
   return problem('overloaded', {
     detail: 'The bodies that await authentication fill the memory reserved for them.',
-    headers: { 'Retry-After': '1', Connection: 'close' },
+    headers: { Connection: 'close' },
   });
 }
 

@@ -180,11 +180,7 @@ function createAuthenticate(
     const fields = { mapping, record: name, service, allowed, reason };
     outage.failed({ ...requestLogFields(ctx), ...fields }, 'the auth service returned no decision');
     if (allowed) return true;
-    throw problem('auth-unavailable', {
-      status: record.statusOnError,
-      headers: { 'Retry-After': '1' },
-      cause: reason,
-    });
+    throw problem('auth-unavailable', { status: record.statusOnError, cause: reason });
   }
 
   function authenticate(ctx: Context, attributes: RequestAttributes): boolean | Promise<boolean> {

@@ -74,7 +74,7 @@ export function createLimitStage(options: LimitStageOptions): AskLimiter {
     const fields = { mapping, record: name, service, denied, err: cause };
     if (!isLogged(cause))
       outage.failed({ ...requestLogFields(ctx), ...fields }, 'the rate-limit service returned no decision');
-    if (denied) throw problem('ratelimit-unavailable', { headers: { 'Retry-After': '1' }, cause });
+    if (denied) throw problem('ratelimit-unavailable', { cause });
   }
 
   async function settleLater(

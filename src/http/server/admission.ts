@@ -220,7 +220,7 @@ function createRejecter(rejectionsMax: number): (socket: Socket) => void {
   let open = 0;
   return function reject(socket) {
     socket.on('error', () => socket.destroy());
-    const response = problemResponse(problem('overloaded', { headers: { 'Retry-After': '1' } }));
+    const response = problemResponse(problem('overloaded'));
     if (open >= rejectionsMax) {
       // The write is immediate, so most clients still receive the response.
       socket.write(response);

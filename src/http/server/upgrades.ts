@@ -56,7 +56,7 @@ export function createUpgrades(isAllowed: (protocol: string) => boolean, max = N
 
   function refusal(req: IncomingMessage): Problem | undefined {
     if (closed) return notReady(stopping);
-    if (open.size >= max) return problem('overloaded', { headers: { 'Retry-After': '1' } });
+    if (open.size >= max) return problem('overloaded');
     if (canUpgrade(req)) return undefined;
     return problem('bad-request', {
       detail: 'A request with `Upgrade` needs a `Host` header and must not have a body.',

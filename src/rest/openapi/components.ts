@@ -113,7 +113,7 @@ export function createProblemResponseDocs(
   function responseTo(table: ProblemTable, found: Problems): ZodOpenApiResponseObject {
     const slugs = Object.keys(table);
     const extension = slugs.map((slug) => found[slug] ?? {});
-    const options = { description: describeProblems(table), ...headersOf(slugs) };
+    const options = { description: describeProblems(table), ...headersOf(table) };
     if (extension.some((shape) => Object.keys(shape).length > 0))
       return responseOf(errorTypes, table, extension, options);
     const id = slugs.map(pascalCase).join('Or');
@@ -184,24 +184,28 @@ function describeProblems(table: ProblemTable): string {
   return texts.length === 1 ? String(texts[0]) : texts.map((one) => `- ${one}`).join('\n');
 }
 
-const retryAfter = header(z.int().min(0), 'Seconds to wait before trying again.');
-const optionalRetryAfter = header(z.int().min(0).optional(), 'Seconds to wait before trying again.');
-
 const headersBySlug: Problems = {
   unauthorized: { 'WWW-Authenticate': header(z.string(), 'The authentication scheme to use.') },
   'unsupported-media-type': { Accept: header(z.string(), 'The media types that are supported for the request body.') },
-  'idempotency-running': { 'Retry-After': optionalRetryAfter },
-  'storage-unavailable': { 'Retry-After': optionalRetryAfter },
   'too-many-requests': {
-    'Retry-After': retryAfter,
     RateLimit: header(z.string().optional(), 'The remaining quota, and when it resets.'),
     'RateLimit-Policy': header(z.string().optional(), 'The limits that apply.'),
   },
 };
 
-function headersOf(slugs: readonly string[]): Pick<ZodOpenApiResponseObject, 'headers'> {
-  const shape: z.ZodRawShape = Object.assign({}, ...slugs.map((slug) => headersBySlug[slug]));
+function headersOf(table: ProblemTable): Pick<ZodOpenApiResponseObject, 'headers'> {
+  const own = Object.keys(table).map((slug) => headersBySlug[slug]);
+  const shape: z.ZodRawShape = Object.assign({}, retryAfterOf(Object.values(table)), ...own);
   return Object.keys(shape).length === 0 ? {} : { headers: z.object(shape) };
+}
+
+/** Requires the header only if every problem of the response has it. */
+function retryAfterOf(kinds: readonly ProblemKind[]): z.ZodRawShape {
+  const waiting = kinds.filter(({ retryAfterSeconds }) => retryAfterSeconds !== undefined);
+  if (waiting.length === 0) return {};
+  const seconds = z.int().min(0);
+  const schema = waiting.length === kinds.length ? seconds : seconds.optional();
+  return { 'Retry-After': header(schema, 'Seconds to wait before trying again.') };
 }
 
 function pascalCase(slug: string): string {

@@ -123,7 +123,7 @@ function mismatch(firstAt: string) {
 }
 
 function stillRunning() {
-  return problem('idempotency-running', { headers: { 'Retry-After': '1' } });
+  return problem('idempotency-running');
 }
 
 function digest(parts: readonly string[]): string {

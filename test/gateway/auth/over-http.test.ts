@@ -419,8 +419,8 @@ describe('an auth service over HTTP', () => {
     let status = 0;
     const { client } = await setUp((res) => res.writeHead(status).end());
     for (status of [400, 401, 403, 404, 429, 499]) {
-      const { body } = await client.get('/v1/hotels').expect(status);
-      assert.equal(body.code, status);
+      const { body, headers } = await client.get('/v1/hotels').expect(status);
+      assert.deepEqual([body.code, headers['retry-after']], [status, status === 429 ? '1' : undefined]);
     }
   });
 
