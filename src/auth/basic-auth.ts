@@ -11,7 +11,7 @@ import {
   userHeader,
 } from '#http';
 import type { VerifiedUser } from './authenticator.ts';
-import { createRefusals, createUncheckedLog, requireAuthenticator, type Verdicts } from './service.ts';
+import { createRefusals, createUncheckedLog, realmDefault, requireAuthenticator, type Verdicts } from './service.ts';
 
 export interface BasicAuthOptions {
   readonly authenticator: Verdicts;
@@ -35,7 +35,7 @@ export interface BasicAuthState {
  * @throws {TypeError} for an invalid authenticator or realm.
  */
 export function basicAuth(options: BasicAuthOptions): Middleware<BasicAuthState> {
-  const { authenticator, realm = 'api', addresses, logger = silentLogger } = options;
+  const { authenticator, realm = realmDefault, addresses, logger = silentLogger } = options;
   requireAuthenticator(authenticator);
   const { forGateway: refusalOf } = createRefusals(realm);
   const logUnchecked = createUncheckedLog(logger);

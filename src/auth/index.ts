@@ -18,6 +18,7 @@ export {
   type AuthService,
   type AuthServiceOptions,
   createAuthService,
+  realmDefault,
   type Verdicts,
 } from './service.ts';
 export { createUsers, hashPassword, type Random, type UserRecord, type UserStore } from './users.ts';

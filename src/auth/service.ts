@@ -97,10 +97,12 @@ export interface AuthService {
   readonly app: Koa;
 }
 
+export const realmDefault = 'api';
+
 /** @throws {TypeError} for a realm or header name that is invalid in HTTP, and for an invalid authenticator. */
 export function createAuthService({
   authenticator,
-  realm = 'api',
+  realm = realmDefault,
   userHeader: header = userHeader,
   logger = silentLogger,
 }: AuthServiceOptions): AuthService {

@@ -259,7 +259,7 @@ function readSettings(directory?: string): Settings {
 }
 
 /** Environment variables take precedence over settings.env in the directory; an empty variable counts as unset. */
-function environment(directory = process.env['CONFIG_DIR'] || './config'): Environment {
+function environment(directory = process.env['CONFIG_DIR'] || settingTable.configDir.default): Environment {
   const file = readSettingsFile(settingTable, directory);
   return { ...file, ...Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== '')) };
 }

@@ -20,6 +20,7 @@ import { unfoldManifest } from './manifest.ts';
 import { pathBypassNotices } from './path-bypasses.ts';
 import { findConflicts, type Kept } from './records/conflicts.ts';
 import { type GatewayRecord, type RecordLists, readRecord, recordLists } from './records/record.ts';
+import { gatewaySettings } from './settings/table.ts';
 import { readUsers, type User, withoutWrongUsers } from './users.ts';
 import { encodingErrorOf, readYaml } from './yaml.ts';
 
@@ -229,7 +230,11 @@ function noDomain(file: string): ConfigurationError {
   return fileError(file, 'there is no domain in this file', remedy, 1);
 }
 
-function addRecords(part: Draft, document: ConfigDocument, { gatewayDomain = 'gateway.local' }: LoadOptions): void {
+function addRecords(
+  part: Draft,
+  document: ConfigDocument,
+  { gatewayDomain = gatewaySettings.gatewayDomain.default }: LoadOptions,
+): void {
   const { records, errors } = unfoldManifest(document, gatewayDomain);
   const translated = translateRecords(records, gatewayDomain);
   part.errors.push(...errors, ...translated.errors);
@@ -261,7 +266,7 @@ function addDemo(part: Draft, document: ConfigDocument): void {
 function assemble(
   parts: readonly FilePart[],
   reading: Omit<Reading, 'files' | 'changed'>,
-  { strictPaths = true }: LoadOptions = {},
+  { strictPaths = gatewaySettings.strictPaths.default }: LoadOptions = {},
 ): LoadedConfiguration {
   const records = parts.flatMap((part) => part.records);
   const conflicts = findConflicts(records);

@@ -1,7 +1,15 @@
 /** Creates a gateway from records and built-in routes, and manages the resources that it shares with other gateways. */
 import type { Context, Middleware } from 'koa';
 import type { AuthCheck } from '#auth';
-import { type Mapping, mapInTurns, mappingDefaults, nextTurn, type RateLimitService, type Version } from '#config';
+import {
+  gatewaySettings,
+  type Mapping,
+  mapInTurns,
+  mappingDefaults,
+  nextTurn,
+  type RateLimitService,
+  type Version,
+} from '#config';
 import { createOutageLog, type Logger, type OutageLog, serviceFault, silentLogger } from '#http';
 import {
   type Cluster,
@@ -250,8 +258,10 @@ function withDefaults(options: GatewayOptions) {
     record,
     port: Object.hasOwn(authChecks, record.name) ? authChecks[record.name] : undefined,
   }));
-  const { timeoutMs = 60_000, connectTimeoutMs = 3000, idleTimeoutMs = 60_000, bodyBytesMax } = options;
-  const { strictPaths = true, clock = Date.now, logger = silentLogger } = options;
+  const { upstreamTimeoutMs, upstreamConnectTimeoutMs, upstreamIdleTimeoutMs } = gatewaySettings;
+  const { timeoutMs = upstreamTimeoutMs.default, connectTimeoutMs = upstreamConnectTimeoutMs.default } = options;
+  const { idleTimeoutMs = upstreamIdleTimeoutMs.default, bodyBytesMax } = options;
+  const { strictPaths = gatewaySettings.strictPaths.default, clock = Date.now, logger = silentLogger } = options;
   const { responseHeaderBytesMax: headerBytesMax } = options;
   const { state = createGatewayState(createClusters({ logger, headerBytesMax })) } = options;
   return {

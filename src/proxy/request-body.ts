@@ -42,7 +42,7 @@ export interface RequestBodyOptions {
   readonly bytesMax?: number | undefined;
   /** How long a stream may pause, in milliseconds. 0 means no limit. */
   readonly idleTimeoutMs: number;
-  /** The period over which a body must reach `paceMin`, in milliseconds. @default 10_000 */
+  /** The period over which a body must reach `paceMin`, in milliseconds. @default that of `PaceOptions` */
   readonly slowAfterMs?: number;
 }
 

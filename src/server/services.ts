@@ -8,6 +8,7 @@ import {
   createLoginCounts,
   createUsers,
   type LoginCounts,
+  realmDefault,
 } from '#auth';
 import { type AuthService as AuthServiceRecord, type Configuration, parseServiceReference } from '#config';
 import type { Handler } from '#gateway';
@@ -51,7 +52,7 @@ export function createServices(setup: Setup, { configuration, travel, problems }
 
 /** The realm that clients are shown when the record uses the auth service of this process. */
 export function realmOf({ demo }: Pick<Setup, 'demo'>, record: AuthServiceRecord | undefined): string {
-  return record?.realm ?? (demo ? 'travel' : 'api');
+  return record?.realm ?? (demo ? 'travel' : realmDefault);
 }
 
 /**

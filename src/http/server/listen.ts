@@ -4,7 +4,7 @@ import { type AddressInfo, Server as NetServer } from 'node:net';
 import type { Logger } from '../log/log.ts';
 import { type ConnectionShare, limitAdmission } from './admission.ts';
 import { createClientErrorLog, requireHost, respondToClientErrors } from './client-errors.ts';
-import { type Connections, createConnections } from './connections.ts';
+import { type Connections, type ConnectionsOptions, createConnections } from './connections.ts';
 import {
   closeStalledResponses,
   limitBodyTime,
@@ -31,8 +31,7 @@ export interface HttpServerOptions {
   readonly keepAliveTimeoutMs: number;
   /** The number of requests of one connection that are processed concurrently. */
   readonly pipelineMax: number;
-  /** The number of pipelined requests that may wait, over all connections. @default 10_000 */
-  readonly waitingMax?: number | undefined;
+  readonly waitingMax?: ConnectionsOptions['waitingMax'];
   /** How long a client may stop reading its response before the connection is closed. 0 means no limit. */
   readonly responseIdleTimeoutMs: number;
   /** Undefined for plain HTTP. */

@@ -1,9 +1,11 @@
 /** Opens the database of a URL: SQLite or PostgreSQL. */
+import { travelSettings } from '../settings.ts';
 import { type Database, type DatabaseOptions, StorageSetupError } from './database.ts';
 
 /** Opens and migrates a database. Rejects with a StorageSetupError that identifies the database and the remedy. */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
-  const { url, pool = 10, timeoutMs = 5000, logger } = options;
+  const { databasePool, databaseTimeoutMs } = travelSettings;
+  const { url, pool = databasePool.default, timeoutMs = databaseTimeoutMs.default, logger } = options;
   if (url.startsWith('sqlite:')) {
     // Loaded on demand: Node versions without node:sqlite must still load the rest, to report that they are too old.
     const { openSqlite } = await import('./sqlite.ts');
