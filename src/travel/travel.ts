@@ -4,14 +4,13 @@ import type { Middleware } from 'koa';
 import type { SettingsOf } from '#config';
 import { type Problem, type ProblemResponsesOptions, problem, type Representations } from '#http';
 import { createVersions } from '#rest';
-import { createRefundSteps } from './booking/money.ts';
 import { createCarService } from './car/car.ts';
+import { type DemoRows, loadDemo } from './demo.ts';
 import { createHotelService } from './hotel/hotel.ts';
 import { createApi } from './messages/messages.ts';
 import type { TravelModule } from './names.ts';
 import type { travelSettings } from './settings.ts';
 import { type Database, type DatabaseOptions, StorageUnavailable } from './storage/database.ts';
-import { type DemoRows, loadDemo } from './storage/demo.ts';
 import { openDatabase } from './storage/open-database.ts';
 
 /** The parts that an app needs to render responses and problems. */
@@ -55,7 +54,7 @@ export async function createTravel(options: TravelOptions): Promise<Travel> {
     // Without this check, a forgotten setting would have no effect.
   } satisfies Required<DatabaseOptions>);
   try {
-    if (demo) await loadDemo(database, demo, { nowMs: clock(), refundsOf: createRefundSteps });
+    if (demo) await loadDemo(database, demo, { nowMs: clock() });
   } catch (error) {
     await database.close();
     throw error;

@@ -8,7 +8,7 @@ import { settingTable } from '#server/product';
 import type { FieldTable } from '../../src/config/fields/field.ts';
 import { createFrontdesk, type FrontdeskOptions } from '../../src/index.ts';
 import { parseJsonRequest } from '../../src/ratelimit/http/json.ts';
-import { type DemoRows, loadDemo } from '../../src/travel/storage/demo.ts';
+import { type DemoRows, loadDemo } from '../../src/travel/demo.ts';
 import { openDatabase } from '../../src/travel/storage/open-database.ts';
 import { type DocumentedApi, type Operation, readApi, type Variation } from '../openapi/documented-api.ts';
 import { demoRecord, desksOf } from '../support/desks.ts';

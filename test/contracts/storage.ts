@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { sql } from 'kysely';
 import type { ListQuery } from '#query';
 import { type Database, StorageSetupError, StorageUnavailable } from '../../src/travel/storage/database.ts';
-import { type DemoRows, loadDemo } from '../../src/travel/storage/demo.ts';
+import { type DemoRows, loadDemo } from '../../src/travel/demo.ts';
 import { openDatabase } from '../../src/travel/storage/open-database.ts';
 import type { CarRow } from '../../src/travel/storage/schema.ts';
 import type { ScratchDatabase } from '../support/databases.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { Database } from '../../src/travel/storage/database.ts';
-import { type DemoRows, loadDemo } from '../../src/travel/storage/demo.ts';
+import { type DemoRows, loadDemo } from '../../src/travel/demo.ts';
 import { openDatabase } from '../../src/travel/storage/open-database.ts';
 import type { TestServers } from './serve.ts';
 

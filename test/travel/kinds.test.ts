@@ -5,8 +5,8 @@ import request from 'supertest';
 import { createRepresentations } from '#http';
 import type { BookingServiceOptions } from '../../src/travel/booking/service.ts';
 import { createCarService } from '../../src/travel/car/car.ts';
+import type { DemoRows } from '../../src/travel/demo.ts';
 import { createHotelService } from '../../src/travel/hotel/hotel.ts';
-import type { DemoRows } from '../../src/travel/storage/demo.ts';
 import { highLimits } from '../contracts/booking-world.ts';
 import { openDemoDatabase } from '../support/databases.ts';
 import { testServers } from '../support/serve.ts';
@@ -80,8 +80,8 @@ const services: readonly ServiceCase[] = [
       dropoff_at: '2030-01-01T18:00:00.000Z',
       price: { amount: '80.00', currency: 'EUR' },
       created_at: '2030-01-01T00:00:00.000Z',
-      cancellation_policy: [],
-      refund: { amount: '0.00', currency: 'EUR' },
+      cancellation_policy: [{ before: '2030-01-01T09:00:00.000Z', refund: { amount: '40.00', currency: 'EUR' } }],
+      refund: { amount: '40.00', currency: 'EUR' },
       url: `/bookings/${carBooking.id}`,
     },
     filters: ['id', 'car_id', 'status', 'reference', 'pickup_at', 'dropoff_at', 'created_at'],

@@ -6,7 +6,7 @@ import type { Tables } from '../storage/schema.ts';
 import { createStatement } from '../storage/statement.ts';
 import { bookingProblem } from './booking-problem.ts';
 import type { BookingKind, Offer } from './kind.ts';
-import { moneyOf, moneySchema } from './money.ts';
+import { moneyOf, moneySchema, priceOf } from './money.ts';
 import { endsTooLate, lengthOf, type Stay, shiftStay, stayEndSchemas } from './stay.ts';
 
 export type AvailabilityStatements = ReturnType<typeof prepareAvailability>;
@@ -200,7 +200,7 @@ export async function soldOutProblem(
     ...kind.alternative.valuesOf(offer),
     [from]: kind.stay.print(stay.fromMs),
     [to]: kind.stay.print(stay.toMs),
-    price: moneyOf(offer.price * lengthOf(stay), offer.currency),
+    price: moneyOf(priceOf(offer, stay), offer.currency),
   }));
   return bookingProblem('sold-out', {
     detail: soldOutDetail(kind, request, found),

@@ -16,8 +16,8 @@ import {
 import { createReference } from './booking-view.ts';
 import { type BookingKind, fixedColumns, type Offer } from './kind.ts';
 import { type BookingLimits, checkHoldLimit, checkUnitLimit, lockUser, prepareLimits } from './limits.ts';
-import { createRefundSteps } from './money.ts';
-import { dayMs, holdMs, inThePast, lengthOf, type Stay, stayOf, timeText } from './stay.ts';
+import { createRefundSteps, priceOf } from './money.ts';
+import { dayMs, holdMs, inThePast, type Stay, stayOf, timeText } from './stay.ts';
 
 export interface BookingRequest {
   readonly user: string;
@@ -213,7 +213,7 @@ interface NewBooking extends FreeStay {
 
 /** Returns the values of all columns except the reference. */
 function columnsOf(kind: BookingKind, { id, request, offer, stay, now, heldUntil }: NewBooking): NewRow {
-  const price = offer.price * lengthOf(stay);
+  const price = priceOf(offer, stay);
   return {
     id,
     [kind.idField]: offer.resource_id,

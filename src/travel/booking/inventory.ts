@@ -15,7 +15,8 @@ import {
   prepareAvailability,
 } from './availability.ts';
 import { type BookingKind, capitalised, type Offer, parseId, titlesOf } from './kind.ts';
-import { inThePast, lengthOf, parseStay, type Stay, timeText } from './stay.ts';
+import { priceOf } from './money.ts';
+import { inThePast, parseStay, type Stay, timeText } from './stay.ts';
 import type { BookingStoreOptions } from './store.ts';
 
 /** A hotel or a car. */
@@ -203,5 +204,5 @@ async function availableFor(
 ): Promise<readonly Availability[]> {
   const offers = all.filter((offer) => offer.guests >= guests);
   const free = await findFreeOffers(kysely, statements, { offers, stay, now: timeText(nowMs) });
-  return free.map(({ offer, units }) => ({ offer, units, price: offer.price * lengthOf(stay) }));
+  return free.map(({ offer, units }) => ({ offer, units, price: priceOf(offer, stay) }));
 }

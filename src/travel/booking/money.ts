@@ -1,6 +1,7 @@
-/** Money: amounts in the API, which are exact decimal strings, and the refund of a cancellation. */
+/** Money: amounts in the API, which are exact decimal strings, the price of a booking and the refund of a cancellation. */
 import { z } from 'zod';
-import { timeText } from './stay.ts';
+import type { Offer } from './kind.ts';
+import { lengthOf, type Stay, timeText } from './stay.ts';
 
 export const moneySchema = z
   .object({
@@ -43,6 +44,11 @@ export function moneyOf(minor: number, currency: string): Money {
   const digits = String(minor).padStart(places + 1, '0');
   const whole = digits.slice(0, digits.length - places);
   return { amount: places === 0 ? whole : `${whole}.${digits.slice(-places)}`, currency };
+}
+
+/** Returns the price of an offer for a whole stay, in minor units. */
+export function priceOf({ price }: Pick<Offer, 'price'>, stay: Pick<Stay, 'firstDay' | 'endDay'>): number {
+  return price * lengthOf(stay);
 }
 
 /** Cancelling before the time `before` refunds the amount `refund`. */

@@ -94,7 +94,7 @@ export function shiftStay({ fromMs, toMs }: Stay, days: number): Stay {
   return stayOf(fromMs + days * dayMs, toMs + days * dayMs);
 }
 
-export function lengthOf({ firstDay, endDay }: Stay): number {
+export function lengthOf({ firstDay, endDay }: Pick<Stay, 'firstDay' | 'endDay'>): number {
   return endDay - firstDay;
 }
 

@@ -3,9 +3,9 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { z } from 'zod';
 import { describeIssue } from '#http';
 import { timeSchema } from '#query';
-import { type Database, StorageSetupError } from './database.ts';
-import { completeBookings, type DemoRow, type DemoTables, type RefundsOf } from './demo-bookings.ts';
-import type { Tables } from './schema.ts';
+import { completeBookings, type DemoRow, type DemoTables } from './demo-bookings.ts';
+import { type Database, StorageSetupError } from './storage/database.ts';
+import type { Tables } from './storage/schema.ts';
 
 /** Rows by table, not yet validated. */
 export type DemoRows = Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>>;
@@ -13,21 +13,15 @@ export type DemoRows = Readonly<Record<string, readonly Readonly<Record<string, 
 export interface LoadDemoOptions {
   /** The default creation time of rows, in milliseconds since 1970. Bookings begin a number of days after it. */
   readonly nowMs: number;
-  /** @default nothing is refunded */
-  readonly refundsOf?: RefundsOf;
 }
 
 /**
  * Inserts all rows if the database is empty; otherwise returns false. Rejects with a StorageSetupError that lists the
  * table, row and column of each invalid value, and then inserts nothing.
  */
-export async function loadDemo(
-  database: Database,
-  demo: DemoRows,
-  { nowMs, refundsOf = () => [] }: LoadDemoOptions,
-): Promise<boolean> {
+export async function loadDemo(database: Database, demo: DemoRows, { nowMs }: LoadDemoOptions): Promise<boolean> {
   const tables = createDemoTables(new Date(nowMs).toISOString());
-  const rows = completeBookings(checkDemo(tables, demo), { nowMs, refundsOf });
+  const rows = completeBookings(checkDemo(tables, demo), nowMs);
   return database.transact(async (transaction) => {
     await lock(database, transaction);
     if (!(await isEmpty(transaction, [...tables.keys()]))) return false;

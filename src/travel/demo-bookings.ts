@@ -1,23 +1,12 @@
 /** Completes the bookings of the demo data: their dates, prices and refunds, and the units that they take. */
 import { createHash } from 'node:crypto';
-import { StorageSetupError } from './database.ts';
-import type { Tables } from './schema.ts';
+import { createRefundSteps, priceOf } from './booking/money.ts';
+import { dayMs } from './booking/stay.ts';
+import { StorageSetupError } from './storage/database.ts';
+import type { Tables } from './storage/schema.ts';
 
 export type DemoRow = Readonly<Record<string, string | number | undefined>>;
 export type DemoTables = ReadonlyMap<keyof Tables, readonly DemoRow[]>;
-
-/** Returns the refund steps of a booking, earliest first. The price and the refunds are in minor units. */
-export type RefundsOf = (
-  price: number,
-  beginsMs: number,
-  nowMs: number,
-) => readonly { readonly before: string; readonly refund: number }[];
-
-export interface CompleteOptions {
-  /** The time of the first start, in milliseconds since 1970. Bookings begin a number of days after it. */
-  readonly nowMs: number;
-  readonly refundsOf: RefundsOf;
-}
 
 interface Kind {
   readonly bookings: 'hotel_bookings' | 'car_bookings';
@@ -51,8 +40,11 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-/** Adds the tables of taken units. Throws a StorageSetupError for a booking that is sold out. */
-export function completeBookings(tables: DemoTables, options: CompleteOptions): DemoTables {
+/**
+ * Adds the tables of taken units. Bookings begin a number of days after `nowMs`. Throws a StorageSetupError for a booking
+ * that is sold out.
+ */
+export function completeBookings(tables: DemoTables, nowMs: number): DemoTables {
   const completed = new Map(tables);
   for (const kind of kinds) {
     const offers = tables.get(kind.offers) ?? [];
@@ -60,9 +52,9 @@ export function completeBookings(tables: DemoTables, options: CompleteOptions): 
     const bookings = (tables.get(kind.bookings) ?? []).map((booking, index) => {
       const offer = offers.find((one) => kind.isOfferOf(one, booking));
       if (offer !== undefined && booking['status'] !== 'cancelled') {
-        for (const day of daysOf(kind, booking, options)) taken.push(takeUnit(kind, offer, booking, day, index, taken));
+        for (const day of daysOf(kind, booking, nowMs)) taken.push(takeUnit(kind, offer, booking, day, index, taken));
       }
-      return complete(kind, booking, offer, options);
+      return complete(kind, booking, offer, nowMs);
     });
     completed.set(kind.bookings, bookings).set(kind.days, taken);
   }
@@ -70,18 +62,19 @@ export function completeBookings(tables: DemoTables, options: CompleteOptions): 
 }
 
 /** A booking whose offer is not in the data costs only what it says. A cancelled one was cancelled at once. */
-function complete(kind: Kind, booking: DemoRow, offer: DemoRow | undefined, options: CompleteOptions): DemoRow {
+function complete(kind: Kind, booking: DemoRow, offer: DemoRow | undefined, nowMs: number): DemoRow {
   const { starts_in: _startsIn, [kind.length]: _length, ...columns } = booking;
-  const days = daysOf(kind, booking, options);
+  const days = daysOf(kind, booking, nowMs);
   const [firstDay = 0] = days;
+  const endDay = firstDay + days.length;
   const startsAt = kind.startsAt(firstDay);
-  const price = Number(booking['price'] ?? Number(offer?.['price'] ?? 0) * days.length);
-  const refunds = options.refundsOf(price, Date.parse(startsAt), options.nowMs);
+  const price = Number(booking['price'] ?? priceOf({ price: Number(offer?.['price'] ?? 0) }, { firstDay, endDay }));
+  const refunds = createRefundSteps(price, Date.parse(startsAt), nowMs);
   return {
     ...columns,
     reference: referenceOf(String(booking['id'])),
     starts_at: startsAt,
-    ends_at: kind.endsAt(firstDay + days.length),
+    ends_at: kind.endsAt(endDay),
     price,
     currency: booking['currency'] ?? offer?.['currency'] ?? 'EUR',
     policy: JSON.stringify(refunds),
@@ -90,7 +83,7 @@ function complete(kind: Kind, booking: DemoRow, offer: DemoRow | undefined, opti
 }
 
 /** Returns the days that a booking takes, in days since 1970. */
-function daysOf({ length }: Kind, booking: DemoRow, { nowMs }: CompleteOptions): readonly number[] {
+function daysOf({ length }: Kind, booking: DemoRow, nowMs: number): readonly number[] {
   const firstDay = Math.floor(nowMs / dayMs) + Number(booking['starts_in']);
   return Array.from({ length: Number(booking[length]) }, (_, index) => firstDay + index);
 }
@@ -109,8 +102,6 @@ function takeUnit(
     `the demo data cannot be loaded:\n  ${bookings}, row ${index + 1}, starts_in: earlier rows take all ${units} units on ${dateOf(day)}`,
   );
 }
-
-const dayMs = 86_400_000;
 
 /** Formats days since 1970 as a date. */
 function dateOf(day: number): string {

@@ -1,8 +1,8 @@
 /** Loading demo rows: invalid ones are reported with table, row and column, and nothing is inserted. */
 import assert from 'node:assert/strict';
-import { type Database, StorageSetupError } from '../../../src/travel/storage/database.ts';
-import { type DemoRows, loadDemo } from '../../../src/travel/storage/demo.ts';
-import { openDatabase } from '../../../src/travel/storage/open-database.ts';
+import { type DemoRows, loadDemo } from '../../src/travel/demo.ts';
+import { type Database, StorageSetupError } from '../../src/travel/storage/database.ts';
+import { openDatabase } from '../../src/travel/storage/open-database.ts';
 
 const id = '6f1f3c52-7d7e-4a57-9d43-5f0f6c1d2a01';
 const hotel = { id, name: 'Astoria', city: 'Bern' };
@@ -30,7 +30,8 @@ describe('loadDemo', () => {
     const row = await database.kysely.selectFrom('car_bookings').selectAll().executeTakeFirstOrThrow();
     const { reference, ...columns } = row;
     assert.match(reference, /^[\dA-F]{8}$/);
-    const filled = { version: 1, price: 5_000, currency: 'EUR', policy: '[]', expires_at: null, refund: 0 };
+    const policy = JSON.stringify([{ before: '1970-01-01T09:00:00.000Z', refund: 2_500 }]);
+    const filled = { version: 1, price: 5_000, currency: 'EUR', policy, expires_at: null, refund: 2_500 };
     const times = { created_at: firstDay, starts_at: '1970-01-01T09:00:00.000Z', ends_at: '1970-01-01T18:00:00.000Z' };
     assert.deepEqual(columns, { id, car_id: id, user: 'demo', status: 'cancelled', ...filled, ...times });
   });
@@ -41,14 +42,14 @@ describe('loadDemo', () => {
   it('gives a booking the price and the refunds of its nights, and takes a room unless it is cancelled', async () => {
     const cancelledId = id.replace('6', '7');
     const hotel_bookings = [stay, { ...stay, id: cancelledId, status: 'cancelled' }];
-    const refundsOf = (price: number, beginsMs: number, nowMs: number) => [
-      { before: new Date(nowMs + (beginsMs - nowMs) / 2).toISOString(), refund: price },
-    ];
-    await loadDemo(database, { hotels: [hotel], room_types: [double], hotel_bookings }, { nowMs: 0, refundsOf });
+    await loadDemo(database, { hotels: [hotel], room_types: [double], hotel_bookings }, { nowMs: 0 });
     const { kysely } = database;
     const columns = ['starts_at', 'ends_at', 'price', 'currency', 'refund', 'policy'] as const;
     const rows = await kysely.selectFrom('hotel_bookings').select(columns).orderBy('id').execute();
-    const policy = JSON.stringify([{ before: '1970-01-11T12:00:00.000Z', refund: 36_000 }]);
+    const policy = JSON.stringify([
+      { before: '1970-01-20T00:00:00.000Z', refund: 36_000 },
+      { before: '1970-01-22T00:00:00.000Z', refund: 18_000 },
+    ]);
     const common = { starts_at: '1970-01-22', ends_at: '1970-01-25', price: 36_000, currency: 'CHF', policy };
     assert.deepEqual(
       rows.map((row) => ({ ...row })),
