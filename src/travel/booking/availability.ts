@@ -5,6 +5,7 @@ import type { Problem } from '#http';
 import type { Tables } from '../storage/schema.ts';
 import { createStatement } from '../storage/statement.ts';
 import { bookingProblem } from './booking-problem.ts';
+import { isTakenAt } from './holds.ts';
 import type { BookingKind, Offer } from './kind.ts';
 import { moneyOf, moneySchema, priceOf } from './money.ts';
 import { endsTooLate, lengthOf, type Stay, shiftStay, stayEndSchemas } from './stay.ts';
@@ -26,7 +27,7 @@ export function prepareAvailability({ tables, offer: { columns } }: BookingKind)
       (slot, { offers }) => sql`select offer_id, day, count(*) as taken from ${sql.table(tables.days)}
         where offer_id in (${sql.join(offers.map((_, index) => slot((search) => search.offers[index]?.id)))})
           and day >= ${slot(({ firstDay }) => firstDay)} and day < ${slot(({ endDay }) => endDay)}
-          and (held_until is null or held_until > ${slot(({ now }) => now)})
+          and ${isTakenAt(slot(({ now }) => now))}
         group by offer_id, day`,
       ({ offers }) => offers.length,
     ),
@@ -145,7 +146,7 @@ export function hasMatchingOffer(
     sql`exists (
     select 1 from ${sql.table(days)} as d
     where d.offer_id = o.id and d.day >= ${stay.firstDay} and d.day < ${stay.endDay}
-      and (d.held_until is null or d.held_until > ${stay.now})
+      and ${isTakenAt(stay.now)}
     group by d.day having count(*) >= o.units
   )`;
   return sql<SqlBool>`exists (

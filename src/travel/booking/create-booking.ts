@@ -14,6 +14,7 @@ import {
   startDatesMax,
 } from './availability.ts';
 import { createReference } from './booking-view.ts';
+import { hasExpiredAt, isTakenAt } from './holds.ts';
 import { type BookingKind, fixedColumns, type Offer } from './kind.ts';
 import { type BookingLimits, checkHoldLimit, checkUnitLimit, lockUser, prepareLimits } from './limits.ts';
 import { createRefundSteps, priceOf } from './money.ts';
@@ -154,9 +155,9 @@ async function releaseExpiredHolds(
   freeStay: FreeStay,
   now: string,
 ): Promise<ReadonlySet<string>> {
-  const read = async () => (await statements.readUnits(transaction, freeStay)).rows;
+  const read = async () => (await statements.readUnits(transaction, { ...freeStay, now })).rows;
   let rows = await read();
-  const expired = rows.filter(({ held_until }) => held_until !== null && held_until <= now);
+  const expired = rows.filter(({ is_taken }) => is_taken === 0);
   for (const id of new Set(expired.map(({ booking_id }) => booking_id))) {
     await releaseHold(transaction, statements, id, now);
   }
@@ -245,8 +246,10 @@ function prepareWrites(kind: BookingKind) {
       (slot) => sql`insert into ${bookings} (${sql.join(columns.map((column) => sql.ref(column)))})
         values (${sql.join(columns.map((column) => slot((row) => row[column])))}) on conflict (reference) do nothing`,
     ),
-    readUnits: createStatement<FreeStay, UnitInUse>(
-      (slot) => sql`select day, unit, booking_id, held_until from ${days}
+    readUnits: createStatement<FreeStay & { readonly now: string }, UnitInUse>(
+      (slot) => sql`select day, unit, booking_id,
+          case when ${isTakenAt(slot(({ now }) => now))} then 1 else 0 end as is_taken
+        from ${days}
         where offer_id = ${slot(({ offer }) => offer.id)}
           and day >= ${slot(({ stay }) => stay.firstDay)} and day < ${slot(({ stay }) => stay.endDay)}`,
     ),
@@ -262,7 +265,7 @@ function prepareWrites(kind: BookingKind) {
     cancelExpired: createStatement<{ readonly id: string; readonly now: string }>(
       (slot) => sql`update ${bookings}
         set status = 'cancelled', version = version + 1, expires_at = null, refund = 0
-        where id = ${slot(({ id }) => id)} and status = 'pending' and expires_at <= ${slot(({ now }) => now)}`,
+        where id = ${slot(({ id }) => id)} and ${hasExpiredAt(slot(({ now }) => now))}`,
     ),
     deleteUnits: createStatement<string>((slot) => sql`delete from ${days} where booking_id = ${slot((id) => id)}`),
     /** Makes the units of a pending booking permanent. Runs when the booking is confirmed. */
@@ -276,4 +279,7 @@ type NewRow = Readonly<Record<string, string | number | null>>;
 
 const unitColumns = ['offer_id', 'day', 'unit', 'units', 'booking_id', 'held_until'] as const;
 
-type UnitInUse = Pick<TakenUnitRow, 'day' | 'unit' | 'booking_id' | 'held_until'>;
+interface UnitInUse extends Pick<TakenUnitRow, 'day' | 'unit' | 'booking_id'> {
+  /** 0 if the unit belongs to an expired hold. */
+  readonly is_taken: number;
+}

@@ -4,6 +4,7 @@ import type { Database } from '../storage/database.ts';
 import type { Tables } from '../storage/schema.ts';
 import { createStatement, type Slot } from '../storage/statement.ts';
 import { bookingProblem } from './booking-problem.ts';
+import { isHeldAt, isTakenAt } from './holds.ts';
 import type { BookingKind } from './kind.ts';
 import { dayMs, holdMs, type Stay, timeText } from './stay.ts';
 
@@ -42,7 +43,7 @@ export function prepareLimits({ tables }: BookingKind) {
     countHolds: createStatement<HoldsSince, { readonly held: number | string; readonly ends: string | null }>(
       (slot) => sql`select count(*) as held, min(expires_at) as ends from ${bookings}
         where "user" = ${slot(({ user }) => user)} and created_at > ${slot(({ since }) => since)}
-          and status = 'pending' and expires_at > ${slot(({ now }) => now)}`,
+          and ${isHeldAt(slot(({ now }) => now))}`,
     ),
     countNear: createStatement<StaysNear, { readonly near: number | string }>(
       (slot) => sql`select count(*) as near from ${bookings} as b where ${isNear(slot)}`,
@@ -51,7 +52,7 @@ export function prepareLimits({ tables }: BookingKind) {
       (slot) => sql`select d.day, count(*) as taken from ${bookings} as b
         join ${sql.table(tables.days)} as d on d.booking_id = b.id
         where ${isNear(slot)} and d.day >= ${slot(({ firstDay }) => firstDay)} and d.day < ${slot(({ endDay }) => endDay)}
-          and (d.held_until is null or d.held_until > ${slot(({ now }) => now)})
+          and ${isTakenAt(slot(({ now }) => now))}
         group by d.day having count(*) >= ${slot(({ unitsMax }) => unitsMax)} order by d.day limit 1`,
     ),
   };

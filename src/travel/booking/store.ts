@@ -8,6 +8,7 @@ import { createPageReader, type Page } from '../storage/select-page.ts';
 import type { Slot } from '../storage/statement.ts';
 import { SoldOut, soldOutProblem } from './availability.ts';
 import { type BookingRequest, createBooking, type PreparedKind, prepareKind } from './create-booking.ts';
+import { hasExpiredAt } from './holds.ts';
 import { createRunOnce, type IdempotentRequest, type Outcome } from './idempotent-requests.ts';
 import { type BookingKind, fixedColumns } from './kind.ts';
 import type { BookingLimits } from './limits.ts';
@@ -122,7 +123,7 @@ function bookingsAt<Row extends BookingRow>(kysely: Kysely<Tables>, kind: Bookin
       case when expired = 0 then expires_at end as expires_at,
       case when expired = 1 then 0 else refund end as refund
     from (
-      select *, case when status = 'pending' and expires_at <= ${now} then 1 else 0 end as expired
+      select *, case when ${hasExpiredAt(now)} then 1 else 0 end as expired
       from ${sql.table(kind.tables.bookings)}
     ) as written
   )`;
