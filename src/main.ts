@@ -4,9 +4,8 @@ import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { endOnStopSignals } from './cli/stop-signals.ts';
 
-// Keeps compiled code in this package, which nobody else can write to, because Node runs what the cache contains. It
-// saves a seventh of the startup time. Node goes on without it if the directory is read-only, and Node 20 has no such
-// function.
+// Keeps compiled code for the next start in this package, which nobody else can write to, because Node runs what the
+// cache contains. Node goes on without it if the directory is read-only, and Node 20 has no such function.
 module.enableCompileCache?.(fileURLToPath(new URL('../.cache', import.meta.url)));
 
 const command = process.argv[2];

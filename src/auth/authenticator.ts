@@ -225,9 +225,9 @@ function createCredentialCache({
   const entries = new Map<string, { readonly verdict: Verdict; readonly untilMs: number }>();
   return Object.freeze({
     /**
-     * Returns a key that does not reveal the header. A plain hash takes 0.3 µs and an HMAC 1.7 µs. The HMAC would only
-     * add protection against length extension of published digests, and these are never published. The secret has a
-     * fixed length, so the concatenation is unambiguous.
+     * Returns a key that does not reveal the header. A plain hash is enough: an HMAC would also protect published digests
+     * against length extension, and these are never published. The secret has a fixed length, so the concatenation is
+     * unambiguous.
      */
     keyOf: (authorization: string) => hash('sha256', secret + authorization, 'base64'),
     find(key: string): Verdict | undefined {

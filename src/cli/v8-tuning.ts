@@ -6,10 +6,9 @@ import { runInNewContext } from 'node:vm';
 
 /**
  * Each chunk of a body is a buffer outside V8's heap. By default V8 lets 64 MB of them accumulate and then collects the
- * whole heap. With this flag it collects only young objects, after every 16 MB, which saves a quarter of the CPU time of
- * a large body, and memory. With 8 MB, a body of 64 KiB would take half as much time again, because objects of requests
- * in flight would soon count as old. The young generation of this thread keeps its size: only threads that start later
- * get a smaller one. Node 26 has no such flag.
+ * whole heap. With this flag it collects only young objects, after every 16 MB. After every 8 MB would be too soon: the
+ * objects of requests in flight would count as old. The young generation of this thread keeps its size: only threads
+ * that start later get a smaller one. Node 26 has no such flag.
  */
 export function collectBuffersEarly(): void {
   if (process.versions.node.startsWith('24.')) setFlagsFromString('--scavenger-max-new-space-capacity-mb=4');
@@ -17,9 +16,8 @@ export function collectBuffersEarly(): void {
 
 /**
  * By default V8 learns which expressions create objects that live long, and from then on creates those in the old
- * generation. If many requests wait for a slow upstream, it learns that of their objects. An old object keeps all that
- * it refers to until V8 collects the whole heap, in effect the whole request: 120 MB more memory and a quarter more CPU
- * time, for the life of the process.
+ * generation. If many requests wait for a slow upstream, it learns that of their objects, for the life of the process. An
+ * old object keeps all that it refers to until V8 collects the whole heap, in effect the whole request.
  */
 export function createObjectsYoung(): void {
   setFlagsFromString('--no-allocation-site-pretenuring');
@@ -27,8 +25,8 @@ export function createObjectsYoung(): void {
 
 /**
  * By default V8 collects the whole heap as soon as the old generation and the buffers have grown by a tenth, and after a
- * quiet time keeps to that for long. Bodies of 64 KiB then reach the limit ten times a second, and a request takes three
- * times as much CPU time. With this flag they may always grow as much as was left after the last collection.
+ * quiet time keeps to that for long, although bodies of 64 KiB can reach that limit ten times a second. With this flag
+ * they may always grow as much as was left after the last collection.
  */
 export function collectWholeHeapRarely(): void {
   setFlagsFromString('--heap-growing-percent=100');
@@ -38,9 +36,8 @@ export function collectWholeHeapRarely(): void {
 const idleUtilization = 0.02;
 
 /**
- * Returns the memory that only the startup needed, about a quarter of the process, unless the server is busy by then.
- * V8 would keep it, because it starts a collection only when something is allocated. This one takes about 60 ms, and
- * some seconds later V8 makes the heap smaller.
+ * Returns the memory that only the startup needed, unless the server is busy by then, because the collection holds the
+ * event loop for about 60 ms. V8 would keep that memory: it starts a collection only when something is allocated.
  */
 export function releaseStartupMemory({ afterMs = 10_000 } = {}): void {
   const sinceReady = performance.eventLoopUtilization();
@@ -51,9 +48,8 @@ export function releaseStartupMemory({ afterMs = 10_000 } = {}): void {
 }
 
 /**
- * Node creates an object for each `process.nextTick`, which is nine for a booking that is read. When V8 collects the
- * whole heap while no such object exists, it forgets their structure, and from then on takes three to seven times as
- * long to create one: 5 % of that request. An object that is kept prevents this.
+ * Node creates an object for each `process.nextTick`. When V8 collects the whole heap while no such object exists, it
+ * forgets their structure, and from then on creates each of them slowly. An object that is kept prevents this.
  */
 export function keepTicksFast(): void {
   process.nextTick(() => {

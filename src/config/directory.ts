@@ -172,7 +172,7 @@ function isMissing(file: string): boolean {
   }
 }
 
-/** Reads synchronously, which is several times as fast for thousands of small files and opens only one at a time. */
+/** Reads synchronously, which suits thousands of small files and opens only one at a time. */
 function bytesOf(file: string, errors: ConfigurationError[]): Buffer | undefined {
   try {
     const stats = statSync(file);

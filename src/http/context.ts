@@ -83,7 +83,7 @@ export function createRequestContext(addresses: Addresses = createAddresses()): 
 
 const nosniff = 'X-Content-Type-Options';
 
-/** Marks a response whose header was set here, not by the host. A WeakSet would slow down garbage collection. */
+/** Marks a response whose header was set here, not by the host. */
 const ownNosniff = Symbol('own nosniff');
 
 interface Marked extends ServerResponse {

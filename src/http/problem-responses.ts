@@ -128,7 +128,7 @@ function createRenderer(options: RendererOptions) {
 function makeReadable(thrown: unknown): unknown {
   if (Object(thrown) !== thrown) return thrown;
   try {
-    // A problem is always safe to read, and reading its stack would dominate the cost of a flood of rejections.
+    // A problem is always safe to read, and formatting its stack would make a flood of rejections expensive.
     if (thrown instanceof Problem) return thrown;
     if (!(thrown instanceof Error)) return new Error(`the thrown value is not an Error: ${inspect(thrown)}`);
     readProperties(thrown);

@@ -158,7 +158,7 @@ const cachedLengthMax = 512;
  */
 const acceptLengthMax = 1024;
 
-/** Caches results for headers of ordinary length, because negotiation takes microseconds and most headers repeat. */
+/** Caches results for headers of ordinary length, because most of them repeat. */
 function memoize(select: (accept: string) => Formatter | undefined): Selection {
   const cache = new Map<string, Formatter>();
   return (sent = '') => {

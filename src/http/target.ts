@@ -43,7 +43,7 @@ function setHost(req: IncomingMessage, host: string): void {
 /** Rejects ambiguous paths before other middleware sees them. Leaves `ctx.url` in origin-form, without a fragment. */
 export function createSafePath(): Middleware {
   return function safePath(ctx: Context, next: Next) {
-    // Bypasses Koa's getters, which are slower, because this runs for every request.
+    // Runs for every request, so it reads the message itself, without Koa's getters.
     const { url = '/' } = ctx.req;
     const path = pathOf(url);
     const safe = url.includes('#') ? undefined : sanitisePath(path);

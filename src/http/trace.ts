@@ -96,8 +96,7 @@ export interface TraceIds {
 const poolBytes = 4096;
 
 /**
- * `fill` overwrites the whole buffer with random bytes. Fetching and hex-encoding them in batches makes an id five
- * times cheaper. The pool is allocated for the first id.
+ * `fill` overwrites the whole buffer with random bytes, for many ids at a time. The pool is allocated for the first id.
  */
 export function createTraceIds(fill: (bytes: Buffer) => unknown = randomFillSync): TraceIds {
   let pool: Buffer | undefined;

@@ -163,7 +163,7 @@ interface PreparedRequest {
   readonly head: RequestHead;
 }
 
-/** A short body is often complete one turn of the event loop later. A single write is much cheaper than a stream. */
+/** A short body is often complete one turn of the event loop later, and is then sent in a single write. */
 function endsSoon({ head, body, connection }: UpstreamResponse): boolean {
   if (connection !== undefined || body.hasArrived()) return false;
   return Number(head.headers['content-length']) <= bufferedBytesMax;

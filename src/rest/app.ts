@@ -23,7 +23,7 @@ import type { ApiInfo } from './openapi/document.ts';
 import { documentRoutes, linkDocuments } from './openapi/routes.ts';
 import type { Route } from './operation.ts';
 
-// The ES module of koa-router imports node:http, whose cost is described in node-fixes.ts of #http.
+// The ES module of koa-router imports node:http, which node-fixes.ts of #http avoids.
 const { Router } = createRequire(import.meta.url)('koa-router') as typeof import('koa-router');
 
 export interface ResourceAppOptions extends ProblemResponsesOptions {

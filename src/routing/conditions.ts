@@ -78,10 +78,7 @@ export interface Condition {
   readonly reason: (view: RequestView) => string;
 }
 
-/**
- * Returns the cheapest conditions first. Throws TypeError for a pattern that does not compile. The list is not frozen:
- * every request iterates over it, and a frozen list is slower.
- */
+/** Returns the cheapest conditions first. Throws TypeError for a pattern that does not compile. */
 export function conditionsOf({ host, method, headers, queryParameters }: Rule): readonly Condition[] {
   return [
     ...(method === undefined ? [] : [methodCondition(method)]),

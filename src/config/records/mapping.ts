@@ -173,9 +173,7 @@ function toMapping(fields: MappingFields, source: Source): Mapping {
   };
 }
 
-/**
- * Copies the fields in a loop over known keys, which is several times as fast as a rest pattern that omits the others.
- */
+/** Copies the fields by their known keys, for each of thousands of mappings. */
 function plainFields(fields: MappingFields): PlainFields {
   const plain: Record<string, unknown> = {};
   for (const key of plainKeys) plain[key] = Reflect.get(fields, key);

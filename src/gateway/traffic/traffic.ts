@@ -117,7 +117,7 @@ export function createTraffic({ clock = Date.now, stopwatch = () => performance.
       const request: InFlightRequest = { ctx, stage: 'service', statuses: none, descriptors: none };
       const startedAtMs = stopwatch();
       route.inFlight += 1;
-      // The event fires only once, and `on` is cheaper than `once`.
+      // The event fires only once.
       ctx.res.on('close', () => end(route, request, startedAtMs));
       return request;
     },

@@ -45,7 +45,7 @@ export function createAccessLog(logger: Logger, format: AccessLogFormat = 'json'
   };
 }
 
-/** Uses one literal for all lines, because JSON.stringify is slower with varying shapes. Omits undefined fields. */
+/** Uses one literal, so that the objects of all lines have one shape. JSON omits undefined fields. */
 function createJsonWriter(logger: Logger) {
   const info = logger.infoPlain ?? logger.info.bind(logger);
   return function writeJson({ ctx, context, connection, startedAtMs, client, path }: StartedRequest): void {

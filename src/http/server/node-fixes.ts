@@ -6,8 +6,8 @@ import type { Duplex } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 
 /**
- * An `import` of node:http would evaluate every export, including `WebSocket`, for which Node loads its built-in fetch:
- * 13 MB and a tenth of the startup time. Import types as usual.
+ * An `import` of node:http would evaluate every export, including `WebSocket`, for which Node loads its built-in fetch.
+ * Import types as usual.
  */
 export const nodeHttp = createRequire(import.meta.url)('node:http') as typeof import('node:http');
 

@@ -326,7 +326,7 @@ export function createConnector({ origin, serverName, connectTimeoutMs }: Connec
   return { connect: (options, callback) => connect({ ...options, servername }, callback), serverName: verified };
 }
 
-/** Loads undici with the first connection: it costs 10 MB and a tenth of the start-up time, even if it is not used. */
+/** Loads undici with the first connection, because a process without services over HTTP never needs it. */
 export function loadUndici(): typeof import('undici') {
   return createRequire(import.meta.url)('undici') as typeof import('undici');
 }

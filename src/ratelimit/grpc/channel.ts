@@ -151,8 +151,8 @@ function closeSocket(this: Socket): void {
 }
 
 /**
- * Returns alternating names and values, because converting an object would take an eighth of the time of a call. Node
- * adds `:scheme` and `:authority` from the session.
+ * Returns alternating names and values, which Node sends without converting them. Node adds `:scheme` and `:authority`
+ * from the session.
  */
 function callHeaders(path: string, timeoutMs: number): readonly string[] {
   const timeout = Math.min(Math.max(1, Math.ceil(timeoutMs * serviceDeadlineFactor)), 99_999_999);

@@ -90,7 +90,7 @@ interface Library {
   readonly createChannel: (target: () => Target, options: BreakerOptions) => Channel;
 }
 
-/** Loads HTTP/2 on demand, because it takes 11 MB and most processes do not use a remote limiter. */
+/** Loads HTTP/2 on demand, because most processes do not use a remote limiter. */
 async function loadLibrary(protocol: ProtocolName): Promise<Library> {
   const [codec, { createChannel }] = await Promise.all([loadCodec(protocol), import('./channel.ts')]);
   return { codec, createChannel };

@@ -74,7 +74,7 @@ export async function addServices(
 
 type Status = GrpcLibrary['grpc']['status'];
 
-/** Responds synchronously if the limiter does, because a promise would cost as much as the decision. */
+/** Responds in the same turn if the limiter decides in it. */
 function shouldRateLimit(
   { limiter, logger }: GrpcServicesOptions,
   status: Status,

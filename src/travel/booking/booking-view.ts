@@ -77,7 +77,7 @@ function showRefunds(steps: readonly RefundStep[], currency: string) {
 /** Crockford's Base32 alphabet. It leaves out I, L, O and U, which are easily misread or misheard. */
 const referenceLetters = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
-/** Returns eight random characters (40 bits). Uses the end of a UUID, because Node generates UUIDs in cheap batches. */
+/** Returns eight random characters: the last 40 bits of a UUID, for which Node keeps random bytes in stock. */
 export function createReference(): string {
   let bits = Number.parseInt(randomUUID().slice(-10), 16);
   let reference = '';

@@ -81,8 +81,8 @@ function prepare(connection: DatabaseSync, sql: string): SqliteStatement {
 }
 
 /**
- * Makes the statement return arrays, and returns a function that converts them to rows. This is faster than the driver,
- * which looks up the name of each column for each row.
+ * Makes the statement return arrays, and returns a function that converts them to rows. The driver would look up the name
+ * of each column for each row.
  */
 export function createRowReader(statement: StatementSync): (values: unknown) => Record<string, unknown> {
   const names = statement.columns().map(({ name }) => name);

@@ -194,7 +194,6 @@ function createDatabase(connection: Connection, kysely: Kysely<Tables>): Databas
 /** Counts changed rows, including those changed by foreign keys. A failed statement changes none. */
 function createChangeCount(writer: DatabaseSync): () => number | undefined {
   const count = writer.prepare('select total_changes()');
-  // Every transaction runs this, and creating an object would cost as much as the query.
   count.setReturnArrays(true);
   return () => (writer.isOpen && writer.isTransaction ? Number(Object(count.get())[0]) : undefined);
 }
@@ -227,7 +226,7 @@ export interface ReadSnapshot {
 
 /**
  * Lets the reads in one turn of the event loop share a transaction. Without one, SQLite locks and unlocks the file for
- * each read. These two system calls make up half of the cost of a read.
+ * each read.
  */
 export function createReadSnapshot(reader: DatabaseSync): ReadSnapshot {
   const [begin, commit] = [reader.prepare('begin'), reader.prepare('commit')];
