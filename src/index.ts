@@ -10,6 +10,7 @@ export {
   loadConfiguration,
 } from '#config';
 export type { Explain, ExplainRequest, Explanation } from '#explain';
+export type { Logger } from '#foundation';
 export {
   createGateway,
   createResolve,
@@ -32,7 +33,6 @@ export {
   type ErrorBody,
   type Fault,
   type Formatter,
-  type Logger,
   Problem,
   type ProblemOptions,
   type ProblemResponsesOptions,

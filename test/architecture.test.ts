@@ -5,8 +5,11 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseSync } from 'oxc-parser';
 
-/** The modules that each module may import. `type:` allows only types. */
+/** This module knows no other, and every module may import it. */
+const bottom = 'foundation';
+/** The other modules that each module may import. `type:` allows only types. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
+  [bottom]: [],
   http: [],
   config: ['auth/password-hash', 'ratelimit/limit'],
   query: ['http'],
@@ -333,6 +336,7 @@ function isTopLevel(file: string): boolean {
 }
 
 function isAllowed(file: string, name: string, typeOnly: boolean): boolean {
+  if (name === bottom) return true;
   const allowed = mayImport[moduleOf(file)];
   if (allowed === undefined) return isTopLevel(file) || name !== 'cli';
   return allowed.includes(name) || (typeOnly && allowed.includes(`type:${name}`));

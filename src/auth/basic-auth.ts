@@ -1,15 +1,7 @@
 /** Basic authentication as middleware for any Koa app, with or without a gateway. */
 import type { Middleware } from 'koa';
-import {
-  type Addresses,
-  createGuard,
-  encodeHeader,
-  type Logger,
-  problem,
-  requestContext,
-  silentLogger,
-  userHeader,
-} from '#http';
+import { type Logger, silentLogger } from '#foundation';
+import { type Addresses, createGuard, encodeHeader, problem, requestContext, userHeader } from '#http';
 import type { VerifiedUser } from './authenticator.ts';
 import { createRefusals, createUncheckedLog, realmDefault, requireAuthenticator, type Verdicts } from './service.ts';
 

@@ -2,11 +2,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import Koa, { type Context } from 'koa';
+import { createOncePerMinute, type Logger, silentLogger } from '#foundation';
 import {
-  createOncePerMinute,
   createProblemResponses,
   encodeHeader,
-  type Logger,
   nodeHttp,
   type ProblemSlug,
   problem,
@@ -14,7 +13,6 @@ import {
   rejectNomination,
   requestContext,
   type Sender,
-  silentLogger,
   userHeader,
 } from '#http';
 import type { Authenticator, Verdict } from './authenticator.ts';

@@ -10,7 +10,8 @@ import {
   type RateLimitService,
   type Version,
 } from '#config';
-import { createOutageLog, type Logger, type OutageLog, serviceFault, silentLogger } from '#http';
+import { createOutageLog, type Logger, type OutageLog, silentLogger } from '#foundation';
+import { serviceFault } from '#http';
 import {
   type Cluster,
   type ClusterRegistry,

@@ -1,7 +1,8 @@
 /** Transports, which deliver requests: to an app in this process, to a service over HTTP, or as a redirect. */
 import type { Context } from 'koa';
 import type { Mapping, Redirect } from '#config';
-import { hasBody, type Logger, pathOf, problem, publicBase, requestContext, searchOf } from '#http';
+import type { Logger } from '#foundation';
+import { hasBody, pathOf, problem, publicBase, requestContext, searchOf } from '#http';
 import {
   type Cluster,
   type ClusterSpec,

@@ -54,18 +54,7 @@ export {
 } from './json-body.ts';
 export { createAccessLog } from './log/access-log.ts';
 export { finalStatus, giveUpClient, hasClientLeft, replaceStatus } from './log/final-status.ts';
-export {
-  type CountingLogger,
-  createOncePerMinute,
-  createOutageLog,
-  createOutageLogs,
-  createSafeLogger,
-  fromLevel,
-  type Logger,
-  type OutageLog,
-  requestLogFields,
-  silentLogger,
-} from './log/log.ts';
+export { requestLogFields } from './log/request-log.ts';
 export { preconditionFailed, preconditionOf } from './precondition.ts';
 export {
   type DefinedProblems,

@@ -1,10 +1,11 @@
 /** The middleware that renders every thrown error as a response. */
 import { inspect } from 'node:util';
 import type { Context, Middleware, Next } from 'koa';
+import { createOutageLogs, type Logger, type OutageLogs } from '#foundation';
 import { gatewayRoot, type RequestContext, requestContext } from './context.ts';
 import type { ProblemNotes } from './html/pages.ts';
 import { hasClientLeft, replaceStatus } from './log/final-status.ts';
-import { createOutageLogs, type Logger, logRequest, type OutageLogs, requestLogFields } from './log/log.ts';
+import { logRequest, requestLogFields } from './log/request-log.ts';
 import { errorBody, Problem, problem, problemOf, reasonOf } from './problem.ts';
 import { problemTitle } from './problems.ts';
 import { createRepresentations, type Formatter, type Representations } from './representations.ts';

@@ -2,7 +2,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
-import { disableBodyTimeout, type Logger, Problem, requestContext, type TracedCall, traceOf } from '#http';
+import type { Logger } from '#foundation';
+import { disableBodyTimeout, Problem, requestContext, type TracedCall, traceOf } from '#http';
 import { type PathRestoration, rewritePrefixes } from '#routing';
 import { createRetryRules } from './attempt-rules.ts';
 import { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';

@@ -1,7 +1,8 @@
 /** Warns once per mapping of requests that fail because its record lacks a field. */
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
-import { type Logger, requestContext, requestLogFields } from '#http';
+import type { Logger } from '#foundation';
+import { requestContext, requestLogFields } from '#http';
 
 export interface MappingHints {
   /** Call it for a request whose connection stays as it is. */

@@ -1,7 +1,8 @@
 /** `createRateLimit`: decides for any server whether a client may send a request, and what the response says about it. */
 import { hash } from 'node:crypto';
 import type { RateLimitHeaderStyle } from '#config';
-import { createOutageLog, type Logger, problems, silentLogger } from '#http';
+import { createOutageLog, type Logger, silentLogger } from '#foundation';
+import { problems } from '#http';
 import { requestBounds, type Unit, uint32Max, unitSeconds } from '#ratelimit/limit';
 import { describeDenial, rateLimitHeaders, retryAfterSeconds } from './client-response.ts';
 import type { Decision, Descriptor, Limiter } from './limiter.ts';

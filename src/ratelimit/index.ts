@@ -42,7 +42,6 @@ export {
   type Entry,
   InvalidRequest,
   type Limiter,
-  type Logger,
   type RateLimitRequest,
   type ResponseHeader,
   type Rule,

@@ -112,15 +112,6 @@ export class CountersUnavailable extends Error {
   override readonly name = 'CountersUnavailable';
 }
 
-/** The methods of pino that rate limiting uses. */
-export interface Logger {
-  info(fields: object, message?: string): void;
-  warn(fields: object, message?: string): void;
-  error(fields: object, message?: string): void;
-  debug?(fields: object, message?: string): void;
-  isLevelEnabled?(level: string): boolean;
-}
-
 /**
  * The field is a uint64 on the wire, and Envoy may report byte counts in it. Rejecting large values would leave them
  * uncounted in a gateway that fails open.

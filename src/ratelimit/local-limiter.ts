@@ -1,6 +1,7 @@
 /** The in-process limiter: matches descriptors to limits, counts hits, and combines the results into a decision. */
 import { inspect, isDeepStrictEqual } from 'node:util';
 import type { LimitDomain } from '#config';
+import type { Logger } from '#foundation';
 import { type Counters, type Hit, type HitResult, isDenied } from './counters/counters.ts';
 import { createMemoryCounters } from './counters/memory.ts';
 import type { LimitStats } from './limit-stats.ts';
@@ -11,7 +12,6 @@ import {
   type DescriptorStatus,
   type Entry,
   type Limiter,
-  type Logger,
   type RateLimitRequest,
   type ResponseHeader,
   type Rule,

@@ -2,8 +2,9 @@
 import type { RequestListener } from 'node:http';
 import { type Configuration, delayMsMax, demoUsersAmong, loadTls, openFilesMax, packageVersion } from '#config';
 import { problemPagesPath } from '#diag';
+import { createOutageLogs } from '#foundation';
 import { createGatewayState } from '#gateway';
-import { createConnectionLimit, createOutageLogs, createRepresentations } from '#http';
+import { createConnectionLimit, createRepresentations } from '#http';
 import { createClusters } from '#proxy';
 import { loadTracing } from '#tracing';
 import { type CurrentGateway, createCurrentGateway } from './current-gateway.ts';

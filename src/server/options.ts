@@ -19,16 +19,8 @@ import {
   variables,
 } from '#config';
 import type { Explain } from '#explain';
-import {
-  type AnyApp,
-  type CountingLogger,
-  createSafeLogger,
-  fromLevel,
-  type Logger,
-  serviceFault,
-  silentLogger,
-  type UpgradeListener,
-} from '#http';
+import { type CountingLogger, createSafeLogger, fromLevel, type Logger, silentLogger } from '#foundation';
+import { type AnyApp, serviceFault, type UpgradeListener } from '#http';
 import {
   chooseModules,
   type ModuleName,

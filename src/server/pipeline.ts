@@ -5,6 +5,7 @@ import compose from 'koa-compose';
 import type { AuthService } from '#auth';
 import { createAllowedOrigin } from '#config';
 import type { EntrySettings } from '#explain';
+import type { Logger } from '#foundation';
 import type { InternalRoute } from '#gateway';
 import {
   createAccessLog,
@@ -15,7 +16,6 @@ import {
   createSafePath,
   hasClientLeft,
   isolate,
-  type Logger,
   type ProblemResponsesOptions,
   problem,
   replaceStatus,

@@ -1,8 +1,8 @@
 /** Opens the rate-limit service of this process, and connects RateLimitService records to it or to a remote one. */
 import type { RequestListener } from 'node:http';
 import { type LimitDomain, parseServiceReference, type RateLimitService } from '#config';
+import { createOncePerMinute, createOutageLog } from '#foundation';
 import { type HostAndPort, hostAndPort, type Resolve, resolveLimiter } from '#gateway';
-import { createOncePerMinute, createOutageLog } from '#http';
 import { createRateLimitMetrics } from '#metrics';
 import {
   adviseOnRedis,

@@ -1,9 +1,9 @@
 /** Spans for requests and for calls to services (OpenTelemetry semantic conventions 1.23 and later), if it is set up. */
 import type { Attributes, Span, Context as SpanContext, Tracer } from '@opentelemetry/api';
 import type { Context, Middleware, Next } from 'koa';
+import type { Logger } from '#foundation';
 import {
   boundTracestate,
-  type Logger,
   type Problem,
   parseTraceparent,
   pathOf,

@@ -5,6 +5,7 @@ import Koa, { type Context, type Middleware } from 'koa';
 import supertest from 'supertest';
 import type { AuthCheck } from '#auth';
 import { configurationFrom, type Mapping } from '#config';
+import { silentLogger } from '#foundation';
 import {
   createGateway,
   createGatewayInTurns,
@@ -14,7 +15,7 @@ import {
   type Handler,
   type Target,
 } from '#gateway';
-import { createProblemResponses, isolate, publicBase, requestContext, silentLogger } from '#http';
+import { createProblemResponses, isolate, publicBase, requestContext } from '#http';
 import { createClusters } from '#proxy';
 import type { Limiter } from '#ratelimit';
 import {

@@ -8,12 +8,12 @@ import Koa, { type Middleware } from 'koa';
 import mount from 'koa-mount';
 import { pino } from 'pino';
 import request from 'supertest';
+import type { Logger } from '#foundation';
 import {
   createAddresses,
   createProblemResponses,
   createRequestContext,
   finalStatus,
-  type Logger,
   type ProblemResponsesOptions,
   problem,
 } from '#http';

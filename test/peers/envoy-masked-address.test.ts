@@ -1,6 +1,7 @@
 /** Checks that our masked_remote_address formats networks like Envoy's, so that both count on the same limits. */
 import assert from 'node:assert/strict';
-import { maskAddress, silentLogger } from '#http';
+import { silentLogger } from '#foundation';
+import { maskAddress } from '#http';
 import { createLimiter, serveRateLimit } from '#ratelimit';
 import { envoyConfiguration, limitCluster, limitFilter } from '../support/programs/envoy-configuration.ts';
 import { freePort } from '../support/programs/free-port.ts';

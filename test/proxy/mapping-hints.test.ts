@@ -1,7 +1,8 @@
 /** The warnings about a mapping that lacks a field, for what its clients or its service do. */
 import assert from 'node:assert/strict';
 import type { Mapping } from '#config';
-import { createAccessLog, createUpgrades, type Logger } from '#http';
+import type { Logger } from '#foundation';
+import { createAccessLog, createUpgrades } from '#http';
 import { startEdge } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';

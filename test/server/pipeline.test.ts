@@ -6,7 +6,7 @@ import { connect, createServer } from 'node:http2';
 import Koa from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
-import { type Logger, silentLogger } from '#http';
+import { type Logger, silentLogger } from '#foundation';
 import { createFrontdesk, type FrontdeskOptions } from '../../src/index.ts';
 import { resolveOptions } from '../../src/server/options.ts';
 import { createSteps, type PipelineListener, type PipelineParts, stepsOf } from '../../src/server/pipeline.ts';

@@ -5,7 +5,8 @@ import { chmodSync, copyFileSync, renameSync, statSync, symlinkSync, unlinkSync 
 import { dirname, join } from 'node:path';
 import { sql } from 'kysely';
 import request from 'supertest';
-import { createRepresentations, silentLogger } from '#http';
+import { silentLogger } from '#foundation';
+import { createRepresentations } from '#http';
 import type { Frontdesk } from '#server';
 import { createHotelService } from '../../src/travel/hotel/hotel.ts';
 import type { Database } from '../../src/travel/storage/database.ts';

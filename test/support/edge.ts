@@ -11,6 +11,7 @@ import {
   type RateLimitService,
 } from '#config';
 import { createExplain, type Explain } from '#explain';
+import { createOutageLogs, type Logger } from '#foundation';
 import {
   createGateway,
   createGatewayState,
@@ -23,11 +24,9 @@ import {
   type AddressOptions,
   createAddresses,
   createHostCheck,
-  createOutageLogs,
   createProblemResponses,
   createRequestContext,
   createSafePath,
-  type Logger,
 } from '#http';
 import { type ClusterRegistry, createClusters } from '#proxy';
 import type { Served, TestServers } from './serve.ts';

@@ -2,15 +2,8 @@
 import type { Context } from 'koa';
 import type { AuthCheck, AuthDecision } from '#auth';
 import type { AuthService, Mapping } from '#config';
-import {
-  decodeHeader,
-  type OutageLog,
-  type ProblemSlug,
-  problem,
-  problems,
-  requestContext,
-  requestLogFields,
-} from '#http';
+import type { OutageLog } from '#foundation';
+import { decodeHeader, type ProblemSlug, problem, problems, requestContext, requestLogFields } from '#http';
 import { type Cluster, clientIsGone } from '#proxy';
 import type { RequestAttributes } from '#routing';
 import type { RemoteTarget, Resolve } from '../resolve-service.ts';

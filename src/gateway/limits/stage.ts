@@ -2,7 +2,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import type { RateLimitService } from '#config';
-import { type OutageLog, problem, requestContext, requestLogFields } from '#http';
+import type { OutageLog } from '#foundation';
+import { problem, requestContext, requestLogFields } from '#http';
 import {
   type Decision,
   type Descriptor,

@@ -3,11 +3,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Context, Middleware, Next } from 'koa';
+import type { Logger } from '#foundation';
 import { type RequestContext, requestContext, traceOf } from '../context.ts';
 import { encodeHeader } from '../header-text.ts';
 import { pathOf } from '../target.ts';
 import { finalStatus } from './final-status.ts';
-import type { Logger } from './log.ts';
 
 export type AccessLogFormat = 'json' | 'combined';
 

@@ -1,7 +1,7 @@
 /** Responds to input that never becomes a request because it is malformed, oversized or too slow, and logs it. */
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
+import type { Logger } from '#foundation';
 import { replaceStatus } from '../log/final-status.ts';
-import type { Logger } from '../log/log.ts';
 import { type Problem, problem } from '../problem.ts';
 import { pathOf } from '../target.ts';
 import type { Connections } from './connections.ts';

@@ -1,7 +1,7 @@
 /** Starts an HTTP server with size and time limits that shuts down gracefully. */
 import type { RequestListener, Server } from 'node:http';
 import { type AddressInfo, Server as NetServer } from 'node:net';
-import type { Logger } from '../log/log.ts';
+import type { Logger } from '#foundation';
 import { type ConnectionShare, limitAdmission } from './admission.ts';
 import { createClientErrorLog, requireHost, respondToClientErrors } from './client-errors.ts';
 import { type Connections, type ConnectionsOptions, createConnections } from './connections.ts';

@@ -1,5 +1,5 @@
 /** Logs what anyone can cause at the full speed of the network: at most one line a second. */
-import type { Logger } from '../log/log.ts';
+import type { Logger } from '#foundation';
 
 const intervalMs = 1000;
 

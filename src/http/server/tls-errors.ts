@@ -2,7 +2,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Logger } from '../log/log.ts';
+import type { Logger } from '#foundation';
 import { problem } from '../problem.ts';
 import { endWithProblem } from './last-response.ts';
 import { createThrottledLog } from './throttled-log.ts';

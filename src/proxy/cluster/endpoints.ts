@@ -1,6 +1,6 @@
 /** The current addresses of a cluster, each with its connections, health and outlier state. */
 import type { CircuitBreakers, HealthCheck } from '#config';
-import type { Logger } from '#http';
+import type { Logger } from '#foundation';
 import type { AttemptOutcome } from '../attempt.ts';
 import { explainFailure } from '../failures.ts';
 import {

@@ -1,5 +1,5 @@
 /** What successive gateways share by name: the registry of clusters, and the leases that it is made of. */
-import { type Logger, silentLogger } from '#http';
+import { type Logger, silentLogger } from '#foundation';
 import {
   type Cluster,
   type ClusterParts,

@@ -2,8 +2,9 @@
 import { type AddressInfo, createServer, type Server as Listener, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ServerInterceptor, ServerOptions } from '@grpc/grpc-js';
+import type { Logger } from '#foundation';
 import { requestBytesMax } from '#ratelimit/limit';
-import type { Limiter, Logger } from '../limiter.ts';
+import type { Limiter } from '../limiter.ts';
 import { createBoundedPort, type PortBounds, portBounds, type ReportRefusal, watchStreams } from './bounds.ts';
 import { addServices, loadGrpc } from './services.ts';
 

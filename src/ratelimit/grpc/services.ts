@@ -7,13 +7,13 @@ import type {
   ServerWritableStream,
   ServiceError,
 } from '@grpc/grpc-js';
+import type { Logger } from '#foundation';
 import {
   CountersUnavailable,
   checkBounds,
   type Decision,
   InvalidRequest,
   type Limiter,
-  type Logger,
   type RateLimitRequest,
 } from '../limiter.ts';
 import { type FieldReader, loadCodec, loadFieldReader } from './codec.ts';

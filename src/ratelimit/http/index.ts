@@ -1,7 +1,8 @@
 /** The HTTP interface of envoyproxy/ratelimit: `POST /json`, `/healthcheck`, `/rlconfig` and `/metrics`. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { LimitDescriptor, LimitDomain } from '#config';
-import { CountersUnavailable, checkBounds, InvalidRequest, type Limiter, type Logger } from '#ratelimit';
+import type { Logger } from '#foundation';
+import { CountersUnavailable, checkBounds, InvalidRequest, type Limiter } from '#ratelimit';
 import { type Limit, redactedEntry, requestBytesMax } from '#ratelimit/limit';
 import { formatJsonDecision, parseJsonRequest } from './json.ts';
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Compilable, CompiledQuery, Kysely, PostgresDialect } from 'kysely';
 import type { Pool, PoolConfig } from 'pg';
-import { createOncePerMinute } from '#http';
+import { createOncePerMinute } from '#foundation';
 import {
   codeOf,
   type Database,

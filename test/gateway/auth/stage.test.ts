@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import Koa, { type Context } from 'koa';
 import type { AuthCheck, AuthDecision } from '#auth';
+import { createOutageLog } from '#foundation';
 import { attributesOf } from '#gateway';
-import { createOutageLog } from '#http';
 import { createAuthStages } from '../../../src/gateway/auth/stage.ts';
 import { authRecordOf, type LogLine, mappingOf, recordingLogger, remote, startEdge } from '../../support/edge.ts';
 import { testServers } from '../../support/serve.ts';

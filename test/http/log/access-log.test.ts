@@ -8,6 +8,7 @@ import { connect as connectTls } from 'node:tls';
 import Koa, { type Middleware } from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
+import { type Logger, silentLogger } from '#foundation';
 import {
   createAccessLog,
   createAddresses,
@@ -15,10 +16,8 @@ import {
   createRequestContext,
   createUpgrades,
   finalStatus,
-  type Logger,
   problem,
   requestContext,
-  silentLogger,
   upgradeOf,
 } from '#http';
 import { testServers } from '../../support/serve.ts';

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import type Koa from 'koa';
 import request, { type Response } from 'supertest';
-import { createRepresentations, problem, silentLogger } from '#http';
+import { silentLogger } from '#foundation';
+import { createRepresentations, problem } from '#http';
 import { createHotelService } from '../../../src/travel/hotel/hotel.ts';
 import { type Database, StorageUnavailable } from '../../../src/travel/storage/database.ts';
 import { highLimits } from '../../contracts/booking-world.ts';

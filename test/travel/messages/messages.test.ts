@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import type { RequestListener } from 'node:http';
 import request from 'supertest';
-import { createRepresentations, problem, silentLogger } from '#http';
+import { silentLogger } from '#foundation';
+import { createRepresentations, problem } from '#http';
 import { createApi } from '../../../src/travel/messages/messages.ts';
 import { StorageUnavailable } from '../../../src/travel/storage/database.ts';
 import { openDemoDatabase } from '../../support/databases.ts';
