@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { hash, randomBytes } from 'node:crypto';
 import type { PasswordHash } from '#auth/password-hash';
+import { createBoundedMap } from '#foundation';
 import type { Sender } from '#http';
 import { type CheckQueue, createCheckQueue, runningMaxDefault } from './check-queue.ts';
 import { createThrottle, type Login, type Throttle } from './throttle.ts';
@@ -222,7 +223,7 @@ function createCredentialCache({
   cacheTtlMs = 60_000,
 }: AuthenticatorOptions) {
   const secret = Buffer.from(random(32)).toString('base64');
-  const entries = new Map<string, { readonly verdict: Verdict; readonly untilMs: number }>();
+  const entries = createBoundedMap<string, { readonly verdict: Verdict; readonly untilMs: number }>(cacheEntriesMax);
   return Object.freeze({
     /**
      * Returns a key that does not reveal the header. A plain hash is enough: an HMAC would also protect published digests
@@ -235,13 +236,11 @@ function createCredentialCache({
       return entry !== undefined && clock() < entry.untilMs ? entry.verdict : undefined;
     },
     /** Returns true for an expired entry as well. */
-    has: (key: string) => entries.has(key),
+    has: entries.has,
     set(key: string, verdict: Verdict): void {
-      entries.delete(key);
       entries.set(key, { verdict, untilMs: clock() + cacheTtlMs });
-      if (entries.size > cacheEntriesMax) entries.delete(entries.keys().next().value ?? key);
     },
-    delete: (key: string) => void entries.delete(key),
+    delete: entries.delete,
   });
 }
 

@@ -1,5 +1,6 @@
 /** Throttles logins after repeated failures, counted by network and by pair of network and user name. */
 import { hash, randomBytes } from 'node:crypto';
+import { createBoundedMap } from '#foundation';
 import type { Sender } from '#http';
 import type { Random } from './users.ts';
 
@@ -73,7 +74,7 @@ interface Failures {
  * long before that, unless it is shared.
  */
 function createFailures(clock: () => number, free: number) {
-  const entries = new Map<string, Failures>();
+  const entries = createBoundedMap<string, Failures>(entriesMax);
 
   function level(key: string): number {
     const { count, lastMs } = entries.get(key) ?? { count: 0, lastMs: 0 };
@@ -90,10 +91,8 @@ function createFailures(clock: () => number, free: number) {
     },
     add(key: string): void {
       const count = level(key) + 1;
-      entries.delete(key);
       entries.set(key, { count, lastMs: clock() });
-      if (entries.size > entriesMax) entries.delete(entries.keys().next().value ?? key);
     },
-    forget: (key: string) => void entries.delete(key),
+    forget: entries.delete,
   });
 }

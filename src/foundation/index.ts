@@ -1,4 +1,5 @@
-/** What every module may use, and which knows none of them: loggers and lines about outages. */
+/** What every module may use, and which knows none of them: loggers, lines about outages, and a bounded map. */
+export { type BoundedMap, createBoundedMap } from './bounded-map.ts';
 export {
   type CountingLogger,
   createSafeLogger,

@@ -1,6 +1,7 @@
 /** Representations (JSON, problem+json, YAML, HTML) and content negotiation, for normal and error responses alike. */
 import { createRequire } from 'node:module';
 import Negotiator from 'negotiator';
+import { createBoundedMap } from '#foundation';
 import { pageHeaders } from './html/html.ts';
 import { type ProblemNotes, problemPage, resourcePage } from './html/pages.ts';
 import { type ErrorBody, problem } from './problem.ts';
@@ -160,21 +161,15 @@ const acceptLengthMax = 1024;
 
 /** Caches results for headers of ordinary length, because most of them repeat. */
 function memoize(select: (accept: string) => Formatter | undefined): Selection {
-  const cache = new Map<string, Formatter>();
+  const cache = createBoundedMap<string, Formatter>(cachedMax);
   return (sent = '') => {
     const accept = sent.length > acceptLengthMax ? '' : sent;
     const known = cache.get(accept);
     if (known !== undefined) return known;
     const selected = select(accept);
-    if (selected !== undefined && accept.length <= cachedLengthMax) store(accept, selected);
+    if (selected !== undefined && accept.length <= cachedLengthMax) cache.set(accept, selected);
     return selected;
   };
-
-  function store(accept: string, selected: Formatter): void {
-    const oldest = cache.size < cachedMax ? undefined : cache.keys().next().value;
-    if (oldest !== undefined) cache.delete(oldest);
-    cache.set(accept, selected);
-  }
 }
 
 function negotiate(accept: string, formatters: readonly Formatter[]): Formatter | undefined {

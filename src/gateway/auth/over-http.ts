@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from 'koa';
 import type { AuthDecision } from '#auth';
 import type { AuthService } from '#config';
+import { createBoundedMap } from '#foundation';
 import { type ProblemSlug, requestContext } from '#http';
 import {
   addForwardedHeaders,
@@ -186,25 +187,17 @@ interface Entry {
 /** Use one cache for each AuthService, because another one may decide differently about the same request. */
 export function createAuthCache(options: AuthCacheOptions): AuthCache {
   const { ttlMs, entriesMax = 10_000, clock = () => performance.now() } = options;
-  const entries = new Map<string, Entry>();
+  const entries = createBoundedMap<string, Entry>(entriesMax);
   return Object.freeze({
     recall(request: CheckRequest) {
       const key = keyOf(request);
-      const entry = entries.get(key);
-      if (entry === undefined) return undefined;
+      const entry = entries.use(key);
+      if (entry !== undefined && clock() < entry.expiresAt) return entry.decision;
       entries.delete(key);
-      if (entry.expiresAt <= clock()) return undefined;
-      entries.set(key, entry);
-      return entry.decision;
+      return undefined;
     },
     remember(request: CheckRequest, decision: AuthDecision, askedAtMs: number) {
-      const key = keyOf(request);
-      entries.delete(key);
-      entries.set(key, { decision, expiresAt: askedAtMs + ttlMs });
-      for (const oldest of entries.keys()) {
-        if (entries.size <= entriesMax) return;
-        entries.delete(oldest);
-      }
+      entries.set(keyOf(request), { decision, expiresAt: askedAtMs + ttlMs });
     },
   });
 }

@@ -1,5 +1,6 @@
 /** Counts requests for each route across reloads, and retains the latest failures and the latest unmatched paths. */
 import type { Context } from 'koa';
+import { createBoundedMap } from '#foundation';
 import { finalStatus, type Problem, pathOf, type RequestContext, requestContext } from '#http';
 import { createLeases, type Lease } from '#proxy';
 import type { Descriptor, DescriptorStatus } from '#ratelimit';
@@ -85,7 +86,7 @@ export function createTraffic({ clock = Date.now, stopwatch = () => performance.
   const acquired = createLeases<RouteTraffic>();
   const unmatched = createRouteTraffic('');
   const failed: FailedRequest[] = [];
-  const unmatchedByTarget = new Map<string, UnmatchedRequests>();
+  const unmatchedByTarget = createBoundedMap<string, UnmatchedRequests>(unmatchedMax);
 
   function end(route: RouteTraffic, request: InFlightRequest, startedAtMs: number): void {
     const { ctx } = request;
@@ -98,15 +99,11 @@ export function createTraffic({ clock = Date.now, stopwatch = () => performance.
     if (failed.length > failuresMax) failed.shift();
   }
 
-  /** Reinserts the target at the end of the map, so that the first entry is always the least recent one. */
   function recordUnmatched(method: string, fullPath: string): void {
     const path = truncate(fullPath);
     const target = `${method} ${path}`;
     const requests = (unmatchedByTarget.get(target)?.requests ?? 0) + 1;
-    unmatchedByTarget.delete(target);
     unmatchedByTarget.set(target, { atMs: clock(), method, path, requests });
-    const [oldest] = unmatchedByTarget.keys();
-    if (oldest !== undefined && unmatchedByTarget.size > unmatchedMax) unmatchedByTarget.delete(oldest);
   }
 
   return Object.freeze({

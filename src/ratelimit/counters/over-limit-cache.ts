@@ -1,4 +1,5 @@
 /** A cache of exhausted limits that saves calls to Redis for a moment. */
+import { createBoundedMap } from '#foundation';
 import { wholeSeconds } from './algorithms.ts';
 import { type Hit, type HitResult, isDenied, neededOf } from './counters.ts';
 
@@ -46,7 +47,7 @@ const lifetimeMs = 2_000;
  * limits that are not over may become outdated, but they decide nothing, and Redis is consulted again soon. A full cache evicts its oldest entry.
  */
 export function createOverLimitCache({ entriesMax, clock }: OverLimitCacheOptions): OverLimitCache {
-  const entries = new Map<string, CachedLimit>();
+  const entries = createBoundedMap<string, CachedLimit>(entriesMax);
 
   function find(key: string, { limit, burst }: Hit, nowMs: number): CachedLimit | undefined {
     const entry = entries.get(key);
@@ -73,20 +74,13 @@ export function createOverLimitCache({ entriesMax, clock }: OverLimitCacheOption
   }
 
   function storeOne(key: string, entry: CachedLimit): void {
-    entries.delete(key);
-    if (entry.resetsAtMs - 1 <= entry.storedMs) return;
-    if (entries.size >= entriesMax) dropOldest();
-    if (entries.size < entriesMax) entries.set(key, entry);
-  }
-
-  function dropOldest(): void {
-    const [oldest] = entries.keys();
-    if (oldest !== undefined) entries.delete(oldest);
+    if (entry.resetsAtMs - 1 <= entry.storedMs) entries.delete(key);
+    else entries.set(key, entry);
   }
 
   return Object.freeze({
     lookUp(keys: readonly string[], hits: readonly Hit[], countDenied: boolean): readonly HitResult[] | undefined {
-      if (entries.size === 0 || forgetReturned(keys, hits) || hasDuplicates(keys)) return undefined;
+      if (entries.size() === 0 || forgetReturned(keys, hits) || hasDuplicates(keys)) return undefined;
       const nowMs = clock();
       const results: HitResult[] = [];
       for (const [index, hit] of hits.entries()) {
@@ -98,7 +92,7 @@ export function createOverLimitCache({ entriesMax, clock }: OverLimitCacheOption
     },
     store(keys: readonly string[], hits: readonly Hit[], results: readonly SharedResult[], sentMs: number): void {
       const isOver = results.some(({ over }) => over);
-      if (!isOver && entries.size === 0) return;
+      if (!isOver && entries.size() === 0) return;
       for (const [index, hit] of hits.entries()) {
         const [key = '', result] = [keys[index], results[index]];
         if (result === undefined || !isOver || givesBack(hit)) entries.delete(key);

@@ -1,7 +1,7 @@
 /** Extends Kysely's dialects with hooks around statements and transactions, and with cached node:sqlite statements. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { DatabaseConnection, Driver, Dialect as KyselyDialect, SqliteDatabase, SqliteStatement } from 'kysely';
-import { createLruCache } from './statement.ts';
+import { createBoundedMap } from '#foundation';
 
 export interface DialectOptions {
   /** Wraps every statement and every wait for a connection. It may retry, and may replace the error. */
@@ -60,10 +60,10 @@ const statementsMax = 256;
  * newer process may add a column.
  */
 export function createStatementCache(connection: DatabaseSync): SqliteDatabase {
-  const getOrCreate = createLruCache<SqliteStatement>(statementsMax);
+  const statements = createBoundedMap<string, SqliteStatement>(statementsMax);
   return {
     close: () => connection.close(),
-    prepare: (sql) => getOrCreate(sql, () => prepare(connection, sql)),
+    prepare: (sql) => statements.getOrCreate(sql, () => prepare(connection, sql)),
   };
 }
 

@@ -1,5 +1,6 @@
 /** Statements that are compiled once and run many times with different values, and the cache that bounds them. */
 import type { CompiledQuery, Kysely, QueryResult } from 'kysely';
+import { createBoundedMap } from '#foundation';
 
 /** Creates a placeholder for a value in a query. On each run, `read` gets the value from the input. */
 export type Slot<Input> = <Value>(read: (input: Input) => Value) => Value;
@@ -25,10 +26,10 @@ export function createStatement<Input, Row = unknown>(
   build: (slot: Slot<Input>, input: Input) => Query<Row>,
   shapeOf: (input: Input) => string | number = () => '',
 ): Statement<Input, Row> {
-  const getOrCreate = createLruCache<CompiledStatement<Input, Row>>(compiledMax);
+  const compiled = createBoundedMap<string, CompiledStatement<Input, Row>>(compiledMax);
   return function run(kysely, input) {
     const compile = () => compileSlots<Input, Row>(build(slotOf, input).compile(kysely));
-    const { query, reads } = getOrCreate(String(shapeOf(input)), compile);
+    const { query, reads } = compiled.getOrCreate(String(shapeOf(input)), compile);
     return kysely.executeQuery<Row>({ ...query, parameters: reads.map((read) => read(input)) });
   };
 }
@@ -57,18 +58,4 @@ function compileSlots<Input, Row>(query: CompiledQuery<Row>): CompiledStatement<
 
 function isSlot<Input>(value: unknown): value is SlotValue<Input> {
   return typeof value === 'object' && value !== null && readKey in value;
-}
-
-/** Returns the value of the key, creating it if it is not cached. */
-type GetOrCreate<Value> = (key: string, create: () => Value) => Value;
-
-/** A bounded cache that evicts the least recently used value. */
-export function createLruCache<Value>(max: number): GetOrCreate<Value> {
-  const values = new Map<string, Value>();
-  return function getOrCreate(key, create) {
-    const value = values.get(key) ?? create();
-    if (!values.delete(key) && values.size >= max) values.delete(values.keys().next().value ?? '');
-    values.set(key, value);
-    return value;
-  };
 }

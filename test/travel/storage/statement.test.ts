@@ -1,9 +1,9 @@
-/** Statements that are compiled once and run with the values of each input, and the cache that bounds them. */
+/** Statements that are compiled once and run with the values of each input. */
 import assert from 'node:assert/strict';
 import { sql } from 'kysely';
 import type { Database } from '../../../src/travel/storage/database.ts';
 import { openDatabase } from '../../../src/travel/storage/open-database.ts';
-import { createLruCache, createStatement } from '../../../src/travel/storage/statement.ts';
+import { createStatement } from '../../../src/travel/storage/statement.ts';
 
 describe('createStatement', () => {
   let database: Database;
@@ -63,24 +63,5 @@ describe('createStatement', () => {
       { id: 'a', name: 'a' },
       { id: 'b', name: 'b' },
     ]);
-  });
-});
-
-describe('createLruCache', () => {
-  it('creates a value once per key, and evicts the least recently used one when full', () => {
-    for (const [max, keys, expected] of [
-      [9, 'aaba', 'ab'],
-      [2, 'abacab', 'abcb'],
-      [2, 'abbab', 'ab'],
-    ] as const) {
-      const getOrCreate = createLruCache<string>(max);
-      let created = '';
-      const create = (key: string) => () => {
-        created += key;
-        return key;
-      };
-      for (const key of keys) assert.equal(getOrCreate(key, create(key)), key);
-      assert.equal(created, expected);
-    }
   });
 });
