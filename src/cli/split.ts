@@ -1,7 +1,7 @@
 /** The `split` command: runs each module in a separate process, and stops them together (`npm run start:split`). */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { delayMsMax } from '#config';
+import { delayMsMax } from '#foundation';
 import type { CloseOptions } from '#server';
 import type { ModuleName } from '#server/product';
 import { type ChildReport, formatAddresses, formatExamples, stopNotice } from './serve.ts';

@@ -1,13 +1,8 @@
 /** Configuration errors: converts zod issues into messages with remedies, and formats errors for a terminal. */
 import { isAbsolute, relative } from 'node:path';
 import type * as z from 'zod';
+import { formatSource, type Source } from '#foundation';
 import { quote, withoutSecrets } from './quote.ts';
-
-/** The location of a piece of configuration. Line numbers start at 1; 0 means the whole file or directory. */
-export interface Source {
-  readonly file: string;
-  readonly line: number;
-}
 
 /** Describes an invalid part of the configuration and how to correct it. */
 export interface ConfigurationError {
@@ -106,11 +101,6 @@ function formatError({ source, record, message, other, remedy }: ConfigurationEr
 function formatPlace({ file, line }: Source, workingDirectory: string): string {
   const shortened = relative(workingDirectory, file) || '.';
   return formatSource({ file: isAbsolute(file) && !shortened.startsWith('..') ? shortened : file, line });
-}
-
-/** Formats a location as `file:line`, or only the file or directory if it is meant as a whole. */
-export function formatSource({ file, line }: Source): string {
-  return line === 0 ? file : `${file}:${line}`;
 }
 
 /** Formats a path like `labels.gateway[0].user[0]`. */

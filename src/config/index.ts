@@ -14,8 +14,6 @@ export {
   type ConfigurationError,
   fileError,
   formatErrors,
-  formatSource,
-  type Source,
   systemCode,
   writeError,
 } from './errors.ts';
@@ -25,7 +23,6 @@ export { snakeCase } from './fields/field.ts';
 export { credentialHeaders, type HeaderRules, type HeaderValue, type HeaderVariable } from './fields/headers.ts';
 export { createAllowedOrigin } from './fields/origins.ts';
 export { compileIgnoringCase, compilePattern, type Pattern } from './fields/pattern.ts';
-export { delayMsMax } from './fields/values.ts';
 export type { LimitDescriptor, LimitDomain } from './limits/domains.ts';
 export {
   type Configuration,

@@ -1,15 +1,8 @@
 /** Users and their password hashes: reads `users.yaml`, and detects published passwords. */
 import * as z from 'zod';
 import { isUserName, parsePasswordHash } from '#auth/password-hash';
-import {
-  type ConfigDocument,
-  type ConfigurationError,
-  errorsOf,
-  type Fault,
-  faultsOf,
-  type Source,
-  valueAt,
-} from './errors.ts';
+import type { Source } from '#foundation';
+import { type ConfigDocument, type ConfigurationError, errorsOf, type Fault, faultsOf, valueAt } from './errors.ts';
 import { isLoopback } from './fields/addresses.ts';
 import { strict, text } from './fields/field.ts';
 import { mayHoldSecret } from './quote.ts';

@@ -1,5 +1,7 @@
 /** Reads routes, clusters, limits and failed requests as rows. */
-import { formatSource, type LimitDescriptor, type LimitDomain } from '#config';
+
+import type { LimitDescriptor, LimitDomain } from '#config';
+import { formatSource } from '#foundation';
 import type { FailedRequest, Figures, RecentTraffic, RouteSnapshot, RouteTraffic, UnmatchedRequests } from '#gateway';
 import type { UsageOf } from '#ratelimit';
 import { type Limit, redactedEntry } from '#ratelimit/limit';

@@ -1,5 +1,7 @@
 /** Reads the state of the gateway as data, without changing it, and filters its rows. */
-import { type ConfigurationError, formatSource, type LimitDomain, type Refusal, type Version } from '#config';
+
+import type { ConfigurationError, LimitDomain, Refusal, Version } from '#config';
+import { formatSource } from '#foundation';
 import type { GatewaySnapshot, RouteSnapshot, Traffic } from '#gateway';
 import { type Fault, longQueryFault, problem, queryFault } from '#http';
 import type { UsageOf } from '#ratelimit';

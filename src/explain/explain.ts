@@ -1,6 +1,6 @@
 /** Explains a request by calling the gateway's own functions in the gateway's order, without sending or counting it. */
 import type { Context } from 'koa';
-import { formatSource } from '#config';
+import { formatSource } from '#foundation';
 import { attributesOf, type Gateway, headerPairs, type Route, rejectMethod, type VersionLifecycle } from '#gateway';
 import {
   type Addresses,

@@ -1,6 +1,7 @@
 /** Explains the stages after routing: authentication, rate limiting, and the request to the service. */
 import type { Context } from 'koa';
-import { type AuthService, formatSource, type HeaderRules, type Label, type Mapping, withoutSecrets } from '#config';
+import { type AuthService, type HeaderRules, type Label, type Mapping, withoutSecrets } from '#config';
+import { formatSource } from '#foundation';
 import {
   type ConfiguredAuthService,
   describeTarget,

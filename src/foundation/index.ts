@@ -1,5 +1,6 @@
-/** What every module may use, and which knows none of them: loggers, lines about outages, and a bounded map. */
+/** What every module may use, and which knows none of them: loggers, lines about outages, a bounded map, sources. */
 export { type BoundedMap, createBoundedMap } from './bounded-map.ts';
+export { delayMsMax } from './delay.ts';
 export {
   type CountingLogger,
   createSafeLogger,
@@ -14,3 +15,4 @@ export {
   type OutageLog,
   type OutageLogs,
 } from './outage-log.ts';
+export { formatSource, type Source } from './source.ts';

@@ -1,5 +1,7 @@
 /** Prepares mappings and built-in routes for requests: everything that can be computed in advance. */
-import { foldsCase, type LabelGroup, type Mapping, mappingDefaults, type Source } from '#config';
+
+import { foldsCase, type LabelGroup, type Mapping, mappingDefaults } from '#config';
+import type { Source } from '#foundation';
 import { createHeaderRules, type HeaderEdits } from '#proxy';
 import { describeConditions, type Rule } from '#routing';
 import type { AuthStage, AuthStages } from './auth/stage.ts';

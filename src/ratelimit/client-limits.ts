@@ -1,5 +1,6 @@
 /** Shows what is left of the limits of one client, and resets them. */
 import type { LimitDomain } from '#config';
+import { formatSource } from '#foundation';
 import type { Counters, Hit, HitResult } from './counters/counters.ts';
 import { CountersUnavailable, checkBounds, type Entry, InvalidRequest, type Rule } from './limiter.ts';
 import { hitOf } from './local-limiter.ts';
@@ -51,7 +52,6 @@ export function createClientLimits({ limits, counters }: ClientLimitsOptions): C
     const counted = matches.filter(({ rule }) => !rule.unlimited);
     const results = await counters.take(counted.map((match) => ({ ...hitOf(match, hits, 0), ...harmless })));
     if (results.some(({ isUncounted }) => isUncounted)) throw new CountersUnavailable('the counters cannot be reached');
-    const { formatSource } = await import('#config');
     return matches.map(({ rule }) => {
       const result = results[counted.findIndex((match) => match.rule === rule)];
       return stateOf(rule, rule.source && formatSource(rule.source), result);

@@ -1,5 +1,5 @@
 /** The `Limiter` interface, implemented in this process and by the gRPC client, with its requests and their checks. */
-import type { Source } from '#config';
+import type { Source } from '#foundation';
 import { type Algorithm, requestBounds, type Unit, uint32Max } from '#ratelimit/limit';
 
 export interface RateLimitRequest {

@@ -1,13 +1,7 @@
 /** Explains why each mapping won or lost a request, and formats the list of mappings that `frontdesk check` prints. */
-import {
-  formatSource,
-  type HostMatch,
-  type Mapping,
-  type NamedMatch,
-  type Redirect,
-  type TextMatch,
-  type Version,
-} from '#config';
+
+import type { HostMatch, Mapping, NamedMatch, Redirect, TextMatch, Version } from '#config';
+import { formatSource } from '#foundation';
 import { type Condition, type Part, pathCondition, type RequestView, type Rule } from './conditions.ts';
 import {
   type Group,

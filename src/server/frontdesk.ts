@@ -1,8 +1,8 @@
 /** Assembles a server from all modules, in an order that allows closing them in reverse. */
 import type { RequestListener } from 'node:http';
-import { type Configuration, delayMsMax, demoUsersAmong, loadTls, openFilesMax, packageVersion } from '#config';
+import { type Configuration, demoUsersAmong, loadTls, openFilesMax, packageVersion } from '#config';
 import { problemPagesPath } from '#diag';
-import { createOutageLogs } from '#foundation';
+import { createOutageLogs, delayMsMax } from '#foundation';
 import { createGatewayState } from '#gateway';
 import { createConnectionLimit, createRepresentations } from '#http';
 import { createClusters } from '#proxy';

@@ -1,6 +1,7 @@
 /** Tests which modules a configuration starts, and the notices about a valid configuration. */
 import assert from 'node:assert/strict';
-import { type ConfigurationRecords, configurationFrom, formatSource, processNotices } from '#config';
+import { type ConfigurationRecords, configurationFrom, processNotices } from '#config';
+import { formatSource } from '#foundation';
 import { chooseModules, type ModuleName, moduleFacts } from '#server/product';
 import { annRecord, authRecord, limitRecord, mappingRecord } from '../support/desks.ts';
 

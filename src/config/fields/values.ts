@@ -1,5 +1,6 @@
 /** Schemas for common values: flags, numbers, durations, names, lists, service references, methods and protocols. */
 import * as z from 'zod';
+import { delayMsMax } from '#foundation';
 import type { Fault } from '../errors.ts';
 import { quote } from '../quote.ts';
 import { parseServiceReference, type ServiceReference } from './addresses.ts';
@@ -12,9 +13,6 @@ export const flag = { schema: z.boolean(), type: 'true or false', example: 'true
 export function milliseconds(min: 0 | 1 = 1) {
   return { schema: wholeNumber(min, delayMsMax), type: 'milliseconds', example: '3000' } as const;
 }
-
-/** The longest delay of a Node timer. With a longer one, such as `Infinity`, it would fire immediately. */
-export const delayMsMax = 2_147_483_647;
 
 export function wholeNumber(min: number, max: number) {
   return z.number().check(({ value, issues }) => {

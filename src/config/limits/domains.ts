@@ -1,5 +1,6 @@
 /** Limit domains with nested descriptors, in the format of envoyproxy/ratelimit. */
 import * as z from 'zod';
+import type { Source } from '#foundation';
 import type { Limit } from '#ratelimit/limit';
 import {
   type ConfigDocument,
@@ -8,7 +9,6 @@ import {
   type Fault,
   faultsOf,
   type PlacedFault,
-  type Source,
   valueAt,
 } from '../errors.ts';
 import { reportFault, strict } from '../fields/field.ts';

@@ -1,6 +1,7 @@
 /** The parts common to all kinds of records: apiVersion, kind and name, and readers made from field tables. */
 import * as z from 'zod';
-import { type Examples, type Fault, faultsOf, type PlacedFault, type Source } from '../errors.ts';
+import type { Source } from '#foundation';
+import { type Examples, type Fault, faultsOf, type PlacedFault } from '../errors.ts';
 import { examplesOf, type FieldTable, field, mapOf, type Rule, text, type ValuesOf } from '../fields/field.ts';
 import { singleLine } from '../fields/values.ts';
 import { mayHoldSecret, quote } from '../quote.ts';

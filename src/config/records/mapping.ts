@@ -1,5 +1,6 @@
 /** `Mapping`, the record of a route: built from its fields, with the rules about fields that exclude each other. */
-import type { Fault, Source } from '../errors.ts';
+import type { Source } from '#foundation';
+import type { Fault } from '../errors.ts';
 import { defaultsOf, type Given, type Rule } from '../fields/field.ts';
 import type { HeaderRules, HeaderValue } from '../fields/headers.ts';
 import { prefixFault, withUpperCaseEncoding } from '../fields/paths.ts';

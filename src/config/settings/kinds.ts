@@ -1,7 +1,7 @@
 /** Kinds of settings, such as ports, flags and lists: how text is parsed, and what values are valid. */
 import * as z from 'zod';
+import { delayMsMax } from '#foundation';
 import { isHostAndPort } from '../fields/addresses.ts';
-import { delayMsMax } from '../fields/values.ts';
 
 /** One setting. `fromText` returns text that it cannot parse unchanged, so that the schema rejects it. */
 export interface Setting<T> {

@@ -2,7 +2,7 @@
 import { type AddressInfo, createServer, type Server as Listener, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ServerInterceptor, ServerOptions } from '@grpc/grpc-js';
-import type { Logger } from '#foundation';
+import { delayMsMax, type Logger } from '#foundation';
 import { requestBytesMax } from '#ratelimit/limit';
 import type { Limiter } from '../limiter.ts';
 import { createBoundedPort, type PortBounds, portBounds, type ReportRefusal, watchStreams } from './bounds.ts';
@@ -42,7 +42,7 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
     throw new TypeError('the limiter has no function `shouldRateLimit`: use createLimiter');
   if (typeof options.logger?.error !== 'function')
     throw new TypeError('the logger has no function `error`: use a logger like pino');
-  const [library, { delayMsMax }] = await Promise.all([loadGrpc(), import('#config')]);
+  const library = await loadGrpc();
   const { Server, ServerCredentials } = library.grpc;
   const bounds = { ...portBounds, ...options.bounds };
   const { onRefused = () => {}, setIdle = () => {} } = options;

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import pg from 'pg';
-import { delayMsMax } from '#config';
+import { delayMsMax } from '#foundation';
 import {
   type Database,
   type DatabaseOptions,
