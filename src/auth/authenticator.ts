@@ -2,11 +2,11 @@
 import { isUtf8 } from 'node:buffer';
 import { hash, randomBytes } from 'node:crypto';
 import type { PasswordHash } from '#auth/password-hash';
-import { createBoundedMap } from '#foundation';
+import { createBoundedMap, hasControlCharacter } from '#foundation';
 import type { Sender } from '#http';
 import { type CheckQueue, createCheckQueue, runningMaxDefault } from './check-queue.ts';
 import { createThrottle, type Login, type Throttle } from './throttle.ts';
-import { hasControlCharacter, type Random, type UserStore, verifyPassword } from './users.ts';
+import { type Random, type UserStore, verifyPassword } from './users.ts';
 
 /**
  * The result of a check:

@@ -9,6 +9,7 @@ import {
   type ScryptCost,
 } from '#auth/password-hash';
 import type { User } from '#config';
+import { hasControlCharacter } from '#foundation';
 
 export interface UserStore {
   find(name: string): PasswordHash | undefined;
@@ -116,8 +117,4 @@ function derive(password: string, salt: Uint8Array, { ln, r, p }: ScryptCost, by
   const N = 2 ** ln;
   // OpenSSL needs memory for N + p + 2 blocks of 128 · r bytes. Node's default suffices only up to ln=14, r=8.
   return scryptAsync(password, salt, bytes, { N, r, p, maxmem: 128 * r * (N + p + 2) });
-}
-
-export function hasControlCharacter(text: string): boolean {
-  return /\p{Cc}/u.test(text);
 }

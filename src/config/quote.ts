@@ -1,19 +1,9 @@
 /** Quotes text from the configuration for messages, without anything that may be a secret. */
-
-const lengthMax = 120;
+import { quoteShort } from '#foundation';
 
 /** Returns the text as a JSON string on one line, without secrets, and truncated if it is long. */
 export function quote(text: string): string {
-  const shown = withoutSecrets(text);
-  return JSON.stringify(shown.length > lengthMax ? `${shown.slice(0, lengthMax)}…` : shown).replace(invisible, escaped);
-}
-
-/** Characters that look like a space or like nothing, such as those in text copied from a web page. */
-const invisible = /(?! )[\p{Z}\p{Cf}]/gu;
-
-function escaped(character: string): string {
-  const units = character.split('').map((unit) => unit.charCodeAt(0).toString(16).padStart(4, '0'));
-  return units.map((unit) => `\\u${unit}`).join('');
+  return quoteShort(withoutSecrets(text), { charactersMax: 120 });
 }
 
 /**

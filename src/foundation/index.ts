@@ -1,4 +1,4 @@
-/** What every module may use, and which knows none of them: loggers, lines about outages, a bounded map, sources. */
+/** What every module may use, and which knows none of them: loggers, lines about outages, a bounded map, text, sources. */
 export { type BoundedMap, createBoundedMap } from './bounded-map.ts';
 export { delayMsMax } from './delay.ts';
 export {
@@ -16,3 +16,4 @@ export {
   type OutageLogs,
 } from './outage-log.ts';
 export { formatSource, type Source } from './source.ts';
+export { hasControlCharacter, quoteShort, truncate } from './text.ts';

@@ -67,7 +67,6 @@ export {
   type ProblemOptions,
   problem,
   queryFault,
-  quote,
   reasonOf,
   stopping,
 } from './problem.ts';

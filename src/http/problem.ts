@@ -1,4 +1,5 @@
 /** The error class that clients may see, its response body, and pointers to the faults in a request. */
+import { truncate } from '#foundation';
 import { type ProblemKind, type ProblemSlug, type ProblemTable, problems } from './problems.ts';
 import { nodeHttp } from './server/node-fixes.ts';
 
@@ -172,7 +173,7 @@ export function bodyPointer(path: readonly PropertyKey[]): string {
 
 /** A fault of a query argument, or of the whole query if `name` is empty. */
 export function queryFault(name: string, detail: string): Fault {
-  return name === '' ? { detail } : { parameter: shorten(name), detail };
+  return name === '' ? { detail } : { parameter: truncate(name, nameCharactersMax), detail };
 }
 
 /** The fault of a query longer than `lengthMax` characters. */
@@ -180,22 +181,12 @@ export function longQueryFault(lengthMax: number): Fault {
   return queryFault('', `The query is longer than ${lengthMax} characters.`);
 }
 
-/** Quotes text from the client, shortened, for use in a message. */
-export function quote(text: string): string {
-  return JSON.stringify(shorten(text));
-}
-
-const shortLengthMax = 40;
-
-/** Cuts to 40 characters and never splits a surrogate pair, because half of one cannot be percent-encoded. */
-function shorten(text: string): string {
-  const characters = [...text.slice(0, 2 * shortLengthMax + 2)];
-  return characters.length <= shortLengthMax ? text : `${characters.slice(0, shortLengthMax).join('')}…`;
-}
+/** Of a name that a client has sent. */
+const nameCharactersMax = 40;
 
 /** RFC 6901 section 3. */
 function escapePointer(name: string): string {
-  return shorten(name).replaceAll('~', '~0').replaceAll('/', '~1');
+  return truncate(name, nameCharactersMax).replaceAll('~', '~0').replaceAll('/', '~1');
 }
 
 /** Recognises a `Problem` from another copy of this package, such as one that a service depends on. */

@@ -1,6 +1,7 @@
 /** Parses query strings into named arguments, with the rules for all of them, and the extra arguments of a service. */
 import type { z } from 'zod';
-import { describeIssue, type Fault, longQueryFault, problem, queryFault, quote } from '#http';
+import { quoteShort } from '#foundation';
+import { describeIssue, type Fault, longQueryFault, problem, queryFault } from '#http';
 
 /** The result of parsing a text: its value, or what is wrong with it. */
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly detail: string };
@@ -43,7 +44,7 @@ export function throwFaults(faults: readonly Fault[]): void {
 }
 
 export function unknownArgument(name: string, known: Iterable<string>): string {
-  return `${quote(name)} is not an argument here; known: ${[...known].join(', ')}`;
+  return `${quoteShort(name)} is not an argument here; known: ${[...known].join(', ')}`;
 }
 
 /** Splits a query string at `&`, without decoding its parts. */
@@ -119,7 +120,7 @@ function findSizeFault(length: number, parts: readonly string[]): Fault | undefi
 }
 
 function encodingFault(part: string): string {
-  return `${quote(part)} is not percent-encoded UTF-8 text without NUL`;
+  return `${quoteShort(part)} is not percent-encoded UTF-8 text without NUL`;
 }
 
 /** Reports a repeated argument only once, when it occurs for the second time. */

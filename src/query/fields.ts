@@ -1,5 +1,5 @@
 /** Parses the arguments that list field names: `fields` selects the fields to show, `sort` the fields to sort by. */
-import { quote } from '#http';
+import { quoteShort } from '#foundation';
 import type { Parsed } from './arguments.ts';
 import type { Column, View, ViewField } from './view.ts';
 
@@ -68,7 +68,10 @@ function withTieBreaker<Row extends object>(orders: readonly Order<Row>[], key: 
 
 /** Lists at most five unknown names. */
 function unknownFields(known: ReadonlyMap<string, unknown>, unknown: readonly string[]): string {
-  const named = unknown.slice(0, 5).map(quote).join(', ');
+  const named = unknown
+    .slice(0, 5)
+    .map((field) => quoteShort(field))
+    .join(', ');
   const rest = unknown.length === 1 ? 'is not a field' : 'are not fields';
   return `${named}${unknown.length > 5 ? ' and others' : ''} ${rest}; known: ${[...known.keys()].join(', ')}`;
 }

@@ -1,5 +1,5 @@
 /** Paging: cursors, which are opaque positions in a list, and the links to the other pages of a list. */
-import { quote } from '#http';
+import { quoteShort } from '#foundation';
 import { type Parsed, parseArgument, splitSearch } from './arguments.ts';
 import type { Order } from './fields.ts';
 import type { Scalar, View, ViewField } from './view.ts';
@@ -141,7 +141,7 @@ export function parseCursor<Row extends object>(
 function invalidCursor(text: string): Parsed<never> {
   return {
     ok: false,
-    detail: `${quote(text)} is not a cursor of this list: use the one in links.next, or start to begin`,
+    detail: `${quoteShort(text)} is not a cursor of this list: use the one in links.next, or start to begin`,
   };
 }
 

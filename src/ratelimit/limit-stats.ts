@@ -1,5 +1,6 @@
 /** Statistics of each limit for metrics and diagnostics: sums of hits, and how much of the limit is used up. */
 import { createHash } from 'node:crypto';
+import { truncate } from '#foundation';
 import { type Limit, windowSeconds } from '#ratelimit/limit';
 import type { Hit, HitResult } from './counters/counters.ts';
 import { type PortRefusal, portRefusals, type ReportRefusal } from './grpc/bounds.ts';
@@ -121,8 +122,8 @@ export function createLimitStats({
 
   /** Returns undefined when `detailsMax` is reached. */
   function detailedEntry(rule: Rule, detail: string): Entry | undefined {
-    // Lone surrogates, including one that the cut may create, all become U+FFFD when written as UTF-8. Replacing them
-    // here keeps two entries from becoming series with identical labels.
+    // Lone surrogates all become U+FFFD when written as UTF-8. Replacing them here keeps two entries from becoming
+    // series with identical labels.
     const labels = { ...labelsOf(rule), descriptor: shortened(detail).toWellFormed() };
     const known = entries.get(keyOf(labels));
     if (known !== undefined || details >= detailsMax) return known;
@@ -216,9 +217,10 @@ const detailCharactersMax = 256;
 
 /** Values from requests can be as long as a header block, which is too long for a label. A digest keeps them apart. */
 function shortened(detail: string): string {
-  if (detail.length <= detailCharactersMax) return detail;
+  const beginning = truncate(detail, detailCharactersMax);
+  if (beginning === detail) return detail;
   const digest = createHash('sha256').update(detail, 'utf16le').digest('base64url').slice(0, 16);
-  return `${detail.slice(0, detailCharactersMax)}…${digest}`;
+  return beginning + digest;
 }
 
 function addHit(sums: LimitSums, { hits, burst, shadow }: Hit, result: HitResult): void {

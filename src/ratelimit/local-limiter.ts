@@ -1,7 +1,7 @@
 /** The in-process limiter: matches descriptors to limits, counts hits, and combines the results into a decision. */
 import { inspect, isDeepStrictEqual } from 'node:util';
 import type { LimitDomain } from '#config';
-import type { Logger } from '#foundation';
+import { type Logger, truncate } from '#foundation';
 import { type Counters, type Hit, type HitResult, isDenied } from './counters/counters.ts';
 import { createMemoryCounters } from './counters/memory.ts';
 import type { LimitStats } from './limit-stats.ts';
@@ -181,21 +181,21 @@ function createUnmatchedReport(logger: LimiterOptions['logger']) {
   return function reportUnmatched({ domain, descriptors }: RateLimitRequest, rules: Rules): void {
     const unmatched = descriptors.filter((descriptor) => matchesOf(domain, descriptor, rules).length === 0);
     if (unmatched.length === 0) return;
-    const shown = unmatched
+    const entryTexts = unmatched
       .slice(0, shownDescriptorsMax)
-      .map(({ entries }) => truncate(entries.map(entryText).join(',')));
+      .map(({ entries }) => shown(entries.map(entryText).join(',')));
     const message = rules.has(domain) ? 'a descriptor matches no limit' : 'unknown domain, so no limit applies';
-    logger.debug?.({ domain: truncate(domain), unmatched: unmatched.length, descriptors: shown }, message);
+    logger.debug?.({ domain: shown(domain), unmatched: unmatched.length, descriptors: entryTexts }, message);
   };
 }
 
 /** Matches the log format of envoyproxy/ratelimit. */
 function entryText({ key, value }: Entry): string {
-  return `(${truncate(key)}=${truncate(value)})`;
+  return `(${shown(key)}=${shown(value)})`;
 }
 
-function truncate(text: string): string {
-  return text.length > shownCharactersMax ? `${text.slice(0, shownCharactersMax)}…` : text;
+function shown(text: string): string {
+  return truncate(text, shownCharactersMax);
 }
 
 /** Drops the limits that another matching limit of the request replaces. Unlimited ones cannot be replaced. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import Koa from 'koa';
-import { defineProblems, Problem, problem, queryFault, quote } from '#http';
+import { defineProblems, Problem, problem, queryFault } from '#http';
 import { bodyPointer, errorBody, problemOf } from '../../src/http/problem.ts';
 
 /** Creates the error that `ctx.throw` throws. */
@@ -136,13 +136,6 @@ describe('queryFault', () => {
     assert.deepEqual(queryFault('a/b~c d', 'x'), { parameter: 'a/b~c d', detail: 'x' });
     assert.ok((queryFault('x'.repeat(1000), '').parameter ?? '').length < 70);
     assert.deepEqual(queryFault('', 'x'), { detail: 'x' });
-  });
-});
-
-describe('quote', () => {
-  it('never cuts inside a character', () => {
-    assert.equal(quote('😀'.repeat(41)), `"${'😀'.repeat(40)}…"`);
-    assert.equal(quote('a"b'), '"a\\"b"');
   });
 });
 

@@ -1,6 +1,6 @@
 /** Schemas for common values: flags, numbers, durations, names, lists, service references, methods and protocols. */
 import * as z from 'zod';
-import { delayMsMax } from '#foundation';
+import { delayMsMax, hasControlCharacter } from '#foundation';
 import type { Fault } from '../errors.ts';
 import { quote } from '../quote.ts';
 import { parseServiceReference, type ServiceReference } from './addresses.ts';
@@ -37,7 +37,7 @@ export function notEmpty(remedy: string) {
 /** A single-line name that is not blank. */
 export function singleLine(faultOf: (name: string) => Fault | undefined = () => undefined) {
   return text((value) =>
-    /\S/.test(value) && !/\p{Cc}/u.test(value)
+    /\S/.test(value) && !hasControlCharacter(value)
       ? faultOf(value)
       : { message: 'is empty or contains control characters', remedy: 'Give it a name on a single line.' },
   );

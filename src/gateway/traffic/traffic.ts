@@ -1,6 +1,6 @@
 /** Counts requests for each route across reloads, and retains the latest failures and the latest unmatched paths. */
 import type { Context } from 'koa';
-import { createBoundedMap } from '#foundation';
+import { createBoundedMap, truncate } from '#foundation';
 import { finalStatus, type Problem, pathOf, type RequestContext, requestContext } from '#http';
 import { createLeases, type Lease } from '#proxy';
 import type { Descriptor, DescriptorStatus } from '#ratelimit';
@@ -100,7 +100,7 @@ export function createTraffic({ clock = Date.now, stopwatch = () => performance.
   }
 
   function recordUnmatched(method: string, fullPath: string): void {
-    const path = truncate(fullPath);
+    const path = truncate(fullPath, textLengthMax);
     const target = `${method} ${path}`;
     const requests = (unmatchedByTarget.get(target)?.requests ?? 0) + 1;
     unmatchedByTarget.set(target, { atMs: clock(), method, path, requests });
@@ -146,20 +146,15 @@ function failureOf(
     atMs,
     requestId,
     method,
-    path: truncate(pathOf(originalUrl)),
+    path: truncate(pathOf(originalUrl), textLengthMax),
     mapping,
     status,
     problem: problem?.slug,
-    reason: problem && truncate(reasonOf(problem)),
+    reason: problem && truncate(reasonOf(problem), textLengthMax),
     upstream,
   };
 }
 
 function reasonOf({ cause, message }: Problem): string {
   return cause === undefined ? message : cause instanceof Error ? cause.message : String(cause);
-}
-
-/** Marks truncated text with an ellipsis. */
-function truncate(text: string): string {
-  return text.length > textLengthMax ? `${text.slice(0, textLengthMax)}…` : text;
 }
