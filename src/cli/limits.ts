@@ -1,5 +1,7 @@
 /** The `limits show` and `limits reset` commands: reach the counters in Redis directly, or those of a running gateway. */
+
 import { hostForClients, loadDirectory, type Settings } from '#config';
+import { isMap } from '#foundation';
 import { adviseOnRedis, type ClientLimit, type ClientLimits, createClientLimits, openRedisCounters } from '#ratelimit';
 
 export interface LimitsOptions {
@@ -108,11 +110,11 @@ async function post(url: string, path: string, credentials: string, client: Clie
 }
 
 function isResult(body: unknown): body is { readonly limits: readonly ClientLimit[] } {
-  return typeof body === 'object' && body !== null && 'limits' in body && Array.isArray(body.limits);
+  return isMap(body) && Array.isArray(body['limits']);
 }
 
 function rejectionOf(url: string, status: number, body: unknown): string {
-  const detail = typeof body === 'object' && body !== null && 'detail' in body ? String(body.detail) : undefined;
+  const detail = isMap(body) && 'detail' in body ? String(body['detail']) : undefined;
   if (status === 401) return `the gateway at ${url} does not accept the user and password`;
   if (status === 403) return `the user is not an administrator of the gateway at ${url}`;
   if (status === 404 && detail !== undefined) return detail;

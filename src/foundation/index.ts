@@ -15,5 +15,6 @@ export {
   type OutageLog,
   type OutageLogs,
 } from './outage-log.ts';
+export { type Fields, isMap, sortedJson } from './plain-data.ts';
 export { formatSource, type Source } from './source.ts';
 export { hasControlCharacter, quoteShort, truncate } from './text.ts';

@@ -2,6 +2,7 @@
 import { inspect } from 'node:util';
 import type { AuthCheck, AuthDecision } from '#auth';
 import type { AuthService, Configuration, RateLimitService } from '#config';
+import { isMap } from '#foundation';
 import { nodeHttp } from '#http';
 import type { Decision, DescriptorStatus, Limiter } from '#ratelimit';
 
@@ -143,9 +144,6 @@ function isStatus(status: unknown): boolean {
 /** Describes a value by its keys or type, because the values themselves may be credentials. */
 function shapeOf(value: unknown): string {
   if (isMap(value)) return `{ ${Object.keys(value).join(', ')} }`;
+  if (Array.isArray(value)) return 'a list';
   return value === undefined || value === null ? String(value) : `a ${typeof value}`;
-}
-
-function isMap(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }

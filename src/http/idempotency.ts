@@ -1,6 +1,7 @@
 /** Parses `Idempotency-Key`, which makes a request safe to repeat, and computes fingerprints of request bodies. */
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { sortedJson } from '#foundation';
 import { problem } from './problem.ts';
 
 /**
@@ -19,7 +20,7 @@ export function idempotencyKeyOf(headers: IncomingHttpHeaders): string | undefin
 
 /** Equal for bodies with the same JSON value, regardless of member order, white space and escapes. */
 export function fingerprintOf(body: unknown): string {
-  return createHash('sha256').update(canonical(body)).digest('base64url');
+  return createHash('sha256').update(sortedJson(body)).digest('base64url');
 }
 
 /** Accepts a quoted string (RFC 9651, section 3.3.3), and the unquoted form that many clients send. */
@@ -27,12 +28,4 @@ function parseKey(text: string): string | undefined {
   const quoted = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/.exec(text)?.[1]?.replace(/\\(.)/g, '$1');
   const key = quoted ?? (/^[\x21\x23-\x7e]+$/.test(text) ? text : '');
   return key.length >= 1 && key.length <= 255 ? key : undefined;
-}
-
-/** Recurses as deep as the body, which its schema has bounded. */
-function canonical(value: unknown): string {
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
-  const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join()}}`;
 }

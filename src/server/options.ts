@@ -19,7 +19,7 @@ import {
   variables,
 } from '#config';
 import type { Explain } from '#explain';
-import { type CountingLogger, createSafeLogger, fromLevel, type Logger, silentLogger } from '#foundation';
+import { type CountingLogger, createSafeLogger, fromLevel, isMap, type Logger, silentLogger } from '#foundation';
 import { type AnyApp, serviceFault, type UpgradeListener } from '#http';
 import {
   chooseModules,
@@ -246,7 +246,7 @@ function requireOptions(options: unknown): void {
 }
 
 function isLogger(value: unknown): boolean {
-  return ['info', 'warn', 'error'].every((level) => isObject(value) && typeof value[level] === 'function');
+  return ['info', 'warn', 'error'].every((level) => isMap(value) && typeof value[level] === 'function');
 }
 
 /** Rejects a clock that returns a Date, a promise or a string: limits could not be computed with it. */
@@ -254,20 +254,16 @@ function isClock(value: unknown): boolean {
   return typeof value === 'function' && Number.isFinite(value());
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** Excludes a Map, a Set or a promise, whose services would silently be ignored. */
 function isPlainObject(value: unknown): boolean {
-  if (!isObject(value)) return false;
+  if (!isMap(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 function addServiceFaults(services: unknown, context: z.RefinementCtx): void {
   const known: readonly string[] = moduleNames;
-  for (const [name, service] of Object.entries(isObject(services) ? services : {})) {
+  for (const [name, service] of Object.entries(isMap(services) ? services : {})) {
     const fault = known.includes(name) ? 'is the name of a module: choose another' : serviceFault(service);
     if (fault !== undefined) context.addIssue(`"${name}" ${fault}`);
   }

@@ -17,6 +17,7 @@ import {
   refuseRecords,
   watchConfiguration,
 } from '#config';
+import { isMap } from '#foundation';
 import type { Setup } from './options.ts';
 import { checkModulesRun, checkServiceRoles } from './record-services.ts';
 
@@ -275,7 +276,7 @@ async function hashOf(configuration: Configuration): Promise<string> {
 }
 
 function isSource(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && 'file' in value && 'line' in value;
+  return isMap(value) && 'file' in value && 'line' in value;
 }
 
 /** Compares no contents: what was read from a file that has not changed consists of the same objects. */

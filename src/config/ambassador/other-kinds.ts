@@ -1,7 +1,8 @@
 /** Ambassador's kinds that are not records here: what replaces each, and which of their fields protect requests. */
+import { isMap } from '#foundation';
 import { didYouMean, type PlacedFault, suggestion, typeName, valueAt } from '../errors.ts';
 import { quote } from '../quote.ts';
-import { isEmpty, isMap } from './readers.ts';
+import { isEmpty } from './readers.ts';
 
 export interface OtherKind {
   /** What to do instead. */

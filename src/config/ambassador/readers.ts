@@ -1,6 +1,8 @@
 /** Translates Ambassador's fields whose meaning differs from ours, with a notice or an error for what is lost. */
+
+import { type Fields, isMap } from '#foundation';
 import type { Fault } from '../errors.ts';
-import type { AmbassadorReader, Fields, Translation } from '../fields/field.ts';
+import type { AmbassadorReader, Translation } from '../fields/field.ts';
 import { credentialHeaders, unsupportedVariable } from '../fields/headers.ts';
 
 /** Drops a field that is not supported, with a notice unless its value turns it off anyway. */
@@ -277,10 +279,6 @@ function dropped(message: string, remedy: string): { readonly fields: Fields; re
 
 function partition<T>(items: readonly T[], accepts: (item: T) => boolean): readonly [readonly T[], readonly T[]] {
   return [items.filter(accepts), items.filter((item) => !accepts(item))];
-}
-
-export function isMap(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function mapValues(map: Fields, convert: (value: unknown) => unknown): Fields {

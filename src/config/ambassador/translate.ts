@@ -2,8 +2,10 @@
  * Translates Ambassador's records to ours, with a notice for each kind and field that is not supported, and an error if
  * it protects requests.
  */
+
+import { type Fields, isMap } from '#foundation';
 import { type ConfigDocument, type ConfigurationError, errorsOf, type PlacedFault, suggestion } from '../errors.ts';
-import type { AmbassadorReader, Fields, FieldTable } from '../fields/field.ts';
+import type { AmbassadorReader, FieldTable } from '../fields/field.ts';
 import { quote } from '../quote.ts';
 import { authServiceFields } from '../records/auth-service.ts';
 import { isAmbassadorVersion } from '../records/kind.ts';
@@ -17,7 +19,6 @@ import {
   healthChecks,
   ignored,
   ignoredSilently,
-  isMap,
   refused,
   shorthand,
   tls,

@@ -1,5 +1,6 @@
 /** Tables of a record's fields, from which the strict schema, defaults and examples are derived. */
 import * as z from 'zod';
+import { type Fields, isMap } from '#foundation';
 import type { Examples, Fault } from '../errors.ts';
 
 /** Describes one field of a map. The row's key in the table is the field's name in our types. */
@@ -30,8 +31,6 @@ export interface Field<Value> extends Row<Value> {
 
 /** Translates one field of an Ambassador record; `all` contains all fields of the record. */
 export type AmbassadorReader = (value: unknown, all: Fields) => Translation;
-
-export type Fields = Readonly<Record<string, unknown>>;
 
 /** The fields that replace an Ambassador field. `message` continues a sentence that starts with the field's name. */
 export interface Translation {
@@ -105,8 +104,7 @@ export function mapOf<const Table extends RowTable>(
   const rows = Object.entries(named).map(([key, row]) => ({ key, name: row.name, default: row.default }));
   const keys = new Map(rows.map(({ key, name }) => [name, key]));
   const map = strict(shapeOf(withNames({ ...validatedOnly, ...table })));
-  const isMap = ({ value }: { readonly value: unknown }) => typeof value === 'object' && value !== null;
-  const withRules = rules.length === 0 ? map : map.superRefine(applyRules, { when: isMap });
+  const withRules = rules.length === 0 ? map : map.superRefine(applyRules, { when: ({ value }) => isMap(value) });
   // The loop fills in every key of the table, but the compiler cannot verify that.
   return withRules.transform((value) => valuesOf(value) as unknown as ValuesOf<Table>);
 

@@ -1,5 +1,6 @@
 /** `labels`: the forms in which records write a label, and the descriptor entry that each becomes. */
 import * as z from 'zod';
+import { isMap } from '#foundation';
 import { requestBounds } from '#ratelimit/limit';
 import { lengthFault, reportFault, strict, text } from '../fields/field.ts';
 import { headerNameFault } from '../fields/headers.ts';
@@ -100,8 +101,8 @@ const headerLabels = z
  */
 const definition = either<readonly Label[]>((value) => {
   if (typeof value === 'string') return bareText;
-  const [kind = '', fields] = typeof value === 'object' && value !== null ? (Object.entries(value)[0] ?? []) : [];
-  const isLong = typeof fields === 'object' && fields !== null && 'header' in fields;
+  const [kind = '', fields] = isMap(value) ? (Object.entries(value)[0] ?? []) : [];
+  const isLong = isMap(fields) && 'header' in fields;
   return (!isLong && forms.get(kind)) || headerLabels;
 });
 

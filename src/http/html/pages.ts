@@ -1,4 +1,5 @@
 /** Renders values and errors as HTML pages: lists of objects as tables, objects as name-value lists, JSON one click away. */
+import { type Fields, isMap } from '#foundation';
 import type { ErrorBody } from '../problem.ts';
 import { html, htmlDocument, inlineMarkup, type Markup } from './html.ts';
 
@@ -43,8 +44,8 @@ ${rawJson(body)}`;
 /** Renders any plain value. */
 export function dataMarkup(value: unknown): Markup {
   if (Array.isArray(value))
-    return value.length > 0 && value.every(isRecord) ? table(value, urlOf) : list(value, dataMarkup);
-  return isRecord(value) ? fields(Object.entries(value)) : scalar(value);
+    return value.length > 0 && value.every(isMap) ? table(value, urlOf) : list(value, dataMarkup);
+  return isMap(value) ? fields(Object.entries(value)) : scalar(value);
 }
 
 function fields(entries: readonly (readonly [name: string, value: unknown])[]): Markup {
@@ -58,13 +59,7 @@ export function rawJson(value: unknown): Markup {
 
 /** An item has an `id`, and its path is one segment below its collection. */
 function isItem(value: unknown): boolean {
-  return isRecord(value) && 'id' in value;
-}
-
-type Fields = Readonly<Record<string, unknown>>;
-
-function isRecord(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isMap(value) && 'id' in value;
 }
 
 /** One page of a collection, as `#rest` returns it. */
@@ -74,7 +69,7 @@ interface Page extends Fields {
 }
 
 function isPage(value: unknown): value is Page {
-  return isRecord(value) && Array.isArray(value['items']) && isRecord(value['links']);
+  return isMap(value) && Array.isArray(value['items']) && isMap(value['links']);
 }
 
 /** The path of the collection with a trailing slash, which the address in the browser may lack. */
@@ -91,7 +86,7 @@ function pageMarkup(page: Page): Markup {
     urlOf(row) ?? ('id' in row ? hrefOf(path + encodeURIComponent(String(row['id']))) : undefined);
   const others = Object.entries(otherPages).filter(([name]) => name in links && links[name] !== links['self']);
   return html`<p class="hint">${countOf(items.length, offset, total)}</p>
-${items.length > 0 && (items.every(isRecord) ? table(items, urlOfItem) : dataMarkup(items))}
+${items.length > 0 && (items.every(isMap) ? table(items, urlOfItem) : dataMarkup(items))}
 ${others.length > 0 && html`<nav class="pages" aria-label="Pages">${others.map(([name, text]) => html`<a rel="${name}" href="${hrefOf(links[name])}">${text}</a>`)}</nav>`}`;
 }
 
@@ -133,7 +128,7 @@ const shortMax = 34;
 /** Renders a value on one line, for a table cell. A pair, such as an amount and its currency, needs no names. */
 function compact(value: unknown): Markup {
   if (Array.isArray(value)) return list(value, compact);
-  if (!isRecord(value)) return scalar(value);
+  if (!isMap(value)) return scalar(value);
   const members = Object.entries(value);
   return isPair(value)
     ? html`${members.map(([, member], index) => html`${index > 0 && ' '}${scalar(member)}`)}`
@@ -141,7 +136,7 @@ function compact(value: unknown): Markup {
 }
 
 function isPair(value: unknown): boolean {
-  const members = isRecord(value) ? Object.values(value) : [];
+  const members = isMap(value) ? Object.values(value) : [];
   return members.length === 2 && members.every((member) => typeof member !== 'object');
 }
 

@@ -1,5 +1,5 @@
 /** What successive gateways share by name: the registry of clusters, and the leases that it is made of. */
-import { type Logger, silentLogger } from '#foundation';
+import { type Logger, silentLogger, sortedJson } from '#foundation';
 import {
   type Cluster,
   type ClusterParts,
@@ -90,8 +90,8 @@ const unrefTimer: Timer = (run, delayMs) => {
 
 /** Serialises a spec without `origins`, in a fixed order. */
 function keyOf({ origins: _, ...spec }: ClusterSpec): string {
-  const fields = Object.entries(spec).sort(byName);
-  return fields.map(([name, value]) => `${name}=${textOf(value)}`).join();
+  const fields = Object.entries(spec).map(([name, value]) => `${name}=${textOf(value)}`);
+  return fields.sort().join();
 }
 
 /** Caches the text of frozen objects, such as the defaults that most mappings share. */
@@ -101,18 +101,9 @@ function textOf(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const known = texts.get(value);
   if (known !== undefined) return known;
-  const text = JSON.stringify(value, withSortedKeys);
+  const text = sortedJson(value);
   if (Object.isFrozen(value)) texts.set(value, text);
   return text;
-}
-
-function withSortedKeys(_: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).sort(byName));
-}
-
-function byName([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
-  return one < other ? -1 : 1;
 }
 
 /** Values that several holders share by name. Each lives until its last holder releases it. */

@@ -1,6 +1,7 @@
 /** Parses requests and formats decisions in the JSON mapping of proto3 (protobuf.dev, ProtoJSON format). */
 import * as z from 'zod';
 import { snakeCase } from '#config';
+import { isMap } from '#foundation';
 import { excessOfJson } from '#http';
 import {
   type Decision,
@@ -56,7 +57,7 @@ function formatPath(path: readonly PropertyKey[]): string {
 function message<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   const names = Object.keys(shape);
   return z
-    .custom<object>((value) => typeof value === 'object' && value !== null && !Array.isArray(value), {
+    .custom<object>(isMap, {
       error: 'must be an object',
     })
     .transform((value, { issues }) => {

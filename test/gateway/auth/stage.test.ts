@@ -47,6 +47,8 @@ describe('authentication without a decision', () => {
     ['returns undefined', () => undefined, 'it returned undefined, which is not a valid decision'],
     ['returns true', async () => true, 'it returned a boolean, which is not a valid decision'],
     ['allows without headers', () => ({ outcome: 'allow' }), 'it returned { outcome }, which is not a valid decision'],
+    ['allows with a list of headers', () => ({ outcome: 'allow', headers: [] }), /which is not a valid decision$/],
+    ['returns a list', () => [1], 'it returned a list, which is not a valid decision'],
     ['names no user', () => user(undefined), /which is not a valid decision$/],
     [
       'names a user that HTTP cannot carry',
