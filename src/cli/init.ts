@@ -11,9 +11,9 @@ import {
   quote,
   type Settings,
   settingsFile,
-  systemCode,
   writeError,
 } from '#config';
+import { codeOf } from '#foundation';
 
 export interface InitOptions {
   /** @default the setting CONFIG_DIR */
@@ -157,7 +157,7 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   try {
     return await readdir(folder);
   } catch (cause) {
-    if (systemCode(cause) === 'ENOENT') return [];
+    if (codeOf(cause) === 'ENOENT') return [];
     throw writeError(folder, cause, remedy);
   }
 }

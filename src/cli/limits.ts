@@ -1,7 +1,7 @@
 /** The `limits show` and `limits reset` commands: reach the counters in Redis directly, or those of a running gateway. */
 
 import { hostForClients, loadDirectory, type Settings } from '#config';
-import { isMap } from '#foundation';
+import { isMap, messageOf } from '#foundation';
 import { adviseOnRedis, type ClientLimit, type ClientLimits, createClientLimits, openRedisCounters } from '#ratelimit';
 
 export interface LimitsOptions {
@@ -60,9 +60,10 @@ async function inRedis(url: string, settings: Settings, action: ActionName, clie
 function failureOf(error: unknown, connectionError: unknown, host: string): unknown {
   if (error instanceof Error && error.name === 'InvalidRequest') return error;
   const cause = connectionError ?? error;
-  const reason = cause instanceof Error ? cause.message || String(('code' in cause && cause.code) || cause) : cause;
   const advice = adviseOnRedis(cause);
-  return new Error(`the counters in Redis at ${host} cannot be reached: ${reason}${advice ? `; ${advice}` : ''}`);
+  return new Error(
+    `the counters in Redis at ${host} cannot be reached: ${messageOf(cause)}${advice ? `; ${advice}` : ''}`,
+  );
 }
 
 const did = { show: 'Read the counters', reset: 'Reset the counters' } as const;
@@ -104,8 +105,9 @@ async function post(url: string, path: string, credentials: string, client: Clie
     });
   } catch (error) {
     const cause = error instanceof Error ? (error.cause ?? error) : error;
-    const reason = cause instanceof Error ? cause.message || ('code' in cause && cause.code) : cause;
-    throw new Error(`there is no gateway at ${url}: ${reason}. Start frontdesk serve, or name its address with --url`);
+    throw new Error(
+      `there is no gateway at ${url}: ${messageOf(cause)}. Start frontdesk serve, or name its address with --url`,
+    );
   }
 }
 

@@ -1,6 +1,5 @@
 /** Defines the commands and their options: serve, split, init, check, explain, limits, users, hash-password. */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-
 import {
   type Environment,
   formatSettings,
@@ -9,6 +8,7 @@ import {
   parseSettings,
   readSettingsFile,
 } from '#config';
+import { messageOf } from '#foundation';
 import {
   chooseModules,
   type ModuleChoice,
@@ -287,6 +287,6 @@ function fail(error: unknown): void {
     process.exitCode ||= error.exitCode;
     return;
   }
-  print(process.stderr, `frontdesk: ${error instanceof Error ? error.message : String(error)}\n`, colours.errors);
+  print(process.stderr, `frontdesk: ${messageOf(error)}\n`, colours.errors);
   process.exit(1);
 }

@@ -3,8 +3,9 @@ import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promi
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { isMap, isSeq, parseDocument, Scalar } from 'yaml';
+import { codeOf } from '#foundation';
 import { inheritOwner, makeFolders, readText } from './directory.ts';
-import { formatErrors, systemCode, writeError } from './errors.ts';
+import { formatErrors, writeError } from './errors.ts';
 import { readUsers } from './users.ts';
 import { readYaml } from './yaml.ts';
 
@@ -108,7 +109,7 @@ async function createAlone(file: string): Promise<FileHandle | undefined> {
     try {
       return await open(file, 'wx', 0o600);
     } catch (cause) {
-      if (systemCode(cause) !== 'EEXIST') throw cause;
+      if (codeOf(cause) !== 'EEXIST') throw cause;
       await setTimeout(lockPauseMs);
     }
   }

@@ -3,7 +3,8 @@ import { constants, lstatSync, readFileSync, type Stats, statSync } from 'node:f
 import { type FileHandle, mkdir, open, readdir, readlink, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { type ConfigurationError, didYouMean, fileError, formatErrors, suggestion, systemCode } from './errors.ts';
+import { codeOf, messageOf } from '#foundation';
+import { type ConfigurationError, didYouMean, fileError, formatErrors, suggestion } from './errors.ts';
 import { encodingErrorOf } from './yaml.ts';
 
 export interface ConfigurationFile {
@@ -168,7 +169,7 @@ function isMissing(file: string): boolean {
     return lstatSync(file, { throwIfNoEntry: false }) === undefined;
   } catch (cause) {
     // The "directory" is a file, which is reported when its configuration is read.
-    return systemCode(cause) === 'ENOTDIR';
+    return codeOf(cause) === 'ENOTDIR';
   }
 }
 
@@ -228,7 +229,7 @@ export async function makeFolders(folder: string, onCreated: (folder: string) =>
   try {
     await mkdir(folder);
   } catch (cause) {
-    if (systemCode(cause) !== 'EEXIST') throw cause;
+    if (codeOf(cause) !== 'EEXIST') throw cause;
     return;
   }
   onCreated(folder);
@@ -252,7 +253,7 @@ async function exists(path: string): Promise<boolean> {
     await stat(path);
     return true;
   } catch (cause) {
-    if (systemCode(cause) !== 'ENOENT') throw cause;
+    if (codeOf(cause) !== 'ENOENT') throw cause;
     return false;
   }
 }
@@ -263,7 +264,7 @@ function unreadable(
   cause: unknown,
   ifMissing = correctLink,
 ): ConfigurationError {
-  const code = systemCode(cause);
+  const code = codeOf(cause) || messageOf(cause);
   const remedy = { ...remedies, ENOENT: ifMissing }[code] ?? `Give this user permission to read ${path}.`;
   return fileError(path, `the ${what} cannot be read: ${reasons[code] ?? code}`, remedy);
 }

@@ -1,7 +1,7 @@
 /** Configuration errors: converts zod issues into messages with remedies, and formats errors for a terminal. */
 import { isAbsolute, relative } from 'node:path';
 import type * as z from 'zod';
-import { formatSource, type Source } from '#foundation';
+import { codeOf, formatSource, messageOf, type Source } from '#foundation';
 import { quote, withoutSecrets } from './quote.ts';
 
 /** Describes an invalid part of the configuration and how to correct it. */
@@ -262,14 +262,9 @@ function cell(row: readonly number[], column: number): number {
   return row[column] ?? Number.POSITIVE_INFINITY;
 }
 
-/** Returns the code of a system error, such as `ENOENT`, or the text of any other error. */
-export function systemCode(cause: unknown): string {
-  return cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
-}
-
 /** Returns an Error for the terminal. `remedy` is for missing permissions: errors of the disk have their own. */
 export function writeError(path: string, cause: unknown, remedy: string): Error {
-  const code = systemCode(cause);
+  const code = codeOf(cause) || messageOf(cause);
   return new Error(`cannot write ${path} (${code}): ${diskRemedies[code] ?? remedy}`, { cause });
 }
 

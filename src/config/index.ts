@@ -14,7 +14,6 @@ export {
   type ConfigurationError,
   fileError,
   formatErrors,
-  systemCode,
   writeError,
 } from './errors.ts';
 export { hostForClients, isLoopback, parseServiceReference, type ServiceReference } from './fields/addresses.ts';

@@ -1,6 +1,7 @@
-/** What every module may use, and which knows none of them: loggers, lines about outages, a bounded map, text, sources. */
+/** What every module may use, and which knows none of them: loggers, bounded maps, plain data, text, errors. */
 export { type BoundedMap, createBoundedMap } from './bounded-map.ts';
 export { delayMsMax } from './delay.ts';
+export { codeOf, messageOf } from './errors.ts';
 export {
   type CountingLogger,
   createSafeLogger,
@@ -16,5 +17,6 @@ export {
   type OutageLogs,
 } from './outage-log.ts';
 export { type Fields, isMap, sortedJson } from './plain-data.ts';
+export { listenError, peerOf } from './sockets.ts';
 export { formatSource, type Source } from './source.ts';
 export { hasControlCharacter, quoteShort, truncate } from './text.ts';

@@ -99,7 +99,7 @@ export {
   type ConnectionShare,
   createConnectionLimit,
 } from './server/admission.ts';
-export { type HttpServer, type HttpServerOptions, listenError, serveHttp } from './server/listen.ts';
+export { type HttpServer, type HttpServerOptions, serveHttp } from './server/listen.ts';
 export { announcesBody, beforeHead, disableBodyTimeout, nodeHttp } from './server/node-fixes.ts';
 export {
   dashedName,

@@ -1,4 +1,5 @@
 /** Failed upstream calls: the problem for the client, a remedy for the operator, and the class for the attempt rules. */
+import { codeOf } from '#foundation';
 import { type Problem, type ProblemSlug, problem } from '#http';
 
 /** The gateway ended the call itself. `code` is that of the equivalent system error. */
@@ -173,8 +174,7 @@ const families = ['HPE_', 'ERR_SSL_', 'ERR_TLS_'] as const;
 const unknown: Failure = { slug: 'upstream-failed', retry: 'reset' };
 
 export function failureOf(cause: unknown): Failure {
-  const code = codeOf(cause);
-  if (code === undefined) return unknown;
+  const code = failureCode(cause);
   if (Object.hasOwn(failures, code)) return failures[code] ?? unknown;
   const family = families.find((one) => code.startsWith(one));
   return (family !== undefined && failures[family]) || unknown;
@@ -204,18 +204,15 @@ export function explainFailure(cause: unknown): unknown {
   const { remedy } = failureOf(cause);
   if (remedy === undefined) return cause;
   const { message = String(cause) } = Object(cause) as { message?: string };
-  return new Error(`${message || codeOf(cause)}: ${remedy}`, { cause });
+  return new Error(`${message || failureCode(cause)}: ${remedy}`, { cause });
 }
 
 /**
  * When several IP addresses refuse the connection, Node throws an AggregateError with their code. The errors of
  * undici's parser reach us without their codes.
  */
-function codeOf(cause: unknown): string | undefined {
-  if (typeof cause !== 'object' || cause === null) return undefined;
-  const { code, name } = cause as { code?: unknown; name?: unknown };
-  if (typeof code === 'string') return code;
-  return name === 'HTTPParserError' ? 'HPE_' : undefined;
+function failureCode(cause: unknown): string {
+  return codeOf(cause) || (cause instanceof Error && cause.name === 'HTTPParserError' ? 'HPE_' : '');
 }
 
 /** Counts the failed calls of a mapping by the problem that the client received. `failed` counts `upstream-failed`. */

@@ -4,13 +4,13 @@ import type { RequestListener } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { type Configuration, hostForClients, isLoopback, loadTls, type Settings, type Tls } from '#config';
+import { listenError } from '#foundation';
 import {
   type ConnectionLimit,
   type ConnectionShare,
   createUpgrades,
   type HttpServer,
   type HttpServerOptions,
-  listenError,
   serveHttp,
   type UpgradeListener,
   type Upgrades,

@@ -17,7 +17,7 @@ import {
   refuseRecords,
   watchConfiguration,
 } from '#config';
-import { isMap } from '#foundation';
+import { isMap, messageOf } from '#foundation';
 import type { Setup } from './options.ts';
 import { checkModulesRun, checkServiceRoles } from './record-services.ts';
 
@@ -260,7 +260,7 @@ function requireServiceRoles(setup: Setup): void {
 
 /** The error for records that are valid, but that a part of the server cannot use. */
 function unusableError(thrown: unknown, { configDirectory = '' }: Setup): ConfigurationError {
-  const message = `the configuration cannot be applied: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
+  const message = `the configuration cannot be applied: ${messageOf(thrown)}`;
   return fileError(configDirectory, message, 'Undo the last change, or try a restart.');
 }
 

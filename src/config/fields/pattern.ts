@@ -1,5 +1,6 @@
 /** Regular expressions in RE2 syntax, matched in linear time so that no request can make one slow. */
 import { type Matcher, RE2JS } from 're2js';
+import { messageOf } from '#foundation';
 import type { Fault } from '../errors.ts';
 import { mayHoldSecret, quote } from '../quote.ts';
 
@@ -106,7 +107,7 @@ function compiledOrFault(text: string): RE2JS | Fault {
   try {
     return RE2JS.compile(text);
   } catch (error) {
-    return syntaxFault(text, error instanceof Error ? error.message : String(error));
+    return syntaxFault(text, messageOf(error));
   }
 }
 

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
+import { messageOf } from '#foundation';
 import { readText } from '../directory.ts';
 import { editDistance, suggestion, typeName } from '../errors.ts';
 import { quote, withoutSecrets } from '../quote.ts';
@@ -266,7 +267,6 @@ async function requireKeyPair(tls: Tls): Promise<void> {
     createSecureContext(tls);
   } catch (cause) {
     const remedy = 'use a certificate chain and its matching private key, both in PEM format and without a passphrase';
-    const reason = cause instanceof Error ? cause.message : cause;
-    throw new Error(`TLS_CERT and TLS_KEY cannot be used (${reason}): ${remedy}`, { cause });
+    throw new Error(`TLS_CERT and TLS_KEY cannot be used (${messageOf(cause)}): ${remedy}`, { cause });
   }
 }

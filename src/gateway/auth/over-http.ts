@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from 'koa';
 import type { AuthDecision } from '#auth';
 import type { AuthService } from '#config';
-import { createBoundedMap } from '#foundation';
+import { createBoundedMap, messageOf } from '#foundation';
 import { type ProblemSlug, requestContext } from '#http';
 import {
   addForwardedHeaders,
@@ -65,7 +65,7 @@ export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOption
         cache?.remember(check, decision, askedAtMs);
       return decision;
     } catch (cause) {
-      const reason = cause instanceof Error ? cause.message || cause.name : String(cause);
+      const reason = messageOf(cause);
       return { outcome: 'error', reason, isProvoked: isProvoked(cause) };
     }
   }

@@ -1,6 +1,6 @@
 /** Counts requests for each route across reloads, and retains the latest failures and the latest unmatched paths. */
 import type { Context } from 'koa';
-import { createBoundedMap, truncate } from '#foundation';
+import { createBoundedMap, messageOf, truncate } from '#foundation';
 import { finalStatus, type Problem, pathOf, type RequestContext, requestContext } from '#http';
 import { createLeases, type Lease } from '#proxy';
 import type { Descriptor, DescriptorStatus } from '#ratelimit';
@@ -156,5 +156,5 @@ function failureOf(
 }
 
 function reasonOf({ cause, message }: Problem): string {
-  return cause === undefined ? message : cause instanceof Error ? cause.message : String(cause);
+  return cause === undefined ? message : messageOf(cause);
 }

@@ -1,7 +1,7 @@
 /** Admission of new connections: one limit with a share for each listener, and a bound on concurrent TLS handshakes. */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { createOncePerMinute, type Logger } from '#foundation';
+import { createOncePerMinute, type Logger, peerOf } from '#foundation';
 import { problem } from '../problem.ts';
 import type { Connections } from './connections.ts';
 import { problemResponse } from './last-response.ts';
@@ -204,10 +204,6 @@ function boundHandshakes(server: Server, share: ConnectionShare | undefined) {
       for (const socket of running.values()) socket.destroy();
     },
   };
-}
-
-function peerOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Starts an HTTP server with size and time limits that shuts down gracefully. */
 import type { RequestListener, Server } from 'node:http';
 import { type AddressInfo, Server as NetServer } from 'node:net';
-import type { Logger } from '#foundation';
+import { type Logger, listenError } from '#foundation';
 import { type ConnectionShare, limitAdmission } from './admission.ts';
 import { createClientErrorLog, requireHost, respondToClientErrors } from './client-errors.ts';
 import { type Connections, type ConnectionsOptions, createConnections } from './connections.ts';
@@ -116,22 +116,6 @@ function listening(server: Server, options: HttpServerOptions): Promise<void> {
     server.once('error', (cause) => reject(listenError(cause, options)));
     server.listen({ host, port }, resolve);
   });
-}
-
-/** Explains why a server of any protocol cannot listen, and names the setting or limit to change. */
-export function listenError(
-  cause: NodeJS.ErrnoException,
-  { host, port, hostSetting, portSetting }: Pick<HttpServerOptions, 'host' | 'port' | 'hostSetting' | 'portSetting'>,
-): Error {
-  const remedies: Readonly<Record<string, string>> = {
-    EADDRINUSE: `another process uses the port: stop it, or choose another port with ${portSetting} (0 picks a free one)`,
-    EADDRNOTAVAIL: `this machine has no such address: choose one of its addresses with ${hostSetting}`,
-    EACCES: `this user may not listen on that port: choose a port from 1024 up with ${portSetting}`,
-    EMFILE: 'this process has reached its limit of open files: raise it (ulimit -n)',
-  };
-  const remedy =
-    remedies[cause.code ?? ''] ?? `choose another address with ${hostSetting} or another port with ${portSetting}`;
-  return new Error(`cannot listen on ${host}:${port} (${cause.code ?? cause.message}): ${remedy}`, { cause });
 }
 
 /** Keeps idle connections open for a moment on shutdown, so that requests already on their way still get a response. */

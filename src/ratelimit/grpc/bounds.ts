@@ -3,6 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Responder, ServerInterceptor } from '@grpc/grpc-js';
+import { peerOf } from '#foundation';
 
 export interface PortBounds {
   /** Concurrent connections. Beyond this, one without a call is closed to admit another. @default 1_000 */
@@ -191,10 +192,6 @@ export function createBoundedPort(grpc: Grpc, bounds: PortBounds, { report, setI
 
 /** The length of the HTTP/2 connection preface, `PRI * HTTP/2.0…` (RFC 9113 section 3.4). */
 const prefaceBytes = 24;
-
-function peerOf({ remoteAddress, remotePort }: Peer): string {
-  return `${remoteAddress} ${remotePort}`;
-}
 
 /**
  * Overrides a private field of the library, which would decompress all messages of a frame at once: 16 KB can become

@@ -2,7 +2,7 @@
 import { type AddressInfo, createServer, type Server as Listener, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ServerInterceptor, ServerOptions } from '@grpc/grpc-js';
-import { delayMsMax, type Logger } from '#foundation';
+import { delayMsMax, type Logger, listenError } from '#foundation';
 import { requestBytesMax } from '#ratelimit/limit';
 import type { Limiter } from '../limiter.ts';
 import { createBoundedPort, type PortBounds, portBounds, type ReportRefusal, watchStreams } from './bounds.ts';
@@ -114,17 +114,7 @@ function serverOptions({ callsMax, idleMs }: PortBounds, interceptor: ServerInte
 
 function listen(listener: Listener, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
-    listener.once('error', (cause: NodeJS.ErrnoException) => reject(listenError(cause, host, port)));
+    listener.once('error', (cause) => reject(listenError(cause, { host, port })));
     listener.listen({ host, port }, () => resolve((listener.address() as AddressInfo).port));
   });
-}
-
-function listenError(cause: NodeJS.ErrnoException, host: string, port: number): Error {
-  const where = `The rate-limit server cannot listen on ${host}:${port} (${cause.code ?? cause.message})`;
-  const remedies: Readonly<Record<string, string>> = {
-    EADDRINUSE: 'another process uses the port; stop it or choose another port (0 picks a free one)',
-    EMFILE: 'this process has reached its limit of open files; raise it (ulimit -n)',
-  };
-  const remedy = remedies[cause.code ?? ''] ?? 'choose another port, or a host that is an address of this machine';
-  return Object.assign(new Error(`${where}: ${remedy}.`, { cause }), { code: cause.code });
 }

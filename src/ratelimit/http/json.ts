@@ -1,7 +1,7 @@
 /** Parses requests and formats decisions in the JSON mapping of proto3 (protobuf.dev, ProtoJSON format). */
 import * as z from 'zod';
 import { snakeCase } from '#config';
-import { isMap } from '#foundation';
+import { isMap, messageOf } from '#foundation';
 import { excessOfJson } from '#http';
 import {
   type Decision,
@@ -41,7 +41,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new InvalidRequest(`the body is not JSON: ${cause instanceof Error ? cause.message : cause}`);
+    throw new InvalidRequest(`the body is not JSON: ${messageOf(cause)}`);
   }
 }
 

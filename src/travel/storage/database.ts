@@ -1,5 +1,6 @@
 /** The interface of an open database, its errors, and the classification of driver errors. */
 import type { Compilable, Kysely, Transaction } from 'kysely';
+import { codeOf, messageOf } from '#foundation';
 import type { Tables } from './schema.ts';
 
 export type Dialect = 'sqlite' | 'postgres';
@@ -72,7 +73,7 @@ export class StorageSetupError extends Error {
 
 /** Wraps an error. `database` describes the database without its password. A StorageSetupError has its own remedy. */
 export function setupError(database: string, error: unknown, remedy: string): StorageSetupError {
-  const reason = error instanceof StorageSetupError ? error.message : `${messageOf(error)}. ${remedy}`;
+  const reason = error instanceof StorageSetupError ? error.message : `${driverMessage(error)}. ${remedy}`;
   return new StorageSetupError(`cannot use ${database}: ${reason}`, { cause: error });
 }
 
@@ -87,11 +88,8 @@ export function isSqliteBusy(error: unknown): boolean {
 }
 
 /** Returns the driver's message, for the operator. */
-export function messageOf(error: unknown): string {
-  if (error instanceof StorageUnavailable) return messageOf(error.cause);
-  // Node reports a refused connection to a name with several addresses as an AggregateError without a message.
-  if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join(', ');
-  return error instanceof Error ? error.message : String(error);
+export function driverMessage(error: unknown): string {
+  return messageOf(error instanceof StorageUnavailable ? error.cause : error);
 }
 
 /**
@@ -131,12 +129,6 @@ export function sqliteCodeOf(error: unknown): number | undefined {
 export function isTlsError(error: unknown): boolean {
   return (
     /CERT|^(?:UNABLE_TO_VERIFY|ERR_TLS|ERR_SSL|EPROTO)/.test(codeOf(error)) ||
-    /^The server does not support SSL|, (?:no encryption|SSL off)$/.test(messageOf(error))
+    /^The server does not support SSL|, (?:no encryption|SSL off)$/.test(driverMessage(error))
   );
-}
-
-/** Returns the `code` of an error, or an empty string. */
-export function codeOf(error: unknown): string {
-  if (typeof error !== 'object' || error === null || !('code' in error)) return '';
-  return String(error.code);
 }

@@ -1,7 +1,7 @@
 /** The migrations of the database. Never change what a released migration does; add a new one instead. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
-import { type Dialect, messageOf, StorageSetupError } from './database.ts';
+import { type Dialect, driverMessage, StorageSetupError } from './database.ts';
 
 export interface MigrateOptions {
   /** The name of the last migration to run. @default all */
@@ -28,7 +28,8 @@ export async function migrate<Any>(
 
 /** Recognizes tables that a newer version of this program has changed. Kysely reports them only in a message. */
 function newerSchemaError(error: unknown): StorageSetupError | undefined {
-  const [, name] = /^corrupted migrations: previously executed migration (\S+) is missing/.exec(messageOf(error)) ?? [];
+  const [, name] =
+    /^corrupted migrations: previously executed migration (\S+) is missing/.exec(driverMessage(error)) ?? [];
   if (name === undefined) return undefined;
   return new StorageSetupError(
     `a newer version of frontdesk, or another program with such a table, has recorded the migration ${name}. ` +

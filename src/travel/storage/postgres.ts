@@ -3,13 +3,12 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Compilable, CompiledQuery, Kysely, PostgresDialect } from 'kysely';
 import type { Pool, PoolConfig } from 'pg';
-import { createOncePerMinute } from '#foundation';
+import { codeOf, createOncePerMinute } from '#foundation';
 import {
-  codeOf,
   type Database,
   type DatabaseOptions,
+  driverMessage,
   isTlsError,
-  messageOf,
   type Parameter,
   type PreparedRead,
   StorageSetupError,
@@ -51,11 +50,11 @@ function remedyFor(error: unknown): string {
   if (isTlsError(error))
     return 'Configure TLS in DATABASE_URL: ?sslmode=verify-full&sslrootcert=/path/to/ca.pem, no-verify to accept any certificate, or disable to use no TLS';
   // PgBouncer rejects startup parameters that it does not know.
-  if (messageOf(error).startsWith('unsupported startup parameter'))
+  if (driverMessage(error).startsWith('unsupported startup parameter'))
     return 'Let the pooler ignore it, in pgbouncer.ini: ignore_startup_parameters = statement_timeout, idle_in_transaction_session_timeout';
-  if (/ statement timeout$|^Query read timeout$/.test(messageOf(error)))
+  if (/ statement timeout$|^Query read timeout$/.test(driverMessage(error)))
     return 'End the sessions that lock its tables. If it needs more time to change the tables, raise DATABASE_TIMEOUT_MS for this start';
-  if (codeOf(error).startsWith('57') || brokenConnection.test(messageOf(error)))
+  if (codeOf(error).startsWith('57') || brokenConnection.test(driverMessage(error)))
     return 'The server ended the session or its statement. Start again, or read in the log of the server why it did so';
   return (
     accessRemedy(error) ??
@@ -72,7 +71,7 @@ function accessRemedy(error: unknown): string | undefined {
   if (codeOf(error) === '53300')
     return 'End other sessions, raise max_connections of the server, or lower DATABASE_POOL of the processes that share it';
   // The server rejects the user (28000) or the password (28P01), or it requires a password and the URL has none.
-  if (codeOf(error).startsWith('28') || messageOf(error).startsWith('SASL'))
+  if (codeOf(error).startsWith('28') || driverMessage(error).startsWith('SASL'))
     return 'Correct the user and the password in DATABASE_URL, or let pg_hba.conf of the server accept them';
   return undefined;
 }

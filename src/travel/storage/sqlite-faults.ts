@@ -2,7 +2,7 @@
 import { accessSync, constants, realpathSync, type Stats, statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { CompiledQuery, type Kysely } from 'kysely';
-import { messageOf, sqliteCodeOf } from './database.ts';
+import { driverMessage, sqliteCodeOf } from './database.ts';
 import type { Tables } from './schema.ts';
 
 /** Detects if the file was moved, replaced or made read-only after it was opened, so that bookings would be lost. */
@@ -105,6 +105,6 @@ export function findReadFault(reader: DatabaseSync): string | undefined {
     reader.prepare('pragma schema_version').get();
     return undefined;
   } catch (error) {
-    return `The database cannot be read: ${messageOf(error)}.`;
+    return `The database cannot be read: ${driverMessage(error)}.`;
   }
 }

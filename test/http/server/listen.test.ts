@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { Agent, get, type IncomingMessage, type RequestListener } from 'node:http';
 import { connect } from 'node:net';
-import { listenError, serveHttp } from '#http';
+import { serveHttp } from '#http';
 import { testServers } from '../../support/serve.ts';
 import { eventually } from '../../support/waiting.ts';
 import { httpLimits, startHttp } from '../../support/wire/http-server.ts';
@@ -28,14 +28,6 @@ describe('serveHttp', () => {
     await assert.rejects(
       () => serveHttp({ ...httpLimits, host: '192.0.2.1', handler: () => {} }),
       (error: Error) => error.message.includes('192.0.2.1') && error.message.includes('HOST'),
-    );
-  });
-
-  it('says that the process has reached its limit of open files', () => {
-    const cause = Object.assign(new Error('listen EMFILE: too many open files'), { code: 'EMFILE' });
-    assert.equal(
-      listenError(cause, httpLimits).message,
-      `cannot listen on 127.0.0.1:${httpLimits.port} (EMFILE): this process has reached its limit of open files: raise it (ulimit -n)`,
     );
   });
 

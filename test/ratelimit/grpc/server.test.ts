@@ -147,7 +147,7 @@ describe('the rate-limit server', () => {
     const logger = { error() {} };
     await assert.rejects(serveRateLimit({ limiter, port: server.port, logger }), {
       code: 'EADDRINUSE',
-      message: `The rate-limit server cannot listen on 127.0.0.1:${server.port} (EADDRINUSE): another process uses the port; stop it or choose another port (0 picks a free one).`,
+      message: `cannot listen on 127.0.0.1:${server.port} (EADDRINUSE): another process uses the port: stop it, or choose another port (0 picks a free one)`,
     });
     const foreign = serveRateLimit({ limiter, host: '192.0.2.1', port: 0, logger });
     await assert.rejects(foreign, { code: 'EADDRNOTAVAIL' });

@@ -1,8 +1,8 @@
 /** Errors of the database drivers: those of an unavailable database are distinguished from bugs. */
 import assert from 'node:assert/strict';
 import {
+  driverMessage,
   isSqliteBusy,
-  messageOf,
   StorageUnavailable,
   translateDriverError,
 } from '../../../src/travel/storage/database.ts';
@@ -17,7 +17,7 @@ const [busySnapshot, ioErrorRead, constraintForeignKey] = [517, 266, 787];
 describe('translateDriverError', () => {
   const check = (error: unknown, isUnavailable: boolean) => {
     const translated = translateDriverError(error);
-    assert.equal(translated instanceof StorageUnavailable, isUnavailable, messageOf(error));
+    assert.equal(translated instanceof StorageUnavailable, isUnavailable, driverMessage(error));
     assert.equal(translated instanceof StorageUnavailable ? translated.cause : translated, error);
   };
 
@@ -53,13 +53,13 @@ it('isSqliteBusy returns true only if another connection has the lock', () => {
   assert.ok(!isSqliteBusy(sqliteError(genericError)) && !isSqliteBusy(null));
 });
 
-it('messageOf returns the message of the driver, also from wrapped errors', () => {
+it('driverMessage returns the message of the driver, also from wrapped errors', () => {
   for (const [error, expected] of [
     [new Error('a'), 'a'],
     ['a', 'a'],
     [new StorageUnavailable(new Error('a')), 'a'],
     [new AggregateError([new Error('a'), new Error('b')], ''), 'a, b'],
   ] as const) {
-    assert.equal(messageOf(error), expected);
+    assert.equal(driverMessage(error), expected);
   }
 });
