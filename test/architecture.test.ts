@@ -63,6 +63,7 @@ const mayLoadServerEarly = ['index.ts', 'cli/dry-start.ts'];
 const mayReadProcess = ['main.ts', 'node-version.ts', 'cli', 'metrics/process.ts'];
 /** The modules and files that may use the file system: http/html reads scripts and styles, grpc reads proto/. */
 const mayReadFiles = [
+  'foundation/folders.ts',
   'config',
   'travel/storage/sqlite.ts',
   'travel/storage/sqlite-faults.ts',

@@ -3,17 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { lstat, open, readdir, rm, rmdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { hashPassword, type Random } from '#auth';
-import {
-  hostForClients,
-  inheritOwner,
-  makeFolders,
-  parseServiceReference,
-  quote,
-  type Settings,
-  settingsFile,
-  writeError,
-} from '#config';
-import { codeOf } from '#foundation';
+import { hostForClients, parseServiceReference, quote, type Settings, settingsFile, writeError } from '#config';
+import { codeOf, inheritOwner, makeFolders } from '#foundation';
 
 export interface InitOptions {
   /** @default the setting CONFIG_DIR */
@@ -119,7 +110,7 @@ export async function writeNewFiles(directory: string, files: readonly NewFile[]
   for (const { name, text, isSecret } of files) {
     const file = join(directory, name);
     try {
-      await makeFolders(dirname(file), (folder) => undo.push(() => rmdir(folder)));
+      await makeFolders(dirname(file), { onCreated: (folder) => undo.push(() => rmdir(folder)) });
       // `wx` does not follow links, and fails if another process has created the file in the meantime.
       await using created = await open(file, 'wx', isSecret ? 0o600 : 0o666);
       // Registered before writing, because on a full disk the file exists but its content cannot be written.

@@ -3,8 +3,8 @@ import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promi
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { isMap, isSeq, parseDocument, Scalar } from 'yaml';
-import { codeOf } from '#foundation';
-import { inheritOwner, makeFolders, readText } from './directory.ts';
+import { codeOf, inheritOwner, makeFolders } from '#foundation';
+import { readText } from './directory.ts';
 import { formatErrors, writeError } from './errors.ts';
 import { readUsers } from './users.ts';
 import { readYaml } from './yaml.ts';

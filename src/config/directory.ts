@@ -1,6 +1,6 @@
 /** Lists and reads the files of a configuration directory, and creates directories. */
-import { constants, lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, readlink, stat } from 'node:fs/promises';
+import { lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
+import { readdir, readlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { codeOf, messageOf } from '#foundation';
@@ -217,45 +217,6 @@ export async function linksElsewhere(folder: string): Promise<readonly string[]>
   const paths = links.map(({ name }) => join(folder, name));
   const targets = await Promise.all(paths.map((path) => readlink(path).catch(() => '')));
   return paths.filter((_, index) => /^(?:\/|\.\.\/)/.test(targets[index] ?? ''));
-}
-
-/**
- * Creates a folder and its missing parents, and calls `onCreated` for each new one. Creates one level at a time, because
- * Node's `recursive` option never returns when /proc rejects the call.
- */
-export async function makeFolders(folder: string, onCreated: (folder: string) => void = () => {}): Promise<void> {
-  if (await exists(folder)) return;
-  await makeFolders(dirname(folder), onCreated);
-  try {
-    await mkdir(folder);
-  } catch (cause) {
-    if (codeOf(cause) !== 'EEXIST') throw cause;
-    return;
-  }
-  onCreated(folder);
-  // Does not follow a link: another user with access to the parent could have replaced the new folder with one.
-  await using handle = await open(folder, constants.O_DIRECTORY | constants.O_NOFOLLOW);
-  await inheritOwner(dirname(folder), handle);
-}
-
-/**
- * Makes the owner of a folder the owner of a new file or folder in it, so that root can create files for a frontdesk
- * that runs as another user.
- */
-export async function inheritOwner(folder: string, created: FileHandle): Promise<void> {
-  const [{ uid, gid }, own] = await Promise.all([stat(folder), created.stat()]);
-  // Only root may change the owner, and in some containers not even root may. The owner then stays the same.
-  if (uid !== own.uid) await created.chown(uid, gid).catch(() => {});
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path);
-    return true;
-  } catch (cause) {
-    if (codeOf(cause) !== 'ENOENT') throw cause;
-    return false;
-  }
 }
 
 function unreadable(

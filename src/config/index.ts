@@ -9,7 +9,6 @@ export {
   requireConfiguration,
 } from './acceptance.ts';
 export { addUserToFile, type NewUser } from './add-user.ts';
-export { inheritOwner, makeFolders } from './directory.ts';
 export {
   type ConfigurationError,
   fileError,

@@ -1,9 +1,10 @@
 /** Opens SQLite databases with node:sqlite: durable writes, a separate reader, and retries while the file is busy. */
-import { closeSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { closeSync, openSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Compilable, Kysely, SqliteDialect } from 'kysely';
+import { makeFolders } from '#foundation';
 import {
   type Database,
   isSqliteBusy,
@@ -56,7 +57,7 @@ function fileOf(path: string): string {
 async function open(file: string, timeoutMs: number): Promise<Database> {
   const isFile = file !== memory;
   if (isFile) {
-    makeDirectory(dirname(file));
+    await makeFolders(dirname(file), { mode: 0o700 });
     createPrivately(file);
   }
   const writer = new DatabaseSync(file, { timeout: blockMs });
@@ -85,18 +86,6 @@ function requireDirectory(path: string): void {
   throw new StorageSetupError(
     `there is no directory ${path}. Set DATABASE_URL to a file in an existing directory, or create this one`,
   );
-}
-
-/** Creates one level at a time, because the `recursive` option of Node loops forever in /proc. */
-function makeDirectory(path: string): void {
-  if (isDirectory(path)) return;
-  makeDirectory(dirname(path));
-  try {
-    mkdirSync(path, { mode: 0o700 });
-  } catch (cause) {
-    // Another process may have created it in the meantime.
-    if (!isDirectory(path)) throw cause;
-  }
 }
 
 /**
