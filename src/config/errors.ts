@@ -1,7 +1,7 @@
 /** Configuration errors: converts zod issues into messages with remedies, and formats errors for a terminal. */
 import { isAbsolute, relative } from 'node:path';
 import type * as z from 'zod';
-import { codeOf, formatSource, messageOf, type Source } from '#foundation';
+import { codeOf, formatSource, messageOf, type Source, statementOf, type TypeNames } from '#foundation';
 import { quote, withoutSecrets } from './quote.ts';
 
 /** Describes an invalid part of the configuration and how to correct it. */
@@ -120,26 +120,33 @@ function faultOf(issue: Issue, value: unknown, examples: Examples): PlacedFault 
   const remedy: unknown = issue.code === 'custom' ? issue.params?.['remedy'] : undefined;
   return {
     path,
-    message: `${subject} ${isMissing(issue, value) ? 'is missing' : statementOf(issue, value)}`,
+    message: `${subject} ${isMissing(issue, value) ? 'is missing' : messageAbout(issue, value)}`,
     remedy: typeof remedy === 'string' ? remedy : exampleOf(path, examples),
   };
 }
 
 /** Returns the message that follows the field's name. */
-function statementOf(issue: Issue, value: unknown): string {
+function messageAbout(issue: Issue, value: unknown): string {
   switch (issue.code) {
     case 'custom':
       return issue.message;
-    case 'invalid_type':
-      return `must be ${expectedNames[issue.expected] ?? issue.expected}, not ${typeName(valueAt(value, issue.path))}`;
-    case 'invalid_value':
-      return `must be ${issue.values.map((one) => JSON.stringify(one)).join(' or ')}`;
     case 'invalid_key':
       return `as a key ${issue.issues[0]?.message ?? 'is not allowed'}`;
+    case 'invalid_type':
+      return `${statementOf(issue, yamlTypes)}, not ${typeName(valueAt(value, issue.path))}`;
     default:
-      return 'cannot be used';
+      return statementOf(issue, yamlTypes);
   }
 }
+
+const yamlTypes: TypeNames = {
+  string: 'a string',
+  number: 'a number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a map',
+  record: 'a map',
+};
 
 function unknownKey({ path, message }: Issue, key: string): PlacedFault {
   const known = message.split(' ');
@@ -184,15 +191,6 @@ function exampleOf(path: readonly PropertyKey[], examples: Examples): string {
     ? `For example: ${key}: ${examples[key]}`
     : 'Correct the value. Put text in quotes if YAML could read it as another type.';
 }
-
-const expectedNames: Readonly<Record<string, string>> = {
-  string: 'a string',
-  number: 'a number',
-  boolean: 'true or false',
-  array: 'a list',
-  object: 'a map',
-  record: 'a map',
-};
 
 /** Names the type of a value, never the value itself, which may be a misplaced password. */
 export function typeName(value: unknown): string {

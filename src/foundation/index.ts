@@ -3,6 +3,7 @@ export { type BoundedMap, createBoundedMap } from './bounded-map.ts';
 export { delayMsMax } from './delay.ts';
 export { codeOf, messageOf } from './errors.ts';
 export { inheritOwner, makeFolders } from './folders.ts';
+export { describeIssue, statementOf, type TypeNames } from './issues.ts';
 export {
   type CountingLogger,
   createSafeLogger,

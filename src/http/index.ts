@@ -46,7 +46,6 @@ export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
 export { type AnyApp, discardPreparedResponse, isolate, serviceFault } from './isolate.ts';
 export {
   createBodySchema,
-  describeIssue,
   excessOfJson,
   jsonTypes,
   patchTypes,

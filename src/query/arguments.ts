@@ -1,7 +1,7 @@
 /** Parses query strings into named arguments, with the rules for all of them, and the extra arguments of a service. */
 import type { z } from 'zod';
-import { quoteShort } from '#foundation';
-import { describeIssue, type Fault, longQueryFault, problem, queryFault } from '#http';
+import { describeIssue, quoteShort } from '#foundation';
+import { type Fault, longQueryFault, problem, queryFault } from '#http';
 
 /** The result of parsing a text: its value, or what is wrong with it. */
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly detail: string };

@@ -1,6 +1,6 @@
 /** Views: define the public fields of a row, show rows as public items, and parse text as values of a field. */
 import { z } from 'zod';
-import { describeIssue } from '#http';
+import { describeIssue } from '#foundation';
 import type { Parsed } from './arguments.ts';
 
 export type Column<Row extends object> = keyof Row & string;

@@ -1,7 +1,7 @@
 /** Validates demo rows and inserts them into an empty database. */
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { z } from 'zod';
-import { describeIssue } from '#http';
+import { describeIssue } from '#foundation';
 import { timeSchema } from '#query';
 import { completeBookings, type DemoRow, type DemoTables } from './demo-bookings.ts';
 import { type Database, StorageSetupError } from './storage/database.ts';

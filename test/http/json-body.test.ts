@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import Koa, { type Context, type Middleware } from 'koa';
 import request from 'supertest';
 import { z } from 'zod';
-import { createBodySchema, createProblemResponses, describeIssue, type Fault, Problem, readJsonBody } from '#http';
+import { createBodySchema, createProblemResponses, type Fault, Problem, readJsonBody } from '#http';
 import { createAuthBodyReader } from '../../src/gateway/auth/body.ts';
 import { testServers } from '../support/serve.ts';
 import { sendRaw } from '../support/wire/raw-client.ts';
@@ -218,32 +218,4 @@ describe('createBodySchema', () => {
     assert.deepEqual(pointersOf(JSON.parse(`${'['.repeat(200_000)}${']'.repeat(200_000)}`)), ['']);
     assert.deepEqual(pointersOf(JSON.parse(`${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}`)).slice(0, 1), ['/name']);
   });
-});
-
-describe('describeIssue', () => {
-  for (const [schema, value, text] of [
-    [z.string(), 5, 'must be a string'],
-    [z.int(), 1.5, 'must be a whole number'],
-    [z.boolean(), 'x', 'must be true or false'],
-    [z.object({}), [], 'must be an object'],
-    [z.string(), undefined, 'is missing'],
-    [z.strictObject({}), { a: 1 }, 'is not a known field'],
-    [z.date(), 5, 'must be of another type'],
-    [z.enum(['a', 'b']), 'c', 'must be "a" or "b"'],
-    [z.uuid(), 'x', 'must be a UUID'],
-    [z.string().regex(/^a$/), 'x', 'must match /^a$/'],
-    [z.base64(), '*', 'does not have the required format'],
-    [z.string().min(1), '', 'must not be empty'],
-    [z.string().max(1), 'ab', 'must have at most 1 character'],
-    [z.array(z.string()).min(2), [], 'must have at least 2 items'],
-    [z.number().gt(5), 5, 'must be more than 5'],
-    [z.number().lt(5), 5, 'must be less than 5'],
-    [z.number().multipleOf(5), 6, 'must be a multiple of 5'],
-    [z.union([z.string(), z.number()]), true, 'is not an accepted value'],
-    [z.string().refine(() => false, 'has a custom message'), 'x', 'has a custom message'],
-  ] as const)
-    it(`says "${text}"`, () => {
-      const [issue] = z.safeParse<z.ZodType>(schema, value, { error: describeIssue }).error?.issues ?? [];
-      assert.equal(issue?.message, text);
-    });
 });
