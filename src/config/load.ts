@@ -21,6 +21,7 @@ import { pathBypassNotices } from './path-bypasses.ts';
 import { findConflicts, type Kept } from './records/conflicts.ts';
 import { type GatewayRecord, type RecordLists, readRecord, recordLists } from './records/record.ts';
 import { gatewaySettings } from './settings/table.ts';
+import { nextTurn } from './turns.ts';
 import { readUsers, type User, withoutWrongUsers } from './users.ts';
 import { encodingErrorOf, readYaml } from './yaml.ts';
 
@@ -124,15 +125,20 @@ function emptyError(file: string): ConfigurationError {
   return fileError(file, 'the file is empty', 'Write it, or remove it. A file without records may contain a comment.');
 }
 
-/** Combines the changed files of a reading with the known parts, whose records remain the same objects. */
-export function assembleFiles(
+/**
+ * Combines the changed files of a reading with the known parts, whose records remain the same objects. Requests can run
+ * in between.
+ */
+export async function assembleFiles(
   reading: Reading,
   known: ReadonlyMap<string, FilePart>,
   options: LoadOptions,
-): LoadedConfiguration {
+): Promise<LoadedConfiguration> {
   const changed = new Map(reading.changed.map((part) => [part.file, part]));
   const files = reading.files.flatMap(({ file }) => changed.get(file) ?? known.get(file) ?? []);
-  const loaded = assemble(files, reading, options);
+  const conflicts = conflictsBetween(files);
+  await nextTurn();
+  const loaded = assemble(files, conflicts, reading, options);
   return freezeDeep({ ...loaded, files });
 }
 
@@ -151,7 +157,7 @@ export interface ConfigurationRecords {
 export function configurationFrom(given: ConfigurationRecords, options: LoadOptions = {}): LoadedConfiguration {
   const faults = faultsOfRecords(given);
   if (faults.length > 0)
-    return freezeDeep(assemble([], { ...noReading, errors: errorsOf(optionDocument(given), faults, undefined) }));
+    return freezeDeep(assemble([], [], { ...noReading, errors: errorsOf(optionDocument(given), faults, undefined) }));
   const { records, limits = [], users, demo } = given;
   const part = emptyPart(optionsFile);
   for (const document of listed(records)) addRecords(part, document, options);
@@ -159,7 +165,7 @@ export function configurationFrom(given: ConfigurationRecords, options: LoadOpti
   const lineOfUser = ([, index]: readonly PropertyKey[]) => (typeof index === 'number' ? index + 1 : 1);
   if (users) addKept(part, part.users, readUsers(optionDocument({ users }, lineOfUser)));
   if (demo !== undefined) addDemo(part, optionDocument(demo));
-  return freezeDeep(assemble([part], noReading, options));
+  return freezeDeep(assemble([part], conflictsBetween([part]), noReading, options));
 }
 
 const optionsFile = '<options>';
@@ -262,18 +268,21 @@ function addDemo(part: Draft, document: ConfigDocument): void {
   else part.errors.push(...errorsOf(document, faultsOf(read.error, document.value, {}), undefined));
 }
 
-/** Combines the parts of all files and applies the rules between them. `reading` has what belongs to no file. */
+function conflictsBetween(parts: readonly FilePart[]): readonly ConfigurationError[] {
+  return findConflicts(parts.flatMap((part) => part.records));
+}
+
+/** Combines the parts of all files. `conflicts` are those between them, and `reading` has what belongs to no file. */
 function assemble(
   parts: readonly FilePart[],
+  conflicts: readonly ConfigurationError[],
   reading: Omit<Reading, 'files' | 'changed'>,
   { strictPaths = gatewaySettings.strictPaths.default }: LoadOptions = {},
 ): LoadedConfiguration {
-  const records = parts.flatMap((part) => part.records);
-  const conflicts = findConflicts(records);
   const domains = mergeDomains(parts.flatMap((part) => part.limits));
   const errors = [...reading.errors, ...parts.flatMap((part) => part.errors), ...conflicts, ...domains.errors];
   const isWhole = errors.every((error) => isOfUsers(error, reading.directory));
-  const lists = recordLists(isWhole ? records : []);
+  const lists = recordLists(isWhole ? parts.flatMap((part) => part.records) : []);
   const configuration: Configuration = {
     ...lists,
     limits: isWhole ? domains.kept : [],

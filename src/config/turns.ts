@@ -10,11 +10,11 @@ export async function nextTurn(): Promise<void> {
 const itemsPerTurn = 100;
 
 /** Like `Array.prototype.map`, for items that take long. */
-export async function mapInTurns<T, U>(items: readonly T[], map: (item: T) => U): Promise<U[]> {
+export async function mapInTurns<T, U>(items: readonly T[], map: (item: T, index: number) => U): Promise<U[]> {
   const mapped: U[] = [];
   for (const [index, item] of items.entries()) {
     if (index % itemsPerTurn === 0) await nextTurn();
-    mapped.push(map(item));
+    mapped.push(map(item, index));
   }
   return mapped;
 }

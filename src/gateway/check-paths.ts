@@ -1,15 +1,16 @@
 /** Rejects requests that could evade the protection of others: by an ambiguous path, or by a WebDAV reference. */
 import type { Context } from 'koa';
-import { mappingDefaults, type Version } from '#config';
+import { type Mapping, mappingDefaults, nextTurn, type Version } from '#config';
 import { problem } from '#http';
 import { referenceBase } from '#proxy';
 import {
   createLenientTables,
+  createLenientTablesInTurns,
   createReadings,
   editReferences,
   firstShare,
   foldLetters,
-  type LenientRule,
+  type LenientTables,
   type ReadingsOf,
   type Reference,
   type RequestAttributes,
@@ -18,7 +19,7 @@ import {
   severalReadings,
   type Table,
 } from '#routing';
-import { limitsByPath, protectionsOf } from './protection.ts';
+import { limitsByPath, type Protections, protectionsOf } from './protection.ts';
 import type { Route } from './route.ts';
 import type { VersionOf } from './version-lifecycle.ts';
 
@@ -36,8 +37,41 @@ export interface PathChecksParts {
 }
 
 export function createPathChecks(parts: PathChecksParts): PathChecks {
-  const checkAmbiguity = parts.strictPaths ? createCheckAmbiguity(parts) : undefined;
-  return { checkAmbiguity, checkReferences: createCheckReferences(parts.table, checkAmbiguity) };
+  const compared = comparisonOf(parts);
+  const tables = compared && createLenientTables(compared.routes, compared.readingsOf);
+  return pathChecks(parts, tables && createCheckAmbiguity(parts, compared, tables));
+}
+
+/** Like `createPathChecks`, but requests can run in between. */
+export async function createPathChecksInTurns(parts: PathChecksParts): Promise<PathChecks> {
+  const compared = comparisonOf(parts);
+  const tables = compared && (await createLenientTablesInTurns(compared.routes, compared.readingsOf));
+  await nextTurn();
+  return pathChecks(parts, tables && createCheckAmbiguity(parts, compared, tables));
+}
+
+function pathChecks({ table }: PathChecksParts, checkAmbiguity: CheckAmbiguity | undefined): PathChecks {
+  return { checkAmbiguity, checkReferences: createCheckReferences(table, checkAmbiguity) };
+}
+
+/** The routes whose protection the check of ambiguous paths compares. */
+interface Comparison {
+  readonly routes: readonly Route[];
+  readonly protections: Protections;
+  readonly readingsFor: (route: Route) => ReadingsOf;
+  /** The readings of a route's prefix. */
+  readonly readingsOf: (route: Route) => ReturnType<ReadingsOf>;
+}
+
+/** Undefined unless paths are strict and requests differ in their protection. */
+function comparisonOf({ table, versions, strictPaths }: PathChecksParts): Comparison | undefined {
+  if (!strictPaths) return undefined;
+  const groups = table.groups.map((group) => group.filter(isCompared));
+  const routes = groups.flat();
+  const protections = protectionsOf(groups);
+  if (versions.length === 0 && new Set(protections.values()).size < 2 && !routes.some(limitsByPath)) return undefined;
+  const readingsFor = createReadingsFor(routes);
+  return { routes, protections, readingsFor, readingsOf: (route) => readingsFor(route)(route.prefix) };
 }
 
 /** Throws `bad-path` when the path of a request is ambiguous. `route` is the route that the request matched. */
@@ -45,17 +79,16 @@ type CheckAmbiguity = (attributes: RequestAttributes, route: Route) => void;
 
 /**
  * Compares the protection of a request with that of everything that its path can mean. So whatever a service takes a path
- * for, all requests that it takes for the same path have the same protection. Undefined when all requests have.
+ * for, all requests that it takes for the same path have the same protection.
  */
-function createCheckAmbiguity({ table, versions, versionOf }: PathChecksParts): CheckAmbiguity | undefined {
-  const compared = table.routes.filter(isCompared);
-  const protections = protectionsOf(compared);
-  if (versions.length === 0 && new Set(protections.values()).size < 2 && !compared.some(limitsByPath)) return undefined;
-  const readingsFor = createReadingsFor(compared);
-  const routeTables = createLenientTables(compared, (route) => readingsFor(route)(route.prefix));
+function createCheckAmbiguity(
+  { versions, versionOf }: PathChecksParts,
+  { routes, protections, readingsFor }: Comparison,
+  routeTables: LenientTables<Route>,
+): CheckAmbiguity {
   const versionRules = versions.map(ruleOfVersion);
   const versionTables = createLenientTables(versionRules, ({ prefix }) => createReadings([])(prefix));
-  const arePlain = [...compared, ...versionRules].every(isPlain) && !compared.some(declaresReadings);
+  const arePlain = [...routes, ...versionRules].every(isPlain) && !routes.some(declaresReadings);
 
   function differentMapping(target: RequestAttributes, route: Route): string | undefined {
     const protection = protections.get(route);
@@ -114,12 +147,10 @@ function declaresReadings({ mapping }: Route): boolean {
 /** A service reads all its paths in the same way, so what one of its mappings declares applies to all of them. */
 function createReadingsFor(routes: readonly Route[]): (route: Route) => ReadingsOf {
   const common = createReadings([]);
-  const byService = new Map(
-    routes.filter(declaresReadings).map(({ service }) => {
-      const declared = routes.filter((one) => one.service === service).flatMap(({ mapping }) => mapping.pathReadings);
-      return [service, createReadings([...new Set(declared)])];
-    }),
-  );
+  const declared = new Map<string, ReadonlySet<Mapping['pathReadings'][number]>>();
+  for (const { service, mapping } of routes.filter(declaresReadings))
+    declared.set(service, new Set([...(declared.get(service) ?? []), ...mapping.pathReadings]));
+  const byService = new Map(Array.from(declared, ([service, names]) => [service, createReadings([...names])]));
   return ({ service }) => byService.get(service) ?? common;
 }
 
@@ -128,7 +159,7 @@ function ruleOfVersion({ name, prefix }: Version): Rule {
 }
 
 /** The first route is enough, because mappings that share requests by weight count as one. */
-function originalsIn<R extends Rule>(tables: readonly Table<LenientRule<R>>[], target: RequestAttributes) {
+function originalsIn<R extends Rule>(tables: LenientTables<R>, target: RequestAttributes) {
   return tables.map(({ match }) => match(target, firstShare)?.route.original);
 }
 

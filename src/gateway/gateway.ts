@@ -25,11 +25,12 @@ import {
 import type { Limiter } from '#ratelimit';
 import { createTable, createTableInTurns, type Table } from '#routing';
 import { type AuthCounts, type AuthStage, type ConfiguredAuthService, createAuthStages } from './auth/stage.ts';
-import { createPathChecks, type PathChecks } from './check-paths.ts';
+import { createPathChecks, createPathChecksInTurns, type PathChecks } from './check-paths.ts';
 import { createDisguises, type Disguises } from './disguises.ts';
 import { type GatewayRecords, guardPorts } from './guard-ports.ts';
 import { attributesOf, createHandle, createPreflightRoute, type PreflightRoute } from './handle.ts';
 import { createLimitStage, type LimitCounts } from './limits/stage.ts';
+import { createProtectionOf } from './protection.ts';
 import { describeTarget, type Resolve, resolveLimiter, type Target } from './resolve-service.ts';
 import { createInternalRoute, createRoute, type InternalRoute, type Route, type RouteParts } from './route.ts';
 import { createTraffic, type Traffic } from './traffic/traffic.ts';
@@ -173,7 +174,8 @@ export interface Gateway {
 export function createGateway(options: GatewayOptions): Gateway {
   using draft = createDraft({ ...options, ...guardPorts(options) });
   const routes = [...draft.mappings.map(draft.routeOf), ...draft.internalRoutes()];
-  return draft.complete(routes, createTable(routes));
+  const table = createTable(routes);
+  return draft.complete(routes, table, createPathChecks(draft.checked(table)));
 }
 
 /**
@@ -186,13 +188,16 @@ export async function createGatewayInTurns(options: GatewayOptions): Promise<Gat
   await nextTurn();
   const table = await createTableInTurns(routes);
   await nextTurn();
-  return draft.complete(routes, table);
+  const checks = await createPathChecksInTurns(draft.checked(table));
+  await nextTurn();
+  return draft.complete(routes, table, checks);
 }
 
 /** A gateway whose routes are still missing. Releases everything that it has acquired, unless it is completed. */
 function createDraft(options: GatewayOptions) {
   const settings = withDefaults(options);
   const { mappings, authServices, rateLimitService, limiter, resolve, versions, clock, bodyBytesMax, state } = settings;
+  const { strictPaths } = settings;
   const { counts, traffic } = state;
   const releases: (() => void)[] = [];
   const releaseAll = () => {
@@ -206,11 +211,10 @@ function createDraft(options: GatewayOptions) {
   let completed: Table<Route> | undefined;
   const mappingOf = (ctx: Context, method: string) => completed?.match(attributesOf(ctx, { method }))?.route.mapping;
   const { routeOf, internalRoutes } = createRoutes(settings, acquire, { identity, mappingOf });
+  const versionOf = versions.length === 0 ? undefined : createVersionLifecycles(versions, clock);
 
-  function complete(routes: readonly Route[], table: Table<Route>): Gateway {
+  function complete(routes: readonly Route[], table: Table<Route>, checks: PathChecks): Gateway {
     const preflightRoute = createPreflightRoute(table);
-    const versionOf = versions.length === 0 ? undefined : createVersionLifecycles(versions, clock);
-    const checks = createPathChecks({ table, versions, versionOf, strictPaths: settings.strictPaths });
     const shared = { table, preflightRoute, identity, disguises, versionOf, ...checks };
     let services: GatewaySnapshot['services'] | undefined;
     completed = table;
@@ -242,6 +246,7 @@ function createDraft(options: GatewayOptions) {
     mappings,
     routeOf,
     internalRoutes,
+    checked: (table: Table<Route>) => ({ table, versions, versionOf, strictPaths }),
     complete,
     [Symbol.dispose]() {
       if (completed === undefined) releaseAll();
@@ -360,6 +365,7 @@ function createRoutes(
     ...{ resolve, auth, identity, mappingOf, logger, timeoutMs, connectTimeoutMs, idleTimeoutMs, bodyBytesMax },
     acquireCluster: acquire.cluster,
     acquireTraffic: acquire.traffic,
+    protectionOf: createProtectionOf(),
     domain: rateLimitService?.domain,
     appOf(name) {
       const app = services[name];

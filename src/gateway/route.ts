@@ -7,6 +7,7 @@ import { describeConditions, type Rule } from '#routing';
 import type { AuthStage, AuthStages } from './auth/stage.ts';
 import { type Cors, createCors } from './cors.ts';
 import { createRouteDescriptors, type RouteDescriptors } from './limits/descriptors.ts';
+import type { ProtectionOf } from './protection.ts';
 import { authorityOf } from './resolve-service.ts';
 import { createRouteTraffic, type RouteTraffic } from './traffic/route-traffic.ts';
 import { createTransport, type Handler, inProcess, type Transport, type TransportParts } from './transport.ts';
@@ -23,6 +24,8 @@ export interface Route extends Rule {
   readonly cors: Cors | undefined;
   /** Undefined when the route is open. */
   readonly auth: AuthStage | undefined;
+  /** What protects its requests: the same text for routes with the same protection. */
+  readonly protection: string;
   readonly descriptors: RouteDescriptors;
   /** The label groups from which the descriptors are built. */
   readonly labels: readonly LabelGroup[];
@@ -50,6 +53,7 @@ export interface RouteParts extends TransportParts {
   readonly auth: AuthStages;
   /** Acquires the counts of the route with this name. */
   readonly acquireTraffic: (name: string) => RouteTraffic;
+  readonly protectionOf: ProtectionOf;
   /** The domain of the rate-limit service. Undefined when there is none. */
   readonly domain: string | undefined;
 }
@@ -62,12 +66,14 @@ export function createRoute(mapping: Mapping, parts: RouteParts): Route {
   const transport = createTransport(mapping, { counts: traffic.upstream, editResponse }, parts);
   const isRedirect = mapping.redirect !== undefined;
   const labels = isRedirect || parts.domain === undefined ? none : (mapping.labels[parts.domain] ?? none);
+  const auth = isRedirect ? undefined : parts.auth.of(mapping);
   return Object.freeze({
     ...rule,
     mapping,
     service: transport.origins === undefined ? mapping.service : authorityOf(mapping.service),
     source: mapping.source,
-    auth: isRedirect ? undefined : parts.auth.of(mapping),
+    auth,
+    protection: parts.protectionOf({ mapping, auth, labels }),
     descriptors:
       labels.length === 0 ? noDescriptors : createRouteDescriptors(labels, mapping.service, ignoresCase(mapping)),
     labels,
@@ -86,17 +92,19 @@ function ignoresCase(mapping: Mapping): boolean {
 /** Authentication fails closed here: the gateway's own pages must not become public when an auth service fails. */
 export function createInternalRoute(
   internal: InternalRoute,
-  parts: Pick<RouteParts, 'auth' | 'acquireTraffic'>,
+  parts: Pick<RouteParts, 'auth' | 'acquireTraffic' | 'protectionOf'>,
 ): Route {
   const { name, forAdmins, run, isLongLived = false, ...rule } = internal;
   const mapping = { ...mappingDefaults, rewrite: '', ...rule, name, service: name };
+  const auth = forAdmins ? parts.auth.of(mapping, { forAdmins }) : undefined;
   return Object.freeze({
     ...ruleOf(mapping),
     internal: true,
     mapping,
     service: name,
     source: undefined,
-    auth: forAdmins ? parts.auth.of(mapping, { forAdmins }) : undefined,
+    auth,
+    protection: parts.protectionOf({ mapping, auth, labels: none }),
     descriptors: noDescriptors,
     labels: none,
     transport: inProcess(mapping, run),

@@ -1,7 +1,7 @@
 /** Groups of mappings with the same match: they split the requests by weight, and a shadow receives copies. */
 import { foldsCase } from '#config';
 import { type Condition, conditionsOf, pathCondition, type RequestView, type Rule } from './conditions.ts';
-import type { RankedRule } from './order.ts';
+import { compareRanked, rankRule } from './order.ts';
 
 export interface Group<R extends Rule> {
   /** The index of the group in the order in which groups are tried (the matching order). */
@@ -25,17 +25,20 @@ export interface Group<R extends Rule> {
   readonly pick: ((random: () => number) => Match<R>) | undefined;
 }
 
-/** Expects `ranked` in matching order, in which the members of a group are adjacent. */
-export function groupRules<R extends Rule>(ranked: readonly RankedRule<R>[]): readonly Group<R>[] {
-  const groups: Group<R>[] = [];
-  let routes: R[] = [];
-  for (const [index, { rule, key }] of ranked.entries()) {
-    if (key === ranked[index - 1]?.key) routes.push(rule);
-    else routes = [rule];
-    if (key !== ranked[index + 1]?.key) groups.push(createGroup(rule, routes, groups.length));
+/** Sorts rules into matching order, and puts those of a group together. */
+export function groupRules<R extends Rule>(rules: readonly R[]): readonly Members<R>[] {
+  const groups: [R, ...R[]][] = [];
+  let lastKey: string | undefined;
+  for (const { rule, key } of rules.map(rankRule).sort(compareRanked)) {
+    if (key === lastKey) groups.at(-1)?.push(rule);
+    else groups.push([rule]);
+    lastKey = key;
   }
   return groups;
 }
+
+/** The rules of a group, in matching order. */
+export type Members<R extends Rule> = readonly [R, ...R[]];
 
 /** False for a group that consists of shadows only: it has no requests to copy. */
 export function isServed({ only, pick }: Group<Rule>): boolean {
@@ -61,7 +64,9 @@ function meetsConditions({ conditions }: Group<Rule>, view: RequestView): boolea
   return true;
 }
 
-function createGroup<R extends Rule>(rule: R, routes: readonly R[], rank: number): Group<R> {
+/** `rank`: the index of the group in matching order. Throws TypeError for a pattern that does not compile. */
+export function createGroup<R extends Rule>(routes: Members<R>, rank: number): Group<R> {
+  const [rule] = routes;
   const { prefix, prefixMatch, host, shadow } = rule;
   const ignoresCase = foldsCase(rule);
   const isAlone = routes.length === 1 && !shadow;

@@ -1,7 +1,7 @@
 /** Routing: finds the mapping of a request and rewrites its path. Pure functions without I/O. */
 export type { RequestAttributes, Rule } from './conditions.ts';
 export type { Match } from './groups.ts';
-export { createLenientTables, type LenientRule } from './lenient-tables.ts';
+export { createLenientTables, createLenientTablesInTurns, type LenientTables } from './lenient-tables.ts';
 export { createReadings, foldLetters, type ReadingsOf, severalReadings } from './path-readings.ts';
 export {
   editReferences,

@@ -1,8 +1,7 @@
 /** The routing table: prefixes in a tree, so that lookups stay fast with many rules, and regex patterns in a list. */
-import { nextTurn } from '#config';
+import { mapInTurns, nextTurn } from '#config';
 import { createRequestViews, type RequestAttributes, type RequestView, type Rule } from './conditions.ts';
-import { firstOf, type Group, groupRules, isServed, type Match } from './groups.ts';
-import { compareRanked, rankRule } from './order.ts';
+import { createGroup, firstOf, type Group, groupRules, isServed, type Match } from './groups.ts';
 import { explainGroups, type RouteVerdict } from './verdicts.ts';
 
 export interface Table<R extends Rule> {
@@ -10,6 +9,8 @@ export interface Table<R extends Rule> {
   readonly match: (attributes: RequestAttributes, random?: () => number) => Match<R> | undefined;
   /** Every route, in the order in which they are tried. */
   readonly routes: readonly R[];
+  /** The same routes, those that match the same requests in one list. */
+  readonly groups: readonly (readonly R[])[];
   /**
    * Explains why each route matches this request or not, in the order of `routes`. Slow, because it checks them all.
    */
@@ -18,18 +19,14 @@ export interface Table<R extends Rule> {
 
 /** Throws TypeError for a pattern that does not compile. The names of the routes in a group must differ. */
 export function createTable<R extends Rule>(rules: readonly R[]): Table<R> {
-  return tableOf(rules, groupsOf(rules));
+  return tableOf(rules, groupRules(rules).map(createGroup));
 }
 
 /** Like `createTable`, but requests can run in between, because a table of many rules takes long. */
 export async function createTableInTurns<R extends Rule>(rules: readonly R[]): Promise<Table<R>> {
-  const groups = groupsOf(rules);
+  const groups = await mapInTurns(groupRules(rules), createGroup);
   await nextTurn();
   return tableOf(rules, groups);
-}
-
-function groupsOf<R extends Rule>(rules: readonly R[]): readonly Group<R>[] {
-  return groupRules(rules.map(rankRule).sort(compareRanked));
 }
 
 function tableOf<R extends Rule>(rules: readonly R[], groups: readonly Group<R>[]): Table<R> {
@@ -45,6 +42,7 @@ function tableOf<R extends Rule>(rules: readonly R[], groups: readonly Group<R>[
       return group?.only ?? group?.pick?.(random);
     },
     routes: Object.freeze(groups.flatMap(({ routes }) => routes)),
+    groups: Object.freeze(groups.map(({ routes }) => routes)),
     explain: (attributes: RequestAttributes) => explainGroups(groups, viewOf(attributes)),
   });
 }

@@ -105,6 +105,7 @@ export async function openLiveConfiguration(setup: Setup): Promise<LiveConfigura
     const { next, configuration, refusals: found } = await prepare(accepted);
     await nextTurn();
     const newNotices = noticesOf({ ...loaded, configuration });
+    await nextTurn();
     const areNoticesNew = !isDeepStrictEqual(newNotices, notices);
     const hadErrors = refusals.current().length > 0;
     notices = newNotices;

@@ -131,7 +131,9 @@ describe('the gateway', () => {
   });
 
   it('can be created from many mappings in several turns of the event loop, so that requests can run in between', async () => {
-    const mappings = Array.from({ length: 1000 }, (_, index) => mappingOf({ name: `m${index}`, prefix: `/m${index}` }));
+    const mappings = Array.from({ length: 1000 }, (_, index) =>
+      mappingOf({ name: `m${index}`, prefix: `/m${index}`, timeoutMs: 1 + (index % 2) }),
+    );
     const resolve = () => ({ kind: 'local', name: 'hotel' }) as const;
     const none = { authServices: [], rateLimitServices: [], versions: [] };
     let turns = 0;
@@ -141,9 +143,17 @@ describe('the gateway', () => {
       gateway = created;
     });
     for (; gateway === undefined; turns += 1) await nextTurn();
-    assert.equal(gateway.snapshot().routes.length, 1000);
-    assert.ok(turns >= 10, `${turns} turns`);
-    await gateway.close();
+    const atOnce = createGateway(options);
+    const names = (one: Gateway) => one.snapshot().routes.map(({ name }) => name);
+    assert.deepEqual(names(gateway), names(atOnce));
+    for (const { parts } of [gateway, atOnce]) {
+      const attributes = { method: 'GET', path: '/M7', search: '', host: '', headers: {}, client: '' };
+      const [route] = parts.table.routes;
+      assert.throws(() => route && parts.checkAmbiguity?.(attributes, route), { slug: 'bad-path' });
+    }
+    // A hundred items in each turn: the routes, their groups, the readings of their paths, and the groups of those.
+    assert.ok(turns >= 40, `${turns} turns`);
+    await Promise.all([gateway.close(), atOnce.close()]);
   });
 
   it('releases what it shares with other gateways if it cannot be created from all mappings', async () => {

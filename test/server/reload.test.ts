@@ -20,6 +20,7 @@ import {
   limitRecord,
   mappingRecord,
 } from '../support/desks.ts';
+import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { replaceFile, temporaryFiles, yamlOf } from '../support/temporary-files.ts';
 import { createDeferred, createHeldMiddleware, createLogWatcher, eventually } from '../support/waiting.ts';
@@ -29,6 +30,12 @@ const own = (name: string, prefix: string, more: object = {}) =>
   mappingRecord(name, prefix, 'own', { bypass_auth: true, ...more });
 
 const guarded = yamlOf(mappingRecord('a', '/a', 'own'));
+/** Few of them have the same protection, so that all of their paths are compared. */
+const manyMappings = (path: string) =>
+  yamlOf(
+    ...Array.from({ length: 1000 }, (_, index) => own(`m${index}`, `/${path}/${index}`, { timeout_ms: 1000 + index })),
+  );
+
 const usersFile = (...users: readonly object[]) => yamlOf({ users });
 
 describe('a configuration directory that changes while the server runs', () => {
@@ -411,6 +418,62 @@ describe('a configuration directory that changes while the server runs', () => {
     await live.reload();
     assert.deepEqual(seen, ['after first: 1', 'after second: 1', 'commit']);
     assert.equal(live.current().number, 2);
+  });
+
+  it('is seen by a request as a whole or not at all, in whichever turn of a large reload', async () => {
+    const { config, desk } = await setUp({ 'services/many.yaml': manyMappings('old') });
+    await replaceFile(join(config, 'services/many.yaml'), manyMappings('new'));
+    let isReloaded = false;
+    const reloading = desk.reload().then(() => {
+      isReloaded = true;
+    });
+    let isNew = false;
+    while (!isReloaded || !isNew) {
+      for (const path of ['/new/0', '/old/0', '/new/999', '/old/999']) {
+        const { status } = await call(desk, path);
+        const isOfNew = path.startsWith('/new') ? status === 200 : status === 404;
+        assert.ok(isOfNew || !isNew, `${path} gets ${status} after the new configuration has taken effect`);
+        isNew = isOfNew;
+      }
+    }
+    await reloading;
+  });
+
+  it('is followed by a change that was made while it was prepared', async () => {
+    const config = await writeFiles({ 'services/x.yaml': yamlOf(own('a', '/a')) });
+    const live = await openLiveConfiguration(await resolveOptions({ config, services: { own: echo } }));
+    servers.later(live.close);
+    const seen: (readonly string[])[] = [];
+    let second: Promise<void> | undefined;
+    live.onChange(async ({ mappings }) => {
+      if (second === undefined) {
+        await replaceFile(join(config, 'services/x.yaml'), yamlOf(own('c', '/c')));
+        second = live.reload();
+        await nextTurn();
+      }
+      return () => seen.push(mappings.map(({ name }) => name));
+    });
+    await live.watch();
+    await replaceFile(join(config, 'services/x.yaml'), yamlOf(own('a', '/a'), own('b', '/b')));
+    await live.reload();
+    await second;
+    assert.deepEqual(seen, [['a', 'b'], ['c']]);
+  });
+
+  it('does not prevent a stop in whichever turn of a large reload', async () => {
+    for (const turns of [1, 10, 30, 60]) {
+      const log: LogLine[] = [];
+      const logger = recordingLogger(log);
+      const { config, desk } = await setUp({ 'services/many.yaml': manyMappings('old') }, { logger });
+      await replaceFile(join(config, 'services/many.yaml'), manyMappings('new'));
+      const reloading = desk.reload();
+      for (let turn = 0; turn < turns; turn += 1) await nextTurn();
+      await Promise.all([desk.close(), reloading]);
+      assert.deepEqual(
+        log.filter(({ level }) => level === 'error'),
+        [],
+      );
+    }
   });
 
   it('is refused, but for its users, if a part of the server cannot use it', async () => {

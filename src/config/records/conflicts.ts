@@ -159,6 +159,7 @@ function findGroupErrors(mappings: readonly Mapping[]): readonly ConfigurationEr
 
 /** Returns at most one error for each mapping. */
 function groupErrors(group: readonly Mapping[]): readonly ConfigurationError[] {
+  if (group.length === 1 && group[0]?.weight === undefined && !group[0]?.shadow) return [];
   const errors: ConfigurationError[] = [];
   const members: Mapping[] = [];
   let shadow: Mapping | undefined;

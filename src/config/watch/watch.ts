@@ -164,7 +164,7 @@ function createReader(options: WatchOptions, prepare: () => Promise<void>): Read
     const reading = await readNow({ directory, gatewayDomain, known: digests }, closing.signal);
     if (reading === undefined) return;
     await nextTurn();
-    const loaded = assembleFiles(reading, known, options);
+    const loaded = await assembleFiles(reading, known, options);
     if (isSame(loaded, last)) return;
     last = loaded;
     await onChange(loaded, startedAtMs);
