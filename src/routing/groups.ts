@@ -1,7 +1,7 @@
 /** Groups of mappings with the same match: they split the requests by weight, and a shadow receives copies. */
 import { foldsCase } from '#config';
 import { type Condition, conditionsOf, pathCondition, type RequestView, type Rule } from './conditions.ts';
-import { compareRanked, rankRule } from './order.ts';
+import { compareRanked, type RankedRule } from './order.ts';
 
 export interface Group<R extends Rule> {
   /** The index of the group in the order in which groups are tried (the matching order). */
@@ -25,11 +25,11 @@ export interface Group<R extends Rule> {
   readonly pick: ((random: () => number) => Match<R>) | undefined;
 }
 
-/** Sorts rules into matching order, and puts those of a group together. */
-export function groupRules<R extends Rule>(rules: readonly R[]): readonly Members<R>[] {
+/** Puts the rules of each group together. Groups and their members are in matching order. */
+export function groupRules<R extends Rule>(ranked: readonly RankedRule<R>[]): readonly Members<R>[] {
   const groups: [R, ...R[]][] = [];
   let lastKey: string | undefined;
-  for (const { rule, key } of rules.map(rankRule).sort(compareRanked)) {
+  for (const { rule, key } of ranked.toSorted(compareRanked)) {
     if (key === lastKey) groups.at(-1)?.push(rule);
     else groups.push([rule]);
     lastKey = key;

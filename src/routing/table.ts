@@ -2,6 +2,7 @@
 import { mapInTurns, nextTurn } from '#config';
 import { createRequestViews, type RequestAttributes, type RequestView, type Rule } from './conditions.ts';
 import { createGroup, firstOf, type Group, groupRules, isServed, type Match } from './groups.ts';
+import { rankRule } from './order.ts';
 import { explainGroups, type RouteVerdict } from './verdicts.ts';
 
 export interface Table<R extends Rule> {
@@ -19,12 +20,14 @@ export interface Table<R extends Rule> {
 
 /** Throws TypeError for a pattern that does not compile. The names of the routes in a group must differ. */
 export function createTable<R extends Rule>(rules: readonly R[]): Table<R> {
-  return tableOf(rules, groupRules(rules).map(createGroup));
+  return tableOf(rules, groupRules(rules.map(rankRule)).map(createGroup));
 }
 
 /** Like `createTable`, but requests can run in between, because a table of many rules takes long. */
 export async function createTableInTurns<R extends Rule>(rules: readonly R[]): Promise<Table<R>> {
-  const groups = await mapInTurns(groupRules(rules), createGroup);
+  const ranked = await mapInTurns(rules, rankRule);
+  await nextTurn();
+  const groups = await mapInTurns(groupRules(ranked), createGroup);
   await nextTurn();
   return tableOf(rules, groups);
 }

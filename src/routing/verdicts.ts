@@ -11,7 +11,7 @@ import {
   type WeightedRoutes,
   weightedRoutesOf,
 } from './groups.ts';
-import { reasonOf } from './order.ts';
+import { rankRule, reasonOf } from './order.ts';
 
 export interface RouteVerdict<R> {
   readonly route: R;
@@ -96,7 +96,7 @@ export interface ServiceTimes {
  * Includes the values of header and query conditions, so show it only to the owner of the files.
  */
 export function listRoutes(mappings: readonly Mapping[], times: ServiceTimes): readonly string[] {
-  const rows = groupRules(mappings).flatMap((routes) => {
+  const rows = groupRules(mappings.map(rankRule)).flatMap((routes) => {
     const shares = weightedRoutesOf(routes).routes;
     return routes.map((rule) => {
       const share = shares.length < 2 ? undefined : shares.find(({ route }) => route === rule);
