@@ -32,7 +32,7 @@ export async function check(settings: Settings, given: string | undefined, choic
     limiterFailsClosed,
     directory,
   };
-  report([...notices, ...processNotices(configuration, context)]);
+  report([...notices, ...(await processNotices(configuration, context))]);
   const desk = await startDry({ ...settings, configDir: directory }, choice);
   await desk.close();
   const isLocal = (service: string) => modules.some((name) => name === service);

@@ -9,6 +9,7 @@ import type { Label, LabelGroup } from './records/labels.ts';
 import type { Mapping } from './records/mapping.ts';
 import type { GatewayRecord } from './records/record.ts';
 import { modulesNamedBy, type NamedModule, withoutAddress } from './this-process.ts';
+import { nextTurn } from './turns.ts';
 
 /** The properties of a process that affect the meaning of its records. */
 export interface NoticeContext {
@@ -30,10 +31,14 @@ export interface NoticeContext {
   readonly directory: string | undefined;
 }
 
-export function processNotices(configuration: Configuration, context: NoticeContext): readonly ConfigurationError[] {
+/** Requests can run in between. */
+export async function processNotices(
+  configuration: Configuration,
+  context: NoticeContext,
+): Promise<readonly ConfigurationError[]> {
   return [
     ...usersNotices(configuration, context),
-    ...(context.modules.includes('gateway') ? gatewayNotices(configuration, context) : []),
+    ...(context.modules.includes('gateway') ? await gatewayNotices(configuration, context) : []),
   ];
 }
 
@@ -43,16 +48,18 @@ function usersNotices({ users }: Configuration, { modules, directory }: NoticeCo
   return [fileError(fileIn(directory, 'users.yaml'), message, 'Add one: frontdesk users add NAME')];
 }
 
-function gatewayNotices(configuration: Configuration, context: NoticeContext): ConfigurationError[] {
+async function gatewayNotices(configuration: Configuration, context: NoticeContext): Promise<ConfigurationError[]> {
   const { modules, serviceAddresses } = context;
   const named = modulesNamedBy(configuration, context.httpModules);
   const elsewhere = withoutAddress(named, (module) => modules.includes(module), serviceAddresses);
+  const ofMatches = matchNotices(configuration, context.trustedProxies.length > 0);
+  await nextTurn();
   const isDemo = context.isChosen || Object.keys(configuration.demo).length > 0;
   return [
     ...(configuration.mappings.length === 0 && !context.routesWithoutMapping ? [noMapping(context.directory)] : []),
     ...elsewhere.map(elsewhereNotice),
     ...uncountedNotices(configuration),
-    ...matchNotices(configuration, context.trustedProxies.length > 0),
+    ...ofMatches,
     ...limiterNotices(named, configuration, context),
     ...(isDemo ? [] : demoNotices(named, context)),
   ];

@@ -128,7 +128,7 @@ export interface Setup {
   /** Whether an option selected the modules, not the records at the start alone. */
   readonly areModulesChosen: boolean;
   /** Reports what is suspicious about a configuration in this process, in addition to the notices about its files. */
-  readonly notices: (configuration: Configuration) => readonly ConfigurationError[];
+  readonly notices: (configuration: Configuration) => Promise<readonly ConfigurationError[]>;
 }
 
 /** Rejects with an Error whose message says what is wrong, where, and how to fix it. */
@@ -162,10 +162,10 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
     directory: configDirectory,
   };
   const unread = unreadSettingNotices(configDirectory, rest);
-  const notices = (found: Configuration) => [
+  const notices = async (found: Configuration) => [
     ...unread,
     ...unusedServiceNotices(services, found),
-    ...processNotices(found, context),
+    ...(await processNotices(found, context)),
   ];
   return { settings, loaded, configDirectory, logger, clock, services, demo, dormant, has, areModulesChosen, notices };
 }

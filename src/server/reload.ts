@@ -80,7 +80,7 @@ export async function openLiveConfiguration(setup: Setup): Promise<LiveConfigura
   const { configDirectory, settings, logger, clock } = setup;
   requireServiceRoles(setup);
   const parts: Prepare[] = [];
-  let notices = noticesOf(setup.loaded);
+  let notices = await noticesOf(setup.loaded);
   const { configuration: initial } = setup.loaded;
   let current: Generation = { number: 1, hash: await hashOf(initial), appliedAtMs: clock(), configuration: initial };
   let reloads: Reloads = { succeeded: 0, failed: 0, lastDurationMs: 0 };
@@ -93,8 +93,8 @@ export async function openLiveConfiguration(setup: Setup): Promise<LiveConfigura
     findUnservable: (found: Configuration) => [...checkModulesRun(setup, found), ...checkServiceRoles(setup, found)],
   };
 
-  function noticesOf({ configuration, notices: ofFiles }: LoadedConfiguration): readonly ConfigurationError[] {
-    return [...ofFiles, ...setup.notices(configuration)];
+  async function noticesOf({ configuration, notices: ofFiles }: LoadedConfiguration) {
+    return [...ofFiles, ...(await setup.notices(configuration))];
   }
 
   /** Does all slow work first, so that the visible state changes in a single turn. Must not be called concurrently. */
@@ -104,7 +104,7 @@ export async function openLiveConfiguration(setup: Setup): Promise<LiveConfigura
     const prepareStartedAtMs = performance.now();
     const { next, configuration, refusals: found } = await prepare(accepted);
     await nextTurn();
-    const newNotices = noticesOf({ ...loaded, configuration });
+    const newNotices = await noticesOf({ ...loaded, configuration });
     await nextTurn();
     const areNoticesNew = !isDeepStrictEqual(newNotices, notices);
     const hadErrors = refusals.current().length > 0;

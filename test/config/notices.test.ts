@@ -40,7 +40,7 @@ interface NoticeOptions extends ConfigurationRecords {
 describe('processNotices', () => {
   const all: readonly ModuleName[] = ['gateway', 'auth', 'ratelimit'];
 
-  function noticesOf(
+  async function noticesOf(
     records: readonly object[],
     modules: readonly ModuleName[],
     isChosen = false,
@@ -56,14 +56,15 @@ describe('processNotices', () => {
       limiterFailsClosed,
       directory: 'config',
     };
-    return processNotices(read(records, more), context).map(({ source, record, message, remedy }) =>
+    const notices = await processNotices(read(records, more), context);
+    return notices.map(({ source, record, message, remedy }) =>
       [formatSource(source), record, message, remedy].join(' | '),
     );
   }
 
-  function check(what: string, found: () => readonly string[], ...expected: readonly RegExp[]): void {
-    it(`returns ${expected.length === 0 ? 'nothing' : 'a notice'} for ${what}`, () => {
-      const notices = found();
+  function check(what: string, found: () => Promise<readonly string[]>, ...expected: readonly RegExp[]): void {
+    it(`returns ${expected.length === 0 ? 'nothing' : 'a notice'} for ${what}`, async () => {
+      const notices = await found();
       assert.equal(notices.length, expected.length, notices.join('\n'));
       for (const [index, pattern] of expected.entries()) assert.match(notices[index] ?? '', pattern);
     });
