@@ -19,7 +19,7 @@ import {
   severalReadings,
   type Table,
 } from '#routing';
-import { limitsByPath, type Protections, protectionsOf } from './protection.ts';
+import { limitsByPath, protectionsOf } from './protection.ts';
 import type { Route } from './route.ts';
 import type { VersionOf } from './version-lifecycle.ts';
 
@@ -57,7 +57,7 @@ function pathChecks({ table }: PathChecksParts, checkAmbiguity: CheckAmbiguity |
 /** The routes whose protection the check of ambiguous paths compares. */
 interface Comparison {
   readonly routes: readonly Route[];
-  readonly protections: Protections;
+  readonly protections: ReadonlyMap<Route, string>;
   readonly readingsFor: (route: Route) => ReadingsOf;
   /** The readings of a route's prefix. */
   readonly readingsOf: (route: Route) => ReturnType<ReadingsOf>;

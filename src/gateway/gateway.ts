@@ -185,7 +185,6 @@ export function createGateway(options: GatewayOptions): Gateway {
 export async function createGatewayInTurns(options: GatewayOptions): Promise<Gateway> {
   using draft = createDraft(options);
   const routes = [...(await mapInTurns(draft.mappings, draft.routeOf)), ...draft.internalRoutes()];
-  await nextTurn();
   const table = await createTableInTurns(routes);
   await nextTurn();
   const checks = await createPathChecksInTurns(draft.checked(table));
@@ -197,7 +196,6 @@ export async function createGatewayInTurns(options: GatewayOptions): Promise<Gat
 function createDraft(options: GatewayOptions) {
   const settings = withDefaults(options);
   const { mappings, authServices, rateLimitService, limiter, resolve, versions, clock, bodyBytesMax, state } = settings;
-  const { strictPaths } = settings;
   const { counts, traffic } = state;
   const releases: (() => void)[] = [];
   const releaseAll = () => {
@@ -246,7 +244,7 @@ function createDraft(options: GatewayOptions) {
     mappings,
     routeOf,
     internalRoutes,
-    checked: (table: Table<Route>) => ({ table, versions, versionOf, strictPaths }),
+    checked: (table: Table<Route>) => ({ table, versions, versionOf, strictPaths: settings.strictPaths }),
     complete,
     [Symbol.dispose]() {
       if (completed === undefined) releaseAll();

@@ -30,10 +30,7 @@ export async function createLenientTablesInTurns<R extends Rule>(
   const lenient = await mapInTurns(rules, (rule) => lenientRules(rule, readingsOf));
   await nextTurn();
   const tables: Table<LenientRule<R>>[] = [];
-  for (const some of rulesByTable(lenient.flat())) {
-    await nextTurn();
-    tables.push(await createTableInTurns(some));
-  }
+  for (const some of rulesByTable(lenient.flat())) tables.push(await createTableInTurns(some));
   return tables;
 }
 
