@@ -3,19 +3,25 @@ import * as z from 'zod';
 import { type Fields, isMap } from '#foundation';
 import type { Examples, Fault } from '../errors.ts';
 
-/** Describes one field of a map. The row's key in the table is the field's name in our types. */
-export interface Row<Value> {
+/**
+ * Describes one field of a map. The row's key in the table is the field's name in our types. `Input` is what a program
+ * may write; it includes undefined if the field may be left out.
+ */
+export interface Row<Value, Input = unknown, Name extends string = string> {
   /** The name in records, such as `timeout_ms`. @default the key of the row in snake_case */
-  readonly name?: string;
+  readonly name?: Name;
   /** Parses a value. Its issues carry a message and a remedy. */
-  readonly schema: z.ZodType<Value>;
+  readonly schema: z.ZodType<Value, Input>;
   /** The value when a record leaves the field out. A row without `default` is required. */
   readonly default?: NoInfer<Value>;
 }
 
 /** Describes one field of a record. A map inside a record has plain rows, because the outer field documents them. */
-export interface Field<Value> extends Row<Value> {
-  /** The columns of config/README.md, as a test requires. `shownDefault` replaces the text derived from `default`. */
+export interface Field<Value, Input = unknown, Name extends string = string> extends Row<Value, Input, Name> {
+  /**
+   * The columns of config/README.md, as a test requires. `shownDefault` replaces the text derived from `default`. The
+   * build copies `docs` into the declarations, where editors find it.
+   */
   readonly type: string;
   readonly shownDefault?: string;
   readonly docs: string;
@@ -58,16 +64,54 @@ export type ValuesOf<Table> = { readonly [P in keyof Table]: Frozen<ValueOf<Tabl
 /** The values in a record, without defaults: undefined for a field that the record omits. */
 export type Given<Table> = { readonly [P in keyof Table]: ValueOf<Table[P]> | undefined };
 
+/** What a program may write for a map with these fields, under the names of records. */
+export type InputOf<Table> = Flat<
+  { readonly [P in keyof Table as RequiredName<P, Table[P]>]: Data<InputOfRow<Table[P]>> } & {
+    readonly [P in keyof Table as OptionalName<P, Table[P]>]?: Data<InputOfRow<Table[P]>>;
+  }
+>;
+
+type InputOfRow<R> = R extends Row<unknown, infer Input> ? Input : never;
+type RequiredName<Key, R> = undefined extends InputOfRow<R> ? never : NameOf<Key, R>;
+type OptionalName<Key, R> = undefined extends InputOfRow<R> ? NameOf<Key, R> : never;
+type NameOf<Key, R> =
+  R extends Row<unknown, unknown, infer Name> ? (string extends Name ? SnakeCase<Key> : Name) : never;
+type SnakeCase<Key> = Key extends `${infer First}${infer Rest}`
+  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
+  : Key;
+type Flat<T> = { [P in keyof T]: T[P] };
+
+/** Accepts frozen lists and maps, which schemas do not change. */
+export type Data<T> = T extends readonly (infer Item)[]
+  ? readonly Data<Item>[]
+  : T extends object
+    ? { readonly [P in keyof T]: Data<T[P]> }
+    : T;
+
+type WithDefault<Value> = { readonly default: NoInfer<Value> };
+
 /** Defines a field that has a default or is required. */
-export function field<Value>(row: Field<Value>): Field<Value>;
-export function field<Value>(row: Row<Value>): Row<Value>;
+export function field<Value, Input, const Name extends string>(
+  row: Field<Value, Input, Name> & WithDefault<Value>,
+): Field<Value, Input | undefined, Name>;
+export function field<Value, Input, const Name extends string>(
+  row: Field<Value, Input, Name>,
+): Field<Value, Input, Name>;
+export function field<Value, Input, const Name extends string>(
+  row: Row<Value, Input, Name> & WithDefault<Value>,
+): Row<Value, Input | undefined, Name>;
+export function field<Value, Input, const Name extends string>(row: Row<Value, Input, Name>): Row<Value, Input, Name>;
 export function field<Value>(row: Row<Value>): Row<Value> {
   return row;
 }
 
 /** Defines a field that is undefined when a record omits it. */
-export function optional<Value>(row: Omit<Field<Value>, 'default'>): Field<Value | undefined>;
-export function optional<Value>(row: Omit<Row<Value>, 'default'>): Row<Value | undefined>;
+export function optional<Value, Input, const Name extends string>(
+  row: Omit<Field<Value, Input, Name>, 'default'>,
+): Field<Value | undefined, Input | undefined, Name>;
+export function optional<Value, Input, const Name extends string>(
+  row: Omit<Row<Value, Input, Name>, 'default'>,
+): Row<Value | undefined, Input | undefined, Name>;
 export function optional<Value>(row: Omit<Row<Value>, 'default'>): Row<Value | undefined> {
   return { ...row, default: undefined };
 }
@@ -99,14 +143,14 @@ export function mapOf<const Table extends RowTable>(
   table: Table,
   rules: readonly Rule<Table>[] = [],
   validatedOnly: RowTable = {},
-) {
+): z.ZodType<ValuesOf<Table>, InputOf<Table>> {
   const named = withNames(table);
   const rows = Object.entries(named).map(([key, row]) => ({ key, name: row.name, default: row.default }));
   const keys = new Map(rows.map(({ key, name }) => [name, key]));
   const map = strict(shapeOf(withNames({ ...validatedOnly, ...table })));
   const withRules = rules.length === 0 ? map : map.superRefine(applyRules, { when: ({ value }) => isMap(value) });
-  // The loop fills in every key of the table, but the compiler cannot verify that.
-  return withRules.transform((value) => valuesOf(value) as unknown as ValuesOf<Table>);
+  // The loops read and fill in every key of the table, but the compiler cannot verify that.
+  return withRules.transform(valuesOf) as unknown as z.ZodType<ValuesOf<Table>, InputOf<Table>>;
 
   function applyRules(value: Fields, { issues }: z.core.$RefinementCtx<Fields>): void {
     const invalid = new Set(issues.map(({ path }) => path?.[0]));

@@ -33,7 +33,10 @@ export function headerNameFault(name: string): Fault | undefined {
 }
 
 /** A map by header name, converted to a list with lower-case names. Rejects names that differ only in case. */
-export function headerMap<T>(value: z.ZodType<T>, faultOf: (name: string) => Fault | undefined = () => undefined) {
+export function headerMap<T, Input>(
+  value: z.ZodType<T, Input>,
+  faultOf: (name: string) => Fault | undefined = () => undefined,
+) {
   return z
     .record(z.string(), value)
     .check((payload) => {
@@ -112,7 +115,7 @@ export interface HeaderRules {
 const addedValue = text(addedValueFault);
 
 /** Plain text is appended, as in Emissary. */
-const addition = either<{ value: string; append: boolean }>((given) => (typeof given === 'string' ? bare : long));
+const addition = either((given) => (typeof given === 'string' ? bare : long));
 const bare = addedValue.transform((value) => ({ value, append: true }));
 const long = mapOf({
   value: field({ schema: addedValue }),
@@ -128,7 +131,7 @@ export const addedHeaders = headerMap(addition, framingFault)
   });
 
 /** Bounds a list whose items become the value of a single header. */
-export function joinedList(list: z.ZodType<string[]>) {
+export function joinedList<Input>(list: z.ZodType<string[], Input>) {
   return list.check((payload) => reportFault(payload, [], lengthFault(payload.value.join(', '), headersLengthMax)));
 }
 

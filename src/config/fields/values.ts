@@ -47,8 +47,8 @@ export function singleLine(faultOf: (name: string) => Fault | undefined = () => 
  * Parses with the schema that `select` returns for the value. Unlike a zod union, it reports the errors of one schema
  * only.
  */
-export function either<T>(select: (value: unknown) => z.ZodType<T>) {
-  return z.unknown().transform((value, { issues }): T => {
+export function either<Schema extends z.ZodType>(select: (value: unknown) => Schema) {
+  return z.transform((value: z.input<Schema>, { issues }): z.output<Schema> => {
     const read = select(value).safeParse(value);
     if (read.success) return read.data;
     issues.push(...read.error.issues.map((issue) => ({ ...issue, input: undefined })));
@@ -57,8 +57,11 @@ export function either<T>(select: (value: unknown) => z.ZodType<T>) {
 }
 
 /** A list of strings, or a single string that separates them by commas. */
-export function commaList<T>(item: z.ZodType<T, string>) {
-  return either((value) => (typeof value === 'string' ? splitText : texts)).pipe(z.array(item));
+export function commaList<T, Item extends string>(item: z.ZodType<T, Item>) {
+  const list = either((value) => (typeof value === 'string' ? splitText : texts)).pipe(
+    z.array<z.ZodType<T, string>>(item),
+  );
+  return list as z.ZodType<T[], string | Item[]>;
 }
 
 const texts = z.array(z.string());
@@ -70,7 +73,7 @@ const splitText = z.string().transform((written) =>
 );
 
 /** A map, or a list with a single map, which is how Envoy writes it. */
-export function listOfOne<T>(schema: z.ZodType<T>) {
+export function listOfOne<T, Input>(schema: z.ZodType<T, Input>) {
   const list = z.array(schema).transform((items, payload): T => {
     const [only] = items;
     if (items.length === 1 && only !== undefined) return only;
@@ -80,7 +83,7 @@ export function listOfOne<T>(schema: z.ZodType<T>) {
     });
     return z.NEVER;
   });
-  return either((value) => (Array.isArray(value) ? list : schema));
+  return either<z.ZodType<T, Input | Input[]>>((value) => (Array.isArray(value) ? list : schema));
 }
 
 /** Text such as `250ms`, `1.5s` or `1m30s`, converted to whole milliseconds, at least 1. */

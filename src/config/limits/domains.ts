@@ -74,7 +74,7 @@ export const limitTextKeys: readonly string[] = Object.freeze(['domain', 'key', 
 
 /** Accepts numbers and booleans, which a program may pass. Values from a file are text already. */
 const spelled = z.preprocess(
-  (value) => (['number', 'boolean'].includes(typeof value) ? String(value) : value),
+  (value: string | number | boolean) => (['number', 'boolean'].includes(typeof value) ? String(value) : value),
   z.string(),
 );
 

@@ -19,13 +19,13 @@ const replacedRemedy = 'Write the name of the limit to replace, for example repl
 
 /** `rate_limit` in a file. It lacks `shadow_mode` and `quota_mode`, which are fields of the descriptor. */
 const fieldsSchema = strict({
-  unit: nullishAsMissing(text(unitFault)),
+  unit: nullishAsMissing(text(unitFault) as z.ZodType<string, Unit | Uppercase<Unit>>),
   unit_multiplier: wholeNumber(1, uint32Max).optional(),
   requests_per_unit: nullishAsMissing(wholeNumber(0, uint32Max)),
   unlimited: nullishAsMissing(z.boolean()),
   name: nullishAsMissing(text((name) => lengthFault(name, nameLengthMax))),
   replaces: nullishAsMissing(z.array(strict({ name: notEmpty(replacedRemedy) }))),
-  algorithm: text(algorithmFault).optional(),
+  algorithm: (text(algorithmFault) as z.ZodType<Algorithm, Algorithm>).optional(),
   burst: wholeNumber(1, uint32Max).optional(),
 });
 
@@ -41,13 +41,13 @@ const listSchema = z
   .check((payload) => reportFault(payload, [], payload.value.length === 0 ? emptyList : clashFault(payload.value)));
 
 /** A map, or a list of maps. */
-export const limitsSchema = either<readonly Limit[]>((value) =>
+export const limitsSchema = either((value) =>
   Array.isArray(value) ? listSchema : limitSchema.transform((limit) => [limit]),
 );
 
 /** Makes a field optional and treats a key without a value as missing, like envoyproxy/ratelimit. */
 export function nullishAsMissing<Schema extends z.ZodType>(schema: Schema) {
-  return z.preprocess((value) => value ?? undefined, schema.optional());
+  return schema.nullish().transform((value) => value ?? undefined);
 }
 
 function limitOf(fields: LimitFields): Limit {
@@ -60,7 +60,7 @@ function limitOf(fields: LimitFields): Limit {
     replaces: (fields.replaces ?? []).map(({ name }) => name),
     shadowMode: false,
     quotaMode: false,
-    algorithm: algorithms.find((algorithm) => algorithm === fields.algorithm) ?? 'fixed_window',
+    algorithm: fields.algorithm ?? 'fixed_window',
     burst: fields.burst,
   };
 }

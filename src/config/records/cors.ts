@@ -29,7 +29,7 @@ const fields = {
   /** How long browsers may cache the response to a preflight. Without it, their own default applies. */
   maxAgeSeconds: optional({
     name: 'max_age',
-    schema: either<number>((value) => (typeof value === 'string' ? secondsText : seconds)),
+    schema: either((value) => (typeof value === 'string' ? secondsText : seconds)),
   }),
 };
 
@@ -50,7 +50,7 @@ const starRules = (['origins', 'methods', 'headers', 'exposedHeaders'] as const)
   }),
 );
 
-export const cors: z.ZodType<CorsRule> = mapOf(fields, [{ at: 'origins', faultOf: starAmongOthers }, ...starRules]);
+export const cors = mapOf(fields, [{ at: 'origins', faultOf: starAmongOthers }, ...starRules]);
 
 function starAmongOthers({ origins = [] }: Given<typeof fields>): Fault | undefined {
   if (!origins.includes('*') || origins.length === 1) return undefined;

@@ -50,61 +50,64 @@ const fixedTextWithKey = strict({ key: key().default('generic_key'), value: sing
   ({ key: name, value }): Label => ({ kind: 'generic_key', name, value }),
 );
 
-/** Ambassador's forms of a label, which are maps with a single key: `{ remote_address: { key: client } }`. By that key. */
-const forms: ReadonlyMap<string, z.ZodType<readonly Label[]>> = new Map([
-  form('remote_address', keyOnly('remote_address')),
-  form('source_cluster', keyOnly('source_cluster')),
-  form('destination_cluster', keyOnly('destination_cluster')),
-  form('method', keyOnly('method')),
-  form('path', keyOnly('path')),
-  form(
-    'masked_remote_address',
-    strict({
-      key: key().default('masked_remote_address'),
-      // By default the whole address, as in Envoy.
-      v4_prefix_mask_len: wholeNumber(0, 32).default(32),
-      v6_prefix_mask_len: wholeNumber(0, 128).default(128),
-    }).transform(
-      ({ key: name, v4_prefix_mask_len: ipv4, v6_prefix_mask_len: ipv6 }): Label => ({
-        kind: 'masked_remote_address',
-        name,
-        ipv4,
-        ipv6,
-      }),
-    ),
+/** The values of Ambassador's forms of a label, which are maps with a single key: `{ remote_address: { key: client } }`. */
+const formValues = {
+  remote_address: keyOnly('remote_address'),
+  source_cluster: keyOnly('source_cluster'),
+  destination_cluster: keyOnly('destination_cluster'),
+  method: keyOnly('method'),
+  path: keyOnly('path'),
+  masked_remote_address: strict({
+    key: key().default('masked_remote_address'),
+    // By default the whole address, as in Envoy.
+    v4_prefix_mask_len: wholeNumber(0, 32).default(32),
+    v6_prefix_mask_len: wholeNumber(0, 128).default(128),
+  }).transform(
+    ({ key: name, v4_prefix_mask_len: ipv4, v6_prefix_mask_len: ipv6 }): Label => ({
+      kind: 'masked_remote_address',
+      name,
+      ipv4,
+      ipv6,
+    }),
   ),
-  form(
-    'request_headers',
-    strict({ key: key(), header_name: labelledHeader(), ...whenMissing }).transform(
-      ({ key: name, header_name: header, ...rest }) => headerLabel(name, { header, ...rest }),
-    ),
+  request_headers: strict({ key: key(), header_name: labelledHeader(), ...whenMissing }).transform(
+    ({ key: name, header_name: header, ...rest }) => headerLabel(name, { header, ...rest }),
   ),
-  form(
-    'generic_key',
-    either<Label>((value) => (typeof value === 'object' ? fixedTextWithKey : fixedText)),
-  ),
-]);
+  generic_key: either((value) => (typeof value === 'object' ? fixedTextWithKey : fixedText)),
+};
+
+const forms: ReadonlyMap<string, z.ZodType<readonly Label[]>> = new Map(
+  Object.entries<z.ZodType<Label>>(formValues).map(([kind, value]) => [
+    kind,
+    strict({ [kind]: value }).transform((given) => Object.values(given)),
+  ]),
+);
 
 /** The forms that may be written as their name alone. Any other text is the value of a `generic_key`. */
 const bareForms = ['remote_address', 'source_cluster', 'destination_cluster', 'masked_remote_address'];
 const bareLabels = new Map(bareForms.map((kind) => [kind, forms.get(kind)?.parse({ [kind]: {} })]));
 const bareText = singleLine().transform((written) => bareLabels.get(written) ?? [fixedLabel(written)]);
 
+const headersByLabel = z.record(key(), strict({ header: labelledHeader(), ...whenMissing }));
+
 /** Our own, long form: `x-allow:` with its fields below. */
 const headerLabels = z
-  .preprocess(rejectOutdented, z.record(key(), strict({ header: labelledHeader(), ...whenMissing })))
+  .preprocess(rejectOutdented, headersByLabel)
   .check(rejectEmpty('Name a label: write "- x-allow:" and below it, indented, "header: X-Allow".'))
   .transform((definition) => Object.entries(definition).map(([name, fields]) => headerLabel(name, fields)));
 
 /**
  * A label in any of Ambassador's forms, or else in the long form. In the long form its name may be that of another form.
  */
-const definition = either<readonly Label[]>((value) => {
+const definition = either<z.ZodType<readonly Label[]>>((value) => {
   if (typeof value === 'string') return bareText;
   const [kind = '', fields] = isMap(value) ? (Object.entries(value)[0] ?? []) : [];
   const isLong = isMap(fields) && 'header' in fields;
   return (!isLong && forms.get(kind)) || headerLabels;
-});
+}) as z.ZodType<readonly Label[], string | Form | z.input<typeof headersByLabel>>;
+
+type FormValues = typeof formValues;
+type Form = { [Kind in keyof FormValues]: { [Key in Kind]: z.input<FormValues[Kind]> } }[keyof FormValues];
 
 const group = z
   .array(definition)
@@ -120,14 +123,10 @@ const groups = z
   )
   .check(rejectTooMany('groups', requestBounds.descriptors));
 
-/** The groups of labels by domain. */
-export const labels = z.record(singleLine(), groups) satisfies z.ZodType<
-  Readonly<Record<string, readonly LabelGroup[]>>
->;
+const domains = z.record(singleLine(), groups);
 
-function form(kind: string, label: z.ZodType<Label>) {
-  return [kind, strict({ [kind]: label }).transform((given) => Object.values(given))] as const;
-}
+/** The groups of labels by domain. */
+export const labels: z.ZodType<Readonly<Record<string, readonly LabelGroup[]>>, z.input<typeof domains>> = domains;
 
 /** The fields of a label whose only field is the key, which defaults to its kind. */
 function keyOnly(kind: KeyOnly) {

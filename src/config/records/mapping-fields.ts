@@ -17,9 +17,9 @@ import { keptHeaderFault } from '../fields/disguises.ts';
 import { type Field, field, optional, type ValuesOf, withNames } from '../fields/field.ts';
 import { addedHeaders, headerName, removedHeaders } from '../fields/headers.ts';
 import { commaList, flag, serviceReference, singleLine, upgradeProtocols, wholeNumber } from '../fields/values.ts';
-import { type CorsRule, cors } from './cors.ts';
+import { cors } from './cors.ts';
 import { nameField } from './kind.ts';
-import { type LabelGroup, labels } from './labels.ts';
+import { labels } from './labels.ts';
 import { headerPatterns, headerValues, hostGlob, parameterPatterns, parameterValues } from './match.ts';
 import { hostRewrite, path, prefix, redirectStatuses, regexRewrite, rewrittenPrefix } from './rewrite.ts';
 import { upstreamFields } from './upstream-fields.ts';
@@ -204,7 +204,7 @@ export const mappingFields = withNames({
     allowedWithRedirect: false,
   }),
   ...upstreamFields,
-  cors: optional<CorsRule>({
+  cors: optional({
     schema: cors,
     type: 'map',
     docs: '`origins` (a list, in which `https://*.example.com` matches all subdomains, or `*`), `methods` (default GET, HEAD, POST), `headers`, `exposed_headers`, `credentials`, `max_age` in seconds.',
@@ -273,7 +273,7 @@ export const mappingFields = withNames({
     example: '[extension]',
     allowedWithRedirect: false,
   }),
-  labels: field<Readonly<Record<string, readonly LabelGroup[]>>>({
+  labels: field({
     schema: labels,
     type: 'map',
     default: {},

@@ -55,7 +55,7 @@ export type HostMatch =
 const pattern = text(secretPatternFault);
 
 /** The expected value, or `true` if the header or parameter only has to be present. */
-const textOrTrue = either<string | true>((value) => (value === true ? z.literal(true) : z.string()));
+const textOrTrue = either((value) => (value === true ? z.literal(true) : z.string()));
 
 export const headerValues = headerMap(textOrTrue);
 export const headerPatterns = headerMap(pattern);

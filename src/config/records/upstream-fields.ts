@@ -13,6 +13,7 @@ import {
   type Given,
   mapOf,
   optional,
+  type Row,
   type Rule,
   reportFault,
   snakeCase,
@@ -33,12 +34,14 @@ function count(min: number, max: number, value: number) {
 const time = optional({ schema: duration() });
 const timeMs = optional({ schema: milliseconds().schema });
 
+type TimeRows<Key extends string> = Readonly<Record<Key | `${Key}Ms`, Row<number | undefined>>>;
+
 /** Rejects a map that has the time in both forms. */
-function oneForm<Key extends string>(key: Key): Rule<Readonly<Record<Key | `${Key}Ms`, typeof time>>> {
+function oneForm<Key extends string>(key: Key): Rule<TimeRows<Key>> {
   return {
     at: `${key}Ms`,
     reads: [key],
-    faultOf: (given: Given<Readonly<Record<Key | `${Key}Ms`, typeof time>>>) =>
+    faultOf: (given: Given<TimeRows<Key>>) =>
       given[key] === undefined || given[`${key}Ms`] === undefined
         ? undefined
         : { message: `cannot be combined with ${snakeCase(key)}`, remedy: 'Keep one of the two.' },
@@ -183,7 +186,7 @@ function pathFault(path: string): Fault | undefined {
 
 const outlierFields = {
   /** 0 turns it off. */
-  consecutive5xx: { ...count(0, 1000, 5), name: 'consecutive_5xx' },
+  consecutive5xx: field({ name: 'consecutive_5xx', schema: wholeNumber(0, 1000), default: 5 }),
   /** Multiplied by the number of consecutive ejections. */
   baseEjectionTimeMs: field({ schema: milliseconds().schema, default: 30_000 }),
   /** The share of the addresses of the service. */
