@@ -2,12 +2,20 @@
 import './node-version.ts';
 
 export {
+  type AmbassadorRecord,
+  type AuthServiceInput,
   type Configuration,
   type ConfigurationRecords,
   configurationFrom,
   formatErrors,
   type LoadedConfiguration,
   loadConfiguration,
+  type MappingInput,
+  type RateLimitServiceInput,
+  type RecordInput,
+  type ServiceManifest,
+  type UserInput,
+  type VersionInput,
 } from '#config';
 export type { Explain, ExplainRequest, Explanation } from '#explain';
 export type { Logger } from '#foundation';

@@ -21,7 +21,8 @@ export { snakeCase } from './fields/field.ts';
 export { credentialHeaders, type HeaderRules, type HeaderValue, type HeaderVariable } from './fields/headers.ts';
 export { createAllowedOrigin } from './fields/origins.ts';
 export { compileIgnoringCase, compilePattern, type Pattern } from './fields/pattern.ts';
-export type { LimitDescriptor, LimitDomain } from './limits/domains.ts';
+export type { DescriptorInput, LimitDescriptor, LimitDomain, LimitDomainInput } from './limits/domains.ts';
+export type { RateLimitInput } from './limits/limit.ts';
 export {
   type Configuration,
   type ConfigurationRecords,
@@ -35,6 +36,15 @@ export { quote, withoutSecrets } from './quote.ts';
 export type { AuthService } from './records/auth-service.ts';
 export { recordError } from './records/conflicts.ts';
 export type { CorsRule } from './records/cors.ts';
+export type {
+  AmbassadorRecord,
+  AuthServiceInput,
+  MappingInput,
+  RateLimitServiceInput,
+  RecordInput,
+  ServiceManifest,
+  VersionInput,
+} from './records/input.ts';
 export type { Label, LabelGroup } from './records/labels.ts';
 export { type Mapping, mappingDefaults } from './records/mapping.ts';
 export {
@@ -72,5 +82,5 @@ export {
 export { formatSettings, gatewaySettings, listSettings, variables } from './settings/table.ts';
 export { modulesNamedBy, openFilesMax, packageVersion, withoutAddress } from './this-process.ts';
 export { mapInTurns, nextTurn } from './turns.ts';
-export { demoUsersAmong, type User } from './users.ts';
+export { demoUsersAmong, type User, type UserInput } from './users.ts';
 export { type ConfigurationWatch, watchConfiguration } from './watch/watch.ts';

@@ -15,14 +15,15 @@ import {
 } from './errors.ts';
 import { strict } from './fields/field.ts';
 import { singleLine } from './fields/values.ts';
-import { type LimitDomain, limitTextKeys, mergeDomains, readLimits } from './limits/domains.ts';
+import { type LimitDomain, type LimitDomainInput, limitTextKeys, mergeDomains, readLimits } from './limits/domains.ts';
 import { unfoldManifest } from './manifest.ts';
 import { pathBypassNotices } from './path-bypasses.ts';
 import { findConflicts, type Kept } from './records/conflicts.ts';
+import type { RecordInput } from './records/input.ts';
 import { type GatewayRecord, type RecordLists, readRecord, recordLists } from './records/record.ts';
 import { gatewaySettings } from './settings/table.ts';
 import { nextTurn } from './turns.ts';
-import { readUsers, type User, withoutWrongUsers } from './users.ts';
+import { readUsers, type User, type UserInput, withoutWrongUsers } from './users.ts';
 import { encodingErrorOf, readYaml } from './yaml.ts';
 
 /** Everything that a directory or a program configures, as plain frozen data. */
@@ -144,10 +145,14 @@ export async function assembleFiles(
 
 /** Plain objects in the same format as the files, with snake_case names: records, limit domains, users, demo tables. */
 export interface ConfigurationRecords {
-  readonly records: readonly unknown[];
-  readonly limits?: readonly unknown[] | undefined;
-  readonly users?: readonly unknown[] | undefined;
-  readonly demo?: unknown;
+  /** What `services/*.yaml` contains. */
+  readonly records: readonly RecordInput[];
+  /** What `ratelimit/*.yaml` contains. */
+  readonly limits?: readonly LimitDomainInput[] | undefined;
+  /** What `users.yaml` lists. */
+  readonly users?: readonly UserInput[] | undefined;
+  /** What `demo.yaml` contains. */
+  readonly demo?: DemoTables | undefined;
 }
 
 /**

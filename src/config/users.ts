@@ -4,7 +4,7 @@ import { isUserName, parsePasswordHash } from '#auth/password-hash';
 import type { Source } from '#foundation';
 import { type ConfigDocument, type ConfigurationError, errorsOf, type Fault, faultsOf, valueAt } from './errors.ts';
 import { isLoopback } from './fields/addresses.ts';
-import { strict, text } from './fields/field.ts';
+import { type Data, strict, text } from './fields/field.ts';
 import { mayHoldSecret } from './quote.ts';
 import { type Kept, keepFirst } from './records/conflicts.ts';
 
@@ -24,6 +24,18 @@ const userSchema = strict({
   password_hash: text(hashFault),
   roles: z.array(z.enum(roles)).default([]),
 });
+type Input = Data<z.input<typeof userSchema>>;
+
+/** What a file or a program may write as a user. */
+export interface UserInput extends Input {
+  /** Printable ASCII without a colon. */
+  readonly name: Input['name'];
+  /** A scrypt PHC string, as `frontdesk hash-password` prints it and `hashPassword` returns it. */
+  readonly password_hash: Input['password_hash'];
+  /** `admin` may see diagnostics, explanations and metrics. @default [] */
+  readonly roles?: Input['roles'];
+}
+
 const fileSchema = strict({ users: z.array(z.unknown()) });
 
 const examples = {

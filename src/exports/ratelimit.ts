@@ -1,7 +1,7 @@
 /** `frontdesk/ratelimit`: limits for any server, as a function or middleware, counted in memory, in Redis or over gRPC. */
 import '../node-version.ts';
 
-export type { LimitDomain } from '#config';
+export type { DescriptorInput, LimitDomain, LimitDomainInput, RateLimitInput } from '#config';
 export { type Addresses, type AddressOptions, createAddresses } from '#http';
 export {
   type Allowed,

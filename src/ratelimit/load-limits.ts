@@ -1,5 +1,5 @@
 /** Reads limits from files or from data, for a limiter without a gateway. Loads the readers when they are needed. */
-import type { LimitDomain, LoadedConfiguration } from '#config';
+import type { LimitDomain, LimitDomainInput, LoadedConfiguration } from '#config';
 
 /**
  * Reads `ratelimit/*.yaml` of a configuration directory.
@@ -14,7 +14,7 @@ export async function loadLimits(directory: string): Promise<readonly LimitDomai
  * Checks limits in the format of the files, such as `[{ domain: 'app', descriptors: [{ key: 'user', rate_limit: … }] }]`.
  * @throws {Error} that lists every error with its position in the list and its fix.
  */
-export async function parseLimits(limits: readonly unknown[]): Promise<readonly LimitDomain[]> {
+export async function parseLimits(limits: readonly LimitDomainInput[]): Promise<readonly LimitDomain[]> {
   const { configurationFrom } = await import('#config');
   return limitsOf(configurationFrom({ records: [], limits }));
 }

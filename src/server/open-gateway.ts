@@ -1,7 +1,13 @@
 /** Opens the gateway for a configuration, connecting its records to the services that they name. */
 
 import type { AuthCheck, AuthService as AuthServiceOfProcess } from '#auth';
-import { type AuthService as AuthServiceRecord, type Configuration, configurationFrom, type Mapping } from '#config';
+import {
+  type AuthService as AuthServiceRecord,
+  type Configuration,
+  configurationFrom,
+  type Mapping,
+  type MappingInput,
+} from '#config';
 import { createExplain } from '#explain';
 import {
   createGatewayInTurns,
@@ -120,10 +126,17 @@ async function closeOnFailure<T>(
 function remoteVersions({ has, demo, settings }: Setup, { mappings }: Configuration): readonly Mapping[] {
   if (!demo || has('api') || !Object.hasOwn(settings.serviceAddresses, 'api')) return [];
   const isFree = (name: string) => mappings.every(({ prefix }) => prefix !== `/${name}`);
-  const records = apiVersions.filter(isFree).map((name) => ({
-    ...{ apiVersion: 'gateway/v1', kind: 'Mapping', name: `api-${name}` },
-    ...{ prefix: `/${name}`, rewrite: '', service: 'api', bypass_auth: true },
-  }));
+  const records = apiVersions.filter(isFree).map(
+    (name): MappingInput => ({
+      apiVersion: 'gateway/v1',
+      kind: 'Mapping',
+      name: `api-${name}`,
+      prefix: `/${name}`,
+      rewrite: '',
+      service: 'api',
+      bypass_auth: true,
+    }),
+  );
   return configurationFrom({ records }, settings).configuration.mappings;
 }
 

@@ -8,6 +8,7 @@ import { annRecord } from '../support/desks.ts';
 import { freePort } from '../support/programs/free-port.ts';
 import { type ProxyProcess, startProxy } from '../support/programs/proxy-process.ts';
 import type { Served, TestServers } from '../support/serve.ts';
+import { untyped } from '../support/untyped.ts';
 
 interface RecipeRecord {
   readonly name: string;
@@ -28,7 +29,7 @@ export function recipeRecord(name: string, { origin }: Pick<Served, 'origin'>, m
 
 /** Starts a gateway with the defaults of `serve`. The only user is `ann`, with the password `secret`. */
 export async function startFront(servers: TestServers, ...records: readonly object[]): Promise<Served> {
-  const config = { records, users: [annRecord] };
+  const config = untyped({ records, users: [annRecord] });
   const desk = await createFrontdesk({ config, port: 0, authPort: 0 });
   servers.later(desk.close);
   const { gateway } = await desk.listen();

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import * as fc from 'fast-check';
 import { type ConfigurationRecords, configurationFrom, formatErrors, loadConfiguration, loadDirectory } from '#config';
 import { temporaryFiles } from '../support/temporary-files.ts';
+import { untyped } from '../support/untyped.ts';
 
 const head = { apiVersion: 'gateway/v1' };
 const mapping = (name: string) => ({ ...head, kind: 'Mapping', name, prefix: `/${name}`, service: name });
@@ -253,7 +254,9 @@ describe('configurationFrom', () => {
   it('returns demo data unchanged, and rejects all of it if a cell is not a scalar', () => {
     const demo = { hotels: [{ id: 'a', stars: 4, open: true, note: null }], cars: [] };
     assert.deepEqual(configurationFrom({ records: [], demo }).configuration.demo, demo);
-    const { configuration, errors } = configurationFrom({ records: [], demo: { ...demo, cars: [{ id: {} }] } });
+    const { configuration, errors } = configurationFrom(
+      untyped({ records: [], demo: { ...demo, cars: [{ id: {} }] } }),
+    );
     assert.deepEqual(configuration.demo, {});
     assert.equal(errors[0]?.message, 'cars[0].id must be a string, a number, true, false or null');
   });
@@ -286,7 +289,7 @@ describe('configurationFrom', () => {
   rejects('users that are not a list', { records: [], users: {} }, 'users must be a list, not a map', /users: \[/);
 
   it('numbers the records from 1 in messages', () => {
-    const { errors } = configurationFrom({ records: [mapping('a'), { ...mapping('b'), prefix: 'b' }] });
+    const { errors } = configurationFrom(untyped({ records: [mapping('a'), { ...mapping('b'), prefix: 'b' }] }));
     assert.equal(
       formatErrors(errors, '/'),
       '<options>:2  Mapping b: prefix "b" does not start with "/"\n    Write it as "/b".',
@@ -296,7 +299,7 @@ describe('configurationFrom', () => {
   it('does not change or freeze its input', () => {
     const record = { ...mapping('a'), labels: { gateway: [{ user: [{ 'x-user': { header: 'X-User' } }] }] } };
     const before = structuredClone(record);
-    configurationFrom({ records: [record], demo: { hotels: [{ id: 1 }] } });
+    configurationFrom(untyped({ records: [record], demo: { hotels: [{ id: 1 }] } }));
     assert.deepEqual(record, before);
     assert.ok(!Object.isFrozen(record.labels.gateway));
   });
@@ -306,7 +309,7 @@ describe('configurationFrom', () => {
     const record = fc.record({ name, path: name }).map(({ name, path }) => ({ ...mapping(name), prefix: `/${path}` }));
     void fc.assert(
       fc.property(fc.array(record), (records) => {
-        const { configuration, errors } = configurationFrom({ records });
+        const { configuration, errors } = configurationFrom(untyped({ records }));
         const wrong = errors.map(({ source }) => source.line);
         const right = records.filter((_, index) => !wrong.includes(index + 1));
         assert.equal(new Set(right.map(({ prefix }) => prefix)).size, right.length);
@@ -320,7 +323,7 @@ describe('configurationFrom', () => {
   it('never throws', () => {
     void fc.assert(
       fc.property(fc.array(fc.anything()), fc.anything(), fc.array(fc.anything()), (records, demo, limits) => {
-        configurationFrom({ records, demo, limits, users: limits });
+        configurationFrom(untyped({ records, demo, limits, users: limits }));
       }),
     );
   });

@@ -1,14 +1,21 @@
 /** Tests which modules a configuration starts, and the notices about a valid configuration. */
 import assert from 'node:assert/strict';
-import { type ConfigurationRecords, configurationFrom, processNotices } from '#config';
+import {
+  type ConfigurationRecords,
+  configurationFrom,
+  type DescriptorInput,
+  type MappingInput,
+  processNotices,
+} from '#config';
 import { formatSource } from '#foundation';
 import { chooseModules, type ModuleName, moduleFacts } from '#server/product';
 import { annRecord, authRecord, limitRecord, mappingRecord } from '../support/desks.ts';
+import { untyped } from '../support/untyped.ts';
 
 const guarded = [mappingRecord('app', '/', 'http://127.0.0.1:3000'), authRecord, limitRecord];
 
 function read(records: readonly object[], more: object = {}) {
-  const { configuration, errors } = configurationFrom({ records, users: [annRecord], ...more });
+  const { configuration, errors } = configurationFrom(untyped({ records, users: [annRecord], ...more }));
   assert.deepEqual(errors, []);
   return configuration;
 }
@@ -102,13 +109,13 @@ describe('processNotices', () => {
     /^<options>:2 \| AuthService auth \| "auth" does not run in this process, so http:\/\/auth is called .*SERVICE_ADDRESSES=auth=/,
     /RateLimitService limits \| "ratelimit" does not run .* grpc:\/\/ratelimit is called/,
   );
-  const labelled = (labels: object) => [
+  const labelled = (labels: NonNullable<MappingInput['labels']>) => [
     mappingRecord('own', '/own', 'http://127.0.0.1:1', { labels }),
     { ...limitRecord, domain: 'd' },
   ];
   const header = (name: string, more = {}) => ({ [name]: { header: name, ...more } });
-  const minute = { rate_limit: { unit: 'minute', requests_per_unit: 1 } };
-  const unreachable = (labels: object, ...descriptors: object[]) =>
+  const minute = { rate_limit: { unit: 'minute', requests_per_unit: 1 } } as const;
+  const unreachable = (labels: NonNullable<MappingInput['labels']>, ...descriptors: DescriptorInput[]) =>
     noticesOf(labelled(labels), ['gateway', 'ratelimit'], true, { limits: [{ domain: 'd', descriptors }] });
   const inner = { key: 'a', descriptors: [{ key: 'b', value: 'x*', ...minute }] };
   check('limits that labels reach', () => unreachable({ d: [{ g: [header('a'), header('b')] }] }, inner));

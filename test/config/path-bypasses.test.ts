@@ -2,13 +2,16 @@
 import assert from 'node:assert/strict';
 import { configurationFrom } from '#config';
 import { mappingRecord } from '../support/desks.ts';
+import { untyped } from '../support/untyped.ts';
 
 const guarded = (prefix: string, more: object = {}) => mappingRecord('guarded', prefix, 'app', more);
 const open = (prefix: string, more: object = {}) =>
   mappingRecord('open', prefix, 'app', { bypass_auth: true, ...more });
 
 function noticesOf(records: readonly object[], strictPaths = false): readonly string[] {
-  return configurationFrom({ records }, { strictPaths }).notices.map(({ record, message }) => `${record} ${message}`);
+  return configurationFrom(untyped({ records }), { strictPaths }).notices.map(
+    ({ record, message }) => `${record} ${message}`,
+  );
 }
 
 describe('a guarded mapping', () => {

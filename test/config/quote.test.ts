@@ -5,6 +5,7 @@ import { parse } from 'yaml';
 import { type ConfigurationRecords, configurationFrom, formatErrors, quote } from '#config';
 import { authRecord, callAsDemo, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
+import { untyped } from '../support/untyped.ts';
 import { fieldTables } from './field-tables.ts';
 
 describe('quote', () => {
@@ -144,7 +145,7 @@ describe('a secret in a text of a record', () => {
         const templates = templatesOf(leaf);
         const text = templates[choice % templates.length]?.(before + mark + after) ?? '';
         const record = replaced(leaf.record, leaf.path, text);
-        const said = errorsAndNotices({ records: [record, authRecord] });
+        const said = errorsAndNotices(untyped({ records: [record, authRecord] }));
         checkHidden(said, leaf.path.join('.'));
       }),
       { numRuns: 300 },
@@ -156,12 +157,13 @@ describe('a secret in a text of a record', () => {
       const { record, path } = leaf;
       const asValues = templatesOf(leaf).map((template) => replaced(record, path, template(mark)));
       const asKeys = urls.map((template) => replaced(record, [...path.slice(0, -1), template(mark)], 'x'));
-      for (const one of [...asValues, ...asKeys]) checkHidden(errorsAndNotices({ records: [one] }), path.join('.'));
+      for (const one of [...asValues, ...asKeys])
+        checkHidden(errorsAndNotices(untyped({ records: [one] })), path.join('.'));
     }
   });
 
   it('never appears in diagnostics or explanations of a valid record', async () => {
-    const isGood = (record: object) => configurationFrom({ records: [record] }).errors.length === 0;
+    const isGood = (record: object) => configurationFrom(untyped({ records: [record] })).errors.length === 0;
     const accepted = leaves
       .filter(({ field, record }) => !shownFields.has(field) && Reflect.get(record, 'kind') === 'Mapping')
       .map((leaf) => templatesOf(leaf).map((template) => replaced(leaf.record, leaf.path, template(mark))))
@@ -169,7 +171,7 @@ describe('a secret in a text of a record', () => {
       .map((record, index) => ({ ...record, name: `m${index}`, prefix: `/m${index}` }));
     assert.ok(accepted.length > 10);
     const records = [authRecord, ...accepted];
-    const config = { records, users: [demoRecord] };
+    const config = untyped({ records, users: [demoRecord] });
     const desk = await openDesk({ config, only: ['gateway', 'auth'] });
     const { text } = await callAsDemo(desk, '/gateway/v0/diag/').expect(200);
     checkHidden(text, 'diagnostics');

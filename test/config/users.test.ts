@@ -8,6 +8,7 @@ import { encodeUnpadded } from '#auth/password-hash';
 import { configurationFrom, loadConfiguration, type User } from '#config';
 import { exposedDemoUsers } from '../../src/config/users.ts';
 import { anyCharacter } from '../support/any-character.ts';
+import { untyped } from '../support/untyped.ts';
 
 const salt = 'A'.repeat(22);
 const hash = 'A'.repeat(43);
@@ -22,7 +23,7 @@ describe('users', () => {
   it('that are invalid or ambiguous are left out, and do not lock out the others', () => {
     const valid = (name: string) => ({ name, password_hash: phc });
     const users = [valid('a'), { name: 'b' }, 'c', valid('a'), valid('d')];
-    const { configuration, errors } = configurationFrom({ records: [], users });
+    const { configuration, errors } = configurationFrom(untyped({ records: [], users }));
     assert.deepEqual(configuration.users, [{ name: 'd', passwordHash: phc, roles: [] }]);
     assert.deepEqual(
       errors.map(({ source: { line }, record, message }) => [line, record, message]),
@@ -34,7 +35,8 @@ describe('users', () => {
     );
   });
 
-  const errorsOf = (user: object) => configurationFrom({ records: [], users: [{ name: 'a', ...user }] }).errors;
+  const errorsOf = (user: object) =>
+    configurationFrom(untyped({ records: [], users: [{ name: 'a', ...user }] })).errors;
 
   it('can have hashes of the highest cost', () => {
     assert.deepEqual(errorsOf({ password_hash: `$scrypt$ln=20,r=8,p=16$${salt}$${hash}` }), []);

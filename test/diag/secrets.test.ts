@@ -32,7 +32,10 @@ const broken = [
   mappingRecord('url', '/url', `http://ann:${mark}-7@127.0.0.1:1`),
   mappingRecord('slash', '/slash', `http://ann:p/${mark}-8@127.0.0.1:1`),
   mappingRecord('url-only-user', '/user', `https://${mark}-9@hotel`),
-  mappingRecord('header', '/header', 'hotel', { add_request_headers: { Authorization: [`${mark}-10`] } }),
+  {
+    ...mappingRecord('header', '/header', 'hotel'),
+    add_request_headers: { Authorization: [`${mark}-10`] },
+  },
   mappingRecord('header-value', '/value', 'hotel', { add_request_headers: { Authorization: `${mark}-11\n` } }),
   mappingRecord('pattern', '/pattern', 'hotel', { regex_headers: { 'x-api-key': `${mark}-12(` } }),
   mappingRecord('url-query', '/query', `http://ann:${mark}-25@h/?k=${mark}-26`),
@@ -41,7 +44,7 @@ const broken = [
   mappingRecord('look-around', '/around', 'hotel', { regex_headers: { 'x-plan': `(?=${mark}-29)` } }),
   mappingRecord('parameter', '/parameter', 'hotel', { regex_query_parameters: { v: `${mark}-30(` } }),
   mappingRecord('long', '/long', 'hotel', { regex_query_parameters: { v: `${mark}-31`.repeat(500) } }),
-  mappingRecord('unknown', '/unknown', 'hotel', { password: `${mark}-13` }),
+  { ...mappingRecord('unknown', '/unknown', 'hotel'), password: `${mark}-13` },
 ];
 
 const limits = {

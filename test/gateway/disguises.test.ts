@@ -14,6 +14,7 @@ import {
   startEdge,
 } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
+import { untyped } from '../support/untyped.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { eventually } from '../support/waiting.ts';
 import { startHttp } from '../support/wire/http-server.ts';
@@ -175,7 +176,7 @@ describe('keep_request_headers', () => {
       service: 'http://a',
       ...fields,
     };
-    return configurationFrom({ records: [record] })
+    return configurationFrom(untyped({ records: [record] }))
       .errors.map(({ message }) => message)
       .join();
   };

@@ -377,7 +377,7 @@ describe('the gateway', () => {
     const { configuration } = configurationFrom({
       records: [
         { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'open', prefix: '/', service: 'hotel' },
-        { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'broken', prefix: '/v1', service: 'hotel', timeout_ms: 'x' },
+        { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'broken', prefix: '/v1', service: 'hotel', timeout_ms: -1 },
       ],
     });
     const gateway = createGateway({ configuration, ...parts });

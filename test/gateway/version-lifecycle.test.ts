@@ -7,7 +7,7 @@ import mount from 'koa-mount';
 import request, { type Response } from 'supertest';
 import { parse } from 'yaml';
 import { formatExplanation } from '#explain';
-import type { Frontdesk, FrontdeskOptions } from '../../src/index.ts';
+import type { Frontdesk, FrontdeskOptions, VersionInput } from '../../src/index.ts';
 import { authRecord, call, callAsDemo, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
@@ -21,7 +21,7 @@ const deprecation = Date.UTC(2026, 5, 30);
 const sunset = Date.UTC(2027, 5, 30);
 const [deprecated, endsIn2027] = ['@1782777600', 'Wed, 30 Jun 2027 00:00:00 GMT'];
 
-const versionRecord = (name: string, prefix: string, more: object = {}) => ({
+const versionRecord = (name: string, prefix: string, more: Partial<VersionInput> = {}): VersionInput => ({
   ...{ apiVersion: 'gateway/v1', kind: 'Version', name, prefix, sunset: '2027-06-30' },
   ...more,
 });
@@ -65,7 +65,7 @@ const services = {
 };
 
 const open = { bypass_auth: true };
-const labels = (label: unknown) => ({ labels: { gateway: [{ one: [label] }] } });
+const labels = (label: string | Record<string, { header: string }>) => ({ labels: { gateway: [{ one: [label] }] } });
 const anyCase = { ...open, case_sensitive: false, cors: { origins: [page] } };
 const ownHeaders = { remove_response_headers: ['Link', 'Sunset'], add_response_headers: { 'X-Safe': 'yes' } };
 
@@ -81,7 +81,7 @@ const versions = [
   versionRecord('encoded', '/caf%c3%a9/v1'),
 ];
 
-const once = (key: string) => ({ key, rate_limit: { unit: 'day', requests_per_unit: 1 } });
+const once = (key: string) => ({ key, rate_limit: { unit: 'day', requests_per_unit: 1 } }) as const;
 
 describe('a Version', () => {
   const writeFiles = temporaryFiles();

@@ -6,6 +6,7 @@ import Koa from 'koa';
 import mount from 'koa-mount';
 import request, { type Test } from 'supertest';
 import { parse } from 'yaml';
+import type { VersionInput } from '#config';
 import { problemTable } from '../../src/server/problems.ts';
 import { desksOf, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
@@ -204,7 +205,7 @@ describe('OpenAPI documents', () => {
   }
 
   it('mark the operations of a version that a Version record deprecates, here and in another process', async () => {
-    const version = (deprecated: boolean) => ({
+    const version = (deprecated: boolean): VersionInput => ({
       ...{ apiVersion: 'gateway/v1', kind: 'Version', name: 'hotels', prefix: '/v1/hotels' },
       ...(deprecated ? { deprecation: '2026-01-01' } : { sunset: '2100-01-01' }),
     });

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { request as ask } from 'node:http';
 import request from 'supertest';
+import type { LimitDomainInput } from '#config';
 import { authRecord, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { envoyConfiguration } from '../support/programs/envoy-configuration.ts';
 import { freePort } from '../support/programs/free-port.ts';
@@ -24,7 +25,7 @@ function passOn(port: number, target: number): string {
 }
 
 /** A limit for one client address. */
-const limits = {
+const limits: LimitDomainInput = {
   domain: 'gateway',
   descriptors: [{ key: 'remote_address', value: '127.0.0.2', rate_limit: { unit: 'day', requests_per_unit: 2 } }],
 };

@@ -1,5 +1,6 @@
 /** `createRateLimit`, for servers that are not Koa's, and limits from data and from files. */
 import assert from 'node:assert/strict';
+import type { LimitDomainInput } from '#config';
 import {
   createLimiter,
   createRateLimit,
@@ -9,10 +10,11 @@ import {
   type RateLimitRequest,
 } from '#ratelimit';
 import { temporaryFiles } from '../support/temporary-files.ts';
+import { untyped } from '../support/untyped.ts';
 
 const failing: Limiter = { shouldRateLimit: () => Promise.reject(new Error('down')) };
 
-const searches = {
+const searches: LimitDomainInput = {
   domain: 'shop',
   descriptors: [
     {
@@ -110,6 +112,6 @@ describe('limits without a gateway', () => {
     const message = /domain shop: .*fortnight/;
     const directory = await writeFiles({ 'ratelimit/shop.yaml': JSON.stringify(wrong) });
     await assert.rejects(loadLimits(directory), message);
-    await assert.rejects(parseLimits([searches, wrong]), message);
+    await assert.rejects(parseLimits(untyped({ records: [], limits: [searches, wrong] }).limits ?? []), message);
   });
 });

@@ -39,7 +39,9 @@ describe('the admin port', () => {
   });
 
   it('also works without a gateway, and shows the counts of the limits', async () => {
-    const limits = [{ domain: 'd', descriptors: [{ key: 'k', rate_limit: { unit: 'year', requests_per_unit: 1 } }] }];
+    const limits = [
+      { domain: 'd', descriptors: [{ key: 'k', rate_limit: { unit: 'year', requests_per_unit: 1 } }] },
+    ] as const;
     const { desk, ask } = await adminOf({ only: ['ratelimit'], config: { records: [], limits }, ratelimitHttpPort: 0 });
     const { ratelimitHttp, gateway } = await desk.listen();
     assert.equal(gateway, undefined);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import type { FrontdeskOptions } from '../../src/index.ts';
 import { call, desksOf } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
+import { untyped } from '../support/untyped.ts';
 
 describe('files of Ambassador', () => {
   const servers = testServers(after);
@@ -20,7 +21,7 @@ describe('files of Ambassador', () => {
   });
 
   const serve = (records: readonly object[], options: FrontdeskOptions = {}) =>
-    open({ config: { records }, gatewayDomain: 'getambassador.io', demo: false, ...options });
+    open({ config: untyped({ records }), gatewayDomain: 'getambassador.io', demo: false, ...options });
 
   const resource = (kind: string, name: string, spec: object) => ({
     ...{ apiVersion: 'getambassador.io/v2', kind, metadata: { name, namespace: 'default' } },

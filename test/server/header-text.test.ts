@@ -1,6 +1,6 @@
 /** The records of a desk name header values as text, and clients send them as UTF-8. */
 import assert from 'node:assert/strict';
-import type { FrontdeskOptions } from '../../src/index.ts';
+import type { FrontdeskOptions, LimitDomainInput, MappingInput, RecordInput } from '../../src/index.ts';
 import { authRecord, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
@@ -10,7 +10,7 @@ import { rawRequest, sendRaw, statusOf } from '../support/wire/raw-client.ts';
 
 const utf8 = (text: string) => Buffer.from(text).toString('latin1');
 
-const limits = [
+const limits: readonly LimitDomainInput[] = [
   {
     domain: 'gateway',
     descriptors: [
@@ -25,7 +25,11 @@ describe('a desk whose records contain text that is not ASCII', () => {
   const servers = testServers();
   const openDesk = desksOf(servers);
 
-  async function open(mapping: object, options: FrontdeskOptions = {}, records: readonly object[] = []) {
+  async function open(
+    mapping: Partial<MappingInput>,
+    options: FrontdeskOptions = {},
+    records: readonly RecordInput[] = [],
+  ) {
     const upstream = await startUpstream(servers);
     const own = mappingRecord('own', '/own', upstream.origin, { bypass_auth: true, ...mapping });
     const config = { records: [authRecord, limitRecord, own, ...records], limits, users: [demoRecord] };

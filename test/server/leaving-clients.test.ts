@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import type { FrontdeskOptions } from '../../src/index.ts';
+import type { FrontdeskOptions, RecordInput } from '../../src/index.ts';
 import { authRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { among, scrape } from '../support/scrape.ts';
@@ -140,7 +140,7 @@ async function openDesk({ http, upgrade, own, auth, limiter }: Case, hooks: Hook
     ...(upgrade && { allow_upgrade: ['websocket'] }),
     ...(limits && { labels: { gateway: [{ one: [{ generic_key: { value: 'one' } }] }] } }),
   });
-  const records: object[] = [mapping, { ...authRecord, auth_service: authService.origin }];
+  const records: RecordInput[] = [mapping, { ...authRecord, auth_service: authService.origin }];
   if (limits) records.push({ ...limitRecord, service: `127.0.0.1:${limits.port}`, timeout_ms: 20_000 });
   const options: FrontdeskOptions = {
     ...{ only: ['gateway'], demo: false, adminPort: 0, logger: recordingLogger(lines), accessLog: 'json' },

@@ -1,12 +1,12 @@
 /** The endpoint that shows and resets the limits of one client: only for administrators, and not for web pages. */
 import assert from 'node:assert/strict';
 import request, { type Test } from 'supertest';
-import type { FrontdeskOptions } from '../../src/index.ts';
+import type { ConfigurationRecords, FrontdeskOptions } from '../../src/index.ts';
 import { annRecord, authRecord, call, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 
 const labels = { gateway: [{ by_key: [{ key: { header: 'X-Key', omit_if_not_present: true } }] }] };
-const config = {
+const config: ConfigurationRecords = {
   records: [authRecord, limitRecord, mappingRecord('open', '/open', 'open', { bypass_auth: true, labels })],
   users: [annRecord, demoRecord],
   limits: [{ domain: 'gateway', descriptors: [{ key: 'key', rate_limit: { unit: 'year', requests_per_unit: 2 } }] }],

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Context } from 'koa';
 import type { ModuleName } from '#server/product';
-import { createFrontdesk } from '../../src/index.ts';
+import { type AuthServiceInput, createFrontdesk, type LimitDomainInput, type RecordInput } from '../../src/index.ts';
 import { authRecord, call, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
@@ -13,7 +13,7 @@ describe('service references', () => {
   const servers = testServers();
   const open = desksOf(servers);
 
-  const misnamed: readonly (readonly [string, object | readonly object[], RegExp])[] = [
+  const misnamed: readonly (readonly [string, RecordInput | RecordInput[], RegExp])[] = [
     [
       'a mapping to the limiter',
       mappingRecord('x', '/x', 'ratelimit'),
@@ -156,7 +156,7 @@ describe("frontdesk's own auth service", () => {
   const { allowed_authorization_headers: _listed, ...unlisted } = authRecord;
 
   /** A gateway before one service, with the auth service in its own process or in another one. */
-  async function openWith(record: object, origin: string, isRemote: boolean) {
+  async function openWith(record: AuthServiceInput, origin: string, isRemote: boolean) {
     const config = { records: [record, mappingRecord('app', '/', origin)], users: [demoRecord] };
     const only = (modules: readonly ModuleName[], more: object = {}) =>
       open({ demo: false, config, only: modules, ...more });
@@ -248,7 +248,7 @@ const own = (ctx: Context) => {
 };
 
 /** One request a day for each value of `X-Name`. */
-const oneADay = {
+const oneADay: LimitDomainInput = {
   domain: 'gateway',
   descriptors: [{ key: 'name', rate_limit: { unit: 'day', requests_per_unit: 1 } }],
 };

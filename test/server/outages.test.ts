@@ -124,7 +124,7 @@ describe('requests that fail because of one outage', () => {
     ];
     const limits = [
       { domain: 'gateway', descriptors: [{ key: 'k', rate_limit: { unit: 'day', requests_per_unit: 1 } }] },
-    ];
+    ] as const;
     const settings = { redisUrl, ratelimitFailOpen: false, only: ['gateway', 'ratelimit'] as const };
     const desk = await open({ config: { records, limits }, ...settings, logger });
     for (let sent = 0; sent < 3; sent += 1) await call(desk, '/one').expect(503);

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Context } from 'koa';
 import request, { type Test } from 'supertest';
-import type { Frontdesk, FrontdeskOptions } from '../../src/index.ts';
+import type { Frontdesk, FrontdeskOptions, LimitDomainInput } from '../../src/index.ts';
 import { authRecord, call, callAsDemo, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { isInstalled } from '../support/programs/installed.ts';
 import { createRedisServer } from '../support/programs/redis-server.ts';
@@ -24,7 +24,7 @@ const twoLimits = {
     { key: 'none', rate_limit: { unit: 'year', requests_per_unit: 1 } },
     { key: 'k', rate_limit: { unit: 'year', requests_per_unit: 10 } },
   ],
-};
+} satisfies LimitDomainInput;
 
 describe('the rate-limit service', () => {
   const servers = testServers();
@@ -236,7 +236,7 @@ describe('the rate-limit service', () => {
     });
 
     it('shows clients no limits while Redis is down, except one that allows no requests', async () => {
-      const closed = { key: 'closed', rate_limit: { unit: 'year', requests_per_unit: 0 } };
+      const closed = { key: 'closed', rate_limit: { unit: 'year', requests_per_unit: 0 } } as const;
       const mapping = (name: string) => ({
         ...mappingRecord(name, `/${name}`, 'own'),
         bypass_auth: true,

@@ -56,7 +56,9 @@ describe('with RATELIMIT_FAIL_OPEN=false, check_ready', () => {
     const server = await createRedisServer(['--replicaof', '127.0.0.1', '1']);
     try {
       await server.start();
-      const limits = [{ domain: 'd', descriptors: [{ key: 'k', rate_limit: { unit: 'day', requests_per_unit: 9 } }] }];
+      const limits = [
+        { domain: 'd', descriptors: [{ key: 'k', rate_limit: { unit: 'day', requests_per_unit: 9 } }] },
+      ] as const;
       const desk = await openDesk({
         ...{ config: { records: [], limits }, only: ['ratelimit'], ratelimitHttpPort: 0 },
         ...{ redisUrl: server.url, redisTimeoutMs: 5_000, ratelimitFailOpen: false },

@@ -506,7 +506,7 @@ describe('a configuration directory that changes while the server runs', () => {
     const wrong: readonly (readonly [string, object])[] = [
       ['a prefix', own('a', 'no-slash')],
       ['a field that does not affect which requests match', own('a', '/a', soon)],
-      ['a mapping that requires credentials', mappingRecord('a', '/a', 'own', soon)],
+      ['a mapping that requires credentials', { ...mappingRecord('a', '/a', 'own'), ...soon }],
       ['a regex', own('a', '/a(', { prefix_regex: true })],
       ['a mistyped condition', own('a', '/a', { mehtod: 'GET' })],
       ['an unknown auth service', mappingRecord('a', '/a', 'own', { auth_service: 'nobody' })],

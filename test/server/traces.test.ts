@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import type { IncomingHttpHeaders } from 'node:http';
 import request from 'supertest';
+import type { AuthServiceInput, MappingInput, RecordInput } from '#config';
 import { authRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { type Served, testServers } from '../support/serve.ts';
@@ -21,9 +22,9 @@ describe('the trace of a request', () => {
 
   interface Setup {
     /** Additional fields of the mapping and of the AuthService. */
-    readonly mapping?: object;
-    readonly auth?: object;
-    readonly records?: readonly object[];
+    readonly mapping?: Partial<MappingInput>;
+    readonly auth?: Partial<AuthServiceInput>;
+    readonly records?: readonly RecordInput[];
   }
 
   /** Starts a gateway with a service, its shadow and a remote auth service. */

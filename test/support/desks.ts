@@ -2,7 +2,16 @@
 import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import request, { type Test } from 'supertest';
-import { createFrontdesk, type Frontdesk, type FrontdeskOptions, type Listeners } from '../../src/index.ts';
+import {
+  type AuthServiceInput,
+  createFrontdesk,
+  type Frontdesk,
+  type FrontdeskOptions,
+  type Listeners,
+  type MappingInput,
+  type RateLimitServiceInput,
+  type UserInput,
+} from '../../src/index.ts';
 import type { TestServers } from './serve.ts';
 import { temporaryFiles, type WriteFiles } from './temporary-files.ts';
 
@@ -41,11 +50,16 @@ export function callAsDemo(desk: Frontdesk, path: string): Test {
 }
 
 /** A Mapping as a plain object, with the fields of a YAML record. */
-export function mappingRecord(name: string, prefix: string, service: string, more: object = {}): object {
+export function mappingRecord(
+  name: string,
+  prefix: string,
+  service: string,
+  more: Partial<MappingInput> = {},
+): MappingInput {
   return { apiVersion: 'gateway/v1', kind: 'Mapping', name, prefix, service, ...more };
 }
 
-export const authRecord = Object.freeze({
+export const authRecord: AuthServiceInput = Object.freeze({
   apiVersion: 'gateway/v1',
   kind: 'AuthService',
   name: 'auth',
@@ -54,7 +68,7 @@ export const authRecord = Object.freeze({
   allowed_authorization_headers: ['X-Travel-User'],
 });
 
-export const limitRecord = Object.freeze({
+export const limitRecord: RateLimitServiceInput = Object.freeze({
   apiVersion: 'gateway/v1',
   kind: 'RateLimitService',
   name: 'limits',
@@ -62,18 +76,18 @@ export const limitRecord = Object.freeze({
 });
 
 /** The passwords of these users are cheap to check, because a test logs in at every desk that it opens. */
-export const annRecord = Object.freeze({
+export const annRecord: UserInput = Object.freeze({
   name: 'ann',
   password_hash: '$scrypt$ln=1,r=1,p=1$AQEBAQEBAQEBAQEBAQEBAQ$5zTsCev1qjkwpfbFD0PmL8qfdSoT1LvwYVtfzR8ZrdQ',
 });
 
-export const demoRecord = Object.freeze({
+export const demoRecord: UserInput = Object.freeze<UserInput>({
   name: 'demo',
   roles: ['admin'],
   password_hash: '$scrypt$ln=1,r=1,p=1$AQEBAQEBAQEBAQEBAQEBAQ$1DbD5n6l2tvRy0vUzb0qA+KVLbJbR35li2AWO6CmaeA',
 });
 
-const guestRecord = Object.freeze({
+const guestRecord: UserInput = Object.freeze({
   name: 'guest',
   password_hash: '$scrypt$ln=1,r=1,p=1$AQEBAQEBAQEBAQEBAQEBAQ$zjy21ZqfjiRDLvXL1XraRPd9rDpaKQ0Npg9rEHO/MUE',
 });

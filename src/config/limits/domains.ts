@@ -11,11 +11,11 @@ import {
   type PlacedFault,
   valueAt,
 } from '../errors.ts';
-import { reportFault, strict } from '../fields/field.ts';
+import { type Data, reportFault, strict } from '../fields/field.ts';
 import { notEmpty } from '../fields/values.ts';
 import { mayHoldSecret, quote } from '../quote.ts';
 import type { Kept } from '../records/conflicts.ts';
-import { limitsSchema, nullishAsMissing } from './limit.ts';
+import { limitsSchema, nullishAsMissing, type RateLimitInput } from './limit.ts';
 
 export interface LimitDomain {
   readonly domain: string;
@@ -78,7 +78,7 @@ const spelled = z.preprocess(
   z.string(),
 );
 
-const descriptorSchema: z.ZodType<DescriptorFields> = strict({
+const ownSchema = strict({
   key: notEmpty('Write the name of a label, for example key: x-travel-user').check((payload) =>
     reportFault(payload, [], payload.value.includes('*') ? wildcardInKey : undefined),
   ),
@@ -89,15 +89,52 @@ const descriptorSchema: z.ZodType<DescriptorFields> = strict({
   detailed_metric: nullishAsMissing(z.boolean()),
   value_to_metric: nullishAsMissing(z.boolean()),
   share_threshold: nullishAsMissing(z.boolean()),
-  descriptors: nullishAsMissing(z.lazy(() => z.array(descriptorSchema))),
   // Accepted but not used: envoyproxy/ratelimit can return it as dynamic metadata.
   metadata: nullishAsMissing(z.record(z.string(), z.unknown())),
+});
+
+const descriptorSchema: z.ZodType<DescriptorFields, DescriptorInput> = strict({
+  ...ownSchema.shape,
+  descriptors: nullishAsMissing(z.lazy(() => z.array(descriptorSchema))),
 }).check((payload) => reportFault(payload, ['share_threshold'], shareFault(payload.value)));
+
+type OwnInput = Data<z.input<typeof ownSchema>>;
+
+/** What a file or a program may write as a descriptor, which matches an entry of a request. */
+export interface DescriptorInput extends OwnInput {
+  /** The key of the entry, such as the name of a label. */
+  readonly key: OwnInput['key'];
+  /** The value of the entry, in which `*` matches any text. Without it, each value has a counter. */
+  readonly value?: OwnInput['value'];
+  /** A limit, or several that all apply. Without one, requests whose last entry matches here pass. */
+  readonly rate_limit?: RateLimitInput | readonly RateLimitInput[] | null | undefined;
+  /** Counts, but never denies. @default false */
+  readonly shadow_mode?: OwnInput['shadow_mode'];
+  /** Turns the limits into quotas: a request is denied only if all of its quotas are exhausted. @default false */
+  readonly quota_mode?: OwnInput['quota_mode'];
+  /** Splits metrics by all values of a request. @default false */
+  readonly detailed_metric?: OwnInput['detailed_metric'];
+  /** Splits metrics by the value of this key. @default false */
+  readonly value_to_metric?: OwnInput['value_to_metric'];
+  /** Uses one counter for all values that match the `*`. @default false */
+  readonly share_threshold?: OwnInput['share_threshold'];
+  /** Accepted but not used: envoyproxy/ratelimit can return it as dynamic metadata. */
+  readonly metadata?: OwnInput['metadata'];
+  /** What the next entry of the request is matched with. */
+  readonly descriptors?: readonly DescriptorInput[] | null | undefined;
+}
+
+/** What a file or a program may write as the limits of a domain. */
+export interface LimitDomainInput {
+  /** The domain that requests name, such as `domain` of a RateLimitService. */
+  readonly domain: string;
+  readonly descriptors?: readonly DescriptorInput[] | null | undefined;
+}
 
 const domainSchema = strict({
   domain: notEmpty('For example: domain: gateway'),
   descriptors: nullishAsMissing(z.array(descriptorSchema)).transform((descriptors) => descriptors ?? []),
-});
+}) satisfies z.ZodType<unknown, LimitDomainInput>;
 
 const examples = {
   domain: 'gateway',

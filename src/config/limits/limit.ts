@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { type Algorithm, type Limit, type Unit, uint32Max, unitSeconds, windowSeconds } from '#ratelimit/limit';
 import { didYouMean, type Fault } from '../errors.ts';
-import { lengthFault, reportFault, strict, text } from '../fields/field.ts';
+import { type Data, lengthFault, reportFault, strict, text } from '../fields/field.ts';
 import { either, notEmpty, wholeNumber } from '../fields/values.ts';
 import { quote } from '../quote.ts';
 
@@ -30,6 +30,27 @@ const fieldsSchema = strict({
 });
 
 type LimitFields = z.infer<typeof fieldsSchema>;
+type Input = Data<z.input<typeof fieldsSchema>>;
+
+/** What a file or a program may write as a limit. */
+export interface RateLimitInput extends Input {
+  /** The window: a second, minute, hour, day, week, month (30 days) or year (365 days). Required unless `unlimited`. */
+  readonly unit?: Input['unit'];
+  /** The number of units in the window. @default 1 */
+  readonly unit_multiplier?: Input['unit_multiplier'];
+  /** How many requests a window allows. @default 0, which denies all requests */
+  readonly requests_per_unit?: Input['requests_per_unit'];
+  /** Allows all requests. @default false */
+  readonly unlimited?: Input['unlimited'];
+  /** The name of the limit in `RateLimit` headers and in `replaces` of other limits. */
+  readonly name?: Input['name'];
+  /** The names of other limits, which do not apply to a request that this one counts. */
+  readonly replaces?: Input['replaces'];
+  /** `fixed_window`, `sliding_window` or `token_bucket`. @default 'fixed_window' */
+  readonly algorithm?: Input['algorithm'];
+  /** How many requests a full token bucket allows at once. @default requests_per_unit */
+  readonly burst?: Input['burst'];
+}
 
 const limitSchema = fieldsSchema
   .transform((fields) => ({ fields, limit: limitOf(fields) }))

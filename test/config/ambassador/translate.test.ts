@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { configurationFrom, formatErrors, loadConfiguration, mappingDefaults } from '#config';
 import { kinds, translateRecords } from '../../../src/config/ambassador/translate.ts';
 import { temporaryFiles } from '../../support/temporary-files.ts';
+import { untyped } from '../../support/untyped.ts';
 
 const fixtures = fileURLToPath(new URL('../../fixtures/ambassador', import.meta.url));
 const gatewayDomain = 'getambassador.io';
@@ -100,7 +101,7 @@ describe("Ambassador's own files", () => {
 
   /** Returns what the records are read as. They must be valid. */
   function translated(...records: readonly object[]) {
-    const { configuration, errors } = configurationFrom({ records }, { gatewayDomain });
+    const { configuration, errors } = configurationFrom(untyped({ records }), { gatewayDomain });
     assert.deepEqual(errors, []);
     return configuration;
   }
@@ -181,7 +182,7 @@ describe("Ambassador's own files", () => {
   it('lose no field of an annotation that has some of them beside metadata and spec, as Ambassador allows', () => {
     const head = { apiVersion: 'getambassador.io/v2', metadata: { name: 'ambassador' } };
     const read = (record: object) => {
-      const { configuration, errors } = configurationFrom({ records: [record] }, { gatewayDomain });
+      const { configuration, errors } = configurationFrom(untyped({ records: [record] }), { gatewayDomain });
       return [configuration.mappings[0]?.prefix, ...errors.map(({ message }) => message)];
     };
     const denied = { ip_deny: [{ peer: '10.0.0.1' }] };
@@ -203,14 +204,14 @@ describe("Ambassador's own files", () => {
   it('are errors if their apiVersion is mistyped, whatever their kind', () => {
     for (const kind of ['Module', 'FilterPolicy', 'AuthService']) {
       const record = { apiVersion: 'getambasador.io/v2', kind, metadata: { name: 'a' }, spec: {} };
-      const { errors } = configurationFrom({ records: [record] }, { gatewayDomain });
+      const { errors } = configurationFrom(untyped({ records: [record] }), { gatewayDomain });
       assert.deepEqual(
         errors.map(({ message }) => message),
         ['apiVersion "getambasador.io/v2" is not supported, did you mean "getambassador.io/v2"?'],
       );
     }
     const version = { apiVersion: 'gatway/v1', kind: 'Version', name: 'v1', prefix: '/v1', sunset: '2027-06-30' };
-    const [error] = configurationFrom({ records: [version] }, { gatewayDomain }).errors;
+    const [error] = configurationFrom(untyped({ records: [version] }), { gatewayDomain }).errors;
     assert.equal(error?.message, 'apiVersion "gatway/v1" is not supported');
   });
 
@@ -235,7 +236,7 @@ describe("Ambassador's own files", () => {
   it('rewrite the whole path that a regular expression matches, unless rewrite is empty, like Ambassador', () => {
     const rewritten = (more: object) => {
       const mapping = { ...ours, apiVersion: 'ambassador/v1', prefix: '/v[0-9]+/.*', prefix_regex: true, ...more };
-      const { configuration, errors, notices } = configurationFrom({ records: [mapping] }, { gatewayDomain });
+      const { configuration, errors, notices } = configurationFrom(untyped({ records: [mapping] }), { gatewayDomain });
       assert.deepEqual([errors, notices.length], [[], 1]);
       const { pattern, substitution } = configuration.mappings[0]?.regexRewrite ?? {};
       return [pattern, substitution];
@@ -268,7 +269,7 @@ describe("Ambassador's own files", () => {
     }).authServices;
     assert.deepEqual([allowStatus, allowedClientHeadersOnSuccess], [200, ['set-cookie']]);
     const records = [{ ...auth, allowed_authorization_headers: ['X-User', 'Set-Cookie'] }];
-    const { configuration, errors, notices } = configurationFrom({ records }, { gatewayDomain });
+    const { configuration, errors, notices } = configurationFrom(untyped({ records }), { gatewayDomain });
     assert.deepEqual([configuration.authServices[0]?.allowedAuthorizationHeaders, errors], [['x-user'], []]);
     assert.match(notices.map(({ remedy }) => remedy).join(), /allowed_client_headers_on_success/);
   });
@@ -276,13 +277,13 @@ describe("Ambassador's own files", () => {
   it('get a notice with a remedy for unsupported kinds', () => {
     for (const kind of ['ConsulResolver', 'DevPortal', 'OutlierDetection', 'TCPMapping', 'TracingService']) {
       const record = { apiVersion: 'ambassador/v1', kind, name: 'x', max_connections: 5 };
-      const { errors, notices } = configurationFrom({ records: [record, ours] }, { gatewayDomain });
+      const { errors, notices } = configurationFrom(untyped({ records: [record, ours] }), { gatewayDomain });
       assert.deepEqual([errors, notices.map(({ message }) => message)], [[], [`this ${kind} is not read`]]);
     }
   });
 
   it('can be mixed with our records, which get no notice', () => {
-    const { configuration, errors, notices } = configurationFrom({ records: [ours] }, { gatewayDomain });
+    const { configuration, errors, notices } = configurationFrom(untyped({ records: [ours] }), { gatewayDomain });
     assert.deepEqual([configuration.mappings.length, errors, notices], [1, [], []]);
   });
 
@@ -343,7 +344,7 @@ describe('translateRecords knows every field of the releases up to v3alpha1', ()
   function errorsAbout(kind: string, fields: string, place: (fields: object) => object): readonly string[] {
     const empty = Object.fromEntries(fields.split(/\s+/).map((field) => [field, null]));
     const record = { apiVersion: 'getambassador.io/v2', kind, metadata: { name: 'ambassador' }, spec: place(empty) };
-    const { errors } = configurationFrom({ records: [record] }, { gatewayDomain });
+    const { errors } = configurationFrom(untyped({ records: [record] }), { gatewayDomain });
     return errors.map(({ message }) => message);
   }
 

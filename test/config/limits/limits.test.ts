@@ -8,9 +8,10 @@ import { configurationFrom, formatErrors, type LimitDomain, loadConfiguration } 
 import { type Unit, windowSeconds } from '#ratelimit/limit';
 import { plain } from '../../support/limits.ts';
 import { temporaryFiles } from '../../support/temporary-files.ts';
+import { untyped } from '../../support/untyped.ts';
 
 function read(...limits: readonly unknown[]) {
-  const { configuration, errors } = configurationFrom({ records: [], limits });
+  const { configuration, errors } = configurationFrom(untyped({ records: [], limits }));
   assert.deepEqual(errors, []);
   return configuration.limits;
 }
@@ -129,7 +130,7 @@ describe('a domain of limits', () => {
 
   it('prevents the use of the other domains if it is invalid', () => {
     const limits = [{ domain: 'a' }, { domain: 'b', descriptors: [{}] }, 'c'];
-    const { configuration, errors } = configurationFrom({ records: [], limits });
+    const { configuration, errors } = configurationFrom(untyped({ records: [], limits }));
     const found = errors.map(({ source: { line }, record, message }) => `${line} ${record}: ${message}`);
     assert.equal(configuration.limits.length, 0);
     assert.deepEqual(found, [

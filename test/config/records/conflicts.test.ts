@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { configurationFrom } from '#config';
+import { untyped } from '../../support/untyped.ts';
 
 const head = { apiVersion: 'gateway/v1', kind: 'Mapping', prefix: '/v1/hotels', service: 'hotel' };
 
 /** Returns the mappings without an error. Each is named after its position. */
 function right<T extends object>(...mappings: readonly T[]) {
   const records = mappings.map((fields, index) => ({ ...head, name: String(index), ...fields }));
-  const { configuration, errors } = configurationFrom({ records });
+  const { configuration, errors } = configurationFrom(untyped({ records }));
   assert.equal(configuration.mappings.length, errors.length === 0 ? records.length : 0);
   const wrong = errors.map(({ record }) => record);
   return { records: records.filter(({ name }) => !wrong.includes(`Mapping ${name}`)), errors };

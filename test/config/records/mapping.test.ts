@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { compilePattern, configurationFrom } from '#config';
+import { untyped } from '../../support/untyped.ts';
 
 /** Returns the error of a Mapping with this pattern. */
 function faultOf(prefix: string) {
   const mapping = { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'one', service: 'hotel' };
-  const { errors } = configurationFrom({ records: [{ ...mapping, prefix, prefix_regex: true }] });
+  const { errors } = configurationFrom(untyped({ records: [{ ...mapping, prefix, prefix_regex: true }] }));
   return errors.length === 0 ? undefined : errors.map(({ message, remedy }) => `${message}: ${remedy}`).join();
 }
 

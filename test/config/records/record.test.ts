@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { configurationFrom, mappingDefaults } from '#config';
 import { authRecordOf } from '../../support/edge.ts';
+import { untyped } from '../../support/untyped.ts';
 
 const source = { file: '<options>', line: 1 };
 const head = { apiVersion: 'gateway/v1', name: 'one' };
@@ -12,7 +13,7 @@ const rateLimitService = { ...head, kind: 'RateLimitService', service: 'ratelimi
 const version = { ...head, kind: 'Version', prefix: '/v1' };
 
 function read(...records: readonly object[]) {
-  const { configuration, errors } = configurationFrom({ records });
+  const { configuration, errors } = configurationFrom(untyped({ records }));
   assert.deepEqual(errors, []);
   return configuration;
 }
@@ -159,7 +160,7 @@ describe('an AuthService', () => {
   it('does not replace a broken or missing one, and the mapping that names it is dropped', () => {
     const other = { ...mapping, name: 'two', prefix: '/v2', auth_service: 'one' };
     const records = [{ ...authService, timeout_ms: 'soon' }, staff, mapping, other];
-    const { configuration, errors } = configurationFrom({ records });
+    const { configuration, errors } = configurationFrom(untyped({ records }));
     const found = errors.map(({ record, message }) => `${record}: ${message}`);
     assert.deepEqual(configuration.mappings, []);
     assert.deepEqual(found, [
