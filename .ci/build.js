@@ -1,4 +1,4 @@
-/** Builds dist: compiles the sources, copies the static files of the pages, and adds doc comments for the settings. */
+/** Builds dist: compiles the sources, copies the static files of the pages, and documents the options and records. */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 
@@ -10,28 +10,65 @@ rmSync('dist', { recursive: true, force: true });
 execFileSync('tsc', ['-p', 'src', '--noCheck', '--singleThreaded'], { stdio: 'inherit' });
 cpSync('src', 'dist', { recursive: true, filter: (file) => !/\.(?:ts|json|md)$/.test(file) });
 for (const name of swaggerUi) cpSync(`node_modules/swagger-ui-dist/${name}`, `dist/rest/openapi/swagger-ui/${name}`);
-await documentSettings('dist/config/settings/table', 'gatewaySettings');
-await documentSettings('dist/travel/settings', 'travelSettings');
+await documentSettings('dist/server/product/index.d.ts');
+await documentRecords('dist/config/records/input.d.ts');
 // npm makes main.js executable when it installs the package, but not when the build runs again in a linked checkout.
 // Tests rebuild when main.js is older than a source file or is not executable.
 utimesSync('dist/main.js', began, began);
 chmodSync('dist/main.js', 0o755);
 
-/**
- * Adds a doc comment to each setting in the generated declaration file, which contains only the types. Settings in the
- * comments have the names of options.
- */
-async function documentSettings(table, name) {
+/** Adds the settings to the interface of the options, with doc comments that call settings by the names of options. */
+async function documentSettings(file) {
+  const { settingTable: table } = await import('../dist/server/product/index.js');
   const { variables } = await import('../dist/config/settings/table.js');
-  const { [name]: settings } = await import(`../${table}.js`);
-  const options = new Map(variables(settings));
+  const options = new Map(variables(table));
   const withOptions = (text) =>
     text.replace(/[A-Z_]+/g, (word) => (options.has(word) ? `\`${options.get(word)}\`` : word));
-  const declared = readFileSync(`${table}.d.ts`, 'utf8');
-  const documented = declared.replace(/^( *)readonly (\w+): import\(/gm, (line, indent, option) => {
-    const { description, expectsValue, default: value } = settings[option];
-    const defaultTag = value === undefined ? '' : ` @default ${JSON.stringify(value)}`;
-    return `${indent}/** ${withOptions(description)} Takes ${expectsValue}.${defaultTag} */\n${line}`;
-  });
-  writeFileSync(`${table}.d.ts`, documented);
+  const type = 'SettingOptionsOf<typeof settingTable>';
+  const fields = Object.entries(table)
+    .filter(([option]) => option !== 'configDir')
+    .map(([option, { description, expectsValue, default: value }]) =>
+      field(`${option}?`, `${type}['${option}']`, `${withOptions(description)} Takes ${expectsValue}.`, shown(value)),
+    );
+  addFields(file, `Omit<${type}, 'configDir'>`, fields);
+}
+
+/** Adds the fields of each kind of record to its interface, with doc comments from its table. */
+async function documentRecords(file) {
+  for (const [, table, source] of readFileSync(file, 'utf8').matchAll(
+    /import type { (\w+Fields) } from '\.\/(.+)\.ts'/g,
+  )) {
+    const { [table]: rows } = await import(`../dist/config/records/${source}.js`);
+    const type = `InputOf<typeof ${table}>`;
+    const fields = Object.values(rows).map(({ name, docs, shownDefault, ...row }) =>
+      field(
+        `${name}${'default' in row ? '?' : ''}`,
+        `${type}['${name}']`,
+        plain(docs),
+        shownDefault ?? shown(row.default),
+      ),
+    );
+    addFields(file, type, fields);
+  }
+}
+
+function field(name, type, text, defaultValue) {
+  const defaultTag = defaultValue === undefined ? '' : ` @default ${defaultValue}`;
+  return `    /** ${text}${defaultTag} */\n    readonly ${name}: ${type};\n`;
+}
+
+function shown(value) {
+  return value === undefined ? undefined : JSON.stringify(value);
+}
+
+/** Removes what Markdown needs in a table, and links within the page of the table. */
+function plain(markdown) {
+  return markdown.replaceAll('\\|', '|').replace(/\[([^\]]+)\]\(#[^)]*\)/g, '$1');
+}
+
+/** Adds fields to the interface that extends `type`. Editors show no comments for the properties of mapped types. */
+function addFields(file, type, fields) {
+  const [before, after] = readFileSync(file, 'utf8').split(`${type} {\n`);
+  if (after === undefined) throw new Error(`${file} has no interface that extends ${type}`);
+  writeFileSync(file, [before, `${type} {\n`, ...fields, after].join(''));
 }

@@ -5,6 +5,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync }
 import { dirname, join } from 'node:path';
 import { listSettings } from '#config';
 import { settingTable } from '#server/product';
+import { fieldTables } from './config/field-tables.ts';
 import { built } from './support/programs/built.ts';
 import { scratch, startProgram } from './support/programs/frontdesk-process.ts';
 import { temporaryFiles } from './support/temporary-files.ts';
@@ -25,22 +26,34 @@ describe('the package', () => {
   });
 
   it('documents each option with its values and its default in the declarations', () => {
-    const tables = ['config/settings/table.d.ts', 'travel/settings.d.ts'].map((name) => readFileSync(join(dist, name)));
-    const commented = [...tables.join('').matchAll(/^ *\/\*\* (.+) \*\/\n *readonly (\w+): import/gm)].map(
-      ([, text, name]) => [name, text],
-    );
-    const texts = Object.fromEntries(commented);
+    const texts = commentsIn('server/product/index.d.ts', 'SettingOptions');
     assert.deepEqual(
       Object.keys(texts).map(variableOf),
-      listSettings(settingTable).map(({ variable }) => variable),
+      listSettings(settingTable).flatMap(({ variable }) => (variable === 'CONFIG_DIR' ? [] : variable)),
     );
     assert.match(
-      texts['drainMs'],
+      String(texts['drainMs']),
       /^How long a shutdown keeps serving .+ Takes a whole number of milliseconds .+ @default 0$/,
     );
-    assert.match(texts['trustedProxies'], / Takes a list of addresses .+ @default \[\]$/);
-    assert.match(texts['tlsCert'], /requires `tlsKey`/);
-    assert.doesNotMatch(texts['tlsCert'], /@default/);
+    assert.match(String(texts['trustedProxies']), / Takes a list of addresses .+ @default \[\]$/);
+    assert.match(String(texts['tlsCert']), /requires `tlsKey`/);
+    assert.doesNotMatch(String(texts['tlsCert']), /@default/);
+  });
+
+  it('documents each field of a record in the declarations, with its default', () => {
+    for (const [kind, table] of Object.entries(fieldTables)) {
+      const texts = commentsIn('config/records/input.d.ts', `${kind}Input`);
+      assert.deepEqual(
+        Object.keys(texts),
+        Object.values(table).map(({ name }) => name),
+      );
+    }
+    const { host, method_regex, path_readings, timeout_ms } = commentsIn('config/records/input.d.ts', 'MappingInput');
+    assert.equal(host, 'The host that the client requests, without port. @default any');
+    assert.match(String(timeout_ms), /^How long to wait for the service's response headers, .+ @default `UPSTREAM_T/);
+    // What only a table in Markdown needs is left out.
+    assert.match(String(method_regex), / `GET\|HEAD`\. @default false$/);
+    assert.match(String(path_readings), / See ambiguous paths\. @default \[\]$/);
   });
 
   it('exports the types of its results, so that a project with declarations can export such values', async function () {
@@ -143,6 +156,14 @@ function compile(folder: string): { readonly stdout: string; readonly declaratio
   const { stdout } = spawnSync(tsc, [...options, ...typeRoots, 'program.ts'], { cwd: folder, encoding: 'utf8' });
   const declaration = stdout === '' ? readFileSync(join(folder, 'program.d.ts'), 'utf8') : '';
   return { stdout, declaration };
+}
+
+/** Returns the doc comments in an interface of a declaration file, by property. */
+function commentsIn(file: string, name: string): Readonly<Record<string, string>> {
+  const [, body = ''] = readFileSync(join(dist, file), 'utf8').split(`interface ${name} `);
+  const [properties = ''] = body.split('\n}\n');
+  const commented = properties.matchAll(/^ *\/\*\* (.+) \*\/\n *readonly (\w+)\??: /gm);
+  return Object.fromEntries([...commented].map(([, text = '', property = '']) => [property, text]));
 }
 
 /** Converts `drainMs` to `DRAIN_MS`. */

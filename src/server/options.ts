@@ -32,7 +32,7 @@ import {
 } from '#server/product';
 
 /** The settings in camelCase, and options that only a program can provide. */
-export interface FrontdeskOptions extends Omit<SettingOptions, 'configDir'> {
+export interface FrontdeskOptions extends SettingOptions {
   /** A directory, or parsed records. @default './config' */
   readonly config?: string | ConfigurationRecords | undefined;
   /** The modules of this process. @default all with `demo`, otherwise the gateway and those that the records name */

@@ -9,10 +9,7 @@ import { quote, withoutSecrets } from '../quote.ts';
 import type { Setting, SettingTable } from './kinds.ts';
 import { type gatewaySettings, variableOf, variables } from './table.ts';
 
-/**
- * Every setting of a table with its value. `Ms` and `Bytes` in a name are its unit. The type iterates over `keyof`
- * directly, so that editors show the doc comment of a setting, which the build adds to its entry in the table.
- */
+/** Every setting of a table with its value. `Ms` and `Bytes` in a name are its unit. */
 export type SettingsOf<Table> = {
   readonly [Name in keyof Table]: Table[Name] extends Setting<infer T> ? T : never;
 };

@@ -17,4 +17,5 @@ export const settingTable: typeof gatewaySettings & typeof travelSettings = { ..
 
 export type Settings = SettingsOf<typeof settingTable>;
 
-export type SettingOptions = SettingOptionsOf<typeof settingTable>;
+/** The settings that a program may pass, which passes the directory as `config`. The build adds them with their docs. */
+export interface SettingOptions extends Omit<SettingOptionsOf<typeof settingTable>, 'configDir'> {}
