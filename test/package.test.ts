@@ -1,8 +1,9 @@
 /** The npm package: the contents of `dist`, its declarations, and the packages that they depend on. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, globSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { parse, parseAllDocuments } from 'yaml';
 import { listSettings } from '#config';
 import { settingTable } from '#server/product';
 import { fieldTables } from './config/field-tables.ts';
@@ -56,8 +57,7 @@ describe('the package', () => {
     assert.match(String(path_readings), / See ambiguous paths\. @default \[\]$/);
   });
 
-  it('exports the types of its results, so that a project with declarations can export such values', async function () {
-    this.timeout(60_000);
+  describe('in a program under strict TypeScript', () => {
     const program = `
       import * as frontdesk from 'frontdesk';
       import * as basic from 'frontdesk/auth';
@@ -88,11 +88,31 @@ describe('the package', () => {
       export const { explain, upgradesThrough } = desk;
       export const listener = desk.upgradesThrough();
     `;
-    const { stdout, declaration } = compile(
-      await writeFiles({ 'package.json': '{ "type": "module" }', 'program.ts': program }),
-    );
-    assert.equal(stdout, '');
-    assert.match(declaration, /users: frontdesk\.UserStore;/);
+    const examples = exampleConfiguration();
+    const data = `
+      import type { ConfigurationRecords, LimitDomainInput, RecordInput, UserInput } from 'frontdesk';
+      ${examples.records.map((one) => `(${JSON.stringify(one)}) satisfies RecordInput;`).join('\n')}
+      ${examples.limits.map((one) => `(${JSON.stringify(one)}) satisfies LimitDomainInput;`).join('\n')}
+      ${examples.users.map((one) => `(${JSON.stringify(one)}) satisfies UserInput;`).join('\n')}
+      export const demo: ConfigurationRecords['demo'] = ${JSON.stringify(examples.demo)};
+    `;
+    let compiled: ReturnType<typeof compile>;
+
+    before(async function () {
+      this.timeout(60_000);
+      const files = { 'package.json': '{ "type": "module" }', 'program.ts': program, 'data.ts': data };
+      compiled = compile(await writeFiles(files));
+    });
+
+    it('exports the types of its results, so that a project with declarations can export such values', () => {
+      assert.equal(compiled.stdout, '');
+      assert.match(compiled.declaration, /users: frontdesk\.UserStore;/);
+    });
+
+    it('accepts every example in the documentation and the demo as data', () => {
+      assert.ok(examples.records.length > 20 && examples.limits.length > 5 && examples.users.length > 1);
+      assert.equal(compiled.stdout, '');
+    });
   });
 
   it('depends on the types of every package that its declarations import', () => {
@@ -146,16 +166,52 @@ function filesIn(directory: string): readonly string[] {
     : [];
 }
 
-/** Compiles program.ts against the package. Returns the compiler's output and the declaration it wrote. */
+/** Compiles program.ts and data.ts against the package. Returns the compiler's output and the declaration it wrote. */
 function compile(folder: string): { readonly stdout: string; readonly declaration: string } {
   mkdirSync(join(folder, 'node_modules'));
   symlinkSync(root, join(folder, 'node_modules/frontdesk'));
   const options = '--strict --module nodenext --target es2023 --declaration --preserveSymlinks --types node'.split(' ');
   const typeRoots = ['--typeRoots', join(root, 'node_modules/@types')];
   const tsc = join(root, 'node_modules/.bin/tsc');
-  const { stdout } = spawnSync(tsc, [...options, ...typeRoots, 'program.ts'], { cwd: folder, encoding: 'utf8' });
-  const declaration = stdout === '' ? readFileSync(join(folder, 'program.d.ts'), 'utf8') : '';
+  const { stdout } = spawnSync(tsc, [...options, ...typeRoots, 'program.ts', 'data.ts'], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  const declaration = readFileSync(join(folder, 'program.d.ts'), 'utf8');
   return { stdout, declaration };
+}
+
+/** Collects the records, limits and users in the YAML of the documentation and of the demo. */
+function exampleConfiguration() {
+  const pages = ['README.md', 'config/README.md', 'config/recipes/README.md'].map((name) => join(root, name));
+  const blocks = pages.flatMap((page) => [...readFileSync(page, 'utf8').matchAll(/^```yaml\n(.*?)^```$/gms)]);
+  const files = globSync('config/**/*.yaml', { cwd: root });
+  const texts = [
+    ...blocks.map(([, text = '']) => text),
+    ...files.map((file) => readFileSync(join(root, file), 'utf8')),
+  ];
+  const values = texts.flatMap(documentsIn);
+  return {
+    records: values.filter(({ apiVersion }) => apiVersion === 'gateway/v1'),
+    limits: values.filter((value) => 'domain' in value && 'descriptors' in value),
+    users: values.flatMap(({ users }) => users ?? []),
+    demo: parse(readFileSync(join(root, 'config/demo.yaml'), 'utf8')),
+  };
+}
+
+/** Returns the documents in a YAML text, and those in annotations of its manifests. */
+function documentsIn(text: string): readonly Example[] {
+  return parseAllDocuments(text).flatMap((one) => {
+    const value: Example = one.toJS();
+    const annotation = value.metadata?.annotations?.['gateway.local/config'];
+    return [value, ...(annotation === undefined ? [] : documentsIn(annotation))];
+  });
+}
+
+interface Example {
+  readonly apiVersion?: string;
+  readonly users?: readonly object[];
+  readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
 }
 
 /** Returns the doc comments in an interface of a declaration file, by property. */
