@@ -20,8 +20,9 @@ import { passwordIn, stepCases, withPassword } from './steps.ts';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The only TypeScript block of README.md. */
-const [, shown = ''] = /^```ts\n(.*?)^```$/ms.exec(readFileSync(join(repository, 'README.md'), 'utf8')) ?? [];
+const examples = [...readFileSync(join(repository, 'README.md'), 'utf8').matchAll(/^```ts\n(.*?)^```$/gms)].map(
+  ([, example = '']) => example,
+);
 
 describe('the recipe: embed in Koa', () => {
   const writeFiles = temporaryFiles();
@@ -68,14 +69,17 @@ describe('the recipe: embed in Koa', () => {
     return made;
   }
 
-  it('compiles, and so does the shorter app in README.md', async () => {
-    assert.ok(shown.includes('createFrontdesk('));
+  it('compiles, and so do the examples in README.md', async () => {
+    assert.equal(examples.length, 2);
     // Compiles against the published build, as an embedder does.
-    const compilerOptions = { types: ['node'], skipLibCheck: true, customConditions: [] };
+    const compilerOptions = { types: ['node'], skipLibCheck: true, customConditions: [], paths: {} };
     const config = { extends: join(repository, 'tsconfig.json'), include: ['*.mts'], compilerOptions };
     await writeFile(join(directory, 'tsconfig.json'), JSON.stringify(config));
     await writeFile(join(directory, 'app.mts'), app);
-    await writeFile(join(directory, 'readme.mts'), shown);
+    for (const [index, example] of examples.entries()) {
+      assert.ok(example.includes('createFrontdesk('));
+      await writeFile(join(directory, `readme-${index}.mts`), example);
+    }
     await promisify(execFile)(join(repository, 'node_modules/.bin/tsc'), ['-p', directory]);
   });
 
