@@ -4,12 +4,13 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, globSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
-import { listSettings } from '#config';
+import { configurationFrom, listSettings } from '#config';
 import { settingTable } from '#server/product';
 import { fieldTables } from './config/field-tables.ts';
 import { built } from './support/programs/built.ts';
 import { scratch, startProgram } from './support/programs/frontdesk-process.ts';
 import { temporaryFiles } from './support/temporary-files.ts';
+import { untyped } from './support/untyped.ts';
 import { eventually } from './support/waiting.ts';
 
 const dist = dirname(built('index.js'));
@@ -55,6 +56,23 @@ describe('the package', () => {
     // What only a table in Markdown needs is left out.
     assert.match(String(method_regex), / `GET\|HEAD`\. @default false$/);
     assert.match(String(path_readings), / See ambiguous paths\. @default \[\]$/);
+  });
+
+  it('documents each field of limits and users in the declarations', () => {
+    for (const [file, name, configuration] of [
+      ['limits/domains', 'LimitDomainInput', { limits: [{ domain: 'd', unknown: 1 }] }],
+      ['limits/domains', 'DescriptorInput', { limits: [{ domain: 'd', descriptors: [{ key: 'k', unknown: 1 }] }] }],
+      [
+        'limits/limit',
+        'RateLimitInput',
+        { limits: [{ domain: 'd', descriptors: [{ key: 'k', rate_limit: { x: 1 } }] }] },
+      ],
+      ['users', 'UserInput', { users: [{ name: 'ann', password_hash: '', unknown: 1 }] }],
+    ] as const) {
+      const { errors } = configurationFrom(untyped({ records: [], ...configuration }));
+      const known = errors.flatMap(({ remedy }) => /keys are (.+)\.$/.exec(remedy)?.[1]?.split(', ') ?? []);
+      assert.deepEqual(Object.keys(commentsIn(`config/${file}.d.ts`, name)), known);
+    }
   });
 
   describe('in a program under strict TypeScript', () => {

@@ -128,6 +128,7 @@ export interface DescriptorInput extends OwnInput {
 export interface LimitDomainInput {
   /** The domain that requests name, such as `domain` of a RateLimitService. */
   readonly domain: string;
+  /** What the first entry of a request is matched with. */
   readonly descriptors?: readonly DescriptorInput[] | null | undefined;
 }
 

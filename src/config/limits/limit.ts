@@ -17,7 +17,10 @@ const nameLengthMax = 128;
 
 const replacedRemedy = 'Write the name of the limit to replace, for example replaces: [{ name: per user }].';
 
-/** `rate_limit` in a file. It lacks `shadow_mode` and `quota_mode`, which are fields of the descriptor. */
+/**
+ * `rate_limit` in a file. The types of its texts name the values that their checks accept. It lacks `shadow_mode` and
+ * `quota_mode`, which are fields of the descriptor.
+ */
 const fieldsSchema = strict({
   unit: nullishAsMissing(text(unitFault) as z.ZodType<string, Unit | Uppercase<Unit>>),
   unit_multiplier: wholeNumber(1, uint32Max).optional(),
