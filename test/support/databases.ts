@@ -4,8 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import type { Database } from '../../src/travel/storage/database.ts';
 import { type DemoRows, loadDemo } from '../../src/travel/demo.ts';
+import type { Database } from '../../src/travel/storage/database.ts';
 import { openDatabase } from '../../src/travel/storage/open-database.ts';
 import type { TestServers } from './serve.ts';
 
