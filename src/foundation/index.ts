@@ -1,5 +1,6 @@
 /** What every module may use, and which knows none of them: loggers, bounded maps, plain data, text, errors. */
 export { type BoundedMap, createBoundedMap } from './bounded-map.ts';
+export { bytesFromText, decodeByte, hexOfCharacter, isAscii, textFromBytes } from './byte-text.ts';
 export { delayMsMax } from './delay.ts';
 export { codeOf, messageOf } from './errors.ts';
 export { inheritOwner, makeFolders } from './folders.ts';

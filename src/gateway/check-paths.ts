@@ -1,6 +1,7 @@
 /** Rejects requests that could evade the protection of others: by an ambiguous path, or by a WebDAV reference. */
 import type { Context } from 'koa';
 import { type Mapping, mappingDefaults, nextTurn, type Version } from '#config';
+import { textFromBytes } from '#foundation';
 import { problem } from '#http';
 import { referenceBase } from '#proxy';
 import {
@@ -111,7 +112,7 @@ function createCheckAmbiguity(
       const target = withTarget(attributes, { path: reading });
       const what =
         differentMapping(target, route) ?? differentVersion(target, version) ?? differentCount(route, path, reading);
-      if (what !== undefined) return `A service could read it as ${textOf(reading)}, ${what}.`;
+      if (what !== undefined) return `A service could read it as ${textFromBytes(reading)}, ${what}.`;
     }
     return undefined;
   }
@@ -171,11 +172,6 @@ function differentCount(route: Route, path: string, reading: string): string | u
 /** The path without what a limit by path ignores here: the case and encoding of letters, and a slash at the end. */
 function countedPath(path: string): string {
   return foldLetters(path).replace(/(?<=.)\/$/, '');
-}
-
-/** Node decodes a request target as Latin-1. */
-function textOf(reading: string): string {
-  return Buffer.from(reading, 'latin1').toString();
 }
 
 function withTarget(attributes: RequestAttributes, target: Partial<RequestAttributes>): RequestAttributes {

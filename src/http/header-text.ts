@@ -1,9 +1,10 @@
 /** Header values as text: values are bytes (RFC 9110 section 5.5), and Node shows each byte as one character. */
 import { isUtf8 } from 'node:buffer';
+import { bytesFromText, isAscii } from '#foundation';
 
 /** Returns the bytes of the text in UTF-8, as Node shows them. */
 export function encodeHeader(text: string): string {
-  return isAscii(text) ? text : Buffer.from(text).toString('latin1');
+  return bytesFromText(text);
 }
 
 /** Decodes a value that is valid UTF-8. Any other value keeps one character for each byte, as in Latin-1. */
@@ -12,8 +13,4 @@ export function decodeHeader(value: string): string {
   if (isAscii(value) || /[\u0100-\uffff]/.test(value)) return value;
   const bytes = Buffer.from(value, 'latin1');
   return isUtf8(bytes) ? bytes.toString() : value;
-}
-
-function isAscii(text: string): boolean {
-  return !/[\u0080-\uffff]/.test(text);
 }

@@ -111,7 +111,6 @@ export { createUpgrades, type Upgrade, type UpgradeListener, type Upgrades, upgr
 export {
   createHostCheck,
   createSafePath,
-  decodeByte,
   decodeOverlong,
   dotSegment,
   originForm,

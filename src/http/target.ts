@@ -1,6 +1,7 @@
 /** Splits request targets, and rejects hosts and paths that two servers could interpret differently. */
 import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
+import { decodeByte } from '#foundation';
 import { problem } from './problem.ts';
 
 /** Rejects hosts that two servers could interpret differently (RFC 9112 section 3.2). Run it before using the host. */
@@ -126,11 +127,6 @@ function absoluteForm(target: string): RegExpExecArray | null {
 function decodeUnreserved(encoded: string): string {
   const character = decodeByte(encoded);
   return /[\w.~-]/.test(character) ? character : encoded.toUpperCase();
-}
-
-/** Decodes `%2F`, and `%u002F` of IIS, to the character with this code. */
-export function decodeByte(encoded: string): string {
-  return String.fromCharCode(Number.parseInt(encoded.slice(-2), 16));
 }
 
 /** More than any client needs. The bound keeps the work linear for `%25252525…`. */

@@ -10,6 +10,7 @@ import {
   type Pattern,
   type TextMatch,
 } from '#config';
+import { decodeByte, textFromBytes } from '#foundation';
 import { decodeHeader } from '#http';
 
 type RuleField =
@@ -233,12 +234,8 @@ function firstValues(search: string, names: ReadonlySet<string>): ReadonlyMap<st
  * Latin-1.
  */
 function decode(text: string): string {
-  const bytes = /[%+]/.test(text) ? text.replaceAll('+', ' ').replace(/%([\da-f]{2})/gi, decodeByte) : text;
-  return /[\u0080-\uffff]/.test(bytes) ? Buffer.from(bytes, 'latin1').toString() : bytes;
-}
-
-function decodeByte(_: string, digits: string): string {
-  return String.fromCharCode(Number.parseInt(digits, 16));
+  const bytes = /[%+]/.test(text) ? text.replaceAll('+', ' ').replace(/%[\da-f]{2}/gi, decodeByte) : text;
+  return textFromBytes(bytes);
 }
 
 /** Throws TypeError for a bad pattern of a rule that was created in code. Patterns in records are validated at load. */

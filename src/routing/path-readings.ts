@@ -1,5 +1,6 @@
 /** Finds everything that a path can mean to a service, because servers decode, cut and strip paths in different orders. */
-import { decodeByte, decodeOverlong, dotSegment } from '#http';
+import { bytesFromText, decodeByte, textFromBytes } from '#foundation';
+import { decodeOverlong, dotSegment } from '#http';
 
 /** Something that a server does to a path. Returns a path unchanged if there is nothing to do. */
 type Step = (path: string) => string;
@@ -102,27 +103,19 @@ function decodeBytes(path: string): string {
  */
 function foldCase(bytes: string): string {
   if (!isBeyondAscii.test(bytes)) return bytes.toLowerCase();
-  const text = textOf(bytes).replace(/[\p{DI}\ufffd]/gu, '');
-  return bytesOf(text.toLowerCase().toUpperCase().toLowerCase().replaceAll('i\u0307', 'i'));
+  const text = textFromBytes(bytes).replace(/[\p{DI}\ufffd]/gu, '');
+  return bytesFromText(text.toLowerCase().toUpperCase().toLowerCase().replaceAll('i\u0307', 'i'));
 }
 
 /** Replaces full-width characters, letters with accents, and characters that look like slashes. */
 function bestFit(bytes: string): string {
   if (!isBeyondAscii.test(bytes)) return bytes;
-  const text = textOf(bytes).normalize('NFKD').replace(/\p{M}/gu, '');
-  return bytesOf(text.replace(/[\\\u2044\u2215\u2216]/g, '/'));
+  const text = textFromBytes(bytes).normalize('NFKD').replace(/\p{M}/gu, '');
+  return bytesFromText(text.replace(/[\\\u2044\u2215\u2216]/g, '/'));
 }
 
 function decodeUnit(encoded: string): string {
-  return bytesOf(String.fromCharCode(Number.parseInt(encoded.slice(2), 16)));
+  return bytesFromText(String.fromCharCode(Number.parseInt(encoded.slice(2), 16)));
 }
 
 const isBeyondAscii = /[\x80-\xff]/;
-
-function textOf(bytes: string): string {
-  return Buffer.from(bytes, 'latin1').toString();
-}
-
-function bytesOf(text: string): string {
-  return Buffer.from(text).toString('latin1');
-}

@@ -1,5 +1,7 @@
 /** Rewrites request paths for services, and computes the Location of redirects. */
+
 import type { Mapping, Redirect, RegexRewrite } from '#config';
+import { hexOfCharacter } from '#foundation';
 import { sanitisePath } from '#http';
 import { compileOrThrow, type RequestAttributes } from './conditions.ts';
 
@@ -118,8 +120,7 @@ function encodeUnsafe(location: string): string {
 
 /** Node decodes a request target as Latin-1, so a character up to U+00FF is a byte that the client sent. */
 function encodeCharacter(character: string): string {
-  const bytes = Buffer.from(character, character <= '\xff' ? 'latin1' : 'utf8');
-  return bytes.toString('hex').toUpperCase().replace(/../g, '%$&');
+  return hexOfCharacter(character).toUpperCase().replace(/../g, '%$&');
 }
 
 /** Returns the path sanitised, with one leading slash, or undefined if the gateway would reject it in a request. */

@@ -1,4 +1,5 @@
 /** Rules for prefixes and rewrites: they must look like sanitised request paths, because others could never match. */
+import { decodeByte } from '#foundation';
 import type { Fault } from '../errors.ts';
 import { quote } from '../quote.ts';
 import { lengthFault } from './field.ts';
@@ -89,7 +90,7 @@ const rules: readonly Rule[] = [
 
 function decodeUnreserved(path: string): string {
   return path.replace(/%[\da-f]{2}/gi, (encoded) => {
-    const character = String.fromCharCode(Number.parseInt(encoded.slice(1), 16));
+    const character = decodeByte(encoded);
     return /[\w.~-]/.test(character) ? character : encoded;
   });
 }

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Context, Middleware, Next } from 'koa';
-import type { Logger } from '#foundation';
+import { hexOfCharacter, type Logger } from '#foundation';
 import { type RequestContext, requestContext, traceOf } from '../context.ts';
 import { encodeHeader } from '../header-text.ts';
 import { pathOf } from '../target.ts';
@@ -105,8 +105,7 @@ function escapeWord(text = ''): string {
 /** Node decodes headers as Latin-1, so each character up to U+00FF is one byte as sent. */
 function escapeCharacter(character: string): string {
   if (character === '"' || character === '\\') return `\\${character}`;
-  const bytes = Buffer.from(character, character <= '\xff' ? 'latin1' : 'utf8');
-  return bytes.toString('hex').replace(/../g, '\\x$&');
+  return hexOfCharacter(character).replace(/../g, '\\x$&');
 }
 
 /** Formats times as `22/Nov/2026:10:15:37 +0000`, at most once per second. */
