@@ -277,7 +277,7 @@ export const mappingFields = withNames({
     schema: labels,
     type: 'map',
     default: {},
-    docs: 'A list of label groups for each domain; see below.',
+    docs: 'A list of [label](#labels) groups for each domain.',
     example: '{ gateway: [{ user: [{ x-travel-user: { header: X-Travel-User } }] }] }',
     allowedWithRedirect: false,
     sameInGroup: true,
