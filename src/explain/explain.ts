@@ -1,7 +1,18 @@
-/** Explains a request by calling the gateway's own functions in the gateway's order, without sending or counting it. */
+/** Explains a request by walking the stages of the gateway, without sending or counting it. */
 import type { Context } from 'koa';
 import { formatSource } from '#foundation';
-import { attributesOf, type Gateway, headerPairs, type Route, rejectMethod, type VersionLifecycle } from '#gateway';
+import {
+  attributesOf,
+  createConceal,
+  type ExplainedRequest,
+  type Gateway,
+  type HeaderPart,
+  headerPairs,
+  type Route,
+  rejectMethod,
+  type StageParts,
+  type VersionLifecycle,
+} from '#gateway';
 import {
   type Addresses,
   createHostCheck,
@@ -15,28 +26,16 @@ import {
   searchOf,
   traceOf,
 } from '#http';
-import { rejectLoop } from '#proxy';
-import { firstShare, type RequestAttributes, type RouteVerdict } from '#routing';
-import {
-  type CorsPart,
-  createConceal,
-  type ExplainRequest,
-  type Explanation,
-  type HeaderPart,
-  type MappingPart,
-  type Outcome,
-  type RequestPart,
-  type ShadowPart,
-  type VersionPart,
+import { firstShare, type RouteVerdict } from '#routing';
+import type {
+  CorsPart,
+  ExplainRequest,
+  Explanation,
+  MappingPart,
+  Outcome,
+  RequestPart,
+  VersionPart,
 } from './explanation.ts';
-import {
-  type ClientHeaders,
-  explainAuth,
-  explainLimit,
-  explainTarget,
-  identifyAs,
-  type RoutedRequest,
-} from './stages.ts';
 import { createSyntheticContext, faultsOfRequest, receivedHeaders } from './synthetic-request.ts';
 
 /** Throws `bad-argument` for an invalid request. */
@@ -50,7 +49,7 @@ export interface EntrySettings {
 }
 
 export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain {
-  const { table, preflightRoute, identity, identityHeaders, disguises, versionOf, checkAmbiguity } = parts;
+  const { table, preflightRoute, stripHeaders, identityHeaders, versionOf, stages } = parts;
   const checkHost = createHostCheck();
   const checkPath = createSafePath();
 
@@ -61,15 +60,16 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain
       return { cors: site, outcome: preflightOutcome };
     checkHost(ctx, noNext);
     checkPath(ctx, noNext);
-    identity.rejectNomination(requestContext(ctx).nominated);
-    const isFromTrustedProxy = entry.addresses.trusts(ctx.req);
-    identity.strip(ctx.req, isFromTrustedProxy);
-    disguises.remove(ctx.req, isFromTrustedProxy);
+    stripHeaders(ctx);
     rejectMethod(ctx.method);
     return undefined;
   }
 
-  function explainMatch(ctx: Context, request: ExplainRequest, client: ClientHeaders): Partial<Explanation> {
+  function explainMatch(
+    ctx: Context,
+    request: ExplainRequest,
+    client: ExplainedRequest['client'],
+  ): Partial<Explanation> {
     const preflight = preflightRoute(ctx) !== undefined;
     // A preflight announces a request with another method.
     const announced = preflight ? { method: ctx.req.headers['access-control-request-method'] } : {};
@@ -77,49 +77,39 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain
     const verdicts = table.explain(attributes);
     const match = table.match(attributes, firstShare);
     const version = versionOf?.(attributes.path, match?.route);
-    const ended = version?.ended();
     const site = siteCors(ctx, entry.allowedOrigin(ctx));
     const found = {
       ...candidateParts(verdicts, request),
       version: versionPart(version, requestContext(ctx).rootPath),
     };
     if (match === undefined)
-      return { ...found, cors: site, outcome: refused('routing', ended ?? problem('not-found')) };
+      return { ...found, cors: site, outcome: refused('routing', version?.ended() ?? problem('not-found')) };
     const { route, shadow } = match;
-    disguises.removeUnkept?.(ctx.req, entry.addresses.trusts(ctx.req), route.mapping);
     const partOf = (one: Route) =>
       mappingPart(verdicts.find((verdict) => verdict.route === one) ?? { route: one, reason: '' });
     const matched = { ...found, mapping: partOf(route), cors: mappingCors(ctx, route, preflight) ?? site };
     if (preflight) return { ...matched, outcome: preflightOutcome };
-    const refusal = ended ?? refusalOf(ctx, attributes, route);
-    if (refusal !== undefined) return { ...matched, outcome: refused('routing', refusal) };
-    const copy = shadow && shadowPart(ctx, shadow, partOf(shadow));
-    return { ...matched, shadow: copy, ...explainStages({ ctx, attributes, route, client }, request.user) };
+    const { shadow: copy, ...passed } = explainStages({
+      ...match,
+      request: { ctx, stage: 'service', statuses: [], descriptors: [] },
+      attributes,
+      version,
+      client,
+      user: request.user,
+    });
+    return { ...matched, ...passed, shadow: shadow && copy && { ...partOf(shadow), ...copy } };
   }
 
-  function refusalOf({ req }: Context, attributes: RequestAttributes, route: Route): unknown {
+  function explainStages(asked: ExplainedRequest): StageParts & Pick<Explanation, 'outcome'> {
+    const parts: StageParts = {};
     try {
-      rejectLoop(req);
-      checkAmbiguity?.(attributes, route);
-      return undefined;
+      for (const { explain } of stages) Object.assign(parts, explain(asked));
     } catch (thrown) {
-      return thrown;
+      // What rejects a request before authentication belongs to its routing.
+      return { ...parts, outcome: refused(parts.auth === undefined ? 'routing' : 'forwarding', thrown) };
     }
-  }
-
-  function explainStages(routed: RoutedRequest, user: string | undefined): Partial<Explanation> {
-    const { ctx, route } = routed;
-    const auth = explainAuth(parts, routed);
-    if (user !== undefined) identifyAs(ctx, parts, route, user);
-    if (route.transport.location !== undefined) return { auth, ...redirected(ctx, route) };
-    const checks = { auth, rate_limit: explainLimit(parts, routed) };
-    if (route.auth?.record.removeAuthorization === true) delete ctx.req.headers.authorization;
-    try {
-      const target = explainTarget(parts, routed);
-      return { ...checks, target, outcome: { kind: 'forwarded' } };
-    } catch (thrown) {
-      return { ...checks, outcome: refused('forwarding', thrown) };
-    }
+    const { redirect } = parts;
+    return { ...parts, outcome: redirect ? { kind: 'redirect', status: redirect.status } : { kind: 'forwarded' } };
   }
 
   return function explain(request) {
@@ -246,23 +236,4 @@ function siteCors({ req }: Context, allowed: string): CorsPart | undefined {
 
 function headerParts(headers: Readonly<Record<string, string>>): readonly HeaderPart[] {
   return Object.entries(headers).map(([name, value]) => ({ name, value }));
-}
-
-function redirected(ctx: Context, { mapping, transport }: Route): Partial<Explanation> {
-  try {
-    const { status = 301 } = mapping.redirect ?? {};
-    return { redirect: { status, location: transport.location?.(ctx) ?? '' }, outcome: { kind: 'redirect', status } };
-  } catch (thrown) {
-    return { outcome: refused('forwarding', thrown) };
-  }
-}
-
-/** Undefined when the path cannot be rewritten, because then no copy is sent. */
-function shadowPart(ctx: Context, { transport }: Route, mapping: MappingPart): ShadowPart | undefined {
-  try {
-    const [origin = ''] = transport.origins?.() ?? [];
-    return { ...mapping, url: origin + transport.preview(ctx).path };
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,6 @@
 /** Formats an explanation: as sections for pages and terminals, and as text for terminals. */
-import type { AuthPart, Explanation, LimitPart, RateLimitPart, TargetPart, UpstreamPart } from './explanation.ts';
+import type { AuthPart, LimitPart, RateLimitPart, TargetPart, UpstreamPart } from '#gateway';
+import type { Explanation } from './explanation.ts';
 
 export interface Section {
   readonly heading: string;

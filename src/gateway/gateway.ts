@@ -1,15 +1,7 @@
 /** Creates a gateway from records and built-in routes, and manages the resources that it shares with other gateways. */
 import type { Context, Middleware } from 'koa';
 import type { AuthCheck } from '#auth';
-import {
-  gatewaySettings,
-  type Mapping,
-  mapInTurns,
-  mappingDefaults,
-  nextTurn,
-  type RateLimitService,
-  type Version,
-} from '#config';
+import { gatewaySettings, type Mapping, mapInTurns, mappingDefaults, nextTurn, type Version } from '#config';
 import { createOutageLog, type Logger, type OutageLog, silentLogger } from '#foundation';
 import { serviceFault } from '#http';
 import {
@@ -19,20 +11,27 @@ import {
   createClusters,
   createIdentity,
   createLeases,
-  type Identity,
   type Leases,
 } from '#proxy';
 import type { Limiter } from '#ratelimit';
 import { createTable, createTableInTurns, type Table } from '#routing';
 import { type AuthCounts, type AuthStage, type ConfiguredAuthService, createAuthStages } from './auth/stage.ts';
 import { createPathChecks, createPathChecksInTurns, type PathChecks } from './check-paths.ts';
-import { createDisguises, type Disguises } from './disguises.ts';
+import { createDisguises } from './disguises.ts';
 import { type GatewayRecords, guardPorts } from './guard-ports.ts';
-import { attributesOf, createHandle, createPreflightRoute, type PreflightRoute } from './handle.ts';
+import {
+  attributesOf,
+  createHandle,
+  createPreflightRoute,
+  createStripHeaders,
+  type PreflightRoute,
+  type StripHeaders,
+} from './handle.ts';
 import { createLimitStage, type LimitCounts } from './limits/stage.ts';
 import { createProtectionOf } from './protection.ts';
 import { describeTarget, type Resolve, resolveLimiter, type Target } from './resolve-service.ts';
 import { createInternalRoute, createRoute, type InternalRoute, type Route, type RouteParts } from './route.ts';
+import { createStages, type Stage } from './stages.ts';
 import { createTraffic, type Traffic } from './traffic/traffic.ts';
 import { clusterSpec, type Handler, type Transport, type TransportParts } from './transport.ts';
 import { createVersionLifecycles, type VersionOf } from './version-lifecycle.ts';
@@ -140,20 +139,15 @@ export type RouteSnapshot = Pick<
 };
 
 /** The parts that process requests. Used by #explain to predict what the gateway would do. */
-export interface GatewayParts extends PathChecks {
+export interface GatewayParts {
   readonly table: Table<Route>;
   readonly preflightRoute: PreflightRoute;
-  readonly identity: Identity;
-  readonly disguises: Disguises;
+  readonly stripHeaders: StripHeaders;
   /** Lower-case names of headers that clients must not send. */
   readonly identityHeaders: readonly string[];
   /** Undefined without Version records. */
   readonly versionOf: VersionOf | undefined;
-  readonly authServices: readonly ConfiguredAuthService[];
-  readonly rateLimitService: RateLimitService | undefined;
-  readonly limiter: Limiter | undefined;
-  readonly resolve: Resolve;
-  readonly bodyBytesMax: number | undefined;
+  readonly stages: readonly Stage[];
 }
 
 export interface Gateway {
@@ -195,7 +189,7 @@ export async function createGatewayInTurns(options: GatewayOptions): Promise<Gat
 /** A gateway whose routes are still missing. Releases everything that it has acquired, unless it is completed. */
 function createDraft(options: GatewayOptions) {
   const settings = withDefaults(options);
-  const { mappings, authServices, rateLimitService, limiter, resolve, versions, clock, bodyBytesMax, state } = settings;
+  const { mappings, authServices, rateLimitService, versions, clock, state } = settings;
   const { counts, traffic } = state;
   const releases: (() => void)[] = [];
   const releaseAll = () => {
@@ -213,13 +207,15 @@ function createDraft(options: GatewayOptions) {
 
   function complete(routes: readonly Route[], table: Table<Route>, checks: PathChecks): Gateway {
     const preflightRoute = createPreflightRoute(table);
-    const shared = { table, preflightRoute, identity, disguises, versionOf, ...checks };
+    const stages = createStages({ ...settings, ...checks, disguises, askLimiter });
+    const stripHeaders = createStripHeaders(identity, disguises);
+    const shared = { table, preflightRoute, stripHeaders, versionOf, stages };
     let services: GatewaySnapshot['services'] | undefined;
     completed = table;
     return Object.freeze({
-      middleware: createHandle({ ...shared, askLimiter, traffic }),
+      middleware: createHandle({ ...shared, traffic }),
       answersPreflight: (ctx: Context) => preflightRoute(ctx) !== undefined,
-      parts: { ...shared, identityHeaders, authServices, rateLimitService, limiter, resolve, bodyBytesMax },
+      parts: { ...shared, identityHeaders },
       snapshot() {
         services ??= servicesOf(routes, settings);
         const auth = authServices.length === 0 ? undefined : counts.auth;

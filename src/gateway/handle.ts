@@ -10,91 +10,30 @@ import {
   sanitisePath,
   searchOf,
 } from '#http';
-import { clientIsGone, type Identity, rejectLoop } from '#proxy';
+import type { Identity } from '#proxy';
 import type { Match, RequestAttributes, Table } from '#routing';
-import type { PathChecks } from './check-paths.ts';
 import type { Disguises } from './disguises.ts';
-import type { DescriptorsOf } from './limits/descriptors.ts';
-import type { AskLimiter } from './limits/stage.ts';
 import type { Route } from './route.ts';
-import type { InFlightRequest, Traffic } from './traffic/traffic.ts';
+import type { RoutedRequest } from './routed-request.ts';
+import { runInOrder } from './stage-result.ts';
+import { rejectEndedVersion, type Stage } from './stages.ts';
+import type { Traffic } from './traffic/traffic.ts';
 import type { VersionLifecycle, VersionOf } from './version-lifecycle.ts';
 
-export interface HandleParts extends PathChecks {
+export interface HandleParts {
   readonly table: Table<Route>;
   readonly preflightRoute: PreflightRoute;
-  /** Strips the headers that only an auth service may set. */
-  readonly identity: Identity;
-  readonly disguises: Disguises;
-  /** Undefined when there is no rate-limit service. */
-  readonly askLimiter: AskLimiter | undefined;
+  readonly stripHeaders: StripHeaders;
+  readonly stages: readonly Stage[];
   readonly traffic: Traffic;
   /** Undefined without Version records. */
   readonly versionOf: VersionOf | undefined;
 }
 
-/** A request with its route and the optional shadow that receives a copy: the input of the stages. */
-interface RoutedRequest extends Match<Route> {
-  readonly request: InFlightRequest;
-  readonly attributes: RequestAttributes;
-  readonly version: VersionLifecycle | undefined;
-}
-
-/**
- * Returns `false` to skip the remaining stages, when the response was already set or the client disconnected. Returns a
- * promise only when it has to wait, for example for another process. If the client disconnects meanwhile, the remaining
- * stages are skipped too: no event would release what they acquire.
- */
-type Stage = (routed: RoutedRequest) => unknown;
-
 export function createHandle(parts: HandleParts): Middleware {
-  const { table, preflightRoute, askLimiter, traffic, versionOf, checkAmbiguity, checkReferences } = parts;
-  const { identity, disguises } = parts;
+  const { table, preflightRoute, stripHeaders, stages, traffic, versionOf } = parts;
 
-  const stages: readonly Stage[] = [
-    rejectEndedVersion,
-    rejectLoopingRequest,
-    rejectAmbiguousPath,
-    limitBeforeAuth,
-    authenticate,
-    limitAfterAuth,
-    rejectForeignReferences,
-    removeAuthorization,
-    copyToShadow,
-    forward,
-  ];
-
-  function rejectAmbiguousPath({ attributes, route }: RoutedRequest): void {
-    checkAmbiguity?.(attributes, route);
-  }
-
-  function limitBeforeAuth(routed: RoutedRequest) {
-    return limitBy(routed.route.descriptors.beforeAuth, routed);
-  }
-
-  function limitAfterAuth(routed: RoutedRequest) {
-    return limitBy(routed.route.descriptors.afterAuth, routed);
-  }
-
-  function limitBy(descriptorsOf: DescriptorsOf | undefined, { request, attributes }: RoutedRequest) {
-    if (descriptorsOf === undefined) return undefined;
-    request.stage = 'limit';
-    return askLimiter?.(request, descriptorsOf(attributes));
-  }
-
-  function rejectForeignReferences({ request, attributes, route }: RoutedRequest): void {
-    request.stage = 'service';
-    checkReferences(request.ctx, attributes, route);
-  }
-
-  async function runStages(routed: RoutedRequest): Promise<void> {
-    for (const stage of stages) {
-      const result = stage(routed);
-      if (result === false) return;
-      // Awaits only promises, because each await would delay the request by a microtask.
-      if (result instanceof Promise && ((await result) === false || clientIsGone(routed.request.ctx))) return;
-    }
-  }
+  const runStages = (routed: RoutedRequest) => runInOrder(stages, routed);
 
   /** Applies the mapping's response headers, also to errors. */
   async function withResponseHeaders(routed: RoutedRequest): Promise<void> {
@@ -109,7 +48,6 @@ export function createHandle(parts: HandleParts): Middleware {
   function respond(ctx: Context, attributes: RequestAttributes, match: Match<Route>, version?: VersionLifecycle) {
     const { route, shadow } = match;
     const context = requestContext(ctx);
-    disguises.removeUnkept?.(ctx.req, context.addresses.trusts(ctx.req), route.mapping);
     context.mapping = route.name;
     context.route = route.prefix;
     context.service = route.service;
@@ -127,11 +65,7 @@ export function createHandle(parts: HandleParts): Middleware {
 
   return function gateway(ctx) {
     discardPreparedResponse(ctx);
-    const { nominated, addresses } = requestContext(ctx);
-    identity.rejectNomination(nominated);
-    const isFromTrustedProxy = addresses.trusts(ctx.req);
-    identity.strip(ctx.req, isFromTrustedProxy);
-    disguises.remove(ctx.req, isFromTrustedProxy);
+    stripHeaders(ctx);
     const attributes = attributesOf(ctx);
     const preflight = preflightRoute(ctx);
     const match = preflight === undefined ? table.match(attributes) : undefined;
@@ -144,33 +78,20 @@ export function createHandle(parts: HandleParts): Middleware {
   };
 }
 
-function rejectEndedVersion({ version }: Pick<RoutedRequest, 'version'>): void {
-  const ended = version?.ended();
-  if (ended !== undefined) throw ended;
-}
+/**
+ * Removes headers that only auth services and proxies may send, so that conditions do not see them. Throws a Problem for
+ * a request that marks one of them as specific to its connection.
+ */
+export type StripHeaders = (ctx: Context) => void;
 
-/** Runs before the auth service is asked, because it may be the gateway itself by mistake. */
-function rejectLoopingRequest({ request }: RoutedRequest): void {
-  rejectLoop(request.ctx.req);
-}
-
-function authenticate({ request, attributes, route }: RoutedRequest) {
-  if (route.auth === undefined) return true;
-  request.stage = 'auth';
-  return route.auth.authenticate(request.ctx, attributes);
-}
-
-/** Runs after the limits, which may count requests by this header. */
-function removeAuthorization({ request, route }: RoutedRequest): void {
-  if (route.auth?.record.removeAuthorization === true) delete request.ctx.req.headers.authorization;
-}
-
-function copyToShadow({ request, shadow }: RoutedRequest): void {
-  shadow?.transport.shadow?.(request.ctx);
-}
-
-function forward({ request, route }: RoutedRequest): Promise<void> {
-  return route.transport.forward(request.ctx);
+export function createStripHeaders(identity: Identity, disguises: Disguises): StripHeaders {
+  return function stripHeaders(ctx) {
+    const { nominated, addresses } = requestContext(ctx);
+    identity.rejectNomination(nominated);
+    const isFromTrustedProxy = addresses.trusts(ctx.req);
+    identity.strip(ctx.req, isFromTrustedProxy);
+    disguises.remove(ctx.req, isFromTrustedProxy);
+  };
 }
 
 const allowed = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';

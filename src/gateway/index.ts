@@ -1,6 +1,10 @@
 /** The gateway: finds the mapping of a request, consults the auth service and the limiter, and forwards the request. */
 export { headerPairs } from './auth/check-request.ts';
 export type { ConfiguredAuthService } from './auth/stage.ts';
+export type { AuthPart } from './explain/auth.ts';
+export { type ClientHeaders, createConceal, type HeaderPart } from './explain/conceal.ts';
+export type { RedirectPart, ShadowPart, TargetPart, UpstreamPart } from './explain/forward.ts';
+export type { LimitPart, RateLimitPart } from './explain/limits.ts';
 export {
   createGateway,
   createGatewayInTurns,
@@ -27,6 +31,8 @@ export {
   type Target,
 } from './resolve-service.ts';
 export type { InternalRoute, Route } from './route.ts';
+export type { ExplainedRequest } from './routed-request.ts';
+export type { Stage, StageParts } from './stages.ts';
 export {
   durationBoundsMs,
   type Figures,

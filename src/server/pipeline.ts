@@ -82,7 +82,7 @@ export function createSteps(setup: Setup, parts: PipelineParts): readonly Step[]
     ['host', ['embedded', 'standalone', 'admin'], createHostCheck()],
     ['safe path', ['embedded', 'standalone', 'admin'], createSafePath()],
     ['landing page', ['standalone'], createLanding(setup, gateway)],
-    // The stages in the gateway (limits by address, authentication, other limits, forwarding) are in gateway/handle.ts.
+    // The stages in the gateway (limits by address, authentication, other limits, forwarding) are in gateway/stages.ts.
     ['gateway', ['embedded', 'standalone'], gateway.middleware],
     // No path check and no CORS before it: its response must depend on the credentials only.
     ['auth service', ['auth'], auth && isolate(auth.app)],

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Mapping } from '#config';
 import { sanitisePath } from '#http';
-import { authRecordOf, gatewayOf, labelled, limitRecordOf, mappingOf } from '../support/edge.ts';
+import { authRecordOf, gatewayOf, labelled, limitRecordOf, mappingOf, rejectAmbiguousPath } from '../support/edge.ts';
 import { chainCount, servedPaths } from '../support/server-models.ts';
 
 /** How many paths of each length to try. */
@@ -75,11 +75,10 @@ function accepted(target: string): { readonly name: string; readonly path: strin
   const path = sanitisePath(target);
   if (path === undefined) return undefined;
   const attributes = { method: 'GET', path, search: '', host: '', headers: {}, client: '' };
-  const { table, checkAmbiguity } = gateway.parts;
-  const route = table.match(attributes)?.route;
-  assert.ok(route !== undefined && checkAmbiguity !== undefined);
+  const route = gateway.parts.table.match(attributes)?.route;
+  assert.ok(route !== undefined);
   try {
-    checkAmbiguity(attributes, route);
+    rejectAmbiguousPath(gateway, attributes, route);
     return { name: route.name, path };
   } catch {
     return undefined;

@@ -25,6 +25,7 @@ import {
   labelled,
   limitRecordOf,
   mappingOf,
+  rejectAmbiguousPath,
   remote,
   startEdge,
 } from '../support/edge.ts';
@@ -146,10 +147,10 @@ describe('the gateway', () => {
     const atOnce = createGateway(options);
     const names = (one: Gateway) => one.snapshot().routes.map(({ name }) => name);
     assert.deepEqual(names(gateway), names(atOnce));
-    for (const { parts } of [gateway, atOnce]) {
+    for (const one of [gateway, atOnce]) {
       const attributes = { method: 'GET', path: '/M7', search: '', host: '', headers: {}, client: '' };
-      const [route] = parts.table.routes;
-      assert.throws(() => route && parts.checkAmbiguity?.(attributes, route), { slug: 'bad-path' });
+      const [route] = one.parts.table.routes;
+      assert.throws(() => route && rejectAmbiguousPath(one, attributes, route), { slug: 'bad-path' });
     }
     // A hundred items in each turn: the routes, their groups, the readings of their paths, and the groups of those.
     assert.ok(turns >= 40, `${turns} turns`);

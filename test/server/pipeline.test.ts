@@ -11,6 +11,7 @@ import { createFrontdesk, type FrontdeskOptions } from '../../src/index.ts';
 import { resolveOptions } from '../../src/server/options.ts';
 import { createSteps, type PipelineListener, type PipelineParts, stepsOf } from '../../src/server/pipeline.ts';
 import { authRecord, desksOf, mappingRecord } from '../support/desks.ts';
+import { gatewayOf } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { createDeferred } from '../support/waiting.ts';
 
@@ -27,6 +28,7 @@ const inDiagram: Readonly<Record<string, string | undefined>> = {
   'safe path': 'path check',
   'landing page': undefined,
   gateway: '<b>gateway</b>',
+  removeDisguises: undefined,
   rejectEndedVersion: 'version past its sunset',
   rejectLoopingRequest: 'passed this gateway too often',
   rejectAmbiguousPath: 'ambiguous path',
@@ -61,8 +63,9 @@ describe('the order of the middleware', () => {
 
   it('is that of the diagram in README.md, including the stages of the gateway', async () => {
     const steps = await namesOn('standalone');
-    const [, list = ''] = /const stages: .* = \[([^\]]*)\]/.exec(sourceOf('src/gateway/handle.ts')) ?? [];
-    const stages = list.match(/\w+/g) ?? [];
+    const gateway = gatewayOf({ services: { hotel: run } });
+    const stages = gateway.parts.stages.map(({ name }) => name);
+    await gateway.close();
     assert.deepEqual([...steps, ...stages], Object.keys(inDiagram));
     const [, diagram = ''] = /```mermaid\n([^`]*)```/.exec(sourceOf('README.md')) ?? [];
     const places = Object.values(inDiagram).flatMap((text) => (text === undefined ? [] : [diagram.indexOf(text)]));

@@ -15,8 +15,10 @@ import { createOutageLogs, type Logger } from '#foundation';
 import {
   createGateway,
   createGatewayState,
+  type ExplainedRequest,
   type Gateway,
   type GatewayOptions,
+  type Route,
   type Target,
   type Traffic,
 } from '#gateway';
@@ -29,11 +31,18 @@ import {
   createSafePath,
 } from '#http';
 import { type ClusterRegistry, createClusters } from '#proxy';
+import type { RequestAttributes } from '#routing';
 import type { Served, TestServers } from './serve.ts';
 
 /** Explains like a server that trusts no proxy and has no CORS_ORIGINS. */
 export function explainOf(gateway: Gateway): Explain {
   return createExplain(gateway, { addresses: createAddresses(), allowedOrigin: () => '' });
+}
+
+/** Throws the Problem with which the gateway rejects an ambiguous path of a request that matched this route. */
+export function rejectAmbiguousPath({ parts }: Gateway, attributes: RequestAttributes, route: Route): void {
+  const stage = parts.stages.find(({ name }) => name === 'rejectAmbiguousPath');
+  stage?.explain({ attributes, route } as ExplainedRequest);
 }
 
 const source = { file: 'test.yaml', line: 1 };

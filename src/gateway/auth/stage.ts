@@ -7,6 +7,7 @@ import { decodeHeader, type ProblemSlug, problem, problems, requestContext, requ
 import { type Cluster, clientIsGone } from '#proxy';
 import type { RequestAttributes } from '#routing';
 import type { RemoteTarget, Resolve } from '../resolve-service.ts';
+import type { StageResult } from '../stage-result.ts';
 import { createAuthBodyReader, type ReadAuthBody } from './body.ts';
 import { type AuthClient, createPortRequest, headerPairs } from './check-request.ts';
 import { createAuthOverHttp } from './over-http.ts';
@@ -31,11 +32,8 @@ export interface AuthStage {
   readonly preview: AuthClient['preview'];
 }
 
-/**
- * True when the request may continue. False when the auth service's response was already sent, or the client
- * disconnected. Throws a Problem for a denial without a body.
- */
-type Authenticate = (ctx: Context, attributes: RequestAttributes) => boolean | Promise<boolean>;
+/** Done when the response of the auth service is sent to the client. Throws a Problem for a denial without a body. */
+type Authenticate = (ctx: Context, attributes: RequestAttributes) => StageResult;
 
 export interface AuthStages {
   /** Whether there is an auth service for mappings that do not name one. */
@@ -144,27 +142,31 @@ function createAuthenticate(
   { counts, onError, outage, readBody }: AuthenticateParts,
   requireRole?: RequireRole,
 ): Authenticate {
-  function settle(ctx: Context, decision: AuthDecision): boolean {
+  function settle(ctx: Context, decision: AuthDecision): 'continue' | 'done' {
     if (decision.outcome === 'error') return settleError(ctx, decision);
     outage.answered();
     if (decision.outcome === 'deny') {
       counts.denied += 1;
-      return deny(ctx, decision);
+      deny(ctx, decision);
+      return 'done';
     }
     counts.allowed += 1;
     setIdentity(ctx, record.allowedAuthorizationHeaders, decision.headers);
     if (decision.clientHeaders !== undefined)
       setClientHeaders(ctx, record.allowedClientHeadersOnSuccess, decision.clientHeaders);
     requireRole?.(ctx, decision.isAdmin);
-    return true;
+    return 'continue';
   }
 
   /**
    * Stops when the client has disconnected. Otherwise, with `failure_mode_allow`, disconnecting would bypass the check.
    */
-  const settleLater = (ctx: Context, decision: AuthDecision) => !clientIsGone(ctx) && settle(ctx, decision);
+  const settleLater = (ctx: Context, decision: AuthDecision) => (clientIsGone(ctx) ? 'done' : settle(ctx, decision));
 
-  function settleError(ctx: Context, { reason, isProvoked }: Extract<AuthDecision, { outcome: 'error' }>): boolean {
+  function settleError(
+    ctx: Context,
+    { reason, isProvoked }: Extract<AuthDecision, { outcome: 'error' }>,
+  ): 'continue' | 'done' {
     counts.error += 1;
     onError();
     const { mapping } = requestContext(ctx);
@@ -172,11 +174,11 @@ function createAuthenticate(
     const allowed = record.failureModeAllow && isProvoked !== true;
     const fields = { mapping, record: name, service, allowed, reason };
     outage.failed({ ...requestLogFields(ctx), ...fields }, 'the auth service returned no decision');
-    if (allowed) return true;
+    if (allowed) return 'continue';
     throw problem('auth-unavailable', { status: record.statusOnError, cause: reason });
   }
 
-  function authenticate(ctx: Context, attributes: RequestAttributes): boolean | Promise<boolean> {
+  function authenticate(ctx: Context, attributes: RequestAttributes): StageResult {
     const decision = ask(ctx, attributes, undefined);
     return decision instanceof Promise ? decision.then((settled) => settleLater(ctx, settled)) : settle(ctx, decision);
   }
@@ -184,7 +186,7 @@ function createAuthenticate(
   if (readBody === undefined) return authenticate;
   return async function authenticateWithBody(ctx, attributes) {
     const body = await readBody(ctx);
-    return body !== undefined && settleLater(ctx, await ask(ctx, attributes, body));
+    return body === undefined ? 'done' : settleLater(ctx, await ask(ctx, attributes, body));
   };
 }
 
@@ -215,7 +217,7 @@ function setClientHeaders(
 }
 
 /** Sends a denial that has a body unchanged. A denial without a body becomes a Problem with its status. */
-function deny(ctx: Context, decision: Extract<AuthDecision, { outcome: 'deny' }>): false {
+function deny(ctx: Context, decision: Extract<AuthDecision, { outcome: 'deny' }>): void {
   const { status, headers, body } = decision;
   const { slug = slugOfStatus[status] ?? 'access-denied' } = decision;
   const why = slug === 'login-throttled' ? { detail: problems[slug].meaning } : {};
@@ -226,7 +228,6 @@ function deny(ctx: Context, decision: Extract<AuthDecision, { outcome: 'deny' }>
   ctx.status = status;
   ctx.body = Buffer.from(body);
   if (headers['Content-Type'] === undefined) ctx.remove('Content-Type');
-  return false;
 }
 
 const slugOfStatus: Readonly<Record<number, ProblemSlug>> = {

@@ -13,6 +13,7 @@ import {
   rateLimitHeaders,
   retryAfterSeconds,
 } from '#ratelimit';
+import type { StageResult } from '../stage-result.ts';
 import type { InFlightRequest } from '../traffic/traffic.ts';
 
 /** Counts decisions by outcome since the start. `error` counts calls without a decision. */
@@ -23,7 +24,7 @@ export interface LimitCounts {
 }
 
 /** Throws `too-many-requests` when a limit is exhausted. Does not call the limiter without descriptors. */
-export type AskLimiter = (request: LimitedRequest, descriptors: readonly Descriptor[]) => void | Promise<void>;
+export type AskLimiter = (request: LimitedRequest, descriptors: readonly Descriptor[]) => StageResult;
 
 /** Collects the statuses of all calls for a request. Both lists are empty at first. */
 export type LimitedRequest = Pick<InFlightRequest, 'ctx' | 'statuses' | 'descriptors'>;
@@ -48,7 +49,7 @@ export function createLimitStage(options: LimitStageOptions): AskLimiter {
   const headersOf = rateLimitHeaders[record.headers];
   const writeServiceHeaders = createServiceHeaders(record.allowedResponseHeaders);
 
-  function settle(request: LimitedRequest, decision: Decision, descriptors: readonly Descriptor[]): void {
+  function settle(request: LimitedRequest, decision: Decision, descriptors: readonly Descriptor[]): 'continue' {
     outage.answered();
     const { res } = request.ctx;
     // Written first, so that our own RateLimit headers, in the style of the record, replace the service's.
@@ -58,7 +59,7 @@ export function createLimitStage(options: LimitStageOptions): AskLimiter {
     for (const name in headers) res.setHeader(name, headers[name] ?? '');
     if (decision.overallCode === 'OK') {
       counts.ok += 1;
-      return;
+      return 'continue';
     }
     counts.over += 1;
     throw problem('too-many-requests', {
@@ -67,7 +68,7 @@ export function createLimitStage(options: LimitStageOptions): AskLimiter {
     });
   }
 
-  function settleError(ctx: Context, cause: unknown): void {
+  function settleError(ctx: Context, cause: unknown): 'continue' {
     counts.error += 1;
     onError();
     const { mapping } = requestContext(ctx);
@@ -76,25 +77,25 @@ export function createLimitStage(options: LimitStageOptions): AskLimiter {
     if (!isLogged(cause))
       outage.failed({ ...requestLogFields(ctx), ...fields }, 'the rate-limit service returned no decision');
     if (denied) throw problem('ratelimit-unavailable', { cause });
+    return 'continue';
   }
 
   async function settleLater(
     request: LimitedRequest,
     pending: Promise<Decision>,
     descriptors: readonly Descriptor[],
-  ): Promise<void> {
+  ): Promise<'continue'> {
     let decision: Decision;
     try {
       decision = await pending;
     } catch (cause) {
-      settleError(request.ctx, cause);
-      return;
+      return settleError(request.ctx, cause);
     }
-    settle(request, decision, descriptors);
+    return settle(request, decision, descriptors);
   }
 
   return function askLimiter(request, descriptors) {
-    if (descriptors.length === 0) return undefined;
+    if (descriptors.length === 0) return 'continue';
     let decision: Decision | Promise<Decision>;
     try {
       decision = limiter.shouldRateLimit({ domain, descriptors });

@@ -135,14 +135,14 @@ describe('the authentication stage', () => {
   }
 
   it('returns a decision from this process without a promise', () => {
-    assert.equal(setUp(() => allowed).authenticate(), true);
+    assert.equal(setUp(() => allowed).authenticate(), 'continue');
   });
 
   it('stops the request when the client has disconnected', async () => {
     const { authenticate, ctx, counts, log } = setUp(async () => failed);
     const decision = authenticate();
     Object.assign(ctx.res, { destroyed: true });
-    assert.deepEqual([await decision, log, counts], [false, [], { allowed: 0, denied: 0, error: 0 }]);
+    assert.deepEqual([await decision, log, counts], ['done', [], { allowed: 0, denied: 0, error: 0 }]);
   });
 
   for (const last of [allowed, { outcome: 'deny', status: 401, headers: {} }] as const)

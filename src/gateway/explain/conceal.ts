@@ -1,0 +1,58 @@
+/** Conceals credentials, and the values of headers that a record sets, in what stages say of a request. */
+import { credentialHeaders } from '#config';
+import { decodeHeader } from '#http';
+
+export interface HeaderPart {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** The headers of a request that is explained. */
+export interface ClientHeaders {
+  /** Alternating names and values, as the client sent them. */
+  readonly pairs: readonly string[];
+  readonly conceal: Conceal;
+}
+
+/** Expects alternating names and values. Conceals credentials and the values of headers that a record sets. */
+export type Conceal = (pairs: readonly string[], set?: readonly Named[]) => readonly HeaderPart[];
+
+/** The name of a header that a record sets. */
+export interface Named {
+  readonly name: string;
+}
+
+export interface ConcealOptions {
+  /** The headers of the client's request, as alternating names and values. */
+  readonly pairs: readonly string[];
+  /** Values that the gateway generates for each request, such as its id. */
+  readonly generated: readonly string[];
+}
+
+export function createConceal({ pairs, generated }: ConcealOptions): Conceal {
+  const generatedOnly = new Set(generated.filter((value) => !pairs.includes(value)));
+  return function conceal(shown, set = []) {
+    const setNames = new Set(set.map(({ name }) => name.toLowerCase()));
+    return partsOf(shown).map(({ name, value }) => {
+      if (setNames.has(name.toLowerCase())) return { name, value: '…' };
+      if (generatedOnly.has(value)) return { name, value: '(generated for each request)' };
+      return { name, value: isCredential(name) ? concealed(value) : decodeHeader(value) };
+    });
+  };
+}
+
+/** Whether clients send credentials in this header. */
+export function isCredential(name: string): boolean {
+  return credentialHeaders.includes(name.toLowerCase());
+}
+
+/** Groups alternating names and values. */
+export function partsOf(pairs: readonly string[]): readonly HeaderPart[] {
+  return pairs.flatMap((name, index) => (index % 2 === 0 ? [{ name, value: pairs[index + 1] ?? '' }] : []));
+}
+
+/** Retains only the scheme: `Basic …`. */
+function concealed(value: string): string {
+  const [, scheme] = /^([\w-]+) +\S/.exec(value) ?? [];
+  return scheme === undefined ? '…' : `${scheme} …`;
+}

@@ -1,0 +1,126 @@
+/** Lists the limits that would count a request. */
+import type { Label, RateLimitService } from '#config';
+import { formatSource } from '#foundation';
+import { decodeHeader, maskAddress } from '#http';
+import type { Limiter, Rule } from '#ratelimit';
+import { genericKey } from '#ratelimit/limit';
+import type { RequestAttributes } from '#routing';
+import { sourceCluster } from '../limits/descriptors.ts';
+import { describeTarget, type Resolve, resolveLimiter } from '../resolve-service.ts';
+import type { Route } from '../route.ts';
+import type { ExplainedRequest } from '../routed-request.ts';
+import { isCredential } from './conceal.ts';
+
+export type RateLimitPart =
+  | { readonly asked: false; readonly reason: string }
+  | {
+      readonly asked: true;
+      readonly name: string;
+      readonly service: string;
+      readonly source: string;
+      readonly domain: string;
+      /** `this process`, or the address of another service. */
+      readonly decided_by: string;
+      readonly descriptors: readonly DescriptorPart[];
+      readonly on_over_limit: string;
+      readonly on_error: string;
+    };
+
+export interface DescriptorPart {
+  /** True when the descriptor is counted before authentication, for denied requests too. */
+  readonly before_auth: boolean;
+  readonly entries: readonly { readonly key: string; readonly value: string }[];
+  /** Undefined when only a service outside this process knows the limits. */
+  readonly limits: readonly LimitPart[] | undefined;
+}
+
+export interface LimitPart {
+  /** The configured descriptor, outermost key first, without its values: `user › path=…`. */
+  readonly descriptor: string;
+  readonly name: string | undefined;
+  readonly unlimited: boolean;
+  readonly requests_per_unit: number;
+  readonly unit: string;
+  readonly unit_multiplier: number;
+  readonly algorithm: string;
+  readonly burst: number;
+  readonly shadow_mode: boolean;
+  readonly source: string | undefined;
+}
+
+export interface ExplainLimitParts {
+  readonly rateLimitService: RateLimitService | undefined;
+  readonly limiter?: Limiter | undefined;
+  readonly resolve: Resolve;
+}
+
+/** Explains the limits before and after authentication together. A redirect has none. */
+export function createExplainLimit({ rateLimitService: record, limiter, resolve }: ExplainLimitParts) {
+  function limitsOf(record: RateLimitService, { attributes, route }: ExplainedRequest): RateLimitPart {
+    const { domain } = record;
+    const { beforeAuth, afterAuth } = route.descriptors;
+    if (beforeAuth === undefined && afterAuth === undefined)
+      return { asked: false, reason: `the mapping has no labels for the domain ${domain}` };
+    const first = beforeAuth?.(attributes) ?? [];
+    const second = afterAuth?.(attributes) ?? [];
+    const descriptors = [...first, ...second];
+    if (descriptors.length === 0) return { asked: false, reason: 'no label applies to this request' };
+    const shown = shownValues(attributes, route);
+    const explain = limiter?.explain;
+    // Explains two requests, as the gateway sends two, because a limit replaces only others in the same request.
+    const limits = explain && [first, second].flatMap((some) => explain({ domain, descriptors: some }));
+    return {
+      asked: true,
+      name: record.name,
+      service: record.service,
+      source: formatSource(record.source),
+      domain,
+      decided_by: limits === undefined ? describeTarget(resolveLimiter(resolve, record.service)) : 'this process',
+      descriptors: descriptors.map(({ entries }, index) => ({
+        entries: entries.map(({ key, value }) => ({ key, value: shown.has(value) ? value : '…' })),
+        before_auth: index < first.length,
+        limits: limits?.[index]?.map(limitPart),
+      })),
+      on_over_limit: 'the client gets 429',
+      on_error: record.failureModeDeny ? 'the client gets 503' : 'the request continues',
+    };
+  }
+
+  return function explainLimit(asked: ExplainedRequest) {
+    if (asked.route.transport.location !== undefined) return undefined;
+    if (record === undefined)
+      return { rate_limit: { asked: false, reason: 'there is no RateLimitService record' } } as const;
+    return { rate_limit: limitsOf(record, asked) };
+  };
+}
+
+/** Returns the values that may be shown: parts of the request except credentials, and harmless parts of the mapping. */
+function shownValues({ method, path, host, client, headers }: RequestAttributes, { labels, mapping }: Route) {
+  const sent = Object.entries(headers).flatMap(([name, value]) =>
+    isCredential(name) ? [] : [decodeHeader(String(value))],
+  );
+  const words = labels.flatMap((group) => group.labels.flatMap((label) => wordOf(label, client)));
+  return new Set([method, path, path.toLowerCase(), host, client, sourceCluster, mapping.service, ...sent, ...words]);
+}
+
+/** The value of Envoy's `generic_key` is a category of requests. With any other key, the value may be a secret. */
+function wordOf(label: Label, client: string): readonly string[] {
+  if (label.kind === 'masked_remote_address') return [maskAddress(client, label)];
+  return label.kind === 'generic_key' && label.name === genericKey ? [label.value] : [];
+}
+
+function limitPart({ currentLimit, unlimited, algorithm, burst, shadow, shownDescriptor, source }: Rule): LimitPart {
+  const { requestsPerUnit, unit, unitMultiplier = 1, name } = currentLimit;
+  return {
+    descriptor: shownDescriptor,
+    name,
+    unlimited,
+    requests_per_unit: requestsPerUnit,
+    unit,
+    unit_multiplier: unitMultiplier,
+    algorithm,
+    burst,
+    shadow_mode: shadow,
+    source: source && formatSource(source),
+  };
+}

@@ -1,0 +1,122 @@
+/** The stages of a request after routing, in order: what each one does, and what it says of a request that is not sent. */
+import type { RateLimitService } from '#config';
+import { requestContext } from '#http';
+import { rejectLoop } from '#proxy';
+import type { Limiter } from '#ratelimit';
+import type { ConfiguredAuthService } from './auth/stage.ts';
+import type { PathChecks } from './check-paths.ts';
+import type { Disguises } from './disguises.ts';
+import { type AuthPart, createExplainAuth } from './explain/auth.ts';
+import { createExplainForward, explainShadow, type ForwardParts, type ShadowPart } from './explain/forward.ts';
+import { createExplainLimit, type RateLimitPart } from './explain/limits.ts';
+import type { DescriptorsOf } from './limits/descriptors.ts';
+import type { AskLimiter } from './limits/stage.ts';
+import type { Resolve } from './resolve-service.ts';
+import type { ExplainedRequest, RoutedRequest } from './routed-request.ts';
+import type { StageResult } from './stage-result.ts';
+
+export interface Stage {
+  readonly name: string;
+  /** Throws a Problem to reject the request. */
+  readonly run: (routed: RoutedRequest) => StageResult;
+  /**
+   * Returns what the stage adds to an explanation. Edits the request and throws as `run` does, but calls no other
+   * service and counts nothing.
+   */
+  readonly explain: (asked: ExplainedRequest) => StageParts | undefined;
+}
+
+export interface StageParts extends ForwardParts {
+  readonly auth?: AuthPart;
+  readonly rate_limit?: RateLimitPart;
+  readonly shadow?: ShadowPart | undefined;
+}
+
+export interface StagesParts extends PathChecks {
+  readonly disguises: Disguises;
+  /** Undefined when there is no rate-limit service. */
+  readonly askLimiter: AskLimiter | undefined;
+  readonly authServices: readonly ConfiguredAuthService[];
+  readonly rateLimitService: RateLimitService | undefined;
+  readonly limiter?: Limiter | undefined;
+  readonly resolve: Resolve;
+  readonly bodyBytesMax: number | undefined;
+}
+
+export function createStages(parts: StagesParts): readonly Stage[] {
+  const { disguises, checkAmbiguity, checkReferences, askLimiter } = parts;
+
+  function limitBy(descriptorsOf: DescriptorsOf | undefined, { request, attributes }: RoutedRequest): StageResult {
+    if (descriptorsOf === undefined || askLimiter === undefined) return 'continue';
+    request.stage = 'limit';
+    return askLimiter(request, descriptorsOf(attributes));
+  }
+
+  return [
+    ownStage('removeDisguises', ({ request: { ctx }, route }) =>
+      disguises.removeUnkept?.(ctx.req, requestContext(ctx).addresses.trusts(ctx.req), route.mapping),
+    ),
+    ownStage('rejectEndedVersion', rejectEndedVersion),
+    // Before the auth service is asked, because it may be the gateway itself by mistake.
+    ownStage('rejectLoopingRequest', ({ request }) => rejectLoop(request.ctx.req)),
+    ownStage('rejectAmbiguousPath', ({ attributes, route }) => checkAmbiguity?.(attributes, route)),
+    {
+      name: 'limitBeforeAuth',
+      run: (routed) => limitBy(routed.route.descriptors.beforeAuth, routed),
+      // `limitAfterAuth` explains both.
+      explain: () => undefined,
+    },
+    { name: 'authenticate', run: authenticate, explain: createExplainAuth(parts) },
+    {
+      name: 'limitAfterAuth',
+      run: (routed) => limitBy(routed.route.descriptors.afterAuth, routed),
+      explain: createExplainLimit(parts),
+    },
+    ownStage('rejectForeignReferences', ({ request, attributes, route }) => {
+      request.stage = 'service';
+      checkReferences(request.ctx, attributes, route);
+    }),
+    // After the limits, which may count requests by this header.
+    ownStage('removeAuthorization', ({ request, route }) => {
+      if (route.auth?.record.removeAuthorization === true) delete request.ctx.req.headers.authorization;
+    }),
+    { name: 'copyToShadow', run: copyToShadow, explain: explainShadow },
+    { name: 'forward', run: forward, explain: createExplainForward(parts) },
+  ];
+}
+
+/** A stage that needs no other service, so that it handles a request that is explained like any other. */
+function ownStage(name: string, handle: (routed: RoutedRequest) => void): Stage {
+  return {
+    name,
+    run(routed) {
+      handle(routed);
+      return 'continue';
+    },
+    explain(asked) {
+      handle(asked);
+      return undefined;
+    },
+  };
+}
+
+export function rejectEndedVersion({ version }: Pick<RoutedRequest, 'version'>): void {
+  const ended = version?.ended();
+  if (ended !== undefined) throw ended;
+}
+
+function authenticate({ request, attributes, route }: RoutedRequest): StageResult {
+  if (route.auth === undefined) return 'continue';
+  request.stage = 'auth';
+  return route.auth.authenticate(request.ctx, attributes);
+}
+
+function copyToShadow({ request, shadow }: RoutedRequest): StageResult {
+  shadow?.transport.shadow?.(request.ctx);
+  return 'continue';
+}
+
+async function forward({ request, route }: RoutedRequest): Promise<'done'> {
+  await route.transport.forward(request.ctx);
+  return 'done';
+}
