@@ -82,6 +82,15 @@ describe('an explanation', () => {
     checkRejection({ method: 'MOVE', headers: elsewhere }, 'forwarding', 502, 'destination-elsewhere');
   });
 
+  it('neither redirects nor copies a request whose Destination is rejected first', () => {
+    const moved = { method: 'MOVE', headers: [['Destination', '/elsewhere']] } as const;
+    const redirect = { host: 'new.example', path: undefined, status: 301 } as const;
+    const redirected = explain(mappings({ redirect }), moved);
+    const copied = explain(mappings({}, { name: 'copy', shadow: true }), moved);
+    for (const { outcome, redirect, shadow } of [redirected, copied])
+      assert.deepEqual([outcome.kind, redirect, shadow], ['refused', undefined, undefined]);
+  });
+
   it('names the rejection by STRICT_PATHS of a path that a service could read as another', () => {
     const { outcome, target } = explain(
       { ...mappings({}, { prefix: '/', bypassAuth: true }), authServices: [auth], strictPaths: true },
