@@ -1,5 +1,5 @@
 /** Explains a request by walking the stages of the gateway, without sending or counting it. */
-import type { Context } from 'koa';
+import type { Context, Middleware } from 'koa';
 import { formatSource } from '#foundation';
 import {
   attributesOf,
@@ -15,8 +15,6 @@ import {
 } from '#gateway';
 import {
   type Addresses,
-  createHostCheck,
-  createSafePath,
   formatTraceparent,
   Problem,
   pathOf,
@@ -41,25 +39,24 @@ import { createSyntheticContext, faultsOfRequest, receivedHeaders } from './synt
 /** Throws `bad-argument` for an invalid request. */
 export type Explain = (request: ExplainRequest) => Explanation;
 
-/** The settings of the middleware that runs before the gateway. */
+/** What runs before the gateway. */
 export interface EntrySettings {
   readonly addresses: Addresses;
+  /** Reject requests, in order. */
+  readonly checks: readonly Middleware[];
   /** Returns the origin that the site-wide CORS setting permits for this request, or `''`. */
   readonly allowedOrigin: (ctx: Context) => string;
 }
 
 export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain {
   const { table, preflightRoute, stripHeaders, identityHeaders, versionOf, stages } = parts;
-  const checkHost = createHostCheck();
-  const checkPath = createSafePath();
 
   /** Explains a request that ends before routing. Returns undefined for any other request. */
   function explainEntry(ctx: Context): Partial<Explanation> | undefined {
     const site = siteCors(ctx, entry.allowedOrigin(ctx));
     if (site !== undefined && isPreflight(ctx) && preflightRoute(ctx) === undefined)
       return { cors: site, outcome: preflightOutcome };
-    checkHost(ctx, noNext);
-    checkPath(ctx, noNext);
+    for (const check of entry.checks) check(ctx, noNext);
     stripHeaders(ctx);
     rejectMethod(ctx.method);
     return undefined;

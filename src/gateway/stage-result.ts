@@ -3,10 +3,12 @@ import type { Context } from 'koa';
 import { clientIsGone } from '#proxy';
 
 /**
- * `done` ends the request: its response is set, or its client has disconnected. A promise only when the stage has to
- * wait, for example for another process.
+ * Only `continue` lets a request reach the next stage. Otherwise its response is set, or its client has disconnected. A
+ * promise only when the stage has to wait, for example for another process.
  */
-export type StageResult = 'continue' | 'done' | Promise<'continue' | 'done'>;
+export type StageResult = Step | Promise<Step> | Promise<void>;
+
+export type Step = 'continue' | 'done';
 
 interface Runnable<Routed> {
   readonly run: (routed: Routed) => StageResult;

@@ -116,7 +116,6 @@ function copyToShadow({ request, shadow }: RoutedRequest): StageResult {
   return 'continue';
 }
 
-async function forward({ request, route }: RoutedRequest): Promise<'done'> {
-  await route.transport.forward(request.ctx);
-  return 'done';
+function forward({ request, route }: RoutedRequest): StageResult {
+  return route.transport.forward(request.ctx);
 }

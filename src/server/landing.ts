@@ -16,8 +16,7 @@ export function createLanding({ has }: Pick<Setup, 'has'>, gateway: Pick<Current
     const routes = gateway.snapshot().routes.filter(isShown);
     const stage = routes.find(({ auth }) => auth?.record.isDefault)?.auth;
     const signsIn = ctx.req.headers.authorization !== undefined || ctx.search === '?sign-in';
-    // False when the auth service's response was already sent, or the client disconnected.
-    if (signsIn && stage && !(await stage.authenticate(ctx, attributesOf(ctx)))) return;
+    if (signsIn && stage && (await stage.authenticate(ctx, attributesOf(ctx))) !== 'continue') return;
     // With failure_mode_allow, a request may pass although the auth service did not respond.
     const isKnown = signsIn && (requestContext(ctx).user !== undefined || stage?.record.failureModeAllow === false);
     const visible = routes.filter(({ auth }) => auth === undefined || (isKnown && auth.record === stage?.record));

@@ -79,8 +79,7 @@ export function createSteps(setup: Setup, parts: PipelineParts): readonly Step[]
     ['problems', ['embedded', 'standalone'], createProblemResponses(problems)],
     ['problems without pages', ['admin'], createProblemResponses({ ...problems, problemPagesPath: undefined })],
     ['HTTP/1', ['embedded'], requireHttp1],
-    ['host', ['embedded', 'standalone', 'admin'], createHostCheck()],
-    ['safe path', ['embedded', 'standalone', 'admin'], createSafePath()],
+    ...entryChecks.map(([name, create]): Step => [name, ['embedded', 'standalone', 'admin'], create()]),
     ['landing page', ['standalone'], createLanding(setup, gateway)],
     // The stages in the gateway (limits by address, authentication, other limits, forwarding) are in gateway/stages.ts.
     ['gateway', ['embedded', 'standalone'], gateway.middleware],
@@ -89,6 +88,12 @@ export function createSteps(setup: Setup, parts: PipelineParts): readonly Step[]
     ['metrics and probes', ['admin'], createAdminRoutes(routes)],
   ];
 }
+
+/** The checks of a request before the gateway, in order. An explanation runs them too. */
+const entryChecks = [
+  ['host', createHostCheck],
+  ['safe path', createSafePath],
+] as const;
 
 /** The headers of `node:http2` differ: without `Host`, and with pseudo-headers that cannot be forwarded. */
 function requireHttp1({ req }: Context, next: Next): Promise<void> {
@@ -145,11 +150,15 @@ function createSiteCors(
   };
 }
 
-/** The settings that explanations need about the steps before the gateway. */
+/** What explanations need of the steps before the gateway. */
 export function createEntrySettings({ settings }: Pick<Setup, 'settings'>): EntrySettings {
   const addresses = createAddresses(settings);
   const allowedOrigin = createAllowedOrigin(settings.corsOrigins);
-  return { addresses, allowedOrigin: (ctx) => allowedOrigin(ctx.get('Origin')) };
+  return {
+    addresses,
+    allowedOrigin: (ctx) => allowedOrigin(ctx.get('Origin')),
+    checks: entryChecks.map(([, create]) => create()),
+  };
 }
 
 /** Maps the paths of the admin port to those of internal routes. */

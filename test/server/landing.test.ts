@@ -85,6 +85,16 @@ describe('the page at /', () => {
     }
   });
 
+  it('is not shown instead of a denial with a body of the auth service', async () => {
+    const { origin } = await servers.http((_, res) => res.writeHead(403).end('go away'));
+    const records = [
+      mappingRecord('guarded', '/guarded', 'http://127.0.0.1:9'),
+      { ...authRecord, auth_service: origin },
+    ];
+    const desk = await openDesk({ config: { records }, demo: false });
+    await get(browser, '/?sign-in', (await desk.listen()).gateway.url).expect(403, 'go away');
+  });
+
   it('does not offer to sign in if no route needs credentials', async () => {
     const records = [mappingRecord('open', '/a&b', 'http://127.0.0.1:9', { bypass_auth: true }), authRecord];
     const desk = await openDesk({ config: { records }, demo: false });

@@ -36,7 +36,11 @@ import type { Served, TestServers } from './serve.ts';
 
 /** Explains like a server that trusts no proxy and has no CORS_ORIGINS. */
 export function explainOf(gateway: Gateway): Explain {
-  return createExplain(gateway, { addresses: createAddresses(), allowedOrigin: () => '' });
+  return createExplain(gateway, {
+    addresses: createAddresses(),
+    allowedOrigin: () => '',
+    checks: [createHostCheck(), createSafePath()],
+  });
 }
 
 /** Throws the Problem with which the gateway rejects an ambiguous path of a request that matched this route. */

@@ -7,7 +7,7 @@ import { decodeHeader, type ProblemSlug, problem, problems, requestContext, requ
 import { type Cluster, clientIsGone } from '#proxy';
 import type { RequestAttributes } from '#routing';
 import type { RemoteTarget, Resolve } from '../resolve-service.ts';
-import type { StageResult } from '../stage-result.ts';
+import type { Step } from '../stage-result.ts';
 import { createAuthBodyReader, type ReadAuthBody } from './body.ts';
 import { type AuthClient, createPortRequest, headerPairs } from './check-request.ts';
 import { createAuthOverHttp } from './over-http.ts';
@@ -33,7 +33,7 @@ export interface AuthStage {
 }
 
 /** Done when the response of the auth service is sent to the client. Throws a Problem for a denial without a body. */
-type Authenticate = (ctx: Context, attributes: RequestAttributes) => StageResult;
+type Authenticate = (ctx: Context, attributes: RequestAttributes) => Step | Promise<Step>;
 
 export interface AuthStages {
   /** Whether there is an auth service for mappings that do not name one. */
@@ -142,7 +142,7 @@ function createAuthenticate(
   { counts, onError, outage, readBody }: AuthenticateParts,
   requireRole?: RequireRole,
 ): Authenticate {
-  function settle(ctx: Context, decision: AuthDecision): 'continue' | 'done' {
+  function settle(ctx: Context, decision: AuthDecision): Step {
     if (decision.outcome === 'error') return settleError(ctx, decision);
     outage.answered();
     if (decision.outcome === 'deny') {
@@ -163,10 +163,7 @@ function createAuthenticate(
    */
   const settleLater = (ctx: Context, decision: AuthDecision) => (clientIsGone(ctx) ? 'done' : settle(ctx, decision));
 
-  function settleError(
-    ctx: Context,
-    { reason, isProvoked }: Extract<AuthDecision, { outcome: 'error' }>,
-  ): 'continue' | 'done' {
+  function settleError(ctx: Context, { reason, isProvoked }: Extract<AuthDecision, { outcome: 'error' }>): Step {
     counts.error += 1;
     onError();
     const { mapping } = requestContext(ctx);
@@ -178,7 +175,7 @@ function createAuthenticate(
     throw problem('auth-unavailable', { status: record.statusOnError, cause: reason });
   }
 
-  function authenticate(ctx: Context, attributes: RequestAttributes): StageResult {
+  function authenticate(ctx: Context, attributes: RequestAttributes): Step | Promise<Step> {
     const decision = ask(ctx, attributes, undefined);
     return decision instanceof Promise ? decision.then((settled) => settleLater(ctx, settled)) : settle(ctx, decision);
   }
