@@ -19,7 +19,7 @@ export { hostForClients, isLoopback, parseServiceReference, type ServiceReferenc
 export { isDisguise } from './fields/disguises.ts';
 export { snakeCase } from './fields/field.ts';
 export { credentialHeaders, type HeaderRules, type HeaderValue, type HeaderVariable } from './fields/headers.ts';
-export { createAllowedOrigin } from './fields/origins.ts';
+export { type AllowedOrigin, createAllowedOrigin } from './fields/origins.ts';
 export { compileIgnoringCase, compilePattern, type Pattern } from './fields/pattern.ts';
 export type { DescriptorInput, LimitDescriptor, LimitDomain, LimitDomainInput } from './limits/domains.ts';
 export type { RateLimitInput } from './limits/limit.ts';

@@ -217,10 +217,10 @@ function isPreflight({ method, req }: Context): boolean {
   return method === 'OPTIONS' && req.headers['access-control-request-method'] !== undefined;
 }
 
-function mappingCors({ req }: Context, { cors, mapping }: Route, preflight: boolean): CorsPart | undefined {
+function mappingCors(ctx: Context, { cors, mapping }: Route, preflight: boolean): CorsPart | undefined {
   if (cors === undefined) return undefined;
-  const { origin } = req.headers;
-  const headers = headerParts(cors.headersFor(origin, preflight));
+  const { origin } = ctx.req.headers;
+  const headers = headerParts(cors.preview(ctx, preflight));
   return { rule: 'mapping', origins: mapping.cors?.origins ?? [], origin, allowed: headers.length > 0, headers };
 }
 

@@ -1,7 +1,14 @@
-/** Sets a mapping's CORS headers and responds to preflights (Fetch standard, section "CORS protocol"). */
-import type { Context } from 'koa';
-import { type CorsRule, createAllowedOrigin } from '#config';
+/** CORS by @koa/cors, for the whole server and for a mapping (Fetch standard, section "CORS protocol"). */
+import cors from '@koa/cors';
+import type { Context, Middleware } from 'koa';
+import { type AllowedOrigin, type CorsRule, createAllowedOrigin } from '#config';
 
+/** Sets headers, which services may replace, and responds to preflights. Permits the methods of REST and any headers. */
+export function createSiteCors(origins: readonly string[], exposedHeaders: readonly string[]): Middleware {
+  return applyCors(createAllowedOrigin(origins), { exposeHeaders: exposedHeaders.join() });
+}
+
+/** The CORS of a mapping. */
 export interface Cors {
   /**
    * Sets the headers on every response, so that scripts can also read errors. Replaces the CORS headers of the service.
@@ -9,41 +16,25 @@ export interface Cors {
   readonly around: (ctx: Context, run: () => Promise<unknown>) => Promise<void>;
   /** Responds to a preflight, whether or not the rule permits the request. */
   readonly answerPreflight: (ctx: Context) => void;
-  /** Returns the headers of a response to this origin, or of a response to its preflight. Pure. */
-  readonly headersFor: (origin: string | undefined, preflight: boolean) => CorsHeaders;
+  /** Returns the headers of the response to this request, or to this preflight, after setting them. */
+  readonly preview: (ctx: Context, isPreflight: boolean) => CorsHeaders;
 }
 
 type CorsHeaders = Readonly<Record<string, string>>;
 
 export function createCors(rule: CorsRule): Cors {
   const allowedOrigin = createAllowedOrigin(rule.origins);
-  const common = commonHeaders(rule);
-  const ordinary = { ...common, ...present('Access-Control-Expose-Headers', rule.exposedHeaders.join(', ')) };
-  const permitted = {
-    ...common,
-    ...present('Access-Control-Allow-Methods', rule.methods.join(', ')),
-    ...present('Access-Control-Allow-Headers', rule.headers.join(', ')),
-    ...present('Access-Control-Max-Age', String(rule.maxAgeSeconds ?? '')),
-  };
+  const apply = applyCors((origin) => (origin === '' ? '' : allowedOrigin(origin)), optionsOf(rule));
 
-  function headersFor(origin: string | undefined, preflight: boolean): CorsHeaders {
-    if (origin === undefined) return none;
-    const headers = preflight ? permitted : ordinary;
-    const allowed = allowedOrigin(origin);
-    return allowed === '' ? none : { 'Access-Control-Allow-Origin': allowed, ...headers };
-  }
-
-  function write(ctx: Context, preflight: boolean): void {
-    const { res } = ctx;
-    const headers = headersFor(ctx.req.headers.origin, preflight);
-    for (const name of res.getHeaderNames()) if (isCors(name)) res.removeHeader(name);
-    for (const name in headers) res.setHeader(name, headers[name] ?? '');
-    // A shared cache must not serve the response for one origin to another.
-    ctx.vary('Origin');
+  /** Replaces all CORS headers of the response. */
+  function write(ctx: Context, isPreflight: boolean): void {
+    for (const name of ctx.res.getHeaderNames()) if (isCors(name)) ctx.res.removeHeader(name);
+    void apply(isPreflight ? ctx : withoutPreflight(ctx), noNext);
+    // Without a list, @koa/cors permits every header that the preflight names.
+    if (rule.headers.length === 0) ctx.remove('Access-Control-Allow-Headers');
   }
 
   return Object.freeze({
-    headersFor,
     async around(ctx: Context, run: () => Promise<unknown>) {
       write(ctx, false);
       try {
@@ -59,22 +50,55 @@ export function createCors(rule: CorsRule): Cors {
       write(ctx, true);
       ctx.status = 204;
     },
+    preview(ctx: Context, isPreflight: boolean) {
+      write(ctx, isPreflight);
+      const names = ctx.res.getHeaderNames().filter(isCors);
+      return Object.fromEntries(names.map((name) => [capitalised(name), String(ctx.res.getHeader(name))]));
+    },
   });
 }
 
-const none: CorsHeaders = Object.freeze({});
-
-/** With `*`, scripts of any origin may read responses, but must not send credentials. */
-function commonHeaders({ credentials, origins }: CorsRule): CorsHeaders {
-  return credentials && !origins.includes('*') ? { 'Access-Control-Allow-Credentials': 'true' } : none;
+/**
+ * Applies @koa/cors to the origins for which `allowedOrigin` returns one. Sets the headers before it returns: with an
+ * origin that is a string, @koa/cors waits for nothing before.
+ */
+function applyCors(allowedOrigin: AllowedOrigin, options: cors.Options): Middleware {
+  return function corsOfOrigin(ctx, next) {
+    const origin = allowedOrigin(ctx.get('Origin'));
+    if (origin !== '') return cors({ ...options, origin })(ctx, next);
+    // A shared cache must not serve the response for one origin to another.
+    ctx.vary('Origin');
+    return next();
+  };
 }
 
-function present(name: string, value: string): CorsHeaders {
-  return value === '' ? none : { [name]: value };
+function optionsOf({ origins, methods, headers, exposedHeaders, credentials, maxAgeSeconds }: CorsRule): cors.Options {
+  return {
+    allowMethods: methods.join(', '),
+    allowHeaders: headers.join(', '),
+    exposeHeaders: exposedHeaders.join(', '),
+    // With `*`, scripts of any origin may read responses, but must not send credentials.
+    credentials: credentials && !origins.includes('*'),
+    // As text, because @koa/cors omits the number 0.
+    maxAge: String(maxAgeSeconds ?? ''),
+  };
 }
+
+/** @koa/cors would answer a preflight for another mapping, and set no headers on any other OPTIONS. */
+function withoutPreflight(ctx: Context): Context {
+  return ctx.method === 'OPTIONS' ? Object.create(ctx, { method: { value: 'GET' } }) : ctx;
+}
+
+/** Stands in for the next middleware. */
+async function noNext(): Promise<void> {}
 
 function isCors(name: string): boolean {
   return name.toLowerCase().startsWith('access-control-');
+}
+
+/** Returns the usual spelling of a header name, which Node reports in lower case. */
+function capitalised(name: string): string {
+  return name.replace(/\b[a-z]/g, (letter) => letter.toUpperCase());
 }
 
 /** When a service in this process uses @koa/cors, that adds its own headers to errors passing through it. */

@@ -1,6 +1,7 @@
 /** The gateway: finds the mapping of a request, consults the auth service and the limiter, and forwards the request. */
 export { headerPairs } from './auth/check-request.ts';
 export type { ConfiguredAuthService } from './auth/stage.ts';
+export { createSiteCors } from './cors.ts';
 export type { AuthPart } from './explain/auth.ts';
 export { type ClientHeaders, createConceal, type HeaderPart } from './explain/conceal.ts';
 export type { RedirectPart, ShadowPart, TargetPart, UpstreamPart } from './explain/forward.ts';
@@ -19,7 +20,6 @@ export {
 } from './gateway.ts';
 export type { GatewayRecords } from './guard-ports.ts';
 export { attributesOf, rejectMethod } from './handle.ts';
-export { sourceCluster } from './limits/descriptors.ts';
 export {
   createResolve,
   describeTarget,

@@ -1,12 +1,11 @@
 /** The middleware of all listeners, in order, in one array. */
-import cors from '@koa/cors';
 import Koa, { type Context, type Middleware, type Next } from 'koa';
 import compose from 'koa-compose';
 import type { AuthService } from '#auth';
 import { createAllowedOrigin } from '#config';
 import type { EntrySettings } from '#explain';
 import type { Logger } from '#foundation';
-import type { InternalRoute } from '#gateway';
+import { createSiteCors, type InternalRoute } from '#gateway';
 import {
   createAccessLog,
   createAddresses,
@@ -75,7 +74,7 @@ export function createSteps(setup: Setup, parts: PipelineParts): readonly Step[]
     ['tracing', ['embedded', 'standalone', 'auth'], tracing?.middleware],
     // Not on the admin port: monitoring would add a useless line every few seconds.
     ['access log', ['embedded', 'standalone', 'auth'], createLog(setup)],
-    ['CORS_ORIGINS', ['embedded', 'standalone'], createSiteCors(settings.corsOrigins, gateway.answersPreflight)],
+    ['CORS_ORIGINS', ['embedded', 'standalone'], createCorsOrigins(settings.corsOrigins, gateway.answersPreflight)],
     ['problems', ['embedded', 'standalone'], createProblemResponses(problems)],
     ['problems without pages', ['admin'], createProblemResponses({ ...problems, problemPagesPath: undefined })],
     ['HTTP/1', ['embedded'], requireHttp1],
@@ -138,14 +137,13 @@ const exposedHeaders = [
 ];
 
 /** Responds to CORS preflights, which carry no credentials, unless a mapping has a rule for them. */
-function createSiteCors(
+function createCorsOrigins(
   origins: readonly string[],
   answersPreflight: CurrentGateway['answersPreflight'],
 ): Middleware | undefined {
   if (origins.length === 0) return undefined;
-  const allowedOrigin = createAllowedOrigin(origins);
-  const applyCors = cors({ origin: (ctx) => allowedOrigin(ctx.get('Origin')), exposeHeaders: exposedHeaders });
-  return function siteCors(ctx, next) {
+  const applyCors = createSiteCors(origins, exposedHeaders);
+  return function corsOrigins(ctx, next) {
     return answersPreflight(ctx) ? next() : applyCors(ctx, next);
   };
 }

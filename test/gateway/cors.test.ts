@@ -222,6 +222,33 @@ describe('a mapping with cors', () => {
     assert.deepEqual(permissions(await preflight(app)), { 'access-control-allow-origin': app });
   });
 
+  it('permits no headers if the rule lists none, whatever a preflight names', async () => {
+    const { ask } = await setUp({ headers: [] });
+    const asking = { 'Access-Control-Request-Method': 'PUT', 'Access-Control-Request-Headers': 'x-secret' };
+    const { 'access-control-allow-headers': _, ...expected } = permitted;
+    assert.deepEqual(permissions(await ask({ Origin: app, ...asking }, 'OPTIONS')), expected);
+  });
+
+  it('lets browsers cache a preflight for no time with max_age: 0', async () => {
+    const { preflight } = await setUp({ maxAgeSeconds: 0 });
+    assert.equal((await preflight(app)).headers.get('access-control-max-age'), '0');
+  });
+
+  it('lets scripts read the response to an OPTIONS request that is no preflight', async () => {
+    const { ask, upstream } = await setUp();
+    assert.deepEqual(permissions(await ask({ Origin: app }, 'OPTIONS')), readable);
+    assert.equal(upstream.only().method, 'OPTIONS');
+  });
+
+  it('forwards a preflight for a mapping without a rule that its own method takes to one with a rule', async () => {
+    const options = { kind: 'exact', value: 'OPTIONS' } as const;
+    const mappings = [mappingOf({ name: 'own', method: options, cors: ruleOf() }), mappingOf()];
+    const { preflight, upstream } = await setUp({}, { mappings });
+    const response = await preflight(app);
+    assert.deepEqual([response.status, permissions(response)], [200, readable]);
+    assert.equal(upstream.only().method, 'OPTIONS');
+  });
+
   it('responds to a preflight with the rule of the mapping that matches the announced method', async () => {
     const put = { kind: 'exact', value: 'PUT' } as const;
     const read = mappingOf({ name: 'read', cors: ruleOf({ methods: ['GET'], credentials: false }) });
