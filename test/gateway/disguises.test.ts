@@ -12,10 +12,10 @@ import {
   mappingOf,
   remote,
   startEdge,
+  startRecordingEdge,
 } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { untyped } from '../support/untyped.ts';
-import { startUpstream } from '../support/upstream.ts';
 import { eventually } from '../support/waiting.ts';
 import { startHttp } from '../support/wire/http-server.ts';
 import { speak, upgradeRequest } from '../support/wire/peer.ts';
@@ -40,18 +40,8 @@ const trusted = { addresses: { trustedProxies: ['127.0.0.1'] } };
 describe('a header with which a client could disguise itself', () => {
   const servers = testServers();
 
-  async function setUp(options: EdgeOptions = {}) {
-    const upstream = await startUpstream(servers);
-    const shadow = await startUpstream(servers);
-    const auth = await startUpstream(servers);
-    const edge = await startEdge(servers, {
-      mappings: [mappingOf(), mappingOf({ name: 'shadow', service: 'shadow', shadow: true })],
-      authService: authRecordOf({ allowedRequestHeaders: all.map((name) => name.toLowerCase()) }),
-      targets: { hotel: remote(upstream), shadow: remote(shadow), auth: remote(auth) },
-      ...options,
-    });
-    return { edge, upstream, shadow, auth };
-  }
+  const authService = authRecordOf({ allowedRequestHeaders: all.map((name) => name.toLowerCase()) });
+  const setUp = (options: EdgeOptions = {}) => startRecordingEdge(servers, { authService, ...options });
 
   const disguisesIn = (headers: IncomingHttpHeaders) => Object.keys(headers).filter((name) => headers[name] === 'lie');
   const lies = (names: readonly string[]) => names.map((name) => `${name}: lie`);
@@ -83,9 +73,8 @@ describe('a header with which a client could disguise itself', () => {
 
   it('reaches no service and no auth service in this process, not even in the raw headers', async () => {
     const seen: string[] = [];
-    const { edge } = await setUp({
-      mappings: [mappingOf()],
-      targets: {},
+    const edge = await startEdge(servers, {
+      authService,
       authPort({ headers }) {
         seen.push(JSON.stringify(headers));
         return { outcome: 'allow', headers: {} };

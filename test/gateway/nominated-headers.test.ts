@@ -14,8 +14,9 @@ import {
   mappingOf,
   remote,
   startEdge,
+  startRecordingEdge,
 } from '../support/edge.ts';
-import { type Served, testServers } from '../support/serve.ts';
+import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { eventually } from '../support/waiting.ts';
 import { startHttp } from '../support/wire/http-server.ts';
@@ -29,23 +30,17 @@ const nominating = [...tenant, 'Connection: X-Tenant'];
 describe('a header that a client nominates in Connection', () => {
   const servers = testServers();
   const openDesk = desksOf(servers);
+  const authService = authRecordOf({ allowedRequestHeaders: ['x-tenant', 'x-other'] });
 
   /** The mapping `by-tenant` matches the header, and `limited` has the values that the limiter has received. */
-  async function setUp(options: EdgeOptions = {}, fields: Partial<Mapping> = {}, hotel?: Served) {
-    const upstream = await startUpstream(servers);
-    const shadow = await startUpstream(servers);
-    const auth = await startUpstream(servers);
+  async function setUp(options: EdgeOptions = {}, fields: Partial<Mapping> = {}) {
     const wrong = await startUpstream(servers, (res) => void res.writeHead(418).end());
     const limited: string[] = [];
     const labels = { gateway: labelled('x-tenant') };
     const headers = [{ name: 'x-tenant', match: { kind: 'present' } }] as const;
-    const edge = await startEdge(servers, {
-      mappings: [
-        mappingOf({ labels, ...fields }),
-        mappingOf({ name: 'shadow', service: 'shadow', shadow: true }),
-        mappingOf({ name: 'by-tenant', service: 'by-tenant', headers }),
-      ],
-      authService: authRecordOf({ allowedRequestHeaders: ['x-tenant', 'x-other'] }),
+    const recording = await startRecordingEdge(servers, {
+      mappings: [mappingOf({ labels, ...fields }), mappingOf({ name: 'by-tenant', service: 'by-tenant', headers })],
+      authService,
       rateLimitService: limitRecordOf(),
       limiter: {
         shouldRateLimit({ descriptors }) {
@@ -53,15 +48,10 @@ describe('a header that a client nominates in Connection', () => {
           return { overallCode: 'OK', statuses: [] };
         },
       },
-      targets: {
-        hotel: remote(hotel ?? upstream),
-        shadow: remote(shadow),
-        auth: remote(auth),
-        'by-tenant': remote(wrong),
-      },
       ...options,
+      targets: { 'by-tenant': remote(wrong), ...options.targets },
     });
-    return { edge, upstream, shadow, auth, limited };
+    return { ...recording, limited };
   }
 
   const tenantsIn = ({ names }: { readonly names: readonly string[] }) =>
@@ -93,7 +83,7 @@ describe('a header that a client nominates in Connection', () => {
 
   it('is gone from a request to switch protocols', async () => {
     const switching = await startSwitchingUpstream(servers);
-    const { edge } = await setUp({}, { allowUpgrade: ['websocket'] }, switching);
+    const { edge } = await setUp({ targets: { hotel: remote(switching) } }, { allowUpgrade: ['websocket'] });
     const upgrades = createUpgrades(() => true);
     const front = await startHttp(servers, { handler: edge.listener, upgrades });
     servers.later(() => upgrades.close(0));
@@ -110,19 +100,18 @@ describe('a header that a client nominates in Connection', () => {
 
   it('is gone for a service and an auth service in this process', async () => {
     const seen: string[] = [];
-    const { edge } = await setUp({
+    const edge = await startEdge(servers, {
+      authService,
       authPort({ headers }) {
         seen.push(JSON.stringify(headers));
         return { outcome: 'allow', headers: {} };
       },
-      targets: {},
       services: {
         hotel: isolate((ctx) => {
           seen.push(viewsOf(ctx.req));
           ctx.body = 'ok';
         }),
       },
-      mappings: [mappingOf({})],
     });
     assert.equal(statusOf(await sendRaw(edge.port, rawRequest('GET /v1/hotels', nominating))), 200);
     assert.equal(seen.length, 2);

@@ -33,6 +33,7 @@ import {
 import { type ClusterRegistry, createClusters } from '#proxy';
 import type { RequestAttributes } from '#routing';
 import type { Served, TestServers } from './serve.ts';
+import { startUpstream } from './upstream.ts';
 
 /** Explains like a server that trusts no proxy and has no CORS_ORIGINS. */
 export function explainOf(gateway: Gateway): Explain {
@@ -218,4 +219,19 @@ export async function startEdge(servers: TestServers, options: EdgeOptions): Pro
   for (const one of [...host, ...ours, ...inside, gateway.middleware]) app.use(one);
   const listener = app.callback();
   return { ...(await servers.http(listener)), gateway, listener, log, errors };
+}
+
+/** Like `startEdge`, with a service, its shadow and an auth service over HTTP that record the requests they receive. */
+export async function startRecordingEdge(servers: TestServers, options: EdgeOptions) {
+  const { mapping, mappings = [mappingOf(mapping)], targets } = options;
+  const upstream = await startUpstream(servers);
+  const shadow = await startUpstream(servers);
+  const auth = await startUpstream(servers);
+  const edge = await startEdge(servers, {
+    authService: authRecordOf(),
+    ...options,
+    mappings: [...mappings, mappingOf({ name: 'shadow', service: 'shadow', shadow: true })],
+    targets: { hotel: remote(upstream), shadow: remote(shadow), auth: remote(auth), ...targets },
+  });
+  return { edge, upstream, shadow, auth };
 }

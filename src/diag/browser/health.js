@@ -92,22 +92,13 @@ export function tiles(diagnostics) {
       timeAgo(applied_at, at),
     ),
     tile('Version', large(version), br, `up for ${spanText(uptime_seconds)}`),
-    auth &&
-      tile('Auth decisions', [
-        counted(auth.allowed, 'allowed'),
-        br,
-        counted(auth.denied, 'denied'),
-        br,
-        counted(auth.error, 'failed', 'warning'),
-      ]),
+    auth && decisionsTile('Auth decisions', { allowed: auth.allowed, denied: auth.denied }, auth.error),
     ratelimit &&
-      tile('Rate-limit decisions', [
-        counted(ratelimit.ok, 'within the limits'),
-        br,
-        counted(ratelimit.over, 'over a limit'),
-        br,
-        counted(ratelimit.error, 'failed', 'warning'),
-      ]),
+      decisionsTile(
+        'Rate-limit decisions',
+        { 'within the limits': ratelimit.ok, 'over a limit': ratelimit.over },
+        ratelimit.error,
+      ),
   );
 }
 
@@ -116,6 +107,16 @@ const br = h('br', {});
 /** @param {string} title @param {readonly Content[]} content */
 function tile(title, ...content) {
   return h('div', {}, h('dt', {}, title), h('dd', {}, content));
+}
+
+/**
+ * @param {string} title
+ * @param {Readonly<Record<string, number>>} decided the decisions by what they say
+ * @param {number} failed
+ */
+function decisionsTile(title, decided, failed) {
+  const rows = Object.entries(decided).map(([what, count]) => [counted(count, what), br]);
+  return tile(title, rows, counted(failed, 'failed', 'warning'));
 }
 
 /** @param {Diagnostics} diagnostics */
