@@ -9,36 +9,40 @@ import compose from 'koa-compose';
 import mount from 'koa-mount';
 import {
   createProblemResponses,
+  createRepresentations,
   handleOtherMethod,
   isolate,
   type ProblemResponsesOptions,
   pathOf,
   problem,
-  type Representations,
   redirectTo,
   requestContext,
   withDocsLink,
 } from '#http';
+import { createRunOnce, type IdempotencyOptions } from './once.ts';
 import type { ApiInfo } from './openapi/document.ts';
 import { documentRoutes, linkDocuments } from './openapi/routes.ts';
-import type { Route } from './operation.ts';
+import type { AppParts, Route } from './operation.ts';
 
 // The ES module of koa-router imports node:http, which node-fixes.ts of #http avoids.
 const { Router } = createRequire(import.meta.url)('koa-router') as typeof import('koa-router');
 
 export interface ResourceAppOptions extends ProblemResponsesOptions {
-  readonly representations: Representations;
   /** If several routes match a request, the first one handles it. */
   readonly routes: readonly Route[];
   /** Adds `/openapi.json` and `/docs/`, which describe the routes. @default no such routes */
   readonly info?: ApiInfo;
+  /** How `once` recognises repeated requests. @default in memory, by caller */
+  readonly idempotency?: IdempotencyOptions;
 }
 
 /** The app renders its own errors, so it behaves the same alone, mounted in a host, or behind the gateway. */
-export function createResourceApp({ routes, representations, info, ...responses }: ResourceAppOptions): Koa {
+export function createResourceApp({ routes, info, idempotency, ...responses }: ResourceAppOptions): Koa {
+  const { representations = createRepresentations() } = responses;
+  const parts = { representations, runOnce: createRunOnce(idempotency) };
   const documents = info === undefined ? [] : documentRoutes(info, routes);
   const all = [...documents, ...routes];
-  const entries = all.map((route) => entryOf(route, representations, info !== undefined));
+  const entries = all.map((route) => entryOf(route, parts, info !== undefined));
   const app = new Koa();
   app.use(createProblemResponses({ ...responses, representations }));
   app.use(createDispatch(createRouters(entries), all));
@@ -50,9 +54,9 @@ interface Entry extends Pick<Route, 'path' | 'method'> {
   readonly handlers: Middleware[];
 }
 
-function entryOf({ path, method, createHandler }: Route, representations: Representations, hasDocs: boolean): Entry {
+function entryOf({ path, method, createHandler }: Route, parts: AppParts, hasDocs: boolean): Entry {
   const isLinked = hasDocs && method === 'GET' && path === '/';
-  const handler = createHandler(isLinked ? withDocsLink(representations) : representations);
+  const handler = createHandler(isLinked ? { ...parts, representations: withDocsLink(parts.representations) } : parts);
   return { path, method, handlers: isLinked ? [linkDocuments, handler] : [handler] };
 }
 

@@ -3,6 +3,7 @@ import type { Context, Middleware } from 'koa';
 import { z } from 'zod';
 import type { Representations } from '#http';
 import type { ItemShape } from '#query';
+import type { RunOnce } from './once.ts';
 
 export interface Route {
   /** A GET route handles HEAD as well. */
@@ -10,9 +11,15 @@ export interface Route {
   /** May contain parameters: `/orders/:id`. */
   readonly path: string;
   /** Called once, when the app is created. */
-  readonly createHandler: (representations: Representations) => Middleware;
+  readonly createHandler: (app: AppParts) => Middleware;
   /** Called when the OpenAPI document is first requested. @default the route is not documented */
   readonly operation?: () => Operation;
+}
+
+/** What all routes of an app share. */
+export interface AppParts {
+  readonly representations: Representations;
+  readonly runOnce: RunOnce;
 }
 
 export type Awaitable<T> = T | Promise<T>;

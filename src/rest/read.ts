@@ -1,9 +1,10 @@
 /** The routes that read: a page of a collection with links to other pages, a single item, and an index of collections. */
 import type { Context, Middleware } from 'koa';
 import { z } from 'zod';
-import { problem, publicBase, queryFault, type Representations, represent, requestContext, searchOf } from '#http';
+import { problem, publicBase, queryFault, represent, requestContext, searchOf } from '#http';
 import {
   createExtraArguments,
+  createListParser,
   createView,
   cursorLinks,
   type ExtraSchema,
@@ -11,7 +12,7 @@ import {
   formatCursor,
   formatLinkHeader,
   itemArguments,
-  type ListParser,
+  type ListOptions,
   type ListQuery,
   offsetLinks,
   type PageLinks,
@@ -20,6 +21,7 @@ import {
   type View,
 } from '#query';
 import {
+  type AppParts,
   type Awaitable,
   commonHeaders,
   header,
@@ -44,7 +46,7 @@ export interface Rows<Row> {
   readonly hasMore?: boolean;
 }
 
-export interface CollectionDefinition<Row extends object, Extra = unknown> {
+export interface CollectionDefinition<Row extends object, Extra = unknown> extends ListOptions<Row, Extra> {
   readonly docs: OperationDocs;
   /** Ends with a slash, such as `/orders/`. */
   readonly path: string;
@@ -53,8 +55,7 @@ export interface CollectionDefinition<Row extends object, Extra = unknown> {
   /** The heading of the HTML page, such as `Open orders`. */
   readonly title: string;
   readonly view: View<Row>;
-  readonly parser: ListParser<Row, Extra>;
-  /** Throws `not-found` if the collection does not exist. */
+  /** Reads one page; `pageOf` takes it from an array. Throws `not-found` if the collection does not exist. */
   readonly find: (ctx: Context, query: ListQuery<Row, Extra>) => Awaitable<Rows<Row>>;
 }
 
@@ -63,8 +64,9 @@ export interface CollectionDefinition<Row extends object, Extra = unknown> {
  * header. With `after` there is no `offset`, and with `total=false` no `total`.
  */
 export function collection<Row extends object, Extra = unknown>(definition: CollectionDefinition<Row, Extra>): Route {
-  const { docs, path, id, title, view, parser, find } = definition;
-  const createHandler = (representations: Representations): Middleware =>
+  const { docs, path, id, title, view, find } = definition;
+  const parser = createListParser(view, definition);
+  const createHandler = ({ representations }: AppParts): Middleware =>
     async function handleCollection(ctx: Context) {
       const baseUrl = `${publicBase(ctx)}/`;
       const query = parser(ctx.search, baseUrl);
@@ -139,7 +141,7 @@ export interface ItemDefinition<Row extends object, Extra = unknown> {
 export function item<Row extends object, Extra = unknown>(definition: ItemDefinition<Row, Extra>): Route {
   const { docs, path, title, view, version, extra, find } = definition;
   const extraArguments = extra && createExtraArguments(extra);
-  const createHandler = (representations: Representations): Middleware =>
+  const createHandler = ({ representations }: AppParts): Middleware =>
     async function handleItem(ctx: Context) {
       const query = parseItemQuery(view, searchOf(ctx.req.url ?? '/'), extraArguments);
       const found = find(ctx, query.extra);

@@ -9,7 +9,6 @@ import {
   preconditionOf,
   problem,
   publicBase,
-  type Representations,
   readJsonBody,
   renderResponse,
   type StoredResponse,
@@ -17,7 +16,9 @@ import {
   sendStoredResponse,
 } from '#http';
 import { itemArguments, parseItemQuery, toPublicItem, type View } from '#query';
+import type { RequestIdentity, WriteResult } from './once.ts';
 import {
+  type AppParts,
   type Awaitable,
   bodyProblems,
   commonHeaders,
@@ -32,24 +33,18 @@ import {
 
 export interface WriteRequest<Row extends object, Input> {
   readonly input: Input;
-  /** Identifies repetitions of this request, so that it is carried out once. Undefined if the client sent no key. */
+  /**
+   * Identifies repetitions of this request. Undefined if the client sent no key. With `responseFor`, a database can store
+   * the response in the transaction that writes the row; otherwise use `once`.
+   */
   readonly identity: RequestIdentity | undefined;
   /** Builds the response for the written row, as plain data that can be stored with the row. */
   readonly responseFor: (row: Row) => StoredResponse;
 }
 
-export interface RequestIdentity {
-  /** The client's key, unique per user, method and path. At most 255 characters. */
-  readonly key: string;
-  /** Fingerprint of the body, which must not change when the key is reused. 43 characters. */
-  readonly fingerprint: string;
-}
-
-export interface WriteResult {
-  /** The result of `responseFor` for this request, or for the earlier one with the same key. */
-  readonly response: StoredResponse;
-  /** True if an earlier request with the same key wrote the item, and this one wrote nothing. */
-  readonly isReplayed: boolean;
+export interface CreateRequest<Row extends object, Input> extends WriteRequest<Row, Input> {
+  /** Runs `work`, which writes the row and returns it, unless an earlier request with the same key did. */
+  readonly once: (work: () => Awaitable<Row>) => Promise<WriteResult>;
 }
 
 interface WriteDefinition<Row extends object, Input> {
@@ -69,7 +64,7 @@ export interface CreateDefinition<Row extends object, Input> extends WriteDefini
   readonly path: string;
   /** Must be the same as in the item's GET route. */
   readonly version?: (row: Row) => number;
-  readonly create: (ctx: Context, request: WriteRequest<Row, Input>) => Awaitable<WriteResult>;
+  readonly create: (ctx: Context, request: CreateRequest<Row, Input>) => Awaitable<WriteResult>;
 }
 
 /**
@@ -79,7 +74,7 @@ export interface CreateDefinition<Row extends object, Input> extends WriteDefini
 export function createItem<Row extends object, Input>(definition: CreateDefinition<Row, Input>): Route {
   const { docs, path, title, view, version, schema, guard, create } = definition;
   const check = createBodySchema(schema);
-  const createHandler = (representations: Representations): Middleware =>
+  const createHandler = ({ representations, runOnce }: AppParts): Middleware =>
     async function handleCreate(ctx: Context) {
       guard?.(ctx);
       const { fields } = parseItemQuery(view, searchOf(ctx.url));
@@ -95,7 +90,9 @@ export function createItem<Row extends object, Input>(definition: CreateDefiniti
           status: 201,
           headers: { Location: `${base}${ctx.path}${encodeURIComponent(String(row[view.key]))}` },
         });
-      const created = await create(ctx, { input, identity: identityOf(key, body), responseFor });
+      const identity = identityOf(key, body);
+      const once = (work: () => Awaitable<Row>) => runOnce(ctx, identity, async () => responseFor(await work()));
+      const created = await create(ctx, { input, identity, responseFor, once });
       sendStoredResponse(ctx, created.response, created.isReplayed);
     };
   const operation = (): Operation => ({
@@ -144,6 +141,11 @@ export interface UpdateRequest<Row extends object, Input> extends WriteRequest<R
    * that changes the row, with the row as read there.
    */
   readonly requireCurrent: (row: Row) => void;
+  /**
+   * Runs `work`, which changes the row and returns it, unless an earlier request with the same key did. `work` returns
+   * undefined if the row was deleted in the meantime.
+   */
+  readonly once: (work: () => Awaitable<Row | undefined>) => Promise<WriteResult | undefined>;
 }
 
 export interface UpdateDefinition<Row extends object, Input> extends WriteDefinition<Row, Input> {
@@ -168,7 +170,7 @@ export interface UpdateDefinition<Row extends object, Input> extends WriteDefini
 export function updateItem<Row extends object, Input>(definition: UpdateDefinition<Row, Input>): Route {
   const { docs, path, title, view, version, schema, guard, find, update } = definition;
   const check = createBodySchema(schema);
-  const createHandler = (representations: Representations): Middleware =>
+  const createHandler = ({ representations, runOnce }: AppParts): Middleware =>
     async function handleUpdate(ctx: Context) {
       guard?.(ctx);
       const { fields } = parseItemQuery(view, searchOf(ctx.url));
@@ -190,7 +192,15 @@ export function updateItem<Row extends object, Input>(definition: UpdateDefiniti
           status: 200,
           headers: {},
         });
-      const updated = await update(ctx, { input, identity: identityOf(key, body), responseFor, requireCurrent });
+      const identity = identityOf(key, body);
+      const once = async (work: () => Awaitable<Row | undefined>) => {
+        const { response, isReplayed } = await runOnce(ctx, identity, async () => {
+          const row = await work();
+          return row && responseFor(row);
+        });
+        return response && { response, isReplayed };
+      };
+      const updated = await update(ctx, { input, identity, responseFor, requireCurrent, once });
       if (updated === undefined) throw problem('not-found');
       sendStoredResponse(ctx, updated.response, updated.isReplayed);
     };

@@ -3,7 +3,7 @@ import Koa from 'koa';
 import mount from 'koa-mount';
 import { z } from 'zod';
 import { createAddresses, createRepresentations, createRequestContext } from '#http';
-import { createListParser, createView, urlField } from '#query';
+import { createView, urlField } from '#query';
 import { collection, createResourceApp, item, type OperationDocs, type ResourceAppOptions } from '#rest';
 
 export interface Book {
@@ -28,8 +28,6 @@ const view = createView<Book>({
   },
 });
 
-const parser = createListParser(view);
-
 type BookAppOptions = Partial<Omit<ResourceAppOptions, 'routes'>> & {
   /** Returns the books. Called for each request. */
   readonly shelf?: () => readonly Book[];
@@ -47,7 +45,6 @@ export function createBookApp({ shelf = () => books, ...options }: BookAppOption
         path: '/books/',
         title: 'Books',
         view,
-        parser,
         find: (_ctx, { offset, limit }) => {
           const total = shelf().length;
           return { items: shelf().slice(offset, offset + limit), total, hasMore: offset + limit < total };

@@ -2,7 +2,7 @@
 import type Koa from 'koa';
 import { z } from 'zod';
 import { createRepresentations, defineProblems, problem } from '#http';
-import { createListParser, createView, urlField } from '#query';
+import { createView, urlField } from '#query';
 import { collection, createItem, createResourceApp, item, updateItem } from '#rest';
 
 export interface Note {
@@ -49,7 +49,6 @@ export function createNoteApp(): { readonly app: Koa; readonly notes: Map<number
         path: '/notes/',
         title: 'Notes',
         view,
-        parser: createListParser(view),
         find: () => ({ items: [...notes.values()], total: notes.size }),
       }),
       createItem({

@@ -35,7 +35,7 @@ export function documentRoutes(info: ApiInfo, routes: readonly Route[]): readonl
   const route = (path: string, kind: keyof Documents): Route => ({
     method: 'GET',
     path,
-    createHandler: (representations) =>
+    createHandler: ({ representations }) =>
       async function handleDocument(ctx: Context) {
         const { choose } = (await documentsFor(isDeprecated(ctx), representations))[kind];
         represent(ctx, choose(ctx.req.headers.accept), publicBase(ctx), { title: info.title });

@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { decodeHeader, problem, requestContext, userHeader } from '#http';
-import { createListParser, type ListOptions, type View } from '#query';
+import type { ListOptions, View } from '#query';
 import { collection, createItem, item, type OperationDocs, type RequestIdentity, type Route, updateItem } from '#rest';
 import type { BookingRow } from '../storage/schema.ts';
 import { alternativesSchema } from './availability.ts';
@@ -58,7 +58,7 @@ export function bookingRoutes<Row extends BookingRow, Body extends object>(
       path: '/bookings/',
       title: titles.bookings,
       view,
-      parser: createListParser(view, list),
+      ...list,
       find: (ctx, query) => store.readPage(requireUser(ctx), query),
     }),
     createItem<Row, Body>({

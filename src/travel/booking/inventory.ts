@@ -2,7 +2,7 @@
 import type { Kysely, SelectQueryBuilder } from 'kysely';
 import { z } from 'zod';
 import { problem, queryFault } from '#http';
-import { createListParser, type ListOptions, type ListQuery, type View } from '#query';
+import type { ListOptions, ListQuery, View } from '#query';
 import { collection, item, type OperationDocs, type Route } from '#rest';
 import type { CarRow, HotelRow, Tables } from '../storage/schema.ts';
 import { createPageReader, type Page } from '../storage/select-page.ts';
@@ -81,7 +81,8 @@ export function inventoryRoutes<Row extends Resource>(
       path: '/',
       title: titles.resources,
       view,
-      parser: createListParser<Row & WithAvailability, StayQuery>(view, { ...list, extra }),
+      ...list,
+      extra,
       async find(_ctx, query) {
         const { extra: stayQuery = emptyStayQuery } = query;
         const nowMs = clock();

@@ -3,7 +3,7 @@ import type Koa from 'koa';
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { type ProblemResponsesOptions, problem, type Representations } from '#http';
-import { createListParser, createView, type Field, urlField, type View } from '#query';
+import { createView, type Field, urlField, type View } from '#query';
 import { type ApiInfo, type CollectionDefinition, collection, createResourceApp, index, item, type Route } from '#rest';
 import type { ApiVersion } from '../names.ts';
 import type { Database } from '../storage/database.ts';
@@ -35,8 +35,7 @@ export function createApi(options: ApiOptions): Readonly<Record<string, Koa>> {
 function createVersionApp(version: VersionViews, { database, ...responses }: ApiOptions): Koa {
   const { messages, accounts } = createViews(version);
   // Search only what the version shows. Otherwise `q` would reveal hidden text.
-  const parser = createListParser(messages, { searchable: [version.message.content.column] });
-  const messageList = { view: messages, parser };
+  const messageList = { view: messages, searchable: [version.message.content.column] };
   return createResourceApp({
     ...responses,
     info: infoOf(version),
@@ -54,7 +53,7 @@ function createVersionApp(version: VersionViews, { database, ...responses }: Api
 }
 
 /** The common part of the lists of all messages and of an account's messages. */
-type MessageList = Pick<CollectionDefinition<MessageRow>, 'view' | 'parser'>;
+type MessageList = Pick<CollectionDefinition<MessageRow>, 'view' | 'searchable'>;
 
 function messageRoutes(database: Database, list: MessageList): readonly Route[] {
   const rows = selectMessages(database);
@@ -108,7 +107,7 @@ function accountRoutes(database: Database, view: View<AccountRow>, messageList: 
       path: '/accounts/',
       title: 'Accounts',
       view,
-      parser: createListParser(view, { searchable: ['name'] }),
+      searchable: ['name'],
       find: (_ctx, query) => readPage(undefined, query),
     }),
     item({
