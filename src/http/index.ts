@@ -42,6 +42,7 @@ export {
   type TaggedBody,
 } from './html/html.ts';
 export { rawJson } from './html/pages.ts';
+export { createShowProblem } from './html/problem-pages.ts';
 export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
 export { type AnyApp, discardPreparedResponse, isolate, serviceFault } from './isolate.ts';
 export {

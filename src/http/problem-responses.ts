@@ -21,10 +21,13 @@ export interface ProblemResponsesOptions {
   readonly toProblem?: ((thrown: unknown) => Problem | undefined) | undefined;
   /**
    * The path of the problem pages, relative to the root of the server or of the gateway in front, with a trailing
-   * slash. The slug of a problem is appended. @default no pages: errors have no `info_url`
+   * slash, or a function that returns the whole public path. The slug of a problem is appended.
+   * @default no pages: errors have no `info_url`
    */
-  readonly problemPagesPath?: string | undefined;
+  readonly problemPagesPath?: PagesPath;
 }
+
+type PagesPath = string | ((ctx: Context) => string) | undefined;
 
 const leftBefore = 'a request failed after its client had left';
 
@@ -147,7 +150,7 @@ function readProperties(thrown: Error): void {
   for (const name in thrown) void thrown[name as keyof Error];
 }
 
-function writeProblem(ctx: Context, found: Problem, formatter: Formatter, pagesPath: string | undefined): void {
+function writeProblem(ctx: Context, found: Problem, formatter: Formatter, pagesPath: PagesPath): void {
   const page = pagesPath === undefined ? undefined : pageOf(ctx, found, pagesPath);
   const { addresses } = requestContext(ctx);
   const body = errorBody(found, page && addresses.origin(ctx.req) + page);
@@ -164,8 +167,9 @@ function writeProblem(ctx: Context, found: Problem, formatter: Formatter, pagesP
 }
 
 /** Returns the path of the page about the problem. Undefined if another party chose the status. */
-function pageOf(ctx: Context, found: Problem, pagesPath: string): string | undefined {
-  return hasTableStatus(found) ? gatewayRoot(ctx) + pagesPath + found.slug : undefined;
+function pageOf(ctx: Context, found: Problem, pagesPath: NonNullable<PagesPath>): string | undefined {
+  if (!hasTableStatus(found)) return undefined;
+  return (typeof pagesPath === 'string' ? gatewayRoot(ctx) + pagesPath : pagesPath(ctx)) + found.slug;
 }
 
 function notesOn(ctx: Context, found: Problem, type: string | undefined): ProblemNotes {

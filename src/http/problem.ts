@@ -66,29 +66,43 @@ function withRetryAfter(headers: ProblemOptions['headers'], { retryAfterSeconds 
 }
 
 export interface DefinedProblems<Slug extends string> {
+  /** The problems that were defined, without those that every API has. */
   readonly kinds: Readonly<Record<Slug, ProblemKind>>;
-  /** Throws TypeError if the slug is not in the table. */
-  readonly problem: (slug: Slug, options?: ProblemOptions) => Problem;
+  /** Creates one of them, or one that every API has. Throw it. */
+  readonly problem: (slug: Slug | ProblemSlug, options?: ProblemOptions) => Problem;
 }
 
-/** Defines problems by their slugs, such as `{ 'out-of-stock': { status: 409, meaning: '…', remedy: '…' } }`. */
+/**
+ * Defines problems by their slugs, such as `{ 'out-of-stock': { status: 409, meaning: '…', remedy: '…' } }`, in addition
+ * to those that every API has.
+ * @throws {TypeError} for a slug that is taken or is not made of lower-case words, and for a status that is no error.
+ */
 export function defineProblems<const Table extends ProblemTable>(kinds: Table): DefinedProblems<keyof Table & string> {
+  for (const [slug, { status }] of Object.entries(kinds)) checkDefinition(slug, status);
+  const all: ProblemTable = { ...problems, ...kinds };
   return Object.freeze({
     kinds,
-    problem(slug: keyof Table & string, options?: ProblemOptions) {
-      const kind = Object.hasOwn(kinds, slug) ? kinds[slug] : undefined;
-      if (kind === undefined)
-        throw new TypeError(`there is no problem "${slug}": /gateway/v0/problems/ lists all of them`);
-      return new Problem(slug, kind, options);
-    },
+    problem: (slug: string, options?: ProblemOptions) => createProblem(all, slug, options),
   });
 }
 
-const gatewayProblems = defineProblems(problems);
+function checkDefinition(slug: string, status: number): void {
+  if (Object.hasOwn(problems, slug)) throw new TypeError(`every API has a problem "${slug}": give yours another name`);
+  if (!/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/.test(slug))
+    throw new TypeError(`a problem cannot be named "${slug}": use lower-case words with hyphens, such as out-of-stock`);
+  if (!Number.isInteger(status) || status < 400 || status > 599)
+    throw new TypeError(`the problem "${slug}" needs a status from 400 to 599, not ${status}`);
+}
 
-/** Creates a problem of the gateway's table. */
+function createProblem(table: ProblemTable, slug: string, options?: ProblemOptions): Problem {
+  const kind = Object.hasOwn(table, slug) ? table[slug] : undefined;
+  if (kind === undefined) throw new TypeError(`there is no problem "${slug}"; known: ${Object.keys(table).join(', ')}`);
+  return new Problem(slug, kind, options);
+}
+
+/** Creates a problem that every API has. */
 export function problem(slug: ProblemSlug, options?: ProblemOptions): Problem {
-  return gatewayProblems.problem(slug, options);
+  return createProblem(problems, slug, options);
 }
 
 /** The `detail` of responses during shutdown. */

@@ -13,6 +13,7 @@ import {
   handleOtherMethod,
   isolate,
   type ProblemResponsesOptions,
+  type ProblemTable,
   pathOf,
   problem,
   redirectTo,
@@ -21,7 +22,7 @@ import {
 } from '#http';
 import { createRunOnce, type IdempotencyOptions } from './once.ts';
 import type { ApiInfo } from './openapi/document.ts';
-import { documentRoutes, linkDocuments } from './openapi/routes.ts';
+import { documentRoutes, linkDocuments, problemPages } from './openapi/routes.ts';
 import type { AppParts, Route } from './operation.ts';
 
 // The ES module of koa-router imports node:http, which node-fixes.ts of #http avoids.
@@ -30,23 +31,34 @@ const { Router } = createRequire(import.meta.url)('koa-router') as typeof import
 export interface ResourceAppOptions extends ProblemResponsesOptions {
   /** If several routes match a request, the first one handles it. */
   readonly routes: readonly Route[];
-  /** Adds `/openapi.json` and `/docs/`, which describe the routes. @default no such routes */
+  /** The problems that the app has defined with `defineProblems`, for its documentation. @default none */
+  readonly problems?: { readonly kinds: ProblemTable };
+  /**
+   * Adds `/openapi.json` and `/docs/`, which describe the routes and, at `/docs/problems/` unless `problemPagesPath` says
+   * where else, the problems, to which the `info_url` of errors links. @default no such routes
+   */
   readonly info?: ApiInfo;
   /** How `once` recognises repeated requests. @default in memory, by caller */
   readonly idempotency?: IdempotencyOptions;
 }
 
 /** The app renders its own errors, so it behaves the same alone, mounted in a host, or behind the gateway. */
-export function createResourceApp({ routes, info, idempotency, ...responses }: ResourceAppOptions): Koa {
-  const { representations = createRepresentations() } = responses;
+export function createResourceApp({ routes, info, problems, idempotency, ...responses }: ResourceAppOptions): Koa {
+  const { representations = createRepresentations(), problemPagesPath = info && ownProblemPages } = responses;
+  const kinds = problems?.kinds ?? {};
   const parts = { representations, runOnce: createRunOnce(idempotency) };
-  const documents = info === undefined ? [] : documentRoutes(info, routes);
+  const hasProblemPages = problemPagesPath === ownProblemPages;
+  const documents = info === undefined ? [] : documentRoutes({ info, routes, kinds, hasProblemPages });
   const all = [...documents, ...routes];
   const entries = all.map((route) => entryOf(route, parts, info !== undefined));
   const app = new Koa();
-  app.use(createProblemResponses({ ...responses, representations }));
+  app.use(createProblemResponses({ ...responses, representations, problemPagesPath }));
   app.use(createDispatch(createRouters(entries), all));
   return app;
+}
+
+function ownProblemPages(ctx: Context): string {
+  return `${requestContext(ctx).basePath}${problemPages}`;
 }
 
 /** A route in the form that koa-router expects. */

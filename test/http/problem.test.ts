@@ -32,8 +32,11 @@ describe('errorBody', () => {
 });
 
 describe('problem', () => {
-  it('names a slug that is not in the table', () => {
-    assert.throws(() => problem('nope' as never), /^TypeError: there is no problem "nope": .*problems\//);
+  it('names a slug that is not in the table, and those that are', () => {
+    assert.throws(
+      () => problem('nope' as never),
+      /^TypeError: there is no problem "nope"; known: bad-path, .*not-found/,
+    );
   });
 
   it('says when to try again, if its row does and the caller does not', () => {
@@ -60,10 +63,29 @@ describe('defineProblems', () => {
     assert.deepEqual(defineProblems({ sold: row }).problem('sold').headers, { 'Retry-After': '30' });
   });
 
-  it('rejects other slugs', () => {
-    for (const slug of ['not-found', 'constructor'])
-      assert.throws(() => shop.problem(slug as never), new RegExp(`^TypeError: there is no problem "${slug}"`));
+  it('creates the problems that every API has', () => {
+    assert.deepEqual(shop.problem('not-found').kind, problem('not-found').kind);
   });
+
+  it('rejects other slugs, which are type errors as well', () => {
+    // @ts-expect-error: a typing mistake.
+    const mistyped = () => shop.problem('out-of-stok');
+    assert.throws(mistyped, /^TypeError: there is no problem "out-of-stok"; known: .*, out-of-stock$/);
+    // @ts-expect-error: every object has it.
+    const inherited = () => shop.problem('constructor');
+    assert.throws(inherited, /^TypeError: there is no problem "constructor"/);
+  });
+
+  for (const [what, slug, status] of [
+    ['the name of a problem that every API has', 'not-found', 404],
+    ['a name that is no part of a URL', 'Out of stock', 409],
+    ['a status that is no error', 'sold', 200],
+    ['a status that HTTP does not have', 'sold', 1000],
+  ] as const)
+    it(`rejects ${what}`, () => {
+      const row = { status, meaning: 'It is sold.', remedy: 'Wait.' };
+      assert.throws(() => defineProblems({ [slug]: row }), { name: 'TypeError', message: new RegExp(`"${slug}"`) });
+    });
 
   it('keeps a problem of another copy of the package whole', async () => {
     const copy = await import(new URL('../../src/http/problem.ts?other-copy', import.meta.url).href);

@@ -122,7 +122,10 @@ export function createProblemResponseDocs(
 
   function kindOf(slug: string): ProblemKind {
     const kind = kinds[slug];
-    if (kind === undefined) throw new TypeError(`the documentation names "${slug}", which is not in \`ownProblems\``);
+    if (kind === undefined)
+      throw new TypeError(
+        `the documentation names "${slug}", which is not defined: pass the result of defineProblems to the app as \`problems\``,
+      );
     return kind;
   }
 

@@ -25,10 +25,8 @@ export interface ApiInfo {
   readonly description: string;
   /** Descriptions of route groups, by the first word of their path, or `''` if it has none. @default no descriptions */
   readonly groups?: Readonly<Record<string, string>>;
-  /** The problems that are not in the gateway's table. @default none */
-  readonly ownProblems?: ProblemTable;
-  /** Problems that every route may have. */
-  readonly problems: Problems;
+  /** Problems that every route may have. @default none */
+  readonly problems?: Problems;
   /** Whether the gateway requires credentials. @default false */
   readonly signedIn?: boolean;
 }
@@ -38,6 +36,8 @@ export type OpenApiDocument = ReturnType<typeof createDocument>;
 export interface DocumentOptions {
   readonly info: ApiInfo;
   readonly routes: readonly Route[];
+  /** The problems that the app has defined. */
+  readonly kinds: ProblemTable;
   readonly representations: Representations;
   /** The absolute URL of the app's `/`. */
   readonly server: string;
@@ -46,9 +46,9 @@ export interface DocumentOptions {
 }
 
 export function createOpenApiDocument(options: DocumentOptions): OpenApiDocument {
-  const { info, routes, representations, server, isDeprecated } = options;
+  const { info, routes, kinds, representations, server, isDeprecated } = options;
   const schemas = createDocumentSchemas();
-  const responsesOf = createProblemResponseDocs(representations, info.ownProblems ?? {});
+  const responsesOf = createProblemResponseDocs(representations, kinds);
   const paths: ZodOpenApiPathsObject = {};
   const bodies = new Set<unknown>();
   for (const { method, path, operation: operationOf } of routes) {

@@ -2,11 +2,14 @@
 import type { Context, Next } from 'koa';
 import {
   createRepresentations,
+  createShowProblem,
   escapeHtml,
   type Formatter,
   htmlFormatter,
   isDeprecated,
   jsonFormatter,
+  type ProblemTable,
+  problems,
   publicBase,
   type Representations,
   readPageFile,
@@ -17,16 +20,23 @@ import {
   yamlFormatter,
 } from '#http';
 import type { Route } from '../operation.ts';
-import type { ApiInfo, DocumentOptions } from './document.ts';
+import type { DocumentOptions } from './document.ts';
+
+/** The path of the list of problems. The page of a problem is below it, such as `/docs/problems/not-found`. */
+export const problemPages = '/docs/problems/';
+
+interface DocumentedApp extends Pick<DocumentOptions, 'info' | 'routes' | 'kinds'> {
+  readonly hasProblemPages: boolean;
+}
 
 /** Returns the routes that document the given ones. The documents are created when first requested. */
-export function documentRoutes(info: ApiInfo, routes: readonly Route[]): readonly Route[] {
+export function documentRoutes(app: DocumentedApp): readonly Route[] {
   /** By whether the version is deprecated, which a reload of the gateway may change. */
   const documents = new Map<boolean, Promise<Documents>>();
   function documentsFor(isDeprecated: boolean, representations: Representations): Promise<Documents> {
     const known = documents.get(isDeprecated);
     if (known !== undefined) return known;
-    const created = createDocuments({ info, routes, representations, isDeprecated });
+    const created = createDocuments({ ...app, representations, isDeprecated });
     documents.set(isDeprecated, created);
     // Lets the next request try again.
     created.catch(() => documents.delete(isDeprecated));
@@ -38,7 +48,7 @@ export function documentRoutes(info: ApiInfo, routes: readonly Route[]): readonl
     createHandler: ({ representations }) =>
       async function handleDocument(ctx: Context) {
         const { choose } = (await documentsFor(isDeprecated(ctx), representations))[kind];
-        represent(ctx, choose(ctx.req.headers.accept), publicBase(ctx), { title: info.title });
+        represent(ctx, choose(ctx.req.headers.accept), publicBase(ctx), { title: app.info.title });
       },
   });
   const files = Object.entries(pageFiles).map(
@@ -48,8 +58,34 @@ export function documentRoutes(info: ApiInfo, routes: readonly Route[]): readonl
       createHandler: () => (ctx) => sendTagged(ctx, read()),
     }),
   );
-  return [route('/openapi.json', 'document'), route('/docs/', 'page'), ...files];
+  return [
+    route('/openapi.json', 'document'),
+    route('/docs/', 'page'),
+    ...(app.hasProblemPages ? problemRoutes(app) : []),
+    ...files,
+  ];
 }
+
+function problemRoutes({ info, routes, kinds }: DocumentedApp): readonly Route[] {
+  const showProblem = once(() => {
+    const documented = routes.flatMap(({ operation }) => Object.keys(operation?.().problems ?? {}));
+    const listed = new Set([...Object.keys(kinds), ...Object.keys(info.problems ?? {}), ...documented, ...common]);
+    const table: ProblemTable = { ...problems, ...kinds };
+    return createShowProblem(
+      table,
+      Object.keys(table).filter((slug) => listed.has(slug)),
+    );
+  });
+  const route = (name: string): Route => ({
+    method: 'GET',
+    path: problemPages + name,
+    createHandler: () => (ctx: Context) => showProblem()(ctx, ctx['params'].slug ?? ''),
+  });
+  return [route(''), route(':slug')];
+}
+
+/** The problems that a request to any app can have. */
+const common = ['bad-path', 'bad-request', 'not-found', 'method-not-allowed', 'internal'];
 
 /** The files of the page, read when first requested. Swagger UI comes from its package, or is copied by the build. */
 const pageFiles: Readonly<Record<string, () => TaggedBody>> = {

@@ -1,5 +1,7 @@
-/** Creates the problems of bookings. */
+/** The problems of bookings. */
 import { defineProblems } from '#http';
 import { travelProblems } from '../problems.ts';
 
-export const { problem: bookingProblem } = defineProblems(travelProblems);
+export const bookingProblems = defineProblems(travelProblems);
+
+export const { problem: bookingProblem } = bookingProblems;

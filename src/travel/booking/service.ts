@@ -2,9 +2,9 @@
 import type Koa from 'koa';
 import type { ProblemResponsesOptions, Representations } from '#http';
 import { type ApiInfo, createResourceApp } from '#rest';
-import { travelProblems } from '../problems.ts';
 import type { Database } from '../storage/database.ts';
 import type { BookingRow } from '../storage/schema.ts';
+import { bookingProblems } from './booking-problem.ts';
 import { type BookingsDefinition, bookingRoutes } from './bookings.ts';
 import { type InventoryDefinition, inventoryRoutes, type Resource } from './inventory.ts';
 import { type BookingKind, titlesOf } from './kind.ts';
@@ -31,7 +31,7 @@ export function createBookingService<Row extends Resource, Booking extends Booki
 ): Koa {
   const options = { database, kind, clock, limits };
   const routes = [...bookingRoutes(bookings, options), ...inventoryRoutes(inventory, options)];
-  return createResourceApp({ ...responses, info: apiInfo(kind, limits), routes });
+  return createResourceApp({ ...responses, problems: bookingProblems, info: apiInfo(kind, limits), routes });
 }
 
 function apiInfo(kind: BookingKind, { holdsMax, daysMax, unitsMax }: BookingLimits): ApiInfo {
@@ -51,7 +51,6 @@ function apiInfo(kind: BookingKind, { holdsMax, daysMax, unitsMax }: BookingLimi
     ].join(' '),
     groups: { '': `The ${plural} that can be booked.`, bookings: 'Your bookings.' },
     signedIn: true,
-    ownProblems: travelProblems,
     problems: { 'storage-unavailable': {}, 'too-many-requests': {} },
   };
 }

@@ -5,9 +5,9 @@ import Koa from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
 import { z } from 'zod';
-import { createRepresentations, createRequestContext } from '#http';
+import { createRepresentations, createRequestContext, defineProblems } from '#http';
 import { createView } from '#query';
-import { createResourceApp, item } from '#rest';
+import { createResourceApp, item, type ResourceAppOptions } from '#rest';
 import { createAddresses } from '../../../src/http/addresses.ts';
 
 interface Shelf {
@@ -134,5 +134,77 @@ describe('documentation routes', () => {
       const { text } = await request(shelves).head(path).expect(200);
       assert.equal(text ?? '', '');
     }
+  });
+});
+
+describe('the problem pages of an app', () => {
+  const shop = defineProblems({
+    'out-of-stock': { status: 409, meaning: 'It is sold.', remedy: 'Order something else.' },
+  });
+
+  function createShop(options: Partial<ResourceAppOptions> = {}) {
+    const view = createView<Shelf>({ key: 'id', fields: { id: { column: 'id', schema: z.string() } } });
+    const docs = { operationId: 'getShelf', summary: 'Read', problems: { 'out-of-stock': {} } };
+    const find = () => {
+      throw shop.problem('out-of-stock');
+    };
+    return createResourceApp({
+      problems: shop,
+      info: { title: 'Shop', version: '1', description: 'A shop.' },
+      ...options,
+      routes: [item<Shelf>({ docs, path: '/:id', title: 'Shelf', view, find })],
+    });
+  }
+
+  const mounted = new Koa().use(mount('/shop', createShop())).callback();
+  const alone = createShop().callback();
+
+  it('are where the info_url and the type of its errors say, at whatever path the app is mounted', async () => {
+    for (const [handler, path] of [
+      [alone, ''],
+      [mounted, '/shop'],
+    ] as const) {
+      const rfc9457 = { Accept: 'application/problem+json', Host: 'shop.test' };
+      for (const [url, slug, status] of [
+        ['/1', 'out-of-stock', 409],
+        ['/1/2', 'not-found', 404],
+      ] as const) {
+        const { body } = await request(handler)
+          .get(path + url)
+          .set(rfc9457)
+          .expect(status);
+        assert.deepEqual(
+          [body.type, body.info_url],
+          [`${path}/docs/problems/${slug}`, `http://shop.test${path}/docs/problems/${slug}`],
+        );
+        const page = await request(handler).get(body.type).expect(200);
+        assert.deepEqual([page.body.problem, page.body.status], [slug, status]);
+      }
+    }
+  });
+
+  it('are listed, if the app has the problem', async () => {
+    const { body } = await request(alone).get('/docs/problems/').expect(200);
+    const listed = body.problems.map(({ problem }: Record<string, string>) => problem);
+    for (const slug of ['out-of-stock', 'not-found', 'not-acceptable', 'internal'])
+      assert.ok(listed.includes(slug), slug);
+    assert.ok(!listed.includes('upstream-failed'));
+    await request(alone).get('/docs/problems/upstream-failed').expect(200);
+    await request(alone).get('/docs/problems').expect(308);
+    await request(alone).get('/docs/problems/nothing').expect(404);
+    await request(alone).post('/docs/problems/').expect(405);
+  });
+
+  it('are elsewhere, if the app says so', async () => {
+    const app = createShop({ problemPagesPath: '/help/' }).callback();
+    const { body } = await request(app).get('/1').set('Host', 'shop.test').expect(409);
+    assert.equal(body.info_url, 'http://shop.test/help/out-of-stock');
+    await request(app).get('/docs/problems/').expect(404);
+  });
+
+  it('are documented: the problem of the app has its meaning and remedy', async () => {
+    const { body } = await request(alone).get('/openapi.json').expect(200);
+    const description = body.components.responses.OutOfStock.description;
+    assert.equal(description, '`out-of-stock`: It is sold. Order something else.');
   });
 });
