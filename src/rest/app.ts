@@ -3,7 +3,7 @@
  * the versions of an API side by side.
  */
 import { createRequire } from 'node:module';
-import type { Context, Middleware, Next } from 'koa';
+import type { Context, Middleware } from 'koa';
 import Koa from 'koa';
 import compose from 'koa-compose';
 import mount from 'koa-mount';
@@ -146,16 +146,14 @@ function redirectToSlash(ctx: Context): void {
   redirectTo(ctx, `${requestContext(ctx).basePath}${ctx.path}/${ctx.search}`);
 }
 
-/** Mounts apps such as `{ v1, v2 }` at `/v1` and `/v2`, which the apps do not see. Any other path is `not-found`. */
-export function createVersions(apps: Readonly<Record<string, Koa>>): Middleware {
+/**
+ * Mounts apps such as `{ v1, v2 }` at `/v1` and `/v2`, which the apps do not see. Any other path is `not-found`. Renders
+ * this and the errors that an app does not render.
+ */
+export function createVersions(apps: Readonly<Record<string, Koa>>, options: ProblemResponsesOptions = {}): Middleware {
   const versions = Object.entries(apps).map(([name, app]) => mountVersion(`/${name}`, app));
-  return compose([openContext, ...versions, unknownVersion]) as Middleware;
-}
-
-/** Creates the request context, which detects the host's mount path. That works only before a version is mounted. */
-function openContext(ctx: Context, next: Next): Promise<void> {
-  requestContext(ctx);
-  return next();
+  // Creates the request context, which detects the host's mount path. That works only before a version is mounted.
+  return compose([createProblemResponses(options), ...versions, unknownVersion]) as Middleware;
 }
 
 function mountVersion(prefix: string, app: Koa): Middleware {

@@ -78,7 +78,7 @@ function createApps(
   const apps = {
     ...(has('hotel') && { hotel: createHotelService(bookings) }),
     ...(has('car') && { car: createCarService(bookings) }),
-    ...(has('api') && { api: createVersions(versions) }),
+    ...(has('api') && { api: createVersions(versions, parts) }),
   };
   return { apps, versionNames: Object.keys(versions) };
 }

@@ -4,7 +4,7 @@ import Koa, { type Context, type Middleware } from 'koa';
 import request from 'supertest';
 import { z } from 'zod';
 import { silentLogger } from '#foundation';
-import { createProblemResponses, createRepresentations, problem, requestContext } from '#http';
+import { createRepresentations, problem, requestContext } from '#http';
 import { createView } from '#query';
 import { createResourceApp, createVersions, index, item } from '#rest';
 import { createBookApp } from './book-app.ts';
@@ -53,7 +53,7 @@ function mirror(name: string): Koa {
 }
 
 function serveVersions(versions: Readonly<Record<string, Koa>>) {
-  return appOf(createProblemResponses(), createVersions(versions), (ctx) => {
+  return appOf(createVersions(versions), (ctx) => {
     ctx.body = 'the middleware after the versions';
   }).callback();
 }
@@ -68,6 +68,21 @@ describe('createVersions', () => {
       assert.equal((await response).headers['location'], undefined);
     }
     await request(serveVersions({})).get('/').expect(404, notFound);
+  });
+
+  it('renders the errors of versions that do not render their own', async () => {
+    const failing = appOf(() => {
+      throw problem('not-ready', { headers: { 'Retry-After': '3' } });
+    });
+    const handler = serveVersions({ v1: failing, v2: appOf() });
+    await request(handler)
+      .get('/v1/x')
+      .expect(503, /"code":503/)
+      .expect('Retry-After', '3');
+    await request(handler)
+      .get('/v2/x')
+      .set('Accept', 'application/yaml')
+      .expect(404, 'code: 404\nmessage: "404: Not Found"\n');
   });
 });
 
@@ -103,15 +118,11 @@ describe('a version', () => {
     const host = async (ctx: Context, next: () => Promise<unknown>) => {
       const record = () => recorded.push([ctx.url, ctx.path, requestContext(ctx).basePath]);
       record();
-      try {
-        await next();
-      } catch {
-        record();
-        ctx.body = 'the host';
-      }
+      await next();
+      record();
     };
     const outer = appOf(host, createVersions({ v1: broken }));
-    await request(outer.callback()).get('/v1/x?a=b').expect(200, 'the host');
+    await request(outer.callback()).get('/v1/x?a=b').expect(500, { code: 500, message: '500: Internal Server Error' });
     assert.deepEqual(recorded[1], recorded[0]);
     assert.deepEqual(recorded[0], ['/v1/x?a=b', '/v1/x', '']);
   });

@@ -27,8 +27,12 @@ export interface ApiInfo {
   readonly groups?: Readonly<Record<string, string>>;
   /** Problems that every route may have. @default none */
   readonly problems?: Problems;
-  /** Whether the gateway requires credentials. @default false */
+  /** Whether every route requires Basic credentials. @default false */
   readonly signedIn?: boolean;
+  /** Credentials in the examples of the page. @default 'user:password' */
+  readonly exampleCredentials?: string;
+  /** @default none */
+  readonly license?: { readonly name: string; readonly identifier?: string; readonly url?: string };
 }
 
 export type OpenApiDocument = ReturnType<typeof createDocument>;
@@ -60,11 +64,11 @@ export function createOpenApiDocument(options: DocumentOptions): OpenApiDocument
     const described = { ...describeOperation(operation, context), ...(isDeprecated && { deprecated: true }) };
     paths[template] = { ...paths[template], [method.toLowerCase()]: described };
   }
-  const { title, version, description, signedIn = false } = info;
+  const { title, version, description, license, signedIn = false } = info;
   return createDocument(
     {
       openapi: '3.1.1',
-      info: { title, version, description: `${description}\n\n${conventions}`, license },
+      info: { title, version, description: `${description}\n\n${conventions}`, ...(license && { license }) },
       servers: [{ url: server }],
       tags: tagsOf(options),
       paths,
@@ -80,10 +84,7 @@ export function createOpenApiDocument(options: DocumentOptions): OpenApiDocument
   );
 }
 
-/** The license of this package. */
-const license = { name: 'MIT', identifier: 'MIT' };
-
-const basic = { type: 'http', scheme: 'basic', description: 'The gateway requires these credentials.' } as const;
+const basic = { type: 'http', scheme: 'basic', description: 'Every request requires these credentials.' } as const;
 
 const conventions = [
   'Responses are JSON or YAML, depending on `Accept`, or HTML for people. Every path that supports GET also supports HEAD and OPTIONS.',

@@ -1,6 +1,6 @@
 /** Renders the OpenAPI document as an HTML page with curl commands, which a script replaces with Swagger UI. */
 import { blockMarkup, html, htmlDocument, inlineMarkup, type Markup, pageHeaders } from '#http';
-import type { OpenApiDocument } from './document.ts';
+import type { ApiInfo, OpenApiDocument } from './document.ts';
 
 export const documentPageHeaders = pageHeaders({ ownFiles: true });
 
@@ -8,10 +8,14 @@ export const documentPageHeaders = pageHeaders({ ownFiles: true });
 export const scripts = ['swagger-ui-bundle.js', 'docs.js'] as const;
 export const stylesheets = ['swagger-ui.css', 'docs.css'] as const;
 
-export function documentPage(document: OpenApiDocument): string {
+export function documentPage(
+  document: OpenApiDocument,
+  { exampleCredentials = 'user:password' }: Pick<ApiInfo, 'exampleCredentials'>,
+): string {
   const { info, servers = [], security = [], tags = [], components } = document;
   const { schemas = {} } = components as Partial<PageContext>;
-  const context: PageContext = { schemas, server: servers[0]?.url ?? '', signedIn: security.length > 0 };
+  const credentials = security.length > 0 ? exampleCredentials : undefined;
+  const context: PageContext = { schemas, server: servers[0]?.url ?? '', credentials };
   const operations = operationsOf(document);
   const groups = tags.map(({ name }) => ({
     name,
@@ -20,7 +24,7 @@ export function documentPage(document: OpenApiDocument): string {
   const main = html`<div class="docs"><nav aria-label="Operations">${groups.map(contents)}</nav>
 <h2 class="visually-hidden">Operations</h2>
 <div id="api">${blockMarkup(info.description ?? '')}
-<p>The base URL is <code>${context.server}</code>. The examples work unchanged with the demo data.</p>
+<p>The base URL is <code>${context.server}</code>.</p>
 ${groups.map(
   (group) => html`<section><h2>${group.name}</h2>
 ${group.operations.map((operation) => operationSection(operation, context))}</section>
@@ -63,7 +67,8 @@ interface PageContext {
   readonly schemas: Readonly<Record<string, Schema>>;
   /** The URL before the path. */
   readonly server: string;
-  readonly signedIn: boolean;
+  /** Basic credentials, if the routes require them. */
+  readonly credentials: string | undefined;
 }
 
 function operationsOf({ paths = {} }: OpenApiDocument): readonly PageOperation[] {
@@ -94,8 +99,8 @@ ${blockMarkup(description)}
 `;
 }
 
-/** Builds a curl command from the examples of the schemas, which are rows of the demo data. */
-function curlOf(operation: PageOperation, { schemas, server, signedIn }: PageContext): string {
+/** Builds a curl command from the examples of the schemas. */
+function curlOf(operation: PageOperation, { schemas, server, credentials }: PageContext): string {
   const { method, path, parameters, requestBody } = operation;
   const required = parameters.filter((parameter) => parameter.required === true);
   const url = server + path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(exampleOf(required, name)));
@@ -106,7 +111,7 @@ function curlOf(operation: PageOperation, { schemas, server, signedIn }: PageCon
   const body = schema && resolve(schema, schemas).examples?.[0];
   const words = [
     'curl -i',
-    ...(signedIn ? ['-u demo:demo'] : []),
+    ...(credentials === undefined ? [] : [`-u ${shellWord(credentials)}`]),
     ...(method === 'GET' ? [] : [`-X ${method}`]),
     shellWord(url),
     ...headers.map((header) => `-H ${shellWord(header)}`),

@@ -128,7 +128,7 @@ async function createDocuments(options: Omit<DocumentOptions, 'server'>): Promis
     };
   };
   const [json, openApi, yaml] = [renderOnce(jsonFormatter), renderOnce(openApiFormatter), renderOnce(yamlFormatter)];
-  const text = once(() => documentPage(document));
+  const text = once(() => documentPage(document, options.info));
   const page: Formatter = {
     ...htmlFormatter,
     headers: documentPageHeaders,

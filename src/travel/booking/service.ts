@@ -2,6 +2,7 @@
 import type Koa from 'koa';
 import type { ProblemResponsesOptions, Representations } from '#http';
 import { type ApiInfo, createResourceApp } from '#rest';
+import { commonInfo, demoNote } from '../api-info.ts';
 import type { Database } from '../storage/database.ts';
 import type { BookingRow } from '../storage/schema.ts';
 import { bookingProblems } from './booking-problem.ts';
@@ -40,6 +41,7 @@ function apiInfo(kind: BookingKind, { holdsMax, daysMax, unitsMax }: BookingLimi
   const [from, to] = kind.stay.fields;
   const title = titlesOf(kind).resources;
   return {
+    ...commonInfo,
     title,
     version: '1',
     description: [
@@ -48,6 +50,7 @@ function apiInfo(kind: BookingKind, { holdsMax, daysMax, unitsMax }: BookingLimi
       'with `hold`, as `pending`, and it can be `cancelled`.',
       `Only the user who made a booking can see it; other users get 404.`,
       `A user may have up to ${holdsMax} pending bookings at a time, and up to ${unitsMax} ${unitNoun}s on one ${dayName}.`,
+      demoNote,
     ].join(' '),
     groups: { '': `The ${plural} that can be booked.`, bookings: 'Your bookings.' },
     signedIn: true,

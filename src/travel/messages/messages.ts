@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { type ProblemResponsesOptions, problem, type Representations } from '#http';
 import { createView, type Field, urlField, type View } from '#query';
 import { type ApiInfo, type CollectionDefinition, collection, createResourceApp, index, item, type Route } from '#rest';
+import { commonInfo, demoNote } from '../api-info.ts';
 import type { ApiVersion } from '../names.ts';
 import type { Database } from '../storage/database.ts';
 import type { AccountRow, MessageRow } from '../storage/schema.ts';
@@ -147,10 +148,10 @@ function selectMessages({ kysely }: Database) {
 
 function infoOf({ version }: VersionViews): ApiInfo {
   return {
+    ...commonInfo,
     title: `Messages and accounts, version ${version}`,
     version,
-    description:
-      'Needs no credentials. All versions contain the same messages and accounts, but show different fields.',
+    description: `Needs no credentials. All versions contain the same messages and accounts, but show different fields. ${demoNote}`,
     groups: {
       '': 'The entry point.',
       messages: [
