@@ -44,7 +44,7 @@ export {
 export { rawJson } from './html/pages.ts';
 export { createShowProblem } from './html/problem-pages.ts';
 export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
-export { type AnyApp, discardPreparedResponse, isolate, serviceFault } from './isolate.ts';
+export { type AnyApp, discardPreparedResponse, isDataBody, isolate, serviceFault } from './isolate.ts';
 export {
   createBodySchema,
   excessOfJson,

@@ -66,11 +66,16 @@ function discardRest({ req, res }: Context): void {
  */
 function writeJson(ctx: Context): void {
   const body: unknown = ctx.body;
-  if (body == null || typeof body === 'string' || Buffer.isBuffer(body) || isStreamed(body)) return;
+  if (!isDataBody(body)) return;
   const text: string | undefined = JSON.stringify(body);
   if (text === undefined)
     throw new TypeError(`a service responded with a value that JSON cannot represent: ${typeof body}`);
   ctx.body = text;
+}
+
+/** True for a body that has to be serialised, such as an object. False for none, text, a buffer or a stream. */
+export function isDataBody(body: unknown): boolean {
+  return body != null && typeof body !== 'string' && !Buffer.isBuffer(body) && !isStreamed(body);
 }
 
 function isStreamed(body: unknown): boolean {

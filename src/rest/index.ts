@@ -1,5 +1,6 @@
 /** Builds REST apps from routes that are data, documents them in OpenAPI, and mounts API versions side by side. */
 export { createResourceApp, createVersions, type ResourceAppOptions } from './app.ts';
+export { type NegotiateOptions, negotiate } from './negotiate.ts';
 export {
   createMemoryStore,
   type IdempotencyOptions,
