@@ -2,7 +2,7 @@
 export { createExtraArguments, type ExtraSchema } from './arguments.ts';
 export type { Order } from './fields.ts';
 export { cursorLinks, formatCursor, formatLinkHeader, offsetLinks, type PageLinks } from './paging.ts';
-export { createListParser, type ListOptions, type ListParser, type ListQuery, parseItemQuery } from './queries.ts';
+export { createListParser, type ListOptions, type ListQuery, parseItemQuery } from './queries.ts';
 export { itemArguments, itemSchema } from './schemas.ts';
 export {
   createView,
@@ -14,4 +14,5 @@ export {
   toPublicItem,
   urlField,
   type View,
+  type ViewDefinition,
 } from './view.ts';

@@ -12,5 +12,20 @@ export {
 export type { ApiInfo } from './openapi/document.ts';
 export type { OperationDocs, Route } from './operation.ts';
 export { pageOf } from './page-of.ts';
-export { type CollectionDefinition, collection, index, item, type Rows } from './read.ts';
-export { createItem, updateItem } from './write.ts';
+export {
+  type CollectionDefinition,
+  collection,
+  type IndexDefinition,
+  type ItemDefinition,
+  index,
+  item,
+  type Rows,
+} from './read.ts';
+export {
+  type CreateDefinition,
+  type CreateRequest,
+  createItem,
+  type UpdateDefinition,
+  type UpdateRequest,
+  updateItem,
+} from './write.ts';
