@@ -78,6 +78,7 @@ describe('the package', () => {
   describe('in a program under strict TypeScript', () => {
     const program = `
       import * as frontdesk from 'frontdesk';
+      import * as api from 'frontdesk/api';
       import * as basic from 'frontdesk/auth';
       import * as ratelimit from 'frontdesk/ratelimit';
       import { pino } from './node_modules/frontdesk/node_modules/pino/pino.js';
@@ -105,6 +106,13 @@ describe('the package', () => {
       export const desk = await frontdesk.createFrontdesk({ logger: pino() });
       export const { explain, upgradesThrough } = desk;
       export const listener = desk.upgradesThrough();
+      export const shop = api.defineProblems({ sold: { status: 409, meaning: 'Sold.', remedy: 'Wait.' } });
+      export const view = api.createView<{ id: string }>({ key: 'id', fields: { id: { column: 'id', schema: api.z.string() } } });
+      export const docs = { operationId: 'listIds', summary: 'List' };
+      export const schema = api.z.object({ id: api.z.string() });
+      export const list = api.collection({ docs, path: '/', title: '', view, find: (_ctx, query) => api.pageOf([], query) });
+      export const add = api.createItem({ docs, path: '/', title: '', view, schema, create: (_ctx, { once }) => once(() => ({ id: '' })) });
+      api.createVersions({ v1: api.createResourceApp({ routes: [list, add], problems: shop }) });
     `;
     const examples = exampleConfiguration();
     const data = `

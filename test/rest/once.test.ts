@@ -8,6 +8,7 @@ import { problem, type StoredResponse, silentLogger } from '#http';
 import { createView } from '#query';
 import { createItem, createResourceApp, type IdempotencyOptions, type KnownRequest, updateItem } from '#rest';
 import { createMemoryStore } from '../../src/rest/once.ts';
+import { createDeferred } from '../support/waiting.ts';
 
 interface Order {
   readonly id: number;
@@ -113,21 +114,15 @@ describe('once', () => {
   });
 
   it('rejects a repetition while the first request is under way', async () => {
-    let [begin, goOn] = [() => {}, () => {}];
-    const began = new Promise<void>((resolve) => {
-      begin = resolve;
-    });
-    const gate = new Promise<void>((resolve) => {
-      goOn = resolve;
-    });
+    const [began, gate] = [createDeferred(), createDeferred()];
     const { orders, order } = createShop({}, () => {
-      begin();
-      return gate;
+      began.resolve();
+      return gate.promise;
     });
     const first = order('k1').then(({ status }) => status);
-    await began;
+    await began.promise;
     await order('k1').expect(409).expect('Retry-After', '1');
-    goOn();
+    gate.resolve();
     assert.equal(await first, 201);
     assert.equal(orders.length, 1);
   });
