@@ -95,7 +95,7 @@ function replay(known: KnownRequest, fingerprint: string): StoredResponse {
       detail:
         'The Idempotency-Key of this request belongs to a request with another body. Send that body again, or another key.',
     });
-  if (known.response === undefined) throw problem('idempotency-running', { headers: { 'Retry-After': '1' } });
+  if (known.response === undefined) throw problem('idempotency-running');
   return known.response;
 }
 
