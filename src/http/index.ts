@@ -41,7 +41,6 @@ export {
   readPageFiles,
   type TaggedBody,
 } from './html/html.ts';
-export { rawJson } from './html/pages.ts';
 export { createShowProblem } from './html/problem-pages.ts';
 export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
 export { type AnyApp, discardPreparedResponse, isDataBody, isolate, serviceFault } from './isolate.ts';

@@ -1,13 +1,12 @@
 /** Builds REST apps from routes that are data, documents them in OpenAPI, and mounts API versions side by side. */
 export { createResourceApp, createVersions, type ResourceAppOptions } from './app.ts';
 export { type NegotiateOptions, negotiate } from './negotiate.ts';
-export {
-  createMemoryStore,
-  type IdempotencyOptions,
-  type IdempotencyStore,
-  type KnownRequest,
-  type RequestIdentity,
-  type WriteResult,
+export type {
+  IdempotencyOptions,
+  IdempotencyStore,
+  KnownRequest,
+  RequestIdentity,
+  WriteResult,
 } from './once.ts';
 export type { ApiInfo } from './openapi/document.ts';
 export type { OperationDocs, Route } from './operation.ts';
