@@ -125,6 +125,10 @@ export function withDocsLink(representations: Representations): Representations 
 
 const htmlWithDocs: Formatter = { ...htmlFormatter, format: (value, title) => resourcePage(value, title, true) };
 
+/**
+ * Creates the choice of a formatter by `Accept` (RFC 9110 section 12.5.1). Without the header, the first one is chosen.
+ * @throws {TypeError} without a formatter for normal responses.
+ */
 export function createRepresentations(formatters: readonly Formatter[] = builtInFormatters): Representations {
   const normal = formatters.filter(({ errorsOnly }) => errorsOnly !== true);
   const [fallback] = normal;

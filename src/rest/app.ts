@@ -42,7 +42,10 @@ export interface ResourceAppOptions extends ProblemResponsesOptions {
   readonly idempotency?: IdempotencyOptions;
 }
 
-/** The app renders its own errors, so it behaves the same alone, mounted in a host, or behind the gateway. */
+/**
+ * Creates an app that handles every path: those of its routes, redirects to the slash of a collection, `Allow` for other
+ * methods, and 404. It renders its own errors, so it behaves the same alone, mounted in a host, or behind the gateway.
+ */
 export function createResourceApp({ routes, info, problems, idempotency, ...responses }: ResourceAppOptions): Koa {
   const { representations = createRepresentations(), problemPagesPath = info && ownProblemPages } = responses;
   const kinds = problems?.kinds ?? {};

@@ -27,7 +27,9 @@ export interface KnownRequest {
 
 /**
  * Stores requests and their responses. Implement it to share them between processes and to keep them across restarts.
- * An `id` is 64 hexadecimal digits. Keep each response for 24 hours, as the documentation of the routes promises.
+ * An `id` is 64 hexadecimal digits, and a fingerprint 43 characters. Keep each response for 24 hours, as the
+ * documentation of the routes promises, and a request without a response long enough to outlast any that still runs: its
+ * process may have crashed. If a call rejects, the client gets 500.
  */
 export interface IdempotencyStore {
   /**

@@ -5,9 +5,13 @@ import type { Representations } from '#http';
 import type { ItemShape } from '#query';
 import type { RunOnce } from './once.ts';
 
+/**
+ * A route of an app. `collection`, `item`, `createItem` and the like create documented ones. One of your own may be
+ * `{ method: 'DELETE', path: '/orders/:id', createHandler: () => handler }`, whose handler may throw problems.
+ */
 export interface Route {
   /** A GET route handles HEAD as well. */
-  readonly method: 'GET' | 'POST' | 'PATCH';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** May contain parameters: `/orders/:id`. */
   readonly path: string;
   /** Called once, when the app is created. */

@@ -61,7 +61,10 @@ export interface CollectionDefinition<Row extends object, Extra = unknown> exten
 
 /**
  * Creates a route that responds with `{ items, offset, limit, total, links }`, and with the same links in a `Link`
- * header. With `after` there is no `offset`, and with `total=false` no `total`.
+ * header (RFC 8288). With `after` there is no `offset`, and with `total=false` no `total`. Clients page by `offset` and
+ * `limit` or by `after`, sort by `sort=name,-id`, filter by any field that shows a column, search by `q`, and select
+ * `fields`. Every fault of the query is in one 400.
+ * @throws {TypeError} if a field has the name of an argument, or `defaultSort` a column that the view does not show.
  */
 export function collection<Row extends object, Extra = unknown>(definition: CollectionDefinition<Row, Extra>): Route {
   const { docs, path, id, title, view, find } = definition;
@@ -138,6 +141,10 @@ export interface ItemDefinition<Row extends object, Extra = unknown> {
   readonly find: (ctx: Context, extra: Extra | undefined) => Awaitable<Row | undefined>;
 }
 
+/**
+ * Creates a route that responds with the row as its view shows it, and with an `ETag`; with 304 or 412 as `If-None-Match`
+ * and `If-Match` say (RFC 9110 section 13), 404 if there is no row, 400 with every fault of the query, and 406.
+ */
 export function item<Row extends object, Extra = unknown>(definition: ItemDefinition<Row, Extra>): Route {
   const { docs, path, title, view, version, extra, find } = definition;
   const extraArguments = extra && createExtraArguments(extra);

@@ -21,6 +21,37 @@ describe('createResourceApp', () => {
   });
 });
 
+describe('a hand-written route', () => {
+  it('handles its method, and is listed among those of its path', async () => {
+    const deleted: string[] = [];
+    const view = createView<{ id: string }>({ key: 'id', fields: { id: { column: 'id', schema: z.string() } } });
+    const docs = { operationId: 'getBook', summary: 'Read' };
+    const app = createResourceApp({
+      info: { title: 'Books', version: '1', description: 'Books.' },
+      routes: [
+        item({ docs, path: '/books/:id', title: 'Book', view, find: (ctx) => ({ id: ctx['params'].id }) }),
+        {
+          method: 'DELETE',
+          path: '/books/:id',
+          createHandler: () => (ctx) => {
+            if (ctx['params'].id === '9') throw problem('not-found');
+            deleted.push(ctx['params'].id);
+            ctx.status = 204;
+          },
+        },
+      ],
+    }).callback();
+    await request(app).delete('/books/1').expect(204, '');
+    assert.deepEqual(deleted, ['1']);
+    await request(app)
+      .delete('/books/9')
+      .expect(404, /"code":404/);
+    await request(app).put('/books/1').expect(405).expect('Allow', 'DELETE, GET, HEAD, OPTIONS');
+    const { paths } = (await request(app).get('/openapi.json').expect(200)).body;
+    assert.deepEqual(Object.keys(paths['/books/{id}']), ['get']);
+  });
+});
+
 describe('a collection without its slash', () => {
   it('is redirected for every method, even when its path matches that of an item', async () => {
     const found = { books: 'books/' };
