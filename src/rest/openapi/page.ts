@@ -99,7 +99,7 @@ ${blockMarkup(description)}
 `;
 }
 
-/** Builds a curl command from the examples of the schemas. */
+/** Builds a curl command from the examples of the schemas. A parameter without an example is its name. */
 function curlOf(operation: PageOperation, { schemas, server, credentials }: PageContext): string {
   const { method, path, parameters, requestBody } = operation;
   const required = parameters.filter((parameter) => parameter.required === true);
@@ -121,7 +121,7 @@ function curlOf(operation: PageOperation, { schemas, server, credentials }: Page
 }
 
 function exampleOf(parameters: readonly Parameter[], name: string): string {
-  return textOf(parameters.find((parameter) => parameter.name === name)?.schema.examples?.[0] ?? '');
+  return textOf(parameters.find((parameter) => parameter.name === name)?.schema.examples?.[0] ?? name);
 }
 
 /** The last part of a reference is the name. */

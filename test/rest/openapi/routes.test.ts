@@ -137,7 +137,7 @@ describe('documentation routes', () => {
   });
 });
 
-describe('the problem pages of an app', () => {
+describe('the documentation of an app without a gateway', () => {
   const shop = defineProblems({
     'out-of-stock': { status: 409, meaning: 'It is sold.', remedy: 'Order something else.' },
   });
@@ -159,7 +159,7 @@ describe('the problem pages of an app', () => {
   const mounted = new Koa().use(mount('/shop', createShop())).callback();
   const alone = createShop().callback();
 
-  it('are where the info_url and the type of its errors say, at whatever path the app is mounted', async () => {
+  it('has problem pages where the info_url and the type of errors say, at whatever path the app is mounted', async () => {
     for (const [handler, path] of [
       [alone, ''],
       [mounted, '/shop'],
@@ -183,7 +183,7 @@ describe('the problem pages of an app', () => {
     }
   });
 
-  it('are listed, if the app has the problem', async () => {
+  it('lists the problems that the app has', async () => {
     const { body } = await request(alone).get('/docs/problems/').expect(200);
     const listed = body.problems.map(({ problem }: Record<string, string>) => problem);
     for (const slug of ['out-of-stock', 'not-found', 'not-acceptable', 'internal'])
@@ -195,14 +195,19 @@ describe('the problem pages of an app', () => {
     await request(alone).post('/docs/problems/').expect(405);
   });
 
-  it('are elsewhere, if the app says so', async () => {
+  it('has no problem pages if they are elsewhere', async () => {
     const app = createShop({ problemPagesPath: '/help/' }).callback();
     const { body } = await request(app).get('/1').set('Host', 'shop.test').expect(409);
     assert.equal(body.info_url, 'http://shop.test/help/out-of-stock');
     await request(app).get('/docs/problems/').expect(404);
   });
 
-  it('are documented: the problem of the app has its meaning and remedy', async () => {
+  it('has the names of parameters without examples in the commands of the documentation', async () => {
+    const { text } = await request(alone).get('/docs/').set('Host', 'shop.test').expect(200);
+    assert.match(text, /<code>curl -i &#39;http:\/\/shop\.test\/id&#39;<\/code>/);
+  });
+
+  it('says what a problem of the app means, and what to do', async () => {
     const { body } = await request(alone).get('/openapi.json').expect(200);
     const description = body.components.responses.OutOfStock.description;
     assert.equal(description, '`out-of-stock`: It is sold. Order something else.');
