@@ -1,8 +1,8 @@
-/** Parses `Idempotency-Key`, which makes a request safe to repeat, and computes fingerprints of request bodies. */
+/** Parses `Idempotency-Key`, which makes a request safe to repeat, and identifies requests and their bodies. */
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { sortedJson } from '#foundation';
-import { problem } from './problem.ts';
+import { type Problem, problem } from './problem.ts';
 
 /**
  * Returns the key without its quotes, or undefined if the client sent none. Throws `bad-request` for an invalid key
@@ -21,6 +21,19 @@ export function idempotencyKeyOf(headers: IncomingHttpHeaders): string | undefin
 /** Equal for bodies with the same JSON value, regardless of member order, white space and escapes. */
 export function fingerprintOf(body: unknown): string {
   return createHash('sha256').update(sortedJson(body)).digest('base64url');
+}
+
+/** Identifies a request by its scope, such as user, method and path, and its key. 64 hexadecimal digits. */
+export function requestDigest(parts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+}
+
+/** `sentAt` is the time of the first request with the key, in RFC 3339, if it is known. */
+export function idempotencyMismatch(sentAt?: string): Problem {
+  const first = `a request with another body${sentAt === undefined ? '' : `, sent at ${sentAt}`}`;
+  return problem('idempotency-mismatch', {
+    detail: `The Idempotency-Key of this request belongs to ${first}. Send that body again, or another key.`,
+  });
 }
 
 /** Accepts a quoted string (RFC 9651, section 3.3.3), and the unquoted form that many clients send. */

@@ -1,7 +1,6 @@
 /** Carries out a request with an `Idempotency-Key` once, and responds to its repetitions as to the first. */
-import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
-import { problem, requestContext, type StoredResponse, userHeader } from '#http';
+import { idempotencyMismatch, problem, requestContext, requestDigest, type StoredResponse, userHeader } from '#http';
 
 /** Identifies the repetitions of a request by one caller to one path. */
 export interface RequestIdentity {
@@ -68,7 +67,7 @@ export function createRunOnce({ store = createMemoryStore(), caller = callerOf }
   return async function runOnce(ctx, identity, work) {
     if (identity === undefined) return { response: await work(), isReplayed: false };
     const { key, fingerprint } = identity;
-    const id = digest([caller(ctx), ctx.method, requestContext(ctx).basePath + ctx.path, key]);
+    const id = requestDigest([caller(ctx), ctx.method, requestContext(ctx).basePath + ctx.path, key]);
     const known = await store.begin(id, fingerprint);
     if (known !== undefined) return { response: replay(known, fingerprint) as never, isReplayed: true };
     const response = await workOrCancel(store, id, work);
@@ -92,21 +91,13 @@ async function workOrCancel<Response>(
 }
 
 function replay(known: KnownRequest, fingerprint: string): StoredResponse {
-  if (known.fingerprint !== fingerprint)
-    throw problem('idempotency-mismatch', {
-      detail:
-        'The Idempotency-Key of this request belongs to a request with another body. Send that body again, or another key.',
-    });
+  if (known.fingerprint !== fingerprint) throw idempotencyMismatch();
   if (known.response === undefined) throw problem('idempotency-running');
   return known.response;
 }
 
 function callerOf({ req: { headers } }: Context): string {
   return JSON.stringify([headers.authorization, headers[userHeader]]);
-}
-
-function digest(parts: readonly string[]): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
 const keptMax = 10_000;

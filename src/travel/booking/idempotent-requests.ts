@@ -1,7 +1,6 @@
 /** Idempotency keys: stores each response for 24 hours, in the same transaction as its effects, and replays it. */
-import { createHash } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
-import { problem } from '#http';
+import { idempotencyMismatch, problem, requestDigest } from '#http';
 import type { Database } from '../storage/database.ts';
 import type { StoredResponseRow, Tables } from '../storage/schema.ts';
 import { createStatement } from '../storage/statement.ts';
@@ -47,7 +46,7 @@ export function createRunOnce({ transact, dialect }: Database) {
   ): Promise<Outcome<Response>> {
     if (request === undefined) return { response: await transact(work, locks), isReplayed: false };
     const { scope, key, fingerprint } = request;
-    const id = digest([...scope, key]);
+    const id = requestDigest([...scope, key]);
     if (running.has(id)) throw stillRunning();
     running.add(id);
     try {
@@ -112,20 +111,10 @@ function prepareStored(dialect: Database['dialect']) {
 }
 
 function replay<Response>(stored: StoredResponse, fingerprint: string): Response {
-  if (stored.fingerprint !== fingerprint) throw mismatch(stored.created_at);
+  if (stored.fingerprint !== fingerprint) throw idempotencyMismatch(stored.created_at);
   return JSON.parse(stored.body) as Response;
-}
-
-function mismatch(firstAt: string) {
-  return problem('idempotency-mismatch', {
-    detail: `The Idempotency-Key of this request belongs to a request with another body, sent at ${firstAt}. Send that body again, or another key.`,
-  });
 }
 
 function stillRunning() {
   return problem('idempotency-running');
-}
-
-function digest(parts: readonly string[]): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
