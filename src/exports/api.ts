@@ -2,6 +2,7 @@
 import '../node-version.ts';
 
 export { z } from 'zod';
+export type { Logger } from '#foundation';
 export {
   type Addresses,
   type AddressOptions,
@@ -13,7 +14,6 @@ export {
   defineProblems,
   type Fault,
   type Formatter,
-  type Logger,
   Problem,
   type ProblemKind,
   type ProblemOptions,

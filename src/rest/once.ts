@@ -1,5 +1,6 @@
 /** Carries out a request with an `Idempotency-Key` once, and responds to its repetitions as to the first. */
 import type { Context } from 'koa';
+import { createBoundedMap } from '#foundation';
 import { idempotencyMismatch, problem, requestContext, requestDigest, type StoredResponse, userHeader } from '#http';
 
 /** Identifies the repetitions of a request by one caller to one path. */
@@ -103,34 +104,27 @@ function callerOf({ req: { headers } }: Context): string {
 const keptMax = 10_000;
 const keptMs = 24 * 3_600_000;
 
-interface Kept extends KnownRequest {
-  readonly beganAtMs: number;
+interface Finished extends KnownRequest {
+  readonly finishedAtMs: number;
 }
 
-/** Keeps requests in memory: for 24 hours, but only the last 10,000. Never forgets one that is under way. */
+/** Keeps responses in memory: for 24 hours, but only the last 10,000. Never forgets a request that is under way. */
 export function createMemoryStore({ clock = Date.now }: { readonly clock?: () => number } = {}): IdempotencyStore {
-  // In the order in which the requests began.
-  const kept = new Map<string, Kept>();
-
-  function forgetOld(nowMs: number): void {
-    for (const [id, { response, beganAtMs }] of kept) {
-      if (kept.size <= keptMax && nowMs - beganAtMs < keptMs) return;
-      if (response !== undefined) kept.delete(id);
-    }
-  }
-
+  const underWay = new Map<string, KnownRequest>();
+  const finished = createBoundedMap<string, Finished>(keptMax);
   return {
     begin(id, fingerprint) {
-      const beganAtMs = clock();
-      forgetOld(beganAtMs);
-      const known = kept.get(id);
-      if (known === undefined) kept.set(id, { fingerprint, response: undefined, beganAtMs });
-      return known;
+      const earlier = finished.get(id);
+      if (earlier !== undefined && clock() - earlier.finishedAtMs < keptMs) return earlier;
+      const running = underWay.get(id);
+      if (running === undefined) underWay.set(id, { fingerprint, response: undefined });
+      return running;
     },
     finish(id, response) {
-      const begun = kept.get(id);
-      if (begun !== undefined) kept.set(id, { ...begun, response });
+      const begun = underWay.get(id);
+      underWay.delete(id);
+      if (begun !== undefined) finished.set(id, { ...begun, response, finishedAtMs: clock() });
     },
-    cancel: (id) => kept.delete(id),
+    cancel: (id) => underWay.delete(id),
   };
 }

@@ -4,7 +4,8 @@ import Koa from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
 import { z } from 'zod';
-import { problem, type StoredResponse, silentLogger } from '#http';
+import { silentLogger } from '#foundation';
+import { problem, type StoredResponse } from '#http';
 import { createView } from '#query';
 import { createItem, createResourceApp, type IdempotencyOptions, type KnownRequest, updateItem } from '#rest';
 import { createMemoryStore } from '../../src/rest/once.ts';
@@ -195,7 +196,7 @@ describe('the store in memory', () => {
     await store.begin('a', 'x');
     store.finish('a', response);
     nowMs = 24 * 3_600_000 - 1;
-    assert.deepEqual(await store.begin('a', 'x'), { fingerprint: 'x', response, beganAtMs: 0 });
+    assert.deepEqual(await store.begin('a', 'x'), { fingerprint: 'x', response, finishedAtMs: 0 });
     nowMs += 1;
     assert.equal(await store.begin('a', 'x'), undefined);
   });
@@ -203,11 +204,11 @@ describe('the store in memory', () => {
   it('keeps the last 10,000 responses, and every request that is under way', async () => {
     const store = createMemoryStore({ clock: () => 0 });
     await store.begin('running', 'x');
-    for (let id = 0; id <= 10_000; id += 1) {
+    for (let id = 1; id <= 10_001; id += 1) {
       await store.begin(String(id), 'x');
       store.finish(String(id), response);
     }
-    for (const id of ['running', '10000', '2']) assert.notEqual(await store.begin(id, 'x'), undefined, id);
-    for (const id of ['0', '1']) assert.equal(await store.begin(id, 'x'), undefined, id);
+    for (const id of ['running', '10001', '2']) assert.notEqual(await store.begin(id, 'x'), undefined, id);
+    assert.equal(await store.begin('1', 'x'), undefined);
   });
 });
