@@ -80,7 +80,7 @@ const mayReadFiles = [
 /** Entry points of threads, which no file imports. */
 const threadEntries = ['config/watch/read-thread.ts'];
 
-const linesOfFileMax = 400;
+const linesOfFileMax = 450;
 const linesOfFunctionMax = 50;
 const filesInFolderMax = 16;
 
