@@ -45,14 +45,30 @@ const compositionRoot = 'server';
 
 /** Libraries that must be loaded on demand with `import()`, so that a process starts fast. */
 const onDemandLibraries = [
-  ...['@grpc/grpc-js', '@grpc/proto-loader', '@grpc/reflection', 'grpc-health-check'],
-  ...['undici', 'redis', 'pg', 'chokidar', 'prom-client'],
-  ...['node:tls', 'node:https', 'node:http2'],
+  '@grpc/grpc-js',
+  '@grpc/proto-loader',
+  '@grpc/reflection',
+  'grpc-health-check',
+  'undici',
+  'redis',
+  'pg',
+  'chokidar',
+  'prom-client',
+  'node:tls',
+  'node:https',
+  'node:http2',
 ];
 /** Our own files that must be loaded on demand. They may import such libraries. */
 const onDemandFiles = [
-  ...['server/index.ts', 'travel/travel.ts', 'travel/storage/sqlite.ts'],
-  ...['cli/check.ts', 'cli/explain.ts', 'cli/init.ts', 'cli/limits.ts', 'cli/split.ts', 'cli/users.ts'],
+  'server/index.ts',
+  'travel/travel.ts',
+  'travel/storage/sqlite.ts',
+  'cli/check.ts',
+  'cli/explain.ts',
+  'cli/init.ts',
+  'cli/limits.ts',
+  'cli/split.ts',
+  'cli/users.ts',
   'ratelimit/grpc/channel.ts',
 ];
 /** The libraries that each part of the package may load when it is imported alone, besides those of Node. */

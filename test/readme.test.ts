@@ -17,7 +17,11 @@ const read = (name: string) => readFileSync(new URL(name, root), 'utf8');
 const manifest = JSON.parse(read('package.json'));
 
 const pages = [
-  ...['README.md', 'config/README.md', 'config/recipes/README.md', 'test/README.md', 'src/README.md'],
+  'README.md',
+  'config/README.md',
+  'config/recipes/README.md',
+  'test/README.md',
+  'src/README.md',
   ...readdirSync(new URL('src', root), { recursive: true, encoding: 'utf8' })
     .filter((name) => basename(name) === 'README.md' && name !== 'README.md')
     .map((name) => `src/${name.replaceAll('\\', '/')}`),

@@ -76,9 +76,24 @@ function originOf(url: string): readonly (string | undefined)[] {
 
 /** Headers of which Node keeps only the first if they are repeated (see its documentation of `message.headers`). */
 const single = new Set([
-  ...['age', 'authorization', 'content-length', 'content-type', 'etag', 'expires', 'from', 'host'],
-  ...['if-modified-since', 'if-unmodified-since', 'last-modified', 'location', 'max-forwards'],
-  ...['proxy-authorization', 'referer', 'retry-after', 'server', 'user-agent'],
+  'age',
+  'authorization',
+  'content-length',
+  'content-type',
+  'etag',
+  'expires',
+  'from',
+  'host',
+  'if-modified-since',
+  'if-unmodified-since',
+  'last-modified',
+  'location',
+  'max-forwards',
+  'proxy-authorization',
+  'referer',
+  'retry-after',
+  'server',
+  'user-agent',
 ]);
 
 /** Joins repeated headers like Node does. */

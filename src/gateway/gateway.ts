@@ -266,9 +266,21 @@ function withDefaults(options: GatewayOptions) {
   const { state = createGatewayState(createClusters({ logger, headerBytesMax })) } = options;
   return {
     ...options,
-    ...{ mappings, versions, authServices, rateLimitService, internalRoutes, identityHeaders, adminUsers },
-    ...{ timeoutMs, connectTimeoutMs, idleTimeoutMs, bodyBytesMax },
-    ...{ strictPaths, clock, logger, state },
+    mappings,
+    versions,
+    authServices,
+    rateLimitService,
+    internalRoutes,
+    identityHeaders,
+    adminUsers,
+    timeoutMs,
+    connectTimeoutMs,
+    idleTimeoutMs,
+    bodyBytesMax,
+    strictPaths,
+    clock,
+    logger,
+    state,
   };
 }
 
@@ -356,7 +368,15 @@ function createRoutes(
   const { timeoutMs, connectTimeoutMs, idleTimeoutMs, bodyBytesMax } = settings;
   const auth = createAuth(settings, acquire);
   const parts: RouteParts = {
-    ...{ resolve, auth, identity, mappingOf, logger, timeoutMs, connectTimeoutMs, idleTimeoutMs, bodyBytesMax },
+    resolve,
+    auth,
+    identity,
+    mappingOf,
+    logger,
+    timeoutMs,
+    connectTimeoutMs,
+    idleTimeoutMs,
+    bodyBytesMax,
     acquireCluster: acquire.cluster,
     acquireTraffic: acquire.traffic,
     protectionOf: createProtectionOf(),

@@ -117,7 +117,17 @@ function ruleOf(mapping: Route['mapping']) {
   const { name, prefix, prefixMatch, caseSensitive, host, method, headers, queryParameters } = mapping;
   const { precedence, weight, shadow, cors, responseHeaders } = mapping;
   return {
-    ...{ name, prefix, prefixMatch, caseSensitive, host, method, headers, queryParameters, precedence, weight, shadow },
+    name,
+    prefix,
+    prefixMatch,
+    caseSensitive,
+    host,
+    method,
+    headers,
+    queryParameters,
+    precedence,
+    weight,
+    shadow,
     conditions: () => describeConditions(mapping),
     cors: cors && createCors(cors),
     editResponse: createHeaderRules(responseHeaders)?.editResponse,

@@ -25,8 +25,13 @@ const senderLengths: MaskLengths = { ipv4: 32, ipv6: 64 };
 
 /** Networks of private addresses: RFC 1918, RFC 6598, RFC 4193 and link-local ones. */
 const privateNetworks = [
-  ...['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', '169.254.0.0/16'],
-  ...['fc00::/7', 'fe80::/10'],
+  '10.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '100.64.0.0/10',
+  '169.254.0.0/16',
+  'fc00::/7',
+  'fe80::/10',
 ];
 
 /** The server as the client sees it. */

@@ -156,7 +156,10 @@ export function createDecisionFamilies(
   logins: LoginCounts | undefined,
 ): readonly Family[] {
   const family = (name: string, help: string, counts: object): Family => ({
-    ...{ name, type: 'counter', labels: ['result'], help },
+    name,
+    type: 'counter',
+    labels: ['result'],
+    help,
     samples: () => samplesBy('result', { ...counts }),
   });
   return [

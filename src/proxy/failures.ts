@@ -57,12 +57,19 @@ export interface Failure {
 
 /** The classes of failures, each with its error codes from undici, the operating system or OpenSSL. */
 const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]])[] = [
-  [{ slug: 'upstream-unavailable', retry: 'connect' }, ...['ECONNREFUSED', 'EAI_AGAIN']],
+  [{ slug: 'upstream-unavailable', retry: 'connect' }, 'ECONNREFUSED', 'EAI_AGAIN'],
   [{ slug: 'upstream-unavailable', retry: 'connect', isProvoked: true }, 'EADDRNOTAVAIL'],
   [
     { slug: 'upstream-unavailable', retry: 'connect', retryAfterSeconds: 5 },
-    ...['ENOTFOUND', 'EAI_FAIL', 'EAI_NODATA', 'EAI_NONAME', 'EACCES'],
-    ...['EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN'],
+    'ENOTFOUND',
+    'EAI_FAIL',
+    'EAI_NODATA',
+    'EAI_NONAME',
+    'EACCES',
+    'EHOSTUNREACH',
+    'EHOSTDOWN',
+    'ENETUNREACH',
+    'ENETDOWN',
   ],
   [
     {
@@ -72,7 +79,9 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
       isProvoked: true,
     },
     // The last one means that Node cannot open undici, which the first call loads.
-    ...['EMFILE', 'ENFILE', 'ERR_INVALID_PACKAGE_CONFIG'],
+    'EMFILE',
+    'ENFILE',
+    'ERR_INVALID_PACKAGE_CONFIG',
   ],
   [{ slug: 'upstream-unavailable', retry: 'never', isProvoked: true }, 'ENOBUFS'],
   [
@@ -85,8 +94,15 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
   ],
   [
     { slug: 'upstream-failed', retry: 'reset' },
-    ...['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ENOTCONN', 'UND_ERR_SOCKET', 'UND_ERR_INFO'],
-    ...['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'UND_ERR_ABORT', 'UND_ERR_ABORTED'],
+    'ECONNRESET',
+    'ECONNABORTED',
+    'EPIPE',
+    'ENOTCONN',
+    'UND_ERR_SOCKET',
+    'UND_ERR_INFO',
+    'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+    'UND_ERR_ABORT',
+    'UND_ERR_ABORTED',
   ],
   [{ slug: 'upstream-timeout', retry: 'timeout' }, 'ETIMEDOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'],
   [{ slug: 'upstream-timeout', retry: 'connect' }, 'UND_ERR_CONNECT_TIMEOUT'],
@@ -96,8 +112,12 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
       retry: 'reset',
       remedy: 'the response is not valid HTTP/1.1: check the port and the service',
     },
-    ...['HPE_', 'ERR_ASSERTION', 'ERR_INVALID_CHAR', 'ERR_INVALID_HTTP_TOKEN'],
-    ...['ERR_HTTP_INVALID_HEADER_VALUE', 'ERR_HTTP_INVALID_STATUS_CODE'],
+    'HPE_',
+    'ERR_ASSERTION',
+    'ERR_INVALID_CHAR',
+    'ERR_INVALID_HTTP_TOKEN',
+    'ERR_HTTP_INVALID_HEADER_VALUE',
+    'ERR_HTTP_INVALID_STATUS_CODE',
   ],
   [
     {
@@ -117,9 +137,15 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
       remedy:
         'trust its issuer with NODE_EXTRA_CA_CERTS=<file.pem>, make the service send the whole chain, or use http://',
     },
-    ...['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
-    ...['UNABLE_TO_GET_ISSUER_CERT', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'CERT_UNTRUSTED', 'CERT_CHAIN_TOO_LONG'],
-    ...['INVALID_CA', 'PATH_LENGTH_EXCEEDED'],
+    'DEPTH_ZERO_SELF_SIGNED_CERT',
+    'SELF_SIGNED_CERT_IN_CHAIN',
+    'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    'UNABLE_TO_GET_ISSUER_CERT',
+    'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+    'CERT_UNTRUSTED',
+    'CERT_CHAIN_TOO_LONG',
+    'INVALID_CA',
+    'PATH_LENGTH_EXCEEDED',
   ],
   [
     {
@@ -127,7 +153,10 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
       retry: 'connect',
       remedy: 'renew the certificate of the service, or check the clocks of both machines',
     },
-    ...['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID', 'CRL_HAS_EXPIRED', 'CRL_NOT_YET_VALID'],
+    'CERT_HAS_EXPIRED',
+    'CERT_NOT_YET_VALID',
+    'CRL_HAS_EXPIRED',
+    'CRL_NOT_YET_VALID',
   ],
   [
     {
@@ -135,10 +164,20 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
       retry: 'connect',
       remedy: 'give the service a server certificate that is valid for its host name',
     },
-    ...['UNABLE_TO_GET_CRL', 'UNABLE_TO_DECRYPT_CERT_SIGNATURE', 'UNABLE_TO_DECRYPT_CRL_SIGNATURE'],
-    ...['UNABLE_TO_DECODE_ISSUER_PUBLIC_KEY', 'CERT_SIGNATURE_FAILURE', 'CRL_SIGNATURE_FAILURE'],
-    ...['ERROR_IN_CERT_NOT_BEFORE_FIELD', 'ERROR_IN_CERT_NOT_AFTER_FIELD', 'ERROR_IN_CRL_LAST_UPDATE_FIELD'],
-    ...['ERROR_IN_CRL_NEXT_UPDATE_FIELD', 'CERT_REVOKED', 'CERT_REJECTED', 'INVALID_PURPOSE', 'HOSTNAME_MISMATCH'],
+    'UNABLE_TO_GET_CRL',
+    'UNABLE_TO_DECRYPT_CERT_SIGNATURE',
+    'UNABLE_TO_DECRYPT_CRL_SIGNATURE',
+    'UNABLE_TO_DECODE_ISSUER_PUBLIC_KEY',
+    'CERT_SIGNATURE_FAILURE',
+    'CRL_SIGNATURE_FAILURE',
+    'ERROR_IN_CERT_NOT_BEFORE_FIELD',
+    'ERROR_IN_CERT_NOT_AFTER_FIELD',
+    'ERROR_IN_CRL_LAST_UPDATE_FIELD',
+    'ERROR_IN_CRL_NEXT_UPDATE_FIELD',
+    'CERT_REVOKED',
+    'CERT_REJECTED',
+    'INVALID_PURPOSE',
+    'HOSTNAME_MISMATCH',
     'ERR_TLS_CERT_ALTNAME_INVALID',
   ],
   [
@@ -148,7 +187,9 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
       remedy:
         'check that the service speaks TLS on this port, in a version that both sides support; otherwise use http://',
     },
-    ...['ERR_TLS_', 'ERR_SSL_', 'EPROTO'],
+    'ERR_TLS_',
+    'ERR_SSL_',
+    'EPROTO',
   ],
   [{ slug: 'not-ready', retry: 'never', isProvoked: true }, 'UND_ERR_DESTROYED', 'UND_ERR_CLOSED'],
   // The body does not have the length that the client declared. The client's connection is broken by then.
@@ -156,10 +197,20 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
   // A bug in the gateway, or a feature of undici that it does not use. The client gets a 500, and an error is logged.
   [
     { slug: 'internal', retry: 'never', isProvoked: true },
-    ...['UND_ERR', 'UND_ERR_INVALID_ARG', 'UND_ERR_INVALID_RETURN_VALUE', 'UND_ERR_NOT_SUPPORTED'],
-    ...['UND_ERR_BPL_MISSING_UPSTREAM', 'UND_ERR_MAX_ORIGINS_REACHED', 'UND_ERR_REQ_RETRY', 'UND_ERR_RESPONSE'],
-    ...['UND_ERR_PRX_TLS', 'UND_ERR_PRX_CONN', 'UND_ERR_REDIRECT_MAX', 'UND_ERR_SOCKS5'],
-    ...['UND_ERR_WS_MESSAGE_SIZE_EXCEEDED', 'ERR_WEBASSEMBLY_NOT_SUPPORTED'],
+    'UND_ERR',
+    'UND_ERR_INVALID_ARG',
+    'UND_ERR_INVALID_RETURN_VALUE',
+    'UND_ERR_NOT_SUPPORTED',
+    'UND_ERR_BPL_MISSING_UPSTREAM',
+    'UND_ERR_MAX_ORIGINS_REACHED',
+    'UND_ERR_REQ_RETRY',
+    'UND_ERR_RESPONSE',
+    'UND_ERR_PRX_TLS',
+    'UND_ERR_PRX_CONN',
+    'UND_ERR_REDIRECT_MAX',
+    'UND_ERR_SOCKS5',
+    'UND_ERR_WS_MESSAGE_SIZE_EXCEEDED',
+    'ERR_WEBASSEMBLY_NOT_SUPPORTED',
   ],
 ];
 

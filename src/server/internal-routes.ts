@@ -88,7 +88,9 @@ type Probe = () => Promise<ProbeBody>;
 function probeRoute(name: string, representations: Representations, probe: Probe): InternalRoute {
   const prefix = `/gateway/v0/${name}`;
   return {
-    ...{ name, prefix, forAdmins: false },
+    name,
+    prefix,
+    forAdmins: false,
     async run(ctx) {
       if (!acceptRead(ctx, prefix)) return;
       const body = await probe();

@@ -215,7 +215,13 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
       throw new Error(`${other} and ${binding.portSetting} are both ${port}: give one of them another port`);
     const responseIdleTimeoutMs = settings.upstreamIdleTimeoutMs;
     const server = await serveHttp({
-      ...{ ...settings, ...binding, port, handler, responseIdleTimeoutMs, connectionShare: shareOf(name), logger },
+      ...settings,
+      ...binding,
+      port,
+      handler,
+      responseIdleTimeoutMs,
+      connectionShare: shareOf(name),
+      logger,
       ...overrides,
     });
     if (name === 'gateway') parts.onGateway(server);

@@ -88,7 +88,11 @@ export async function openGateway(
 
 function commonOptions({ settings, logger, clock }: Setup, { resolve, state, services }: GatewayParts) {
   return {
-    ...{ services: services.byName, resolve, state, logger, clock },
+    services: services.byName,
+    resolve,
+    state,
+    logger,
+    clock,
     timeoutMs: settings.upstreamTimeoutMs,
     connectTimeoutMs: settings.upstreamConnectTimeoutMs,
     idleTimeoutMs: settings.upstreamIdleTimeoutMs,

@@ -131,8 +131,16 @@ function createLog({ settings: { accessLog }, logger }: Setup): Middleware | und
 
 /** The response headers that scripts of other origins may read, in addition to the CORS-safelisted ones. */
 const exposedHeaders = [
-  ...['ETag', 'Link', 'Location', 'Retry-After', 'X-Request-Id', 'RateLimit', 'RateLimit-Policy'],
-  ...['Deprecation', 'Idempotent-Replayed', 'Sunset'],
+  'ETag',
+  'Link',
+  'Location',
+  'Retry-After',
+  'X-Request-Id',
+  'RateLimit',
+  'RateLimit-Policy',
+  'Deprecation',
+  'Idempotent-Replayed',
+  'Sunset',
   ...['Limit', 'Remaining', 'Reset'].flatMap((name) => [`RateLimit-${name}`, `X-RateLimit-${name}`]),
 ];
 

@@ -85,7 +85,10 @@ export async function openRateLimiting(
 
 function withoutLimiter(): RateLimiting {
   return {
-    ...{ limiter: undefined, http: undefined, clientLimits: undefined, stats: createLimitStats() },
+    limiter: undefined,
+    http: undefined,
+    clientLimits: undefined,
+    stats: createLimitStats(),
     onRefused: () => {},
     isReady: () => true,
     lastUncountedAtMs: () => undefined,

@@ -106,7 +106,10 @@ function withRemoteParent({ trace, createTraceState }: Api, outer: SpanContext, 
   const { traceId, spanId, flags } = remote;
   const state = boundTracestate(tracestate);
   return trace.setSpanContext(outer, {
-    ...{ traceId, spanId, traceFlags: flags, isRemote: true },
+    traceId,
+    spanId,
+    traceFlags: flags,
+    isRemote: true,
     ...(state !== undefined && { traceState: createTraceState(state) }),
   });
 }

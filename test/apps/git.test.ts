@@ -40,9 +40,14 @@ describeWith('git', 'git behind the gateway', function () {
 
   async function git(...args: readonly string[]): Promise<string> {
     const env = {
-      ...{ PATH: process.env['PATH'], HOME: directory, GIT_CONFIG_NOSYSTEM: '1', GIT_TERMINAL_PROMPT: '0' },
-      ...{ GIT_AUTHOR_NAME: 'ann', GIT_AUTHOR_EMAIL: 'ann@example.com' },
-      ...{ GIT_COMMITTER_NAME: 'ann', GIT_COMMITTER_EMAIL: 'ann@example.com' },
+      PATH: process.env['PATH'],
+      HOME: directory,
+      GIT_CONFIG_NOSYSTEM: '1',
+      GIT_TERMINAL_PROMPT: '0',
+      GIT_AUTHOR_NAME: 'ann',
+      GIT_AUTHOR_EMAIL: 'ann@example.com',
+      GIT_COMMITTER_NAME: 'ann',
+      GIT_COMMITTER_EMAIL: 'ann@example.com',
     };
     // Random data does not get smaller, so skip compression.
     const { stdout, stderr } = await promisify(execFile)('git', ['-c', 'core.compression=0', ...args], {

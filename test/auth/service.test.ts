@@ -43,7 +43,10 @@ const busy: Verdicts = { verdictOf: () => ({ kind: 'busy' }) };
 
 describe('the auth service in this process', () => {
   const deny = (slug: 'unauthorized' | 'auth-overloaded' | 'login-throttled', headers: object) => ({
-    ...{ outcome: 'deny', status: problems[slug].status, headers, slug },
+    outcome: 'deny',
+    status: problems[slug].status,
+    headers,
+    slug,
   });
 
   it('allows a user, with the name in a header, and decides synchronously if the credentials are cached', async () => {

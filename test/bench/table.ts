@@ -32,7 +32,9 @@ export interface Target {
 export function failureRows(failures: ReadonlyMap<string, number>): MeasuredRow[] {
   const rows = [...failures].map(([outcome, count]) => [`failed requests: ${outcome}`, count] as const);
   return (rows.length === 0 ? [['failed requests', 0] as const] : rows).map(([title, figure]) => ({
-    ...{ title, figure, unit: '' },
+    title,
+    figure,
+    unit: '',
     target: { figureMax: 0 },
   }));
 }
@@ -68,8 +70,13 @@ export function formatTable(rows: readonly TableRow[]): string {
       const { name, title, figure, missing, unit, peer = '', ratio, target } = row;
       const met = isMet(row);
       return [
-        ...[name, title, figure?.toFixed(Number.isInteger(figure) ? 0 : 1) ?? '', missing ?? unit],
-        ...[peer, ratio?.toFixed(2) ?? '', target === undefined ? '' : formatTarget(target)],
+        name,
+        title,
+        figure?.toFixed(Number.isInteger(figure) ? 0 : 1) ?? '',
+        missing ?? unit,
+        peer,
+        ratio?.toFixed(2) ?? '',
+        target === undefined ? '' : formatTarget(target),
         met === undefined ? '' : met ? 'yes' : 'no',
       ];
     }),

@@ -12,8 +12,14 @@ import { temporaryFiles } from '../support/temporary-files.ts';
 const programs = ['chromium-headless-shell', 'chromium'];
 const executablePath = programs.map(findProgram).find((program) => program !== undefined);
 const args = [
-  ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-quic'],
-  ...['--no-first-run', '--disable-component-update', '--disable-sync'],
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-background-networking',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-component-update',
+  '--disable-sync',
 ];
 
 export interface InBrowser {

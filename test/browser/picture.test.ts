@@ -83,8 +83,16 @@ async function shortDirectory(): Promise<string> {
 }
 
 const paths = [
-  ...['/v1/hotels/', '/v1/hotels/', '/v1/hotels/?city=Berlin', '/v1/cars/', '/v1/flights/lh1', '/v1/flights/lh2'],
-  ...['/v1/messages/1', '/v2/messages/1', '/v2/accounts/demo', '/v1/trains'],
+  '/v1/hotels/',
+  '/v1/hotels/',
+  '/v1/hotels/?city=Berlin',
+  '/v1/cars/',
+  '/v1/flights/lh1',
+  '/v1/flights/lh2',
+  '/v1/messages/1',
+  '/v2/messages/1',
+  '/v2/accounts/demo',
+  '/v1/trains',
 ];
 
 /** Sends traffic that rises and falls, with an occasional failed login. */

@@ -9,9 +9,19 @@ const pages = [
   ...['diag/', 'explain', 'explain?method=GET&url=/v1/hotels', 'problems/', 'problems/not-found', 'check_ready'].map(
     (name) => `/gateway/v0/${name}`,
   ),
-  ...['/', '/v1/', '/v1/messages/', '/v1/messages/1', '/v1/docs/', '/v2/docs/'],
-  ...['/v1/hotels', '/v1/hotels/docs/', '/v1/cars/docs/', '/v1/hotels/bookings/'],
-  ...['/nowhere', '/v1/messages/none', '/v1/messages/?limit=none&colour=red'],
+  '/',
+  '/v1/',
+  '/v1/messages/',
+  '/v1/messages/1',
+  '/v1/docs/',
+  '/v2/docs/',
+  '/v1/hotels',
+  '/v1/hotels/docs/',
+  '/v1/cars/docs/',
+  '/v1/hotels/bookings/',
+  '/nowhere',
+  '/v1/messages/none',
+  '/v1/messages/?limit=none&colour=red',
 ];
 
 describeInBrowser('the policy of our pages', function ({ servers, writeFiles, visit }) {

@@ -89,8 +89,13 @@ describe('frontdesk explain', () => {
       res.end();
     });
     const record = [
-      ...['apiVersion: gateway/v1', 'kind: Mapping', 'name: far', 'prefix: /far', `service: 127.0.0.1:${port}`],
-      ...['health_checks: { interval: 1ms, health_check: { http: { path: /health } } }', ''],
+      'apiVersion: gateway/v1',
+      'kind: Mapping',
+      'name: far',
+      'prefix: /far',
+      `service: 127.0.0.1:${port}`,
+      'health_checks: { interval: 1ms, health_check: { http: { path: /health } } }',
+      '',
     ];
     const directory = await writeFiles({ 'services/far.yaml': record.join('\n') });
     const { text } = await explain({ url: '/far/x', only: ['gateway'] }, directory);

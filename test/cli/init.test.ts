@@ -42,7 +42,10 @@ describe('frontdesk init', () => {
   it('prints the written files, the password and the next two commands', async () => {
     const files = printed.match(/(?<=^ {2})config\/.*$/gm) ?? [];
     assert.deepEqual(files, [
-      ...['config/services/app.yaml', 'config/ratelimit/gateway.yaml', 'config/users.yaml', 'config/settings.env'],
+      'config/services/app.yaml',
+      'config/ratelimit/gateway.yaml',
+      'config/users.yaml',
+      'config/settings.env',
     ]);
     assert.match(printed, /\n {2}npx frontdesk serve\n {2}curl -i -u me:\S+ \S+\n$/);
     const texts = await Promise.all(files.map((file) => readFile(join(directory, file), 'utf8')));

@@ -59,8 +59,15 @@ describe('frontdesk serve', () => {
     const { level, time, durationMs, traceId, bytesIn, bytesOut, ...line } = JSON.parse(lines[3] ?? '');
     const requestId = response.headers['x-request-id'];
     assert.deepEqual(line, {
-      ...{ requestId, user: 'demo', mapping: 'hotel', method: 'GET', path, status: 200, msg: 'request' },
-      ...{ client: '127.0.0.1', protocol: 'HTTP/1.1' },
+      requestId,
+      user: 'demo',
+      mapping: 'hotel',
+      method: 'GET',
+      path,
+      status: 200,
+      msg: 'request',
+      client: '127.0.0.1',
+      protocol: 'HTTP/1.1',
     });
     assert.ok(level === 30 && time > 0 && durationMs > 0 && bytesIn > 0 && bytesOut > 0);
     assert.match(traceId, /^[\da-f]{32}$/);

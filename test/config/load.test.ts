@@ -134,8 +134,13 @@ describe('loadConfiguration', () => {
     [
       'ignores hidden files and backups',
       {
-        ...{ 'users.yaml': '', 'users.yaml~': '', '#users.yaml#': '', '.#users.yaml': '', '.users.yaml': '' },
-        ...{ 'users.yaml.1': '', 'services~/a.yaml': '' },
+        'users.yaml': '',
+        'users.yaml~': '',
+        '#users.yaml#': '',
+        '.#users.yaml': '',
+        '.users.yaml': '',
+        'users.yaml.1': '',
+        'services~/a.yaml': '',
       },
     ],
     [
@@ -155,8 +160,12 @@ describe('loadConfiguration', () => {
 
   it('returns notices about folders and about other YAML and JSON files, which are not read', async () => {
     const parts = {
-      ...{ 'demo.yaml': '', 'services/a.json': '{}', 'services/notes.txt': '', 'services/.hidden/a.yaml': '' },
-      ...{ 'services/B.YML': '', 'services/team/a.yaml': '' },
+      'demo.yaml': '',
+      'services/a.json': '{}',
+      'services/notes.txt': '',
+      'services/.hidden/a.yaml': '',
+      'services/B.YML': '',
+      'services/team/a.yaml': '',
     };
     const directory = await writeFiles({ 'extra.yaml': '', 'README.md': '', 'recipes/a.yaml': '', ...parts });
     await symlink('loop', join(directory, 'services/loop'));

@@ -66,8 +66,13 @@ const values: readonly ((secret: string) => string)[] = [
   (secret) => `%REQ(${secret})%`,
 ];
 const secretMaps = new Set([
-  ...['headers', 'regex_headers', 'query_parameters', 'regex_query_parameters'],
-  ...['add_request_headers', 'add_response_headers', 'add_auth_headers'],
+  'headers',
+  'regex_headers',
+  'query_parameters',
+  'regex_query_parameters',
+  'add_request_headers',
+  'add_response_headers',
+  'add_auth_headers',
 ]);
 /** Clients and operators can read these fields of a valid record, so they cannot contain secrets. */
 const shownFields = new Set([

@@ -99,7 +99,9 @@ labels:
 const records: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   ...Object.fromEntries(Object.entries(fieldTables).map(([kind, table]) => [kind, wholeRecord(kind, table)])),
   Service: {
-    ...{ apiVersion: 'v1', kind: 'Service', spec: {} },
+    apiVersion: 'v1',
+    kind: 'Service',
+    spec: {},
     metadata: { name: 'shop', namespace: 'default', annotations: {}, labels: { a: 'b' } },
   },
 };
@@ -113,8 +115,15 @@ const limit = parse(
   '{ unit: minute, unit_multiplier: 2, requests_per_unit: 10, unlimited: false, name: a, replaces: [{ name: b }], algorithm: token_bucket, burst: 5 }',
 );
 const descriptor = {
-  ...{ key: 'user', value: 'a*', rate_limit: limit, shadow_mode: true, quota_mode: true, detailed_metric: true },
-  ...{ value_to_metric: true, share_threshold: true, metadata: { team: 'travel' } },
+  key: 'user',
+  value: 'a*',
+  rate_limit: limit,
+  shadow_mode: true,
+  quota_mode: true,
+  detailed_metric: true,
+  value_to_metric: true,
+  share_threshold: true,
+  metadata: { team: 'travel' },
 };
 const domain = {
   domain: 'gateway',

@@ -112,7 +112,15 @@ export function createBookingClient(desk: OpenDesk, kind: BookingKind): BookingC
   const newRequest = async () => ({ ...(await scarcest()).request, ...nextStay() });
 
   return {
-    ...{ desk, kind, nextStay, scarcest, newRequest, post, book, pathOf, read },
+    desk,
+    kind,
+    nextStay,
+    scarcest,
+    newRequest,
+    post,
+    book,
+    pathOf,
+    read,
     async bookNew(more = {}) {
       const booking = await book({ ...(await newRequest()), ...more });
       return { booking, tag: String((await read(booking).expect(200)).headers['etag']) };

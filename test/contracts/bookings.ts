@@ -131,7 +131,9 @@ export function bookingsContract(create: () => Promise<ScratchDatabase>): void {
     const request = requestFor(hotelId, { offerName: 'double', stay: nights(10, 2), guests: 3 });
     const { extension } = await assertProblem(createBooking(world.hotels, request), 'sold-out');
     const alternative = (room_type: string, day: number, amount: string) => ({
-      ...{ room_type, check_in: `2030-01-${day}`, check_out: `2030-01-${day + 2}` },
+      room_type,
+      check_in: `2030-01-${day}`,
+      check_out: `2030-01-${day + 2}`,
       price: { amount, currency: 'EUR' },
     });
     assert.deepEqual(extension?.['alternatives'], [
@@ -238,7 +240,11 @@ function changeContract(worldOf: () => World): void {
       const { hotels } = worldOf();
       const { id, hotel_id } = await hold();
       const pending: ListQuery<HotelBookingRow> = {
-        ...{ offset: 0, limit: 1, fields: undefined, search: undefined, sort: [{ column: 'id', descending: false }] },
+        offset: 0,
+        limit: 1,
+        fields: undefined,
+        search: undefined,
+        sort: [{ column: 'id', descending: false }],
         filters: [
           { column: 'status', value: 'pending' },
           { column: 'id', value: id },

@@ -81,7 +81,9 @@ async function startWorld(servers: TestServers) {
       { record: authRecordOf({ allowedRequestHeaders: ['x-plan'], pathPrefix: '/ask' }) },
       {
         record: authRecordOf({
-          ...{ name: 'second', authService: 'second', isDefault: false },
+          name: 'second',
+          authService: 'second',
+          isDefault: false,
           allowedAuthorizationHeaders: ['x-second', 'x-travel-user'],
           addAuthHeaders: [{ name: 'X-Forwarded-Proto', value: 'own' }],
           includeBody: { maxBytes: 10, allowPartial: true },

@@ -90,8 +90,14 @@ describe('another spelling of a path is rejected when its mapping differs in', (
     it(name, async () => {
       const source = { file: 'test.yaml', line: 1 };
       const version: Version = {
-        ...{ kind: 'Version', name: 'first', prefix: '/login', deprecatedAtMs: undefined, endsAtMs: sunset },
-        ...{ successor: undefined, info: undefined, source },
+        kind: 'Version',
+        name: 'first',
+        prefix: '/login',
+        deprecatedAtMs: undefined,
+        endsAtMs: sunset,
+        successor: undefined,
+        info: undefined,
+        source,
       };
       const ask = await setUp({ open: { prefix: '/' } }, { versions: [version] });
       assert.deepEqual(await ask('/login', '/login/x'), sunset < Date.now() ? [410, 410] : [200, 200]);

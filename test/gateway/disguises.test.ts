@@ -24,10 +24,25 @@ import { startSwitchingUpstream } from '../support/wire/switching-upstream.ts';
 
 /** The headers that a proxy in front may set. */
 const ofProxies = [
-  ...['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', 'X-Original-Host', 'X-Host'],
-  ...['X-HTTP-Host-Override', 'X-Forwarded', 'Client-IP', 'X-Client-IP', 'X-Cluster-Client-IP'],
-  ...['CF-Connecting-IP', 'True-Client-IP', 'X-Envoy-External-Address', 'X-Envoy-Original-Path', 'X-Envoy-Anything'],
-  ...['Fastly-Client-IP', 'Forwarded-For', 'Proxy-Client-IP', 'X-Original-Forwarded-For'],
+  'X-HTTP-Method-Override',
+  'X-HTTP-Method',
+  'X-Method-Override',
+  'X-Original-Host',
+  'X-Host',
+  'X-HTTP-Host-Override',
+  'X-Forwarded',
+  'Client-IP',
+  'X-Client-IP',
+  'X-Cluster-Client-IP',
+  'CF-Connecting-IP',
+  'True-Client-IP',
+  'X-Envoy-External-Address',
+  'X-Envoy-Original-Path',
+  'X-Envoy-Anything',
+  'Fastly-Client-IP',
+  'Forwarded-For',
+  'Proxy-Client-IP',
+  'X-Original-Forwarded-For',
 ];
 
 /** The headers that many proxies forward as the client sends them. */

@@ -340,7 +340,9 @@ describe('the gateway', () => {
 
   const records = {
     mappings: [mappingOf({ labels: { gateway: labelled('x-kind') } })],
-    ...{ versions: [], authServices: [], rateLimitServices: [limitRecordOf()] },
+    versions: [],
+    authServices: [],
+    rateLimitServices: [limitRecordOf()],
   };
   const parts = { services: { hotel: local }, resolve: (name: string) => ({ kind: 'local', name }) as const };
   const allowing: Limiter = { shouldRateLimit: () => ({ overallCode: 'OK', statuses: [] }) };

@@ -79,7 +79,8 @@ describe('a mapping that is a redirect', () => {
     it(`responds with ${expected} to ${sent} if a 303 for ${own ?? 'any method'} leads to its own URL, beside a mapping for ${other ?? 'any'}`, async () => {
       const mapping = (name: string, method: string | undefined, host?: string) =>
         mappingOf({
-          ...{ name, redirect: { host, path: undefined, status: 303 } },
+          name,
+          redirect: { host, path: undefined, status: 303 },
           method: method === undefined ? undefined : { kind: 'exact', value: method },
         });
       const edge = await setUp({}, { mappings: [mapping('own', own), mapping('other', other, 'other.example')] });

@@ -22,7 +22,11 @@ const sunset = Date.UTC(2027, 5, 30);
 const [deprecated, endsIn2027] = ['@1782777600', 'Wed, 30 Jun 2027 00:00:00 GMT'];
 
 const versionRecord = (name: string, prefix: string, more: Partial<VersionInput> = {}): VersionInput => ({
-  ...{ apiVersion: 'gateway/v1', kind: 'Version', name, prefix, sunset: '2027-06-30' },
+  apiVersion: 'gateway/v1',
+  kind: 'Version',
+  name,
+  prefix,
+  sunset: '2027-06-30',
   ...more,
 });
 

@@ -23,16 +23,36 @@ const { choose, chooseForError } = createRepresentations();
 describe('choose', () => {
   const rows: Readonly<Record<string, readonly (string | undefined)[]>> = {
     [json]: [
-      ...[undefined, '', '   ', '*/*', 'application/*', json, 'application/JSON', `${json}; charset=utf-8`],
-      ...[`${json};charset="utf-8"`, `${json};version=2`, `${json};q=0.5;charset=utf-8`],
-      ...['garbage', `${json};q=abc`, ';;;,,,', 'application', '/'],
-      ...['text/html;q=0.5, application/json', 'image/png, */*;q=0.1', `${problemJson}, application/json`],
+      undefined,
+      '',
+      '   ',
+      '*/*',
+      'application/*',
+      json,
+      'application/JSON',
+      `${json}; charset=utf-8`,
+      `${json};charset="utf-8"`,
+      `${json};version=2`,
+      `${json};q=0.5;charset=utf-8`,
+      'garbage',
+      `${json};q=abc`,
+      ';;;,,,',
+      'application',
+      '/',
+      'text/html;q=0.5, application/json',
+      'image/png, */*;q=0.1',
+      `${problemJson}, application/json`,
       // Sent by Java's HttpURLConnection.
       'text/plain, image/gif, image/jpeg, *; q=.2, */*; q=.2',
     ],
     [yaml]: [
-      ...[yaml, 'text/html;q=0.5, application/yaml;q=0.9', '*/*, application/json;q=0', `${yaml}, garbage`],
-      ...['image/png, application/yaml;q=0.33333', 'application/yaml ; Q=0.5', 'APPLICATION/YAML'],
+      yaml,
+      'text/html;q=0.5, application/yaml;q=0.9',
+      '*/*, application/json;q=0',
+      `${yaml}, garbage`,
+      'image/png, application/yaml;q=0.33333',
+      'application/yaml ; Q=0.5',
+      'APPLICATION/YAML',
     ],
     [html]: [html, 'text/*', 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8'],
   };
@@ -114,12 +134,22 @@ describe('cached choices', () => {
 describe('chooseForError', () => {
   for (const [type, accepts] of Object.entries<readonly (string | undefined)[]>({
     [json]: [
-      ...[undefined, '', '*/*', 'application/*', json, `${json}, ${problemJson};q=0`],
-      ...['image/png', `${json};q=0`, '*/*;q=0'],
+      undefined,
+      '',
+      '*/*',
+      'application/*',
+      json,
+      `${json}, ${problemJson};q=0`,
+      'image/png',
+      `${json};q=0`,
+      '*/*;q=0',
     ],
     [problemJson]: [
-      ...[problemJson, `${problemJson}, ${json}`, `${json}, ${problemJson}`],
-      ...[`${problemJson}, */*`, `*/*, ${problemJson}`],
+      problemJson,
+      `${problemJson}, ${json}`,
+      `${json}, ${problemJson}`,
+      `${problemJson}, */*`,
+      `*/*, ${problemJson}`,
     ],
     [yaml]: [yaml],
     [html]: [html],
@@ -176,7 +206,8 @@ describe('built-in formatters', () => {
     const notes = { title: 'No such thing', meaning: undefined, remedy: undefined, requestId: 'one' };
     const check = (body: { message: string }, type: string | undefined, expected: object) =>
       assert.deepEqual(JSON.parse(problemJsonFormatter.format(body, body.message, { ...notes, type })), {
-        ...{ ...expected, status: 404 },
+        ...expected,
+        status: 404,
         ...body,
       });
     check(plain, undefined, { type: 'about:blank', title: 'Not Found' });

@@ -18,8 +18,14 @@ describe('traceparent', () => {
 
   it('is parsed in version 00 and in later versions, which may have more fields', () => {
     for (const [header, flags] of Object.entries({
-      ...{ [`00-${ids}-00`]: 0, [`00-${ids}-01`]: 1, [`00-${ids}-03`]: 3, [`00-${ids}-ff`]: 3, [`00-${ids}-08`]: 0 },
-      ...{ [`01-${ids}-01`]: 1, [`cc-${ids}-01-more-fields`]: 1, [`cc-${ids}-01-`]: 1 },
+      [`00-${ids}-00`]: 0,
+      [`00-${ids}-01`]: 1,
+      [`00-${ids}-03`]: 3,
+      [`00-${ids}-ff`]: 3,
+      [`00-${ids}-08`]: 0,
+      [`01-${ids}-01`]: 1,
+      [`cc-${ids}-01-more-fields`]: 1,
+      [`cc-${ids}-01-`]: 1,
     }))
       assert.deepEqual(parseTraceparent(header), { traceId, spanId, flags }, header);
   });

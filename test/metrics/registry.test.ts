@@ -6,7 +6,11 @@ import { anyCharacter } from '../support/any-character.ts';
 import { parsePrometheusText } from '../support/scrape.ts';
 
 const family = (samples: Family['samples'], more: Partial<Family> = {}): Family => ({
-  ...{ name: 'one_total', type: 'counter', labels: ['label'], help: 'Help.', samples },
+  name: 'one_total',
+  type: 'counter',
+  labels: ['label'],
+  help: 'Help.',
+  samples,
   ...more,
 });
 

@@ -206,7 +206,10 @@ describe('OpenAPI documents', () => {
 
   it('mark the operations of a version that a Version record deprecates, here and in another process', async () => {
     const version = (deprecated: boolean): VersionInput => ({
-      ...{ apiVersion: 'gateway/v1', kind: 'Version', name: 'hotels', prefix: '/v1/hotels' },
+      apiVersion: 'gateway/v1',
+      kind: 'Version',
+      name: 'hotels',
+      prefix: '/v1/hotels',
       ...(deprecated ? { deprecation: '2026-01-01' } : { sunset: '2100-01-01' }),
     });
     const mapping = mappingRecord('hotel', '/v1/hotels', 'hotel');
@@ -221,7 +224,9 @@ describe('OpenAPI documents', () => {
       const records = [mapping, version(deprecated)];
       const here = await openDesk({ demo: false, config: { records }, databaseUrl: 'sqlite::memory:' });
       const apart = await openDesk({
-        ...{ only: ['gateway'], demo: false, config: { records } },
+        only: ['gateway'],
+        demo: false,
+        config: { records },
         serviceAddresses: { hotel: `127.0.0.1:${port}` },
       });
       for (const desk of [here, apart]) {

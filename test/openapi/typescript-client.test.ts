@@ -86,8 +86,15 @@ process.stdout.write(JSON.stringify(seen));
 `;
 
 const compilerOptions = {
-  ...{ strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, noEmit: true },
-  ...{ module: 'nodenext', target: 'es2023', types: ['node'], skipLibCheck: false, allowImportingTsExtensions: true },
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+  noEmit: true,
+  module: 'nodenext',
+  target: 'es2023',
+  types: ['node'],
+  skipLibCheck: false,
+  allowImportingTsExtensions: true,
 };
 
 describe('a generated TypeScript client', function () {

@@ -33,14 +33,36 @@ const methods = ['get', 'head', 'post', 'put', 'patch', 'delete', 'options'] as 
 const refusal = { code: 401, message: '401: Unauthorized' };
 
 const forged = [
-  ...['X-Travel-User', 'x-travel-user', 'X_Travel_User', 'X-Travel_User', 'x_travel-USER'],
-  ...['X.Travel.User', 'X-Travel.User', 'X!Travel!User'],
+  'X-Travel-User',
+  'x-travel-user',
+  'X_Travel_User',
+  'X-Travel_User',
+  'x_travel-USER',
+  'X.Travel.User',
+  'X-Travel.User',
+  'X!Travel!User',
 ];
 
 /** Targets that a proxy may interpret as another path. */
 const oddPaths = [
-  ...['//', '//x', '/a/../b', '/%2e%2e/x', '/a%2Fb', '/%', '/%00', '/\\x', '/;x', '/?a=../b', '/x#y'],
-  ...['/_auth', '/_auth/', '/x/../_auth', '/%5fauth', 'http://elsewhere.example/x', '*', 'x'],
+  '//',
+  '//x',
+  '/a/../b',
+  '/%2e%2e/x',
+  '/a%2Fb',
+  '/%',
+  '/%00',
+  '/\\x',
+  '/;x',
+  '/?a=../b',
+  '/x#y',
+  '/_auth',
+  '/_auth/',
+  '/x/../_auth',
+  '/%5fauth',
+  'http://elsewhere.example/x',
+  '*',
+  'x',
 ];
 
 const chunkedPost = rawRequest(
@@ -122,7 +144,8 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
       'Host: front.example',
       'Connection: close, X-Travel-User',
       `Authorization: ${basic('demo')}`,
-      ...['', ''],
+      '',
+      '',
     ].join('\r\n');
     const [reached] = await upstream.reachedBy(() => sendRaw(proxy.port, bytes));
     assert.equal(reached?.headers['x-travel-user'], 'demo');

@@ -77,8 +77,11 @@ describe('the admin port', () => {
     const log = (fields: { readonly service?: string }, message?: string) =>
       void logged.push([fields.service, message]);
     const { desk, ask } = await adminOf({
-      ...{ only: ['ratelimit'], config: { records: [] }, ratelimitFailOpen: false },
-      ...{ redisUrl: `redis://127.0.0.1:${(await servers.refusing()).port}`, ratelimitHttpPort: 0 },
+      only: ['ratelimit'],
+      config: { records: [] },
+      ratelimitFailOpen: false,
+      redisUrl: `redis://127.0.0.1:${(await servers.refusing()).port}`,
+      ratelimitHttpPort: 0,
       logger: { info() {}, warn: log, error: log },
     });
     await ask.get('/readyz').expect(503);

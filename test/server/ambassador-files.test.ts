@@ -24,7 +24,9 @@ describe('files of Ambassador', () => {
     open({ config: untyped({ records }), gatewayDomain: 'getambassador.io', demo: false, ...options });
 
   const resource = (kind: string, name: string, spec: object) => ({
-    ...{ apiVersion: 'getambassador.io/v2', kind, metadata: { name, namespace: 'default' } },
+    apiVersion: 'getambassador.io/v2',
+    kind,
+    metadata: { name, namespace: 'default' },
     spec,
   });
 

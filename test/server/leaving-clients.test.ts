@@ -143,7 +143,11 @@ async function openDesk({ http, upgrade, own, auth, limiter }: Case, hooks: Hook
   const records: RecordInput[] = [mapping, { ...authRecord, auth_service: authService.origin }];
   if (limits) records.push({ ...limitRecord, service: `127.0.0.1:${limits.port}`, timeout_ms: 20_000 });
   const options: FrontdeskOptions = {
-    ...{ only: ['gateway'], demo: false, adminPort: 0, logger: recordingLogger(lines), accessLog: 'json' },
+    only: ['gateway'],
+    demo: false,
+    adminPort: 0,
+    logger: recordingLogger(lines),
+    accessLog: 'json',
     config: { records },
     ...(own && { services: { own: (ctx: Context) => own(ctx, hooks) } }),
   };
@@ -194,7 +198,11 @@ describe('a client that leaves', () => {
     const lines: LogLine[] = [];
     const upstream = await servers.http((_req, res) => void res.end(large));
     const desk = await open({
-      ...{ only: ['gateway'], demo: false, adminPort: 0, logger: recordingLogger(lines), accessLog: 'json' },
+      only: ['gateway'],
+      demo: false,
+      adminPort: 0,
+      logger: recordingLogger(lines),
+      accessLog: 'json',
       config: { records: [mappingRecord('all', '/', upstream.origin, { bypass_auth: true, idle_timeout_ms: 1000 })] },
     });
     const { gateway } = await desk.listen();
@@ -221,7 +229,10 @@ describe('a client that leaves', () => {
         else if (requests % 2 === 0) res.end('x');
       });
       const desk = await open({
-        ...{ only: ['gateway'], demo: false, logger: recordingLogger(lines), accessLog: 'json' },
+        only: ['gateway'],
+        demo: false,
+        logger: recordingLogger(lines),
+        accessLog: 'json',
         config: { records: [mappingRecord('all', '/', upstream.origin, { bypass_auth: true })] },
       });
       const { gateway } = await desk.listen();
@@ -251,7 +262,11 @@ describe('a service that fails before its client leaves', () => {
       );
     };
     const desk = await open({
-      ...{ only: ['gateway'], demo: false, adminPort: 0, logger: recordingLogger(lines), accessLog: 'json' },
+      only: ['gateway'],
+      demo: false,
+      adminPort: 0,
+      logger: recordingLogger(lines),
+      accessLog: 'json',
       services: { own },
       config: { records: [mappingRecord('all', '/', 'own', { bypass_auth: true })] },
     });

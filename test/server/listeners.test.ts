@@ -433,7 +433,9 @@ describe('listeners', () => {
 
     it('closes everything else if closing one part fails, and rejects with its error', async () => {
       const desk = await createFrontdesk({
-        ...{ port: 0, authPort: 0, ratelimitPort: 0 },
+        port: 0,
+        authPort: 0,
+        ratelimitPort: 0,
         databaseUrl: 'sqlite::memory:',
         demo: true,
       });

@@ -51,7 +51,9 @@ describe('requests that fail because of one outage', () => {
     const records = [mappingRecord('one', '/one', 'http://rooms', { labels }), ...askers];
     const serviceAddresses = { rooms: `127.0.0.1:${upstream.port}` };
     const desk = await open({
-      ...{ config: { records }, only: ['gateway'], serviceAddresses },
+      config: { records },
+      only: ['gateway'],
+      serviceAddresses,
       logger: { info() {}, warn, error: warn },
     });
     await call(desk, '/one').expect(503);

@@ -225,8 +225,10 @@ describe('the rate-limit service', () => {
       const labels = { d: [{ all: [{ generic_key: { key: 'k', value: 'v' } }] }] };
       const own = mappingRecord('own', '/own', 'http://127.0.0.1:1', { bypass_auth: true, labels });
       const desk = await open({
-        ...{ config: { ...config, records: [authRecord, { ...limitRecord, domain: 'd' }, own], users: [demoRecord] } },
-        ...{ only: whole, redisUrl, clock: () => 1_000 },
+        config: { ...config, records: [authRecord, { ...limitRecord, domain: 'd' }, own], users: [demoRecord] },
+        only: whole,
+        redisUrl,
+        clock: () => 1_000,
       });
       const lastError = async () =>
         (await callAsDemo(desk, '/gateway/v0/diag/').expect(200)).body.ratelimit.last_error_at;

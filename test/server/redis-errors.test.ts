@@ -60,8 +60,12 @@ describe('with RATELIMIT_FAIL_OPEN=false, check_ready', () => {
         { domain: 'd', descriptors: [{ key: 'k', rate_limit: { unit: 'day', requests_per_unit: 9 } }] },
       ] as const;
       const desk = await openDesk({
-        ...{ config: { records: [], limits }, only: ['ratelimit'], ratelimitHttpPort: 0 },
-        ...{ redisUrl: server.url, redisTimeoutMs: 5_000, ratelimitFailOpen: false },
+        config: { records: [], limits },
+        only: ['ratelimit'],
+        ratelimitHttpPort: 0,
+        redisUrl: server.url,
+        redisTimeoutMs: 5_000,
+        ratelimitFailOpen: false,
       });
       const { ratelimitHttp } = await desk.listen();
       const descriptors = [{ entries: [{ key: 'k', value: 'v' }] }];

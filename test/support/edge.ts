@@ -118,7 +118,8 @@ export function gatewayOf(fields: GatewayFields): Gateway {
   const { mappings = [mappingOf()], versions = [], authServices = [], rateLimitService, ...rest } = fields;
   return createGateway({
     configuration: {
-      ...{ mappings, versions },
+      mappings,
+      versions,
       authServices: authServices.map(({ record }) => record),
       rateLimitServices: rateLimitService ? [rateLimitService] : [],
     },
@@ -214,7 +215,8 @@ export async function startEdge(servers: TestServers, options: EdgeOptions): Pro
       logger,
       outages: createOutageLogs({ logger, ...(outageClock && { clock: outageClock }) }),
     }),
-    ...[createHostCheck(), createSafePath()],
+    createHostCheck(),
+    createSafePath(),
   ];
   for (const one of [...host, ...ours, ...inside, gateway.middleware]) app.use(one);
   const listener = app.callback();

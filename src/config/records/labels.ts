@@ -38,8 +38,11 @@ export interface LabelGroup {
 
 /** Examples of a label's fields, for error messages. */
 export const labelExamples = {
-  ...{ header: 'X-Travel-User', omit_if_not_present: 'true', default: '"none"' },
-  ...{ v4_prefix_mask_len: '32', v6_prefix_mask_len: '64' },
+  header: 'X-Travel-User',
+  omit_if_not_present: 'true',
+  default: '"none"',
+  v4_prefix_mask_len: '32',
+  v6_prefix_mask_len: '64',
 } as const;
 
 /** The fields of both forms of a header's label that have defaults. */

@@ -16,9 +16,16 @@ import { type Redirect, redirectOf } from './rewrite.ts';
 /** Fields of the record that a Mapping contains only in converted form or combined with others. */
 const combined = [
   ...matchKeys,
-  ...(['rewrite', 'hostRedirect', 'pathRedirect', 'prefixRedirect', 'regexRedirect'] as const),
-  ...(['redirectResponseCode', 'addRequestHeaders', 'removeRequestHeaders'] as const),
-  ...(['addResponseHeaders', 'removeResponseHeaders'] as const),
+  'rewrite',
+  'hostRedirect',
+  'pathRedirect',
+  'prefixRedirect',
+  'regexRedirect',
+  'redirectResponseCode',
+  'addRequestHeaders',
+  'removeRequestHeaders',
+  'addResponseHeaders',
+  'removeResponseHeaders',
 ] satisfies readonly (keyof MappingFields)[];
 
 type PlainFields = Omit<MappingFields, (typeof combined)[number]>;

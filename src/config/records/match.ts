@@ -80,9 +80,20 @@ export interface MatchFields extends Pick<RequestMatch, 'prefix' | 'caseSensitiv
 
 /** The keys of all these fields. */
 export const matchKeys = Object.keys({
-  ...{ prefix: true, prefixExact: true, prefixRegex: true, caseSensitive: true, precedence: true },
-  ...{ host: true, hostRegex: true, hostname: true, method: true, methodRegex: true },
-  ...{ headers: true, regexHeaders: true, queryParameters: true, regexQueryParameters: true },
+  prefix: true,
+  prefixExact: true,
+  prefixRegex: true,
+  caseSensitive: true,
+  precedence: true,
+  host: true,
+  hostRegex: true,
+  hostname: true,
+  method: true,
+  methodRegex: true,
+  headers: true,
+  regexHeaders: true,
+  queryParameters: true,
+  regexQueryParameters: true,
 } satisfies Record<keyof MatchFields, true>) as readonly (keyof MatchFields)[];
 
 export function requestMatchOf(fields: MatchFields): RequestMatch {

@@ -45,8 +45,21 @@ const bodyHeaders = ['content-encoding', 'content-type'];
 
 /** Connection-specific headers, and headers that the gateway itself sets. */
 const neverSent = new Set([
-  ...['connection', 'content-length', 'expect', 'host', 'keep-alive', 'proxy-connection', 'te', 'trailer'],
-  ...['traceparent', 'tracestate', 'transfer-encoding', 'upgrade', 'x-envoy-auth-partial-body', 'x-request-id', 'via'],
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'traceparent',
+  'tracestate',
+  'transfer-encoding',
+  'upgrade',
+  'x-envoy-auth-partial-body',
+  'x-request-id',
+  'via',
 ]);
 
 /**

@@ -3,8 +3,7 @@ import { createUpstreamCounts, type UpstreamCounts } from '#proxy';
 
 /** The upper bounds of the histogram's buckets, in milliseconds. One more bucket counts slower requests. */
 export const durationBoundsMs: readonly number[] = Object.freeze([
-  ...[0.5, 1, 2, 3, 5, 7.5, 10, 15, 25, 50, 75, 100, 150, 250, 500, 750],
-  ...[1_000, 2_500, 5_000, 10_000, 30_000],
+  0.5, 1, 2, 3, 5, 7.5, 10, 15, 25, 50, 75, 100, 150, 250, 500, 750, 1_000, 2_500, 5_000, 10_000, 30_000,
 ]);
 
 /** The outcome of a request. */

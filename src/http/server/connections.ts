@@ -126,7 +126,9 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
       remove(socket);
     });
     return {
-      ...{ socket, responses, enter },
+      socket,
+      responses,
+      enter,
       idleSinceMs: () => idleSinceMs,
       refuse(end) {
         const last = responses.at(-1);

@@ -157,9 +157,18 @@ function closeSocket(this: Socket): void {
 function callHeaders(path: string, timeoutMs: number): readonly string[] {
   const timeout = Math.min(Math.max(1, Math.ceil(timeoutMs * serviceDeadlineFactor)), 99_999_999);
   return [
-    ...[':method', 'POST', ':path', path],
-    ...['content-type', 'application/grpc', 'te', 'trailers'],
-    ...['grpc-timeout', `${timeout}m`, 'grpc-accept-encoding', 'identity'],
+    ':method',
+    'POST',
+    ':path',
+    path,
+    'content-type',
+    'application/grpc',
+    'te',
+    'trailers',
+    'grpc-timeout',
+    `${timeout}m`,
+    'grpc-accept-encoding',
+    'identity',
   ];
 }
 

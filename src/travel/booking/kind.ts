@@ -69,10 +69,7 @@ export function fixedColumns({ idField, booking }: BookingKind): readonly string
   return [...commonColumns, idField, ...booking.columns];
 }
 
-const commonColumns = [
-  ...['id', 'user', 'created_at', 'reference', 'starts_at', 'ends_at'],
-  ...['price', 'currency', 'policy'],
-];
+const commonColumns = ['id', 'user', 'created_at', 'reference', 'starts_at', 'ends_at', 'price', 'currency', 'policy'];
 
 /** Returns the headings of the HTML pages. */
 export function titlesOf({ name, plural }: BookingKind) {

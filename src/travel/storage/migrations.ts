@@ -220,7 +220,10 @@ async function copyBookings(
     countedReference,
     sql`substr(created_at, 1, 10) || ${sql.lit(time)}`,
     sql`${dayAfter(sql`substr(created_at, 1, 10)`)} || ${sql.lit(time)}`,
-    ...[sql`0`, sql`'EUR'`, sql`'[]'`, sql`case when status = 'cancelled' then 0 end`],
+    sql`0`,
+    sql`'EUR'`,
+    sql`'[]'`,
+    sql`case when status = 'cancelled' then 0 end`,
     ...more.map(({ oldValue }) => oldValue),
   ];
   await sql`insert into ${sql.table(bookings)} (${sql.join([...kept, ...names])})

@@ -58,8 +58,11 @@ export async function attack(directory: string): Promise<MeasuredRow[]> {
     return [
       { title: `${latency}, before the attacks`, figure: before.p99Ms, unit: 'ms' },
       {
-        ...{ title: `${latency}, during the attacks`, figure: during.p99Ms, unit: 'ms' },
-        ...{ peer: 'before the attacks', ratio: during.p99Ms / before.p99Ms },
+        title: `${latency}, during the attacks`,
+        figure: during.p99Ms,
+        unit: 'ms',
+        peer: 'before the attacks',
+        ratio: during.p99Ms / before.p99Ms,
       },
       { title: 'requests sent by the well-behaved client', figure: during.requests, unit: '' },
       ...failureRows(during.failures),
@@ -125,7 +128,9 @@ const attacks: readonly Attack[] = [
     everyMs: 50,
     run: ({ port }, turn) =>
       outcomeOf({
-        ...{ port, path: '/v1/hotels', agent: false },
+        port,
+        path: '/v1/hotels',
+        agent: false,
         headers: headersFrom(`198.51.100.${turn % 200}`, `user-${turn % 1000}`, `${turn}`),
       }),
   },
@@ -143,7 +148,9 @@ const attacks: readonly Attack[] = [
     everyMs: 20,
     run: ({ port }) =>
       outcomeOf({
-        ...{ port, path: '/v1/hotels', agent: false },
+        port,
+        path: '/v1/hotels',
+        agent: false,
         headers: {
           ...headersFrom('192.0.2.1', 'guest', 'guest'),
           'x-gateway-test-allow': randomBytes(8).toString('hex'),

@@ -43,8 +43,11 @@ export function measureLoad(parent: string): MeasuredRow[] {
       return [
         { title: `${load}: ${peer}`, figure: least('libraryMs'), unit: 'CPU ms' },
         {
-          ...{ title: `${load}: frontdesk`, figure: least('loadMs'), unit: 'CPU ms' },
-          ...{ peer, ratio: least('loadMs') / least('libraryMs') },
+          title: `${load}: frontdesk`,
+          figure: least('loadMs'),
+          unit: 'CPU ms',
+          peer,
+          ratio: least('loadMs') / least('libraryMs'),
           ...(mappings < 10_000 ? {} : { target: { figureMax } }),
         },
         { title: `${load}: building the gateway`, figure: least('gatewayMs'), unit: 'CPU ms' },

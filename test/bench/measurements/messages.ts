@@ -124,11 +124,16 @@ async function openEvents(port: number, onDelay: (micros: number) => void): Prom
 
 async function openWebSocket(port: number, onDelay: (micros: number) => void): Promise<Connection> {
   const handshake = {
-    ...{ connection: 'upgrade', upgrade: 'websocket' },
-    ...{ 'sec-websocket-version': '13', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' },
+    connection: 'upgrade',
+    upgrade: 'websocket',
+    'sec-websocket-version': '13',
+    'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
   };
   const clientRequest = request({
-    ...{ port, host: '127.0.0.1', agent: false, path: '/proxied/echo' },
+    port,
+    host: '127.0.0.1',
+    agent: false,
+    path: '/proxied/echo',
     headers: { ...demoHeaders, ...handshake },
   });
   const [socket, head] = await new Promise<[Duplex, Buffer]>((resolve, reject) => {

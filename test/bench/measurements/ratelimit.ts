@@ -74,8 +74,12 @@ export async function measureRateLimit(directory: string): Promise<MeasuredRow[]
   return rows.map(({ title, ratioMax }, index) => {
     const figure = costs[index] ?? Number.NaN;
     return {
-      ...{ title, figure, unit: 'CPU us/decision' },
-      ...{ peer: 'grpc-js with an empty handler', ratio: figure / (costs[0] ?? Number.NaN), target: { ratioMax } },
+      title,
+      figure,
+      unit: 'CPU us/decision',
+      peer: 'grpc-js with an empty handler',
+      ratio: figure / (costs[0] ?? Number.NaN),
+      target: { ratioMax },
     };
   });
 }

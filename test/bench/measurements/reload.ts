@@ -61,11 +61,15 @@ async function measureReloadOf(mappings: number, directory: string): Promise<Mea
   const reload = `reload ${mappings} mappings`;
   return [
     {
-      ...{ title: `${reload}: the longest delay of a timer`, figure: medianOf('delayMs'), unit: 'ms' },
+      title: `${reload}: the longest delay of a timer`,
+      figure: medianOf('delayMs'),
+      unit: 'ms',
       target: { figureMax: 50 },
     },
     {
-      ...{ title: `${reload}: the CPU time of the thread in that delay`, figure: medianOf('cpuMs'), unit: 'CPU ms' },
+      title: `${reload}: the CPU time of the thread in that delay`,
+      figure: medianOf('cpuMs'),
+      unit: 'CPU ms',
       target: { figureMax: 20 },
     },
     { title: `${reload}: the longest garbage collection`, figure: medianOf('gcMs'), unit: 'ms' },

@@ -145,7 +145,10 @@ async function warmUp(server: RowServer, load: Child): Promise<void> {
 async function measure(rowServer: RowServer, load: Child, warmUpMs: number, durationMs: number) {
   const { server, port, request, row, orders } = rowServer;
   const order: HttpLoadOrder = {
-    ...{ port, request, warmUpMs, durationMs },
+    port,
+    request,
+    warmUpMs,
+    durationMs,
     ...(row.orders && { ordersFrom: orders }),
     ...(row.status && { status: row.status }),
   };

@@ -50,8 +50,12 @@ function comparedWithKoa(title: string, unit: string, [koa = 0, frontdesk = 0]: 
   return [
     { title: `${title}: bare Koa`, figure: koa, unit },
     {
-      ...{ title: `${title}: frontdesk`, figure: frontdesk, unit },
-      ...{ peer: 'bare Koa', ratio: frontdesk / koa, target: { figureMax } },
+      title: `${title}: frontdesk`,
+      figure: frontdesk,
+      unit,
+      peer: 'bare Koa',
+      ratio: frontdesk / koa,
+      target: { figureMax },
     },
   ];
 }

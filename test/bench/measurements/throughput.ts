@@ -36,7 +36,9 @@ export async function measureThroughput(directory: string, mebibytes: number): P
             { title, figure: cpuMs, unit: 'CPU ms', peer: '@fastify/http-proxy', ratio },
             { title: `${title}, speed`, figure: megabytesPerSecond, unit: 'MB/s' },
             {
-              ...{ title: `${title}, peak memory`, figure: rssBytes / 1e6, unit: 'MB' },
+              title: `${title}, peak memory`,
+              figure: rssBytes / 1e6,
+              unit: 'MB',
               ...(name.startsWith('proxy') ? { target: { figureMax: 220 } } : {}),
             },
           );
@@ -91,7 +93,11 @@ async function send({ port, direction, mebibytes }: Transfer): Promise<void> {
   const bytes = mebibytes * mebibyte;
   const isUpload = direction === 'POST';
   const clientRequest = request({
-    ...{ port, host: '127.0.0.1', agent: false, method: direction, path: `/proxied/${isUpload ? 2 : bytes}` },
+    port,
+    host: '127.0.0.1',
+    agent: false,
+    method: direction,
+    path: `/proxied/${isUpload ? 2 : bytes}`,
     headers: { ...demoHeaders, ...(isUpload ? { ...binary, 'content-length': bytes } : {}) },
   });
   const response = once(clientRequest, 'response') as Promise<[IncomingMessage]>;

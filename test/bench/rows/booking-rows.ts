@@ -54,7 +54,8 @@ export const bookingRows: readonly Row[] = [
     path: '/v1/hotels/bookings/?limit=20',
     // A separate process, because orders would increase the number of bookings to count.
     start: startWith({}),
-    ...{ peer: 'select', target: { ratioMax: 2 } },
+    peer: 'select',
+    target: { ratioMax: 2 },
   },
   ...databases.flatMap(({ suffix, title, start }) => [
     {

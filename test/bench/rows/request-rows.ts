@@ -31,7 +31,8 @@ const starts = {
 const envoyRow = {
   name: 'envoy',
   title: `${readWithLabel}: Envoy, auth, limiter and hotels as four processes`,
-  ...{ peer: 'label', target: { ratioMin: 5 } },
+  peer: 'label',
+  target: { ratioMin: 5 },
 };
 const nginxRow = { name: 'nginx-1k', title: 'proxy a GET of 1 KiB: nginx with auth_request', peer: 'http-proxy-1k' };
 
@@ -63,14 +64,16 @@ export const rows: readonly Row[] = [
     title: `${readWithLabel}: frontdesk`,
     headers: labelHeaders,
     kind: 'in-process',
-    ...{ peer: 'chain', target: { extraMax: 5 } },
+    peer: 'chain',
+    target: { extraMax: 5 },
   }),
   ...withLogOffAndOn({
     name: 'label-grpc',
     title: `${readWithLabel}: frontdesk with a limiter over gRPC`,
     headers: labelHeaders,
     kind: 'grpc',
-    ...{ peer: 'chain', target: { extraMax: 70 } },
+    peer: 'chain',
+    target: { extraMax: 70 },
   }),
   {
     name: 'http2-call',

@@ -27,8 +27,22 @@ function book(): object {
   day += 1;
   begin.run();
   insertBooking.run(
-    ...[id, 'demo', booking.hotel_id, booking.status, id.slice(0, 8) + day, '2030-01-01', '2030-01-02', 'single', 1],
-    ...[9900, 'EUR', '[]', now, null, null, 1],
+    id,
+    'demo',
+    booking.hotel_id,
+    booking.status,
+    id.slice(0, 8) + day,
+    '2030-01-01',
+    '2030-01-02',
+    'single',
+    1,
+    9900,
+    'EUR',
+    '[]',
+    now,
+    null,
+    null,
+    1,
   );
   insertNight.run(booking.hotel_id, day, 0, id);
   commit.run();

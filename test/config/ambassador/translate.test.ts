@@ -166,7 +166,8 @@ describe("Ambassador's own files", () => {
     const pairs = ['path_redirect', 'prefix_redirect'].map((field) =>
       translated(
         {
-          ...{ ...head, metadata: { name: 'add-slash' } },
+          ...head,
+          metadata: { name: 'add-slash' },
           spec: { prefix: '/one', host_redirect: true, [field]: '/one/', service: 'x.example' },
         },
         { ...head, metadata: { name: 'one' }, spec: { prefix: '/one/', service: 'one' } },
@@ -224,7 +225,9 @@ describe("Ambassador's own files", () => {
   it('keep the conditions that the Kubernetes API writes separately when it converts them', () => {
     const spec = { v2BoolHeaders: ['x-trial'], headers: { 'x-plan': 'gold' }, v2BoolQueryParameters: ['debug'] };
     const mapping = {
-      ...{ apiVersion: 'getambassador.io/v3alpha1', kind: 'Mapping', metadata: { name: 'a' } },
+      apiVersion: 'getambassador.io/v3alpha1',
+      kind: 'Mapping',
+      metadata: { name: 'a' },
       spec: { prefix: '/', service: 'b', ...spec },
     };
     const [{ headers, queryParameters } = {}] = translated(mapping).mappings;

@@ -53,9 +53,22 @@ describe('parseServiceReference', () => {
   reads('http://hotel/', { scheme: 'http', host: 'hotel' });
   reads('grpc://[::1]:8081', { scheme: 'grpc', host: '[::1]', port: 8081 });
   for (const text of [
-    ...['', 'hotel/base', 'ftp://hotel', 'http://', '//hotel', 'hotel:0', 'hotel:65536', 'hotel:http'],
-    ...['http://user:secret@hotel', 'http://hotel?x=1', 'http://hotel#x', 'http://hotel\\@evil.example'],
-    ...['ho tel', 'hotel\n', '::1', '[hotel]'],
+    '',
+    'hotel/base',
+    'ftp://hotel',
+    'http://',
+    '//hotel',
+    'hotel:0',
+    'hotel:65536',
+    'hotel:http',
+    'http://user:secret@hotel',
+    'http://hotel?x=1',
+    'http://hotel#x',
+    'http://hotel\\@evil.example',
+    'ho tel',
+    'hotel\n',
+    '::1',
+    '[hotel]',
   ])
     reads(text, undefined);
 

@@ -182,8 +182,15 @@ describe('a RateLimitService', () => {
     const names = 'ratelimit-limit ratelimit-remaining ratelimit-reset';
     const allowedResponseHeaders = `${names} ${names.replace(/ratelimit/g, 'x-ratelimit')}`.split(' ');
     assert.deepEqual(recordFrom(rateLimitService), {
-      ...{ kind: 'RateLimitService', name: 'one', service: 'ratelimit', domain: 'gateway', timeoutMs: 100 },
-      ...{ failureModeDeny: false, headers: 'ietf', allowedResponseHeaders, source },
+      kind: 'RateLimitService',
+      name: 'one',
+      service: 'ratelimit',
+      domain: 'gateway',
+      timeoutMs: 100,
+      failureModeDeny: false,
+      headers: 'ietf',
+      allowedResponseHeaders,
+      source,
     });
   });
 

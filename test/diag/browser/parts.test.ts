@@ -34,8 +34,22 @@ const matchesOf = (markup: string, pattern: RegExp) => [...markup.matchAll(patte
 
 /** Members that the page shows in other words, as a picture or not at all. */
 const reworded = new Set([
-  ...['at', 'applied_at', 'generation', 'uptime_seconds', 'filter', 'offset', 'rows_max', 'recent', 'health'],
-  ...['cluster', 'mappings_total', 'fullness', 'deprecation', 'sunset', 'since', 'failures'],
+  'at',
+  'applied_at',
+  'generation',
+  'uptime_seconds',
+  'filter',
+  'offset',
+  'rows_max',
+  'recent',
+  'health',
+  'cluster',
+  'mappings_total',
+  'fullness',
+  'deprecation',
+  'sunset',
+  'since',
+  'failures',
 ]);
 
 /** Collects all other strings and numbers, at any depth. */
@@ -54,12 +68,31 @@ describe('the parts of the diagnostics page', () => {
       leavesOf(sample).map((leaf) => leaf.toLocaleString('en')),
     );
     assertIncludes(text, [
-      ...['1 d 1 h', 'generation 917', '2026-06-30 00:00:00 UTC', '2027-06-30 00:00:00 UTC'],
-      ...['62 % full', '15 %', '9,112', '9,113', '9,114', '914 ms', '915 ms', 'no requests'],
+      '1 d 1 h',
+      'generation 917',
+      '2026-06-30 00:00:00 UTC',
+      '2027-06-30 00:00:00 UTC',
+      '62 % full',
+      '15 %',
+      '9,112',
+      '9,113',
+      '9,114',
+      '914 ms',
+      '915 ms',
+      'no requests',
       'Since 2026-01-02 01:02:03 UTC : records and limits stay as they were.',
-      ...['degraded', 'healthy', 'ejected', 'http://hotel #2', 'hotel-canary and 9,305 more'],
-      ...['PUT', '/v1/hotels/1', 'hotel-that-failed', '504', 'upstream-timeout'],
-      ...['no answer within 3000 ms', 'request-1'],
+      'degraded',
+      'healthy',
+      'ejected',
+      'http://hotel #2',
+      'hotel-canary and 9,305 more',
+      'PUT',
+      '/v1/hotels/1',
+      'hotel-that-failed',
+      '504',
+      'upstream-timeout',
+      'no answer within 3000 ms',
+      'request-1',
     ]);
   });
 
@@ -117,8 +150,11 @@ describe('the parts of the diagnostics page', () => {
   it('are complete when there is no data to show', () => {
     const empty = textOf(pageOf(emptyDiagnostics));
     assertIncludes(empty, [
-      ...['0 of 0 routes', 'All services run in this server.', 'No limits are configured here.'],
-      ...['None since the start.', 'No route'],
+      '0 of 0 routes',
+      'All services run in this server.',
+      'No limits are configured here.',
+      'None since the start.',
+      'No route',
     ]);
     assert.doesNotMatch(empty, /undefined|NaN|Auth decisions|Rate-limit decisions|configuration error/);
     const builtIn = textOf(pageOf({ ...sample, routes: [ownRoute], unmatched: restingTraffic }));

@@ -90,7 +90,13 @@ describe('an auth service over HTTP', () => {
 
   it('receives the headers that the record lists, except for those of the connection and of the gateway', async () => {
     const allowedRequestHeaders = [
-      ...['x-tenant', 'connection', 'content-length', 'x-forwarded-for', 'x-request-id', 'te', 'via'],
+      'x-tenant',
+      'connection',
+      'content-length',
+      'x-forwarded-for',
+      'x-request-id',
+      'te',
+      'via',
     ];
     const { auth, edge } = await setUp(allow, { allowedRequestHeaders });
     const others = [
@@ -153,8 +159,16 @@ describe('an auth service over HTTP', () => {
     const renew: Respond = (res) =>
       res
         .writeHead(200, [
-          ...['X-Travel-User', 'demo', 'X-Session', 'renewed', 'X-Secret', 'auth'],
-          ...['Set-Cookie', 'session=1; Path=/', 'Set-Cookie', 'other=2'],
+          'X-Travel-User',
+          'demo',
+          'X-Session',
+          'renewed',
+          'X-Secret',
+          'auth',
+          'Set-Cookie',
+          'session=1; Path=/',
+          'Set-Cookie',
+          'other=2',
         ])
         .end();
     const ofService = { 'Set-Cookie': 'app=1', 'X-Session': 'of the service', 'X-App': 'a' };

@@ -62,7 +62,9 @@ describe('several auth services', () => {
   });
 
   const pageRunning = (run: () => Promise<void>) => ({
-    ...{ name: 'diag', prefix: '/gateway/v0/diag', forAdmins: true },
+    name: 'diag',
+    prefix: '/gateway/v0/diag',
+    forAdmins: true,
     run,
   });
 

@@ -34,24 +34,28 @@ describe("the IETF's rate-limit headers", () => {
     [
       'have an item for each limit that counted, in the order of the labels',
       [status(), status({ limitRemaining: 99 })],
-      ...['"x-key";q=10;w=60, "user";q=10;w=60', '"x-key";r=9;t=30, "user";r=99;t=30'],
+      '"x-key";q=10;w=60, "user";q=10;w=60',
+      '"x-key";r=9;t=30, "user";r=99;t=30',
     ],
     ['omit labels without a limit', [uncounted, status()], '"user";q=10;w=60', '"user";r=9;t=30'],
     [
       'name an unnamed limit after all its labels',
       [uncounted, uncounted, status()],
-      ...['"x-key.user";q=10;w=60', '"x-key.user";r=9;t=30'],
+      '"x-key.user";q=10;w=60',
+      '"x-key.user";r=9;t=30',
     ],
     [
       'use the name of a limit, escaped as a structured field',
       [named('a "b" \\ é')],
-      ...['"a \\"b\\" \\\\ ?";q=10;w=60', '"a \\"b\\" \\\\ ?";r=9;t=30'],
+      '"a \\"b\\" \\\\ ?";q=10;w=60',
+      '"a \\"b\\" \\\\ ?";r=9;t=30',
     ],
     ['have a reset of at least 0', [status({ resetSeconds: -5 })], '"x-key";q=10;w=60', '"x-key";r=9;t=0'],
     [
       'have a reset that fits into a structured field',
       [status({ resetSeconds: 2 ** 63 })],
-      ...['"x-key";q=10;w=60', '"x-key";r=9;t=999999999999999'],
+      '"x-key";q=10;w=60',
+      '"x-key";r=9;t=999999999999999',
     ],
   ] as const)
     it(what, () => assert.deepEqual(headersOf('ietf', ...statuses), { 'RateLimit-Policy': policy, RateLimit: state }));

@@ -13,8 +13,33 @@ function parses(text: string): boolean {
 }
 
 const piece = fc.constantFrom(
-  ...['{', '}', '[', ']', ',', ':', '"', '"a"', '"\\u0061"', '\\', '\\u00', '\n', ' ', '\t', '\u00a0'],
-  ...['0', '1', '-', '.', 'e+1', 'true', 'null', 'nul', "'", '\u0001', '😀', '/'],
+  '{',
+  '}',
+  '[',
+  ']',
+  ',',
+  ':',
+  '"',
+  '"a"',
+  '"\\u0061"',
+  '\\',
+  '\\u00',
+  '\n',
+  ' ',
+  '\t',
+  '\u00a0',
+  '0',
+  '1',
+  '-',
+  '.',
+  'e+1',
+  'true',
+  'null',
+  'nul',
+  "'",
+  '\u0001',
+  '😀',
+  '/',
 );
 const anything = fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join(''));
 /** JSON text in which one piece is inserted, which often leaves it valid. */

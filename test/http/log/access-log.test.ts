@@ -67,7 +67,10 @@ describe('createAccessLog', () => {
     const { logger, lines, firstLine } = recordingLogger();
     const handler = appOf(createAccessLog(logger), (ctx) => {
       Object.assign(requestContext(ctx), {
-        ...{ user: 'demo', mapping: 'hotel', upstream: 'http://10.0.0.1:9001', upstreamMs: 12.345 },
+        user: 'demo',
+        mapping: 'hotel',
+        upstream: 'http://10.0.0.1:9001',
+        upstreamMs: 12.345,
         refusedUpgrade: 'websocket',
       });
       ctx.status = 201;
@@ -80,9 +83,20 @@ describe('createAccessLog', () => {
     await firstLine;
     const [{ durationMs, bytesIn, bytesOut, client, ...rest } = {}] = lines;
     assert.deepEqual(rest, {
-      ...{ message: 'request', requestId: 'one', traceId, user: 'demo', mapping: 'hotel', method: 'POST' },
-      ...{ path: '/v1/hotels/bookings/', protocol: 'HTTP/1.1', tls: undefined, status: 201, problem: undefined },
-      ...{ upstream: 'http://10.0.0.1:9001', upstreamMs: 12.3, refusedUpgrade: 'websocket' },
+      message: 'request',
+      requestId: 'one',
+      traceId,
+      user: 'demo',
+      mapping: 'hotel',
+      method: 'POST',
+      path: '/v1/hotels/bookings/',
+      protocol: 'HTTP/1.1',
+      tls: undefined,
+      status: 201,
+      problem: undefined,
+      upstream: 'http://10.0.0.1:9001',
+      upstreamMs: 12.3,
+      refusedUpgrade: 'websocket',
     });
     assert.match(String(client), /^(?:127\.0\.0\.1|::1)$/);
     assert.ok(typeof durationMs === 'number' && durationMs >= 0 && durationMs * 10 === Math.round(durationMs * 10));

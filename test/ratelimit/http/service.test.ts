@@ -109,7 +109,9 @@ describe('the rate-limit service over HTTP', () => {
   it('retains few buffers of a body that arrives byte by byte', async () => {
     const chunks = createReadChunks();
     const handle = createRateLimitHttp({
-      ...{ limiter: createLimiter({ limits }), isReady: () => true, limits: () => limits },
+      limiter: createLimiter({ limits }),
+      isReady: () => true,
+      limits: () => limits,
       logger: { error: assert.fail },
     });
     const { port } = await servers.http((req, res) => {

@@ -110,7 +110,9 @@ describe('documentation routes', () => {
   it('retry building the document after a failure', async () => {
     let attempts = 0;
     const info = {
-      ...{ title: 'Shelves', version: '7', problems: {} },
+      title: 'Shelves',
+      version: '7',
+      problems: {},
       get description() {
         attempts += 1;
         if (attempts === 1) throw new Error('not now');

@@ -21,8 +21,14 @@ export const envoy: ProxyProgram = {
   command: 'envoy',
   configure: (recipe) => JSON.stringify(parse(recipe)),
   args: (configFile) => [
-    ...['-c', configFile, '--use-dynamic-base-id', '--disable-hot-restart', '--concurrency', '1'],
-    ...['--log-level', 'error'],
+    '-c',
+    configFile,
+    '--use-dynamic-base-id',
+    '--disable-hot-restart',
+    '--concurrency',
+    '1',
+    '--log-level',
+    'error',
   ],
 };
 

@@ -27,7 +27,12 @@ type Sort = ListQuery<Place>['sort'];
 const byId: Sort = [{ column: 'id', descending: false }];
 
 const listOf = (list: Partial<ListQuery<Place>>): ListQuery<Place> => ({
-  ...{ offset: 0, limit: 100, fields: undefined, filters: [], search: undefined, sort: byId },
+  offset: 0,
+  limit: 100,
+  fields: undefined,
+  filters: [],
+  search: undefined,
+  sort: byId,
   ...list,
 });
 
