@@ -185,6 +185,7 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
   const { pipeline, rateLimiting, tls, upgrades, shareOf } = parts;
   const bindings = bindingsOf(settings);
   const closeServices: (() => Promise<void>)[] = [];
+  let closeAdmin = async (): Promise<void> => {};
   const portSettings = new Map<string, string>();
 
   /** Registers an open listener. */
@@ -193,7 +194,8 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
     portSettings.set(`${host} ${server.port}`, portSetting);
     const isService = name !== 'gateway' && name !== 'admin';
     const close = () => server.close(parts.timeLeft());
-    if (isService) closeServices.push(close);
+    if (name === 'admin') closeAdmin = close;
+    else if (isService) closeServices.push(close);
     else opened.defer(close);
     const authority = `${hostForClients(host)}:${server.port}`;
     if (isService) warnIfUnencrypted(setup, name, host);
@@ -228,8 +230,8 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
     return add(name, overrides.tls === undefined ? 'http' : 'https', server);
   }
 
-  // Opened first and closed last, so that the server can be monitored until its last request has finished.
-  const admin = await http('admin', pipeline.admin.callback());
+  // Closed last, so that the server can be monitored until its last request has finished.
+  opened.defer(() => closeAdmin());
   // The services close after the gateway, because its requests in flight may still need them.
   opened.defer(() => closeAll(closeServices));
   const { limiter } = rateLimiting;
@@ -241,6 +243,8 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
     tls: tls.current,
     upgrades,
   });
+  // Opened last, because a probe that succeeds makes a load balancer send requests to the other ports.
+  const admin = await http('admin', pipeline.admin.callback());
   // Runs before any listener closes: gRPC health reports NOT_SERVING while requests in flight finish.
   opened.defer(() => limits?.reportStopping());
   return { ratelimit, ratelimitHttp, auth, gateway, admin };

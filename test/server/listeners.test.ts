@@ -149,6 +149,16 @@ describe('listeners', () => {
       });
     }
 
+    it('opens the admin port last, so that a probe succeeds only when all other ports are open', async () => {
+      const desk = await open({ ratelimitHttpPort: 0, adminPort: 0 });
+      const listened = mock.method(Server.prototype, 'listen');
+      const { admin } = await desk.listen();
+      listened.mock.restore();
+      const opened = listened.mock.calls.map(({ this: server }) => ((server as Server).address() as AddressInfo).port);
+      assert.equal(opened.length, 5);
+      assert.equal(opened.at(-1), admin.port);
+    });
+
     it('names both options if they have the same port', async () => {
       const port = await freePort();
       const desk = await open({ port, authPort: port });
