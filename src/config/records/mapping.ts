@@ -218,7 +218,7 @@ const beginning = /^(?:\(\?[a-zA-Z]+\)|\^|\\A)*/;
 /**
  * A pattern that is empty or must start with something other than a slash: a letter, `\d`, `[a-z]+` or `(one|other)`.
  */
-const withoutSlash = /^\$?$|^(?:\w|\\[.dws]|\[(?:\w(?:-\w)?)+\]|\((?:\?:)?\w+(?:\|\w+)*\))(?![*?{]|.*\(\?\w+\))[^|]*$/;
+const withoutSlash = /^\$?$|^(?:\w|\\[.dws]|\[(?:\w(?:-\w)?)+\]|\((?:\?:)?\w+(?:\|\w+)*\))(?![*?{]|.*\(\?\w*\))[^|]*$/;
 
 /** The literal text that every match starts with, in a pattern without alternatives. */
 const literal = /^[^\\.()[\]|?*+{}$]*(?![?*{])(?=[^|]*$)/;

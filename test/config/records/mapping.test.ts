@@ -37,6 +37,8 @@ describe('a prefix_regex', () => {
     '[+-9]x',
     '[^a]+',
     '\\x2f',
+    // An empty group of flags is nothing, so that the repetition is that of the letter.
+    'a(?){0}.',
   ])
     it(`can be ${JSON.stringify(pattern)}`, () => assert.equal(faultOf(pattern), undefined));
 

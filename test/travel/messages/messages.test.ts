@@ -78,7 +78,11 @@ for (const version of ['v1', 'v2'] as const) {
 
     it('responds 404 for the messages of an unknown account, and with an empty list for an account without messages', async () => {
       const { app, database } = await openWithDatabase();
-      await get(app, '/accounts/carl/messages/').expect(404, { code: 404, message: '404: Not Found' });
+      await get(app, '/accounts/carl/messages/').expect(404, {
+        code: 404,
+        message: '404: Not Found',
+        info_url: `${base}/docs/problems/not-found`,
+      });
       await database.kysely.insertInto('accounts').values({ id: 'carl', name: 'Carl' }).execute();
       assert.deepEqual(await idsOf(app, '/accounts/carl/messages/'), []);
     });
