@@ -20,7 +20,7 @@ chmodSync('dist/main.js', 0o755);
 /** Adds the settings to the interface of the options, with doc comments that call settings by the names of options. */
 async function documentSettings(file) {
   const { settingTable: table } = await import('../dist/server/product/index.js');
-  const { variables } = await import('../dist/config/settings/table.js');
+  const { variables } = await import('../dist/config/settings/gateway-settings.js');
   const options = new Map(variables(table));
   const withOptions = (text) =>
     text.replace(/[A-Z_]+/g, (word) => (options.has(word) ? `\`${options.get(word)}\`` : word));

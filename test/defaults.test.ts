@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { gatewaySettings } from '#config';
 import { settingTable } from '#server/product';
 import { rateLimitServiceFields } from '../src/config/records/rate-limit-service.ts';
-import { variableOf } from '../src/config/settings/table.ts';
+import { variableOf } from '../src/config/settings/gateway-settings.ts';
 
 const src = new URL('../src/', import.meta.url);
 const texts = new Map(

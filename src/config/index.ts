@@ -66,6 +66,7 @@ export type {
   RetryPolicy,
 } from './records/upstream-fields.ts';
 export type { Version } from './records/version.ts';
+export { formatSettings, gatewaySettings, listSettings, variables } from './settings/gateway-settings.ts';
 export { count, numberKind, type Setting, textKind, timeoutMs } from './settings/kinds.ts';
 export {
   type Environment,
@@ -79,7 +80,6 @@ export {
   settingsFile,
   type Tls,
 } from './settings/settings.ts';
-export { formatSettings, gatewaySettings, listSettings, variables } from './settings/table.ts';
 export { modulesNamedBy, openFilesMax, packageVersion, withoutAddress } from './this-process.ts';
 export { mapInTurns, nextTurn } from './turns.ts';
 export { demoUsersAmong, type User, type UserInput } from './users.ts';

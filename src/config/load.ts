@@ -21,7 +21,7 @@ import { pathBypassNotices } from './path-bypasses.ts';
 import { findConflicts, type Kept } from './records/conflicts.ts';
 import type { RecordInput } from './records/input.ts';
 import { type GatewayRecord, type RecordLists, readRecord, recordLists } from './records/record.ts';
-import { gatewaySettings } from './settings/table.ts';
+import { gatewaySettings } from './settings/gateway-settings.ts';
 import { nextTurn } from './turns.ts';
 import { readUsers, type User, type UserInput, withoutWrongUsers } from './users.ts';
 import { encodingErrorOf, readYaml } from './yaml.ts';

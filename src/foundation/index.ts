@@ -5,6 +5,7 @@ export { delayMsMax } from './delay.ts';
 export { codeOf, messageOf } from './errors.ts';
 export { inheritOwner, makeFolders } from './folders.ts';
 export { describeIssue, statementOf, type TypeNames } from './issues.ts';
+export { listenError } from './listen-error.ts';
 export {
   type CountingLogger,
   createSafeLogger,
@@ -19,7 +20,7 @@ export {
   type OutageLog,
   type OutageLogs,
 } from './outage-log.ts';
+export { peerOf } from './peer.ts';
 export { type Fields, isMap, sortedJson } from './plain-data.ts';
-export { listenError, peerOf } from './sockets.ts';
 export { formatSource, type Source } from './source.ts';
 export { hasControlCharacter, quoteShort, truncate } from './text.ts';

@@ -42,7 +42,6 @@ export {
   type TaggedBody,
 } from './html/html.ts';
 export { createShowProblem } from './html/problem-pages.ts';
-export { fingerprintOf, idempotencyKeyOf, idempotencyMismatch, requestDigest } from './idempotency.ts';
 export { type AnyApp, discardPreparedResponse, isDataBody, isolate, serviceFault } from './isolate.ts';
 export {
   createBodySchema,

@@ -20,7 +20,7 @@ import {
   requestContext,
   withDocsLink,
 } from '#http';
-import { createRunOnce, type IdempotencyOptions } from './once.ts';
+import { createRunOnce, type IdempotencyOptions } from './idempotency-store.ts';
 import type { ApiInfo } from './openapi/document.ts';
 import { documentRoutes, linkDocuments, problemPages } from './openapi/routes.ts';
 import type { AppParts, Route } from './operation.ts';

@@ -1,13 +1,14 @@
 /** Builds REST apps from routes that are data, documents them in OpenAPI, and mounts API versions side by side. */
 export { createResourceApp, createVersions, type ResourceAppOptions } from './app.ts';
-export { type NegotiateOptions, negotiate } from './negotiate.ts';
+export { idempotencyMismatch, requestDigest } from './idempotency-key.ts';
 export type {
   IdempotencyOptions,
   IdempotencyStore,
   KnownRequest,
   RequestIdentity,
   WriteResult,
-} from './once.ts';
+} from './idempotency-store.ts';
+export { type NegotiateOptions, negotiate } from './negotiate.ts';
 export type { ApiInfo } from './openapi/document.ts';
 export type { OperationDocs, Route } from './operation.ts';
 export { pageOf } from './page-of.ts';

@@ -3,7 +3,7 @@ import type { Context, Middleware } from 'koa';
 import { z } from 'zod';
 import type { Representations } from '#http';
 import type { ItemShape } from '#query';
-import type { RunOnce } from './once.ts';
+import type { RunOnce } from './idempotency-store.ts';
 
 /**
  * A route of an app. `collection`, `item`, `createItem` and the like create documented ones. One of your own may be

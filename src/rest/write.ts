@@ -3,8 +3,6 @@ import type { Context, Middleware } from 'koa';
 import { z } from 'zod';
 import {
   createBodySchema,
-  fingerprintOf,
-  idempotencyKeyOf,
   preconditionFailed,
   preconditionOf,
   problem,
@@ -16,7 +14,8 @@ import {
   sendStoredResponse,
 } from '#http';
 import { itemArguments, parseItemQuery, toPublicItem, type View } from '#query';
-import type { RequestIdentity, WriteResult } from './once.ts';
+import { fingerprintOf, idempotencyKeyOf } from './idempotency-key.ts';
+import type { RequestIdentity, WriteResult } from './idempotency-store.ts';
 import {
   type AppParts,
   type Awaitable,

@@ -6,8 +6,8 @@ import { messageOf } from '#foundation';
 import { readText } from '../directory.ts';
 import { editDistance, suggestion, typeName } from '../errors.ts';
 import { quote, withoutSecrets } from '../quote.ts';
+import { type gatewaySettings, variableOf, variables } from './gateway-settings.ts';
 import type { Setting, SettingTable } from './kinds.ts';
-import { type gatewaySettings, variableOf, variables } from './table.ts';
 
 /** Every setting of a table with its value. `Ms` and `Bytes` in a name are its unit. */
 export type SettingsOf<Table> = {

@@ -1,6 +1,7 @@
 /** Idempotency keys: stores each response for 24 hours, in the same transaction as its effects, and replays it. */
 import { type Kysely, sql } from 'kysely';
-import { idempotencyMismatch, problem, requestDigest } from '#http';
+import { problem } from '#http';
+import { idempotencyMismatch, requestDigest } from '#rest';
 import type { Database } from '../storage/database.ts';
 import type { StoredResponseRow, Tables } from '../storage/schema.ts';
 import { createStatement } from '../storage/statement.ts';

@@ -8,7 +8,7 @@ import { silentLogger } from '#foundation';
 import { problem, type StoredResponse } from '#http';
 import { createView } from '#query';
 import { createItem, createResourceApp, type IdempotencyOptions, type KnownRequest, updateItem } from '#rest';
-import { createMemoryStore } from '../../src/rest/once.ts';
+import { createMemoryStore } from '../../src/rest/idempotency-store.ts';
 import { createDeferred } from '../support/waiting.ts';
 
 interface Order {

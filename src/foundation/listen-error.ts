@@ -1,15 +1,5 @@
-/** Sockets: their peers, and why a server cannot listen. */
+/** Why a server cannot listen. */
 import { codeOf, messageOf } from './errors.ts';
-
-/** Identifies a connection, also where a library passes another object for the same socket. */
-export function peerOf({ remoteAddress, remotePort }: Peer): string {
-  return `${remoteAddress} ${remotePort}`;
-}
-
-export interface Peer {
-  readonly remoteAddress?: string | undefined;
-  readonly remotePort?: number | undefined;
-}
 
 export interface ListenAddress {
   readonly host: string;

@@ -1,7 +1,7 @@
 /** Parsing `Idempotency-Key`, and the fingerprints of request bodies. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { fingerprintOf, idempotencyKeyOf } from '#http';
+import { fingerprintOf, idempotencyKeyOf } from '../../src/rest/idempotency-key.ts';
 
 describe('idempotencyKeyOf', () => {
   const check = (header: string, expected: string) =>

@@ -1,11 +1,6 @@
-/** Sockets: their peers, and why a server cannot listen. */
+/** Why a server cannot listen. */
 import assert from 'node:assert/strict';
-import { listenError, peerOf } from '#foundation';
-
-it('peerOf tells connections of one address apart', () => {
-  const peers = [1, 2].map((remotePort) => peerOf({ remoteAddress: '::1', remotePort }));
-  assert.deepEqual(peers, ['::1 1', '::1 2']);
-});
+import { listenError } from '#foundation';
 
 describe('listenError', () => {
   const settings = { hostSetting: 'AUTH_HOST', portSetting: 'AUTH_PORT' };

@@ -1,7 +1,8 @@
 /** Carries out a request with an `Idempotency-Key` once, and responds to its repetitions as to the first. */
 import type { Context } from 'koa';
 import { createBoundedMap } from '#foundation';
-import { idempotencyMismatch, problem, requestContext, requestDigest, type StoredResponse, userHeader } from '#http';
+import { problem, requestContext, type StoredResponse, userHeader } from '#http';
+import { idempotencyMismatch, requestDigest } from './idempotency-key.ts';
 
 /** Identifies the repetitions of a request by one caller to one path. */
 export interface RequestIdentity {

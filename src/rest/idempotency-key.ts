@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { sortedJson } from '#foundation';
-import { type Problem, problem } from './problem.ts';
+import { type Problem, problem } from '#http';
 
 /**
  * Returns the key without its quotes, or undefined if the client sent none. Throws `bad-request` for an invalid key
