@@ -39,7 +39,7 @@ export function createRateLimitFamilies(stats: LimiterStats): readonly Family[] 
     ),
     counter(
       'frontdesk_ratelimit_evicted_counters_total',
-      'Counters that were evicted from memory, to make room for others. What they have counted is remembered.',
+      'Counters that were evicted from memory, to make room for others. Their clients get back what they have used.',
       evictions,
     ),
     {

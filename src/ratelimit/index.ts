@@ -6,8 +6,9 @@ export {
   createClientLimits,
 } from './client-limits.ts';
 export { describeDenial, rateLimitHeaders, retryAfterSeconds } from './client-response.ts';
+export { createSharedTable, type SharedTable } from './counters/counter-table.ts';
 export { type Counters, type Hit, type HitResult, withFailurePolicy } from './counters/counters.ts';
-export { createMemoryCounters, type MemoryCounters } from './counters/memory.ts';
+export { createMemoryCounters, type MemoryCounters, releaseLocksOf } from './counters/memory.ts';
 export { openRedisCounters, type RedisCounters, type RedisCountersOptions } from './counters/redis.ts';
 export { adviseOnRedis } from './counters/redis-connection.ts';
 export {

@@ -172,16 +172,20 @@ const trialHits = ['start', 'start 2'].map((key) => {
 
 const anHourMs = 3_600_000;
 
-/** Logs the start of evictions, and again when they start after an hour without any. */
+/**
+ * Logs that the counters are full when a hundredth of them has been evicted, and again after an hour without evictions.
+ * A few are evicted earlier, because keys spread unevenly.
+ */
 function createEvictionReport(stats: LimitStats, { settings, logger }: Pick<Setup, 'settings' | 'logger'>) {
+  const { ratelimitKeysMax: keysMax } = settings;
   let lastMs = Number.NEGATIVE_INFINITY;
+  let evictions = 0;
   return (): void => {
     stats.evicted();
     const nowMs = performance.now();
-    const hasStarted = nowMs - lastMs > anHourMs;
+    evictions = nowMs - lastMs > anHourMs ? 1 : evictions + 1;
     lastMs = nowMs;
-    if (!hasStarted) return;
-    const { ratelimitKeysMax: keysMax } = settings;
+    if (evictions !== Math.ceil(keysMax / 100)) return;
     logger.warn(
       { keysMax },
       'the counters in memory are full, so the least used are evicted: raise RATELIMIT_KEYS_MAX, or look for a flood of clients',

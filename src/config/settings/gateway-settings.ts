@@ -66,10 +66,7 @@ export const gatewaySettings = {
     undefined,
     'Port of the rate-limit service over HTTP, with its metrics; 0 picks a free one. Not opened by default.',
   ),
-  ratelimitKeysMax: count(
-    100_000,
-    'Maximum rate-limit counters in memory, each of 250 to 400 bytes, and 512 more in a flood.',
-  ),
+  ratelimitKeysMax: count(100_000, 'Maximum rate-limit counters in memory, of 40 bytes each.'),
   ratelimitCountDenied: flag(false, 'Counts a denied request against every limit, as envoyproxy/ratelimit does.'),
   ratelimitFailOpen: flag(true, 'Allows requests when Redis does not respond; if false, returns an error.'),
   ratelimitResponseHeaders: flag(false, 'Has the rate-limit service send RateLimit-* headers for the proxy to add.'),

@@ -1,42 +1,62 @@
-/** In-memory counters: their number is bounded, and eviction restores no quota. */
+/** In-memory counters: they count exactly, and when their table is full, the least useful counters give way. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { createMemoryCounters, type Hit } from '#ratelimit';
-import type { MemoryCountersOptions } from '../../../src/ratelimit/counters/memory.ts';
+import { createExactCounters } from '../../support/exact-counters.ts';
 import { hitOfThree } from '../../support/limits.ts';
 
 const algorithms = ['fixed_window', 'sliding_window', 'token_bucket'] as const;
 
-function setUp(keysMax = 1_000, options: MemoryCountersOptions = {}) {
+function setUp(keysMax = 1_000) {
   const time = { nowMs: 600_000 };
-  const counters = createMemoryCounters({ keysMax, clock: () => time.nowMs, seed: 'test', ...options });
+  let evictions = 0;
+  const counters = createMemoryCounters({
+    keysMax,
+    clock: () => time.nowMs,
+    seed: 'test',
+    onEvicted() {
+      evictions += 1;
+    },
+  });
   const take = (key: string, limit = 10, more: Partial<Hit> = {}) =>
     counters.take([hitOfThree({ key, limit, burst: limit, ...more })])[0];
   return {
     time,
     counters,
     take,
+    evictions: () => evictions,
     over: (...hit: Parameters<typeof take>) => take(...hit)?.over,
     remaining: (...hit: Parameters<typeof take>) => take(...hit)?.remaining,
   };
 }
 
-/** Asserts that a small store counts every hit like a large one. Half of the hits follow without a pause. */
-function checkQuota(algorithm: Hit['algorithm']) {
-  return (sequence: readonly (readonly [number, number, number])[], keysMax: number): void => {
-    const [small, large] = [setUp(keysMax), setUp()];
-    for (const [index, hits, pauseMs] of sequence) {
-      for (const { time } of [small, large]) time.nowMs += Math.max(0, pauseMs - 20_000);
-      const key = `client ${index % (keysRemembered * keysMax)}`;
-      const [found, expected] = [small, large].map(({ take }) => take(key, 3, { algorithm, hits }));
-      assert.deepEqual(found, expected, `${key} of ${sequence.join(' ')}`);
-    }
-    assert.ok(small.counters.size() <= keysMax);
-  };
-}
+/** A few keys, so that hits of a request often share one. All hits of a key agree in everything but these members. */
+const hitOnOneOfMany = fc
+  .record({
+    key: fc.nat(11),
+    hits: fc.constantFrom(1, 1, 1, 2, 3, 0, -1, -2, 4_294_967_296, -4_294_967_296),
+    shadow: fc.boolean(),
+    quota: fc.option(fc.nat(1), { nil: undefined, freq: 4 }),
+  })
+  .map(({ key, ...more }): Hit => {
+    const algorithm = algorithms[key % 3] ?? 'fixed_window';
+    const windowSeconds = [1, 60, 365 * 86_400 * 1_000][key % 4] ?? 86_400;
+    const limit = [0, 1, 3, 4_294_967_295][(key >> 1) % 4] ?? 0;
+    const burst = algorithm === 'token_bucket' ? limit + 2 : limit;
+    return { key: `key ${key}`, algorithm, windowSeconds, limit, burst, ...more };
+  });
 
-/** Up to this many keys for each one that fits, no count is forgotten. */
-const keysRemembered = 16;
+const requests = fc.array(
+  fc.record({
+    passMs: fc.oneof(
+      fc.constantFrom(0, 0, 1, 999, 1_000, -1, -1_500, 60_000),
+      fc.integer({ min: -70_000, max: 200_000 }),
+    ),
+    hits: fc.array(hitOnOneOfMany, { minLength: 1, maxLength: 6 }),
+    countDenied: fc.boolean(),
+  }),
+  { maxLength: 60 },
+);
 
 describe('memory counters', () => {
   for (const algorithm of algorithms)
@@ -52,6 +72,41 @@ describe('memory counters', () => {
     });
 });
 
+describe('memory counters, beside exact ones', () => {
+  it('have the same results for any requests, whatever the limits and the time between them', () => {
+    fc.assert(
+      fc.property(requests, (sequence) => {
+        const { time, counters } = setUp();
+        time.nowMs = Date.UTC(2026, 0, 1);
+        const exact = createExactCounters(() => time.nowMs);
+        for (const { passMs, hits, countDenied } of sequence) {
+          time.nowMs += passMs;
+          assert.deepEqual(counters.take(hits, { countDenied }), exact.take(hits, { countDenied }));
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('never admit less, even if counters are evicted', () => {
+    const hits = fc.array(fc.tuple(fc.nat(150), fc.nat(20_000)), { maxLength: 600, size: 'max' });
+    fc.assert(
+      fc.property(hits, (sequence) => {
+        const { time, counters } = setUp(1);
+        const exact = createExactCounters(() => time.nowMs);
+        for (const [key, pauseMs] of sequence) {
+          time.nowMs += Math.max(0, pauseMs - 19_000);
+          const hit = hitOfThree({ key: `client ${key}` });
+          const [[found], [expected]] = [counters.take([hit]), exact.take([hit])];
+          assert.ok((found?.remaining ?? -1) >= (expected?.remaining ?? 3));
+          assert.ok(!found?.over || expected?.over);
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
 describe('memory counters that count denied requests', () => {
   it('count them beyond a fixed window, so that a proxy may give their hits back as well', () => {
     const { counters } = setUp();
@@ -63,122 +118,103 @@ describe('memory counters that count denied requests', () => {
 });
 
 describe('full memory counters', () => {
-  it('stay within their number of keys, even if a token bucket with a limit of 0 is hit', () => {
-    const { counters, over } = setUp(100);
-    const bucket = { algorithm: 'token_bucket', burst: 5 } as const;
-    for (let index = 0; index < 1_000; index += 1) {
-      over('closed', 0, bucket);
-      over(`key ${index}`, 5, bucket);
-    }
-    assert.equal(counters.size(), 100);
-  });
-
-  function flood(over: ReturnType<typeof setUp>['over'], limit: number, more: Partial<Hit>): void {
-    for (let index = 0; index < 2_000; index += 1) over(`flood ${index}`, limit, more);
-  }
+  const flood = (take: ReturnType<typeof setUp>['take'], keys: number, ...[limit, more]: Flood) => {
+    for (let index = 0; index < keys; index += 1) take(`flood ${index}`, limit, more);
+  };
+  type Flood = [limit?: number, more?: Partial<Hit>];
+  const keysOf = (count: number) => Array.from({ length: count }, (_, index) => `client ${index}`);
 
   for (const algorithm of algorithms)
-    it(`still deny an exhausted key after a flood of new keys, ${algorithm}`, () => {
-      const { over, counters } = setUp(100);
-      for (let count = 0; count < 11; count += 1) over('denied', 10, { algorithm });
-      over('exhausted', 10, { algorithm, hits: 10 });
-      flood(over, 10, { algorithm });
-      assert.equal(counters.size(), 100);
-      assert.deepEqual([over('denied', 10, { algorithm }), over('exhausted', 10, { algorithm })], [true, true]);
-      flood(over, 1, { algorithm });
-      assert.equal(over('denied', 10, { algorithm }), true, 'after a flood of keys that exhaust their limit');
+    it(`still deny all of many exhausted keys after a flood of thirty times as many keys as fit, ${algorithm}`, () => {
+      const { take, over } = setUp();
+      const clients = keysOf(200);
+      for (const client of clients) take(client, 10, { algorithm, hits: 10 });
+      flood(take, 30_000, 10, { algorithm });
+      assert.deepEqual(
+        clients.filter((client) => !over(client, 10, { algorithm })),
+        [],
+      );
     });
 
-  for (const algorithm of algorithms)
-    it(`drop expired windows before anything else, ${algorithm}`, () => {
-      const { over, remaining, counters, time } = setUp(100);
-      const long = { algorithm, windowSeconds: 3_600 };
-      over('long', 10, long);
-      for (let index = 0; index < 99; index += 1) over(`short ${index}`, 1, { algorithm, windowSeconds: 1 });
-      time.nowMs += 2_000;
-      over('new', 10, { algorithm });
-      assert.equal(counters.size(), 2);
-      assert.equal(remaining('long', 10, long), 8);
-    });
-
-  it('count a new client even when all others are being denied', () => {
-    const { over, remaining } = setUp(100);
-    for (let index = 0; index < 100; index += 1) for (let count = 0; count < 2; count += 1) over(`client ${index}`, 1);
-    over('new');
-    over('another');
-    assert.equal(remaining('new'), 8);
-  });
-
-  for (const algorithm of algorithms)
-    it(`neither restore nor take quota by eviction, whatever the keys and times of hits, ${algorithm}`, () => {
-      const hits = fc.constantFrom(1, 1, 1, 2, 3, 0, -1, -2);
-      const keys = fc.array(fc.tuple(fc.nat(99), hits, fc.nat(40_000)), { maxLength: 120 });
-      const check = checkQuota(algorithm);
-      fc.assert(fc.property(keys, fc.integer({ min: 1, max: 5 }), check), { numRuns: 500 });
-    });
-
-  it('retain the exact count of a key that has used most of its limit', () => {
-    const { over, remaining } = setUp(100);
-    over('busy', 10, { hits: 8 });
-    for (const _ of [1, 2]) flood(over, 1_000, {});
-    assert.equal(remaining('busy'), 1);
-  });
-
-  it('retain the exact count of a key that was denied, even if a later hit fits', () => {
-    const { over, remaining } = setUp(100);
-    for (const hits of [6, 5, 1]) over('denied', 10, { hits });
-    for (const _ of [1, 2]) flood(over, 1_000, { hits: 9 });
-    assert.equal(remaining('denied'), 2);
+  it('still deny nineteen of twenty when as many keys as fit are exhausted', () => {
+    const { take, over } = setUp();
+    const clients = keysOf(1_000);
+    for (const client of clients) take(client, 10, { hits: 10 });
+    flood(take, 30_000);
+    const admitted = clients.filter((client) => !over(client));
+    assert.ok(admitted.length <= 50, `${admitted.length}`);
   });
 
   for (const algorithm of algorithms)
     for (const limit of [1, 6])
-      it(`admit every new client after a flood of many times as many keys, limit ${limit}, ${algorithm}`, () => {
+      it(`admit every new client after a flood of thirty times as many keys, limit ${limit}, ${algorithm}`, () => {
         const { take } = setUp(100);
-        for (let index = 0; index < 6_000; index += 1) take(`flood ${index}`, limit, { algorithm });
-        for (let index = 0; index < 300; index += 1) {
-          const { over, remaining } = take(`new ${index}`, limit, { algorithm }) ?? {};
+        for (const hits of [1, limit]) flood(take, 3_000, limit, { algorithm, hits });
+        for (const client of keysOf(300)) {
+          const { over, remaining } = take(client, limit, { algorithm }) ?? {};
           assert.deepEqual({ over, remaining }, { over: false, remaining: limit - 1 });
         }
       });
 
-  for (const algorithm of algorithms)
-    it(`return the quota of few keys to a flood of thirty times as many keys, ${algorithm}`, () => {
-      const { over } = setUp(100);
-      const keys = Array.from({ length: 3_000 }, (_, index) => `flood ${index}`);
-      for (const key of keys) over(key, 2, { algorithm, hits: 2 });
-      const admitted = keys.filter((key) => over(key, 2, { algorithm }) === false);
-      assert.ok(admitted.length < keys.length / 50, `${admitted.length} of ${keys.length}`);
-    });
+  it('count a new client even when all others are being denied', () => {
+    const { take, remaining } = setUp(100);
+    for (const client of keysOf(3_000)) for (const _ of [1, 2]) take(client, 1);
+    for (const expected of [9, 8, 7]) assert.equal(remaining('new'), expected);
+  });
 
-  it('forget the keys that have used the least first, during a flood of even more keys', () => {
-    const { over, remaining } = setUp(10);
-    for (let index = 0; index < 50; index += 1) for (const hits of [6, 5]) over(`denied ${index}`, 6, { hits });
-    for (let index = 0; index < 50; index += 1) over(`busy ${index}`, 6, { hits: 4 });
-    for (let index = 0; index < 5_000; index += 1) over(`flood ${index}`, 6);
-    for (let index = 0; index < 50; index += 1) {
-      assert.equal(over(`denied ${index}`, 6), true);
-      assert.equal(remaining(`busy ${index}`, 6), 1);
+  it('forget an exhausted key only for keys that have used about as many hits', () => {
+    const { take, over } = setUp();
+    const clients = keysOf(200);
+    for (const client of clients) take(client, 10, { hits: 10 });
+    for (const limit of [1, 2, 4]) flood(take, 10_000, limit, { hits: limit });
+    flood(take, 10_000, 1_000, { hits: 80 });
+    assert.deepEqual(
+      clients.filter((client) => !over(client)),
+      [],
+    );
+    flood(take, 10_000, 20, { hits: 20 });
+    assert.ok(clients.filter((client) => !over(client)).length > 190);
+  });
+
+  it('forget, among equals, those that are not denied, and then those that were used longest ago', () => {
+    const { take, time, over } = setUp();
+    const clients = keysOf(3_000);
+    for (const client of clients) {
+      time.nowMs += 10;
+      take(client, 1);
+      if (client === 'client 5') take(client, 1);
     }
+    const isForgotten = (client: string) => !over(client, 1, { hits: 0 });
+    assert.equal(isForgotten('client 5'), false);
+    assert.deepEqual(clients.slice(-500).filter(isForgotten), []);
+    assert.ok(clients.slice(0, 1_000).filter(isForgotten).length > 900);
   });
 
-  it('remember what is left after hits of an evicted key are given back', () => {
-    const { over, remaining } = setUp(10);
-    over('busy', 10, { hits: 5 });
-    flood(over, 10, {});
-    assert.equal(remaining('busy', 10, { hits: -3 }), 8);
-    flood(over, 10, {});
-    assert.equal(remaining('busy', 10, { hits: 0 }), 8);
-  });
-
-  it('report each counter that is evicted', () => {
-    let evicted = 0;
-    const { over } = setUp(3, {
-      onEvicted() {
-        evicted += 1;
-      },
+  for (const algorithm of algorithms)
+    it(`use the room of expired counters before they forget any, ${algorithm}`, () => {
+      const { take, time, remaining, evictions } = setUp(100);
+      for (let index = 0; index < 3_000; index += 1) take(`short ${index}`, 1, { algorithm, windowSeconds: 1 });
+      const whenFull = evictions();
+      assert.notEqual(whenFull, 0);
+      time.nowMs += 2_000;
+      for (const client of keysOf(30)) take(client, 10, { algorithm });
+      for (const client of keysOf(30)) assert.equal(remaining(client, 10, { algorithm }), 8);
+      assert.equal(evictions(), whenFull);
     });
-    for (let index = 0; index < 5; index += 1) over(`client ${index}`);
-    assert.equal(evicted, 2);
+
+  it('report each counter that is evicted, and evict none for a request that is denied', () => {
+    const { take, counters, evictions } = setUp(1);
+    take('exhausted', 10, { hits: 10 });
+    flood(take, 500);
+    assert.equal(evictions(), 501 - 32);
+    for (const client of keysOf(50))
+      counters.take([hitOfThree({ key: client }), hitOfThree({ key: 'exhausted', limit: 10, burst: 10 })]);
+    assert.equal(evictions(), 501 - 32);
+  });
+
+  it('count all hits of a request, even if it has more keys than fit', () => {
+    const { counters } = setUp(1);
+    const results = counters.take(keysOf(100).map((key) => hitOfThree({ key })));
+    assert.deepEqual(new Set(results.map(({ over, remaining }) => `${over} ${remaining}`)), new Set(['false 2']));
   });
 });
