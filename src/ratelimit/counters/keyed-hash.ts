@@ -63,9 +63,9 @@ export function createKeyedHash(seed: string): HashKey {
   }
 
   return (into, kind, seconds, text) => {
-    const { written } = encoder.encodeInto(text, short.text);
-    // A text that is long or not ASCII.
-    if (written !== text.length) hashUtf16(into, kind, seconds, text);
+    const { read, written } = encoder.encodeInto(text, short.text);
+    // A text that is not ASCII, or that is too long, so that it was not read to its end.
+    if (written !== text.length || read !== text.length) hashUtf16(into, kind, seconds, text);
     else hashWords(into, short.words, short.complete(kind, seconds, written));
   };
 }

@@ -38,6 +38,13 @@ describe('the hash of keys', () => {
     assert.deepEqual(hash(0, 60, 'l'), hashes[5]);
   });
 
+  it('differs for texts that differ in their last character, whatever their length in bytes', () => {
+    const hash = hashWith('seed');
+    // With a character of two bytes, the first 1,023 of these 1,024 characters fill 1,024 bytes.
+    const start = `ü${'x'.repeat(1_022)}`;
+    assert.notDeepEqual(hash(0, 60, `${start}a`), hash(0, 60, `${start}b`));
+  });
+
   it('spreads similar keys evenly', () => {
     const hash = hashWith('seed');
     const counts = new Map<number, number>();
