@@ -26,11 +26,11 @@ async function documentSettings(file) {
     text.replace(/[A-Z_]+/g, (word) => (options.has(word) ? `\`${options.get(word)}\`` : word));
   const type = 'SettingOptionsOf<typeof settingTable>';
   const fields = Object.entries(table)
-    .filter(([option]) => option !== 'configDir')
+    .filter(([option]) => option !== 'configDir' && option !== 'threads')
     .map(([option, { description, expectsValue, default: value }]) =>
       field(`${option}?`, `${type}['${option}']`, `${withOptions(description)} Takes ${expectsValue}.`, shown(value)),
     );
-  addFields(file, `Omit<${type}, 'configDir'>`, fields);
+  addFields(file, `Omit<${type}, 'configDir' | 'threads'>`, fields);
 }
 
 /** Adds the fields of each kind of record to its interface, with doc comments from its table. */

@@ -4,8 +4,8 @@ import { hash, randomBytes } from 'node:crypto';
 import type { PasswordHash } from '#auth/password-hash';
 import { createBoundedMap, hasControlCharacter } from '#foundation';
 import type { Sender } from '#http';
-import { type CheckQueue, createCheckQueue, runningMaxDefault } from './check-queue.ts';
-import { createThrottle, type Login, type Throttle } from './throttle.ts';
+import { type CheckQueue, createCheckQueue, runningMaxDefault as verificationsMaxDefault } from './check-queue.ts';
+import { createThrottle, type Login, type LoginOutcome, type Throttle } from './throttle.ts';
 import { type Random, type UserStore, verifyPassword } from './users.ts';
 
 /**
@@ -69,6 +69,8 @@ export interface AuthenticatorOptions {
   readonly counts?: LoginCounts;
   /** Checks a password against a hash. @default scrypt */
   readonly verify?: (password: string, hash: PasswordHash) => Promise<boolean>;
+  /** Receives the outcome of each login, for the throttles of other threads. */
+  readonly onOutcome?: ((outcome: LoginOutcome) => void) | undefined;
 }
 
 const missing: Verdict = Object.freeze({ kind: 'missing' });
@@ -78,6 +80,8 @@ const busy: Verdict = Object.freeze({ kind: 'busy' });
 export interface LiveAuthenticator extends Authenticator {
   /** Replaces the users, starting with the next request. All credentials are verified again. */
   readonly reload: (users: UserStore) => void;
+  /** Counts a login that has ended in another thread. */
+  readonly learn: (outcome: LoginOutcome) => void;
 }
 
 /**
@@ -97,12 +101,16 @@ export function createAuthenticator(options: AuthenticatorOptions): LiveAuthenti
     reload(users: UserStore) {
       current = createVerdicts({ ...options, users }, bounds);
     },
+    learn: bounds.throttle.learn,
   });
 }
 
 export function createLoginCounts(): LoginCounts {
   return { right: 0, wrong: 0, throttled: 0, busy: 0 };
 }
+
+export { verificationsMaxDefault };
+export const waitingMaxDefault = 256;
 
 /** Shorter than the time-out of proxies for auth services. */
 const waitMsMax = 2000;
@@ -115,7 +123,8 @@ interface Bounds {
 }
 
 function createBounds(options: AuthenticatorOptions): Bounds {
-  const { verificationsMax: runningMax = runningMaxDefault, waitingMax = 256, counts = createLoginCounts() } = options;
+  const { verificationsMax: runningMax = verificationsMaxDefault, waitingMax = waitingMaxDefault } = options;
+  const { counts = createLoginCounts() } = options;
   return {
     throttle: createThrottle(options),
     queue: createCheckQueue({ runningMax, waitingMax, waitMsMax, refused: busy }),

@@ -8,6 +8,8 @@ export {
   type LoginCounts,
   type Verdict,
   type VerifiedUser,
+  verificationsMaxDefault,
+  waitingMaxDefault,
 } from './authenticator.ts';
 export { type BasicAuthOptions, type BasicAuthState, basicAuth } from './basic-auth.ts';
 export { loadUsers } from './load-users.ts';
@@ -21,4 +23,5 @@ export {
   realmDefault,
   type Verdicts,
 } from './service.ts';
+export type { LoginOutcome } from './throttle.ts';
 export { createUsers, hashPassword, type Random, type UserRecord, type UserStore } from './users.ts';

@@ -15,15 +15,26 @@ export interface Login {
   readonly succeeded: () => void;
 }
 
+/** How the login of one user from one network ended. */
+export interface LoginOutcome {
+  readonly sender: Sender;
+  readonly user: string;
+  readonly hasFailed: boolean;
+}
+
 export interface Throttle {
   /** Never throttles by name alone, because anyone could then lock out a user. */
   readonly loginOf: (sender: Sender, user: string) => Login;
+  /** Counts a login that has ended in another thread. */
+  readonly learn: (outcome: LoginOutcome) => void;
 }
 
 export interface ThrottleOptions {
   /** A monotonic clock, in milliseconds. @default performance.now */
   readonly clock?: () => number;
   readonly random?: Random;
+  /** Receives the outcome of each login, for the throttles of other threads. */
+  readonly onOutcome?: ((outcome: LoginOutcome) => void) | undefined;
 }
 
 /** Maximum number of networks to remember, and also of pairs. */
@@ -36,23 +47,43 @@ const pairFailuresFree = 10;
 export function createThrottle({
   clock = () => performance.now(),
   random = randomBytes,
+  onOutcome = () => {},
 }: ThrottleOptions = {}): Throttle {
   const networks = createFailures(clock, networkFailuresFree);
   const pairs = createFailures(clock, pairFailuresFree);
   const secret = Buffer.from(random(32)).toString('base64');
+
+  /** Returns a digest, because a name may have 3,000 characters, or be a password typed into the wrong field. */
+  function pairOf(network: string, user: string): string {
+    return hash('sha256', `${secret}${network} ${user}`, 'base64');
+  }
+
+  function add(pair: string, { network, isShared }: Sender): void {
+    pairs.add(pair);
+    if (!isShared) networks.add(network);
+  }
+
   return Object.freeze({
-    loginOf({ network, isShared }: Sender, user: string) {
-      // Store only a digest, because a name may have 3,000 characters, or be a password typed into the wrong field.
-      const pair = hash('sha256', `${secret}${network} ${user}`, 'base64');
+    loginOf(sender: Sender, user: string) {
+      const { network, isShared } = sender;
+      const pair = pairOf(network, user);
       return {
         waitMs: () => Math.max(pairs.waitMs(pair), isShared ? 0 : networks.waitMs(network)),
         failures: () => Math.max(pairs.level(pair), isShared ? 0 : networks.level(network)),
         failed() {
-          pairs.add(pair);
-          if (!isShared) networks.add(network);
+          add(pair, sender);
+          onOutcome({ sender, user, hasFailed: true });
         },
-        succeeded: () => pairs.forget(pair),
+        succeeded() {
+          pairs.forget(pair);
+          onOutcome({ sender, user, hasFailed: false });
+        },
       };
+    },
+    learn({ sender, user, hasFailed }: LoginOutcome) {
+      const pair = pairOf(sender.network, user);
+      if (hasFailed) add(pair, sender);
+      else pairs.forget(pair);
     },
   });
 }

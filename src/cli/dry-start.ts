@@ -8,7 +8,10 @@ import { type ModuleChoice, type Settings, usesDemoData } from '#server/product'
  * Opens no port, and connects to neither the database nor Redis. Rejects with a user-facing Error if a server with
  * these settings would not start, or if a part of its configuration is broken.
  */
-export async function startDry({ configDir, ...settings }: Settings, { only, demo }: ModuleChoice): Promise<Frontdesk> {
+export async function startDry(
+  { configDir, threads: _, ...settings }: Settings,
+  { only, demo }: ModuleChoice,
+): Promise<Frontdesk> {
   const scratch = { databaseUrl: 'sqlite::memory:', redisUrl: undefined, ratelimitHttpPort: undefined };
   const choice = { only, demo: usesDemoData({ only, demo }) };
   const setup = await resolveOptions({ ...settings, ...scratch, ...choice, config: configDir, dormant: true });

@@ -22,11 +22,13 @@ export interface LogOptions {
   readonly base: object | null;
   /** Writes each line immediately, not in blocks once a second or when they are full. @default false */
   readonly isTerminal?: boolean;
+  /** Bounds the data that waits for a stalled reader or for free disk space. @default 8 MiB */
+  readonly pendingBytesMax?: number;
 }
 
 const blockBytes = 64 * 1024;
-/** Bounds the data that waits for a stalled reader or for free disk space. A line has about 400 bytes. */
-const pendingBytesMax = 8 * 1024 * 1024;
+/** A line has about 400 bytes. */
+export const pendingBytesMaxDefault = 8 * 1024 * 1024;
 /** The maximum number of UTF-8 bytes for a UTF-16 code unit. */
 const bytesPerUnit = 3;
 
@@ -34,7 +36,8 @@ const bytesPerUnit = 3;
  * Never blocks on a pipe whose reader is slow, because a blocked process cannot handle signals. pino's own destination
  * would block a thread instead, and the process could not exit before that thread.
  */
-export function openLog(output: Writable, { level, base, isTerminal = false }: LogOptions): LogOutput {
+export function openLog(output: Writable, options: LogOptions): LogOutput {
+  const { level, base, isTerminal = false, pendingBytesMax = pendingBytesMaxDefault } = options;
   // A buffer rather than a string: a concatenated string would consist of thousands of pieces, which the garbage
   // collector would visit again and again.
   const block = Buffer.allocUnsafeSlow(blockBytes);

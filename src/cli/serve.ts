@@ -1,5 +1,6 @@
 /** The `serve` command: runs the server until SIGINT or SIGTERM, and reloads the configuration on SIGHUP. */
 import { flushCompileCache } from 'node:module';
+import type { Writable } from 'node:stream';
 import { packageVersion } from '#config';
 import type { CloseOptions, Frontdesk, Listeners } from '#server';
 import { type ModuleChoice, type Settings, usesDemoData } from '#server/product';
@@ -7,6 +8,7 @@ import { isTravelModule } from '#travel';
 import { type LogOutput, losslessOutput, openLog } from './log-output.ts';
 import { onStopSignals } from './stop-signals.ts';
 import { colours, print } from './terminal.ts';
+import { countThreads, startThread } from './threads.ts';
 import {
   collectBuffersEarly,
   collectWholeHeapRarely,
@@ -28,7 +30,7 @@ export interface ChildReport {
 
 /** Rejects with a user-facing Error when the server cannot start. */
 export async function serve(
-  { configDir, ...settings }: Settings,
+  { configDir, threads, ...settings }: Settings,
   { only, demo, child = false }: ServeOptions,
 ): Promise<void> {
   collectBuffersEarly();
@@ -37,15 +39,19 @@ export async function serve(
   keepTicksFast();
   const base = child ? { module: only?.join() } : null;
   const { stdout } = process;
-  const output = openLog(losslessOutput(stdout), { level: settings.logLevel, base, isTerminal: stdout.isTTY });
+  const lossless = losslessOutput(stdout);
+  const output = openLog(lossless, { level: settings.logLevel, base, isTerminal: stdout.isTTY });
   const { logger } = output;
   process.once('exit', output.writeBlock);
   // Imported late, because the commands that only read a configuration do not need it.
-  const { openFrontdesk, resolveOptions } = await import('#server');
+  const { openFrontdesk, loadMainThread, resolveOptions } = await import('#server');
   const options = { only, demo: child ? demo : usesDemoData({ only, demo }), config: configDir, logger };
   const setup = await resolveOptions({ ...settings, ...options });
-  // The parent of a child has chosen the modules of all its children by the records.
-  const desk = await openFrontdesk(child ? { ...setup, areModulesChosen: false } : setup);
+  const count = child ? 1 : countThreads({ threads, demo: demo === true, setup });
+  const desk = await (count === 1
+    ? // The parent of a child has chosen the modules of all its children by the records.
+      openFrontdesk(child ? { ...setup, areModulesChosen: false } : setup)
+    : (await loadMainThread()).openThreads(setup, { count, start: startThread, write: writeTo(lossless) }));
   const listeners = await desk.listen().catch(async (error) => {
     await desk.close();
     throw error;
@@ -60,14 +66,23 @@ export async function serve(
     const report: ChildReport = { listeners, demoUsers: desk.demoUsers };
     // Fails if the parent was killed during the startup: it has disconnected already.
     process.send?.(report, undefined, undefined, (error) => error && stop());
-  } else print(process.stdout, banner(listeners, only, demo ? desk.demoUsers : []), colours.start);
+  } else print(process.stdout, banner(listeners, only, demo ? desk.demoUsers : [], count), colours.start);
   // Now rather than at the exit: the cache then has only the code that a start needs, and a killed process has one too.
   setImmediate(flushCompileCache);
   releaseStartupMemory();
 }
 
+/** Returns a function that resolves when the reader of `output` has taken a block of lines, or they cannot be written. */
+function writeTo(output: Writable): (block: Uint8Array) => Promise<void> {
+  return (block) => new Promise((resolve) => output.write(block, () => resolve()));
+}
+
 /** The first signal stops gracefully, the second immediately. Returns the function for a graceful stop. */
-function stopOnSignal(desk: Frontdesk, output: LogOutput, silent: boolean): (options?: CloseOptions) => void {
+function stopOnSignal(
+  desk: Pick<Frontdesk, 'close'>,
+  output: LogOutput,
+  silent: boolean,
+): (options?: CloseOptions) => void {
   function onSignal(signal: NodeJS.Signals): void {
     stop();
     if (!silent) process.stdout.write(stopNotice(signal));
@@ -99,6 +114,7 @@ function banner(
   { gateway, ratelimit, ratelimitHttp, auth, admin }: Listeners,
   only: ModuleChoice['only'],
   demoUsers: readonly string[],
+  threads: number,
 ): string {
   const addresses = {
     [nameOfPort(only)]: gateway,
@@ -108,7 +124,7 @@ function banner(
     admin,
   };
   const examples = gateway && auth && ratelimit && demoUsers.includes('demo') ? formatExamples(gateway.url) : '';
-  return `${formatAddresses(addresses)}${examples}\n`;
+  return `${formatAddresses(addresses)}${threads > 1 ? `  on ${threads} threads\n` : ''}${examples}\n`;
 }
 
 /** Names the service at PORT: the gateway, or without it the modules that are served there. */

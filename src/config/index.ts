@@ -27,6 +27,7 @@ export {
   type Configuration,
   type ConfigurationRecords,
   configurationFrom,
+  freezeDeep,
   type LoadedConfiguration,
   loadConfiguration,
   loadDirectory,

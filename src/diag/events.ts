@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import type { InternalRoute } from '#gateway';
 import { acceptRead, createRepresentations, type Problem, problem, requestContext } from '#http';
-import { type DiagnosticsParts, parseFilter, type RowFilter, readDiagnostics } from './snapshot.ts';
+import { parseFilter, type ReadDiagnostics, type RowFilter } from './snapshot.ts';
 
 export interface DiagnosticsEvents {
   readonly endpoint: InternalRoute;
@@ -20,14 +20,13 @@ const contentType = 'text/event-stream';
  * buffering.
  */
 export function createDiagnosticsEvents(
-  parts: DiagnosticsParts,
-  options: Omit<EventStreamsOptions, 'read' | 'generation'> = {},
+  readDiagnostics: ReadDiagnostics,
+  options: Omit<EventStreamsOptions, 'read'>,
 ): DiagnosticsEvents {
   const representations = createRepresentations([{ type: contentType, contentType, format: String }]);
   const streams = createEventStreams({
     ...options,
-    read: (filter) => JSON.stringify(readDiagnostics(parts, filter)),
-    generation: () => parts.configuration.current().number,
+    read: async (filter) => JSON.stringify(await readDiagnostics(filter)),
   });
   return {
     endpoint: {
@@ -44,10 +43,10 @@ export function createDiagnosticsEvents(
         ctx.set('Content-Type', contentType);
         ctx.status = 200;
         if (ctx.method === 'HEAD') return;
+        const opened = await streams.open(filter, ctx.res, clientOf(ctx));
+        if (opened !== 'open') throw refusal(opened);
         // Koa would wait for the end of the body, and would report an error when the client disconnects.
         ctx.respond = false;
-        const opened = streams.open(filter, ctx.res, clientOf(ctx));
-        if (opened !== 'open') throw refusal(opened);
       },
     },
     close: streams.close,
@@ -74,8 +73,8 @@ function refusal(reason: RefusalReason): Problem {
 }
 
 export interface EventStreamsOptions {
-  /** Returns the data of an event as one line of text. */
-  readonly read: (filter: RowFilter) => string;
+  /** Resolves to the data of an event as one line of text. */
+  readonly read: (filter: RowFilter) => Promise<string>;
   /** When the returned number changes, streams end after the next event, so that clients must authenticate again. */
   readonly generation: () => number;
   /** The time between two events, in milliseconds. Longer when readings are slow. @default 2_000 */
@@ -92,10 +91,10 @@ export interface EventStreamsOptions {
 
 export interface EventStreams {
   /**
-   * Sends the first event immediately, so the headers must be set. `client` identifies the subscriber. Returns `all` if
-   * no more streams can be opened, and `client` if this client cannot open more.
+   * Sends the first event immediately, so the headers must be set. `client` identifies the subscriber. Resolves to `all`
+   * if no more streams can be opened, and to `client` if this client cannot open more.
    */
-  readonly open: (filter: RowFilter, res: ServerResponse, client: string) => 'open' | RefusalReason;
+  readonly open: (filter: RowFilter, res: ServerResponse, client: string) => Promise<'open' | RefusalReason>;
   /** Ends all streams immediately, and rejects new ones. */
   readonly close: () => void;
 }
@@ -120,9 +119,10 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
   let events = 0;
   let isClosed = false;
 
-  function eventOf(filter: RowFilter): Buffer {
+  async function eventOf(filter: RowFilter): Promise<Buffer> {
+    const data = await read(filter);
     events += 1;
-    return Buffer.from(`id: ${events}\nretry: ${intervalMs}\nevent: diagnostics\ndata: ${read(filter)}\n\n`);
+    return Buffer.from(`id: ${events}\nretry: ${intervalMs}\nevent: diagnostics\ndata: ${data}\n\n`);
   }
 
   function refusalReason(client: string): RefusalReason | undefined {
@@ -160,34 +160,41 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
   function sendRound(): void {
     const startedAtMs = clock();
     const groups = groupsOf(subscribers).values();
-    function next(): void {
+    async function next(): Promise<void> {
+      const round = timer;
       const { done, value: group } = groups.next();
-      if (done) later(sendRound, Math.max(0, startedAtMs + intervalMs - clock()));
-      else later(next, sendAll(group.filter((subscriber) => subscribers.has(subscriber))) * pausesPerReading);
+      if (done) return later(sendRound, Math.max(0, startedAtMs + intervalMs - clock()));
+      const tookMs = await sendAll(group.filter((subscriber) => subscribers.has(subscriber)));
+      // Otherwise the last stream was closed during the reading, and another one may have begun new rounds.
+      if (timer === round) later(next, tookMs * pausesPerReading);
     }
-    next();
+    void next();
   }
 
-  /** Sends one reading to subscribers with the same filter. Returns how many milliseconds it took. */
-  function sendAll(group: readonly Subscriber[]): number {
+  /** Sends one reading to subscribers with the same filter. Resolves to how many milliseconds it took. */
+  async function sendAll(group: readonly Subscriber[]): Promise<number> {
     const startedAtMs = clock();
-    let event: Buffer | undefined;
-    const read = ({ filter }: Subscriber) => {
-      event ??= eventOf(filter);
-      return event;
-    };
-    for (const subscriber of group) sendOrEnd(subscriber, read);
-    return clock() - startedAtMs;
+    const expired = new Set(group.filter(hasExpired));
+    const [reader] = group.filter(({ isReady, res }) => isReady && !res.writableEnded);
+    // A failure is not logged here: the page then polls, and that request logs the error and responds with it.
+    const event = reader && (await eventOf(reader.filter).catch(() => undefined));
+    const tookMs = clock() - startedAtMs;
+    for (const subscriber of group) {
+      sendOrDestroy(subscriber, event, expired.has(subscriber));
+      if (expired.has(subscriber)) subscriber.res.end();
+    }
+    return tookMs;
   }
 
-  function sendOrEnd(subscriber: Subscriber, read: (subscriber: Subscriber) => Buffer): void {
+  /**
+   * Destroys an ended stream whose client has not read the last event, and a stream without an event because its reading
+   * failed. Does not wait for a slow reader at the end.
+   */
+  function sendOrDestroy(subscriber: Subscriber, event: Buffer | undefined, isLast: boolean): void {
     const { res, isReady } = subscriber;
-    const isLast = hasExpired(subscriber);
-    // Destroys an ended stream whose client has not read the last event, and does not wait for a slow reader at the
-    // end.
-    if (res.writableEnded || (isLast && !isReady)) res.destroy();
-    else if (isReady) send(subscriber, read);
-    if (isLast) res.end();
+    if (res.destroyed) return;
+    if (res.writableEnded || (isLast && !isReady) || (isReady && event === undefined)) res.destroy();
+    else if (isReady && event !== undefined) write(subscriber, event);
   }
 
   function hasExpired(subscriber: Subscriber): boolean {
@@ -195,11 +202,12 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
   }
 
   return Object.freeze({
-    open(filter: RowFilter, res: ServerResponse, client: string) {
+    async open(filter: RowFilter, res: ServerResponse, client: string) {
+      const event = refusalReason(client) === undefined ? await eventOf(filter) : undefined;
+      // Asks again, because other streams may have been opened during the reading.
       const reason = refusalReason(client);
       if (reason !== undefined) return reason;
-      const event = eventOf(filter);
-      write(subscribe(filter, res, client), event);
+      if (event !== undefined && !res.destroyed) write(subscribe(filter, res, client), event);
       return 'open';
     },
     close() {
@@ -223,15 +231,6 @@ function groupsOf(subscribers: Iterable<Subscriber>): readonly (readonly Subscri
     groups.set(key, [...(groups.get(key) ?? []), subscriber]);
   }
   return [...groups.values()];
-}
-
-function send(subscriber: Subscriber, read: (subscriber: Subscriber) => Buffer): void {
-  try {
-    write(subscriber, read(subscriber));
-  } catch {
-    // Not logged here: the page then polls, and that request logs the error and responds with it.
-    subscriber.res.destroy();
-  }
 }
 
 function write(subscriber: Subscriber, event: Buffer): void {

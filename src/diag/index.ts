@@ -2,5 +2,7 @@
 export type { Diagnostics } from './diagnostics.ts';
 export { createDiagnosticsEvents } from './events.ts';
 export { type LandingRoute, landingPage } from './landing-page.ts';
+export { mergeDiagnostics } from './merge.ts';
 export { createDiagnostics } from './page.ts';
 export { createProblemPages, problemPagesPath } from './problem-pages.ts';
+export { type DiagnosticsParts, type ReadDiagnostics, type RowFilter, readDiagnostics } from './snapshot.ts';

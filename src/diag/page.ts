@@ -17,12 +17,12 @@ import {
   sendTagged,
   withHtmlPage,
 } from '#http';
-import { type DiagnosticsParts, parseFilter, type RowFilter, readDiagnostics } from './snapshot.ts';
+import { parseFilter, type ReadDiagnostics, type RowFilter } from './snapshot.ts';
 
 const prefix = '/gateway/v0/diag';
 
 /** Requires an administrator. The page contains the `explainForm`. */
-export function createDiagnostics(parts: DiagnosticsParts, explainForm: Markup): InternalRoute {
+export function createDiagnostics(readDiagnostics: ReadDiagnostics, explainForm: Markup): InternalRoute {
   const formatPage = (value: unknown, title: string) => page(value as RowFilter, title, explainForm);
   const documents = new Map([
     ['', createRepresentations(withHtmlPage(formatPage, pageHeaders({ ownFiles: true })))],
@@ -30,12 +30,12 @@ export function createDiagnostics(parts: DiagnosticsParts, explainForm: Markup):
   ]);
   const files = readPageFiles(new URL('./browser/', import.meta.url), fileNames);
 
-  function sendDiagnostics(ctx: Context, representations: Representations) {
+  async function sendDiagnostics(ctx: Context, representations: Representations): Promise<void> {
     const filter = parseFilter(ctx.search);
     const { type, contentType, headers, format } = representations.choose(ctx.req.headers.accept);
     ctx.vary('Accept');
     ctx.set({ ...headers, 'Cache-Control': 'no-store', 'Content-Type': contentType });
-    ctx.body = format(type === 'text/html' ? filter : readDiagnostics(parts, filter), 'frontdesk diagnostics');
+    ctx.body = format(type === 'text/html' ? filter : await readDiagnostics(filter), 'frontdesk diagnostics');
   }
 
   return {
@@ -50,7 +50,7 @@ export function createDiagnostics(parts: DiagnosticsParts, explainForm: Markup):
       if (file === undefined && representations === undefined) throw problem('not-found');
       if (!acceptRead(ctx, ctx.path)) return;
       if (file !== undefined) sendTagged(ctx, file);
-      if (representations !== undefined) sendDiagnostics(ctx, representations);
+      if (representations !== undefined) await sendDiagnostics(ctx, representations);
     },
   };
 }

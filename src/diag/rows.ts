@@ -32,14 +32,13 @@ export function routeRow(route: RouteSnapshot, { clusters, trafficOf, time }: Ro
     source: source && formatSource(source),
     internal: route.internal === true,
     cluster: known?.name,
-    health: healthOf(traffic, cluster),
+    health: cluster !== undefined && isUnusable(cluster) ? 'failing' : healthOf(traffic),
     traffic,
   };
 }
 
 /** Uses the thresholds of Ambassador for the share of responses below 500. */
-function healthOf({ recent }: TrafficRow, cluster: Cluster | undefined): RouteRow['health'] {
-  if (cluster !== undefined && isUnusable(cluster)) return 'failing';
+export function healthOf({ recent }: TrafficRow): RouteRow['health'] {
   if (recent === undefined) return 'unknown';
   const good = 1 - recent.error_share;
   if (good < 0.7) return 'failing';
@@ -98,7 +97,7 @@ function sumOf(slots: readonly Readonly<Figures>[], name: keyof Figures): number
 }
 
 /** Three decimals are precise enough, and keep events short. */
-function rounded(value: number): number {
+export function rounded(value: number): number {
   return Math.round(value * 1000) / 1000;
 }
 

@@ -44,6 +44,9 @@ export interface DiagnosticsParts {
   };
 }
 
+/** Reads the diagnostics of a process, which may have several threads. */
+export type ReadDiagnostics = (filter: RowFilter) => Diagnostics | Promise<Diagnostics>;
+
 /** Bounds the time for a page or an event, which would take seconds with 10,000 routes. */
 export const rowsMax = 1_000;
 

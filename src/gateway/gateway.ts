@@ -88,11 +88,19 @@ export interface GatewayState {
   readonly traffic: Traffic;
   /** By upstream, so that an outage continues across a reload. */
   readonly outages: Leases<OutageLog>;
+  /** The number of threads with such a state. Each has an equal part of the memory for bodies. */
+  readonly threads: number;
 }
 
 /** `clock` returns milliseconds since the epoch. */
-export function createGatewayState(clusters: ClusterRegistry, clock?: () => number): GatewayState {
-  return { clusters, counts: createGatewayCounts(), traffic: createTraffic({ clock }), outages: createLeases() };
+export function createGatewayState(clusters: ClusterRegistry, clock?: () => number, threads = 1): GatewayState {
+  return {
+    clusters,
+    counts: createGatewayCounts(),
+    traffic: createTraffic({ clock }),
+    outages: createLeases(),
+    threads,
+  };
 }
 
 /** Counts the decisions of the auth services and the rate-limit service since the start. */
@@ -352,6 +360,7 @@ function createAuth(settings: Settings, acquire: Acquire) {
     acquireOutageLog: ({ authService }) => acquire.outageLog('auth', authService),
     counts: counts.auth,
     adminUsers,
+    threads: settings.state.threads,
     onError() {
       counts.lastUnanswered.auth = clock();
     },

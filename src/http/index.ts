@@ -97,6 +97,7 @@ export {
   type ConnectionShare,
   createConnectionLimit,
 } from './server/admission.ts';
+export { waitingMaxDefault } from './server/connections.ts';
 export { type HttpServer, type HttpServerOptions, serveHttp } from './server/listen.ts';
 export { announcesBody, beforeHead, disableBodyTimeout, nodeHttp } from './server/node-fixes.ts';
 export {

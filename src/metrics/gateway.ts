@@ -103,10 +103,10 @@ export function createClusterFamilies(clusters: () => readonly ClusterSnapshot[]
     [type, name]: readonly [Family['type'], string],
     help: string,
     figureOf: (cluster: ClusterSnapshot) => number,
-    merge?: typeof Math.max,
+    merge: 'sum' | 'max' = 'sum',
   ): Family => {
     const sampleOf = (cluster: ClusterSnapshot) => ({ labels: { service: cluster.service }, value: figureOf(cluster) });
-    return { name, type, labels: ['service'], help, samples: () => mergeByLabels(all().map(sampleOf), merge) };
+    return { name, type, labels: ['service'], help, merge, samples: () => mergeByLabels(all().map(sampleOf), merge) };
   };
 
   return [
@@ -119,7 +119,7 @@ export function createClusterFamilies(clusters: () => readonly ClusterSnapshot[]
       ['gauge', 'frontdesk_upstream_circuit_open'],
       '1 while a circuit breaker rejects requests to the service.',
       ({ circuit }) => (circuit === 'open' ? 1 : 0),
-      Math.max,
+      'max',
     ),
     family(
       ['counter', 'frontdesk_upstream_circuit_overflows_total'],
@@ -131,7 +131,8 @@ export function createClusterFamilies(clusters: () => readonly ClusterSnapshot[]
       type: 'gauge',
       labels: ['service', 'address'],
       help: '0 while the address is not used because it fails its health check or has failed too many times in a row.',
-      samples: () => mergeByLabels(all().flatMap(healthOf), Math.min),
+      merge: 'min',
+      samples: () => mergeByLabels(all().flatMap(healthOf), 'min'),
     },
   ];
 }

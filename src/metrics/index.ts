@@ -1,4 +1,6 @@
 /** Metrics of the gateway and the rate limiter in the Prometheus text format, computed at each scrape. */
 
-export { createMetrics, createMetricsRoute, type MetricsParts } from './metrics.ts';
+export { createMainThreadMetrics, createMetrics, createMetricsRoute, type MetricsParts } from './metrics.ts';
 export { createRateLimitMetrics } from './rate-limits.ts';
+export type { FamilySnapshot, Metrics } from './registry.ts';
+export { countedIn, createMetricsOfThreads, mergeSnapshots } from './threads.ts';

@@ -42,16 +42,34 @@ export function createMetrics(parts: MetricsParts): Metrics {
   return createMetricsOf(familiesOf(parts));
 }
 
+type MainThreadParts = Pick<MetricsParts, 'version' | 'configuration' | 'certificateExpiresAtMs' | 'droppedLogLines'>;
+
+/** Creates the metrics of a main thread, which serves no requests. */
+export function createMainThreadMetrics(parts: MainThreadParts): Metrics {
+  return createMetricsOf([
+    createBuildFamily(parts.version),
+    ...createConfigurationFamilies(parts.configuration),
+    createCertificateFamily(parts.certificateExpiresAtMs),
+    createLogFamily(parts.droppedLogLines),
+    ...createProcessFamilies(),
+  ]);
+}
+
+function createBuildFamily(version: string): Family {
+  return {
+    name: 'frontdesk_build_info',
+    type: 'gauge',
+    labels: ['version'],
+    help: 'Always 1.',
+    merge: 'first',
+    samples: () => samplesBy('version', { [version]: 1 }),
+  };
+}
+
 /** Exported for tests that compare the documentation and the alerts with these names. */
 export function familiesOf(parts: MetricsParts): readonly Family[] {
   return [
-    {
-      name: 'frontdesk_build_info',
-      type: 'gauge',
-      labels: ['version'],
-      help: 'Always 1.',
-      samples: () => samplesBy('version', { [parts.version]: 1 }),
-    },
+    createBuildFamily(parts.version),
     ...createRouteFamilies(parts.routes),
     ...createClusterFamilies(parts.clusters),
     ...createDecisionFamilies(parts.decisions, parts.logins),
@@ -70,7 +88,7 @@ const path = '/gateway/v0/metrics';
  * Serves the metrics to administrators, always as plain text. Every version of Prometheus accepts that, and a 406 would
  * not help other clients (RFC 9110 section 12.5.1).
  */
-export function createMetricsRoute(metrics: Metrics): InternalRoute {
+export function createMetricsRoute(metrics: Pick<Metrics, 'read'>): InternalRoute {
   return {
     name: 'metrics',
     prefix: path,

@@ -16,7 +16,7 @@ export interface ConfigurationState {
 export function createConfigurationFamilies(configuration: ConfigurationState): readonly Family[] {
   const { current, refused, errors, notices, reloads } = configuration;
   const configurationGauge = (name: string, help: string, value: () => number) =>
-    gauge(`frontdesk_configuration_${name}`, help, value);
+    gauge(`frontdesk_configuration_${name}`, help, value, 'first');
   const refusedSince = (one: ConfigurationPart) => (refused().find(({ part }) => part === one)?.sinceMs ?? 0) / 1000;
   return [
     configurationGauge('generation', 'Number of the current configuration, starting at 1.', () => current().number),
@@ -32,6 +32,7 @@ export function createConfigurationFamilies(configuration: ConfigurationState): 
       type: 'gauge',
       labels: ['part'],
       help: 'Since when the files have had errors in `records` (with the limits) or `users`, since the epoch. 0 without errors.',
+      merge: 'first',
       samples: () => samplesBy('part', { records: refusedSince('records'), users: refusedSince('users') }),
     },
     {
@@ -39,6 +40,7 @@ export function createConfigurationFamilies(configuration: ConfigurationState): 
       type: 'counter',
       labels: ['result'],
       help: 'Reloads of changed files: `success`, or `error` if records and limits, or any user, are refused.',
+      merge: 'first',
       samples: () => samplesBy('result', { success: reloads().succeeded, error: reloads().failed }),
     },
     configurationGauge(
@@ -83,6 +85,7 @@ export function createCertificateFamily(expiresAtMs: () => number | undefined): 
     type: 'gauge',
     labels: [],
     help: 'When the certificate in `TLS_CERT` expires, since the epoch. No series without `TLS_CERT`.',
+    merge: 'first',
     samples() {
       const atMs = expiresAtMs();
       return atMs === undefined ? [] : [{ labels: {}, value: atMs / 1000 }];
@@ -102,15 +105,16 @@ export function createLogFamily(droppedLines: () => number = () => 0): Family {
  */
 export function createProcessFamilies(): readonly Family[] {
   return [
-    counter('process_cpu_user_seconds_total', 'CPU time spent in user mode.', () => cpuSeconds().user),
-    counter('process_cpu_system_seconds_total', 'CPU time spent in the kernel.', () => cpuSeconds().system),
-    counter('process_cpu_seconds_total', 'Total CPU time.', () => cpuSeconds().user + cpuSeconds().system),
+    counter('process_cpu_user_seconds_total', 'CPU time spent in user mode.', () => cpuSeconds().user, 'first'),
+    counter('process_cpu_system_seconds_total', 'CPU time spent in the kernel.', () => cpuSeconds().system, 'first'),
+    counter('process_cpu_seconds_total', 'Total CPU time.', () => cpuSeconds().user + cpuSeconds().system, 'first'),
     gauge(
       'process_start_time_seconds',
       'When the process started, since the epoch.',
       () => performance.timeOrigin / 1000,
+      'first',
     ),
-    gauge('process_resident_memory_bytes', 'Resident memory of the process.', () => process.memoryUsage.rss()),
+    gauge('process_resident_memory_bytes', 'Resident memory of the process.', () => process.memoryUsage.rss(), 'first'),
     gauge('nodejs_heap_size_total_bytes', 'Size of the heap.', () => process.memoryUsage().heapTotal),
     gauge('nodejs_heap_size_used_bytes', 'Used part of the heap.', () => process.memoryUsage().heapUsed),
     gauge(
@@ -128,6 +132,7 @@ export function createProcessFamilies(): readonly Family[] {
       type: 'gauge',
       labels: ['version'],
       help: 'Always 1.',
+      merge: 'first',
       samples: () => samplesBy('version', { [process.version]: 1 }),
     },
   ];

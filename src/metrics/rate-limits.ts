@@ -73,16 +73,19 @@ export function createRateLimitMetrics({ stats, configuration }: RateLimitMetric
       'frontdesk_ratelimit_config_loads_total',
       'Reloads of changed files without an error.',
       () => reloads().succeeded,
+      'first',
     ),
     counter(
       'frontdesk_ratelimit_config_load_errors_total',
       'Reloads of changed files of which records and limits, or any user, were refused.',
       () => reloads().failed,
+      'first',
     ),
     gauge(
       'frontdesk_ratelimit_config_current',
       '0 while records and limits, or any user, are refused because of errors in the files.',
       () => (errors().length === 0 ? 1 : 0),
+      'first',
     ),
   ]);
 }

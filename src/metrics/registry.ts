@@ -11,6 +11,15 @@ export interface Family {
   readonly help: string;
   /** Returns the current samples. It is called at each scrape, and no two samples may have the same labels. */
   readonly samples: () => Iterable<Sample>;
+  /** How the samples of several threads become one. `first` takes that of the main thread. @default 'sum' */
+  readonly merge?: MergeOfThreads;
+}
+
+export type MergeOfThreads = 'sum' | 'min' | 'max' | 'first';
+
+/** A family with its samples at one time, as plain data that a thread can send to another. */
+export interface FamilySnapshot extends Omit<Family, 'samples'> {
+  readonly samples: readonly Sample[];
 }
 
 export interface Sample {
@@ -21,12 +30,12 @@ export interface Sample {
 }
 
 /** Creates a metric with a single series. */
-export function gauge(name: string, help: string, value: () => number): Family {
-  return { name, type: 'gauge', labels: [], help, samples: () => [{ labels: {}, value: value() }] };
+export function gauge(name: string, help: string, value: () => number, merge: MergeOfThreads = 'sum'): Family {
+  return { name, type: 'gauge', labels: [], help, merge, samples: () => [{ labels: {}, value: value() }] };
 }
 
-export function counter(name: string, help: string, value: () => number): Family {
-  return { ...gauge(name, help, value), type: 'counter' };
+export function counter(name: string, help: string, value: () => number, merge: MergeOfThreads = 'sum'): Family {
+  return { ...gauge(name, help, value, merge), type: 'counter' };
 }
 
 /** Creates samples that differ in one label. The keys of `values` are the values of that label. */
@@ -34,16 +43,21 @@ export function samplesBy(label: string, values: Readonly<Record<string, number>
   return Object.entries(values).map(([text, value]) => ({ labels: { [label]: text }, value }));
 }
 
+const mergeValues: Readonly<Record<MergeOfThreads, (one: number, other: number) => number>> = {
+  sum: (one, other) => one + other,
+  min: Math.min,
+  max: Math.max,
+  first: (one) => one,
+};
+
 /** Merges samples with the same labels, because no two series of a metric may have the same. */
-export function mergeByLabels(
-  samples: Iterable<Sample>,
-  merge: (one: number, other: number) => number = (one, other) => one + other,
-): Iterable<Sample> {
+export function mergeByLabels(samples: Iterable<Sample>, merge: MergeOfThreads = 'sum'): Iterable<Sample> {
   const merged = new Map<string, Sample>();
   for (const sample of samples) {
-    const key = JSON.stringify(Object.values(sample.labels));
+    const key = JSON.stringify([sample.suffix, ...Object.values(sample.labels)]);
     const known = merged.get(key);
-    merged.set(key, known === undefined ? sample : { ...sample, value: merge(known.value, sample.value) });
+    const value = known === undefined ? sample.value : mergeValues[merge](known.value, sample.value);
+    merged.set(key, { ...sample, value });
   }
   return merged.values();
 }
@@ -51,6 +65,8 @@ export function mergeByLabels(
 export interface Metrics {
   /** Renders the current values. */
   readonly read: () => Promise<{ readonly contentType: string; readonly text: string }>;
+  /** Returns the current values. */
+  readonly snapshot: () => readonly FamilySnapshot[];
 }
 
 /** Uses prom-client only to format the samples. */
@@ -68,6 +84,7 @@ export function createMetricsOf(families: readonly Family[]): Metrics {
       }
       return { contentType: registry.contentType, text };
     },
+    snapshot: () => families.map(({ samples, ...family }) => ({ ...family, samples: [...samples()] })),
   });
 }
 

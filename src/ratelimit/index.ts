@@ -21,7 +21,7 @@ export {
   type LimitsOfLimiter,
   type OneLimit,
 } from './create-rate-limit.ts';
-export { portRefusals, type ReportRefusal } from './grpc/bounds.ts';
+export { portBounds, portRefusals, type ReportRefusal } from './grpc/bounds.ts';
 export { connectRateLimit, type RateLimitClient, type RateLimitClientOptions } from './grpc/client.ts';
 export type { ProtocolName } from './grpc/codec.ts';
 export { type RateLimitServer, type RateLimitServerOptions, serveRateLimit } from './grpc/server.ts';

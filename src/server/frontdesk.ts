@@ -1,17 +1,19 @@
 /** Assembles a server from all modules, in an order that allows closing them in reverse. */
 import type { RequestListener } from 'node:http';
-import { type Configuration, demoUsersAmong, loadTls, openFilesMax, packageVersion } from '#config';
+import { type Configuration, demoUsersAmong, loadTls, packageVersion, type Tls } from '#config';
 import { problemPagesPath } from '#diag';
 import { createOutageLogs, delayMsMax } from '#foundation';
 import { createGatewayState } from '#gateway';
-import { createConnectionLimit, createRepresentations } from '#http';
+import { createRepresentations } from '#http';
 import { createClusters } from '#proxy';
 import { loadTracing } from '#tracing';
-import { type CurrentGateway, createCurrentGateway } from './current-gateway.ts';
+import { type CurrentTls, createCertificateReload } from './certificate.ts';
+import { type CurrentGateway, createCurrentGateway, type OpenGateway } from './current-gateway.ts';
 import { createInternalRoutes } from './internal-routes.ts';
-import { type CurrentTls, createListeners, type TimeLeft } from './listeners.ts';
+import { createConnectionLimits, createListeners, type TimeLeft } from './listeners.ts';
 import { type GatewayParts, openGateway } from './open-gateway.ts';
 import {
+  type CloseOptions,
   type Frontdesk,
   type FrontdeskOptions,
   loggerWithOptionNames,
@@ -24,6 +26,7 @@ import { openRateLimiting } from './rate-limiting.ts';
 import { reportUnreachableServices, resolverOf } from './record-services.ts';
 import { type Commit, type LiveConfiguration, openLiveConfiguration } from './reload.ts';
 import { createServices, openTravelIfNeeded } from './services.ts';
+import type { ThreadParts } from './threads/parts.ts';
 
 /** Rejects with an Error whose message says what is wrong with the options or the configuration, and how to fix it. */
 export async function createFrontdesk(options: FrontdeskOptions = {}): Promise<Frontdesk> {
@@ -36,9 +39,20 @@ export async function createFrontdesk(options: FrontdeskOptions = {}): Promise<F
 
 /** `createFrontdesk` for the command line: with resolved options, and environment variables in errors and log lines. */
 export async function openFrontdesk(setup: Setup): Promise<Frontdesk> {
+  const { desk } = await openPart(setup, undefined);
+  return desk;
+}
+
+export interface ThreadDesk {
+  readonly desk: Frontdesk;
+  readonly replaceCertificate: (tls: Tls) => Promise<void>;
+}
+
+/** Opens a frontdesk that is the only one of its process, or one of several threads that serve the same ports. */
+export async function openPart(setup: Setup, thread: ThreadParts | undefined): Promise<ThreadDesk> {
   const opened = new AsyncDisposableStack();
   try {
-    return await open(setup, opened);
+    return await open(setup, thread, opened);
   } catch (error) {
     // The error that prevented the start is more useful to the caller than one from closing, which is only logged.
     await opened.disposeAsync().catch((err: unknown) => setup.logger.error({ err }, 'closing a component failed'));
@@ -47,23 +61,22 @@ export async function openFrontdesk(setup: Setup): Promise<Frontdesk> {
 }
 
 /** Pushes the closing function of each part onto `opened`, which runs them in reverse order. */
-async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontdesk> {
+async function open(setup: Setup, thread: ThreadParts | undefined, opened: AsyncDisposableStack): Promise<ThreadDesk> {
   const { logger, clock, dormant } = setup;
   const closing = new AbortController();
-  let stopMs = setup.settings.shutdownTimeoutMs;
-  const timeLeft = createTimeLeft(() => stopMs);
-  const shared = await openSharedParts(setup, { closing: closing.signal, timeLeft }, opened);
-  const { configuration, travel, rateLimiting, tracing, clusters } = shared;
+  const { timeLeft, close } = createShutdown(setup, opened);
+  const shared = await openSharedParts(setup, { closing: closing.signal, timeLeft, thread }, opened);
+  const { configuration, travel, rateLimiting, tracing, clusters, tls } = shared;
 
   // Request handlers: the services of this process, the gateway and the internal routes.
   const representations = createRepresentations();
   const outageLogs = createOutageLogs({ logger });
   const problems = { representations, logger, outages: outageLogs, toProblem: travel?.toProblem, problemPagesPath };
-  const services = createServices(setup, { configuration, travel, problems });
+  const services = createServices(setup, { configuration, travel, problems, thread });
   const gateway = createCurrentGateway();
   opened.defer(() => gateway.close(timeLeft()));
-  const state = createGatewayState(clusters, clock);
-  const routeParts = { ...shared, state, services, gateway, representations, closing: closing.signal };
+  const state = createGatewayState(clusters, clock, thread?.count);
+  const routeParts = { ...shared, state, services, gateway, representations, closing: closing.signal, thread };
   const { routes, close: closeStreams } = createInternalRoutes(setup, routeParts);
   const listenerAddresses = new Map<string, string>();
   const resolve = resolverOf(setup, setup.settings.serviceAddresses, (name) => listenerAddresses.get(name));
@@ -73,39 +86,31 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
   // In front of the handlers: the middleware, then the listeners.
   const pipeline = createPipeline(setup, { tracing, problems, gateway, auth: services.auth, routes });
   const listeners = createListeners(setup, { ...shared, timeLeft, pipeline, listenerAddresses });
+  const reloadCertificate = createCertificateReload(setup, tls, listeners.replaceCertificate);
   opened.defer(listeners.close);
   opened.defer(configuration.close);
   if (!dormant) await configuration.watch();
   // Not awaited: a service may start later, and until then the gateway serves the other routes.
-  if (!dormant) void reportUnreachableServices(setup, configuration.current().configuration, closing.signal);
+  if (!dormant && thread?.isFirst !== false)
+    void reportUnreachableServices(setup, configuration.current().configuration, closing.signal);
   // Runs before the listeners wait for requests in flight: they would wait for open event streams until the deadline.
   opened.defer(closeStreams);
   opened.defer(listeners.drain);
   opened.defer(() => closing.abort());
 
-  let closed: Promise<void> | undefined;
-  return Object.freeze({
+  const desk: Frontdesk = Object.freeze({
     app: pipeline.embedded,
     middleware: pipeline.middleware,
     demoUsers: demoUsersAmong(setup.loaded.configuration.users),
     explain: gateway.explain,
-    upgradesThrough(handler: RequestListener = pipeline.embedded.callback()) {
-      // Checked here, because an error in the listener would end the process at the first upgrade.
-      if (typeof handler !== 'function')
-        throw new TypeError('upgradesThrough: expected a request listener such as app.callback()');
-      return listeners.upgradesThrough(handler);
-    },
+    upgradesThrough: (handler: RequestListener = pipeline.embedded.callback()) => listeners.upgradesThrough(handler),
     listen: listeners.open,
     async reload() {
-      await Promise.all([configuration.reload(), listeners.reloadCertificate()]);
+      await Promise.all([configuration.reload(), reloadCertificate()]);
     },
-    close({ withinMs = stopMs } = {}) {
-      stopMs = withinMs;
-      // Stored, because a second disposeAsync() would not wait for the first.
-      closed ??= opened.disposeAsync();
-      return closed;
-    },
+    close,
   });
+  return { desk, replaceCertificate: listeners.replaceCertificate };
 }
 
 interface CurrentGatewayParts {
@@ -120,67 +125,73 @@ async function openCurrentGateway(
   parts: GatewayParts,
   { configuration, gateway, outageLogs }: CurrentGatewayParts,
 ): Promise<void> {
+  /** Stays open if another thread cannot use its configuration, so that it is never committed. */
+  let prepared: OpenGateway | undefined;
+
   async function prepare(next: Configuration): Promise<Commit> {
+    await prepared?.close();
     const opened = await openGateway(setup, next, parts);
+    prepared = opened;
     const usedServices = new Set(opened.gateway.parts.table.routes.map(({ service }) => service));
     return () => {
+      prepared = undefined;
       gateway.replace(opened);
       outageLogs.keepOnly(usedServices);
     };
   }
-  const commit = await prepare(configuration.current().configuration);
-  commit();
+  const initial = configuration.current();
+  const commit = await prepare(initial.configuration);
+  commit(initial);
   // No subscriber after this one may throw: the new gateway would never be used, and nothing would close it.
   configuration.onChange(prepare);
+}
+
+interface SharedPartsOptions {
+  readonly closing: AbortSignal;
+  readonly timeLeft: TimeLeft;
+  readonly thread: ThreadParts | undefined;
 }
 
 /** Opens the parts that stay open across reloads. */
 async function openSharedParts(
   setup: Setup,
-  { closing, timeLeft }: { readonly closing: AbortSignal; readonly timeLeft: TimeLeft },
+  { closing, timeLeft, thread }: SharedPartsOptions,
   opened: AsyncDisposableStack,
 ) {
   const { settings, logger, dormant } = setup;
-  const tls: CurrentTls = { current: await loadTls(settings) };
-  const configuration = await openLiveConfiguration(setup);
+  const tls: CurrentTls = thread?.tls ?? { current: await loadTls(settings) };
+  const configuration = thread?.configuration ?? (await openLiveConfiguration(setup));
   const travel = await openTravelIfNeeded(setup);
   opened.defer(() => travel?.close());
-  const rateLimiting = await openRateLimiting(setup, configuration, closing);
+  const rateLimiting = await openRateLimiting(setup, { configuration, closing, thread });
   opened.defer(rateLimiting.close);
   const tracing = dormant ? undefined : await loadTracing({ version: packageVersion(), logger });
   const withoutTracing = tracing?.suppressTracing;
   const headerBytesMax = settings.upstreamHeaderBytesMax;
   const timer = dormant ? { timer: () => () => {} } : {};
-  const clusters = createClusters({ logger, withoutTracing, headerBytesMax, ...timer });
+  const clusters = createClusters({ logger, withoutTracing, headerBytesMax, threads: thread?.count, ...timer });
   // Runs after the listeners have closed. Requests that are left came through a host's server, or are shadow copies.
   opened.defer(() => clusters.close(timeLeft()));
-  const limits = createConnectionLimits(setup);
-  return { tls, configuration, travel, rateLimiting, tracing, clusters, ...limits };
+  const limits = createConnectionLimits(setup, thread?.count);
+  const threads = thread?.count ?? 1;
+  return { tls, configuration, travel, rateLimiting, tracing, clusters, ...limits, threads };
 }
 
-/** Creates the deadline that all steps of a shutdown share. It is set by the first call of the returned function. */
-function createTimeLeft(stopMs: () => number): TimeLeft {
+/** The steps of a shutdown share a deadline, which the first call of `timeLeft` sets. */
+function createShutdown({ settings }: Setup, opened: AsyncDisposableStack) {
+  let stopMs = settings.shutdownTimeoutMs;
   let endsAtMs: number | undefined;
-  return () => {
-    endsAtMs ??= performance.now() + Math.min(stopMs(), delayMsMax);
-    return Math.max(0, endsAtMs - performance.now());
-  };
-}
-
-/** The open files of a process without clients, for example of the database, the log and Node itself: about 35. */
-const ownFiles = 48;
-
-/**
- * A request may need two files: its own connection and one to a service. The remaining 10 % are for the admin port and
- * for rejected connections.
- */
-function createConnectionLimits({ settings, logger }: Setup) {
-  const files = Math.max(0, openFilesMax() - ownFiles);
-  const fewFiles = Math.max(8, Math.min(100, Math.floor(0.05 * files)));
-  const max = settings.connectionsMax ?? Math.max(10, Math.floor(0.45 * files));
-  const name = 'the bound of the admin port';
+  let closed: Promise<void> | undefined;
   return {
-    connectionLimit: createConnectionLimit({ max, logger, rejectionsMax: fewFiles }),
-    adminConnectionLimit: createConnectionLimit({ max: fewFiles, logger, name, rejectionsMax: fewFiles }),
+    timeLeft(): number {
+      endsAtMs ??= performance.now() + Math.min(stopMs, delayMsMax);
+      return Math.max(0, endsAtMs - performance.now());
+    },
+    close({ withinMs = stopMs }: CloseOptions = {}): Promise<void> {
+      stopMs = withinMs;
+      // Stored, because a second disposeAsync() would not wait for the first.
+      closed ??= opened.disposeAsync();
+      return closed;
+    },
   };
 }

@@ -7,4 +7,10 @@ export {
   type Listeners,
   type Listening,
   resolveOptions,
+  type Setup,
 } from './options.ts';
+export type { ThreadStart } from './threads/thread.ts';
+
+// Loaded on demand, because an embedded frontdesk has one thread.
+export const loadMainThread = () => import('./threads/main-thread.ts');
+export const loadThread = () => import('./threads/thread.ts');

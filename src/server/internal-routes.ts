@@ -1,21 +1,21 @@
 /** The server's internal routes: API versions, probes, metrics, problem pages, diagnostics and explain. */
-import { X509Certificate } from 'node:crypto';
 import { packageVersion } from '#config';
-import { createDiagnostics, createDiagnosticsEvents, createProblemPages } from '#diag';
+import { createDiagnostics, createDiagnosticsEvents, createProblemPages, readDiagnostics } from '#diag';
 import { createExplainEndpoint, explainForm } from '#explain';
 import { durationBoundsMs, type GatewayState, type InternalRoute } from '#gateway';
 import { acceptRead, type ConnectionLimit, notReady, type Representations, represent, stopping } from '#http';
-import { createMetrics, createMetricsRoute, type MetricsParts } from '#metrics';
+import { createMetrics, createMetricsOfThreads, createMetricsRoute, type MetricsParts } from '#metrics';
 import type { Travel } from '#travel';
+import { type CurrentTls, expiryOf } from './certificate.ts';
 import type { CurrentGateway } from './current-gateway.ts';
 import { createLimitsEndpoint } from './limits-endpoint.ts';
-import type { CurrentTls } from './listeners.ts';
 import type { Setup } from './options.ts';
 import { problemTable } from './problems.ts';
 import type { RateLimiting } from './rate-limiting.ts';
 import { failsClosed } from './record-services.ts';
 import type { LiveConfiguration } from './reload.ts';
 import type { Services } from './services.ts';
+import { partOf, type Reports, type ThreadParts } from './threads/parts.ts';
 
 export interface InternalRoutesParts {
   readonly configuration: LiveConfiguration;
@@ -30,6 +30,8 @@ export interface InternalRoutesParts {
   readonly connectionLimit: Pick<ConnectionLimit, 'counts'>;
   readonly gateway: Pick<CurrentGateway, 'snapshot' | 'explain'>;
   readonly tls: CurrentTls;
+  /** Undefined when the process serves with one thread. */
+  readonly thread: Pick<ThreadParts, 'count' | 'report' | 'all'> | undefined;
 }
 
 export interface InternalRoutes {
@@ -43,10 +45,10 @@ export function createInternalRoutes(
   parts: InternalRoutesParts,
 ): InternalRoutes {
   const { logger, clock } = setup;
-  const { configuration, services, rateLimiting, representations, gateway } = parts;
+  const { configuration, services, rateLimiting, representations, gateway, thread } = parts;
   const { clusters, traffic } = parts.state;
   const startedAtMs = performance.now();
-  const diagnostics = {
+  const diagnosticsParts = {
     version: packageVersion(),
     uptimeMs: () => performance.now() - startedAtMs,
     clock,
@@ -58,14 +60,25 @@ export function createInternalRoutes(
     lastUncountedAtMs: rateLimiting.lastUncountedAtMs,
     configuration,
   };
-  const events = createDiagnosticsEvents(diagnostics);
+  const metrics = createMetrics(metricsParts(logger, parts));
+  const own: Omit<Reports, 'limiterMetrics'> = {
+    metrics: async () => metrics.snapshot(),
+    diagnostics: async (filter) => readDiagnostics(diagnosticsParts, filter),
+    fault: createFindFault(setup, parts),
+  };
+  thread?.report(own);
+  const { diagnostics, fault } = thread?.all ?? own;
+  const events = createDiagnosticsEvents(diagnostics, {
+    generation: () => configuration.current().number,
+    ...(thread && { streamsMax: partOf(16, thread.count), streamsPerClientMax: partOf(4, thread.count) }),
+  });
   const routes = [
     ...Object.entries(services.versions).map(([name, run]): InternalRoute => {
       return { name: `api-${name}`, prefix: `/${name}`, forAdmins: false, run };
     }),
     probeRoute('check_alive', representations, async () => ({ status: 'alive' })),
-    probeRoute('check_ready', representations, createReadiness(setup, parts)),
-    createMetricsRoute(createMetrics(metricsParts(logger, parts))),
+    probeRoute('check_ready', representations, createReadiness(fault, configuration)),
+    createMetricsRoute(thread === undefined ? metrics : createMetricsOfThreads(thread.all.metrics)),
     createProblemPages(problemTable),
     createDiagnostics(diagnostics, explainForm('../explain')),
     events.endpoint,
@@ -85,7 +98,7 @@ interface ProbeBody {
 /** Rejects with a Problem that says why the probe fails. */
 type Probe = () => Promise<ProbeBody>;
 
-function probeRoute(name: string, representations: Representations, probe: Probe): InternalRoute {
+export function probeRoute(name: string, representations: Representations, probe: Probe): InternalRoute {
   const prefix = `/gateway/v0/${name}`;
   return {
     name,
@@ -102,9 +115,7 @@ function probeRoute(name: string, representations: Representations, probe: Probe
 }
 
 /** A process is ready as long as it can serve requests, with whatever configuration. */
-function createReadiness(setup: ReadinessSetup, parts: InternalRoutesParts): Probe {
-  const findFault = createFindFault(setup, parts);
-  const { refused } = parts.configuration;
+export function createReadiness(findFault: Reports['fault'], { refused }: Pick<LiveConfiguration, 'refused'>): Probe {
   return async function readiness() {
     const fault = await findFault();
     if (fault !== undefined) throw notReady(fault);
@@ -120,12 +131,10 @@ function createReadiness(setup: ReadinessSetup, parts: InternalRoutesParts): Pro
   };
 }
 
-/** Resolves to a sentence that says why the process cannot serve requests, or to undefined. Never rejects. */
-type FindFault = () => Promise<string | undefined>;
-
 type ReadinessSetup = Pick<Setup, 'has' | 'services' | 'settings'>;
 
-function createFindFault(setup: ReadinessSetup, parts: InternalRoutesParts): FindFault {
+/** The returned function never rejects. */
+function createFindFault(setup: ReadinessSetup, parts: InternalRoutesParts): Reports['fault'] {
   const { configuration, travel, rateLimiting, closing } = parts;
   /** False for a gateway that fails open: it forwards requests when the limiter is unavailable. */
   function needsLimiter(): boolean {
@@ -151,7 +160,7 @@ function metricsParts({ droppedLines }: Setup['logger'], parts: InternalRoutesPa
     limits: rateLimiting.stats,
     configuration,
     connections: connectionLimit.counts,
-    certificateExpiresAtMs: () => tls.current && new X509Certificate(tls.current.cert).validToDate.getTime(),
+    certificateExpiresAtMs: () => expiryOf(tls),
     droppedLogLines: droppedLines,
   };
 }

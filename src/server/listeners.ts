@@ -2,25 +2,28 @@
 import { X509Certificate } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isDeepStrictEqual } from 'node:util';
-import { type Configuration, hostForClients, isLoopback, loadTls, type Settings, type Tls } from '#config';
+import { type Configuration, hostForClients, isLoopback, openFilesMax, type Settings, type Tls } from '#config';
 import { listenError } from '#foundation';
 import {
   type ConnectionLimit,
   type ConnectionShare,
+  createConnectionLimit,
   createUpgrades,
   type HttpServer,
   type HttpServerOptions,
   serveHttp,
   type UpgradeListener,
   type Upgrades,
+  waitingMaxDefault,
 } from '#http';
-import { type Limiter, serveRateLimit } from '#ratelimit';
+import { type Limiter, portBounds, serveRateLimit } from '#ratelimit';
 import { travelModules } from '#travel';
+import { type CurrentTls, warnAboutDates } from './certificate.ts';
 import type { Listeners, Listening, Setup } from './options.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { RateLimiting } from './rate-limiting.ts';
 import type { LiveConfiguration } from './reload.ts';
+import { partOf } from './threads/parts.ts';
 
 export interface ListenersParts {
   readonly configuration: LiveConfiguration;
@@ -33,11 +36,8 @@ export interface ListenersParts {
   readonly timeLeft: TimeLeft;
   /** Receives the `host:port` of each open listener, under the name that records use. */
   readonly listenerAddresses: Map<string, string>;
-}
-
-/** The certificate and key of the gateway's listener, which a reload replaces. Undefined for plain HTTP. */
-export interface CurrentTls {
-  current: Tls | undefined;
+  /** How many threads listen on the same ports. Each has an equal part of their bounds. */
+  readonly threads: number;
 }
 
 /** Returns how many milliseconds are left until the deadline of the shutdown. The first call sets the deadline. */
@@ -48,10 +48,8 @@ export interface ListenerSet {
   readonly open: () => Promise<Listeners>;
   /** For the server of an embedding program: allows upgrades to the protocols of all current mappings. */
   readonly upgradesThrough: (handler: RequestListener) => UpgradeListener;
-  /**
-   * Reloads certificate and key for new connections. If they are unusable, logs an error and keeps the current ones.
-   */
-  readonly reloadCertificate: () => Promise<void>;
+  /** Replaces certificate and key for new connections. */
+  readonly replaceCertificate: (tls: Tls) => Promise<void>;
   /** Makes `open` reject. If listeners are open, waits for DRAIN_MS, so that load balancers can notice the shutdown. */
   readonly drain: () => Promise<void>;
   /** Call it after `drain`. Closes all listeners even if closing one fails, and then rejects with that error. */
@@ -64,12 +62,10 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
   // Upgraded connections may use half of the limit. The other half is reserved for requests.
   const upgrades = createUpgrades(isAllowed, Math.floor(connectionLimit.counts().max / 2));
   const shareOf = createShares(parts);
-  let hasReloadFailed = false;
   let gateway: Pick<HttpServer, 'replaceCertificate'> | undefined;
   let opened = new AsyncDisposableStack();
   let opening: Promise<Listeners> | undefined;
   let isClosed = false;
-  let lastReload = Promise.resolve();
 
   async function release(): Promise<void> {
     const closers = opened;
@@ -98,30 +94,17 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
     gateway = server;
   }
 
-  async function reloadCertificate(): Promise<void> {
-    await opening?.catch(() => {});
-    try {
-      const found = await loadTls(setup.settings);
-      // After a failure the log has to say that the files are right again, even if they are the ones in use.
-      if (found === undefined || (isDeepStrictEqual(found, tls.current) && !hasReloadFailed)) return;
-      tls.current = found;
-      hasReloadFailed = false;
-      gateway?.replaceCertificate(found);
-      const certificate = new X509Certificate(found.cert);
-      setup.logger.info({ validTo: certificate.validTo }, 'certificate reloaded');
-      warnAboutDates(setup, certificate);
-    } catch (err) {
-      hasReloadFailed = true;
-      setup.logger.error({ err }, 'the certificate cannot be reloaded, so the current one stays in use');
-    }
-  }
-
   return Object.freeze({
-    upgradesThrough: upgrades.listener,
-    reloadCertificate() {
-      // One at a time: if two overlapped, the one that read the older files could finish last.
-      lastReload = lastReload.then(reloadCertificate);
-      return lastReload;
+    upgradesThrough(handler: RequestListener) {
+      // Checked here, because an error in the listener would end the process at the first upgrade.
+      if (typeof handler !== 'function')
+        throw new TypeError('upgradesThrough: expected a request listener such as app.callback()');
+      return upgrades.listener(handler);
+    },
+    async replaceCertificate(found: Tls) {
+      await opening?.catch(() => {});
+      gateway?.replaceCertificate(found);
+      tls.current = found;
     },
     async open() {
       if (isClosed) throw new Error('this frontdesk is closed: create another one with createFrontdesk');
@@ -155,6 +138,28 @@ function createAllowsUpgrade({ has }: Setup, configuration: LiveConfiguration): 
   return (protocol) => allowed.has(protocol);
 }
 
+/** The open files of a process without clients, for example of the database, the log and Node itself: about 35. */
+const ownFiles = 48;
+
+/**
+ * A request may need two files: its own connection and one to a service. The remaining 10 % are for the admin port and
+ * for rejected connections. Each of several threads has an equal part.
+ */
+export function createConnectionLimits({ settings, logger }: Setup, threads = 1) {
+  const files = Math.max(0, openFilesMax() - ownFiles);
+  const fewFiles = Math.max(8, Math.min(100, Math.floor(0.05 * files)));
+  const max = settings.connectionsMax ?? Math.max(10, Math.floor(0.45 * files));
+  const name = 'the bound of the admin port';
+  return {
+    connectionLimit: createConnectionLimit({
+      max: partOf(max, threads),
+      logger,
+      rejectionsMax: partOf(fewFiles, threads),
+    }),
+    adminConnectionLimit: createConnectionLimit({ max: fewFiles, logger, name, rejectionsMax: fewFiles }),
+  };
+}
+
 /**
  * Reserves half of the connections for the gateway and a twentieth for each other open listener, so that clients of one
  * cannot exhaust another. The admin port has a separate limit, so that the server can always be monitored.
@@ -182,7 +187,7 @@ interface OpeningParts extends ListenersParts {
 /** Pushes the closing function of each listener onto `opened`. */
 async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposableStack): Promise<Listeners> {
   const { settings, has, logger } = setup;
-  const { pipeline, rateLimiting, tls, upgrades, shareOf } = parts;
+  const { pipeline, rateLimiting, tls, upgrades, shareOf, threads } = parts;
   const bindings = bindingsOf(settings);
   const closeServices: (() => Promise<void>)[] = [];
   let closeAdmin = async (): Promise<void> => {};
@@ -212,9 +217,7 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
   ): Promise<Listening | undefined> {
     const { port, ...binding } = bindings[name];
     if (port === undefined || handler === undefined) return undefined;
-    const other = portSettings.get(`${binding.host} ${port}`);
-    if (other !== undefined)
-      throw new Error(`${other} and ${binding.portSetting} are both ${port}: give one of them another port`);
+    rejectSamePort(portSettings, bindings[name]);
     const responseIdleTimeoutMs = settings.upstreamIdleTimeoutMs;
     const server = await serveHttp({
       ...settings,
@@ -224,6 +227,8 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
       responseIdleTimeoutMs,
       connectionShare: shareOf(name),
       logger,
+      reusePort: threads > 1,
+      waitingMax: partOf(waitingMaxDefault, threads),
       ...overrides,
     });
     if (name === 'gateway') parts.onGateway(server);
@@ -235,7 +240,7 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
   // The services close after the gateway, because its requests in flight may still need them.
   opened.defer(() => closeAll(closeServices));
   const { limiter } = rateLimiting;
-  const limits = limiter && (await openRateLimit(setup, { ...rateLimiting, limiter }, shareOf('ratelimit')));
+  const limits = limiter && (await openRateLimit(setup, { ...rateLimiting, limiter, threads }, shareOf('ratelimit')));
   const ratelimit = limits && add('ratelimit', 'grpc', limits);
   const ratelimitHttp = await http('ratelimit-http', rateLimiting.http);
   const auth = await http('auth', has('auth') ? pipeline.auth.callback() : undefined);
@@ -248,19 +253,6 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
   // Runs before any listener closes: gRPC health reports NOT_SERVING while requests in flight finish.
   opened.defer(() => limits?.reportStopping());
   return { ratelimit, ratelimitHttp, auth, gateway, admin };
-}
-
-/** Warns about a certificate that clients reject because of its dates. */
-function warnAboutDates({ logger, clock }: Setup, certificate: X509Certificate): void {
-  const { validFrom, validTo, validFromDate, validToDate } = certificate;
-  const nowMs = clock();
-  if (nowMs > validToDate.getTime())
-    logger.warn({ validTo }, 'the certificate has expired, so clients reject it: renew it, then reload with SIGHUP');
-  else if (nowMs < validFromDate.getTime())
-    logger.warn(
-      { validFrom },
-      'the certificate is not valid yet, so clients reject it: check the clock of this machine',
-    );
 }
 
 /** Other machines could read passwords or forge decisions on an unencrypted port that they can reach. */
@@ -286,7 +278,17 @@ function warnAboutPeers({ logger, has, settings }: Setup, host: string, scheme: 
   }
 }
 
-type ListenerName = 'gateway' | 'ratelimit' | 'ratelimit-http' | 'auth' | 'admin';
+/** `portSettings` has the settings of the open ports, by host and port. */
+export function rejectSamePort(
+  portSettings: ReadonlyMap<string, string>,
+  { host, port, portSetting }: Pick<Binding, 'host' | 'port' | 'portSetting'>,
+): void {
+  const other = portSettings.get(`${host} ${port}`);
+  if (other !== undefined)
+    throw new Error(`${other} and ${portSetting} are both ${port}: give one of them another port`);
+}
+
+export type ListenerName = 'gateway' | 'ratelimit' | 'ratelimit-http' | 'auth' | 'admin';
 
 /** The address of a listener, and the names of the settings that define it. */
 interface Binding {
@@ -297,7 +299,11 @@ interface Binding {
   readonly portSetting: string;
 }
 
-function bindingsOf({ host: defaultHost, port, ...settings }: Settings): Readonly<Record<ListenerName, Binding>> {
+export function bindingsOf({
+  host: defaultHost,
+  port,
+  ...settings
+}: Settings): Readonly<Record<ListenerName, Binding>> {
   const { ratelimitHost = defaultHost, authHost = defaultHost, adminHost = defaultHost } = settings;
   const binding = (portName: string, host: string, port: number | undefined, hostName = portName): Binding => {
     const hostSetting = host === defaultHost ? 'HOST' : `${hostName}_HOST`;
@@ -319,7 +325,7 @@ async function closeAll(closers: readonly (() => Promise<void>)[]): Promise<void
   if (failed?.status === 'rejected') throw failed.reason;
 }
 
-function servesHttp({ has, services }: Setup): boolean {
+export function servesHttp({ has, services }: Setup): boolean {
   return has('gateway') || travelModules.some(has) || Object.keys(services).length > 0;
 }
 
@@ -331,15 +337,27 @@ interface OpenListener {
 /** How often gRPC health is updated. */
 const healthEveryMs = 1000;
 
+interface RateLimitPortParts extends Pick<RateLimiting, 'onRefused' | 'isReady'> {
+  readonly limiter: Limiter;
+  readonly threads: number;
+}
+
 /** `reportStopping` makes gRPC health report NOT_SERVING while the server still responds. */
 async function openRateLimit(
   { settings, logger }: Setup,
-  { limiter, onRefused, isReady }: Pick<RateLimiting, 'onRefused' | 'isReady'> & { readonly limiter: Limiter },
+  { limiter, onRefused, isReady, threads }: RateLimitPortParts,
   { admit, setIdle }: ConnectionShare,
 ): Promise<OpenListener & { readonly reportStopping: () => void }> {
   const { port = 0, ...binding } = bindingsOf(settings).ratelimit;
   const { host } = binding;
-  const server = await serveRateLimit({ limiter, host, port, logger, onRefused, admit, setIdle }).catch((error) => {
+  const { connectionsMax, openMax, arrivingMax } = portBounds;
+  const bounds = {
+    connectionsMax: partOf(connectionsMax, threads),
+    openMax: partOf(openMax, threads),
+    arrivingMax: partOf(arrivingMax, threads),
+  };
+  const options = { limiter, host, port, reusePort: threads > 1, bounds, logger, onRefused, admit, setIdle };
+  const server = await serveRateLimit(options).catch((error) => {
     // Only an error from listening has a system error as its cause. Others come from loading the library.
     throw error.cause === undefined ? error : listenError(error.cause, { ...binding, port });
   });

@@ -230,6 +230,7 @@ const programOptions = {
     .superRefine(addServiceFaults),
   clock: z.custom(isClock, 'expected a function that returns milliseconds, such as Date.now'),
   dormant: z.boolean('expected true or false'),
+  threads: z.undefined('only `frontdesk serve` has several threads: remove it'),
 };
 
 /** Loose, because `requireSettings` checks the settings. */

@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http';
 import { type LimitDomain, parseServiceReference, type RateLimitService } from '#config';
 import { createOncePerMinute, createOutageLog } from '#foundation';
 import { type HostAndPort, hostAndPort, type Resolve, resolveLimiter } from '#gateway';
-import { createRateLimitMetrics } from '#metrics';
+import { createMetricsOfThreads, createRateLimitMetrics } from '#metrics';
 import {
   adviseOnRedis,
   type ClientLimits,
@@ -24,6 +24,7 @@ import {
 import { createRateLimitHttp } from '#ratelimit/http';
 import type { Setup } from './options.ts';
 import type { LiveConfiguration } from './reload.ts';
+import type { ThreadParts } from './threads/parts.ts';
 
 export interface RateLimiting {
   /** Undefined when the rate-limit service does not run in this process. */
@@ -43,11 +44,18 @@ export interface RateLimiting {
   readonly close: () => Promise<void>;
 }
 
-/** `closing` is aborted when the process starts to close. Rejects with a user-facing Error. */
+export interface RateLimitingParts {
+  readonly configuration: LiveConfiguration;
+  /** Aborted when the process starts to close. */
+  readonly closing: AbortSignal;
+  /** Undefined when the process serves with one thread. */
+  readonly thread: Pick<ThreadParts, 'counters' | 'report' | 'all'> | undefined;
+}
+
+/** Rejects with a user-facing Error. */
 export async function openRateLimiting(
   setup: Setup,
-  configuration: LiveConfiguration,
-  closing: AbortSignal,
+  { configuration, closing, thread }: RateLimitingParts,
 ): Promise<RateLimiting> {
   const { settings, logger, has } = setup;
   if (!has('ratelimit')) return withoutLimiter();
@@ -60,9 +68,10 @@ export async function openRateLimiting(
     lastUncountedAtMs = setup.clock();
   };
   const { redisUrl, ratelimitKeysMax: keysMax } = settings;
+  const onEvicted = createEvictionReport(stats, setup);
   const counters: Counters =
     redisUrl === undefined
-      ? createMemoryCounters({ clock: setup.clock, keysMax, onEvicted: createEvictionReport(stats, setup) })
+      ? createMemoryCounters({ clock: setup.clock, keysMax, onEvicted, shared: thread?.counters })
       : await openSharedCounters(redisUrl, setup, onUncounted);
   const limiter = createLimiter({
     limits: limits(),
@@ -75,7 +84,9 @@ export async function openRateLimiting(
   configuration.onChange((next) => () => limiter.reload(next.limits));
   // A limiter that fails open does not need Redis.
   const isReady = () => !closing.aborted && (settings.ratelimitFailOpen || (counters.isReady?.() ?? true));
-  const metrics = createRateLimitMetrics({ stats, configuration });
+  const own = createRateLimitMetrics({ stats, configuration });
+  thread?.report({ limiterMetrics: async () => own.snapshot() });
+  const metrics = thread === undefined ? own : createMetricsOfThreads(thread.all.limiterMetrics);
   const http = hasHttp ? createRateLimitHttp({ limiter, isReady, limits, metrics: metrics.read, logger }) : undefined;
   const close = async () => counters.close?.();
   const onRefused = createRefusalReport(stats, logger);

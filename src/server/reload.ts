@@ -35,8 +35,8 @@ export interface Generation {
 /** Prepares a part of the server for a configuration. Throws if the part cannot use it. */
 export type Prepare = (configuration: Configuration) => Commit | Promise<Commit>;
 
-/** Makes the part use the prepared configuration. Must not throw. */
-export type Commit = () => void;
+/** Makes the part use the prepared configuration, which is current from now on. Must not throw. */
+export type Commit = (generation: Generation) => void;
 
 /** Counts the reloads of changed files. */
 export interface Reloads {
@@ -75,11 +75,18 @@ export interface LiveConfiguration {
   readonly close: () => Promise<void>;
 }
 
+/** The configuration of a process, which it reads from files. */
+export interface OpenConfiguration extends LiveConfiguration {
+  /** Calls `listener` after every reload, whether or not it was accepted. */
+  readonly afterReload: (listener: () => void) => void;
+}
+
 /** Throws a user-facing Error if a record uses a service of this process in a role that it cannot have. */
-export async function openLiveConfiguration(setup: Setup): Promise<LiveConfiguration> {
+export async function openLiveConfiguration(setup: Setup): Promise<OpenConfiguration> {
   const { configDirectory, settings, logger, clock } = setup;
   requireServiceRoles(setup);
   const parts: Prepare[] = [];
+  const listeners: (() => void)[] = [];
   let notices = await noticesOf(setup.loaded);
   const { configuration: initial } = setup.loaded;
   let current: Generation = { number: 1, hash: await hashOf(initial), appliedAtMs: clock(), configuration: initial };
@@ -115,6 +122,7 @@ export async function openLiveConfiguration(setup: Setup): Promise<LiveConfigura
     if (hadErrors && found.length === 0)
       logger.info({ generation: current.number }, 'all errors of the configuration are fixed');
     countReload(found.length === 0, performance.now() - startedAtMs);
+    for (const listener of listeners) listener();
   }
 
   /** Refuses the records, but not the users, if a part of the server cannot use the configuration. */
@@ -144,8 +152,8 @@ export async function openLiveConfiguration(setup: Setup): Promise<LiveConfigura
 
   function commit({ configuration, hash, commits }: Next, prepareStartedAtMs: number): void {
     const hadAuth = current.configuration.authServices.length > 0;
-    for (const commit of commits) commit();
     current = { number: current.number + 1, hash, appliedAtMs: clock(), configuration };
+    for (const commit of commits) commit(current);
     const { number: generation } = current;
     const durationMs = Math.round(performance.now() - prepareStartedAtMs);
     const mappings = configuration.mappings.length;
@@ -175,6 +183,9 @@ export async function openLiveConfiguration(setup: Setup): Promise<LiveConfigura
     reloads: () => reloads,
     onChange(prepare: Prepare) {
       parts.push(prepare);
+    },
+    afterReload(listener: () => void) {
+      listeners.push(listener);
     },
     async watch() {
       reportNotices();

@@ -9,6 +9,8 @@ import {
   createUsers,
   type LoginCounts,
   realmDefault,
+  verificationsMaxDefault,
+  waitingMaxDefault,
 } from '#auth';
 import { type AuthService as AuthServiceRecord, type Configuration, parseServiceReference } from '#config';
 import type { Handler } from '#gateway';
@@ -16,6 +18,7 @@ import { isolate, userHeader } from '#http';
 import { openTravel, type ResponseParts, type Travel, travelModules } from '#travel';
 import type { Setup } from './options.ts';
 import type { LiveConfiguration } from './reload.ts';
+import { partOf, type ThreadParts } from './threads/parts.ts';
 
 export interface Services {
   /** Undefined when the auth service does not run in this process. */
@@ -33,13 +36,16 @@ export interface ServicesParts {
   /** Undefined when none of its services run in this process. */
   readonly travel: Pick<Travel, 'createApps'> | undefined;
   readonly problems: ResponseParts;
+  /** Undefined when the process serves with one thread. */
+  readonly thread: Pick<ThreadParts, 'count' | 'logins'> | undefined;
 }
 
-export function createServices(setup: Setup, { configuration, travel, problems }: ServicesParts): Services {
+export function createServices(setup: Setup, parts: ServicesParts): Services {
+  const { configuration, travel, problems } = parts;
   const { logger, has } = setup;
   const logins = has('auth') ? createLoginCounts() : undefined;
   const realm = () => realmOfListener(setup, configuration.current().configuration);
-  const authenticator = logins && createReloadingAuthenticator(configuration, logins);
+  const authenticator = logins && createReloadingAuthenticator(parts, logins);
   const namesUserIn = () => listenerUserHeaders(configuration.current().configuration);
   const auth = authenticator && createAuthService({ authenticator, realm, userHeader: namesUserIn, logger });
   const { versionNames = [], apps: travelApps } = travel?.createApps(problems) ?? {};
@@ -76,9 +82,17 @@ function realmOfListener(setup: Setup, { authServices }: Configuration): string 
 }
 
 /** Creates an authenticator that is reloaded, and forgets verified passwords, only when the users change. */
-function createReloadingAuthenticator(configuration: LiveConfiguration, counts: LoginCounts): Authenticator {
+function createReloadingAuthenticator({ configuration, thread }: ServicesParts, counts: LoginCounts): Authenticator {
   const { users } = configuration.current().configuration;
-  const authenticator = createAuthenticator({ users: createUsers(users), counts });
+  const threads = thread?.count ?? 1;
+  const authenticator = createAuthenticator({
+    users: createUsers(users),
+    counts,
+    verificationsMax: partOf(verificationsMaxDefault, threads),
+    waitingMax: partOf(waitingMaxDefault, threads),
+    onOutcome: thread?.logins.publish,
+  });
+  thread?.logins.subscribe(authenticator.learn);
   configuration.onChange((next) => {
     if (isDeepStrictEqual(next.users, configuration.current().configuration.users)) return () => {};
     const store = createUsers(next.users);

@@ -4,7 +4,7 @@ import { createTraffic } from '../../src/gateway/traffic/traffic.ts';
 import { labelled, mappingOf } from '../support/edge.ts';
 import { domain, limit, node, unlimited } from '../support/limits.ts';
 
-type Parts = Parameters<typeof import('#diag').createDiagnostics>[0];
+type Parts = Parameters<typeof import('#diag').readDiagnostics>[0];
 
 export const hotelRoute: RouteSnapshot = {
   ...mappingOf(),

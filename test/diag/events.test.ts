@@ -5,7 +5,7 @@ import { mock } from 'node:test';
 import Koa from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
-import { createDiagnosticsEvents } from '#diag';
+import { createDiagnosticsEvents, readDiagnostics } from '#diag';
 import { silentLogger } from '#foundation';
 import { createAddresses, createProblemResponses, createRequestContext, requestContext } from '#http';
 import { createEventStreams, type EventStreamsOptions } from '../../src/diag/events.ts';
@@ -31,7 +31,7 @@ describe('createEventStreams', () => {
     const filters: string[] = [];
     const state = { generation: 1, streams: 0 };
     const streams = createEventStreams({
-      read({ filter }) {
+      async read({ filter }) {
         filters.push(filter);
         return `${filters.length} ${filter}`;
       },
@@ -40,9 +40,9 @@ describe('createEventStreams', () => {
       ...options,
     });
     servers.later(streams.close);
-    const served = await servers.http((req, res) => {
+    const served = await servers.http(async (req, res) => {
       const filter = (req.url ?? '').slice(1);
-      if (streams.open({ filter, offset: 0 }, res, filter) !== 'open') return void res.writeHead(503).end();
+      if ((await streams.open({ filter, offset: 0 }, res, filter)) !== 'open') return void res.writeHead(503).end();
       state.streams += 1;
       res.once('close', () => {
         state.streams -= 1;
@@ -92,7 +92,7 @@ describe('createEventStreams', () => {
     let nowMs = 0;
     const { open } = await setUp({
       clock: () => nowMs,
-      read({ filter }) {
+      async read({ filter }) {
         log.push(filter);
         setImmediate(() => log.push('pause'));
         nowMs += 7;
@@ -120,7 +120,7 @@ describe('createEventStreams', () => {
   });
 
   it('ends streams after the first event of a new configuration', async () => {
-    const { open, state } = await setUp({ read: () => `generation ${state.generation}` });
+    const { open, state } = await setUp({ read: async () => `generation ${state.generation}` });
     const { next } = await open();
     await next();
     state.generation = 2;
@@ -141,7 +141,7 @@ describe('createEventStreams', () => {
   it('skips rounds for a slow reader, and disconnects it after the maximum duration', async () => {
     const filters: string[] = [];
     const { port, state, open, allGone } = await setUp({
-      read({ filter }) {
+      async read({ filter }) {
         filters.push(filter);
         return filter === 'slow' ? 'x'.repeat(8 * 1024 * 1024) : '';
       },
@@ -161,7 +161,7 @@ describe('createEventStreams', () => {
   it('disconnects only the stream whose reading fails', async () => {
     let isBroken = false;
     const { open } = await setUp({
-      read({ filter }) {
+      async read({ filter }) {
         if (isBroken && filter === 'bad') throw new Error('broken');
         return filter;
       },
@@ -178,8 +178,11 @@ describe('createEventStreams', () => {
 describe('createDiagnosticsEvents', () => {
   const servers = testServers();
 
-  async function setUp(options: Parameters<typeof createDiagnosticsEvents>[1] = {}) {
-    const { endpoint, close } = createDiagnosticsEvents(parts, options);
+  async function setUp(options: Partial<Parameters<typeof createDiagnosticsEvents>[1]> = {}) {
+    const { endpoint, close } = createDiagnosticsEvents((filter) => readDiagnostics(parts, filter), {
+      generation: () => 1,
+      ...options,
+    });
     servers.later(close);
     const app = new Koa()
       .use(createRequestContext(createAddresses({ trustedProxies: ['127.0.0.1'] })))

@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import Koa from 'koa';
 import request from 'supertest';
 import { parse } from 'yaml';
-import { createDiagnostics } from '#diag';
+import { createDiagnostics, readDiagnostics } from '#diag';
 import { explainForm } from '#explain';
 import { silentLogger } from '#foundation';
 import { createProblemResponses, readPageFiles } from '#http';
@@ -38,7 +38,9 @@ const path = '/gateway/v0/diag/';
 
 describe('createDiagnostics', () => {
   const koa = new Koa().use(createProblemResponses({ logger: silentLogger }));
-  const app = koa.use(createDiagnostics(parts, explainForm('../explain')).run).callback();
+  const app = koa
+    .use(createDiagnostics((filter) => readDiagnostics(parts, filter), explainForm('../explain')).run)
+    .callback();
 
   it('responds with JSON, YAML or HTML, and rejects other media types', async () => {
     const read = (accept: string, type: string) =>

@@ -10,6 +10,7 @@ import {
   delayMs,
   flag,
   listKind,
+  numberKind,
   port,
   type SettingTable,
   textKind,
@@ -36,6 +37,7 @@ const baseUrl = textKind(
 );
 const userNames = listKind(isUserName, 'names of users');
 const networks = listKind(isNetwork, 'addresses or networks such as 10.0.0.0/8');
+const threads = numberKind(1, 256);
 const logLevel = choiceKind(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']);
 const accessLog = choiceKind(['json', 'combined', 'off']);
 const origins = listKind(
@@ -134,6 +136,10 @@ export const gatewaySettings = {
   upstreamHeaderBytesMax: bytes(
     16_384,
     'Maximum size of the status line and headers of a response from a service or an auth service over HTTP, in bytes.',
+  ),
+  threads: threads(
+    undefined,
+    'Threads that serve requests: by default one for each core, at most one for each 128 MiB of the memory limit, and one with --demo. Always one with a database in memory, in a process of `frontdesk split`, and on a system that does not distribute the connections of a port, such as macOS and Windows.',
   ),
   drainMs: delayMs(
     0,

@@ -13,7 +13,7 @@ export interface AuthBody {
 const noBody: AuthBody = Object.freeze({ bytes: Buffer.alloc(0), isWhole: true });
 
 /** Bodies in memory for one auth service, until their responses are complete. */
-const heldBytesMax = 128 * 1024 * 1024;
+export const heldBytesMax = 128 * 1024 * 1024;
 
 /** Leaves the body readable. Resolves to undefined when the client disconnects. Rejects with a Problem. */
 export type ReadAuthBody = (ctx: Pick<Context, 'req' | 'res'>) => Promise<AuthBody | undefined>;

@@ -8,7 +8,7 @@ import { type Cluster, clientIsGone } from '#proxy';
 import type { RequestAttributes } from '#routing';
 import type { RemoteTarget, Resolve } from '../resolve-service.ts';
 import type { Step } from '../stage-result.ts';
-import { createAuthBodyReader, type ReadAuthBody } from './body.ts';
+import { createAuthBodyReader, heldBytesMax, type ReadAuthBody } from './body.ts';
 import { type AuthClient, createPortRequest, headerPairs } from './check-request.ts';
 import { createAuthOverHttp } from './over-http.ts';
 
@@ -57,6 +57,8 @@ export interface AuthStagesParts {
   readonly counts: AuthCounts;
   /** The names of administrators. */
   readonly adminUsers: readonly string[];
+  /** The number of threads with such stages. @default 1 */
+  readonly threads?: number;
   /** Called for each request for which an auth service returned no decision. */
   readonly onError: () => void;
 }
@@ -86,7 +88,8 @@ export function createAuthStages(services: readonly ConfiguredAuthService[], par
 function createPair({ record, port }: ConfiguredAuthService, parts: AuthStagesParts) {
   const client = port === undefined ? createRemoteClient(record, parts) : createPortClient(port, record);
   const outage = parts.acquireOutageLog(record);
-  const readBody = record.includeBody && createAuthBodyReader(record.includeBody);
+  const { threads = 1 } = parts;
+  const readBody = record.includeBody && createAuthBodyReader(record.includeBody, heldBytesMax / threads);
   const stageOf = (stageRecord: AuthService, requireRole?: RequireRole): AuthStage =>
     Object.freeze({
       record,

@@ -36,7 +36,7 @@ export interface ConnectionsOptions {
 }
 
 /** A waiting request takes about 1.5 KB, and a single read may contain 2,500 of them. */
-const defaultWaitingMax = 10_000;
+export const waitingMaxDefault = 10_000;
 
 /**
  * Node handles all pipelined requests of a connection concurrently and buffers their responses in memory. Here, at most
@@ -46,7 +46,7 @@ const defaultWaitingMax = 10_000;
  * connection after each request. A connection that exceeds `waitingMax` is therefore closed.
  */
 export function createConnections(server: Server, options: ConnectionsOptions): Connections {
-  const { handler, pipelineMax, waitingMax = defaultWaitingMax, setIdle } = options;
+  const { handler, pipelineMax, waitingMax = waitingMaxDefault, setIdle } = options;
   const connections = new Map<Socket, PipelinedConnection>();
   let waitingCount = 0;
   let isDraining = false;

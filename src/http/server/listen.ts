@@ -20,6 +20,8 @@ export interface HttpServerOptions {
   readonly host: string;
   /** 0 picks a free port. */
   readonly port: number;
+  /** Lets other threads listen on the port too: the system distributes the connections. @default false */
+  readonly reusePort?: boolean;
   /** The names of the settings for host and port, for the error message. */
   readonly hostSetting: string;
   readonly portSetting: string;
@@ -111,10 +113,10 @@ async function createListener({ handler, tls, upgrades, ...limits }: HttpServerO
 }
 
 function listening(server: Server, options: HttpServerOptions): Promise<void> {
-  const { host, port } = options;
+  const { host, port, reusePort = false } = options;
   return new Promise((resolve, reject) => {
     server.once('error', (cause) => reject(listenError(cause, options)));
-    server.listen({ host, port }, resolve);
+    server.listen({ host, port, reusePort }, resolve);
   });
 }
 

@@ -21,6 +21,8 @@ export interface ClusterRegistryOptions {
   readonly withoutTracing?: WithoutTracing | undefined;
   /** The largest status line and headers of a response, in bytes. @default Node's limit, usually 16 KiB */
   readonly headerBytesMax?: number | undefined;
+  /** How many threads have such a registry. Each gets an equal part of the circuit breakers' slots. @default 1 */
+  readonly threads?: number | undefined;
 }
 
 export interface ClusterLease {
@@ -46,7 +48,7 @@ export interface ClusterRegistry {
 
 export function createClusters(options: ClusterRegistryOptions = {}): ClusterRegistry {
   const { logger = silentLogger, clock = () => performance.now(), random = Math.random, timer = unrefTimer } = options;
-  const { withoutTracing, headerBytesMax } = options;
+  const { withoutTracing, headerBytesMax, threads = 1 } = options;
   const parts: ClusterParts = { logger, clock, random, timer, withoutTracing, headerBytesMax };
   const released = new Set<OpenCluster>();
   const clusters = createLeases<OpenCluster>((open) => {
@@ -70,7 +72,7 @@ export function createClusters(options: ClusterRegistryOptions = {}): ClusterReg
 
   return Object.freeze({
     acquire(spec: ClusterSpec) {
-      const { value, release } = clusters.acquire(keyOf(spec), () => openCluster(spec, parts));
+      const { value, release } = clusters.acquire(keyOf(spec), () => openCluster(partOf(spec, threads), parts));
       return { cluster: value.cluster, release };
     },
     list: () => clusters.values().map(({ cluster }) => cluster),
@@ -80,6 +82,23 @@ export function createClusters(options: ClusterRegistryOptions = {}): ClusterReg
       return closing;
     },
   });
+}
+
+/** Rounds up, so that a bound of 1 stays 1. */
+function partOf(spec: ClusterSpec, threads: number): ClusterSpec {
+  if (threads === 1) return spec;
+  const { maxConnections, maxPendingRequests, maxRequests, maxRetries, maxUpgrades } = spec.circuitBreakers;
+  const part = (bound: number) => Math.ceil(bound / threads);
+  return {
+    ...spec,
+    circuitBreakers: {
+      maxConnections: part(maxConnections),
+      maxPendingRequests: part(maxPendingRequests),
+      maxRequests: part(maxRequests),
+      maxRetries: part(maxRetries),
+      maxUpgrades: part(maxUpgrades),
+    },
+  };
 }
 
 /** Does not keep the process alive. */

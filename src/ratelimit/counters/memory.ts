@@ -16,7 +16,7 @@ export interface MemoryCountersOptions {
   /** Called for each counter that is evicted. */
   readonly onEvicted?: () => void;
   /** A table that this thread shares with others, instead of one of its own with `keysMax` and `seed`. */
-  readonly shared?: { readonly table: SharedTable; readonly thread: number };
+  readonly shared?: { readonly table: SharedTable; readonly thread: number } | undefined;
 }
 
 export interface MemoryCounters extends Counters {

@@ -14,6 +14,8 @@ export interface RateLimitServerOptions {
   readonly host?: string;
   /** 0 picks a free port. */
   readonly port: number;
+  /** Lets other threads listen on the port too. @default false */
+  readonly reusePort?: boolean;
   readonly logger: Pick<Logger, 'error'>;
   /** @default portBounds */
   readonly bounds?: Partial<PortBounds>;
@@ -55,7 +57,7 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
     if (options.admit?.(socket) === false) socket.destroy();
     else if (bounded.admit(socket)) injector.injectConnection(socket);
   });
-  const port = await listen(listener, options.host ?? '127.0.0.1', options.port).catch((error: unknown) => {
+  const port = await listen(listener, options).catch((error: unknown) => {
     bounded.close();
     throw error;
   });
@@ -112,9 +114,12 @@ function serverOptions({ callsMax, idleMs }: PortBounds, interceptor: ServerInte
   };
 }
 
-function listen(listener: Listener, host: string, port: number): Promise<number> {
+function listen(
+  listener: Listener,
+  { host = '127.0.0.1', port, reusePort = false }: Pick<RateLimitServerOptions, 'host' | 'port' | 'reusePort'>,
+): Promise<number> {
   return new Promise((resolve, reject) => {
     listener.once('error', (cause) => reject(listenError(cause, { host, port })));
-    listener.listen({ host, port }, () => resolve((listener.address() as AddressInfo).port));
+    listener.listen({ host, port, reusePort }, () => resolve((listener.address() as AddressInfo).port));
   });
 }

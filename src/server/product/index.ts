@@ -17,5 +17,8 @@ export const settingTable: typeof gatewaySettings & typeof travelSettings = { ..
 
 export type Settings = SettingsOf<typeof settingTable>;
 
-/** The settings that a program may pass, which passes the directory as `config`. The build adds them with their docs. */
-export interface SettingOptions extends Omit<SettingOptionsOf<typeof settingTable>, 'configDir'> {}
+/**
+ * The settings that a program may pass, which passes the directory as `config`, and runs frontdesk in its own thread. The
+ * build adds them with their docs.
+ */
+export interface SettingOptions extends Omit<SettingOptionsOf<typeof settingTable>, 'configDir' | 'threads'> {}

@@ -76,6 +76,7 @@ export function startFrontdesk(
     RATELIMIT_PORT: '0',
     DATABASE_URL: `sqlite:${join(directory, 'bench.db')}`,
     LOG_LEVEL: 'error',
+    THREADS: '1',
     MALLOC_TRIM_THRESHOLD_: '131072',
     ...env,
   };

@@ -80,7 +80,11 @@ export async function serveHere(
   { args = [], env = {}, cwd, ...options }: ServeOptions,
 ): Promise<OpenListeners> {
   const directory = join(cwd, 'config');
-  const { configDir: _, ...settings } = parseSettings(settingTable, {
+  const {
+    configDir: _,
+    threads: _threads,
+    ...settings
+  } = parseSettings(settingTable, {
     ...readSettingsFile(settingTable, directory),
     ...scratch,
     ...env,

@@ -47,13 +47,14 @@ export interface Server extends Program {
   readonly stop: () => Promise<Ended>;
 }
 
-/** Free ports, and a database in memory. */
+/** Free ports, a database in memory, and one thread, however many cores the machine has. */
 export const scratch = Object.freeze({
   PORT: '0',
   AUTH_PORT: '0',
   RATELIMIT_PORT: '0',
   RATELIMIT_HTTP_PORT: '0',
   DATABASE_URL: 'sqlite::memory:',
+  THREADS: '1',
 });
 
 /** Resolves when the command ends. Kills it after 15 s. */

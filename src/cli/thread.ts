@@ -1,0 +1,35 @@
+/** The entry point of a thread that serves requests. Its log lines go to the main thread, in blocks. */
+import module from 'node:module';
+import { Writable } from 'node:stream';
+import { parentPort, workerData } from 'node:worker_threads';
+import { messageOf } from '#foundation';
+import type { ThreadStart } from '#server';
+import { openLog, pendingBytesMaxDefault } from './log-output.ts';
+import { keepTicksFast, releaseStartupMemory } from './v8-tuning.ts';
+
+if (parentPort !== null) {
+  module.enableCompileCache();
+  keepTicksFast();
+  const { loadThread } = await import('#server');
+  const { connectToMain, openThread } = await loadThread();
+  const start: ThreadStart = workerData;
+  const connection = connectToMain(parentPort);
+  const { main } = connection;
+  // Writes the next block when the reader has taken the last one, so that the bound of waiting lines holds.
+  const output = new Writable({
+    write: (block: Uint8Array, _encoding, done) => void main.call('write', block).then(() => done(), done),
+  });
+  const { logger, flush, writeBlock } = openLog(output, {
+    level: start.settings.logLevel,
+    base: null,
+    pendingBytesMax: pendingBytesMaxDefault / start.count,
+  });
+  process.once('exit', writeBlock);
+  try {
+    await openThread(start, { ...connection, logger, flushLog: flush });
+    releaseStartupMemory();
+  } catch (error) {
+    await main.call('failed', messageOf(error));
+    process.exit(1);
+  }
+}

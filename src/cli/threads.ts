@@ -1,0 +1,62 @@
+/** How many threads serve requests, and how `serve` starts one. */
+import { availableParallelism, totalmem } from 'node:os';
+import { extname } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import type { Setup, ThreadStart } from '#server';
+import { travelModules } from '#travel';
+
+export interface ThreadCountOptions {
+  /** The setting of this name. */
+  readonly threads: number | undefined;
+  /** Whether `--demo` was given: a demo on a laptop should be small. */
+  readonly demo: boolean;
+  readonly setup: Pick<Setup, 'settings' | 'has' | 'logger'>;
+  /** What the system has. @default this system */
+  readonly system?: System;
+}
+
+export interface System {
+  readonly platform: string;
+  /** The cores that the process may use. */
+  readonly cores: number;
+  /** The memory that the process may use, in bytes. */
+  readonly memory: number;
+}
+
+/** Chooses the number of threads, and logs why it is 1 if the setting says more. */
+export function countThreads({ threads, demo, setup, system = thisSystem() }: ThreadCountOptions): number {
+  const obstacle = obstacleTo(setup, system);
+  if (obstacle === undefined) return threads ?? (demo ? 1 : threadsFor(system));
+  if (threads !== undefined && threads > 1)
+    setup.logger.warn({ threads }, `requests are served by one thread: ${obstacle}`);
+  return 1;
+}
+
+/** A thread needs about 70 MB when it is idle, and its objects up to 48 MB more before they are collected. */
+const bytesOfThread = 128 * 1024 * 1024;
+const bytesOfMainThread = 128 * 1024 * 1024;
+
+function threadsFor({ cores, memory }: System): number {
+  return Math.max(1, Math.min(cores, Math.floor((memory - bytesOfMainThread) / bytesOfThread)));
+}
+
+function thisSystem(): System {
+  // Without a limit, the first is 0 or more than there is.
+  const memory = Math.min(process.constrainedMemory() || Number.POSITIVE_INFINITY, totalmem());
+  return { platform: process.platform, cores: availableParallelism(), memory };
+}
+
+/** The systems on which several sockets can listen on a port and share its connections. */
+const systemsWithReusePort: readonly string[] = ['linux', 'freebsd', 'dragonfly', 'sunos', 'aix'];
+
+/** Explains why several threads cannot serve the same ports. Undefined if they can. */
+function obstacleTo({ settings, has }: ThreadCountOptions['setup'], { platform }: System): string | undefined {
+  if (!systemsWithReusePort.includes(platform)) return `${platform} does not distribute the connections of a port`;
+  if (settings.databaseUrl === 'sqlite::memory:' && travelModules.some(has))
+    return 'each would have its own database in memory (DATABASE_URL)';
+  return undefined;
+}
+
+export function startThread(start: ThreadStart): Worker {
+  return new Worker(new URL(`./thread${extname(import.meta.url)}`, import.meta.url), { workerData: start });
+}

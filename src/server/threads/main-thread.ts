@@ -1,0 +1,181 @@
+/** The main thread of a process with several: owns the configuration, the certificate, the admin port and the threads. */
+import { X509Certificate } from 'node:crypto';
+import type { Worker } from 'node:worker_threads';
+import { demoUsersAmong, hostForClients, loadTls, packageVersion } from '#config';
+import { problemPagesPath } from '#diag';
+import { createOutageLogs } from '#foundation';
+import { createRepresentations, serveHttp } from '#http';
+import { createMainThreadMetrics, createMetricsOfThreads, createMetricsRoute } from '#metrics';
+import { createSharedTable, type SharedTable } from '#ratelimit';
+import { moduleNames } from '#server/product';
+import { type CurrentTls, createCertificateReload, expiryOf, warnAboutDates } from '../certificate.ts';
+import { createCurrentGateway } from '../current-gateway.ts';
+import { createReadiness, probeRoute } from '../internal-routes.ts';
+import { bindingsOf, createConnectionLimits } from '../listeners.ts';
+import type { CloseOptions, Frontdesk, Listening, Setup } from '../options.ts';
+import { createPipeline } from '../pipeline.ts';
+import { type LiveConfiguration, openLiveConfiguration } from '../reload.ts';
+import { type AllReports, createAllReports } from './all-reports.ts';
+import { partOf, type Reports } from './parts.ts';
+import { createThreadPool, type PoolFunctions } from './pool.ts';
+import { claimPorts } from './ports.ts';
+import type { ReloadState } from './received-configuration.ts';
+import type { MainFunctions, ThreadStart } from './thread.ts';
+
+export interface ThreadsOptions {
+  /** The number of threads that serve requests, in addition to this one. */
+  readonly count: number;
+  /** Starts a thread that runs `openThread`. */
+  readonly start: (start: ThreadStart) => Worker;
+  readonly write: MainFunctions['write'];
+}
+
+/** A desk of several threads, which has no middleware for another app. */
+export type ThreadedDesk = Pick<Frontdesk, 'listen' | 'reload' | 'close' | 'demoUsers'>;
+
+/** Claims the ports and starts the threads. Rejects with a user-facing Error. */
+export async function openThreads(setup: Setup, options: ThreadsOptions): Promise<ThreadedDesk> {
+  const opened = new AsyncDisposableStack();
+  try {
+    return await open(setup, options, opened);
+  } catch (error) {
+    await opened.disposeAsync().catch((err: unknown) => setup.logger.error({ err }, 'closing a component failed'));
+    throw error;
+  }
+}
+
+async function open(setup: Setup, options: ThreadsOptions, opened: AsyncDisposableStack): Promise<ThreadedDesk> {
+  const { logger, settings: given } = setup;
+  const tls: CurrentTls = { current: await loadTls(given) };
+  if (tls.current !== undefined) warnAboutDates(setup, new X509Certificate(tls.current.cert));
+  const configuration = await openLiveConfiguration(setup);
+  opened.defer(configuration.close);
+  const settings = await claimPorts(setup);
+  const table = createTableFor(setup);
+  const closing = new AbortController();
+  const pool = createThreadPool({
+    ...options,
+    logger,
+    drainMs: given.drainMs,
+    common: () => ({
+      ...commonStart(setup, options.count),
+      settings: settingsOfThread(settings, options.count),
+      generation: configuration.current(),
+      state: stateOf(configuration),
+      tls: tls.current,
+      table,
+    }),
+  });
+  const reports = createAllReports({
+    serving: pool.serving,
+    own: createMainThreadMetrics({
+      version: packageVersion(),
+      configuration,
+      certificateExpiresAtMs: () => expiryOf(tls),
+      droppedLogLines: logger.droppedLines,
+    }),
+    closing: closing.signal,
+    uptimeMs: createUptime(),
+  });
+  let admin: AdminListener | undefined;
+  // Closed last, so that the process can be monitored until its last request has finished.
+  opened.defer(() => admin?.close(given.shutdownTimeoutMs));
+  let withinMs = given.shutdownTimeoutMs;
+  opened.defer(() => pool.close({ withinMs }));
+  opened.defer(() => closing.abort());
+  const shared = await pool.open(functionsOf(reports, options.write));
+  configuration.onChange(pool.prepare);
+  configuration.afterReload(() => pool.report(stateOf(configuration)));
+  await configuration.watch();
+  // Opened last, so that a successful probe means that the other ports can be called.
+  admin = await openAdmin({ ...setup, settings }, configuration, reports);
+  const listeners = { ...shared, admin: admin?.listening };
+  const reloadCertificate = createCertificateReload(setup, tls, pool.replaceCertificate);
+
+  let closed: Promise<void> | undefined;
+  return Object.freeze({
+    demoUsers: demoUsersAmong(setup.loaded.configuration.users),
+    listen: async () => listeners,
+    async reload() {
+      await Promise.all([configuration.reload(), reloadCertificate()]);
+    },
+    close({ withinMs: given = withinMs }: CloseOptions = {}) {
+      withinMs = given;
+      closed ??= opened.disposeAsync();
+      return closed;
+    },
+  });
+}
+
+function createUptime(): () => number {
+  const startedAtMs = performance.now();
+  return () => performance.now() - startedAtMs;
+}
+
+function stateOf({ refused, errors, notices, reloads }: LiveConfiguration): ReloadState {
+  return { refused: refused(), errors: errors(), notices: notices(), reloads: reloads() };
+}
+
+/** Undefined if the rate-limit counters are in Redis, or if no limiter runs in this process. */
+function createTableFor({ settings, has }: Setup): SharedTable | undefined {
+  if (!has('ratelimit') || settings.redisUrl !== undefined) return undefined;
+  return createSharedTable(settings.ratelimitKeysMax);
+}
+
+function commonStart({ has, demo, configDirectory }: Setup, count: number) {
+  return { count, demo, configDirectory, modules: moduleNames.filter(has) };
+}
+
+/** The main thread has the admin port, and each thread an equal part of the connections to the database. */
+function settingsOfThread(settings: Setup['settings'], count: number): Setup['settings'] {
+  return { ...settings, adminPort: undefined, databasePool: partOf(settings.databasePool, count) };
+}
+
+function functionsOf(reports: AllReports, write: MainFunctions['write']): PoolFunctions {
+  return {
+    write,
+    onLost: reports.retire,
+    allMetrics: reports.metrics,
+    allLimiterMetrics: reports.limiterMetrics,
+    allDiagnostics: reports.diagnostics,
+    anyFault: reports.fault,
+  };
+}
+
+interface AdminListener {
+  readonly listening: Listening;
+  readonly close: (deadlineMs: number) => Promise<void>;
+}
+
+/** Undefined without an admin port. */
+async function openAdmin(
+  setup: Setup,
+  configuration: LiveConfiguration,
+  reports: Reports,
+): Promise<AdminListener | undefined> {
+  const { settings, logger } = setup;
+  const { port, ...binding } = bindingsOf(settings).admin;
+  if (port === undefined) return undefined;
+  const representations = createRepresentations();
+  const routes = [
+    probeRoute('check_alive', representations, async () => ({ status: 'alive' })),
+    probeRoute('check_ready', representations, createReadiness(reports.fault, configuration)),
+    createMetricsRoute(createMetricsOfThreads(reports.metrics)),
+  ];
+  const problems = { representations, logger, outages: createOutageLogs({ logger }), problemPagesPath };
+  const parts = { tracing: undefined, auth: undefined, gateway: createCurrentGateway(), problems, routes };
+  const server = await serveHttp({
+    ...settings,
+    ...binding,
+    port,
+    logger,
+    handler: createPipeline(setup, parts).admin.callback(),
+    responseIdleTimeoutMs: settings.upstreamIdleTimeoutMs,
+    connectionShare: createConnectionLimits(setup).adminConnectionLimit.share(),
+  });
+  const { host } = binding;
+  return {
+    listening: { host, port: server.port, url: `http://${hostForClients(host)}:${server.port}` },
+    close: server.close,
+  };
+}

@@ -1,0 +1,59 @@
+/** Finds out whether the ports of a process are free, before several threads listen on them together. */
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { listenError } from '#foundation';
+import { bindingsOf, type ListenerName, rejectSamePort, servesHttp } from '../listeners.ts';
+import type { Setup } from '../options.ts';
+
+/**
+ * Listens on each port alone, and closes it again: a port on which several threads listen would also be open to another
+ * process that listens in the same way. Resolves to the settings with the ports that were picked for 0. Rejects with a
+ * user-facing Error.
+ */
+export async function claimPorts(setup: Setup): Promise<Setup['settings']> {
+  const bindings = bindingsOf(setup.settings);
+  const picked: Partial<Record<PortSetting, number>> = {};
+  const settingsOfPorts = new Map<string, string>();
+  const servers: Server[] = [];
+  try {
+    for (const [name, setting] of portsOf(setup)) {
+      const binding = bindings[name];
+      if (binding.port === undefined) continue;
+      rejectSamePort(settingsOfPorts, binding);
+      const server = await listenAlone({ ...binding, port: binding.port });
+      servers.push(server);
+      const { port } = server.address() as AddressInfo;
+      settingsOfPorts.set(`${binding.host} ${port}`, binding.portSetting);
+      picked[setting] = port;
+    }
+  } finally {
+    await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  }
+  return { ...setup.settings, ...picked };
+}
+
+type PortSetting = 'port' | 'authPort' | 'ratelimitPort' | 'ratelimitHttpPort' | 'adminPort';
+
+/** In the order in which a process with one thread opens them. */
+function portsOf(setup: Setup): readonly (readonly [ListenerName, PortSetting])[] {
+  const { has } = setup;
+  return [
+    ...(has('ratelimit')
+      ? ([
+          ['ratelimit', 'ratelimitPort'],
+          ['ratelimit-http', 'ratelimitHttpPort'],
+        ] as const)
+      : []),
+    ...(has('auth') ? ([['auth', 'authPort']] as const) : []),
+    ...(servesHttp(setup) ? ([['gateway', 'port']] as const) : []),
+    ['admin', 'adminPort'],
+  ];
+}
+
+function listenAlone(address: Parameters<typeof listenError>[1]): Promise<Server> {
+  const { host, port } = address;
+  const server = createServer();
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause) => reject(listenError(cause, address)));
+    server.listen({ host, port, exclusive: true }, () => resolve(server));
+  });
+}

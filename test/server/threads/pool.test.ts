@@ -1,0 +1,149 @@
+/** The pool of threads, with threads that are ports: a configuration takes effect in all of them, or in none. */
+import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
+import { MessageChannel, type Worker } from 'node:worker_threads';
+import { type Configuration, requireSettings } from '#config';
+import { silentLogger } from '#foundation';
+import { settingTable } from '#server/product';
+import { createCalls } from '../../../src/server/threads/calls.ts';
+import { createThreadPool } from '../../../src/server/threads/pool.ts';
+import type { MainFunctions, ThreadFunctions, ThreadStart } from '../../../src/server/threads/thread.ts';
+import { testServers } from '../../support/serve.ts';
+import { eventually } from '../../support/waiting.ts';
+
+const noListeners = {
+  gateway: undefined,
+  ratelimit: undefined,
+  ratelimitHttp: undefined,
+  auth: undefined,
+  admin: undefined,
+};
+
+describe('createThreadPool', () => {
+  const servers = testServers();
+
+  /** Starts threads that record what they are told. `mayPrepare` throws if a thread cannot use a configuration. */
+  async function setUp({ mayPrepare = async (_number: number): Promise<void> => {} } = {}) {
+    const log: string[] = [];
+    const workers = new Map<number, EventEmitter>();
+    let generation = generationOf(1);
+
+    function start({ number, generation: { number: started } }: ThreadStart): Worker {
+      const { port1, port2 } = new MessageChannel();
+      const worker = Object.assign(new EventEmitter(), {
+        postMessage: (message: unknown) => port1.postMessage(message),
+        async terminate() {
+          port1.close();
+          worker.emit('exit', 1);
+        },
+      });
+      port1.on('message', (message) => worker.emit('message', message));
+      workers.set(number, worker);
+      let received: unknown[] = [];
+      const functions: Partial<ThreadFunctions> = {
+        receive: ({ value }) => void (Array.isArray(value) && received.push(...value)),
+        async prepare() {
+          const mappings = received.length;
+          received = [];
+          await mayPrepare(number);
+          log.push(`${number} prepares ${mappings}`);
+        },
+        commit: ({ number: committed }) => void log.push(`${number} commits ${committed}`),
+        report() {},
+        close: async () => {},
+      };
+      if (number > 2) log.push(`${number} starts with ${started}`);
+      void createCalls<MainFunctions>(port2, functions).call('opened', noListeners);
+      return worker as unknown as Worker;
+    }
+
+    const pool = createThreadPool({
+      count: 2,
+      drainMs: 0,
+      logger: silentLogger,
+      start,
+      common: () => ({
+        count: 2,
+        settings: requireSettings(settingTable, {}),
+        generation,
+        state: { refused: [], errors: [], notices: [], reloads: { succeeded: 0, failed: 0, lastDurationMs: 0 } },
+        tls: undefined,
+        table: undefined,
+        modules: [],
+        demo: false,
+        configDirectory: undefined,
+      }),
+    });
+    servers.later(() => pool.close({ withinMs: 1000 }));
+    await pool.open({
+      onLost: () => {},
+      write: async () => {},
+      allMetrics: async () => [],
+      allLimiterMetrics: async () => [],
+      allDiagnostics: () => assert.fail(),
+      anyFault: async () => undefined,
+    });
+
+    async function reload(mappings: number): Promise<void> {
+      const next = generationOf(generation.number + 1, mappings);
+      const commit = await pool.prepare(next.configuration);
+      generation = next;
+      commit(generation);
+    }
+    return { pool, log, reload, end: (number: number) => workers.get(number)?.emit('exit', 1) };
+  }
+
+  function generationOf(number: number, mappings = 0) {
+    const configuration = { mappings: Array.from({ length: mappings }, () => ({})) } as unknown as Configuration;
+    return { number, hash: '', appliedAtMs: 0, configuration };
+  }
+
+  it('commits a configuration when all threads have prepared it, in parts', async () => {
+    const { log, reload } = await setUp();
+    await reload(1200);
+    await eventually(() => assert.equal(log.length, 4));
+    assert.deepEqual(log.slice(0, 2).toSorted(), ['1 prepares 1200', '2 prepares 1200']);
+    assert.deepEqual(log.slice(2).toSorted(), ['1 commits 2', '2 commits 2']);
+  });
+
+  it('commits nothing if a thread cannot prepare it, and then the next one', async () => {
+    let isBroken = true;
+    const { log, reload } = await setUp({
+      async mayPrepare(number) {
+        if (isBroken && number === 2) throw new Error('cannot be used');
+      },
+    });
+    await assert.rejects(reload(1), /cannot be used/);
+    isBroken = false;
+    await reload(3);
+    await eventually(() => assert.ok(log.includes('2 commits 2')));
+    assert.deepEqual(log.toSorted(), ['1 commits 2', '1 prepares 1', '1 prepares 3', '2 commits 2', '2 prepares 3']);
+  });
+
+  it('gives a thread that starts during a reload the configuration that was committed', async () => {
+    let onPrepare = () => {};
+    const { log, reload, end, pool } = await setUp({ mayPrepare: async () => onPrepare() });
+    onPrepare = () => {
+      onPrepare = () => {};
+      end(1);
+    };
+    await reload(5);
+    await eventually(() => assert.equal(pool.serving().length, 2));
+    const has = (entry: string) => log.includes(entry);
+    await eventually(() => assert.ok(has('2 commits 2') && (has('3 starts with 2') || has('3 commits 2')), log.join()));
+  });
+
+  it('refuses a configuration if threads end while they prepare it, because it may be the reason', async () => {
+    const ends: ((number: number) => void)[] = [];
+    const { log, reload, end, pool } = await setUp({
+      async mayPrepare(number) {
+        for (const one of ends) one(number);
+      },
+    });
+    ends.push(end);
+    await assert.rejects(reload(5), /the thread has ended/);
+    ends.length = 0;
+    await eventually(() => assert.equal(pool.serving().length, 2));
+    assert.ok(log.every((entry) => !entry.includes('commits')));
+  });
+});
