@@ -1,14 +1,20 @@
 /** The entry point of a thread that serves requests. Its log lines go to the main thread, in blocks. */
 import module from 'node:module';
 import { Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
 import { messageOf } from '#foundation';
 import type { ThreadStart } from '#server';
 import { openLog, pendingBytesMaxDefault } from './log-output.ts';
 import { keepTicksFast, releaseStartupMemory } from './v8-tuning.ts';
 
+/** One after the other, because the collection needs a flag that all threads share. */
+const releaseAfterMs = 10_000;
+const releaseEveryMs = 500;
+
 if (parentPort !== null) {
-  module.enableCompileCache();
+  // As in main.ts. Each thread has its own list of what it compiles.
+  module.enableCompileCache(fileURLToPath(new URL('../../.cache', import.meta.url)));
   keepTicksFast();
   const { loadThread } = await import('#server');
   const { connectToMain, openThread } = await loadThread();
@@ -27,7 +33,8 @@ if (parentPort !== null) {
   process.once('exit', writeBlock);
   try {
     await openThread(start, { ...connection, logger, flushLog: flush });
-    releaseStartupMemory();
+    setImmediate(module.flushCompileCache);
+    releaseStartupMemory({ afterMs: releaseAfterMs + start.number * releaseEveryMs });
   } catch (error) {
     await main.call('failed', messageOf(error));
     process.exit(1);

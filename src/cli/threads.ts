@@ -1,6 +1,7 @@
 /** How many threads serve requests, and how `serve` starts one. */
 import { availableParallelism, totalmem } from 'node:os';
 import { extname } from 'node:path';
+import { getHeapStatistics } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import type { Setup, ThreadStart } from '#server';
 import { travelModules } from '#travel';
@@ -32,7 +33,7 @@ export function countThreads({ threads, demo, setup, system = thisSystem() }: Th
   return 1;
 }
 
-/** A thread needs about 70 MB when it is idle, and its objects up to 48 MB more before they are collected. */
+/** A thread needs about 70 MB when it is idle. */
 const bytesOfThread = 128 * 1024 * 1024;
 const bytesOfMainThread = 128 * 1024 * 1024;
 
@@ -57,6 +58,17 @@ function obstacleTo({ settings, has }: ThreadCountOptions['setup'], { platform }
   return undefined;
 }
 
+/**
+ * In megabytes, as much as a process has for its only thread. `collectBuffersEarly` would otherwise make it 24 for
+ * threads.
+ */
+const maxYoungGenerationSizeMb = 192;
+
+/** The thread may use as much memory as this one, whose bound V8 has chosen by the memory limit of the process. */
 export function startThread(start: ThreadStart): Worker {
-  return new Worker(new URL(`./thread${extname(import.meta.url)}`, import.meta.url), { workerData: start });
+  const maxOldGenerationSizeMb = getHeapStatistics().heap_size_limit / 1024 / 1024;
+  return new Worker(new URL(`./thread${extname(import.meta.url)}`, import.meta.url), {
+    workerData: start,
+    resourceLimits: { maxYoungGenerationSizeMb, maxOldGenerationSizeMb },
+  });
 }

@@ -58,10 +58,13 @@ export function keepTicksFast(): void {
   });
 }
 
-/** With this flag, V8 defines `gc` in the contexts that are created afterwards. Nothing else makes it accessible. */
+/**
+ * With this flag, V8 defines `gc` in the contexts that are created afterwards. Nothing else makes it accessible. Does
+ * nothing if another thread has just turned the flag off.
+ */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc');
-  const collect: NodeJS.GCFunction = runInNewContext('gc');
+  const collect: NodeJS.GCFunction | undefined = runInNewContext('globalThis.gc');
   setFlagsFromString('--no-expose-gc');
-  collect();
+  collect?.();
 }

@@ -8,6 +8,7 @@ import { createRepresentations, serveHttp } from '#http';
 import { createMainThreadMetrics, createMetricsOfThreads, createMetricsRoute } from '#metrics';
 import { createSharedTable, type SharedTable } from '#ratelimit';
 import { moduleNames } from '#server/product';
+import { travelModules } from '#travel';
 import { type CurrentTls, createCertificateReload, expiryOf, warnAboutDates } from '../certificate.ts';
 import { createCurrentGateway } from '../current-gateway.ts';
 import { createReadiness, probeRoute } from '../internal-routes.ts';
@@ -57,6 +58,7 @@ async function open(setup: Setup, options: ThreadsOptions, opened: AsyncDisposab
     ...options,
     logger,
     drainMs: given.drainMs,
+    preparesDatabase: travelModules.some(setup.has),
     common: () => ({
       ...commonStart(setup, options.count),
       settings: settingsOfThread(settings, options.count),

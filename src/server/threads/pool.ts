@@ -17,6 +17,8 @@ export interface PoolOptions {
   readonly logger: Pick<Logger, 'info' | 'error'>;
   /** The setting of this name, which adds to the time that closing may take. */
   readonly drainMs: number;
+  /** Whether the first thread prepares the database, so that the others have to wait for it. */
+  readonly preparesDatabase: boolean;
   /** Starts a thread that runs `openThread`. */
   readonly start: (start: ThreadStart) => Worker;
   /** What all threads need to start, now or later. */
@@ -37,7 +39,7 @@ export interface ServingThread {
 }
 
 export interface ThreadPool {
-  /** Starts the first thread, which prepares the database, then the others. Rejects with a user-facing Error. */
+  /** Starts all threads. Rejects with a user-facing Error. */
   readonly open: (functions: PoolFunctions) => Promise<Listeners>;
   readonly serving: () => readonly ServingThread[];
   /** Prepares all threads for a configuration. Rejects if one of them cannot use it. */
@@ -49,7 +51,7 @@ export interface ThreadPool {
 }
 
 export function createThreadPool(options: PoolOptions): ThreadPool {
-  const { count, logger, drainMs, common } = options;
+  const { count, logger, drainMs, preparesDatabase, common } = options;
   const serving = new Set<Thread>();
   const running = new Set<Thread>();
   const mayStart = createBackoff();
@@ -139,8 +141,12 @@ export function createThreadPool(options: PoolOptions): ThreadPool {
   return {
     serving: () => [...serving],
     async open(functions) {
-      const listeners = await startThread(functions);
-      await Promise.all(Array.from({ length: count - 1 }, () => startThread(functions)));
+      const first = startThread(functions);
+      if (preparesDatabase) await first;
+      const [listeners] = await Promise.all([
+        first,
+        ...Array.from({ length: count - 1 }, () => startThread(functions)),
+      ]);
       return listeners;
     },
     async prepare(configuration: Configuration) {

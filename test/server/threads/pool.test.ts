@@ -60,6 +60,7 @@ describe('createThreadPool', () => {
     const pool = createThreadPool({
       count: 2,
       drainMs: 0,
+      preparesDatabase: true,
       logger: silentLogger,
       start,
       common: () => ({
