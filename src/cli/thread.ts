@@ -1,6 +1,7 @@
 /** The entry point of a thread that serves requests. Its log lines go to the main thread, in blocks. */
 import module from 'node:module';
 import { Writable } from 'node:stream';
+import { isatty } from 'node:tty';
 import { fileURLToPath } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
 import { messageOf } from '#foundation';
@@ -28,6 +29,7 @@ if (parentPort !== null) {
   const { logger, flush, writeBlock } = openLog(output, {
     level: start.settings.logLevel,
     base: null,
+    isTerminal: isatty(1),
     pendingBytesMax: pendingBytesMaxDefault / start.count,
   });
   process.once('exit', writeBlock);

@@ -1,8 +1,10 @@
 /** `frontdesk serve` with several threads: it serves, reloads, reports, recovers and stops like one with a single thread. */
 import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
 import request from 'supertest';
 import { copyConfig } from '../support/desks.ts';
 import {
@@ -16,6 +18,8 @@ import { among, seriesOf } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
 import { replaceFile, temporaryFiles, yamlOf } from '../support/temporary-files.ts';
 import { eventually } from '../support/waiting.ts';
+import { makeCertificate } from '../support/wire/certificate.ts';
+import { readEvents } from '../support/wire/event-reader.ts';
 
 describe('frontdesk serve with several threads', () => {
   const writeFiles = temporaryFiles();
@@ -56,14 +60,15 @@ describe('frontdesk serve with several threads', () => {
   }
 
   /** A new connection for each request, so that the system picks a thread for each. */
-  const get = ({ gatewayUrl }: Server, path: string) => request(gatewayUrl).get(path).set('Connection', 'close');
+  const get = ({ gatewayUrl }: Pick<Server, 'gatewayUrl'>, path: string) =>
+    request(gatewayUrl).get(path).set('Connection', 'close');
 
-  async function seriesFrom({ adminUrl }: Server) {
+  async function seriesFrom({ adminUrl }: Pick<Server, 'adminUrl'>) {
     return seriesOf((await request(adminUrl).get('/metrics').expect(200)).text);
   }
 
   /** Returns how many requests were sent. Each thread checks the password when it sees it for the first time. */
-  async function untilBothHaveServed(server: Server): Promise<number> {
+  async function untilBothHaveServed(server: Pick<Server, 'gatewayUrl' | 'adminUrl'>): Promise<number> {
     for (let sent = 0; ; ) {
       await get(server, '/v1/hotels').auth('demo', 'demo').expect(200);
       sent += 1;
@@ -86,6 +91,7 @@ describe('frontdesk serve with several threads', () => {
     }
     const { code, stdout, stderr } = await server.stop();
     assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+    assert.match(stdout, /^ {2}on 2 threads$/m);
     const lines = stdout.split('\n').filter((line) => line.startsWith('{'));
     assert.equal(lines.filter((line) => JSON.parse(line).mapping === 'hotel').length, sent);
   });
@@ -126,6 +132,57 @@ describe('frontdesk serve with several threads', () => {
     while ((await guess()) === 401) guesses += 1;
     // Another thread learns of a failure a moment later.
     assert.ok(guesses >= 11 && guesses <= 14, `${guesses} guesses`);
+  });
+
+  it('shows the events of all of them in a stream', async () => {
+    const server = await startDemo();
+    const { adminUrl, gatewayUrl } = server;
+    const sent = await untilBothHaveServed({ adminUrl, gatewayUrl });
+    const headers = { Authorization: `Basic ${btoa('demo:demo')}` };
+    const { next, disconnect } = await readEvents(`${gatewayUrl}/gateway/v0/diag/events?filter=hotel`, headers);
+    const requests = async () => JSON.parse((await next())?.['data'] ?? '').routes[0].traffic.requests;
+    assert.equal(await requests(), sent);
+    for (let more = 0; more < 8; more += 1) await get(server, '/v1/hotels').auth('demo', 'demo').expect(200);
+    assert.equal(await requests(), sent + 8);
+    disconnect();
+  });
+
+  it('replaces the certificate of all of them, and logs it once', async function () {
+    const directory = await writeFiles();
+    const first = await makeCertificate(directory, 'IP:127.0.0.1');
+    if (first === undefined) return this.skip();
+    const env = { TLS_CERT: first.file, TLS_KEY: join(directory, 'key.pem') };
+    const { server } = await startGateway(env);
+    const { port } = new URL(server.gatewayUrl);
+    const expectCertificate = async (expected: string | undefined) => {
+      for (let opened = 0; opened < 20; opened += 1) {
+        const socket = connectTls({ port: Number(port), host: '127.0.0.1', rejectUnauthorized: false });
+        await once(socket, 'secureConnect');
+        assert.equal(socket.getPeerX509Certificate()?.toString(), expected);
+        socket.destroy();
+      }
+    };
+    await expectCertificate(first.cert);
+    const second = await makeCertificate(directory, 'IP:127.0.0.1');
+    server.signal('SIGHUP');
+    await server.waitForOutput(/certificate reloaded/);
+    await expectCertificate(second?.cert);
+    const expires = (await seriesFrom(server))['frontdesk_certificate_expires_timestamp_seconds'];
+    assert.equal(expires, new X509Certificate(second?.cert ?? '').validToDate.getTime() / 1000);
+    const { stdout } = await server.stop();
+    assert.equal(stdout.match(/certificate reloaded/g)?.length, 1);
+  });
+
+  it('keeps serving for DRAIN_MS while no probe succeeds', async () => {
+    const { server } = await startGateway({ DRAIN_MS: '2000' });
+    server.signal('SIGTERM');
+    await server.waitForOutput(/SIGTERM: waiting for requests in flight/);
+    await request(server.adminUrl).get('/readyz').expect(503);
+    for (let sent = 0; sent < 10; sent += 1) {
+      await get(server, '/moved').expect(301);
+      await get(server, '/gateway/v0/check_ready').expect(503);
+    }
+    assert.equal((await server.ended).code, 0);
   });
 
   /** Ends the thread that receives a request for `/crash`, as an error in any callback would. */
