@@ -16,6 +16,14 @@ export interface LogOutput {
   readonly flush: () => Promise<void>;
 }
 
+/** A stream, or what takes lines in its place. */
+export interface LogDestination {
+  /** The number of bytes that wait for the reader. */
+  readonly writableLength: number;
+  /** Calls `done` when the reader has taken the lines, or with an error if it never will. */
+  readonly write: (lines: Buffer | string, done: (error?: Error | null) => void) => unknown;
+}
+
 export interface LogOptions {
   readonly level: string;
   /** Fields that every line contains. */
@@ -36,7 +44,7 @@ const bytesPerUnit = 3;
  * Never blocks on a pipe whose reader is slow, because a blocked process cannot handle signals. pino's own destination
  * would block a thread instead, and the process could not exit before that thread.
  */
-export function openLog(output: Writable, options: LogOptions): LogOutput {
+export function openLog(output: LogDestination, options: LogOptions): LogOutput {
   const { level, base, isTerminal = false, pendingBytesMax = pendingBytesMaxDefault } = options;
   // A buffer rather than a string: a concatenated string would consist of thousands of pieces, which the garbage
   // collector would visit again and again.

@@ -1,5 +1,4 @@
 /** Prints text for people: coloured and wrapped on a terminal, unchanged in a pipe. */
-import type { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WriteStream } from 'node:tty';
 import { styleText } from 'node:util';
@@ -45,10 +44,15 @@ export function wrapFor(stream: WriteStream, text: string): string {
 
 const drainTimeoutMs = 1000;
 
+interface Drainable {
+  readonly writableLength: number;
+  readonly write: (text: string, done: () => void) => unknown;
+}
+
 /** Resolves when the reader has taken all output, or after a second. A stalled reader must not block the exit. */
-export async function untilDrained(output: Writable): Promise<void> {
+export async function untilDrained(output: Drainable): Promise<void> {
   if (output.writableLength === 0) return;
-  const drained = new Promise((resolve) => output.write('', resolve));
+  const drained = new Promise<void>((resolve) => output.write('', () => resolve()));
   await Promise.race([drained, delay(drainTimeoutMs)]);
 }
 

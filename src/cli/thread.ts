@@ -1,12 +1,11 @@
 /** The entry point of a thread that serves requests. Its log lines go to the main thread, in blocks. */
 import module from 'node:module';
-import { Writable } from 'node:stream';
 import { isatty } from 'node:tty';
 import { fileURLToPath } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
 import { messageOf } from '#foundation';
-import type { ThreadStart } from '#server';
-import { openLog, pendingBytesMaxDefault } from './log-output.ts';
+import type { ThreadConnection, ThreadStart } from '#server';
+import { type LogDestination, openLog, pendingBytesMaxDefault } from './log-output.ts';
 import { keepTicksFast, releaseStartupMemory } from './v8-tuning.ts';
 
 /** One after the other, because the collection needs a flag that all threads share. */
@@ -22,10 +21,7 @@ if (parentPort !== null) {
   const start: ThreadStart = workerData;
   const connection = connectToMain(parentPort);
   const { main } = connection;
-  // Writes the next block when the reader has taken the last one, so that the bound of waiting lines holds.
-  const output = new Writable({
-    write: (block: Uint8Array, _encoding, done) => void main.call('write', block).then(() => done(), done),
-  });
+  const output = createOutput(main);
   const { logger, flush, writeBlock } = openLog(output, {
     level: start.settings.logLevel,
     base: null,
@@ -41,4 +37,23 @@ if (parentPort !== null) {
     await main.call('failed', messageOf(error));
     process.exit(1);
   }
+}
+
+/** Posts all lines at once, so that those of a thread that ends because of an error are not lost. */
+function createOutput(main: ThreadConnection['main']): LogDestination {
+  let waiting = 0;
+  return {
+    get writableLength() {
+      return waiting;
+    },
+    write(lines, done) {
+      const block = Buffer.from(lines);
+      waiting += block.length;
+      const settle = (error?: Error) => {
+        waiting -= block.length;
+        done(error);
+      };
+      main.call('write', block).then(() => settle(), settle);
+    },
+  };
 }

@@ -9,7 +9,7 @@ export {
   resolveOptions,
   type Setup,
 } from './options.ts';
-export type { ThreadStart } from './threads/thread.ts';
+export type { ThreadConnection, ThreadStart } from './threads/thread.ts';
 
 // Loaded on demand, because an embedded frontdesk has one thread.
 export const loadMainThread = () => import('./threads/main-thread.ts');
