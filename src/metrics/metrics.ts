@@ -20,10 +20,12 @@ import {
   createProcessFamilies,
 } from './process.ts';
 import { createRateLimitFamilies } from './rate-limits.ts';
-import { createMetricsOf, type Family, type Metrics, samplesBy } from './registry.ts';
+import { createMetricsOf, type Family, gauge, type Metrics, samplesBy } from './registry.ts';
 
 export interface MetricsParts {
   readonly version: string;
+  /** Returns how many threads serve requests. @default 1 */
+  readonly threads?: () => number;
   readonly routes: RouteParts;
   readonly clusters: () => readonly ClusterSnapshot[];
   readonly decisions: GatewayCounts;
@@ -42,12 +44,14 @@ export function createMetrics(parts: MetricsParts): Metrics {
   return createMetricsOf(familiesOf(parts));
 }
 
-type MainThreadParts = Pick<MetricsParts, 'version' | 'configuration' | 'certificateExpiresAtMs' | 'droppedLogLines'>;
+type MainThreadParts = Required<Pick<MetricsParts, 'version' | 'threads'>> &
+  Pick<MetricsParts, 'configuration' | 'certificateExpiresAtMs' | 'droppedLogLines'>;
 
 /** Creates the metrics of a main thread, which serves no requests. */
 export function createMainThreadMetrics(parts: MainThreadParts): Metrics {
   return createMetricsOf([
     createBuildFamily(parts.version),
+    createThreadsFamily(parts.threads),
     ...createConfigurationFamilies(parts.configuration),
     createCertificateFamily(parts.certificateExpiresAtMs),
     createLogFamily(parts.droppedLogLines),
@@ -66,10 +70,15 @@ function createBuildFamily(version: string): Family {
   };
 }
 
+function createThreadsFamily(threads: () => number = () => 1): Family {
+  return gauge('frontdesk_threads', 'Threads that serve requests.', threads, 'first');
+}
+
 /** Exported for tests that compare the documentation and the alerts with these names. */
 export function familiesOf(parts: MetricsParts): readonly Family[] {
   return [
     createBuildFamily(parts.version),
+    createThreadsFamily(parts.threads),
     ...createRouteFamilies(parts.routes),
     ...createClusterFamilies(parts.clusters),
     ...createDecisionFamilies(parts.decisions, parts.logins),

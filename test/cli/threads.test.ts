@@ -88,6 +88,7 @@ describe('frontdesk serve with several threads', () => {
       assert.equal(series['frontdesk_requests_total hotel 2xx'], sent);
       assert.equal(series['frontdesk_request_duration_seconds_count hotel'], sent);
       assert.equal(series['frontdesk_configuration_generation'], 1);
+      assert.equal(series['frontdesk_threads'], 2);
     }
     const { code, stdout, stderr } = await server.stop();
     assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });

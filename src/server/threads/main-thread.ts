@@ -72,6 +72,7 @@ async function open(setup: Setup, options: ThreadsOptions, opened: AsyncDisposab
     serving: pool.serving,
     own: createMainThreadMetrics({
       version: packageVersion(),
+      threads: () => pool.serving().length,
       configuration,
       certificateExpiresAtMs: () => expiryOf(tls),
       droppedLogLines: logger.droppedLines,
