@@ -140,13 +140,16 @@ function createAllowsUpgrade({ has }: Setup, configuration: LiveConfiguration): 
 
 /** The open files of a process without clients, for example of the database, the log and Node itself: about 35. */
 const ownFiles = 48;
+/** Those of each of several threads: about 13. */
+const ownFilesOfThread = 16;
 
 /**
  * A request may need two files: its own connection and one to a service. The remaining 10 % are for the admin port and
  * for rejected connections. Each of several threads has an equal part.
  */
 export function createConnectionLimits({ settings, logger }: Setup, threads = 1) {
-  const files = Math.max(0, openFilesMax() - ownFiles);
+  const own = threads === 1 ? ownFiles : ownFiles + threads * ownFilesOfThread;
+  const files = Math.max(0, openFilesMax() - own);
   const fewFiles = Math.max(8, Math.min(100, Math.floor(0.05 * files)));
   const max = settings.connectionsMax ?? Math.max(10, Math.floor(0.45 * files));
   const name = 'the bound of the admin port';

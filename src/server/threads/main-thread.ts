@@ -5,7 +5,7 @@ import { demoUsersAmong, hostForClients, loadTls, packageVersion } from '#config
 import { problemPagesPath } from '#diag';
 import { createOutageLogs } from '#foundation';
 import { createRepresentations, serveHttp } from '#http';
-import { createMainThreadMetrics, createMetricsOfThreads, createMetricsRoute } from '#metrics';
+import { createMainThreadMetrics, createMetricsOfThreads, createMetricsRoute, type Metrics } from '#metrics';
 import { createSharedTable, type SharedTable } from '#ratelimit';
 import { moduleNames } from '#server/product';
 import { travelModules } from '#travel';
@@ -18,7 +18,7 @@ import { createPipeline } from '../pipeline.ts';
 import { type LiveConfiguration, openLiveConfiguration } from '../reload.ts';
 import { type AllReports, createAllReports } from './all-reports.ts';
 import { partOf, type Reports } from './parts.ts';
-import { createThreadPool, type PoolFunctions } from './pool.ts';
+import { createThreadPool, type PoolFunctions, type ThreadPool } from './pool.ts';
 import { claimPorts } from './ports.ts';
 import type { ReloadState } from './received-configuration.ts';
 import type { MainFunctions, ThreadStart } from './thread.ts';
@@ -52,31 +52,18 @@ async function open(setup: Setup, options: ThreadsOptions, opened: AsyncDisposab
   const configuration = await openLiveConfiguration(setup);
   opened.defer(configuration.close);
   const settings = await claimPorts(setup);
-  const table = createTableFor(setup);
+  const start = startOf({ ...setup, settings }, options.count);
   const closing = new AbortController();
   const pool = createThreadPool({
     ...options,
     logger,
     drainMs: given.drainMs,
     preparesDatabase: travelModules.some(setup.has),
-    common: () => ({
-      ...commonStart(setup, options.count),
-      settings: settingsOfThread(settings, options.count),
-      generation: configuration.current(),
-      state: stateOf(configuration),
-      tls: tls.current,
-      table,
-    }),
+    common: () => ({ ...start, generation: configuration.current(), state: stateOf(configuration), tls: tls.current }),
   });
   const reports = createAllReports({
     serving: pool.serving,
-    own: createMainThreadMetrics({
-      version: packageVersion(),
-      threads: () => pool.serving().length,
-      configuration,
-      certificateExpiresAtMs: () => expiryOf(tls),
-      droppedLogLines: logger.droppedLines,
-    }),
+    own: createOwnMetrics(setup, { pool, configuration, tls }),
     closing: closing.signal,
     uptimeMs: createUptime(),
   });
@@ -110,6 +97,22 @@ async function open(setup: Setup, options: ThreadsOptions, opened: AsyncDisposab
   });
 }
 
+interface OwnMetricsParts {
+  readonly pool: Pick<ThreadPool, 'serving'>;
+  readonly configuration: LiveConfiguration;
+  readonly tls: CurrentTls;
+}
+
+function createOwnMetrics({ logger }: Setup, { pool, configuration, tls }: OwnMetricsParts): Metrics {
+  return createMainThreadMetrics({
+    version: packageVersion(),
+    threads: () => pool.serving().length,
+    configuration,
+    certificateExpiresAtMs: () => expiryOf(tls),
+    droppedLogLines: logger.droppedLines,
+  });
+}
+
 function createUptime(): () => number {
   const startedAtMs = performance.now();
   return () => performance.now() - startedAtMs;
@@ -125,13 +128,17 @@ function createTableFor({ settings, has }: Setup): SharedTable | undefined {
   return createSharedTable(settings.ratelimitKeysMax);
 }
 
-function commonStart({ has, demo, configDirectory }: Setup, count: number) {
-  return { count, demo, configDirectory, modules: moduleNames.filter(has) };
-}
-
 /** The main thread has the admin port, and each thread an equal part of the connections to the database. */
-function settingsOfThread(settings: Setup['settings'], count: number): Setup['settings'] {
-  return { ...settings, adminPort: undefined, databasePool: partOf(settings.databasePool, count) };
+function startOf(setup: Setup, count: number) {
+  const { settings, has, demo, configDirectory } = setup;
+  return {
+    count,
+    demo,
+    configDirectory,
+    modules: moduleNames.filter(has),
+    settings: { ...settings, adminPort: undefined, databasePool: partOf(settings.databasePool, count) },
+    table: createTableFor(setup),
+  };
 }
 
 function functionsOf(reports: AllReports, write: MainFunctions['write']): PoolFunctions {
