@@ -88,6 +88,7 @@ async function open(setup: Setup, options: ThreadsOptions, opened: AsyncDisposab
     listen: async () => listeners,
     async reload() {
       await Promise.all([configuration.reload(), reloadCertificate()]);
+      await pool.whenCommitted();
     },
     close({ withinMs: given = withinMs }: CloseOptions = {}) {
       withinMs = given;

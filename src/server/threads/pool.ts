@@ -44,6 +44,8 @@ export interface ThreadPool {
   readonly serving: () => readonly ServingThread[];
   /** Prepares all threads for a configuration. Rejects if one of them cannot use it. */
   readonly prepare: (configuration: Configuration) => Promise<Commit>;
+  /** Resolves when all threads use the configuration that was committed last. */
+  readonly whenCommitted: () => Promise<void>;
   readonly report: (state: ReloadState) => void;
   readonly replaceCertificate: (tls: Tls) => Promise<void>;
   /** Closes all threads. Rejects with the first error if closing one failed. */
@@ -57,6 +59,7 @@ export function createThreadPool(options: PoolOptions): ThreadPool {
   const mayStart = createBackoff();
   const closing = new AbortController();
   let started = 0;
+  let committed: Promise<unknown> = Promise.resolve();
 
   /** Resolves when the thread serves requests. */
   async function startThread(functions: PoolFunctions): Promise<Listeners> {
@@ -86,20 +89,24 @@ export function createThreadPool(options: PoolOptions): ThreadPool {
     void replace(functions);
   }
 
-  /** Tries again until a thread serves requests. */
+  /** Tries until a thread serves requests, or the process closes. */
   async function replace(functions: PoolFunctions): Promise<void> {
-    await mayStart(closing.signal);
-    if (closing.signal.aborted) return;
+    for (let hasStarted = false; !hasStarted; ) {
+      await mayStart(closing.signal);
+      if (closing.signal.aborted) return;
+      hasStarted = await tryToReplace(functions);
+    }
+  }
+
+  async function tryToReplace(functions: PoolFunctions): Promise<boolean> {
     try {
       await startThread(functions);
       logger.info({ threads: serving.size }, 'a thread has started in place of one that has ended');
+      return true;
     } catch (err) {
-      if (closing.signal.aborted) return;
-      logger.error(
-        { err, threads: serving.size },
-        'a thread cannot start in place of one that has ended: trying again',
-      );
-      await replace(functions);
+      const message = 'a thread cannot start in place of one that has ended: trying again';
+      if (!closing.signal.aborted) logger.error({ err, threads: serving.size }, message);
+      return false;
     }
   }
 
@@ -157,16 +164,20 @@ export function createThreadPool(options: PoolOptions): ThreadPool {
       });
       return (generation) => {
         const { configuration: _, ...name } = generation;
-        for (const thread of serving)
-          if (threads.has(thread)) void thread.call('commit', name);
-          else void catchUp(thread, before);
+        const commit = (thread: Thread) => thread.call('commit', name).catch(() => thread.worker.terminate());
+        committed = Promise.all(
+          [...serving].map((thread) => (threads.has(thread) ? commit(thread) : catchUp(thread, before))),
+        );
       };
+    },
+    async whenCommitted() {
+      await committed;
     },
     report(state) {
       for (const thread of serving) void thread.call('report', state).catch(() => {});
     },
     async replaceCertificate(tls) {
-      await Promise.all([...serving].map((thread) => thread.call('replaceCertificate', tls)));
+      await Promise.all([...serving].map((thread) => thread.call('replaceCertificate', tls).catch(rethrowUnlessEnded)));
     },
     async close(closeOptions) {
       closing.abort();
@@ -209,6 +220,11 @@ function openThreadOf(worker: Worker, number: number, functions: Omit<MainFuncti
     });
   });
   return { number, worker, ended, opened, call: calls.call, inTurn: createTurns() };
+}
+
+/** The thread that takes the place of one that has ended starts with what is current. */
+function rethrowUnlessEnded(error: unknown): void {
+  if (!(error instanceof ThreadEnded)) throw error;
 }
 
 function createTurns(): Thread['inTurn'] {
