@@ -1,4 +1,7 @@
-/** Generates load from a separate process: 64 keep-alive connections, with one request at a time on each. */
+/**
+ * Generates load from a separate process: 64 keep-alive connections, with one request at a time on each. Or one connection,
+ * with cold caches.
+ */
 import { connect } from 'node:net';
 import type { LoadOrder } from '../measurements/samples.ts';
 import { orderBody } from './booking-orders.ts';
@@ -10,6 +13,8 @@ export interface HttpLoadOrder extends LoadOrder {
   readonly ordersFrom?: number;
   /** @default 200, or 201 for an order */
   readonly status?: number;
+  /** Run this process on the server's core. @default false */
+  readonly coldCaches?: boolean;
 }
 
 /**
@@ -18,15 +23,24 @@ export interface HttpLoadOrder extends LoadOrder {
  */
 export const stopOrder = 'stop';
 
-const connections = 64;
+/** Takes the place of the server's memory in the caches of a core that both share. */
+const walked = new Uint8Array(8 * 1024 * 1024);
+const cacheLineBytes = 64;
+
+function walkMemory(): void {
+  for (let at = 0; at < walked.length; at += cacheLineBytes) walked[at] = (walked[at] ?? 0) + 1;
+}
 
 /** A minimal HTTP client that takes little CPU from the measured server. Returns a function that stops it. */
-function run({ port, request, ordersFrom, status, warmUpMs, durationMs }: HttpLoadOrder): () => void {
+function run(order: HttpLoadOrder): () => void {
+  const { port, request, ordersFrom, status, warmUpMs, durationMs, coldCaches = false } = order;
+  const connections = coldCaches ? 1 : 64;
   let [sent, responses, open] = [0, 0, connections];
   let isStopped = false;
   const bytes = Buffer.from(request, 'latin1');
   const next = () => {
     if (isStopped) return undefined;
+    if (coldCaches) walkMemory();
     sent += 1;
     return ordersFrom === undefined ? bytes : Buffer.from(request + orderBody(ordersFrom + sent), 'latin1');
   };
@@ -41,7 +55,7 @@ function run({ port, request, ordersFrom, status, warmUpMs, durationMs }: HttpLo
       process.send?.({ sent });
     },
   };
-  const stopStayingAwake = stayAwake();
+  const stopStayingAwake = coldCaches ? () => {} : stayAwake();
   for (let count = 0; count < connections; count += 1) openConnection(port, exchange);
   setTimeout(() => {
     responses = 0;

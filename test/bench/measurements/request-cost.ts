@@ -9,9 +9,11 @@ import { orderBody } from '../clients/booking-orders.ts';
 import { type HttpLoadOrder, stopOrder } from '../clients/http-load.ts';
 import { demoHeaders, untilReady } from '../clients/requests.ts';
 import { type Child, root, startChild } from '../processes/child.ts';
+import { onMeasuredCore } from '../processes/cores.ts';
 import { type Row, type Started, startBackends, startOn } from '../processes/start-servers.ts';
 import { missingRows, rows } from '../rows/request-rows.ts';
 import type { TableRow } from '../table.ts';
+import { requireSameResponse } from './same-response.ts';
 import { measureUnderLoad, median, quantile, takeTurns } from './samples.ts';
 
 /** The order in which V8 optimises functions differs from start to start, and changes the cost by up to a tenth. */
@@ -66,26 +68,35 @@ function withPeers(names: readonly string[]): readonly string[] {
 /** The CPU time of a request in microseconds, by row. */
 async function costsOf(measured: readonly Row[], directory: string): Promise<ReadonlyMap<string, number>> {
   const backends = await startBackends(directory);
-  const load = startChild([join(root, 'test/bench/clients/http-load.ts')]);
+  const startLoad = () => startChild([join(root, 'test/bench/clients/http-load.ts')]);
+  const loads: Loads = { usual: startLoad(), onMeasuredCore: await onMeasuredCore(startLoad) };
   const costs = measured.map((): number[] => []);
   try {
     for (let start = 0; start < starts; start += 1) {
       const rowServers = await startRows(measured, mkdtempSync(join(directory, 'start-')), backends);
-      const samples = await samplesOf(rowServers, load);
+      const samples = await samplesOf(rowServers, loads);
       for (const [index, ofRow] of samples.entries()) costs[index]?.push(quantile(ofRow, 0.25));
     }
     return new Map(measured.map(({ name }, index) => [name, median(costs[index] ?? [])]));
   } finally {
-    await Promise.all([load, backends].map((one) => one.stop()));
+    await Promise.all([...Object.values(loads), backends].map((one) => one.stop()));
   }
 }
 
+/** The load generators. The one on the measured core is for cold caches, and idle otherwise. */
+interface Loads {
+  readonly usual: Child;
+  readonly onMeasuredCore: Child;
+}
+
 /** The CPU time of a request in each round, by row. Stops the servers. */
-async function samplesOf(rowServers: readonly RowServer[], load: Child): Promise<readonly number[][]> {
+async function samplesOf(rowServers: readonly RowServer[], loads: Loads): Promise<readonly number[][]> {
   try {
-    for (const server of rowServers) await warmUp(server, load);
+    for (const server of rowServers) await warmUp(server, loads.usual);
     return await takeTurns(rowServers, roundsPerStart, async (server) => {
-      const { cpuMicros, requests } = await measure(server, load, warmUpMs, durationMs);
+      const { coldCaches = false } = server.row;
+      const load = coldCaches ? loads.onMeasuredCore : loads.usual;
+      const { cpuMicros, requests } = await measure(server, load, { warmUpMs, durationMs, coldCaches });
       return cpuMicros / requests;
     });
   } finally {
@@ -95,8 +106,10 @@ async function samplesOf(rowServers: readonly RowServer[], load: Child): Promise
 }
 
 interface RowServer extends Started {
-  readonly request: string;
   readonly row: Row;
+  readonly headers: Readonly<Record<string, string>>;
+  /** As text. */
+  readonly request: string;
   /** The number of orders so far. */
   orders: number;
 }
@@ -110,15 +123,20 @@ async function startRows(
   const started = new Map<Row['start'], Started>();
   for (const { start, name } of measured)
     if (!started.has(start)) started.set(start, await startOn(start, directory, name, ports));
-  return await Promise.all(
+  const servers = await Promise.all(
     measured.map(async (row) => {
       const { port, server } = started.get(row.start) as Started;
       const { authorization, accept } = demoHeaders;
       const headers = { host: `127.0.0.1:${port}`, authorization, accept, ...row.headers };
       await untilReady(port, row.path, headers);
-      return { port, server, row, request: requestOf(row, headers), orders: 0 };
+      return { port, server, row, headers, request: requestOf(row, headers), orders: 0 };
     }),
   );
+  for (const one of servers) {
+    const peer = servers.find(({ row }) => row.name === one.row.peer);
+    if (one.row.matchesPeer && peer !== undefined) await requireSameResponse(one, peer);
+  }
+  return servers;
 }
 
 function requestOf(row: Row, headers: Readonly<Record<string, string>>): string {
@@ -139,16 +157,17 @@ async function warmUp(server: RowServer, load: Child): Promise<void> {
   const { requests, roundMs, roundsMax } = firstWarmUp;
   let sent = 0;
   for (let round = 0; round < roundsMax && sent < requests; round += 1)
-    sent += (await measure(server, load, 0, roundMs)).requests;
+    sent += (await measure(server, load, { warmUpMs: 0, durationMs: roundMs, coldCaches: false })).requests;
 }
 
-async function measure(rowServer: RowServer, load: Child, warmUpMs: number, durationMs: number) {
+type Round = Required<Pick<HttpLoadOrder, 'warmUpMs' | 'durationMs' | 'coldCaches'>>;
+
+async function measure(rowServer: RowServer, load: Child, round: Round) {
   const { server, port, request, row, orders } = rowServer;
   const order: HttpLoadOrder = {
+    ...round,
     port,
     request,
-    warmUpMs,
-    durationMs,
     ...(row.orders && { ordersFrom: orders }),
     ...(row.status && { status: row.status }),
   };

@@ -19,11 +19,15 @@ export interface Row {
   readonly json?: string;
   /** @default 200, or 201 for an order */
   readonly status?: number;
+  /** Sends one request at a time, and walks the memory of a neighbour on the same core before each. @default false */
+  readonly coldCaches?: boolean;
   /** Makes each request a POST of a different order. @default false */
   readonly orders?: boolean;
   readonly start: Start;
   /** The row that it is compared with. @default bare Koa */
   readonly peer?: string;
+  /** Fails the benchmark unless its response and the peer's have the same headers and fields. @default false */
+  readonly matchesPeer?: boolean;
   readonly target?: Target;
 }
 
@@ -52,14 +56,19 @@ export function frontdeskWith(kind: ConfigurationKind, env: Readonly<Record<stri
 }
 
 /** Starts a program in the folder `servers`. */
-export function benchServer(name: string): Start {
+export function benchServer(name: string, env: Readonly<Record<string, string>> = {}): Start {
   return (port, directory, { upstreamPort, ratelimitPort }) =>
-    startChild([join(root, 'test/bench/servers', `${name}.ts`)], {
-      PORT: String(port),
-      UPSTREAM: `http://127.0.0.1:${upstreamPort}`,
-      RATELIMIT: String(ratelimitPort),
-      DATABASE: join(directory, 'peer.db'),
-    });
+    startChild(
+      [join(root, 'test/bench/servers', `${name}.ts`)],
+      {
+        PORT: String(port),
+        UPSTREAM: `http://127.0.0.1:${upstreamPort}`,
+        RATELIMIT: String(ratelimitPort),
+        DATABASE: join(directory, 'peer.db'),
+        ...env,
+      },
+      join(directory, 'output.log'),
+    );
 }
 
 /** Runs the built command line like `npm start`, with a separate database and output, and without the access log. */

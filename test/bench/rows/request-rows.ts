@@ -3,7 +3,7 @@ import { isInstalled } from '../../support/programs/installed.ts';
 import { booking } from '../clients/booking.ts';
 import { startEnvoy } from '../processes/other-proxies.ts';
 import { benchServer, frontdeskWith, type Row } from '../processes/start-servers.ts';
-import type { TableRow, Target } from '../table.ts';
+import type { TableRow } from '../table.ts';
 import { bookingRows } from './booking-rows.ts';
 import { proxyRows } from './proxy-rows.ts';
 
@@ -23,10 +23,25 @@ const fullBody = JSON.stringify(
 
 /** Starts frontdesk with the access log off and on. */
 const withAccessLog = { LOG_LEVEL: 'info' };
+/** The plain app applies CORS too. */
+const withCors = { CORS_ORIGINS: 'https://app.example' };
 const starts = {
-  'in-process': [frontdeskWith('in-process'), frontdeskWith('in-process', withAccessLog)],
+  'in-process': [frontdeskWith('in-process', withCors), frontdeskWith('in-process', { ...withCors, ...withAccessLog })],
   grpc: [frontdeskWith('grpc'), frontdeskWith('grpc', withAccessLog)],
 } as const;
+
+const plain = { title: 'read a booking: a plain Koa app with the same duties', path: bookingPath };
+const startPlain = benchServer('plain-koa');
+const plainRows: readonly Row[] = [
+  { ...plain, name: 'plain', start: startPlain },
+  {
+    ...plain,
+    name: 'plain-log',
+    title: `${plain.title}, and pino`,
+    start: benchServer('plain-koa', { ACCESS_LOG: 'on' }),
+  },
+  { ...plain, name: 'plain-cold', title: `${plain.title}, with cold caches`, coldCaches: true, start: startPlain },
+];
 
 const envoyRow = {
   name: 'envoy',
@@ -47,10 +62,27 @@ export const missingRows: readonly TableRow[] = [
 export const rows: readonly Row[] = [
   { name: 'node-http', title: 'a fixed response: bare node:http', path: '/', start: benchServer('node-http') },
   { name: 'koa', title: 'a fixed response: bare Koa', path: '/', start: benchServer('koa') },
+  ...plainRows,
   ...withLogOffAndOn(
-    { name: 'chain', title: 'read a booking: frontdesk', kind: 'in-process', target: { ratioMax: 1.8 } },
-    { target: { ratioMax: 2.3 } },
+    {
+      name: 'chain',
+      title: 'read a booking: frontdesk',
+      kind: 'in-process',
+      peer: 'plain',
+      matchesPeer: true,
+      target: { ratioMax: 1 },
+    },
+    { peer: 'plain-log', matchesPeer: true, target: { ratioMax: 1 } },
   ),
+  {
+    name: 'chain-cold',
+    title: 'read a booking with cold caches: frontdesk',
+    path: bookingPath,
+    coldCaches: true,
+    start: starts['in-process'][0],
+    peer: 'plain-cold',
+    target: { ratioMax: 1.15 },
+  },
   {
     name: 'chain-otel',
     title: 'read a booking: frontdesk with OpenTelemetry',
@@ -111,12 +143,12 @@ interface FrontdeskRow extends Omit<Row, 'start' | 'path'> {
 
 /** @param withLog fields of the row with the access log on. By default it is compared with bare Koa. */
 function withLogOffAndOn(
-  { kind, peer, target, ...row }: FrontdeskRow,
-  withLog: { readonly target?: Target } = {},
+  { kind, peer, matchesPeer = false, target, ...row }: FrontdeskRow,
+  withLog: Pick<Row, 'peer' | 'matchesPeer' | 'target'> = {},
 ): Row[] {
   const [off, on] = starts[kind];
   const path = bookingPath;
-  const comparison = { ...(peer && { peer }), ...(target && { target }) };
+  const comparison = { matchesPeer, ...(peer && { peer }), ...(target && { target }) };
   return [
     { ...row, path, start: off, ...comparison },
     { ...row, path, name: `${row.name}-log`, title: `${row.title}, access log on`, start: on, ...withLog },
