@@ -12,7 +12,7 @@ const piece = Buffer.alloc(1024 * 1024);
 describe('a body of 5 GiB through the gateway', () => {
   const servers = testServers();
 
-  /** These tests end once data flows. The benchmark `throughput --mib=5120` sends the whole body. */
+  /** These tests end once data flows. The benchmark `bodies --mib=5120` sends the whole body. */
   async function startLarge(handler: (req: IncomingMessage, res: ServerResponse) => void): Promise<Served> {
     return startFront(servers, recipeRecord('npm', await servers.http(handler), { host: '127.0.0.1' }));
   }

@@ -1,12 +1,13 @@
 /**
  * The benchmark: `npm run bench` measures all rows except the long ones, and `npm run bench -- <name> …` some rows. `--json`
- * prints JSON, and `--mib=64` sets the size of the bodies of `throughput`.
+ * prints JSON, and `--mib=64` sets the size of the bodies of `bodies`.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { built } from '../support/programs/built.ts';
 import { attack } from './measurements/attacks.ts';
+import { measureBodies } from './measurements/bodies.ts';
 import { measureLoad } from './measurements/load-configuration.ts';
 import { measureLogins } from './measurements/logins.ts';
 import { measureMessages } from './measurements/messages.ts';
@@ -31,7 +32,8 @@ const measurements: Readonly<Record<string, (directory: string) => readonly Meas
   requests: (directory) => measureRequests(requested, directory),
   ratelimit: measureRateLimit,
   logins: measureLogins,
-  throughput: (directory) => measureThroughput(directory, mebibytes),
+  bodies: (directory) => measureBodies(directory, mebibytes),
+  throughput: measureThroughput,
   messages: measureMessages,
   soak,
   attacks: attack,

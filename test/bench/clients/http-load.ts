@@ -2,9 +2,9 @@
  * Generates load from a separate process: 64 keep-alive connections, with one request at a time on each. Or one connection,
  * with cold caches.
  */
-import { connect } from 'node:net';
 import type { LoadOrder } from '../measurements/samples.ts';
 import { orderBody } from './booking-orders.ts';
+import { type Exchange, openConnection } from './http-connection.ts';
 
 export interface HttpLoadOrder extends LoadOrder {
   /** The whole request as text; for orders, only the head. */
@@ -31,7 +31,7 @@ function walkMemory(): void {
   for (let at = 0; at < walked.length; at += cacheLineBytes) walked[at] = (walked[at] ?? 0) + 1;
 }
 
-/** A minimal HTTP client that takes little CPU from the measured server. Returns a function that stops it. */
+/** Returns a function that stops the load. */
 function run(order: HttpLoadOrder): () => void {
   const { port, request, ordersFrom, status, warmUpMs, durationMs, coldCaches = false } = order;
   const connections = coldCaches ? 1 : 64;
@@ -48,7 +48,11 @@ function run(order: HttpLoadOrder): () => void {
     next,
     statusLine: status === undefined ? /^HTTP\/1\.1 20[01] / : new RegExp(`^HTTP/1\\.1 ${status} `),
     onResponse: () => (responses += 1),
+    onFailure(error) {
+      throw error;
+    },
     onClose() {
+      if (!isStopped) throw new Error('the server closed a connection');
       open -= 1;
       if (open > 0) return;
       stopStayingAwake();
@@ -77,57 +81,6 @@ function stayAwake(): () => void {
   return () => {
     awake = false;
   };
-}
-
-interface Exchange {
-  /** Returns the next request, or undefined to close the connection. */
-  readonly next: () => Buffer | undefined;
-  /** The expected status line. Any other ends the benchmark. */
-  readonly statusLine: RegExp;
-  readonly onResponse: () => void;
-  readonly onClose: () => void;
-}
-
-function openConnection(port: number, { next, statusLine, onResponse, onClose }: Exchange): void {
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true }, send);
-  let head = '';
-  let missingBytes = 0;
-  socket.on('data', (chunk) => {
-    if (missingBytes === 0) {
-      head += chunk.toString('latin1');
-      const length = responseLength(head, statusLine);
-      if (length === undefined) return;
-      missingBytes = length - head.length;
-      head = '';
-    } else {
-      missingBytes -= chunk.length;
-    }
-    if (missingBytes > 0) return;
-    onResponse();
-    send();
-  });
-  socket.on('error', (error) => {
-    throw error;
-  });
-
-  function send(): void {
-    const request = next();
-    if (request !== undefined) {
-      socket.write(request);
-      return;
-    }
-    socket.destroy();
-    onClose();
-  }
-}
-
-/** The length of the whole response, or undefined until its head has arrived. */
-function responseLength(text: string, statusLine: RegExp): number | undefined {
-  const headEnd = text.indexOf('\r\n\r\n');
-  if (headEnd === -1) return undefined;
-  const length = /\r\ncontent-length: (\d+)/i.exec(text)?.[1];
-  if (!statusLine.test(text) || length === undefined) throw new Error(`unexpected response:\n${text}`);
-  return headEnd + 4 + Number(length);
 }
 
 let stop: (() => void) | undefined;

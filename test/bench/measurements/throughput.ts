@@ -1,116 +1,147 @@
-/** Streams large bodies through each proxy, one at a time in each direction. */
+/**
+ * Measures how many requests a second each gateway forwards, and the latency that 99 % of them do not exceed. The
+ * gateways, the upstream and the load share all cores of the machine, so only comparisons within one run mean anything.
+ */
 import { once } from 'node:events';
-import { type IncomingMessage, request } from 'node:http';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { chunksOf, mebibyte } from '../clients/body-chunks.ts';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { freePort } from '../../support/programs/free-port.ts';
+import { isInstalled } from '../../support/programs/installed.ts';
+import { latencyAt } from '../clients/latencies.ts';
+import type { LatencyLoadOrder, LatencyReport } from '../clients/latency-load.ts';
 import { demoHeaders, untilReady } from '../clients/requests.ts';
-import type { MeasuredServer } from '../processes/child.ts';
-import { startBackends, startOn } from '../processes/start-servers.ts';
-import { proxies } from '../rows/proxy-rows.ts';
-import type { MeasuredRow } from '../table.ts';
+import { type Child, root, startChild } from '../processes/child.ts';
+import { coreCount, onAllCores } from '../processes/cores.ts';
+import { gateways, type MeasuredGateway, startUpstream } from '../rows/gateways.ts';
+import { failureRows, type MeasuredRow } from '../table.ts';
+import { median, takeTurns } from './samples.ts';
 
-type Direction = 'GET' | 'POST';
+const connectionCounts = [64, 1000];
+const rounds = 3;
+const warmUpMs = 500;
+const durationMs = 2500;
+/** Warms up V8, and fills pools of connections. */
+const firstWarmUpMs = 3000;
+const loadProcesses = Math.max(1, Math.floor(coreCount / 2));
+const path = '/proxied/1024';
 
-/** Fastify would buffer a text body. */
-const binary = { 'content-type': 'application/octet-stream' };
-const memorySampleEveryMs = 100;
-
-export async function measureThroughput(directory: string, mebibytes: number): Promise<MeasuredRow[]> {
-  const backends = await startBackends(directory);
-  const rows: MeasuredRow[] = [];
-  const peers: Partial<Record<Direction, number>> = {};
-  try {
-    for (const { name, title: proxy, start } of proxies) {
-      const { port, server } = await startOn(start, directory, `throughput-${name}`, backends);
-      try {
-        await untilReady(port, '/proxied/2', demoHeaders);
-        for (const direction of ['GET', 'POST'] as const) {
-          const title = `${direction} of ${mebibytes} MiB: ${proxy}`;
-          const { cpuMs, megabytesPerSecond, rssBytes } = await measure(server, { port, direction, mebibytes });
-          // The peer is measured first.
-          if (name === 'http-proxy') peers[direction] = cpuMs;
-          const ratio = cpuMs / (peers[direction] ?? Number.NaN);
-          rows.push(
-            { title, figure: cpuMs, unit: 'CPU ms', peer: '@fastify/http-proxy', ratio },
-            { title: `${title}, speed`, figure: megabytesPerSecond, unit: 'MB/s' },
-            {
-              title: `${title}, peak memory`,
-              figure: rssBytes / 1e6,
-              unit: 'MB',
-              ...(name.startsWith('proxy') ? { target: { figureMax: 220 } } : {}),
-            },
-          );
-        }
-      } finally {
-        await server.stop();
+export async function measureThroughput(parent: string): Promise<MeasuredRow[]> {
+  const directory = join(parent, 'throughput');
+  mkdirSync(directory);
+  return await onAllCores(async () => {
+    const stops: (() => Promise<void>)[] = [];
+    try {
+      const upstreamPort = await freePort();
+      const upstream = await startUpstream(upstreamPort, directory);
+      stops.push(upstream.stop);
+      const load = Array.from({ length: loadProcesses }, startLoad);
+      stops.push(...load.map(({ stop }) => stop));
+      const started: Started[] = [];
+      for (const gateway of gateways.filter(isInstalledHere)) {
+        const { stop, ...rest } = await startGateway(gateway, directory, upstreamPort);
+        stops.push(stop);
+        started.push(rest);
       }
+      return [
+        { title: 'cores, which the gateway shares with the load and the upstream', figure: coreCount, unit: 'cores' },
+        ...(await measureAll(started, load)),
+        ...gateways.filter((gateway) => !isInstalledHere(gateway)).map(missingRow),
+      ];
+    } finally {
+      await Promise.all(stops.map((stop) => stop()));
     }
-  } finally {
-    await backends.stop();
-  }
-  return rows;
-}
-
-interface Transfer {
-  readonly port: number;
-  readonly direction: Direction;
-  readonly mebibytes: number;
-}
-
-async function measure(server: MeasuredServer, transfer: Transfer) {
-  const { mebibytes } = transfer;
-  // Warms up V8.
-  await send({ ...transfer, mebibytes: Math.min(mebibytes, 64) });
-  const before = await server.usage();
-  const startedAtMs = performance.now();
-  const sending = send(transfer);
-  const [rssBytes] = await Promise.all([peakMemory(server, sending), sending]);
-  const seconds = (performance.now() - startedAtMs) / 1000;
-  return {
-    cpuMs: ((await server.usage()).cpuMicros - before.cpuMicros) / 1000,
-    megabytesPerSecond: (mebibytes * mebibyte) / 1e6 / seconds,
-    rssBytes,
-  };
-}
-
-async function peakMemory(server: MeasuredServer, sending: Promise<void>): Promise<number> {
-  let peak = 0;
-  let isOver = false;
-  const end = () => {
-    isOver = true;
-  };
-  sending.then(end, end);
-  while (!isOver) {
-    peak = Math.max(peak, (await server.usage()).rssBytes);
-    await sleep(memorySampleEveryMs);
-  }
-  return peak;
-}
-
-async function send({ port, direction, mebibytes }: Transfer): Promise<void> {
-  const bytes = mebibytes * mebibyte;
-  const isUpload = direction === 'POST';
-  const clientRequest = request({
-    port,
-    host: '127.0.0.1',
-    agent: false,
-    method: direction,
-    path: `/proxied/${isUpload ? 2 : bytes}`,
-    headers: { ...demoHeaders, ...(isUpload ? { ...binary, 'content-length': bytes } : {}) },
   });
-  const response = once(clientRequest, 'response') as Promise<[IncomingMessage]>;
-  await Promise.all([
-    pipeline(Readable.from(isUpload ? chunksOf(bytes) : []), clientRequest),
-    response.then(([incoming]) => checkBytes(incoming, isUpload ? 2 : bytes)),
-  ]);
 }
 
-/** Rejects unless the response is complete and has status 200. */
-async function checkBytes(response: IncomingMessage, expected: number): Promise<void> {
-  let received = 0;
-  for await (const chunk of response) received += (chunk as Buffer).length;
-  if (response.statusCode === 200 && received === expected) return;
-  throw new Error(`${response.statusCode} with ${received} of ${expected} bytes`);
+interface Started {
+  readonly gateway: MeasuredGateway;
+  readonly port: number;
+}
+
+async function startGateway(gateway: MeasuredGateway, parent: string, upstreamPort: number) {
+  const directory = join(parent, gateway.title.replaceAll(/\W+/g, '-'));
+  mkdirSync(directory);
+  const port = await freePort();
+  // These gateways call no limiter or auth service.
+  const { stop } = await gateway.start(port, directory, { upstreamPort, ratelimitPort: 9, authPort: 9 });
+  await untilReady(port, path, demoHeaders);
+  return { gateway, port, stop };
+}
+
+function startLoad(): Child {
+  return startChild([join(root, 'test/bench/clients/latency-load.ts')]);
+}
+
+function isInstalledHere({ program }: MeasuredGateway): boolean {
+  return program === undefined || isInstalled(program);
+}
+
+function missingRow({ title, program }: MeasuredGateway): MeasuredRow {
+  return { title, figure: undefined, unit: '', missing: `not installed: ${program} is not on the PATH` };
+}
+
+async function measureAll(started: readonly Started[], load: readonly Child[]): Promise<MeasuredRow[]> {
+  for (const { port } of started)
+    await sendLoad(load, { port, connections: 64, warmUpMs: 0, durationMs: firstWarmUpMs });
+  const cases = connectionCounts.flatMap((connections) => started.map((one) => ({ ...one, connections })));
+  const samples = await takeTurns(cases, rounds, ({ port, connections }) =>
+    sendLoad(load, { port, connections, warmUpMs, durationMs }),
+  );
+  const measured = cases.map((one, index) => ({ ...one, reports: samples[index] ?? [] }));
+  return measured.flatMap(({ gateway, connections, reports }) => {
+    const title = `${connections} connections: ${gateway.title}`;
+    const figure = perSecond(reports);
+    // frontdesk is the first of those that do the same.
+    const own = measured.find((one) => one.connections === connections && one.gateway.hasAuth === gateway.hasAuth);
+    const failures = sumOf(reports.flatMap((report) => report.failures));
+    return [
+      {
+        title,
+        figure: Math.round(figure),
+        unit: 'requests/s',
+        peer: 'frontdesk',
+        ratio: figure / perSecond(own?.reports ?? []),
+      },
+      {
+        title: `${title}, 99 % within`,
+        figure: median(reports.map(({ counts }) => latencyAt(counts, 0.99))),
+        unit: 'ms',
+      },
+      ...(failures.size === 0 ? [] : failureRows(failures).map((row) => ({ ...row, title: `${title}, ${row.title}` }))),
+    ];
+  });
+}
+
+function sumOf(failures: LatencyReport['failures']): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>();
+  for (const [reason, count] of failures) sums.set(reason, (sums.get(reason) ?? 0) + count);
+  return sums;
+}
+
+function perSecond(reports: readonly LatencyReport[]): number {
+  return median(reports.map(({ requests }) => requests)) / (durationMs / 1000);
+}
+
+/** Divides the connections among the load processes, and adds up their reports. */
+async function sendLoad(load: readonly Child[], order: Omit<LatencyLoadOrder, 'request'>): Promise<LatencyReport> {
+  const reports = await Promise.all(
+    load.map(async ({ process }, index) => {
+      const reported = once(process, 'message');
+      const connections = Math.floor((order.connections + index) / load.length);
+      process.send({ ...order, connections, request: requestTo(order.port) });
+      const [report] = (await reported) as [LatencyReport];
+      return report;
+    }),
+  );
+  return reports.reduce((sum, report) => ({
+    requests: sum.requests + report.requests,
+    counts: sum.counts.map((count, bucket) => count + (report.counts[bucket] ?? 0)),
+    failures: [...sum.failures, ...report.failures],
+  }));
+}
+
+function requestTo(port: number): string {
+  const headers = { host: `127.0.0.1:${port}`, ...demoHeaders };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`;
 }

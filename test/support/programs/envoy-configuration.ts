@@ -2,6 +2,8 @@
 
 export interface EnvoyParts {
   readonly port: number;
+  /** The prefix of the paths that are forwarded. @default / */
+  readonly prefix?: string;
   /** The port of the server to which requests are forwarded. */
   readonly target: number;
   /** Further fields of the connection manager. */
@@ -15,8 +17,9 @@ export interface EnvoyParts {
 }
 
 /** Returns JSON, which is also YAML. */
-export function envoyConfiguration({ port, target, manager, filters = [], route, clusters = [] }: EnvoyParts): string {
-  const routes = [{ match: { prefix: '/' }, route: { cluster: 'next', ...route } }];
+export function envoyConfiguration(parts: EnvoyParts): string {
+  const { port, prefix = '/', target, manager, filters = [], route, clusters = [] } = parts;
+  const routes = [{ match: { prefix }, route: { cluster: 'next', ...route } }];
   const connectionManager = {
     stat_prefix: 'edge',
     ...manager,

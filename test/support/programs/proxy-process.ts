@@ -16,48 +16,56 @@ export const caddy: ProxyProgram = {
   args: (configFile) => ['run', '--config', configFile, '--adapter', 'caddyfile'],
 };
 
-/** The recipe is a complete configuration. Envoy reads a file without an extension as JSON. */
-export const envoy: ProxyProgram = {
-  command: 'envoy',
-  configure: (recipe) => JSON.stringify(parse(recipe)),
-  args: (configFile) => [
-    '-c',
-    configFile,
-    '--use-dynamic-base-id',
-    '--disable-hot-restart',
-    '--concurrency',
-    '1',
-    '--log-level',
-    'error',
-  ],
-};
+/** One thread. The recipe is a complete configuration. */
+export const envoy = envoyWith(['--concurrency', '1']);
+
+/** Envoy reads a file without an extension as JSON. */
+export function envoyWith(moreArgs: readonly string[]): ProxyProgram {
+  return {
+    command: 'envoy',
+    configure: (recipe) => JSON.stringify(parse(recipe)),
+    args: (configFile) => [
+      '-c',
+      configFile,
+      '--use-dynamic-base-id',
+      '--disable-hot-restart',
+      '--log-level',
+      'error',
+      ...moreArgs,
+    ],
+  };
+}
 
 const temporaryPaths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
 
-/** The recipe is the contents of the `http` block. */
-export const nginx: ProxyProgram = {
-  command: 'nginx',
-  configure: (recipe, directory) =>
-    [
-      'daemon off;',
-      'master_process off;',
-      'error_log stderr;',
-      `pid ${directory}/pid;`,
-      'events {}',
-      'http {',
-      'access_log off;',
-      ...temporaryPaths.map((name) => `${name}_temp_path ${directory}/${name};`),
-      recipe,
-      '}',
-    ].join('\n'),
-  args: (configFile, directory) => ['-e', 'stderr', '-p', directory, '-c', configFile],
-};
+/** One process. The recipe is the contents of the `http` block. */
+export const nginx = nginxWith(['master_process off;', 'events {}']);
+
+/** @param main the directives outside of the `http` block */
+export function nginxWith(main: readonly string[]): ProxyProgram {
+  return {
+    command: 'nginx',
+    configure: (recipe, directory) =>
+      [
+        'daemon off;',
+        'error_log stderr;',
+        `pid ${directory}/pid;`,
+        ...main,
+        'http {',
+        'access_log off;',
+        ...temporaryPaths.map((name) => `${name}_temp_path ${directory}/${name};`),
+        recipe,
+        '}',
+      ].join('\n'),
+    args: (configFile, directory) => ['-e', 'stderr', '-p', directory, '-c', configFile],
+  };
+}
 
 export interface ProxyProcess {
   readonly pid: number | undefined;
   readonly origin: string;
   readonly port: number;
-  /** Kills the process and removes its files. */
+  /** Ends the process and removes its files. */
   readonly remove: () => Promise<void>;
 }
 
@@ -66,6 +74,8 @@ export interface ProxyProgram {
   /** Returns the complete configuration for a recipe and the process's directory. */
   readonly configure: (recipe: string, directory: string) => string;
   readonly args: (configFile: string, directory: string) => readonly string[];
+  /** The signal that ends the process and its children. @default SIGKILL */
+  readonly stopSignal?: NodeJS.Signals;
 }
 
 /** Runs the proxy in the foreground with a minimal environment. Resolves when it accepts connections on `port`. */
@@ -79,7 +89,7 @@ export async function startProxy(program: ProxyProgram, recipe: string, port: nu
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   // Ends the child if the test run is interrupted.
-  const kill = () => void child.kill('SIGKILL');
+  const kill = () => void child.kill(program.stopSignal ?? 'SIGKILL');
   process.once('exit', kill);
   let errorOutput = '';
   child.stderr.on('data', (chunk: Buffer) => {
