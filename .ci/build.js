@@ -1,6 +1,16 @@
-/** Builds dist: compiles the sources, copies the static files of the pages, and documents the options and records. */
+/**
+ * Builds dist: compiles the sources, copies the static files of the pages, documents the options and records, and joins
+ * the files that the programs load.
+ */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { build } from 'esbuild';
+
+/** The files that run as a process or a thread of their own. */
+const programs = ['main.js', 'config/watch/read-thread.js'];
+/** The libraries that consist of hundreds of small files, of which a start needs most. */
+const joinedLibraries = ['kysely', 'zod', 'zod-openapi'];
 
 const swaggerUi = ['swagger-ui.css', 'swagger-ui-bundle.js', 'LICENSE', 'NOTICE'];
 
@@ -12,10 +22,51 @@ cpSync('src', 'dist', { recursive: true, filter: (file) => !/\.(?:ts|json|md)$/.
 for (const name of swaggerUi) cpSync(`node_modules/swagger-ui-dist/${name}`, `dist/rest/openapi/swagger-ui/${name}`);
 await documentSettings('dist/server/product/index.d.ts');
 await documentRecords('dist/config/records/input.d.ts');
+await joinPrograms();
 // npm makes main.js executable when it installs the package, but not when the build runs again in a linked checkout.
 // Tests rebuild when main.js is older than a source file or is not executable.
 utimesSync('dist/main.js', began, began);
 chmodSync('dist/main.js', 0o755);
+
+/**
+ * Joins the files of each program into a few in dist/programs, because finding and linking hundreds of files takes a
+ * third of a start. Apps that import the package get the single files, and share its libraries.
+ */
+async function joinPrograms() {
+  const { dependencies, peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
+  const libraries = Object.keys({ ...dependencies, ...peerDependencies });
+  await build({
+    entryPoints: programs.map((name) => join('dist', name)),
+    outdir: 'dist/programs',
+    entryNames: '[name]',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    // Otherwise it would follow the paths of the sources.
+    tsconfigRaw: {},
+    external: libraries.filter((name) => !joinedLibraries.includes(name)),
+    plugins: [{ name: 'own-urls', setup: keepOwnUrls }],
+    logLevel: 'warning',
+  });
+  for (const name of programs) {
+    const { length } = name.split('/');
+    const start = `${'../'.repeat(length - 1) || './'}programs/${name.split('/').at(-1)}`;
+    writeFileSync(join('dist', name), `#!/usr/bin/env node\nimport '${start}';\n`);
+  }
+  const licences = joinedLibraries.map((name) => `${name}\n\n${readFileSync(`node_modules/${name}/LICENSE`, 'utf8')}`);
+  writeFileSync('dist/programs/LICENSES', licences.join('\n'));
+}
+
+/** Lets a file find the files beside it. */
+function keepOwnUrls({ onLoad }) {
+  onLoad({ filter: /\.js$/ }, ({ path }) => {
+    const name = relative(resolve('dist'), path);
+    if (name.startsWith('..')) return undefined;
+    const url = `new URL(${JSON.stringify(`../${name}`)}, import.meta.url).href`;
+    return { contents: readFileSync(path, 'utf8').replaceAll('import.meta.url', url) };
+  });
+}
 
 /** Adds the settings to the interface of the options, with doc comments that call settings by the names of options. */
 async function documentSettings(file) {

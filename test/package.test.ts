@@ -170,6 +170,19 @@ describe('the package', () => {
     assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
   });
 
+  it('starts a server from few files: no single file of ours, of kysely or of zod, of which there are hundreds', async () => {
+    const server = startServe(await copyPackage(), { NODE_OPTIONS: `--import ${reportLoads}` });
+    await server.waitForOutput(/is ready/);
+    server.signal('SIGTERM');
+    const { stderr } = await server.ended;
+    const loaded = stderr.split('\n').filter((line) => /\/(?:kysely|zod)\/|^(?!.*node_modules).*\/dist\//.test(line));
+    assert.notDeepEqual(loaded, []);
+    assert.deepEqual(
+      loaded.filter((file) => !/\/dist\/(?:programs\/[^/]+|main)\.js$/.test(file)),
+      [],
+    );
+  });
+
   async function copyPackage(files: Readonly<Record<string, string>> = {}): Promise<string> {
     const program = "process.argv.push('serve'); await import('./dist/main.js');";
     const folder = await writeFiles({ ...files, 'program.js': program });
@@ -181,8 +194,20 @@ describe('the package', () => {
   }
 });
 
-function startServe(folder: string) {
-  const env = { ...scratch, NODE_COMPILE_CACHE: '', CONFIG_DIR: join(folder, 'config') };
+/** A module that makes a process print each file that it loads to standard error. */
+const reportLoads = `data:text/javascript,${encodeURIComponent(`
+  import { registerHooks } from 'node:module';
+  import { writeSync } from 'node:fs';
+  registerHooks({
+    load(url, context, next) {
+      writeSync(2, url + '\\n');
+      return next(url, context);
+    },
+  });
+`)}`;
+
+function startServe(folder: string, more: Readonly<Record<string, string>> = {}) {
+  const env = { ...scratch, NODE_COMPILE_CACHE: '', CONFIG_DIR: join(folder, 'config'), ...more };
   return startProgram(join(folder, 'program.js'), { env });
 }
 

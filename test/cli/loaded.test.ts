@@ -3,7 +3,10 @@ import assert from 'node:assert/strict';
 import { type Ended, runFrontdesk, startServer } from '../support/programs/frontdesk-process.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 
-/** Writes the names of all loaded packages, and of expensive parts of Node, to the last line of standard error. */
+/**
+ * Writes the names of all loaded packages, and of expensive parts of Node, to the last line of standard error. In a file
+ * of joined ones, a comment names each.
+ */
 const report = `
   import { registerHooks } from 'node:module';
   const names = new Set();
@@ -12,7 +15,9 @@ const report = `
     load(url, context, next) {
       const [, name] = /\\/node_modules\\/((?:@[^/]+\\/)?[^/]+)\\/(?!.*\\/node_modules\\/)/.exec(url) ?? [];
       if (name) names.add(name);
-      return next(url, context);
+      const loaded = next(url, context);
+      for (const [, joined] of String(loaded.source).matchAll(/^\\/\\/ node_modules\\/([^/]+)\\//gm)) names.add(joined);
+      return loaded;
     },
   });
   process.on('exit', () => {

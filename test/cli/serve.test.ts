@@ -7,7 +7,6 @@ import { rename, symlink } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import request from 'supertest';
 import { built } from '../support/programs/built.ts';
 import {
@@ -144,9 +143,8 @@ describe('frontdesk serve', () => {
 
   /** Makes the process receive the signal while its modules are loading. */
   function signalledEarly(signal: NodeJS.Signals) {
-    const program = pathToFileURL(built('cli/program.js'));
     const hook = `(url, context, next) => {
-      if (url === '${program}') process.kill(process.pid, '${signal}');
+      if (url.includes('/dist/programs/program-')) process.kill(process.pid, '${signal}');
       return next(url, context);
     }`;
     const code = encodeURIComponent(`import { registerHooks } from 'node:module'; registerHooks({ load: ${hook} });`);
