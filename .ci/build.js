@@ -8,7 +8,7 @@ import { join, relative, resolve } from 'node:path';
 import { build } from 'esbuild';
 
 /** The files that run as a process or a thread of their own. */
-const programs = ['main.js', 'config/watch/read-thread.js'];
+const programs = ['main.js', 'cli/thread.js', 'config/watch/read-thread.js'];
 /** The libraries that consist of hundreds of small files, of which a start needs most. */
 const joinedLibraries = ['kysely', 'zod', 'zod-openapi'];
 

@@ -18,8 +18,9 @@ import { takeTurns } from './samples.ts';
 
 const connectionCounts = [64, 1000];
 /** Other work on the machine only slows a round down, so the best one counts. */
-const rounds = 6;
-const warmUpMs = 300;
+const rounds = 3;
+/** Enough time to open all connections, including those to the upstream, and to respond to the first requests. */
+const warmUpMs = 2500;
 const durationMs = 1200;
 /** Warms up V8, and fills pools of connections. */
 const firstWarmUpMs = 3000;

@@ -40,6 +40,7 @@ const idleConnections = 1024;
 
 export const gateways: readonly MeasuredGateway[] = [
   { title: 'frontdesk', hasAuth: false, start: frontdeskWith('proxy', { THREADS: String(coreCount) }) },
+  { title: 'frontdesk in one thread', hasAuth: false, start: frontdeskWith('proxy', { THREADS: '1' }) },
   { title: 'nginx', program: 'nginx', hasAuth: false, start: startNginx(false) },
   { title: 'Envoy', program: 'envoy', hasAuth: false, start: startEnvoy(false) },
   { title: 'Caddy', program: 'caddy', hasAuth: false, start: startCaddy(false) },
@@ -66,10 +67,12 @@ export async function startUpstream(port: number, directory: string): Promise<St
   if (!isInstalled('nginx'))
     return await benchServer('upstream')(port, directory, { upstreamPort: port, ratelimitPort: 9, authPort: 9 });
   const location = `location / { return 200 '${'x'.repeat(1024)}'; }`;
-  const configuration = `server { listen 127.0.0.1:${port}; ${unlimited} ${location} }`;
+  const configuration = `server { listen 127.0.0.1:${port} ${backlog}; ${unlimited} ${location} }`;
   return await start(nginxOnAllCores, configuration, port);
 }
 
+/** By default nginx drops connections if a gateway opens 1,000 at once, so that some take a second longer. */
+const backlog = 'backlog=4096';
 /** By default nginx closes a connection after 1,000 requests. */
 const unlimited = 'keepalive_requests 1000000000;';
 
@@ -97,7 +100,7 @@ function startNginx(hasAuth: boolean): StartGateway {
       limit_req_zone $http_${labelHeader.toLowerCase().replaceAll('-', '_')} zone=labels:10m rate=${limit}r/s;
       upstream service { server 127.0.0.1:${upstreamPort}; keepalive ${idleConnections}; ${unlimited} }
       server {
-        listen 127.0.0.1:${port} reuseport;
+        listen 127.0.0.1:${port} reuseport ${backlog};
         ${unlimited}
         location /proxied/ {
           ${hasAuth ? authAndLimit : ''}
