@@ -52,7 +52,8 @@ async function joinPrograms() {
   for (const name of programs) {
     const { length } = name.split('/');
     const start = `${'../'.repeat(length - 1) || './'}programs/${name.split('/').at(-1)}`;
-    writeFileSync(join('dist', name), `#!/usr/bin/env node\nimport '${start}';\n`);
+    const interpreter = name === 'main.js' ? '#!/usr/bin/env node\n' : '';
+    writeFileSync(join('dist', name), `${interpreter}import '${start}';\n`);
   }
   const licences = joinedLibraries.map((name) => `${name}\n\n${readFileSync(`node_modules/${name}/LICENSE`, 'utf8')}`);
   writeFileSync('dist/programs/LICENSES', licences.join('\n'));
