@@ -2,6 +2,7 @@
 
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
+import { equalPart } from '#foundation';
 import type { InternalRoute } from '#gateway';
 import { acceptRead, createRepresentations, type Problem, problem, requestContext } from '#http';
 import { parseFilter, type ReadDiagnostics, type RowFilter } from './snapshot.ts';
@@ -81,6 +82,8 @@ export interface EventStreamsOptions {
   readonly intervalMs?: number;
   /** How long a stream lasts before the client must authenticate again, in milliseconds. @default 900_000 */
   readonly lifeMs?: number;
+  /** The number of threads with such streams. Each has an equal part of the two bounds below. @default 1 */
+  readonly threads?: number | undefined;
   /** The maximum number of open streams. @default 16 */
   readonly streamsMax?: number;
   /** The maximum number of open streams for one client. @default 4 */
@@ -113,7 +116,9 @@ interface Subscriber {
 
 export function createEventStreams(options: EventStreamsOptions): EventStreams {
   const { read, generation, intervalMs = 2_000, lifeMs = 900_000, clock = () => performance.now() } = options;
-  const { streamsMax = 16, streamsPerClientMax = 4 } = options;
+  const { streamsMax = 16, streamsPerClientMax = 4, threads = 1 } = options;
+  const ownMax = equalPart(streamsMax, threads);
+  const ownPerClientMax = equalPart(streamsPerClientMax, threads);
   const subscribers = new Set<Subscriber>();
   let timer: NodeJS.Timeout | undefined;
   let events = 0;
@@ -126,9 +131,9 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
   }
 
   function refusalReason(client: string): RefusalReason | undefined {
-    if (isClosed || subscribers.size >= streamsMax) return 'all';
+    if (isClosed || subscribers.size >= ownMax) return 'all';
     const own = [...subscribers].filter((subscriber) => subscriber.client === client);
-    return own.length >= streamsPerClientMax ? 'client' : undefined;
+    return own.length >= ownPerClientMax ? 'client' : undefined;
   }
 
   function subscribe(filter: RowFilter, res: ServerResponse, client: string): Subscriber {

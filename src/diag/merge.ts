@@ -13,16 +13,21 @@ import type {
 } from './diagnostics.ts';
 import { healthOf, rounded } from './rows.ts';
 
-/** As in the diagnostics of each thread. */
-const failuresMax = 100;
-const unmatchedMax = 20;
+/** How many rows are shown, as in the diagnostics of each thread. */
+export interface RowBounds {
+  readonly failures: number;
+  readonly unmatched: number;
+}
 
 /**
  * Sums what the threads count, takes the worst of their states and the latest of their times. The durations p50 and p99
  * are those of the slowest thread. Everything else comes from the first: the threads have the same configuration, and
  * the same filter must have been applied.
  */
-export function mergeDiagnostics([first, ...others]: readonly [Diagnostics, ...Diagnostics[]]): Diagnostics {
+export function mergeDiagnostics(
+  [first, ...others]: readonly [Diagnostics, ...Diagnostics[]],
+  bounds: RowBounds,
+): Diagnostics {
   const all = [first, ...others];
   return {
     ...first,
@@ -41,7 +46,7 @@ export function mergeDiagnostics([first, ...others]: readonly [Diagnostics, ...D
       mergeUnmatched,
     )
       .toSorted(latestFirst)
-      .slice(0, unmatchedMax),
+      .slice(0, bounds.unmatched),
     clusters: mergeByKey(
       all,
       ({ clusters }) => clusters,
@@ -55,7 +60,7 @@ export function mergeDiagnostics([first, ...others]: readonly [Diagnostics, ...D
     failures: all
       .flatMap((one) => one.failures)
       .toSorted(latestFirst)
-      .slice(0, failuresMax),
+      .slice(0, bounds.failures),
     auth: mergeDecisions<AuthRow>(all.flatMap(({ auth }) => auth ?? [])),
     ratelimit: mergeDecisions<RateLimitRow>(all.flatMap(({ ratelimit }) => ratelimit ?? [])),
   };

@@ -2,6 +2,7 @@
 export { type BoundedMap, createBoundedMap } from './bounded-map.ts';
 export { bytesFromText, decodeByte, hexOfCharacter, isAscii, textFromBytes } from './byte-text.ts';
 export { delayMsMax } from './delay.ts';
+export { equalPart } from './equal-part.ts';
 export { codeOf, messageOf } from './errors.ts';
 export { inheritOwner, makeFolders } from './folders.ts';
 export { describeIssue, statementOf, type TypeNames } from './issues.ts';

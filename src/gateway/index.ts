@@ -40,6 +40,6 @@ export {
   type RouteTraffic,
   type StatusClass,
 } from './traffic/route-traffic.ts';
-export type { FailedRequest, Traffic, UnmatchedRequests } from './traffic/traffic.ts';
+export { type FailedRequest, type Traffic, trafficBounds, type UnmatchedRequests } from './traffic/traffic.ts';
 export type { Handler } from './transport.ts';
 export type { VersionLifecycle } from './version-lifecycle.ts';

@@ -15,7 +15,7 @@ import type { RateLimiting } from './rate-limiting.ts';
 import { failsClosed } from './record-services.ts';
 import type { LiveConfiguration } from './reload.ts';
 import type { Services } from './services.ts';
-import { partOf, type Reports, type ThreadParts } from './threads/parts.ts';
+import type { Reports, ThreadParts } from './threads/parts.ts';
 
 export interface InternalRoutesParts {
   readonly configuration: LiveConfiguration;
@@ -70,7 +70,7 @@ export function createInternalRoutes(
   const { diagnostics, fault } = thread?.all ?? own;
   const events = createDiagnosticsEvents(diagnostics, {
     generation: () => configuration.current().number,
-    ...(thread && { streamsMax: partOf(16, thread.count), streamsPerClientMax: partOf(4, thread.count) }),
+    threads: thread?.count,
   });
   const routes = [
     ...Object.entries(services.versions).map(([name, run]): InternalRoute => {

@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Configuration, hostForClients, isLoopback, openFilesMax, type Settings, type Tls } from '#config';
-import { listenError } from '#foundation';
+import { equalPart, listenError } from '#foundation';
 import {
   type ConnectionLimit,
   type ConnectionShare,
@@ -23,7 +23,6 @@ import type { Listeners, Listening, Setup } from './options.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { RateLimiting } from './rate-limiting.ts';
 import type { LiveConfiguration } from './reload.ts';
-import { partOf } from './threads/parts.ts';
 
 export interface ListenersParts {
   readonly configuration: LiveConfiguration;
@@ -155,9 +154,9 @@ export function createConnectionLimits({ settings, logger }: Setup, threads = 1)
   const name = 'the bound of the admin port';
   return {
     connectionLimit: createConnectionLimit({
-      max: partOf(max, threads),
+      max: equalPart(max, threads),
       logger,
-      rejectionsMax: partOf(fewFiles, threads),
+      rejectionsMax: equalPart(fewFiles, threads),
     }),
     adminConnectionLimit: createConnectionLimit({ max: fewFiles, logger, name, rejectionsMax: fewFiles }),
   };
@@ -231,7 +230,7 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
       connectionShare: shareOf(name),
       logger,
       reusePort: threads > 1,
-      waitingMax: partOf(waitingMaxDefault, threads),
+      waitingMax: equalPart(waitingMaxDefault, threads),
       ...overrides,
     });
     if (name === 'gateway') parts.onGateway(server);
@@ -355,9 +354,9 @@ async function openRateLimit(
   const { host } = binding;
   const { connectionsMax, openMax, arrivingMax } = portBounds;
   const bounds = {
-    connectionsMax: partOf(connectionsMax, threads),
-    openMax: partOf(openMax, threads),
-    arrivingMax: partOf(arrivingMax, threads),
+    connectionsMax: equalPart(connectionsMax, threads),
+    openMax: equalPart(openMax, threads),
+    arrivingMax: equalPart(arrivingMax, threads),
   };
   const options = { limiter, host, port, reusePort: threads > 1, bounds, logger, onRefused, admit, setIdle };
   const server = await serveRateLimit(options).catch((error) => {

@@ -1,4 +1,5 @@
 /** The HTTP services of this process: auth, the travel services, and those of an embedding program. */
+
 import { isDeepStrictEqual } from 'node:util';
 import {
   type Authenticator,
@@ -13,12 +14,13 @@ import {
   waitingMaxDefault,
 } from '#auth';
 import { type AuthService as AuthServiceRecord, type Configuration, parseServiceReference } from '#config';
+import { equalPart } from '#foundation';
 import type { Handler } from '#gateway';
 import { isolate, userHeader } from '#http';
 import { openTravel, type ResponseParts, type Travel, travelModules } from '#travel';
 import type { Setup } from './options.ts';
 import type { LiveConfiguration } from './reload.ts';
-import { partOf, type ThreadParts } from './threads/parts.ts';
+import type { ThreadParts } from './threads/parts.ts';
 
 export interface Services {
   /** Undefined when the auth service does not run in this process. */
@@ -88,8 +90,8 @@ function createReloadingAuthenticator({ configuration, thread }: ServicesParts, 
   const authenticator = createAuthenticator({
     users: createUsers(users),
     counts,
-    verificationsMax: partOf(verificationsMaxDefault, threads),
-    waitingMax: partOf(waitingMaxDefault, threads),
+    verificationsMax: equalPart(verificationsMaxDefault, threads),
+    waitingMax: equalPart(waitingMaxDefault, threads),
     onOutcome: thread?.logins.publish,
   });
   thread?.logins.subscribe(authenticator.learn);

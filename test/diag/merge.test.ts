@@ -1,6 +1,7 @@
 /** The diagnostics of several threads become those of their process. */
 import assert from 'node:assert/strict';
 import { type Diagnostics, mergeDiagnostics, readDiagnostics } from '#diag';
+import { trafficBounds } from '#gateway';
 import { parts } from './diagnostics-parts.ts';
 
 const one = readDiagnostics(parts);
@@ -46,14 +47,16 @@ function thread(change: Partial<Diagnostics>): Diagnostics {
   return { ...one, ...change };
 }
 
+const merge = (threads: Parameters<typeof mergeDiagnostics>[0]) => mergeDiagnostics(threads, trafficBounds);
+
 describe('mergeDiagnostics', () => {
   it('returns those of a single thread as they are', () => {
-    assert.deepEqual(mergeDiagnostics([one]), one);
+    assert.deepEqual(merge([one]), one);
   });
 
   it('sums the traffic of a route, and judges its health by the sum', () => {
     const routes = (used: typeof traffic, health: typeof route.health) => [{ ...route, traffic: used, health }];
-    const merged = mergeDiagnostics([
+    const merged = merge([
       thread({ routes: routes(traffic, 'degraded') }),
       thread({ routes: routes(failing, 'failing') }),
     ]).routes[0];
@@ -76,11 +79,11 @@ describe('mergeDiagnostics', () => {
     const rows = (['unknown', 'failing'] as const).map((health) => thread({ routes: [{ ...route, health }] }));
     const [first, second] = rows;
     assert.ok(first !== undefined && second !== undefined);
-    assert.equal(mergeDiagnostics([first, second]).routes[0]?.health, 'failing');
+    assert.equal(merge([first, second]).routes[0]?.health, 'failing');
   });
 
   it('takes the worst state of a cluster and of its addresses, which one thread may not know yet', () => {
-    const merged = mergeDiagnostics([
+    const merged = merge([
       thread({ clusters: [cluster] }),
       thread({
         clusters: [
@@ -114,7 +117,7 @@ describe('mergeDiagnostics', () => {
   it('sums the hits of limits and the decisions, with the latest time', () => {
     const [limit] = one.limits;
     assert.ok(limit !== undefined && one.auth !== undefined);
-    const merged = mergeDiagnostics([
+    const merged = merge([
       thread({
         limits: [{ ...limit, hits: 1, over: 1, fullness: undefined }],
         auth: { ...one.auth, last_error_at: '2026-01-02T00:00:00.000Z' },
@@ -141,7 +144,7 @@ describe('mergeDiagnostics', () => {
       reason: undefined,
       upstream: undefined,
     });
-    const merged = mergeDiagnostics([
+    const merged = merge([
       thread({
         failures: ['3', '1'].map(failure),
         unmatched_requests: [unmatched('4', '/a', 1), unmatched('2', '/b', 1)],

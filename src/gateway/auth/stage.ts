@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { AuthCheck, AuthDecision } from '#auth';
 import type { AuthService, Mapping } from '#config';
-import type { OutageLog } from '#foundation';
+import { equalPart, type OutageLog } from '#foundation';
 import { decodeHeader, type ProblemSlug, problem, problems, requestContext, requestLogFields } from '#http';
 import { type Cluster, clientIsGone } from '#proxy';
 import type { RequestAttributes } from '#routing';
@@ -89,7 +89,7 @@ function createPair({ record, port }: ConfiguredAuthService, parts: AuthStagesPa
   const client = port === undefined ? createRemoteClient(record, parts) : createPortClient(port, record);
   const outage = parts.acquireOutageLog(record);
   const { threads = 1 } = parts;
-  const readBody = record.includeBody && createAuthBodyReader(record.includeBody, heldBytesMax / threads);
+  const readBody = record.includeBody && createAuthBodyReader(record.includeBody, equalPart(heldBytesMax, threads));
   const stageOf = (stageRecord: AuthService, requireRole?: RequireRole): AuthStage =>
     Object.freeze({
       record,

@@ -76,9 +76,11 @@ export interface TrafficOptions {
 
 const none: readonly never[] = Object.freeze([]);
 
-const failuresMax = 100;
-/** Stored separately from failures, so that a client that probes many paths does not evict them. */
-const unmatchedMax = 20;
+/**
+ * How many requests are remembered. The unmatched ones are stored separately, so that a client that probes many paths
+ * does not evict failures.
+ */
+export const trafficBounds = Object.freeze({ failures: 100, unmatched: 20 });
 /** Long enough to recognise a path or a reason. */
 const textLengthMax = 500;
 
@@ -86,7 +88,7 @@ export function createTraffic({ clock = Date.now, stopwatch = () => performance.
   const acquired = createLeases<RouteTraffic>();
   const unmatched = createRouteTraffic('');
   const failed: FailedRequest[] = [];
-  const unmatchedByTarget = createBoundedMap<string, UnmatchedRequests>(unmatchedMax);
+  const unmatchedByTarget = createBoundedMap<string, UnmatchedRequests>(trafficBounds.unmatched);
 
   function end(route: RouteTraffic, request: InFlightRequest, startedAtMs: number): void {
     const { ctx } = request;
@@ -96,7 +98,7 @@ export function createTraffic({ clock = Date.now, stopwatch = () => performance.
     route.count({ status, durationMs: nowMs - startedAtMs, refusedBy: refusalOf(request, status) }, nowMs);
     if (status < 500) return;
     failed.push(failureOf(ctx, requestContext(ctx), status, clock()));
-    if (failed.length > failuresMax) failed.shift();
+    if (failed.length > trafficBounds.failures) failed.shift();
   }
 
   function recordUnmatched(method: string, fullPath: string): void {

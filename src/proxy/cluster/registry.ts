@@ -1,5 +1,5 @@
 /** What successive gateways share by name: the registry of clusters, and the leases that it is made of. */
-import { type Logger, silentLogger, sortedJson } from '#foundation';
+import { equalPart, type Logger, silentLogger, sortedJson } from '#foundation';
 import {
   type Cluster,
   type ClusterParts,
@@ -72,7 +72,7 @@ export function createClusters(options: ClusterRegistryOptions = {}): ClusterReg
 
   return Object.freeze({
     acquire(spec: ClusterSpec) {
-      const { value, release } = clusters.acquire(keyOf(spec), () => openCluster(partOf(spec, threads), parts));
+      const { value, release } = clusters.acquire(keyOf(spec), () => openCluster(specOfThread(spec, threads), parts));
       return { cluster: value.cluster, release };
     },
     list: () => clusters.values().map(({ cluster }) => cluster),
@@ -84,11 +84,10 @@ export function createClusters(options: ClusterRegistryOptions = {}): ClusterReg
   });
 }
 
-/** Rounds up, so that a bound of 1 stays 1. */
-function partOf(spec: ClusterSpec, threads: number): ClusterSpec {
+function specOfThread(spec: ClusterSpec, threads: number): ClusterSpec {
   if (threads === 1) return spec;
   const { maxConnections, maxPendingRequests, maxRequests, maxRetries, maxUpgrades } = spec.circuitBreakers;
-  const part = (bound: number) => Math.ceil(bound / threads);
+  const part = (bound: number) => equalPart(bound, threads);
   return {
     ...spec,
     circuitBreakers: {

@@ -1,5 +1,6 @@
 /** Collects the reports of all threads, and merges them into those of the process. */
 import { mergeDiagnostics } from '#diag';
+import { trafficBounds } from '#gateway';
 import { stopping } from '#http';
 import { countedIn, type FamilySnapshot, type Metrics, mergeSnapshots } from '#metrics';
 import { ThreadEnded } from './calls.ts';
@@ -30,7 +31,7 @@ export function createAllReports({ serving, own, closing, uptimeMs }: AllReports
     async diagnostics(filter) {
       const [first, ...others] = await askAll(serving(), (thread) => thread.call('diagnostics', filter));
       if (first === undefined) throw new Error('no thread serves requests');
-      return { ...mergeDiagnostics([first, ...others]), uptime_seconds: Math.floor(uptimeMs() / 1000) };
+      return { ...mergeDiagnostics([first, ...others], trafficBounds), uptime_seconds: Math.floor(uptimeMs() / 1000) };
     },
     async fault() {
       if (closing.aborted) return stopping;

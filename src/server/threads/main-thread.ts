@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import type { Worker } from 'node:worker_threads';
 import { demoUsersAmong, hostForClients, loadTls, packageVersion } from '#config';
 import { problemPagesPath } from '#diag';
-import { createOutageLogs } from '#foundation';
+import { createOutageLogs, equalPart } from '#foundation';
 import { createRepresentations, serveHttp } from '#http';
 import { createMainThreadMetrics, createMetricsOfThreads, createMetricsRoute, type Metrics } from '#metrics';
 import { createSharedTable, type SharedTable } from '#ratelimit';
@@ -17,7 +17,7 @@ import type { CloseOptions, Frontdesk, Listening, Setup } from '../options.ts';
 import { createPipeline } from '../pipeline.ts';
 import { type LiveConfiguration, openLiveConfiguration } from '../reload.ts';
 import { type AllReports, createAllReports } from './all-reports.ts';
-import { partOf, type Reports } from './parts.ts';
+import type { Reports } from './parts.ts';
 import { createThreadPool, type PoolFunctions, type ThreadPool } from './pool.ts';
 import { claimPorts } from './ports.ts';
 import type { ReloadState } from './received-configuration.ts';
@@ -137,7 +137,7 @@ function startOf(setup: Setup, count: number) {
     demo,
     configDirectory,
     modules: moduleNames.filter(has),
-    settings: { ...settings, adminPort: undefined, databasePool: partOf(settings.databasePool, count) },
+    settings: { ...settings, adminPort: undefined, databasePool: equalPart(settings.databasePool, count) },
     table: createTableFor(setup),
   };
 }

@@ -36,8 +36,3 @@ export interface Reports {
   /** Resolves to a sentence that says why requests cannot be served, or to undefined. */
   readonly fault: () => Promise<string | undefined>;
 }
-
-/** Returns the part that each of `count` threads has of a bound. The parts together may exceed it by `count` - 1. */
-export function partOf(bound: number, count: number): number {
-  return Math.ceil(bound / count);
-}
