@@ -4,7 +4,7 @@ import type { LimitDescriptor, LimitDomain } from '#config';
 import { formatSource } from '#foundation';
 import type { FailedRequest, Figures, RecentTraffic, RouteSnapshot, RouteTraffic, UnmatchedRequests } from '#gateway';
 import type { UsageOf } from '#ratelimit';
-import { type Limit, redactedEntry } from '#ratelimit/limit';
+import { formatWindow, type Limit, redactedEntry } from '#ratelimit/limit';
 import { isUnhealthy } from './browser/verdict.js';
 import type { ClusterRow, FailureRow, LimitRow, RecentRow, RouteRow, TrafficRow, UnmatchedRow } from './diagnostics.ts';
 
@@ -219,12 +219,12 @@ function* limitRowsOf(
 }
 
 /** `10 per minute`, `5 per 30 seconds (token bucket)`. */
-function limitText({ unit, unitMultiplier, requestsPerUnit, unlimited, algorithm, shadowMode }: Limit): string {
+function limitText(limit: Limit): string {
+  const { requestsPerUnit, unlimited, algorithm, shadowMode } = limit;
   if (unlimited) return 'unlimited';
-  const window = unitMultiplier === 1 ? unit : `${unitMultiplier} ${unit}s`;
   const options = [algorithm === 'fixed_window' ? '' : algorithm.replace('_', ' '), shadowMode ? 'shadow' : ''];
   const note = options.filter(Boolean).join(', ');
-  return `${requestsPerUnit} per ${window}${note && ` (${note})`}`;
+  return `${requestsPerUnit} per ${formatWindow(limit)}${note && ` (${note})`}`;
 }
 
 export function unmatchedRow({ atMs, method, path, requests }: UnmatchedRequests): UnmatchedRow {

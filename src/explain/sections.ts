@@ -1,5 +1,7 @@
 /** Formats an explanation: as sections for pages and terminals, and as text for terminals. */
+
 import type { AuthPart, LimitPart, RateLimitPart, TargetPart, UpstreamPart } from '#gateway';
+import { formatWindow } from '#ratelimit/limit';
 import type { Explanation } from './explanation.ts';
 
 export interface Section {
@@ -203,10 +205,18 @@ function limitsRows(limits: readonly LimitPart[] | undefined, by: string): strin
 /** Formats a limit: `10 per minute`, `5 per 30 seconds, token bucket of 20`. */
 function limitText(limit: LimitPart): string {
   if (limit.unlimited) return 'unlimited';
-  const { requests_per_unit: most, unit, unit_multiplier: times, algorithm, burst, name, shadow_mode: shadow } = limit;
+  const {
+    requests_per_unit: most,
+    unit,
+    unit_multiplier: unitMultiplier,
+    algorithm,
+    burst,
+    name,
+    shadow_mode: shadow,
+  } = limit;
   const how = { fixed_window: '', sliding_window: 'sliding window', token_bucket: `token bucket of ${burst}` };
   return [
-    `${most} per ${times === 1 ? unit : `${times} ${unit}s`}`,
+    `${most} per ${formatWindow({ unit, unitMultiplier })}`,
     how[algorithm as keyof typeof how] ?? algorithm,
     name === undefined ? '' : `"${name}"`,
     shadow ? 'shadow mode: counts but never rejects' : '',

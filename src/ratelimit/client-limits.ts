@@ -1,6 +1,8 @@
 /** Shows what is left of the limits of one client, and resets them. */
+
 import type { LimitDomain } from '#config';
 import { formatSource } from '#foundation';
+import { formatWindow } from '#ratelimit/limit';
 import type { Counters, Hit, HitResult } from './counters/counters.ts';
 import { CountersUnavailable, checkBounds, type Entry, InvalidRequest, type Rule } from './limiter.ts';
 import { hitOf } from './local-limiter.ts';
@@ -74,8 +76,7 @@ function stateOf(rule: Rule, source: string | undefined, result: HitResult | und
   const { shownDescriptor: descriptor, currentLimit } = rule;
   const where = { descriptor, ...(source && { source }) };
   if (result === undefined) return { limit: 'unlimited', ...where };
-  const { requestsPerUnit, unit, unitMultiplier = 1 } = currentLimit;
-  const limit = `${requestsPerUnit} per ${unitMultiplier === 1 ? unit : `${unitMultiplier} ${unit}s`}`;
+  const limit = `${currentLimit.requestsPerUnit} per ${formatWindow(currentLimit)}`;
   return { limit, ...where, left: result.remaining, reset_seconds: result.resetSeconds };
 }
 

@@ -40,6 +40,17 @@ export function windowSeconds({ unit, unitMultiplier }: Pick<Limit, 'unit' | 'un
   return unitSeconds[unit] * unitMultiplier;
 }
 
+/** Formats the window of a limit: `minute`, `30 seconds`. */
+export function formatWindow({
+  unit,
+  unitMultiplier = 1,
+}: {
+  unit: string;
+  unitMultiplier?: number | undefined;
+}): string {
+  return unitMultiplier === 1 ? unit : `${unitMultiplier} ${unit}s`;
+}
+
 /** The units by their number in envoy.type.v3.RateLimitUnit and in both protocol versions. 0 is unknown. */
 export const unitsByNumber: readonly (Unit | undefined)[] = Object.freeze([
   undefined,
