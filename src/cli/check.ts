@@ -1,7 +1,7 @@
 /** The `check` command: prints the errors of a configuration, or its routes in matching order and its API versions. */
 import { type ConfigurationError, formatErrors, loadConfiguration, loadDirectory, processNotices } from '#config';
 import { listRoutes, listVersions } from '#routing';
-import { chooseModules, type ModuleChoice, moduleFacts, type Settings } from '#server/product';
+import { chooseModules, type ModuleChoice, noticeContextOf, type Settings } from '#server/product';
 import { startDry } from './dry-start.ts';
 import { colours, print } from './terminal.ts';
 
@@ -10,7 +10,7 @@ import { colours, print } from './terminal.ts';
  * Rejects with a user-facing Error if they are valid, but a server would not start with them.
  */
 export async function check(settings: Settings, given: string | undefined, choice: ModuleChoice): Promise<void> {
-  const { serviceAddresses, trustedProxies } = settings;
+  const { serviceAddresses } = settings;
   const directory = given ?? settings.configDir;
   const { configuration, errors, notices } = await (given === undefined
     ? loadDirectory(directory, settings)
@@ -23,15 +23,7 @@ export async function check(settings: Settings, given: string | undefined, choic
   }
   const modules = chooseModules(choice, configuration, serviceAddresses);
   const isChosen = choice.only !== undefined || choice.demo === true;
-  const limiterFailsClosed = settings.redisUrl !== undefined && !settings.ratelimitFailOpen;
-  const context = {
-    ...moduleFacts(modules),
-    isChosen,
-    serviceAddresses,
-    trustedProxies,
-    limiterFailsClosed,
-    directory,
-  };
+  const context = noticeContextOf(modules, settings, { isChosen, directory });
   report([...notices, ...(await processNotices(configuration, context))]);
   const desk = await startDry({ ...settings, configDir: directory }, choice);
   await desk.close();

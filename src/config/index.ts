@@ -32,7 +32,7 @@ export {
   loadConfiguration,
   loadDirectory,
 } from './load.ts';
-export { processNotices } from './notices.ts';
+export { type NoticeContext, processNotices } from './notices.ts';
 export { quote, withoutSecrets } from './quote.ts';
 export type { AuthService } from './records/auth-service.ts';
 export { recordError } from './records/conflicts.ts';

@@ -24,8 +24,8 @@ import { type AnyApp, serviceFault, type UpgradeListener } from '#http';
 import {
   chooseModules,
   type ModuleName,
-  moduleFacts,
   moduleNames,
+  noticeContextOf,
   type SettingOptions,
   type Settings,
   settingTable,
@@ -153,14 +153,7 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
   const modules = chooseModules({ only, demo }, loaded.configuration, settings.serviceAddresses);
   const has = (name: ModuleName) => modules.includes(name);
   const areModulesChosen = demo || only !== undefined;
-  const context = {
-    ...moduleFacts(modules),
-    isChosen: areModulesChosen,
-    serviceAddresses: settings.serviceAddresses,
-    limiterFailsClosed: settings.redisUrl !== undefined && !settings.ratelimitFailOpen,
-    trustedProxies: settings.trustedProxies,
-    directory: configDirectory,
-  };
+  const context = noticeContextOf(modules, settings, { isChosen: areModulesChosen, directory: configDirectory });
   const unread = unreadSettingNotices(configDirectory, rest);
   const notices = async (found: Configuration) => [
     ...unread,

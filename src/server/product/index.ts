@@ -9,6 +9,7 @@ export {
   type ModuleName,
   moduleFacts,
   moduleNames,
+  noticeContextOf,
   usesDemoData,
 } from './modules.ts';
 

@@ -1,5 +1,5 @@
 /** The modules of frontdesk, and those that a process runs. */
-import { type Configuration, modulesNamedBy } from '#config';
+import { type Configuration, type gatewaySettings, modulesNamedBy, type NoticeContext, type SettingsOf } from '#config';
 import { isTravelModule, travelModules } from '#travel';
 
 /** They can share a process or run in separate ones. Records refer to them as services by these names. */
@@ -37,4 +37,20 @@ export function chooseModules(
 /** What notices say about a process depends on these facts about its modules. */
 export function moduleFacts(modules: readonly ModuleName[]) {
   return { modules, httpModules, demoModules: travelModules, routesWithoutMapping: modules.includes('api') };
+}
+
+/** The settings on which notices depend. */
+export type NoticeSettings = Pick<
+  SettingsOf<typeof gatewaySettings>,
+  'serviceAddresses' | 'trustedProxies' | 'redisUrl' | 'ratelimitFailOpen'
+>;
+
+/** Describes a process with these modules for notices about its configuration. */
+export function noticeContextOf(
+  modules: readonly ModuleName[],
+  { serviceAddresses, trustedProxies, redisUrl, ratelimitFailOpen }: NoticeSettings,
+  more: Pick<NoticeContext, 'isChosen' | 'directory'>,
+): NoticeContext {
+  const limiterFailsClosed = redisUrl !== undefined && !ratelimitFailOpen;
+  return { ...moduleFacts(modules), serviceAddresses, trustedProxies, limiterFailsClosed, ...more };
 }
