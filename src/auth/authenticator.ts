@@ -4,7 +4,7 @@ import { hash, randomBytes } from 'node:crypto';
 import type { PasswordHash } from '#auth/password-hash';
 import { createBoundedMap, hasControlCharacter } from '#foundation';
 import type { Sender } from '#http';
-import { type CheckQueue, createCheckQueue, runningMaxDefault as verificationsMaxDefault } from './check-queue.ts';
+import { type CheckQueue, createCheckQueue, verificationsMaxDefault } from './check-queue.ts';
 import { createThrottle, type Login, type LoginOutcome, type Throttle } from './throttle.ts';
 import { type Random, type UserStore, verifyPassword } from './users.ts';
 
@@ -109,7 +109,6 @@ export function createLoginCounts(): LoginCounts {
   return { right: 0, wrong: 0, throttled: 0, busy: 0 };
 }
 
-export { verificationsMaxDefault };
 export const waitingMaxDefault = 256;
 
 /** Shorter than the time-out of proxies for auth services. */

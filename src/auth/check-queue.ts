@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os';
  * Each check occupies a core for about 50 ms, and one of the four threads of libuv, which also resolve names and read
  * files. The default leaves one core free for requests and one thread for other work.
  */
-export const runningMaxDefault = Math.max(1, Math.min(3, availableParallelism() - 1));
+export const verificationsMaxDefault = Math.max(1, Math.min(3, availableParallelism() - 1));
 
 export interface CheckQueueOptions<Result> {
   readonly runningMax: number;

@@ -8,10 +8,10 @@ export {
   type LoginCounts,
   type Verdict,
   type VerifiedUser,
-  verificationsMaxDefault,
   waitingMaxDefault,
 } from './authenticator.ts';
 export { type BasicAuthOptions, type BasicAuthState, basicAuth } from './basic-auth.ts';
+export { verificationsMaxDefault } from './check-queue.ts';
 export { loadUsers } from './load-users.ts';
 export {
   type AuthCheck,

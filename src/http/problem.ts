@@ -60,9 +60,9 @@ export class Problem extends Error {
 }
 
 function withRetryAfter(headers: ProblemOptions['headers'], { retryAfterSeconds }: ProblemKind): Problem['headers'] {
+  if (retryAfterSeconds === undefined) return headers;
   const isGiven = Object.keys(headers ?? {}).some((name) => name.toLowerCase() === 'retry-after');
-  if (isGiven || retryAfterSeconds === undefined) return headers;
-  return { 'Retry-After': String(retryAfterSeconds), ...headers };
+  return isGiven ? headers : { 'Retry-After': String(retryAfterSeconds), ...headers };
 }
 
 export interface DefinedProblems<Slug extends string> {
