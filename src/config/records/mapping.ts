@@ -221,7 +221,7 @@ const beginning = /^(?:\(\?[a-zA-Z]+\)|\^|\\A)*/;
 const withoutSlash = /^\$?$|^(?:\w|\\[.dws]|\[(?:\w(?:-\w)?)+\]|\((?:\?:)?\w+(?:\|\w+)*\))(?![*?{]|.*\(\?\w*\))[^|]*$/;
 
 /** The literal text that every match starts with, in a pattern without alternatives. */
-const literal = /^[^\\.()[\]|?*+{}$]*(?![?*{])(?=[^|]*$)/;
+const literal = /^[^\\.()[\]|?*+{}$]*(?!(?:\(\?\w*\))*[?*{])(?=[^|]*$)/;
 
 /** Rejects a pattern that cannot match any path: the routes it was meant to protect would be open. */
 function pathPatternFault(pattern: string): Fault | undefined {

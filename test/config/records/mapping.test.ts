@@ -39,6 +39,7 @@ describe('a prefix_regex', () => {
     '\\x2f',
     // An empty group of flags is nothing, so that the repetition is that of the letter.
     'a(?){0}.',
+    '/%3c(?){0}C',
   ])
     it(`can be ${JSON.stringify(pattern)}`, () => assert.equal(faultOf(pattern), undefined));
 
