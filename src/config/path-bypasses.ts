@@ -148,7 +148,7 @@ interface LiteralHead {
  */
 function literalHead(pattern: string): LiteralHead | undefined {
   const [, begin = '', rest = ''] = /^\^?(\/[\w/-]*)(.*)$/s.exec(pattern) ?? [];
-  const text = /^[?*+{]/.test(rest) ? begin.slice(0, -1) : begin;
+  const text = /^(?:\(\?\w*\))*[?*+{]/.test(rest) ? begin.slice(0, -1) : begin;
   if (text === text.toUpperCase() || hasAlternatives(rest)) return undefined;
   const isWhole = text === begin && /^(?:$|\$|\/|\((?:\?:)?\/)/.test(rest);
   const segments = isWhole ? text : text.slice(0, text.lastIndexOf('/'));

@@ -47,6 +47,7 @@ describe('a guarded mapping', () => {
   for (const [what, spelling, ...records] of [
     ['a pattern and an open path', '/ADMIN', guarded('/admin(/.*)?', pattern), open('/')],
     ['a pattern within a segment', '/ADMI', guarded('/admi[n]', pattern), open('/')],
+    ['a pattern whose last letter is repeated after empty flags', '/ADMI', guarded('/admin(?){0}', pattern), open('/')],
     ['a pattern with a number', '/app/USERS/', guarded('^/app/users/[0-9]+', pattern), open('/app')],
     ['a pattern and its own path', '/Admin/', guarded('/admin/.*', pattern), open('/Admin')],
     ['a path and an open pattern', '/ADMIN', guarded('/admin'), open('/.*', pattern)],
