@@ -67,7 +67,7 @@ export type {
   RetryPolicy,
 } from './records/upstream-fields.ts';
 export type { Version } from './records/version.ts';
-export { formatSettings, gatewaySettings, listSettings, variables } from './settings/gateway-settings.ts';
+export { formatSettings, gatewaySettings, listSettings, variableOf, variables } from './settings/gateway-settings.ts';
 export { count, numberKind, type Setting, textKind, timeoutMs } from './settings/kinds.ts';
 export {
   type Environment,

@@ -2,7 +2,15 @@
 import { X509Certificate } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Configuration, hostForClients, isLoopback, openFilesMax, type Settings, type Tls } from '#config';
+import {
+  type Configuration,
+  hostForClients,
+  isLoopback,
+  openFilesMax,
+  type Settings,
+  type Tls,
+  variableOf,
+} from '#config';
 import { equalPart, listenError } from '#foundation';
 import {
   type ConnectionLimit,
@@ -188,11 +196,13 @@ interface OpeningParts extends ListenersParts {
 
 /** Pushes the closing function of each listener onto `opened`. */
 async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposableStack): Promise<Listeners> {
-  const { settings, has, logger } = setup;
+  const { settings, logger } = setup;
   const { pipeline, rateLimiting, tls, upgrades, shareOf, threads } = parts;
   const bindings = bindingsOf(settings);
+  const names = listenersOf(setup);
   const closeServices: (() => Promise<void>)[] = [];
-  let closeAdmin = async (): Promise<void> => {};
+  // Closed last, so that the server can be monitored until its last request has finished.
+  const ofAdmin = opened.use(new AsyncDisposableStack());
   const portSettings = new Map<string, string>();
 
   /** Registers an open listener. */
@@ -201,9 +211,8 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
     portSettings.set(`${host} ${server.port}`, portSetting);
     const isService = name !== 'gateway' && name !== 'admin';
     const close = () => server.close(parts.timeLeft());
-    if (name === 'admin') closeAdmin = close;
-    else if (isService) closeServices.push(close);
-    else opened.defer(close);
+    if (isService) closeServices.push(close);
+    else (name === 'admin' ? ofAdmin : opened).defer(close);
     const authority = `${hostForClients(host)}:${server.port}`;
     if (isService) warnIfUnencrypted(setup, name, host);
     if (name === 'gateway') warnAboutPeers(setup, host, scheme);
@@ -237,20 +246,17 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
     return add(name, overrides.tls === undefined ? 'http' : 'https', server);
   }
 
-  // Closed last, so that the server can be monitored until its last request has finished.
-  opened.defer(() => closeAdmin());
   // The services close after the gateway, because its requests in flight may still need them.
   opened.defer(() => closeAll(closeServices));
   const { limiter } = rateLimiting;
   const limits = limiter && (await openRateLimit(setup, { ...rateLimiting, limiter, threads }, shareOf('ratelimit')));
   const ratelimit = limits && add('ratelimit', 'grpc', limits);
   const ratelimitHttp = await http('ratelimit-http', rateLimiting.http);
-  const auth = await http('auth', has('auth') ? pipeline.auth.callback() : undefined);
-  const gateway = await http('gateway', servesHttp(setup) ? pipeline.standalone.callback() : undefined, {
+  const auth = await http('auth', names.includes('auth') ? pipeline.auth.callback() : undefined);
+  const gateway = await http('gateway', names.includes('gateway') ? pipeline.standalone.callback() : undefined, {
     tls: tls.current,
     upgrades,
   });
-  // Opened last, because a probe that succeeds makes a load balancer send requests to the other ports.
   const admin = await http('admin', pipeline.admin.callback());
   // Runs before any listener closes: gRPC health reports NOT_SERVING while requests in flight finish.
   opened.defer(() => limits?.reportStopping());
@@ -297,26 +303,28 @@ interface Binding {
   readonly host: string;
   /** Undefined when the listener is turned off. */
   readonly port: number | undefined;
+  /** The setting from which the port comes. */
+  readonly option: PortOption;
+  /** The names of the settings in the environment. */
   readonly hostSetting: string;
   readonly portSetting: string;
 }
 
-export function bindingsOf({
-  host: defaultHost,
-  port,
-  ...settings
-}: Settings): Readonly<Record<ListenerName, Binding>> {
+export type PortOption = 'port' | 'authPort' | 'ratelimitPort' | 'ratelimitHttpPort' | 'adminPort';
+
+export function bindingsOf(settings: Settings): Readonly<Record<ListenerName, Binding>> {
+  const { host: defaultHost } = settings;
   const { ratelimitHost = defaultHost, authHost = defaultHost, adminHost = defaultHost } = settings;
-  const binding = (portName: string, host: string, port: number | undefined, hostName = portName): Binding => {
-    const hostSetting = host === defaultHost ? 'HOST' : `${hostName}_HOST`;
-    return { host, port, hostSetting, portSetting: `${portName}_PORT` };
+  const binding = (option: PortOption, host: string, hostName: string): Binding => {
+    const hostSetting = host === defaultHost ? 'HOST' : hostName;
+    return { host, port: settings[option], option, hostSetting, portSetting: variableOf(option) };
   };
   return {
-    gateway: { host: defaultHost, port, hostSetting: 'HOST', portSetting: 'PORT' },
-    ratelimit: binding('RATELIMIT', ratelimitHost, settings.ratelimitPort),
-    'ratelimit-http': binding('RATELIMIT_HTTP', ratelimitHost, settings.ratelimitHttpPort, 'RATELIMIT'),
-    auth: binding('AUTH', authHost, settings.authPort),
-    admin: binding('ADMIN', adminHost, settings.adminPort),
+    gateway: binding('port', defaultHost, 'HOST'),
+    ratelimit: binding('ratelimitPort', ratelimitHost, 'RATELIMIT_HOST'),
+    'ratelimit-http': binding('ratelimitHttpPort', ratelimitHost, 'RATELIMIT_HOST'),
+    auth: binding('authPort', authHost, 'AUTH_HOST'),
+    admin: binding('adminPort', adminHost, 'ADMIN_HOST'),
   };
 }
 
@@ -327,8 +335,18 @@ async function closeAll(closers: readonly (() => Promise<void>)[]): Promise<void
   if (failed?.status === 'rejected') throw failed.reason;
 }
 
-export function servesHttp({ has, services }: Setup): boolean {
-  return has('gateway') || travelModules.some(has) || Object.keys(services).length > 0;
+/** The listeners that a process opens if they have a port, from first to last. */
+export function listenersOf({ has, services }: Setup): readonly ListenerName[] {
+  const servesHttp = has('gateway') || travelModules.some(has) || Object.keys(services).length > 0;
+  const names: readonly (readonly [ListenerName, isServed: boolean])[] = [
+    ['ratelimit', has('ratelimit')],
+    ['ratelimit-http', has('ratelimit')],
+    ['auth', has('auth')],
+    ['gateway', servesHttp],
+    // Opened last, because a probe that succeeds makes a load balancer send requests to the other ports.
+    ['admin', true],
+  ];
+  return names.flatMap(([name, isServed]) => (isServed ? [name] : []));
 }
 
 interface OpenListener {

@@ -1,7 +1,7 @@
 /** Finds out whether the ports of a process are free, before several threads listen on them together. */
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { listenError } from '#foundation';
-import { bindingsOf, type ListenerName, rejectSamePort, servesHttp } from '../listeners.ts';
+import { bindingsOf, listenersOf, type PortOption, rejectSamePort } from '../listeners.ts';
 import type { Setup } from '../options.ts';
 
 /**
@@ -11,11 +11,11 @@ import type { Setup } from '../options.ts';
  */
 export async function claimPorts(setup: Setup): Promise<Setup['settings']> {
   const bindings = bindingsOf(setup.settings);
-  const picked: Partial<Record<PortSetting, number>> = {};
+  const picked: Partial<Record<PortOption, number>> = {};
   const settingsOfPorts = new Map<string, string>();
   const servers: Server[] = [];
   try {
-    for (const [name, setting] of portsOf(setup)) {
+    for (const name of listenersOf(setup)) {
       const binding = bindings[name];
       if (binding.port === undefined) continue;
       rejectSamePort(settingsOfPorts, binding);
@@ -23,30 +23,12 @@ export async function claimPorts(setup: Setup): Promise<Setup['settings']> {
       servers.push(server);
       const { port } = server.address() as AddressInfo;
       settingsOfPorts.set(`${binding.host} ${port}`, binding.portSetting);
-      picked[setting] = port;
+      picked[binding.option] = port;
     }
   } finally {
     await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
   }
   return { ...setup.settings, ...picked };
-}
-
-type PortSetting = 'port' | 'authPort' | 'ratelimitPort' | 'ratelimitHttpPort' | 'adminPort';
-
-/** In the order in which a process with one thread opens them. */
-function portsOf(setup: Setup): readonly (readonly [ListenerName, PortSetting])[] {
-  const { has } = setup;
-  return [
-    ...(has('ratelimit')
-      ? ([
-          ['ratelimit', 'ratelimitPort'],
-          ['ratelimit-http', 'ratelimitHttpPort'],
-        ] as const)
-      : []),
-    ...(has('auth') ? ([['auth', 'authPort']] as const) : []),
-    ...(servesHttp(setup) ? ([['gateway', 'port']] as const) : []),
-    ['admin', 'adminPort'],
-  ];
 }
 
 function listenAlone(address: Parameters<typeof listenError>[1]): Promise<Server> {
