@@ -15,13 +15,13 @@ export function expiryOf({ current }: CurrentTls): number | undefined {
 }
 
 /**
- * Returns a function that reads certificate and key again, and passes them to `replace` if they have changed. If they
- * are unusable, it logs an error and keeps the current ones.
+ * Returns a function that reads certificate and key again, and passes them to `replace`, which makes them the current
+ * ones, if they have changed. If they are unusable, it logs an error and keeps the current ones.
  */
 export function createCertificateReload(
   setup: Setup,
-  tls: CurrentTls,
-  replace: (found: Tls) => Promise<void> | void,
+  tls: Readonly<CurrentTls>,
+  replace: (found: Tls) => Promise<void>,
 ): () => Promise<void> {
   let hasFailed = false;
   let last = Promise.resolve();
@@ -32,7 +32,6 @@ export function createCertificateReload(
       // After a failure the log has to say that the files are right again, even if they are the ones in use.
       if (found === undefined || (isDeepStrictEqual(found, tls.current) && !hasFailed)) return;
       await replace(found);
-      tls.current = found;
       hasFailed = false;
       const certificate = new X509Certificate(found.cert);
       setup.logger.info({ validTo: certificate.validTo }, 'certificate reloaded');

@@ -49,13 +49,21 @@ export interface ThreadDesk {
 }
 
 /** Opens a frontdesk that is the only one of its process, or one of several threads that serve the same ports. */
-export async function openPart(setup: Setup, thread: ThreadParts | undefined): Promise<ThreadDesk> {
+export function openPart(setup: Setup, thread: ThreadParts | undefined): Promise<ThreadDesk> {
+  return openOrClose(setup, (opened) => open(setup, thread, opened));
+}
+
+/** `open` pushes the closing function of each part that it opens. If it rejects, they run in reverse order. */
+export async function openOrClose<T>(
+  { logger }: Pick<Setup, 'logger'>,
+  open: (opened: AsyncDisposableStack) => Promise<T>,
+): Promise<T> {
   const opened = new AsyncDisposableStack();
   try {
-    return await open(setup, thread, opened);
+    return await open(opened);
   } catch (error) {
     // The error that prevented the start is more useful to the caller than one from closing, which is only logged.
-    await opened.disposeAsync().catch((err: unknown) => setup.logger.error({ err }, 'closing a component failed'));
+    await opened.disposeAsync().catch((err: unknown) => logger.error({ err }, 'closing a component failed'));
     throw error;
   }
 }
@@ -178,11 +186,13 @@ async function openSharedParts(
 }
 
 /** The steps of a shutdown share a deadline, which the first call of `timeLeft` sets. */
-function createShutdown({ settings }: Setup, opened: AsyncDisposableStack) {
+export function createShutdown({ settings }: Pick<Setup, 'settings'>, opened: AsyncDisposableStack) {
   let stopMs = settings.shutdownTimeoutMs;
   let endsAtMs: number | undefined;
   let closed: Promise<void> | undefined;
   return {
+    /** How long to wait for requests in flight. */
+    stopMs: () => stopMs,
     timeLeft(): number {
       endsAtMs ??= performance.now() + Math.min(stopMs, delayMsMax);
       return Math.max(0, endsAtMs - performance.now());

@@ -18,7 +18,7 @@ import { among, seriesOf } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
 import { replaceFile, temporaryFiles, yamlOf } from '../support/temporary-files.ts';
 import { eventually } from '../support/waiting.ts';
-import { makeCertificate } from '../support/wire/certificate.ts';
+import { expireCertificate, makeCertificate } from '../support/wire/certificate.ts';
 import { readEvents } from '../support/wire/event-reader.ts';
 
 describe('frontdesk serve with several threads', () => {
@@ -172,6 +172,16 @@ describe('frontdesk serve with several threads', () => {
     assert.equal(expires, new X509Certificate(second?.cert ?? '').validToDate.getTime() / 1000);
     const { stdout } = await server.stop();
     assert.equal(stdout.match(/certificate reloaded/g)?.length, 1);
+  });
+
+  it('warns once of a certificate that has expired', async function () {
+    const directory = await writeFiles();
+    const certificate = await makeCertificate(directory, 'IP:127.0.0.1');
+    if (certificate === undefined) return this.skip();
+    await expireCertificate(directory);
+    const { server } = await startGateway({ TLS_CERT: certificate.file, TLS_KEY: join(directory, 'key.pem') });
+    const { stdout } = await server.stop();
+    assert.equal(stdout.match(/the certificate has expired/g)?.length, 1);
   });
 
   it('keeps serving for DRAIN_MS while no probe succeeds', async () => {

@@ -1,5 +1,4 @@
 /** The main thread of a process with several: owns the configuration, the certificate, the admin port and the threads. */
-import { X509Certificate } from 'node:crypto';
 import type { Worker } from 'node:worker_threads';
 import { demoUsersAmong, hostForClients, loadTls, packageVersion } from '#config';
 import { problemPagesPath } from '#diag';
@@ -9,11 +8,12 @@ import { createMainThreadMetrics, createMetricsOfThreads, createMetricsRoute, ty
 import { createSharedTable, type SharedTable } from '#ratelimit';
 import { moduleNames } from '#server/product';
 import { travelModules } from '#travel';
-import { type CurrentTls, createCertificateReload, expiryOf, warnAboutDates } from '../certificate.ts';
+import { type CurrentTls, createCertificateReload, expiryOf } from '../certificate.ts';
 import { createCurrentGateway } from '../current-gateway.ts';
+import { createShutdown, openOrClose } from '../frontdesk.ts';
 import { createReadiness, probeRoute } from '../internal-routes.ts';
 import { bindingsOf, createConnectionLimits } from '../listeners.ts';
-import type { CloseOptions, Frontdesk, Listening, Setup } from '../options.ts';
+import type { Frontdesk, Listening, Setup } from '../options.ts';
 import { createPipeline } from '../pipeline.ts';
 import { type LiveConfiguration, openLiveConfiguration } from '../reload.ts';
 import { type AllReports, createAllReports } from './all-reports.ts';
@@ -35,22 +35,14 @@ export interface ThreadsOptions {
 export type ThreadedDesk = Pick<Frontdesk, 'listen' | 'reload' | 'close' | 'demoUsers'>;
 
 /** Claims the ports and starts the threads. Rejects with a user-facing Error. */
-export async function openThreads(setup: Setup, options: ThreadsOptions): Promise<ThreadedDesk> {
-  const opened = new AsyncDisposableStack();
-  try {
-    return await open(setup, options, opened);
-  } catch (error) {
-    await opened.disposeAsync().catch((err: unknown) => setup.logger.error({ err }, 'closing a component failed'));
-    throw error;
-  }
+export function openThreads(setup: Setup, options: ThreadsOptions): Promise<ThreadedDesk> {
+  return openOrClose(setup, (opened) => open(setup, options, opened));
 }
 
 async function open(setup: Setup, options: ThreadsOptions, opened: AsyncDisposableStack): Promise<ThreadedDesk> {
   const { logger, settings: given } = setup;
   const tls: CurrentTls = { current: await loadTls(given) };
-  if (tls.current !== undefined) warnAboutDates(setup, new X509Certificate(tls.current.cert));
   const configuration = await openLiveConfiguration(setup);
-  opened.defer(configuration.close);
   const settings = await claimPorts(setup);
   const start = startOf({ ...setup, settings }, options.count);
   const closing = new AbortController();
@@ -67,22 +59,25 @@ async function open(setup: Setup, options: ThreadsOptions, opened: AsyncDisposab
     closing: closing.signal,
     uptimeMs: createUptime(),
   });
-  let admin: AdminListener | undefined;
   // Closed last, so that the process can be monitored until its last request has finished.
-  opened.defer(() => admin?.close(given.shutdownTimeoutMs));
-  let withinMs = given.shutdownTimeoutMs;
-  opened.defer(() => pool.close({ withinMs }));
+  const ofAdmin = opened.use(new AsyncDisposableStack());
+  const { stopMs, timeLeft, close } = createShutdown(setup, opened);
+  opened.defer(() => pool.close({ withinMs: stopMs() }));
+  opened.defer(configuration.close);
   opened.defer(() => closing.abort());
   const shared = await pool.open(functionsOf(reports, options.write));
   configuration.onChange(pool.prepare);
   configuration.afterReload(() => pool.report(stateOf(configuration)));
   await configuration.watch();
   // Opened last, so that a successful probe means that the other ports can be called.
-  admin = await openAdmin({ ...setup, settings }, configuration, reports);
+  const admin = await openAdmin({ ...setup, settings }, configuration, reports);
+  ofAdmin.defer(() => admin?.close(timeLeft()));
   const listeners = { ...shared, admin: admin?.listening };
-  const reloadCertificate = createCertificateReload(setup, tls, pool.replaceCertificate);
+  const reloadCertificate = createCertificateReload(setup, tls, async (found) => {
+    await pool.replaceCertificate(found);
+    tls.current = found;
+  });
 
-  let closed: Promise<void> | undefined;
   return Object.freeze({
     demoUsers: demoUsersAmong(setup.loaded.configuration.users),
     listen: async () => listeners,
@@ -90,11 +85,7 @@ async function open(setup: Setup, options: ThreadsOptions, opened: AsyncDisposab
       await Promise.all([configuration.reload(), reloadCertificate()]);
       await pool.whenCommitted();
     },
-    close({ withinMs: given = withinMs }: CloseOptions = {}) {
-      withinMs = given;
-      closed ??= opened.disposeAsync();
-      return closed;
-    },
+    close,
   });
 }
 

@@ -69,7 +69,10 @@ export function createThreadPool(options: PoolOptions): ThreadPool {
     const publishLogin = (outcome: LoginOutcome) => tellOthers(start.number, outcome);
     const thread = openThreadOf(worker, start.number, { ...functions, publishLogin });
     running.add(thread);
-    void thread.ended.then((cause) => onEnd(thread, cause, functions));
+    void thread.ended.then((cause) => {
+      if (start.table !== undefined) releaseLocksOf(start.table, start.number);
+      onEnd(thread, cause, functions);
+    });
     const listeners = await thread.opened;
     serving.add(thread);
     await catchUp(thread, start);
@@ -78,8 +81,6 @@ export function createThreadPool(options: PoolOptions): ThreadPool {
 
   function onEnd(thread: Thread, cause: unknown, functions: PoolFunctions): void {
     running.delete(thread);
-    const { table } = common();
-    if (table !== undefined) releaseLocksOf(table, thread.number);
     if (!serving.delete(thread) || closing.signal.aborted) return;
     functions.onLost(thread);
     logger.error(

@@ -27,3 +27,9 @@ export async function makeCertificate(directory: string, names: string): Promise
   }
   return { cert: await readFile(file, 'utf8'), key: await readFile(keyFile, 'utf8'), file };
 }
+
+/** Signs the certificate in the directory again, so that it ended yesterday. */
+export async function expireCertificate(directory: string): Promise<void> {
+  const [file, keyFile] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];
+  await promisify(execFile)('openssl', ['x509', '-in', file, '-signkey', keyFile, '-days', '-1', '-out', file]);
+}
