@@ -36,15 +36,18 @@ function permissions({ headers }: Response): Record<string, string> {
   return Object.fromEntries([...headers].filter(([name]) => name.startsWith('access-control-')));
 }
 
-const readable = {
+const allowed = {
   'access-control-allow-origin': app,
   'access-control-allow-credentials': 'true',
+};
+
+const readable = {
+  ...allowed,
   'access-control-expose-headers': 'X-Told, X-Request-Id',
 };
 
 const permitted = {
-  'access-control-allow-origin': app,
-  'access-control-allow-credentials': 'true',
+  ...allowed,
   'access-control-allow-methods': 'GET, PUT',
   'access-control-allow-headers': 'X-Asked',
   'access-control-max-age': '600',
