@@ -23,6 +23,7 @@ export { type AllowedOrigin, createAllowedOrigin } from './fields/origins.ts';
 export { compileIgnoringCase, compilePattern, type Pattern } from './fields/pattern.ts';
 export type { DescriptorInput, LimitDescriptor, LimitDomain, LimitDomainInput } from './limits/domains.ts';
 export type { RateLimitInput } from './limits/limit.ts';
+export { reachedDescriptors } from './limits/reached.ts';
 export {
   type Configuration,
   type ConfigurationRecords,

@@ -1,11 +1,11 @@
 /** Notices about a valid configuration that may not work in this process: missing modules and users, unused limits. */
 import { type ConfigurationError, didYouMean, fileError } from './errors.ts';
 import type { LimitDescriptor, LimitDomain } from './limits/domains.ts';
+import { reachedDescriptors } from './limits/reached.ts';
 import type { Configuration } from './load.ts';
 import { matchNotices } from './match-notices.ts';
 import { quote } from './quote.ts';
 import { fullName } from './records/conflicts.ts';
-import type { Label, LabelGroup } from './records/labels.ts';
 import type { Mapping } from './records/mapping.ts';
 import type { GatewayRecord } from './records/record.ts';
 import { modulesNamedBy, type NamedModule, withoutAddress } from './this-process.ts';
@@ -123,11 +123,11 @@ function fileIn(directory: string | undefined, name: string): string {
 /** Compares the labels and limits of a gateway and limiter in the same process. The gateway uses `domain`. */
 function unreachableNotices({ mappings, limits }: Configuration, domain: string): ConfigurationError[] {
   const labelled = mappings.filter(({ redirect }) => redirect === undefined);
-  const reached = new Set<Place>();
+  const reached = new Set<LimitDescriptor>();
   const used = limits.find((one) => one.domain === domain);
   for (const mapping of labelled) {
     for (const group of mapping.labels[domain] ?? [])
-      for (const place of placesAfter(group, mapping, used?.descriptors ?? [])) reached.add(place);
+      for (const one of reachedDescriptors(group, mapping.service, used?.descriptors ?? [])) reached.add(one);
   }
   const keys = used && keysOf(used.descriptors);
   return [
@@ -136,32 +136,10 @@ function unreachableNotices({ mappings, limits }: Configuration, domain: string)
   ];
 }
 
-type Place = Pick<LimitDescriptor, 'descriptors'>;
-
-/** Returns the descriptors that a request with the labels of the group can reach. */
-function placesAfter({ labels }: LabelGroup, mapping: Mapping, descriptors: LimitDescriptor['descriptors']) {
-  let places: readonly Place[] = [{ descriptors }];
-  for (const label of labels) {
-    const below = places.flatMap((place) => place.descriptors.filter((one) => canMatch(one, label, mapping)));
-    places = isOptional(label) ? [...new Set([...places, ...below])] : below;
-  }
-  return places;
-}
-
-function isOptional(label: Label): boolean {
-  return label.kind === 'header' && label.omitIfNotPresent;
-}
-
-function canMatch({ key, value }: LimitDescriptor, label: Label, { service }: Mapping): boolean {
-  if (key !== label.name) return false;
-  if (value === undefined || value.includes('*')) return true;
-  if (label.kind === 'generic_key') return value === label.value;
-  // The label sends the host in lower case, without a port or trailing dot.
-  if (label.kind === 'header' && label.header === 'host') return !/[A-Z]|:\d+$|\.$/.test(value);
-  return label.kind !== 'destination_cluster' || value === service;
-}
-
-function limitNotices({ domain, descriptors }: LimitDomain, reached: ReadonlySet<Place>): ConfigurationError[] {
+function limitNotices(
+  { domain, descriptors }: LimitDomain,
+  reached: ReadonlySet<LimitDescriptor>,
+): ConfigurationError[] {
   const walk = (some: readonly LimitDescriptor[], above: string): ConfigurationError[] =>
     some.flatMap((descriptor) => {
       const { key, limits, descriptors: below, source } = descriptor;

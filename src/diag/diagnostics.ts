@@ -11,6 +11,7 @@ export interface Diagnostics {
   readonly uptime_seconds: number;
   /** The time of this snapshot, in RFC 3339. */
   readonly at: string;
+  readonly threads: ThreadsRow;
   readonly configuration: ConfigurationRow;
   /** The parts of the files that are not in use, or not all of it, because of the errors below. */
   readonly refused: readonly RefusedRow[];
@@ -45,6 +46,24 @@ export interface Diagnostics {
   /** Undefined without an auth service. */
   readonly auth: AuthRow | undefined;
   readonly ratelimit: RateLimitRow | undefined;
+}
+
+/** The threads that serve requests. The other members are about all of them together. */
+export interface ThreadsRow {
+  readonly configured: number;
+  /** Fewer than configured after one has ended, until another one has started in its place. */
+  readonly serving: number;
+  /** Threads that ended although they were not told to, latest first, at most 5. */
+  readonly ended: readonly EndedThreadRow[];
+  readonly ended_total: number;
+}
+
+export interface EndedThreadRow {
+  /** The first thread has the number 1. One that starts in the place of another has the next number. */
+  readonly number: number;
+  /** RFC 3339. */
+  readonly at: string;
+  readonly reason: string;
 }
 
 /** Counts the responses of auth services since the start. `error` counts calls without a response. */
@@ -82,8 +101,16 @@ export interface RouteRow {
   readonly rewrite: string;
   readonly service: string;
   readonly target: string;
+  /** Whether an auth service decides about its requests. */
   readonly authenticated: boolean;
+  /** The name of the AuthService. Undefined for an open route. */
+  readonly auth: string | undefined;
+  /** True if the auth service lets only administrators pass. */
+  readonly admins_only: boolean;
   readonly labels: readonly string[];
+  /** The limits that can count its requests, at most 10, as in `LimitRow`. Empty if another process has the limits. */
+  readonly limits: readonly Pick<LimitRow, 'descriptor' | 'limit'>[];
+  readonly limits_total: number;
   readonly timeout_ms: number | undefined;
   /** `file:line`. Undefined for internal routes. */
   readonly source: string | undefined;
@@ -208,7 +235,7 @@ export interface TrafficRow {
   readonly errors: number;
   readonly refused_by_auth: number;
   readonly refused_by_limit: number;
-  /** The client disconnected, or the response was cut off. */
+  /** The client disconnected before it had received the response: status 499 in the log and the metrics. */
   readonly abandoned: number;
   /** Undefined for a service in this process. */
   readonly upstream: UpstreamRow | undefined;

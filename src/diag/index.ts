@@ -5,4 +5,5 @@ export { type LandingRoute, landingPage } from './landing-page.ts';
 export { mergeDiagnostics } from './merge.ts';
 export { createDiagnostics } from './page.ts';
 export { createProblemPages, problemPagesPath } from './problem-pages.ts';
+export { threadsRow } from './rows.ts';
 export { type DiagnosticsParts, type ReadDiagnostics, type RowFilter, readDiagnostics } from './snapshot.ts';

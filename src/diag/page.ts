@@ -113,7 +113,8 @@ ${[
   });
 }
 
-const header = html`<nav aria-label="On this page">
+const header = html`<nav aria-label="Other pages"><a href="../../../">Home: routes and API docs</a></nav>
+<nav aria-label="On this page">
 <a href="#explain">Explain</a><a href="#routes">Routes</a><a href="#targets">Services</a><a href="#limits">Limits</a><a href="#unmatched">No route</a><a href="#failures">Failures</a></nav>
 <div class="connection"><p id="connection" role="status">Not live</p>
 <p id="snapshot" class="hint"></p>

@@ -1,21 +1,32 @@
 /** Reads routes, clusters, limits and failed requests as rows. */
 
-import type { LimitDescriptor, LimitDomain } from '#config';
-import { formatSource } from '#foundation';
+import { type LimitDescriptor, type LimitDomain, reachedDescriptors } from '#config';
+import { formatSource, messageOf, truncate } from '#foundation';
 import type { FailedRequest, Figures, RecentTraffic, RouteSnapshot, RouteTraffic, UnmatchedRequests } from '#gateway';
 import type { UsageOf } from '#ratelimit';
 import { formatWindow, type Limit, redactedEntry } from '#ratelimit/limit';
 import { isUnhealthy } from './browser/verdict.js';
-import type { ClusterRow, FailureRow, LimitRow, RecentRow, RouteRow, TrafficRow, UnmatchedRow } from './diagnostics.ts';
+import type {
+  ClusterRow,
+  FailureRow,
+  LimitRow,
+  RecentRow,
+  RouteRow,
+  ThreadsRow,
+  TrafficRow,
+  UnmatchedRow,
+} from './diagnostics.ts';
 
 export interface RouteRowParts {
   readonly clusters: ReadonlyMap<Cluster, KnownCluster>;
   readonly trafficOf: (name: string) => RouteTraffic | undefined;
   readonly time: TrafficTime;
+  /** The limits of the gateway's domain. */
+  readonly limits: LimitDomain | undefined;
 }
 
-export function routeRow(route: RouteSnapshot, { clusters, trafficOf, time }: RouteRowParts): RouteRow {
-  const { name, prefix, mapping, transport, labels, source } = route;
+export function routeRow(route: RouteSnapshot, { clusters, trafficOf, time, limits }: RouteRowParts): RouteRow {
+  const { name, prefix, mapping, transport, labels, source, auth } = route;
   const { cluster } = transport;
   const traffic = trafficRow(trafficOf(name), cluster !== undefined, time);
   const known = cluster && clusters.get(cluster);
@@ -26,8 +37,11 @@ export function routeRow(route: RouteSnapshot, { clusters, trafficOf, time }: Ro
     rewrite: mapping.rewrite,
     service: mapping.service,
     target: transport.describe(),
-    authenticated: route.auth !== undefined,
+    authenticated: auth !== undefined,
+    auth: auth?.record.name,
+    admins_only: route.internal === true && auth !== undefined,
     labels: labels.map((group) => group.labels.map((label) => label.name).join(' + ')),
+    ...routeLimits(route, limits),
     timeout_ms: transport.timeouts?.timeoutMs,
     source: source && formatSource(source),
     internal: route.internal === true,
@@ -35,6 +49,46 @@ export function routeRow(route: RouteSnapshot, { clusters, trafficOf, time }: Ro
     health: cluster !== undefined && isUnusable(cluster) ? 'failing' : healthOf(traffic),
     traffic,
   };
+}
+
+type RouteLimits = Pick<RouteRow, 'limits' | 'limits_total'>;
+
+/** The limits of each route. Finding them takes long with many limits, and they change only with the configuration. */
+const foundLimits = new WeakMap<RouteSnapshot, { readonly domain: LimitDomain; readonly found: RouteLimits }>();
+
+function routeLimits(route: RouteSnapshot, domain: LimitDomain | undefined): RouteLimits {
+  if (domain === undefined || route.labels.length === 0) return noLimits;
+  const known = foundLimits.get(route);
+  if (known?.domain === domain) return known.found;
+  const found = findLimits(route, domain);
+  foundLimits.set(route, { domain, found });
+  return found;
+}
+
+const noLimits: RouteLimits = Object.freeze({ limits: [], limits_total: 0 });
+const routeLimitsMax = 10;
+
+/** Counts limits that differ only in values once, because values are not shown. */
+function findLimits({ labels, mapping }: RouteSnapshot, { descriptors }: LimitDomain): RouteLimits {
+  const reached = new Set(labels.flatMap((group) => reachedDescriptors(group, mapping.service, descriptors)));
+  const found = new Map<string, RouteLimits['limits'][number]>();
+  for (const [descriptor, shown] of shownDescriptors('', descriptors))
+    for (const one of reached.has(descriptor) ? descriptor.limits : []) {
+      const limit = limitText(one);
+      found.set(`${limit} ${shown}`, { descriptor: shown, limit });
+    }
+  return { limits: [...found.values()].slice(0, routeLimitsMax), limits_total: found.size };
+}
+
+function* shownDescriptors(
+  above: string,
+  descriptors: readonly LimitDescriptor[],
+): Generator<readonly [LimitDescriptor, string]> {
+  for (const descriptor of descriptors) {
+    const shown = above + redactedEntry(descriptor.key, descriptor.value);
+    yield [descriptor, shown];
+    yield* shownDescriptors(`${shown} › `, descriptor.descriptors);
+  }
 }
 
 /** Uses the thresholds of Ambassador for the share of responses below 500. */
@@ -225,6 +279,30 @@ function limitText(limit: Limit): string {
   const options = [algorithm === 'fixed_window' ? '' : algorithm.replace('_', ' '), shadowMode ? 'shadow' : ''];
   const note = options.filter(Boolean).join(', ');
   return `${requestsPerUnit} per ${formatWindow(limit)}${note && ` (${note})`}`;
+}
+
+export interface ThreadCounts {
+  readonly configured: number;
+  readonly serving: number;
+  readonly ended: {
+    readonly latest: readonly { readonly number: number; readonly atMs: number; readonly cause: unknown }[];
+    readonly total: number;
+  };
+}
+
+const endReasonMax = 200;
+
+export function threadsRow({ configured, serving, ended }: ThreadCounts): ThreadsRow {
+  return {
+    configured,
+    serving,
+    ended: ended.latest.map(({ number, atMs, cause }) => ({
+      number,
+      at: new Date(atMs).toISOString(),
+      reason: conceal(truncate(messageOf(cause), endReasonMax)),
+    })),
+    ended_total: ended.total,
+  };
 }
 
 export function unmatchedRow({ atMs, method, path, requests }: UnmatchedRequests): UnmatchedRow {

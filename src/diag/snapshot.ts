@@ -55,7 +55,7 @@ export function readDiagnostics(
   rowFilter: RowFilter = { filter: '', offset: 0 },
 ): Diagnostics {
   const { version, configuration, traffic } = parts;
-  const { routes, services, versions, auth, ratelimit, lastUnanswered } = parts.gateway();
+  const { routes, services, versions, auth, ratelimit, domain, lastUnanswered } = parts.gateway();
   const { filter, offset } = rowFilter;
   const { number: generation, hash, appliedAtMs } = configuration.current();
   const uptimeMs = parts.uptimeMs();
@@ -63,13 +63,14 @@ export function readDiagnostics(
   const clusters = nameClusters(routes, parts.clusters());
   const selected = selectRows(filter, { routes, clusters: [...clusters], services });
   const domains = parts.limits();
-  const limits = limitRows(domains, rowsMax, parts.usages());
+  const limits = domains.find((one) => one.domain === domain);
   const limitErrorAtMs = Math.max(lastUnanswered.ratelimit ?? 0, parts.lastUncountedAtMs() ?? 0) || undefined;
   const { refused, errors, notices } = configuration;
   return {
     version,
     uptime_seconds: Math.floor(uptimeMs / 1000),
     at: new Date(parts.clock()).toISOString(),
+    threads: { configured: 1, serving: 1, ended: [], ended_total: 0 },
     configuration: { generation, hash, applied_at: new Date(appliedAtMs).toISOString() },
     refused: refused().map(({ part, sinceMs, consequence }) => ({
       part,
@@ -85,7 +86,7 @@ export function readDiagnostics(
     rows_max: rowsMax,
     routes: selected.routes
       .slice(offset, offset + rowsMax)
-      .map((route) => routeRow(route, { clusters, trafficOf: traffic.of, time })),
+      .map((route) => routeRow(route, { clusters, trafficOf: traffic.of, time, limits })),
     routes_total: routes.length,
     routes_matching: selected.routes.length,
     unmatched: trafficRow(traffic.unmatched, false, time),
@@ -95,7 +96,7 @@ export function readDiagnostics(
     services: selected.services.slice(0, rowsMax).map(({ target, ...service }) => ({ ...service, target: target() })),
     services_total: services.length,
     versions: versions.map(versionRow),
-    limits,
+    limits: limitRows(domains, rowsMax, parts.usages()),
     limits_total: countLimits(domains),
     failures: traffic.failures().map(failureRow),
     auth: auth && { ...auth, last_error_at: timeOf(lastUnanswered.auth) },

@@ -133,6 +133,8 @@ export interface GatewaySnapshot {
   readonly services: readonly { readonly role: string; readonly service: string; readonly target: () => string }[];
   readonly auth: Readonly<AuthCounts> | undefined;
   readonly ratelimit: Readonly<LimitCounts> | undefined;
+  /** The domain of the rate-limit service. */
+  readonly domain: string | undefined;
   readonly lastUnanswered: Readonly<LastUnanswered>;
 }
 
@@ -234,6 +236,7 @@ function createDraft(options: GatewayOptions) {
           services,
           auth,
           ratelimit,
+          domain: rateLimitService?.domain,
           lastUnanswered: counts.lastUnanswered,
         };
       },

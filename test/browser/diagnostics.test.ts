@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import Koa from 'koa';
 import mount from 'koa-mount';
 import type { Page } from 'playwright-core';
+import type { Diagnostics } from '#diag';
 import { replaceFile } from '../support/temporary-files.ts';
 import { eventually } from '../support/waiting.ts';
 import { describeInBrowser } from './browser.ts';
-import { type DemoDesk, expectText, figureOf, mappingText, openDemoDesk, rowOf, untilLive } from './demo-desk.ts';
+import { type DemoDesk, demo, expectText, figureOf, mappingText, openDemoDesk, rowOf, untilLive } from './demo-desk.ts';
 
 describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, visit }) => {
   let desk: DemoDesk;
@@ -35,6 +36,8 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     await untilLive(page);
     await markPage(page);
     const row = rowOf(page, '/v1/cars');
+    await row.locator('summary').click();
+    await row.locator('dl').waitFor();
     const [total, rejected] = [Number(await figureOf(row, 'total')), Number(await figureOf(row, 'total_auth'))];
     await desk.send('/v1/cars/', 7);
     await desk.send('/v1/cars/', 2, {});
@@ -190,6 +193,58 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     const selected = await page.evaluate('getSelection().toString()');
     assert.equal(selected, await failure.locator('td').last().textContent());
     await rm(file);
+  });
+
+  it('shows what is closed when the user opens it, and keeps it up to date until it is closed', async () => {
+    const { page } = await visit(desk.diagnosticsUrl);
+    await untilLive(page);
+    const row = rowOf(page, '/v1/cars');
+    assert.equal(await row.locator('[data-figure="total"]').count(), 0);
+    assert.equal(await page.locator('#built-in table').count(), 0);
+    await page.getByText('built-in routes').click();
+    await rowOf(page, '/gateway/v0/check_alive').waitFor();
+    await row.locator('summary').click();
+    const total = '.routes tr:has(:text-is("/v1/cars")) [data-figure="total"]';
+    for (let turn = 0; turn < 2; turn += 1) {
+      await desk.send('/v1/cars/');
+      const response = await fetch(`${desk.diagnosticsUrl}diagnostics.json?filter=/v1/cars`, { headers: demo });
+      const { routes } = (await response.json()) as Diagnostics;
+      await expectText(page, total, new RegExp(`^${routes[0]?.traffic.requests}$`));
+    }
+    await row.locator('summary').click();
+    await eventually(async () => assert.equal(await page.locator(total).count(), 0));
+  });
+
+  it('updates without reading the document, and changes nothing if nothing has changed', async () => {
+    const { page } = await visit(desk.diagnosticsUrl);
+    await untilLive(page);
+    await page.getByRole('button', { name: 'Pause' }).click();
+    const [reads, mutations] = (await page.evaluate(`(async () => {
+      const [{ update }, { partsOf }] = await Promise.all(['./update.js', './parts.js'].map((name) => import(new URL(name, location.href))));
+      const diagnostics = await (await fetch('diagnostics.json')).json();
+      const [parent] = document.querySelectorAll('[data-part="routes"]');
+      const [route] = diagnostics.routes;
+      const routes = Array.from({ length: 200 }, (_, index) => ({ ...route, internal: false, name: 'route-' + index }));
+      const show = () => update(parent, partsOf({ ...diagnostics, routes }, '').routes);
+      show();
+      let reads = 0;
+      for (const name of ['getAttribute', 'getAttributeNames']) {
+        const read = Element.prototype[name];
+        Element.prototype[name] = function (...args) { reads += 1; return read.apply(this, args); };
+      }
+      const observer = new MutationObserver(() => {});
+      observer.observe(parent, { subtree: true, childList: true, attributes: true, characterData: true });
+      show();
+      return [reads, observer.takeRecords().length];
+    })()`)) as [number, number];
+    assert.deepEqual([reads, mutations], [0, 0]);
+  });
+
+  it('leads to the landing page', async () => {
+    const { page } = await visit(desk.diagnosticsUrl);
+    await page.getByRole('link', { name: 'Home' }).click();
+    assert.equal(new URL(page.url()).pathname, '/');
+    await page.getByRole('link', { name: 'API docs' }).first().waitFor();
   });
 
   it('opens at the part that the address names', async () => {

@@ -233,6 +233,20 @@ describe('frontdesk serve with several threads', () => {
     assert.deepEqual([lost.level, lost.err.message, lost.threads], [50, 'crashed by the test', 1]);
   });
 
+  it('says in the diagnostics how many threads it has, and which one has ended', async () => {
+    const server = await startDemo({ NODE_OPTIONS });
+    const threads = async () =>
+      (await get(server, '/gateway/v0/diag/diagnostics.json').auth('demo', 'demo').expect(200)).body.threads;
+    assert.deepEqual(await threads(), { configured: 2, serving: 2, ended: [], ended_total: 0 });
+    await get(server, '/crash').catch(() => {});
+    await server.waitForOutput(/a thread has started in place of one that has ended/);
+    const { ended, ...counts } = await eventually(threads);
+    assert.deepEqual(counts, { configured: 2, serving: 2, ended_total: 1 });
+    assert.deepEqual([ended.length, ended[0].reason], [1, 'crashed by the test']);
+    assert.ok([1, 2].includes(ended[0].number));
+    assert.match(ended[0].at, /^\d{4}-\d\d-\d\dT/);
+  });
+
   it('is not ready while none is left', async () => {
     const { server } = await startGateway({ NODE_OPTIONS, LOG_LEVEL: 'error' });
     // Both end at the same time only if both are asked, and the first one is replaced at once.

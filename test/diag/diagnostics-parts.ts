@@ -10,7 +10,7 @@ export const hotelRoute: RouteSnapshot = {
   ...mappingOf(),
   mapping: mappingOf(),
   conditions: () => ['POST', 'host api.*'],
-  auth: {} as NonNullable<RouteSnapshot['auth']>,
+  auth: { record: { name: 'auth' } } as NonNullable<RouteSnapshot['auth']>,
   transport: {
     describe: () => 'in this process',
     cluster: undefined,
@@ -51,6 +51,7 @@ export const parts: Parts = {
     services: [{ role: 'Mapping hotel', service: 'hotel', target: () => 'http://hotel:80' }],
     auth: { allowed: 3, denied: 2, error: 1 },
     ratelimit: { ok: 6, over: 5, error: 4 },
+    domain: 'gateway',
     lastUnanswered: { auth: undefined, ratelimit: Date.UTC(2026, 0, 2, 3, 4, 30) },
   }),
   limits: () => [domain('gateway', node('user', limit(10), node('city=Paris', unlimited)), node('group=x'))],

@@ -44,7 +44,11 @@ export const busyRoute: RouteRow = {
   service: 'http://hotel',
   target: 'http://10.0.0.1:9001',
   authenticated: true,
+  auth: 'auth-of-hotels',
+  admins_only: false,
   labels: ['x-test', 'user + city'],
+  limits: [{ descriptor: 'user › city=…', limit: '11 per minute' }],
+  limits_total: 9_120,
   timeout_ms: 3_001,
   source: 'config/services/hotel.yaml:9',
   internal: false,
@@ -61,7 +65,10 @@ export const ownRoute: RouteRow = {
   rewrite: '',
   service: '',
   target: 'in this process',
+  admins_only: true,
   labels: [],
+  limits: [],
+  limits_total: 0,
   timeout_ms: undefined,
   source: undefined,
   internal: true,
@@ -74,6 +81,12 @@ export const sample: Diagnostics = {
   version: '1.2.3',
   uptime_seconds: 90_061,
   at: '2026-01-02T03:04:05.678Z',
+  threads: {
+    configured: 9_122,
+    serving: 9_121,
+    ended: [{ number: 9_123, at: '2026-01-02T03:03:05.000Z', reason: 'out of memory' }],
+    ended_total: 9_124,
+  },
   configuration: { generation: 917, hash: '0123456789ab', applied_at: '2026-01-01T02:03:04.000Z' },
   refused: [
     { part: 'records', since: '2026-01-02T01:02:03.000Z', consequence: 'records and limits stay as they were' },
@@ -158,6 +171,7 @@ export const sample: Diagnostics = {
 
 export const emptyDiagnostics: Diagnostics = {
   ...sample,
+  threads: { configured: 1, serving: 1, ended: [], ended_total: 0 },
   refused: [],
   errors: [],
   errors_total: 0,

@@ -93,6 +93,10 @@ describe('createDiagnostics', () => {
       assert.doesNotMatch(page, /1\.2\.3|\/v1\/hotels"|services\/car\.yaml/);
     });
 
+    it('links to the landing page, which lists the routes and their documentation', async () => {
+      assert.match(await read(), /<a href="\.\.\/\.\.\/\.\.\/">Home: routes and API docs<\/a>/);
+    });
+
     it('has the filter of the query in its form, escaped, with a link that removes it', async () => {
       const page = await read('?filter=%22%3E%3Cscript%3E');
       assert.match(page, /name="filter" type="search" value="&#34;&#62;&#60;script&#62;"/);

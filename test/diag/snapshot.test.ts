@@ -16,6 +16,7 @@ describe('readDiagnostics', () => {
       version: '1.2.3',
       uptime_seconds: 61,
       at: '2026-01-02T03:05:00.000Z',
+      threads: { configured: 1, serving: 1, ended: [], ended_total: 0 },
       configuration: { generation: 7, hash: '0123456789ab', applied_at: '2026-01-02T03:04:05.000Z' },
       filter: '',
       offset: 0,
@@ -36,7 +37,14 @@ describe('readDiagnostics', () => {
           service: 'hotel',
           target: 'in this process',
           authenticated: true,
+          auth: 'auth',
+          admins_only: false,
           labels: ['x-test', 'user + city'],
+          limits: [
+            { descriptor: 'user', limit: '10 per minute' },
+            { descriptor: 'user › city=…', limit: 'unlimited' },
+          ],
+          limits_total: 2,
           timeout_ms: 3000,
           source: 'config/services/hotel.yaml:9',
           internal: false,
@@ -90,11 +98,52 @@ describe('readDiagnostics', () => {
 
   it('omits the source of a built-in route, and the counts of services that do not exist', () => {
     const own = { ...hotelRoute, source: undefined, transport: { ...hotelRoute.transport, timeouts: undefined } };
-    const none = { auth: undefined, ratelimit: undefined };
+    const none = { auth: undefined, ratelimit: undefined, domain: undefined };
     const gateway = () => ({ routes: [own], services: [], versions: [], ...none, lastUnanswered: none });
     const read = JSON.parse(JSON.stringify(readDiagnostics({ ...parts, gateway })));
     assert.ok(!('source' in read.routes[0]) && !('timeout_ms' in read.routes[0]));
     assert.ok(!('auth' in read) && !('ratelimit' in read));
+  });
+
+  it('says what protects a route: its auth service or none, whether only administrators pass, and the limits', () => {
+    const limits = () => [
+      domain('other', node('x-test', limit(1))),
+      domain(
+        'gateway',
+        node('x-test', limit(7)),
+        node('user', limit(10), node('city=Paris', limit(3)), node('city=Rome', limit(3)), node('role', limit(5))),
+        node('city', limit(9)),
+      ),
+    ];
+    const admins = { ...hotelRoute, internal: true, labels: [] };
+    const open = { ...hotelRoute, auth: undefined, labels: [] };
+    const gateway = () => ({ ...parts.gateway(), routes: [hotelRoute, admins, open] });
+    const { routes } = readDiagnostics({ ...parts, gateway, limits });
+    assert.deepEqual(
+      routes.map((route) => [route.auth, route.admins_only, route.limits, route.limits_total]),
+      [
+        [
+          'auth',
+          false,
+          [
+            { descriptor: 'x-test', limit: '7 per minute' },
+            { descriptor: 'user', limit: '10 per minute' },
+            // Values may be secret, so limits that differ only in values are one.
+            { descriptor: 'user › city=…', limit: '3 per minute' },
+            { descriptor: 'city', limit: '9 per minute' },
+          ],
+          4,
+        ],
+        ['auth', true, [], 0],
+        [undefined, false, [], 0],
+      ],
+    );
+  });
+
+  it('lists the first ten limits of a route, and counts all of them', () => {
+    const descriptors = Array.from({ length: 30 }, (_, index) => node('x-test', limit(index + 1)));
+    const [route] = readDiagnostics({ ...parts, limits: () => [domain('gateway', ...descriptors)] }).routes;
+    assert.deepEqual([route?.limits.length, route?.limits_total], [10, 30]);
   });
 
   it('shows the later of a rate-limit call without response and a decision that could not be counted', () => {

@@ -1,7 +1,17 @@
 /** Describes the pieces that the parts of the page consist of: figures, cells, tables, times and charts. */
 import { h } from './elements.js';
 import { sparklineText } from './figures.js';
-import { agoText, areaPoints, chartMaxOf, countText, sparklineHeight, sparklineWidth, timeText } from './format.js';
+import {
+  agoText,
+  areaPoints,
+  chartMaxOf,
+  countText,
+  rateText,
+  spanText,
+  sparklineHeight,
+  sparklineWidth,
+  timeText,
+} from './format.js';
 
 /** @typedef {import('./elements.js').Content} Content */
 /** @typedef {import('./elements.js').Attributes} Attributes */
@@ -63,9 +73,10 @@ export function code(content) {
   return h('code', {}, content);
 }
 
-/** Where a record is defined, below its name. @param {Content} name @param {string | undefined} source */
+/** The name of a record, and below it the file and line where it is defined. @param {string} name @param {string | undefined} source */
 export function origin(name, source) {
-  return h('span', { class: 'minor' }, name, ' ', h('span', { class: 'place' }, source && breakable(source)));
+  const place = source === undefined ? 'built in' : code(breakable(source));
+  return [h('span', { class: 'minor name' }, name), h('span', { class: 'minor place' }, place)];
 }
 
 /** `2 min ago`, with the exact time in the tooltip. @param {string} at @param {string} now both in RFC 3339 and UTC */
@@ -89,11 +100,25 @@ export function explanationOf(method, url) {
   return `../explain?${new URLSearchParams({ method, url })}`;
 }
 
+/** @typedef {Pick<import('../diagnostics.ts').RecentRow, 'requests' | 'errors' | 'slot_seconds'>} Counts */
+
 /**
- * A chart of the requests and errors of the last minutes.
- * @param {Pick<import('../diagnostics.ts').RecentRow, 'requests' | 'errors' | 'slot_seconds'>} recent
+ * A chart of the requests and errors of the last minutes, with its scale and its time below.
+ * @param {Counts | undefined} recent
  */
-export function sparkline(recent = { requests: [], errors: [], slot_seconds: 5 }) {
+export function chart(recent = noCounts) {
+  const { requests, slot_seconds } = recent;
+  const span = spanText(requests.length * slot_seconds);
+  const top = rateText(chartMaxOf(requests) / slot_seconds);
+  const axis = requests.length > 0 && [`−${span}`, `0 to ${top}/s`, 'now'].map((text) => h('span', {}, text));
+  return [sparkline(recent), h('div', { class: 'axis', 'aria-hidden': 'true' }, axis || 'no requests')];
+}
+
+/** @type {Counts} */
+const noCounts = { requests: [], errors: [], slot_seconds: 5 };
+
+/** @param {Counts} recent */
+function sparkline(recent) {
   const chartMax = chartMaxOf(recent.requests);
   const area = (/** @type {'requests' | 'errors'} */ name) =>
     h('polygon', { class: name, points: areaPoints(recent[name], chartMax) });

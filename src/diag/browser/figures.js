@@ -47,6 +47,11 @@ export function addressHealthFigure(health) {
   return { text: health, state: isUnhealthy(health) ? 'error' : health === 'healthy' ? 'ok' : 'none' };
 }
 
+/** A closed circuit is no good news: its service may be down. @param {'closed' | 'open'} circuit @returns {Figure} */
+export function circuitFigure(circuit) {
+  return { text: circuit, state: circuit === 'open' ? 'error' : 'none' };
+}
+
 /** @param {number | undefined} fullness from 0 to 1 @returns {Figure} */
 export function fullnessFigure(fullness) {
   if (fullness === undefined) return { text: 'no hits here', state: 'none' };

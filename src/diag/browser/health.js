@@ -1,6 +1,6 @@
 /** Describes the top of the page: the errors and notices of the configuration, and the tiles. */
-import { breakable, figure, partialListNote, sparkline, timeAgo } from './cells.js';
-import { h } from './elements.js';
+import { breakable, chart, figure, partialListNote, timeAgo } from './cells.js';
+import { disclosure, h } from './elements.js';
 import { countFigure, errorFigure, totalTraffic } from './figures.js';
 import { countOf, countText, rateText, spanText, timeText, visibleRows } from './format.js';
 
@@ -10,7 +10,6 @@ import { countOf, countText, rateText, spanText, timeText, visibleRows } from '.
 
 /** @param {Diagnostics} diagnostics */
 export function errorList({ refused, errors, errors_total: total, routes }) {
-  const shown = visibleRows(errors);
   return (
     total > 0 &&
     h(
@@ -20,8 +19,7 @@ export function errorList({ refused, errors, errors_total: total, routes }) {
       refused.map(({ since, consequence }) =>
         h('p', {}, 'Since ', h('time', { datetime: since }, timeText(since)), `: ${consequence}.`),
       ),
-      issueList(shown, routes),
-      partialListNote(shown.length, total, 'errors'),
+      issueList({ issues: errors, total, what: 'errors' }, routes),
     )
   );
 }
@@ -30,53 +28,49 @@ const noticesOpenMax = 3;
 
 /** @param {Diagnostics} diagnostics */
 export function noticeList({ notices, notices_total: total, routes }) {
-  const shown = visibleRows(notices);
   const open = total <= noticesOpenMax ? '' : undefined;
   return (
     total > 0 &&
-    h(
-      'details',
+    disclosure(
       { class: 'issues', 'data-state': 'warning', id: 'notices', open },
-      h('summary', {}, `${countOf(total, 'notice')}: valid, but perhaps not what you meant`),
-      issueList(shown, routes),
-      partialListNote(shown.length, total, 'notices'),
+      [`${countOf(total, 'notice')}: valid, but perhaps not what you meant`],
+      () => issueList({ issues: notices, total, what: 'notices' }, routes),
     )
   );
 }
 
 /**
- * @param {readonly ErrorRow[]} issues
+ * @param {{ readonly issues: readonly ErrorRow[], readonly total: number, readonly what: string }} list
  * @param {Diagnostics['routes']} routes
  */
-function issueList(issues, routes) {
-  return h(
-    'ul',
-    {},
-    issues.map(({ source, record, message, remedy }) =>
-      h(
-        'li',
-        {},
-        h('p', { class: 'place' }, h('code', {}, breakable(source)), record && [' ', recordLink(record, routes)]),
-        h('p', { class: 'message' }, message),
-        h('p', { class: 'remedy' }, h('span', { class: 'visually-hidden' }, 'What to do: '), remedy),
-      ),
+function issueList({ issues, total, what }, routes) {
+  const shown = visibleRows(issues);
+  const items = shown.map(({ source, record, message, remedy }) =>
+    h(
+      'li',
+      {},
+      h('p', { class: 'place' }, h('code', {}, breakable(source)), record && [' ', recordLink(record, routes)]),
+      h('p', { class: 'message' }, message),
+      h('p', { class: 'remedy' }, h('span', { class: 'visually-hidden' }, 'What to do: '), remedy),
     ),
   );
+  return [h('ul', {}, items), partialListNote(shown.length, total, what)];
 }
 
 /**
- * The name of a record, with a link to its route if that is on the page.
+ * The name of a record, with a link to its route if an earlier version of it is on the page.
  * @param {string} record
  * @param {Diagnostics['routes']} routes
  */
 function recordLink(record, routes) {
   const route = visibleRows(routes).findIndex(({ name, internal }) => !internal && `Mapping ${name}` === record);
-  return route < 0 ? h('span', {}, record) : h('a', { href: `#route-${route}` }, record);
+  if (route < 0) return h('span', {}, record);
+  return [h('a', { href: `#route-${route}` }, record), ', of which the last valid version is in use'];
 }
 
 /** @param {Diagnostics} diagnostics */
 export function tiles(diagnostics) {
-  const { version, uptime_seconds, at, configuration, auth, ratelimit } = diagnostics;
+  const { version, uptime_seconds, at, configuration, threads, auth, ratelimit } = diagnostics;
   const { generation, hash, applied_at } = configuration;
   return h(
     'dl',
@@ -92,6 +86,7 @@ export function tiles(diagnostics) {
       timeAgo(applied_at, at),
     ),
     tile('Version', large(version), br, `up for ${spanText(uptime_seconds)}`),
+    threads.configured > 1 && threadsTile(threads, at),
     auth && decisionsTile('Auth decisions', { allowed: auth.allowed, denied: auth.denied }, auth.error),
     ratelimit &&
       decisionsTile(
@@ -107,6 +102,24 @@ const br = h('br', {});
 /** @param {string} title @param {readonly Content[]} content */
 function tile(title, ...content) {
   return h('div', {}, h('dt', {}, title), h('dd', {}, content));
+}
+
+/** @param {Diagnostics['threads']} threads @param {string} now */
+function threadsTile({ configured, serving, ended, ended_total }, now) {
+  const all = figure('threads', { text: `${serving} of ${configured}`, state: serving < configured ? 'error' : 'ok' });
+  return tile(
+    'Threads',
+    large(all),
+    ' serve. Counts are their sums, states the worst of them.',
+    ended.map(({ number, at, reason }) => [
+      br,
+      figure('ended', { text: `Thread ${number} ended`, state: 'warning' }),
+      ' ',
+      timeAgo(at, now),
+      `: ${reason}`,
+    ]),
+    ended_total > ended.length && [br, `${countOf(ended_total - ended.length, 'thread')} ended before.`],
+  );
 }
 
 /**
@@ -135,14 +148,14 @@ function trafficTile(diagnostics) {
       ' requests/s, ',
       figure('errors', errorFigure(error_share)),
       ` errors, ${countText(in_flight)} in flight`,
-      sparkline(traffic),
+      chart(traffic),
     ),
   );
 }
 
-/** @param {string} text */
-function large(text) {
-  return h('span', { class: 'large' }, text);
+/** @param {Content} content */
+function large(content) {
+  return h('span', { class: 'large' }, content);
 }
 
 /**

@@ -2,6 +2,7 @@
 import {
   breakable,
   cell,
+  chart,
   code,
   explanationOf,
   figure,
@@ -10,10 +11,9 @@ import {
   numberHeading,
   origin,
   rowHeading,
-  sparkline,
   table,
 } from './cells.js';
-import { h } from './elements.js';
+import { disclosure, h } from './elements.js';
 import { countFigure, durationFigure, errorFigure, rateFigure, routeHealthFigure } from './figures.js';
 import { countOf, countText, rowsShownMax, timeText, visibleRows } from './format.js';
 
@@ -23,34 +23,35 @@ import { countOf, countText, rowsShownMax, timeText, visibleRows } from './forma
 /** @typedef {import('./elements.js').Content} Content */
 
 /**
- * Lists the routes of records first. The built-in routes are collapsed unless there is a filter, which may select them.
- * Hides the routes that do not contain the text.
+ * Lists what clients call first: the routes of records and the API versions. The pages and probes of the gateway are
+ * collapsed unless there is a filter, which may select them. Hides the routes that do not contain the text.
  * @param {Diagnostics} diagnostics
  * @param {string} text in lower case
  * @returns {Content}
  */
 export function routeTables(diagnostics, text) {
   const { routes, unmatched, filter } = diagnostics;
-  const rows = visibleRows(routes).map((route, index) => ({ route, row: routeRow(route, index, text) }));
-  const configured = rows.filter(({ route }) => !route.internal).map(({ row }) => row);
-  const builtIn = rows.filter(({ route }) => route.internal).map(({ row }) => row);
+  const numbered = visibleRows(routes).map((route, index) => ({ route, index }));
+  const rowsOf = (/** @type {typeof numbered} */ some) => some.map(({ route, index }) => routeRow(route, index, text));
+  const own = numbered.filter(({ route }) => isOwnPage(route));
   return [
     pageLinks(diagnostics),
     routeTable('In matching order. The figures cover the last five minutes, the requests per second the last minute.', [
-      configured,
+      rowsOf(numbered.filter(({ route }) => !isOwnPage(route))),
       noRouteRow(unmatched, text),
     ]),
-    builtIn.length > 0 &&
-      h(
-        'details',
+    own.length > 0 &&
+      disclosure(
         { id: 'built-in', open: filter === '' ? undefined : '' },
-        h('summary', {}, countOf(builtIn.length, 'built-in route')),
-        routeTable(
-          'Routes of the server itself. They are matched together with the others, the longest prefix first.',
-          builtIn,
-        ),
+        [`${countOf(own.length, 'built-in route')}: pages and probes of the gateway`],
+        () => routeTable('They are matched together with the others, the longest prefix first.', rowsOf(own)),
       ),
   ];
+}
+
+/** @param {RouteRow} route */
+function isOwnPage({ internal, prefix }) {
+  return internal && prefix.startsWith('/gateway/');
 }
 
 /** Says how many routes the text selects, or without one, the filter of the query. @param {Diagnostics} diagnostics @param {string} text */
@@ -61,8 +62,9 @@ export function routeCount({ routes, routes_matching, routes_total }, text) {
 }
 
 /** Whether the text is in what the row shows, apart from figures. @param {RouteRow} route @param {string} text */
-function containsText({ name, prefix, conditions, target, source = '', health }, text) {
-  const shown = [prefix, ...conditions, name, source, routeHealthFigure(health).text, target];
+function containsText(route, text) {
+  const { name, prefix, conditions, target, source = '', health } = route;
+  const shown = [prefix, ...conditions, name, source, accessText(route), routeHealthFigure(health).text, target];
   return shown.join(' ').toLowerCase().includes(text);
 }
 
@@ -97,44 +99,73 @@ const numbers = Object.freeze({
   Errors: 'errors',
   p50: 'p50',
   p99: 'p99',
-  'Rejected by auth': 'auth',
-  'Rejected by limit': 'limit',
 });
 
 /** @param {string} caption @param {Content} rows */
 function routeTable(caption, rows) {
-  const columns = [['Route', 'Target', 'Traffic'].map(heading), Object.keys(numbers).map(numberHeading)];
+  const columns = [['Route', 'Protection', 'Target', 'Traffic'].map(heading), Object.keys(numbers).map(numberHeading)];
   return table({ caption, columns, rows, attributes: { class: 'routes' } });
 }
 
 /** @param {RouteRow} route @param {number} index @param {string} text */
 function routeRow(route, index, text) {
-  const { name, prefix, conditions, target, source, internal, health, traffic } = route;
+  const { name, prefix, conditions, target, source, health, traffic } = route;
   return h(
     'tr',
     {
       'data-key': `${name} ${prefix}`,
       id: `route-${index}`,
-      class: internal ? 'built-in' : undefined,
+      class: isOwnPage(route) ? 'built-in' : undefined,
       hidden: containsText(route, text) ? undefined : '',
     },
     rowHeading(
       h('code', { class: 'path' }, prefix),
       conditions.map((condition) => [' ', h('span', { class: 'chip' }, condition)]),
-      !internal && origin(name, source),
+      origin(name, source),
     ),
-    h(
-      'td',
-      { class: 'target-cell' },
-      h(
-        'details',
-        {},
-        h('summary', {}, figure('health', routeHealthFigure(health)), ' ', h('span', { class: 'target' }, target)),
-        h('dl', {}, routeTerms(route)),
-      ),
+    cell('Protection', protectionOf(route)),
+    targetCell([figure('health', routeHealthFigure(health)), ' ', h('span', { class: 'target' }, target)], () =>
+      routeTerms(route),
     ),
     trafficCells(traffic),
   );
+}
+
+/** @param {readonly Content[]} summary @param {() => Content} terms */
+function targetCell(summary, terms) {
+  return h(
+    'td',
+    { class: 'target-cell' },
+    disclosure({}, summary, () => h('dl', {}, terms())),
+  );
+}
+
+const limitsShownMax = 3;
+
+/** Who may pass, which limits count them, and how many were rejected. @param {RouteRow} route @returns {Content} */
+function protectionOf(route) {
+  const { labels, limits, limits_total, traffic } = route;
+  const shown = limits.slice(0, limitsShownMax);
+  const further = limits_total - shown.length;
+  return [
+    figure('access', { text: accessText(route), state: route.authenticated ? 'ok' : 'none' }),
+    shown.map(({ descriptor, limit }) => h('span', { class: 'minor' }, code(descriptor), `: ${limit}`)),
+    further > 0 && h('span', { class: 'minor' }, countOf(further, 'more limit', 'more limits')),
+    limits_total === 0 && labels.length > 0 && h('span', { class: 'minor' }, `counted by ${labels.join(', ')}`),
+    rejected('auth', traffic.recent?.refused_by_auth),
+    rejected('limit', traffic.recent?.refused_by_limit),
+  ];
+}
+
+/** @param {'auth' | 'limit'} by @param {number | undefined} count */
+function rejected(by, count = 0) {
+  return count > 0 && h('span', { class: 'minor' }, figure(by, countFigure(count)), ` rejected by ${by}`);
+}
+
+/** @param {RouteRow} route */
+function accessText({ auth, admins_only }) {
+  if (auth === undefined) return 'open';
+  return admins_only ? `administrators of AuthService ${auth}` : `AuthService ${auth}`;
 }
 
 /** @param {TrafficRow} unmatched @param {string} text */
@@ -143,11 +174,8 @@ function noRouteRow(unmatched, text) {
     'tr',
     { 'data-key': 'no-route', class: 'built-in', hidden: 'no route'.includes(text) ? undefined : '' },
     rowHeading('No route'),
-    h(
-      'td',
-      { class: 'target-cell' },
-      h('details', {}, h('summary', {}, '404 response'), h('dl', {}, totals(unmatched))),
-    ),
+    cell('Protection', '–'),
+    targetCell(['404 response'], () => totals(unmatched)),
     trafficCells(unmatched),
   );
 }
@@ -159,23 +187,20 @@ function trafficCells({ recent }) {
     errorFigure(recent?.error_share),
     durationFigure(recent?.p50_ms),
     durationFigure(recent?.p99_ms),
-    countFigure(recent?.refused_by_auth),
-    countFigure(recent?.refused_by_limit),
   ];
   const cells = Object.entries(numbers).map(([title, name], index) =>
     numberCell(title, name, figures[index] ?? countFigure(undefined)),
   );
-  return [h('td', {}, sparkline(recent)), cells];
+  return [h('td', {}, chart(recent)), cells];
 }
 
 /** @param {RouteRow} route @returns {Content} */
 function routeTerms(route) {
-  const { name, prefix, conditions, rewrite, service, authenticated, labels, timeout_ms, cluster, traffic } = route;
+  const { name, prefix, conditions, rewrite, service, labels, timeout_ms, cluster, traffic } = route;
   return [
     term('Name', name),
     service !== '' && term('Service', code(service)),
     term('Rewrite', rewrite === '' ? 'none' : code(rewrite)),
-    term('Requires auth', authenticated ? 'yes' : 'no'),
     labels.length > 0 && term('Labels', labels.join(', ')),
     timeout_ms !== undefined && term('Time-out', timeout_ms === 0 ? 'none' : `${countText(timeout_ms)} ms`),
     cluster !== undefined && term('Cluster', code(cluster)),

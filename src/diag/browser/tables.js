@@ -17,8 +17,8 @@ import {
   table,
   timeAgo,
 } from './cells.js';
-import { h } from './elements.js';
-import { addressHealthFigure, countFigure, fullnessFigure } from './figures.js';
+import { disclosure, h } from './elements.js';
+import { addressHealthFigure, circuitFigure, countFigure, fullnessFigure } from './figures.js';
 import { countOf, countText, visibleRows } from './format.js';
 
 /** @typedef {import('../diagnostics.ts').Diagnostics} Diagnostics */
@@ -58,7 +58,7 @@ function clusterRow({ name, service, addresses, used, circuit, mappings, mapping
       !used && h('span', { class: 'minor' }, 'not used yet'),
     ),
     cell('Addresses', h('ul', { class: 'bare' }, addresses.map(addressItem))),
-    cell('Circuit', figure('circuit', { text: circuit, state: circuit === 'open' ? 'error' : 'ok' })),
+    cell('Circuit', figure('circuit', circuitFigure(circuit))),
     numberCell('In flight', 'active', countFigure(counts.active_requests)),
     numberCell('Upgrades', 'upgrades', countFigure(counts.active_upgrades)),
     numberCell('Rejected by circuit', 'overflows', countFigure(counts.overflows, 'warning')),
@@ -79,17 +79,18 @@ export function serviceTable({ services, services_total: total }) {
   const shown = visibleRows(services);
   return (
     total > 0 &&
-    h(
-      'details',
+    disclosure(
       { id: 'services', open: total <= servicesOpenMax ? '' : undefined },
-      h('summary', {}, `${countOf(total, 'service')} named in records`),
-      table({
-        columns: ['Role', 'Service', 'Target'].map(heading),
-        rows: shown.map(({ role, service, target }) =>
-          h('tr', {}, rowHeading(role), cell('Service', code(service)), cell('Target', target)),
-        ),
-      }),
-      partialListNote(shown.length, total, 'services'),
+      [`${countOf(total, 'service')} named in records`],
+      () => [
+        table({
+          columns: ['Role', 'Service', 'Target'].map(heading),
+          rows: shown.map(({ role, service, target }) =>
+            h('tr', {}, rowHeading(role), cell('Service', code(service)), cell('Target', target)),
+          ),
+        }),
+        partialListNote(shown.length, total, 'services'),
+      ],
     )
   );
 }

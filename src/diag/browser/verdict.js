@@ -8,7 +8,8 @@ import { countOf } from './format.js';
  * @param {Diagnostics} diagnostics
  * @returns {{ state: 'ok' | 'warning' | 'error', text: string }}
  */
-export function verdictOf({ at, errors_total, routes, routes_total, clusters, auth, ratelimit }) {
+export function verdictOf(diagnostics) {
+  const { at, errors_total, routes, routes_total, clusters, threads, auth, ratelimit } = diagnostics;
   const routesIn = (/** @type {string} */ health) => routes.filter((route) => route.health === health).map(nameOf);
   const unhealthy = clusters.flatMap(({ addresses }) => addresses).filter(({ health }) => isUnhealthy(health));
   const open = clusters.filter(({ circuit }) => circuit === 'open').map(nameOf);
@@ -16,6 +17,7 @@ export function verdictOf({ at, errors_total, routes, routes_total, clusters, au
     ...(errors_total === 0 ? [] : [countOf(errors_total, 'configuration error')]),
     ...describe(routesIn('failing'), 'route', 'routes', 'failing'),
     ...describe(open, 'circuit', 'circuits', 'open'),
+    ...(threads.serving < threads.configured ? [`${threads.serving} of ${threads.configured} threads serve`] : []),
   ];
   const warnings = [
     ...describe(routesIn('degraded'), 'route', 'routes', 'degraded'),
@@ -25,6 +27,7 @@ export function verdictOf({ at, errors_total, routes, routes_total, clusters, au
       'addresses',
       'unhealthy',
     ),
+    ...(threads.ended.some((one) => isRecent(one.at, at)) ? ['a thread ended in the last five minutes'] : []),
     ...(failedRecently(auth, at) ? ['failed auth calls in the last five minutes'] : []),
     ...(failedRecently(ratelimit, at) ? ['failed rate-limit calls in the last five minutes'] : []),
   ];
@@ -41,14 +44,17 @@ export function isUnhealthy(health) {
 const recentMs = 300_000;
 
 /**
- * The routes do not show such failures if requests are forwarded anyway, or are rejected with a status below 500. A
- * time far in the future was recorded before the clock was set back.
+ * The routes do not show such failures if requests are forwarded anyway, or are rejected with a status below 500.
  * @param {{ readonly last_error_at: string | undefined } | undefined} service
- * @param {string} at
+ * @param {string} now
  */
-function failedRecently(service, at) {
-  const last = service?.last_error_at;
-  return last !== undefined && Math.abs(Date.parse(at) - Date.parse(last)) < recentMs;
+function failedRecently(service, now) {
+  return service?.last_error_at !== undefined && isRecent(service.last_error_at, now);
+}
+
+/** A time far in the future was recorded before the clock was set back. @param {string} at @param {string} now */
+function isRecent(at, now) {
+  return Math.abs(Date.parse(now) - Date.parse(at)) < recentMs;
 }
 
 const namesMax = 3;

@@ -1,5 +1,5 @@
 /** Collects the reports of all threads, and merges them into those of the process. */
-import { mergeDiagnostics } from '#diag';
+import { mergeDiagnostics, threadsRow } from '#diag';
 import { trafficBounds } from '#gateway';
 import { stopping } from '#http';
 import { countedIn, type FamilySnapshot, type Metrics, mergeSnapshots } from '#metrics';
@@ -8,7 +8,10 @@ import type { Reports } from './parts.ts';
 import type { ServingThread, ThreadPool } from './pool.ts';
 
 export interface AllReportsParts {
+  /** How many threads should serve requests. */
+  readonly configured: number;
   readonly serving: ThreadPool['serving'];
+  readonly ended: ThreadPool['ended'];
   /** The metrics of the main thread. */
   readonly own: Pick<Metrics, 'snapshot'>;
   /** Aborted when the process starts to close. */
@@ -22,7 +25,8 @@ export interface AllReports extends Reports {
   readonly retire: (thread: ServingThread) => void;
 }
 
-export function createAllReports({ serving, own, closing, uptimeMs }: AllReportsParts): AllReports {
+export function createAllReports(parts: AllReportsParts): AllReports {
+  const { configured, serving, ended, own, closing, uptimeMs } = parts;
   const metrics = createSums((thread) => thread.call('metrics'));
   const limiterMetrics = createSums((thread) => thread.call('limiterMetrics'));
   return {
@@ -31,7 +35,11 @@ export function createAllReports({ serving, own, closing, uptimeMs }: AllReports
     async diagnostics(filter) {
       const [first, ...others] = await askAll(serving(), (thread) => thread.call('diagnostics', filter));
       if (first === undefined) throw new Error('no thread serves requests');
-      return { ...mergeDiagnostics([first, ...others], trafficBounds), uptime_seconds: Math.floor(uptimeMs() / 1000) };
+      return {
+        ...mergeDiagnostics([first, ...others], trafficBounds),
+        uptime_seconds: Math.floor(uptimeMs() / 1000),
+        threads: threadsRow({ configured, serving: serving().length, ended: ended() }),
+      };
     },
     async fault() {
       if (closing.aborted) return stopping;

@@ -40,7 +40,7 @@ export function openThreads(setup: Setup, options: ThreadsOptions): Promise<Thre
 }
 
 async function open(setup: Setup, options: ThreadsOptions, opened: AsyncDisposableStack): Promise<ThreadedDesk> {
-  const { logger, settings: given } = setup;
+  const { logger, clock, settings: given } = setup;
   const tls: CurrentTls = { current: await loadTls(given) };
   const configuration = await openLiveConfiguration(setup);
   const settings = await claimPorts(setup);
@@ -49,12 +49,15 @@ async function open(setup: Setup, options: ThreadsOptions, opened: AsyncDisposab
   const pool = createThreadPool({
     ...options,
     logger,
+    clock,
     drainMs: given.drainMs,
     preparesDatabase: travelModules.some(setup.has),
     common: () => ({ ...start, generation: configuration.current(), state: stateOf(configuration), tls: tls.current }),
   });
   const reports = createAllReports({
+    configured: options.count,
     serving: pool.serving,
+    ended: pool.ended,
     own: createOwnMetrics(setup, { pool, configuration, tls }),
     closing: closing.signal,
     uptimeMs: createUptime(),

@@ -23,6 +23,8 @@ export interface PoolOptions {
   readonly start: (start: ThreadStart) => Worker;
   /** What all threads need to start, now or later. */
   readonly common: () => Omit<ThreadStart, 'number'>;
+  /** Returns milliseconds since the epoch. */
+  readonly clock: () => number;
 }
 
 /** What the threads may call. */
@@ -38,10 +40,22 @@ export interface ServingThread {
   readonly call: Calls<ThreadFunctions>['call'];
 }
 
+/** A thread that has ended although it was not closed. */
+export interface EndedThread {
+  readonly number: number;
+  /** Milliseconds since the epoch. */
+  readonly atMs: number;
+  readonly cause: unknown;
+}
+
+const endedMax = 5;
+
 export interface ThreadPool {
   /** Starts all threads. Rejects with a user-facing Error. */
   readonly open: (functions: PoolFunctions) => Promise<Listeners>;
   readonly serving: () => readonly ServingThread[];
+  /** The threads that have ended although they were not closed, latest first, at most 5, and how many there were. */
+  readonly ended: () => { readonly latest: readonly EndedThread[]; readonly total: number };
   /** Prepares all threads for a configuration. Rejects if one of them cannot use it. */
   readonly prepare: (configuration: Configuration) => Promise<Commit>;
   /** Resolves when all threads use the configuration that was committed last. */
@@ -53,12 +67,13 @@ export interface ThreadPool {
 }
 
 export function createThreadPool(options: PoolOptions): ThreadPool {
-  const { count, logger, drainMs, preparesDatabase, common } = options;
+  const { count, logger, drainMs, preparesDatabase, common, clock } = options;
   const serving = new Set<Thread>();
   const running = new Set<Thread>();
   const mayStart = createBackoff();
   const closing = new AbortController();
   let started = 0;
+  let ended: ReturnType<ThreadPool['ended']> = { latest: [], total: 0 };
   let committed: Promise<unknown> = Promise.resolve();
 
   /** Resolves when the thread serves requests. */
@@ -82,6 +97,8 @@ export function createThreadPool(options: PoolOptions): ThreadPool {
   function onEnd(thread: Thread, cause: unknown, functions: PoolFunctions): void {
     running.delete(thread);
     if (!serving.delete(thread) || closing.signal.aborted) return;
+    const latest = [{ number: thread.number, atMs: clock(), cause }, ...ended.latest].slice(0, endedMax);
+    ended = { latest, total: ended.total + 1 };
     functions.onLost(thread);
     logger.error(
       { err: cause, threads: serving.size },
@@ -148,6 +165,7 @@ export function createThreadPool(options: PoolOptions): ThreadPool {
 
   return {
     serving: () => [...serving],
+    ended: () => ended,
     async open(functions) {
       const first = startThread(functions);
       if (preparesDatabase) await first;

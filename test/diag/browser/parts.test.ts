@@ -5,16 +5,16 @@ import type { Content } from '../../../src/diag/browser/elements.js';
 import { partsOf } from '../../../src/diag/browser/parts.js';
 import { busyRoute, busyTraffic, emptyDiagnostics, ownRoute, restingTraffic, sample } from '../diagnostics-sample.ts';
 
-/** Writes the content as HTML, without escaping. */
+/** Writes the content as HTML, without escaping, with what a user has to open. */
 function markupOf(content: Content): string {
   if (content === undefined || content === false) return '';
   if (typeof content === 'string') return content;
   if (!('tag' in content)) return content.map(markupOf).join('');
-  const { tag, attributes, children } = content;
+  const { tag, attributes, children, body } = content;
   const written = Object.entries(attributes).flatMap(([name, value]) =>
     value === undefined ? [] : ` ${name}="${value}"`,
   );
-  return `<${tag}${written.join('')}>${children.map(markupOf).join('')}</${tag}>`;
+  return `<${tag}${written.join('')}>${markupOf([...children, body?.()])}</${tag}>`;
 }
 
 /** The text that a reader sees. */
@@ -45,6 +45,11 @@ const reworded = new Set([
   'health',
   'cluster',
   'mappings_total',
+  'limits_total',
+  'configured',
+  'serving',
+  'ended',
+  'ended_total',
   'fullness',
   'deprecation',
   'sunset',
@@ -78,6 +83,13 @@ describe('the parts of the diagnostics page', () => {
       '9,113',
       '9,114',
       '914 ms',
+      'AuthService auth-of-hotels',
+      'administrators of AuthService auth-of-hotels',
+      'user › city=… : 11 per minute',
+      '9,119 more limits',
+      '9121 of 9122 serve',
+      'Thread 9123 ended 1 min ago : out of memory',
+      '9,123 threads ended before',
       '915 ms',
       'no requests',
       'Since 2026-01-02 01:02:03 UTC : records and limits stay as they were.',
@@ -126,9 +138,50 @@ describe('the parts of the diagnostics page', () => {
     for (const link of links) assert.match(link, /^(?:#route-\d+$|\?|\.\.\/(?:explain\?|problems\/))[^<>:]*$/);
   });
 
-  it('list the routes of records first, and collapse the built-in ones', () => {
-    assert.match(page, /<tr [^>]*id="route-0">.*<details id="built-in">.*<tr [^>]*id="route-1" class="built-in">/s);
+  it('list the routes of records and the API versions, and collapse the pages and probes of the gateway', () => {
+    const api = { ...ownRoute, name: 'api-v1', prefix: '/v1' };
+    const listed = pageOf({ ...sample, routes: [busyRoute, ownRoute, api] });
+    assert.match(
+      listed,
+      /<tr [^>]*id="route-0">.*<tr [^>]*id="route-2">.*<details id="built-in">.*<tr [^>]*id="route-1" class="built-in">/s,
+    );
+    assert.match(textOf(listed), /1 built-in route: pages and probes of the gateway/);
     assert.match(pageOf({ ...sample, filter: 'v1' }), /<details id="built-in" open="">/);
+  });
+
+  it('keep the name of a record and its file apart', () => {
+    assert.match(page, /<span class="minor name">hotel<\/span><span class="minor place"><code>config\/<wbr>/);
+  });
+
+  it('say that a route is open, and by what its requests are counted where the limits are unknown', () => {
+    const open = { ...busyRoute, auth: undefined, authenticated: false, limits: [], limits_total: 0 };
+    assert.match(
+      textOf(markupOf(partsOf({ ...sample, routes: [open] }, '').routes)),
+      /config\/services\/hotel.yaml:9 open counted by x-test, user \+ city /,
+    );
+  });
+
+  it('do not praise a closed circuit, which says nothing about the addresses', () => {
+    const [cluster = assert.fail()] = sample.clusters;
+    const shownFor = (circuit: typeof cluster.circuit) =>
+      matchesOf(
+        markupOf(partsOf({ ...sample, clusters: [{ ...cluster, circuit }] }, '').targets),
+        /(data-figure="circuit" data-state="[a-z]*")/g,
+      );
+    assert.deepEqual(shownFor('closed'), ['data-figure="circuit" data-state="none"']);
+    assert.deepEqual(shownFor('open'), ['data-figure="circuit" data-state="error"']);
+  });
+
+  it('say of a broken record whether its last valid version is in use', () => {
+    const errorsFor = (routes: Diagnostics['routes']) =>
+      textOf(markupOf(partsOf({ ...sample, routes }, '').errors)).replaceAll(' ,', ',');
+    assert.match(errorsFor([busyRoute]), /Mapping hotel, of which the last valid version is in use/);
+    assert.doesNotMatch(errorsFor([]), /last valid version/);
+  });
+
+  it('say how many threads share the figures, if there are several', () => {
+    assert.match(text, /Threads 9121 of 9122 serve\. Counts are their sums, states the worst of them\./);
+    assert.doesNotMatch(textOf(pageOf(emptyDiagnostics)), /Threads/);
   });
 
   it('hide the routes that do not contain what the user types, and count the others', () => {
@@ -136,6 +189,13 @@ describe('the parts of the diagnostics page', () => {
     assert.deepEqual(matchesOf(filtered, /<tr data-key="([^"]*)"[^>]* hidden="">/g), ['car /cars', 'no-route']);
     assert.match(filtered, /1 of 2 routes shown/);
     assert.match(page, /2 of 2 routes</);
+  });
+
+  it('have the scale and the time of each sparkline below it', () => {
+    const axes = matchesOf(page, /<div class="axis" aria-hidden="true">(.*?)<\/div>/g).map((axis) =>
+      textOf(axis).trim(),
+    );
+    assert.deepEqual([...new Set(axes)], ['−20 s  0 to 4/s  now'.replaceAll('  ', ' '), 'no requests']);
   });
 
   it('describe a sparkline in words', () => {
@@ -170,12 +230,15 @@ describe('the parts of the diagnostics page', () => {
     assert.deepEqual(
       trafficOf({ routes: [busyRoute, { ...busyRoute, name: 'car' }, ownRoute], unmatched: busyTraffic }),
       [
-        '27,336 requests/s, 15 % errors, 27,306 in flight',
+        '27,336 requests/s, 15 % errors, 27,306 in flight −20 s 0 to 12/s now',
         '99 requests in five minutes, at most 12 a second; 15 of them failed',
       ],
     );
     assert.deepEqual(trafficOf({ routes: [busyRoute, busyRoute] }), trafficOf({ routes: [busyRoute] }));
-    assert.deepEqual(trafficOf({}), ['0 requests/s, 0 % errors, 0 in flight', 'no requests in five minutes']);
+    assert.deepEqual(trafficOf({}), [
+      '0 requests/s, 0 % errors, 0 in flight no requests',
+      'no requests in five minutes',
+    ]);
   });
 
   it('say how full a limit is, or that this process has not counted a hit', () => {

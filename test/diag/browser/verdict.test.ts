@@ -53,6 +53,18 @@ describe('verdictOf', () => {
     checkLast('2026-01-02T02:59:05.000Z', ['ok', 'All is well']);
   });
 
+  it('reports that fewer threads serve than are configured, and for five minutes that one has ended', () => {
+    const ended = (at: string) => [{ number: 1, at, reason: 'out of memory' }];
+    const { at } = sample;
+    check({ threads: { configured: 4, serving: 3, ended: ended(at), ended_total: 1 } }, [
+      'error',
+      '3 of 4 threads serve; a thread ended in the last five minutes',
+    ]);
+    const threads = { configured: 4, serving: 4, ended_total: 1 };
+    check({ threads: { ...threads, ended: ended(at) } }, ['warning', 'a thread ended in the last five minutes']);
+    check({ threads: { ...threads, ended: ended('2026-01-02T02:59:05.000Z') } }, ['ok', 'All is well']);
+  });
+
   it('does not report failures until the clock catches up after it has been set back', () => {
     const last_error_at = '2026-01-02T09:00:00.000Z';
     check({ auth: { ...sample.auth, last_error_at } }, ['ok', 'All is well']);

@@ -59,6 +59,7 @@ describe('createThreadPool', () => {
 
     const pool = createThreadPool({
       count: 2,
+      clock: () => 7,
       drainMs: 0,
       preparesDatabase: true,
       logger: silentLogger,
@@ -132,6 +133,21 @@ describe('createThreadPool', () => {
     await eventually(() => assert.equal(pool.serving().length, 2));
     const has = (entry: string) => log.includes(entry);
     await eventually(() => assert.ok(has('2 commits 2') && (has('3 starts with 2') || has('3 commits 2')), log.join()));
+  });
+
+  it('remembers the last five threads that have ended', async () => {
+    const { pool, end } = await setUp();
+    for (let number = 1; number <= 6; number += 1) {
+      end(number);
+      await eventually(() => assert.equal(pool.ended().total, number));
+      await eventually(() => assert.equal(pool.serving().length, 2));
+    }
+    const { latest } = pool.ended();
+    assert.deepEqual(
+      latest.map(({ number, atMs }) => [number, atMs]),
+      [6, 5, 4, 3, 2].map((number) => [number, 7]),
+    );
+    assert.match(String(latest[0]?.cause), /the thread has exited with code 1/);
   });
 
   it('refuses a configuration if threads end while they prepare it, because it may be the reason', async () => {

@@ -1,0 +1,33 @@
+/** Finds the limits that can count requests with the labels of a mapping. */
+import type { Label, LabelGroup } from '../records/labels.ts';
+import type { LimitDescriptor } from './domains.ts';
+
+/** Returns the descriptors that a request with the labels of the group can reach. `service` is that of its mapping. */
+export function reachedDescriptors(
+  { labels }: LabelGroup,
+  service: string,
+  descriptors: readonly LimitDescriptor[],
+): readonly LimitDescriptor[] {
+  // Undefined is the place above all descriptors.
+  let places: readonly (LimitDescriptor | undefined)[] = [undefined];
+  for (const label of labels) {
+    const below = places.flatMap((place) =>
+      (place?.descriptors ?? descriptors).filter((one) => canMatch(one, label, service)),
+    );
+    places = isOptional(label) ? [...new Set([...places, ...below])] : below;
+  }
+  return places.filter((place) => place !== undefined);
+}
+
+function isOptional(label: Label): boolean {
+  return label.kind === 'header' && label.omitIfNotPresent;
+}
+
+function canMatch({ key, value }: LimitDescriptor, label: Label, service: string): boolean {
+  if (key !== label.name) return false;
+  if (value === undefined || value.includes('*')) return true;
+  if (label.kind === 'generic_key') return value === label.value;
+  // The label sends the host in lower case, without a port or trailing dot.
+  if (label.kind === 'header' && label.header === 'host') return !/[A-Z]|:\d+$|\.$/.test(value);
+  return label.kind !== 'destination_cluster' || value === service;
+}
