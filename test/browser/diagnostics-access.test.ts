@@ -60,10 +60,17 @@ describeInBrowser('accessibility of the diagnostics page', ({ servers, writeFile
     const { page } = await visit(desk.diagnosticsUrl);
     await untilLive(page);
     await page.evaluate('for (const details of document.querySelectorAll("details")) details.open = true');
+    // The rows with a cell that reaches into the padding of its card.
+    const wideRows = `[...document.querySelectorAll('.routes td')].flatMap((cell) => {
+      const card = cell.closest('tr');
+      const right = card.getBoundingClientRect().right - parseFloat(getComputedStyle(card).paddingRight);
+      return cell.getBoundingClientRect().right > right + 1 ? card.dataset.key : [];
+    })`;
     const check = async () => {
       for (const width of [1130, 800, 390, 320]) {
         await page.setViewportSize({ width, height: 844 });
         assert.ok(await page.evaluate('document.scrollingElement.scrollWidth <= innerWidth'), `${width} pixels`);
+        assert.deepEqual(await page.evaluate(wideRows), [], `${width} pixels`);
       }
     };
     await check();
