@@ -24,6 +24,26 @@ export function errorList({ refused, errors, errors_total: total, routes }) {
   );
 }
 
+/** @param {Diagnostics} diagnostics */
+export function endedThreads({ threads: { ended, ended_total: total }, at: now }) {
+  return (
+    total > 0 &&
+    h(
+      'section',
+      { 'aria-labelledby': 'ended-threads', class: 'issues', 'data-state': 'warning' },
+      h('h3', { id: 'ended-threads' }, `${countOf(total, 'thread')} ended because of an error`),
+      h(
+        'ul',
+        {},
+        ended.map(({ number, at, reason }) =>
+          h('li', { 'data-key': String(number) }, `Thread ${countText(number)}, `, timeAgo(at, now), `: ${reason}`),
+        ),
+      ),
+      partialListNote(ended.length, total, 'threads'),
+    )
+  );
+}
+
 const noticesOpenMax = 3;
 
 /** @param {Diagnostics} diagnostics */
@@ -86,7 +106,7 @@ export function tiles(diagnostics) {
       timeAgo(applied_at, at),
     ),
     tile('Version', large(version), br, `up for ${spanText(uptime_seconds)}`),
-    threads.configured > 1 && threadsTile(threads, at),
+    threads.configured > 1 && threadsTile(threads),
     auth && decisionsTile('Auth decisions', { allowed: auth.allowed, denied: auth.denied }, auth.error),
     ratelimit &&
       decisionsTile(
@@ -104,22 +124,11 @@ function tile(title, ...content) {
   return h('div', {}, h('dt', {}, title), h('dd', {}, content));
 }
 
-/** @param {Diagnostics['threads']} threads @param {string} now */
-function threadsTile({ configured, serving, ended, ended_total }, now) {
-  const all = figure('threads', { text: `${serving} of ${configured}`, state: serving < configured ? 'error' : 'ok' });
-  return tile(
-    'Threads',
-    large(all),
-    ' serve. Counts are their sums, states the worst of them.',
-    ended.map(({ number, at, reason }) => [
-      br,
-      figure('ended', { text: `Thread ${number} ended`, state: 'warning' }),
-      ' ',
-      timeAgo(at, now),
-      `: ${reason}`,
-    ]),
-    ended_total > ended.length && [br, `${countOf(ended_total - ended.length, 'thread')} ended before.`],
-  );
+/** @param {Diagnostics['threads']} threads */
+function threadsTile({ configured, serving }) {
+  const text = `${countText(serving)} of ${countText(configured)}`;
+  const all = figure('threads', { text, state: serving < configured ? 'error' : 'ok' });
+  return tile('Threads', large(all), ' serve', br, 'Counts are their sums, states the worst.');
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Describes the content of each part of the page, from the diagnostics. */
-import { errorList, noticeList, tiles } from './health.js';
+import { endedThreads, errorList, noticeList, tiles } from './health.js';
 import { routeCount, routeTables, versionTable } from './routes.js';
 import { clusterTable, failureTable, limitTable, serviceTable, unmatchedTable } from './tables.js';
 
@@ -9,7 +9,7 @@ import { clusterTable, failureTable, limitTable, serviceTable, unmatchedTable } 
  */
 export function partsOf(diagnostics, typed) {
   return {
-    errors: [errorList(diagnostics), noticeList(diagnostics)],
+    errors: [errorList(diagnostics), endedThreads(diagnostics), noticeList(diagnostics)],
     summary: tiles(diagnostics),
     count: routeCount(diagnostics, typed),
     routes: [routeTables(diagnostics, typed), versionTable(diagnostics)],

@@ -46,10 +46,6 @@ const reworded = new Set([
   'cluster',
   'mappings_total',
   'limits_total',
-  'configured',
-  'serving',
-  'ended',
-  'ended_total',
   'fullness',
   'deprecation',
   'sunset',
@@ -87,9 +83,9 @@ describe('the parts of the diagnostics page', () => {
       'administrators of AuthService auth-of-hotels',
       'user › city=… : 11 per minute',
       '9,119 more limits',
-      '9121 of 9122 serve',
-      'Thread 9123 ended 1 min ago : out of memory',
-      '9,123 threads ended before',
+      '9,121 of 9,122 serve',
+      '9,124 threads ended because of an error',
+      'Thread 9,123, 1 min ago : out of memory',
       '915 ms',
       'no requests',
       'Since 2026-01-02 01:02:03 UTC : records and limits stay as they were.',
@@ -180,7 +176,7 @@ describe('the parts of the diagnostics page', () => {
   });
 
   it('say how many threads share the figures, if there are several', () => {
-    assert.match(text, /Threads 9121 of 9122 serve\. Counts are their sums, states the worst of them\./);
+    assert.match(text, /Threads 9,121 of 9,122 serve Counts are their sums, states the worst\./);
     assert.doesNotMatch(textOf(pageOf(emptyDiagnostics)), /Threads/);
   });
 
