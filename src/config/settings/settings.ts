@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { messageOf } from '#foundation';
 import { readText } from '../directory.ts';
-import { editDistance, suggestion, typeName } from '../errors.ts';
+import { suggestion, typeName } from '../errors.ts';
 import { quote, withoutSecrets } from '../quote.ts';
 import { type gatewaySettings, variableOf, variables } from './gateway-settings.ts';
 import type { Setting, SettingTable } from './kinds.ts';
+import { serviceLink, settingMeantBy } from './near-names.ts';
 
 /** Every setting of a table with its value. `Ms` and `Bytes` in a name are its unit. */
 export type SettingsOf<Table> = {
@@ -102,29 +103,23 @@ function contradictions(settings: Settings, nameOf: (name: keyof Settings) => st
 }
 
 /**
- * Returns errors for variables that look like mistyped settings. It is cautious because the environment is full of
- * other names: it skips short names, allows one mistake (two in ten letters or more), and requires that the similar
- * setting is unset.
+ * Returns errors for variables that look like mistyped settings, unless the similar setting is set, or Kubernetes has set
+ * them for a service.
  */
 function nearMisses(table: SettingTable, env: Environment): string[] {
   const all = allVariables(table);
-  const missing = all.filter((variable) => variable.length >= 6 && env[variable] === undefined);
+  const unset = all.filter((variable) => env[variable] === undefined);
   const ours = new Set(all);
-  return Object.keys(env)
-    .filter((name) => name.length >= 6 && !ours.has(name))
-    .flatMap((name) => {
-      const meant = missing.find((variable) => isNear(name, variable));
-      return meant === undefined ? [] : [unknownName(name, meant)];
-    });
+  return Object.entries(env).flatMap(([name, value = '']) => {
+    const meant = ours.has(name) || serviceLink.test(value) ? undefined : settingMeantBy(name, unset);
+    return meant === undefined
+      ? []
+      : [`${unknownName(name, meant)} If another program reads it, set ${meant} as well.`];
+  });
 }
 
 function allVariables(table: SettingTable): readonly string[] {
   return variables(table).map(([variable]) => variable);
-}
-
-function isNear(name: string, variable: string): boolean {
-  const slack = Math.min(name.length, variable.length) >= 10 ? 2 : 1;
-  return Math.abs(name.length - variable.length) <= slack && editDistance(name, variable) <= slack;
 }
 
 /** Omits the value, which may be the secret of another program. */
@@ -132,8 +127,6 @@ function unknownName(name: string, meant: string | undefined): string {
   return `${name} is not a setting${meant === undefined ? ': remove it' : `: did you mean ${meant}?`}`;
 }
 
-/** The value of a variable such as AUTH_PORT that Kubernetes sets for a Service named `auth`. */
-const serviceLink = /^(?:tcp|udp|sctp):\/\//;
 const withoutServiceLinks =
   'if Kubernetes sets it for a Service of this name, set `enableServiceLinks: false` in the pod';
 
@@ -201,7 +194,9 @@ function fileNameFault(table: SettingTable, name: string): string | undefined {
   // It would load the records of another directory with the settings of this one.
   if (name === 'CONFIG_DIR') return 'CONFIG_DIR determines where this file is: set it in the environment';
   const all = allVariables(table);
-  return name === '' || all.includes(name) ? undefined : unknownName(name, suggestion(name, all));
+  return name === '' || all.includes(name)
+    ? undefined
+    : unknownName(name, settingMeantBy(name, all) ?? suggestion(name, all));
 }
 
 /** Reports values that Node's parser would read up to a `#`, or together with a quotation mark. */

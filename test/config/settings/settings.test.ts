@@ -1,7 +1,7 @@
 /** Tests settings from the environment and from options, their error messages, and the files of TLS_CERT and TLS_KEY. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { listSettings, loadTls, parseSettings, requireSettings } from '#config';
+import { listSettings, loadTls, parseSettings, readSettingsFile, requireSettings } from '#config';
 import { type SettingOptions, settingTable } from '#server/product';
 import { temporaryFiles } from '../../support/temporary-files.ts';
 import { makeCertificate } from '../../support/wire/certificate.ts';
@@ -21,6 +21,46 @@ function faultsOf(env: Readonly<Record<string, string>>): readonly string[] {
   const [, ...faults] = messageOf(() => parseSettings(settingTable, env)).split('\n');
   return faults.map((line) => line.trim());
 }
+
+/** What other programs set, as `NAME=value` without spaces in the values. */
+const usualEnvironments = {
+  'a shell on a desktop': `SHELL=/bin/bash SESSION_MANAGER=local/box COLORTERM=truecolor XDG_CONFIG_DIRS=/etc/xdg XDG_SESSION_PATH=/x
+    XDG_RUNTIME_DIR=/run/user/1000 HISTCONTROL=ignoreboth LOGNAME=ann HOSTNAME=box HOSTTYPE=x86_64 MACHTYPE=x86_64 OSTYPE=linux-gnu
+    PWD=/home/ann OLDPWD=/ HOME=/home/ann LANG=C.UTF-8 LS_COLORS=x TERM=xterm USER=ann DISPLAY=:0 SHLVL=1 PATH=/bin EDITOR=vi PAGER=less
+    SSH_AUTH_SOCK=/x SSH_AGENT_PID=1 SSH_CONNECTION=x DBUS_SESSION_BUS_ADDRESS=unix:path=/x GPG_TTY=/x NVM_DIR=/x PORTAGE_CONFIGROOT=/
+    PORTAGE_TMPDIR=/tmp TLS_CACERT=/x HTTP_PROXY=http://p http_proxy=http://p https_proxy=http://p no_proxy=localhost all_proxy=x
+    LC_ADDRESS=x VTE_VERSION=1 WINDOWID=1 PROMPT_COMMAND=x _=/usr/bin/env`,
+  'a script that npm runs': `npm_config_port=1 npm_config_loglevel=info npm_config_user_agent=npm npm_package_name=a npm_package_version=1
+    npm_package_config_port=8080 npm_lifecycle_event=start npm_lifecycle_script=x npm_execpath=/x npm_node_execpath=/x npm_command=run
+    npm_config_cache=/x npm_config_prefix=/x npm_config_local_prefix=/x npm_config_userconfig=/x npm_config_globalconfig=/x
+    INIT_CWD=/x NODE=/x NODE_ENV=production NODE_OPTIONS=--x npm_config_proxy=http://p npm_config_host=a`,
+  'GitHub Actions': `CI=true GITHUB_ACTIONS=true GITHUB_ACTION=run GITHUB_ACTION_PATH=/x GITHUB_ACTOR=ann GITHUB_API_URL=https://a GITHUB_ENV=/x
+    GITHUB_BASE_REF=x GITHUB_EVENT_NAME=push GITHUB_JOB=test GITHUB_PATH=/x GITHUB_REF=x GITHUB_REPOSITORY=a/b GITHUB_RUN_ID=1
+    GITHUB_SERVER_URL=https://a GITHUB_SHA=x GITHUB_TOKEN=x GITHUB_WORKFLOW=ci GITHUB_WORKSPACE=/x GITHUB_OUTPUT=/x GITHUB_STATE=/x
+    RUNNER_OS=Linux RUNNER_ARCH=X64 RUNNER_NAME=x RUNNER_TEMP=/x RUNNER_TOOL_CACHE=/x RUNNER_DEBUG=1 RUNNER_ENVIRONMENT=x ImageOS=ubuntu
+    ImageVersion=1 AGENT_TOOLSDIRECTORY=/x ACTIONS_RUNTIME_URL=https://a ACTIONS_CACHE_URL=https://a ACTIONS_ID_TOKEN_REQUEST_URL=https://a
+    INPUT_PORT=1 INPUT_TOKEN=x ACCEPT_EULA=Y ANDROID_HOME=/x CHROMEWEBDRIVER=/x CONDA=/x DEBIAN_FRONTEND=x DOTNET_NOLOGO=1 GOROOT_1_22_X64=/x
+    HOMEBREW_NO_AUTO_UPDATE=1 JAVA_HOME=/x PIPX_HOME=/x POWERSHELL_DISTRIBUTION_CHANNEL=x SWIFT_PATH=/x VCPKG_INSTALLATION_ROOT=/x`,
+  'a pod with the links of services that have our names': [
+    'FRONTDESK',
+    'RATE_LIMIT',
+    'FRONTDESK_ADMIN',
+    'FRONTDESK_AUTH',
+    'HOTEL',
+    'REDIS',
+  ]
+    .map(
+      (
+        name,
+      ) => `${name}_PORT=tcp://10.0.0.1:8080 ${name}_SERVICE_HOST=10.0.0.1 ${name}_SERVICE_PORT=8080 ${name}_SERVICE_PORT_HTTP=8080
+        ${name}_PORT_8080_TCP=tcp://10.0.0.1:8080 ${name}_PORT_8080_TCP_ADDR=10.0.0.1 ${name}_PORT_8080_TCP_PORT=8080
+        ${name}_PORT_8080_TCP_PROTO=tcp`,
+    )
+    .join(' ')
+    .concat(
+      ' KUBERNETES_PORT=tcp://10.0.0.1:443 KUBERNETES_SERVICE_HOST=10.0.0.1 HOSTNAME=frontdesk-0 POD_NAME=a POD_IP=10.0.0.9 NODE_NAME=n',
+    ),
+};
 
 describe('parseSettings', () => {
   it('returns frozen data', () => {
@@ -178,9 +218,22 @@ describe('parseSettings', () => {
     ['TLS_KEYS', 'TLS_KEY'],
     ['BODY_BYTE_MAX', 'BODY_BYTES_MAX'],
     ['KEEPALIVE_TIMEOUT_MS', 'KEEP_ALIVE_TIMEOUT_MS'],
+    ['RATE_LIMIT_PORT', 'RATELIMIT_PORT'],
+    ['TRUSTED_PROXY', 'TRUSTED_PROXIES'],
+    ['SERVICE_ADDRESS', 'SERVICE_ADDRESSES'],
+    ['LEVEL_LOG', 'LOG_LEVEL'],
+    ['MAX_BODY_BYTES', 'BODY_BYTES_MAX'],
+    ['trusted_proxies', 'TRUSTED_PROXIES'],
+    ['trustedProxies', 'TRUSTED_PROXIES'],
+    ['CONECTOINS_MAX', 'CONNECTIONS_MAX'],
+    ['FRONTDESK_PORT', 'PORT'],
+    ['FRONTDESK_HOST', 'HOST'],
+    ['FRONTDESK_LOGLEVEL', 'LOG_LEVEL'],
+    ['FRONTDESK_TRUSTED_PROXY', 'TRUSTED_PROXIES'],
   ] as const)
     it(`rejects ${name} and suggests ${meant}, without showing the value`, () => {
-      assert.deepEqual(faultsOf({ [name]: 's3cret' }), [`${name} is not a setting: did you mean ${meant}?`]);
+      const fault = `${name} is not a setting: did you mean ${meant}? If another program reads it, set ${meant} as well.`;
+      assert.deepEqual(faultsOf({ [name]: 's3cret' }), [fault]);
     });
 
   it('ignores a name that is similar to a setting if that setting is set too', () => {
@@ -190,9 +243,34 @@ describe('parseSettings', () => {
   it('ignores the variables of other programs', () => {
     const foreign = `PATH HOME USER SHELL LANG PWD LOGNAME HOSTNAME HOSTS PORTS REPORT EXPORT TZ NODE_ENV NPM_CONFIG_DIR DEBUG LOG LOGS
       LOG_FILE REDIS_PORT REDIS_HOST DATABASE_HOST DATABASE_NAME DB_URL AUTH_HOST AUTH_TOKEN AUTH_URL PUBLIC_KEY PUBLIC_DIR CONFIG
-      CONFIG_FILE CONFIG_HOME XDG_CONFIG_DIRS SSL_CERT SSL_KEY TLS_CA TLS_CERT_FILE HTTP_PROXY TRUST_PROXY HOTEL_PORT PGPORT`;
+      CONFIG_FILE CONFIG_HOME XDG_CONFIG_DIRS SSL_CERT SSL_KEY TLS_CA TLS_CERT_FILE HTTP_PROXY TRUST_PROXY HOTEL_PORT PGPORT
+      DATABASE_PORT DATABASE_USER OAUTH_PORT OAUTH_HOST MAIN_PORT HOST_PORT ACCESS_KEY PUBLIC_IP`;
     parseSettings(settingTable, Object.fromEntries(foreign.split(/\s+/).map((name) => [name, 'x'])));
   });
+
+  for (const [where, environment] of Object.entries(usualEnvironments))
+    it(`ignores the environment of ${where}`, () => {
+      const names = environment.trim().split(/\s+/);
+      assert.ok(names.length > 15);
+      parseSettings(settingTable, Object.fromEntries(names.map((one) => one.split(/=(.*)/))));
+    });
+});
+
+describe('readSettingsFile', () => {
+  const writeFiles = temporaryFiles();
+
+  for (const [name, meant] of [
+    ['FRONTDESK_PORT', 'PORT'],
+    ['trusted_proxy', 'TRUSTED_PROXIES'],
+    ['UPSTREAM_TIMEOUT', 'UPSTREAM_TIMEOUT_MS'],
+  ] as const)
+    it(`rejects ${name} and suggests ${meant}, also if that is set`, async () => {
+      const directory = await writeFiles({ 'settings.env': `${meant}=1\n${name}=1\n` });
+      assert.equal(
+        messageOf(() => readSettingsFile(settingTable, directory)).split('\n')[1],
+        `  ${join(directory, 'settings.env')}:2 ${name} is not a setting: did you mean ${meant}?`,
+      );
+    });
 });
 
 describe('requireSettings', () => {
