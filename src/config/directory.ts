@@ -1,6 +1,7 @@
 /** Lists and reads the files of a configuration directory, and creates directories. */
 import { lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { readdir, readlink } from 'node:fs/promises';
+import { platform } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { codeOf, messageOf } from '#foundation';
@@ -59,8 +60,22 @@ async function findFiles(directory: string, useAnother = 'set CONFIG_DIR to its 
   const file = (kind: ConfigurationFile['kind'], name: string) =>
     entries.includes(name) ? [{ kind, file: join(directory, name) }] : [];
   const [services, limits] = await Promise.all([folder('services', 'services'), folder('limits', 'ratelimit')]);
-  const found = [...services, ...limits, ...file('users', 'users.yaml'), ...file('demo', 'demo.yaml')];
-  return { files: found, errors, notices };
+  const users = file('users', 'users.yaml');
+  notices.push(...users.flatMap((one) => writableNotice(one.file)));
+  return { files: [...services, ...limits, ...users, ...file('demo', 'demo.yaml')], errors, notices };
+}
+
+/**
+ * Reports that other users of this machine can write a file, as sshd does. A group with the number of the owner, which is
+ * the owner's own, and that of root are no others. Windows does not report who may write.
+ */
+function writableNotice(file: string): ConfigurationError[] {
+  const stats = platform() === 'win32' ? undefined : statsOf(file);
+  if (stats === undefined) return [];
+  const isGroup = (stats.mode & 0o020) !== 0 && stats.gid !== stats.uid && stats.gid !== 0;
+  const who = (stats.mode & 0o002) !== 0 ? 'every user of this machine' : isGroup ? 'its group' : undefined;
+  if (who === undefined) return [];
+  return [fileError(file, `${who} can write this file, and so add users`, `Run: chmod go-w ${file}`)];
 }
 
 const entryNames = ['services', 'ratelimit', 'users.yaml', 'demo.yaml'];

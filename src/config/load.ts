@@ -116,12 +116,12 @@ export async function readFiles(
     if (known.get(one.file) === digest) return [];
     const part = partOf(one, options);
     const isUnwritten = one.bytes.length === 0 && known.size > 0;
-    return [{ ...part, ...(isUnwritten && { errors: [emptyError(one.file)] }), digest }];
+    return [{ ...part, ...(isUnwritten && { errors: [emptyError(one.file)], notices: [] }), digest }];
   });
   return { directory, files: digests, changed, errors, notices };
 }
 
-/** Rejects an empty file on a reload: a program may be about to write it, as in `generate > auth.yaml`. */
+/** An error on a reload, when a program may be about to write the file, as in `generate > auth.yaml`; else a notice. */
 function emptyError(file: string): ConfigurationError {
   return fileError(file, 'the file is empty', 'Write it, or remove it. A file without records may contain a comment.');
 }
@@ -227,11 +227,13 @@ function partOf({ kind, file, bytes }: ConfigurationFile, options: LoadOptions):
   }[kind];
   const textKeys = kind === 'limits' ? limitTextKeys : [];
   const encodingError = encodingErrorOf(file, bytes);
+  const text = bytes.toString('utf8');
   const errors = encodingError
     ? [encodingError]
-    : readYaml(bytes.toString('utf8'), { file, lineOf: (line) => line }, add, textKeys).errors;
+    : readYaml(text, { file, lineOf: (line) => line }, add, textKeys).errors;
   part.errors.unshift(...errors);
   if (kind === 'limits' && part.errors.length + part.limits.length === 0) part.errors.push(noDomain(file));
+  else if (text.trim() === '') part.notices.push(emptyError(file));
   return part;
 }
 

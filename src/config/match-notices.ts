@@ -25,7 +25,7 @@ export function matchNotices(
       .filter((name) => isRemoved(name, (one) => kept.has(one)))
       .map((name) => removedNotice(record, name)),
   );
-  return [...reads, ...sent, ...takenPathNotices(mappings)];
+  return [...reads, ...sent, ...mappings.flatMap(starNotice), ...takenPathNotices(mappings)];
 }
 
 function namesRead({ headers, labels }: Mapping): readonly string[] {
@@ -34,6 +34,17 @@ function namesRead({ headers, labels }: Mapping): readonly string[] {
     group.labels.flatMap((label) => (label.kind === 'header' ? label.header : [])),
   );
   return [...new Set([...headers.map(({ name }) => name), ...read])];
+}
+
+/** Many other gateways read a star at the end of a path as any text. */
+function starNotice(mapping: Mapping): readonly ConfigurationError[] {
+  const { prefix, prefixMatch } = mapping;
+  if (prefixMatch === 'regex' || !prefix.endsWith('*')) return [];
+  const remedy =
+    prefixMatch === 'segments'
+      ? `Write prefix: ${prefix.replace(/\/?\**$/, '') || '/'}, which matches everything below it, or set prefix_regex: true.`
+      : 'Remove prefix_exact and the star, or set prefix_regex: true.';
+  return [noticeOf(mapping, `matches a literal "*" at the end of ${quote(prefix)}, not any text`, remedy)];
 }
 
 function removedNotice(record: GatewayRecord, name: string): ConfigurationError {

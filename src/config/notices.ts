@@ -8,6 +8,7 @@ import { quote } from './quote.ts';
 import { fullName } from './records/conflicts.ts';
 import type { Mapping } from './records/mapping.ts';
 import type { GatewayRecord } from './records/record.ts';
+import { type NamingSettings, settingNotices } from './settings/setting-notices.ts';
 import { modulesNamedBy, type NamedModule, withoutAddress } from './this-process.ts';
 import { nextTurn } from './turns.ts';
 
@@ -23,7 +24,7 @@ export interface NoticeContext {
   readonly routesWithoutMapping: boolean;
   /** True when an option selected the modules, not the records alone. */
   readonly isChosen: boolean;
-  readonly serviceAddresses: Readonly<Record<string, unknown>>;
+  readonly settings: NamingSettings;
   /** Whether the limiter of this process decides nothing while its counters cannot be reached. */
   readonly limiterFailsClosed: boolean;
   readonly trustedProxies: readonly string[];
@@ -49,9 +50,9 @@ function usersNotices({ users }: Configuration, { modules, directory }: NoticeCo
 }
 
 async function gatewayNotices(configuration: Configuration, context: NoticeContext): Promise<ConfigurationError[]> {
-  const { modules, serviceAddresses } = context;
+  const { modules, settings } = context;
   const named = modulesNamedBy(configuration, context.httpModules);
-  const elsewhere = withoutAddress(named, (module) => modules.includes(module), serviceAddresses);
+  const elsewhere = withoutAddress(named, (module) => modules.includes(module), settings.serviceAddresses);
   const ofMatches = matchNotices(configuration, context.trustedProxies.length > 0);
   await nextTurn();
   const isDemo = context.isChosen || Object.keys(configuration.demo).length > 0;
@@ -60,6 +61,11 @@ async function gatewayNotices(configuration: Configuration, context: NoticeConte
     ...elsewhere.map(elsewhereNotice),
     ...uncountedNotices(configuration),
     ...ofMatches,
+    ...settingNotices(configuration, settings, {
+      modules: [...context.httpModules, 'auth', 'ratelimit', 'gateway'],
+      services: context.httpModules.filter((module) => modules.includes(module)),
+      checksUsers: modules.includes('auth'),
+    }),
     ...limiterNotices(named, configuration, context),
     ...(isDemo ? [] : demoNotices(named, context)),
   ];

@@ -1,7 +1,7 @@
 /** Tests the loading of directories and of records from a program, including missing and invalid files. */
 import assert from 'node:assert/strict';
 import { renameSync } from 'node:fs';
-import { rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { chmod, chown, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -158,9 +158,52 @@ describe('loadConfiguration', () => {
       );
     });
 
+  it('returns a notice about an empty file of records or users, and none about one with a comment', async () => {
+    const directory = await writeFiles({ 'services/a.yaml': '', 'services/b.yaml': '# none\n', 'users.yaml': ' \n' });
+    const { errors, notices } = await loadConfiguration(directory);
+    assert.deepEqual(errors, []);
+    assert.equal(
+      formatErrors(notices, directory),
+      ['services/a.yaml', 'users.yaml']
+        .map(
+          (file) =>
+            `${file}  the file is empty\n    Write it, or remove it. A file without records may contain a comment.`,
+        )
+        .join('\n'),
+    );
+  });
+
+  for (const [mode, who] of [
+    [0o666, 'every user of this machine'],
+    [0o620, 'its group'],
+  ] as const)
+    it(`returns a notice about users.yaml with the mode ${mode.toString(8)}, which ${who} can write`, async function () {
+      const directory = await writeFiles({ 'users.yaml': 'users: []' });
+      const file = join(directory, 'users.yaml');
+      await chmod(file, mode);
+      // Only root can give the file to a group that is not the owner's own.
+      if (mode === 0o620) await chown(file, 0, 12_345).catch(() => this.skip());
+      const { notices } = await loadConfiguration(directory);
+      assert.equal(
+        formatErrors(notices, directory),
+        `users.yaml  ${who} can write this file, and so add users\n    Run: chmod go-w ${file}`,
+      );
+    });
+
+  it('returns no notice about users.yaml that others can read, or that the group of its owner alone can write', async () => {
+    const directory = await writeFiles({ 'users.yaml': 'users: []' });
+    const file = join(directory, 'users.yaml');
+    for (const mode of [0o600, 0o644, 0o444, 0o664]) {
+      await chmod(file, mode);
+      const { uid, gid } = await stat(file);
+      const { notices } = await loadConfiguration(directory);
+      if (mode !== 0o664 || uid === gid) assert.deepEqual(notices, [], mode.toString(8));
+    }
+  });
+
   it('returns notices about folders and about other YAML and JSON files, which are not read', async () => {
     const parts = {
-      'demo.yaml': '',
+      'demo.yaml': '# none',
       'services/a.json': '{}',
       'services/notes.txt': '',
       'services/.hidden/a.yaml': '',

@@ -5,6 +5,7 @@ import {
   configurationFrom,
   type DescriptorInput,
   type MappingInput,
+  type NoticeContext,
   processNotices,
 } from '#config';
 import { formatSource } from '#foundation';
@@ -42,6 +43,7 @@ describe('chooseModules', () => {
 
 interface NoticeOptions extends ConfigurationRecords {
   readonly trustedProxies: readonly string[];
+  readonly settings: Partial<NoticeContext['settings']>;
 }
 
 describe('processNotices', () => {
@@ -51,14 +53,19 @@ describe('processNotices', () => {
     records: readonly object[],
     modules: readonly ModuleName[],
     isChosen = false,
-    { trustedProxies = [], ...more }: Partial<NoticeOptions> = {},
+    { trustedProxies = [], settings = {}, ...more }: Partial<NoticeOptions> = {},
     limiterFailsClosed = false,
   ) {
-    const serviceAddresses = { car: '127.0.0.1:9' };
     const context = {
       ...moduleFacts(modules),
       isChosen,
-      serviceAddresses,
+      settings: {
+        serviceAddresses: { car: '127.0.0.1:9' },
+        adminUsers: [],
+        host: '127.0.0.1',
+        port: 8080,
+        ...settings,
+      },
       trustedProxies,
       limiterFailsClosed,
       directory: 'config',
@@ -222,5 +229,105 @@ describe('processNotices', () => {
       ],
       ['gateway'],
     ),
+  );
+
+  const withSettings = (settings: NoticeOptions['settings'], records: readonly object[] = guarded) =>
+    noticesOf(records, all, false, { settings });
+  check(
+    'an address of a name that no record names',
+    () =>
+      withSettings({ serviceAddresses: { ordesr: '10.0.0.1:80', orders: '10.0.0.2:80' } }, [
+        remote('orders', '/orders', { service: 'http://orders' }),
+      ]),
+    /^<settings> \| {2}\| SERVICE_ADDRESSES contains "ordesr", which no record names, did you mean "orders"\? \| Correct/,
+  );
+  check('an address of a module that no record names', () =>
+    withSettings({ serviceAddresses: { hotel: '10.0.0.1:80', ratelimit: '10.0.0.1:81' } }),
+  );
+  check('an address of the host of an auth service or a rate-limit service', () =>
+    noticesOf(
+      [
+        mappingRecord('a', '/', 'http://a'),
+        { ...authRecord, auth_service: 'http://login:1' },
+        { ...limitRecord, service: 'grpc://limits' },
+      ],
+      ['gateway'],
+      true,
+      { settings: { serviceAddresses: { login: '10.0.0.1:80', limits: '10.0.0.1:81' } } },
+    ),
+  );
+  check(
+    'a name that is nearly that of a module or of a service with an address',
+    () =>
+      noticesOf(
+        [
+          remote('orders', '/orders', { service: 'ordres' }),
+          remote('host', '/host', { service: 'http://ordres' }),
+          remote('other', '/other', { service: 'stock' }),
+          remote('known', '/known', { service: 'orders' }),
+          { ...authRecord, auth_service: 'auht' },
+        ],
+        ['gateway'],
+        false,
+        { settings: { serviceAddresses: { orders: '10.0.0.1:80' } } },
+      ),
+    /Mapping orders \| calls the host "ordres", did you mean "orders"\? \| Correct the name, or write http:\/\/ordres for a host/,
+    /AuthService auth \| calls the host "auht", did you mean "auth"\?/,
+  );
+  check(
+    'an administrator who is no user',
+    () => withSettings({ adminUsers: ['ann', 'annn', 'bob'] }),
+    /^<settings> \| {2}\| ADMIN_USERS contains "annn", and no user has this name, did you mean "ann"\? \| Correct/,
+    /ADMIN_USERS contains "bob", and no user has this name \|/,
+  );
+  check('administrators whose names come from another auth service', () =>
+    withSettings({ adminUsers: ['bob'] }, [
+      guarded[0] ?? {},
+      { ...authRecord, auth_service: 'http://login' },
+      limitRecord,
+    ]),
+  );
+  check(
+    'a mapping and an auth service that call the gateway itself',
+    () =>
+      noticesOf(
+        [remote('own', '/', { service: 'localhost:8080' }), { ...authRecord, auth_service: 'http://127.0.0.1:8080' }],
+        ['gateway'],
+      ),
+    /Mapping own \| calls the gateway itself, which listens on port 8080 \| Write the port of the service, or set another PORT/,
+    /AuthService auth \| calls the gateway itself/,
+  );
+  check(
+    'a mapping that calls the gateway itself by a name, on all addresses of this machine',
+    () =>
+      noticesOf([remote('own', '/', { service: 'http://me' })], ['gateway'], false, {
+        settings: { host: '::', port: 90, serviceAddresses: { me: ['10.0.0.1:90', '127.0.0.2:90'] } },
+      }),
+    /Mapping own \| calls the gateway itself, which listens on port 90/,
+  );
+  check('a mapping to another port or machine, or a redirect to the own port', () =>
+    noticesOf(
+      [
+        remote('port', '/a', { service: 'http://127.0.0.1:8081' }),
+        remote('machine', '/b', { service: 'http://10.0.0.1:8080' }),
+        mappingRecord('redirect', '/c', 'http://127.0.0.1:8080', { host_redirect: true }),
+      ],
+      ['gateway'],
+    ),
+  );
+  check(
+    'a star at the end of a prefix, which matches no other text',
+    () =>
+      noticesOf(
+        [
+          remote('below', '/below/*'),
+          remote('exact', '/exact*', { prefix_exact: true }),
+          remote('regex', '/regex/.*', { prefix_regex: true }),
+          remote('inside', '/a*b'),
+        ],
+        ['gateway'],
+      ),
+    /Mapping below \| matches a literal "\*" at the end of "\/below\/\*", .* \| Write prefix: \/below, which matches everything below it/,
+    /Mapping exact \| matches a literal "\*" .* \| Remove prefix_exact and the star/,
   );
 });

@@ -42,15 +42,15 @@ export function moduleFacts(modules: readonly ModuleName[]) {
 /** The settings on which notices depend. */
 export type NoticeSettings = Pick<
   SettingsOf<typeof gatewaySettings>,
-  'serviceAddresses' | 'trustedProxies' | 'redisUrl' | 'ratelimitFailOpen'
+  'serviceAddresses' | 'adminUsers' | 'host' | 'port' | 'trustedProxies' | 'redisUrl' | 'ratelimitFailOpen'
 >;
 
 /** Describes a process with these modules for notices about its configuration. */
 export function noticeContextOf(
   modules: readonly ModuleName[],
-  { serviceAddresses, trustedProxies, redisUrl, ratelimitFailOpen }: NoticeSettings,
+  settings: NoticeSettings,
   more: Pick<NoticeContext, 'isChosen' | 'directory'>,
 ): NoticeContext {
-  const limiterFailsClosed = redisUrl !== undefined && !ratelimitFailOpen;
-  return { ...moduleFacts(modules), serviceAddresses, trustedProxies, limiterFailsClosed, ...more };
+  const limiterFailsClosed = settings.redisUrl !== undefined && !settings.ratelimitFailOpen;
+  return { ...moduleFacts(modules), settings, trustedProxies: settings.trustedProxies, limiterFailsClosed, ...more };
 }
