@@ -56,15 +56,22 @@ export type Examples = Readonly<Record<string, string>>;
 
 /**
  * Converts zod's issues about `value` to faults. Omits those that an unknown key explains: the missing key that it was
- * meant to be, and faults of the map that looks incomplete without that key.
+ * meant to be, and faults of the map that looks incomplete without that key. `whole` names the value itself.
  */
-export function faultsOf(error: z.ZodError, value: unknown, examples: Examples): readonly PlacedFault[] {
-  const explained = new Set(error.issues.flatMap(explainedPaths));
-  return error.issues.flatMap((issue) => {
-    if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(issue, key));
-    const secondary = isMissing(issue, value) || issue.code === 'custom';
-    return secondary && explained.has(pathText(issue.path)) ? [] : [faultOf(issue, value, examples)];
+export function faultsOf(
+  error: z.ZodError,
+  value: unknown,
+  examples: Examples,
+  whole = 'the document',
+): readonly PlacedFault[] {
+  const unknown = unknownKeysOf(error, value, examples);
+  const explained = new Set(unknown.flatMap(({ explains }) => explains.map(pathText)));
+  const others = error.issues.filter(({ code }) => code !== 'unrecognized_keys');
+  const kept = others.filter((issue) => {
+    const isSecondary = isMissing(issue, value) || issue.code === 'custom' || valueAt(value, issue.path) === null;
+    return !isSecondary || !explained.has(pathText(issue.path));
   });
+  return [...unknown.map(({ fault }) => fault), ...kept.map((issue) => faultOf(issue, value, { examples, whole }))];
 }
 
 /** Converts the faults of a document to errors. `record` is its name, such as `Mapping orders`. */
@@ -114,16 +121,59 @@ function pathText(path: readonly PropertyKey[]): string {
 
 type Issue = z.core.$ZodIssue;
 
-function faultOf(issue: Issue, value: unknown, examples: Examples): PlacedFault {
+interface Words {
+  readonly examples: Examples;
+  readonly whole: string;
+}
+
+function faultOf(issue: Issue, value: unknown, { examples, whole }: Words): PlacedFault {
   const { path } = issue;
-  const subject = pathText(path) || 'the document';
   const remedy: unknown = issue.code === 'custom' ? issue.params?.['remedy'] : undefined;
   return {
     path,
-    message: `${subject} ${isMissing(issue, value) ? 'is missing' : messageAbout(issue, value)}`,
-    remedy: typeof remedy === 'string' ? remedy : exampleOf(path, examples),
+    message: `${pathText(path) || whole} ${isMissing(issue, value) ? 'is missing' : messageAbout(issue, value)}`,
+    remedy: typeof remedy === 'string' ? remedy : remedyFor(issue, valueAt(value, path), exampleOf(path, examples)),
   };
 }
+
+/** Says how to write a value of another type, and otherwise shows an example. Shows no value but true and false. */
+function remedyFor(issue: Issue, given: unknown, example: string): string {
+  if (issue.code !== 'invalid_type') return example;
+  const name = String(issue.path.at(-1));
+  switch (issue.expected) {
+    case 'boolean': {
+      const meant = booleans[String(given).toLowerCase()];
+      return meant === undefined ? example : `Write ${name}: ${meant}`;
+    }
+    case 'number':
+      return typeof given === 'string' && /^-?\d+$/.test(given) ? 'Remove the quotes.' : example;
+    case 'string':
+      return `${typeof given === 'number' || typeof given === 'boolean' ? inQuotes : oneByOne(issue, given)}${example}`;
+    default:
+      return example;
+  }
+}
+
+const inQuotes = 'Put it in quotes if it is meant as text. ';
+
+/** A field of a record can have other values in other records. */
+function oneByOne({ path }: Issue, given: unknown): string {
+  return Array.isArray(given) && path.length === 1 ? 'Write one value, and a record for each of the others. ' : '';
+}
+
+/** What YAML 1.1 and other formats read as true and false. */
+const booleans: Readonly<Record<string, boolean>> = {
+  true: true,
+  yes: true,
+  on: true,
+  y: true,
+  1: true,
+  false: false,
+  no: false,
+  off: false,
+  n: false,
+  0: false,
+};
 
 /** Returns the message that follows the field's name. */
 function messageAbout(issue: Issue, value: unknown): string {
@@ -148,27 +198,121 @@ const yamlTypes: TypeNames = {
   record: 'a map',
 };
 
-function unknownKey({ path, message }: Issue, key: string): PlacedFault {
-  const known = message.split(' ');
+interface UnknownKey {
+  readonly fault: PlacedFault;
+  /** The missing or incomplete parts that are as they are because of this key. */
+  readonly explains: readonly (readonly PropertyKey[])[];
+}
+
+function unknownKeysOf({ issues }: z.ZodError, value: unknown, examples: Examples): readonly UnknownKey[] {
+  return issues.flatMap((issue) => {
+    if (issue.code !== 'unrecognized_keys') return [];
+    const { path, message, keys } = issue;
+    const isHere = (one: Issue) =>
+      one.path.length === path.length + 1 && pathText(one.path.slice(0, -1)) === pathText(path);
+    const missing = issues.filter((one) => isHere(one) && isMissing(one, value)).map((one) => String(one.path.at(-1)));
+    const map = { path, known: parseKnownKeys(message), missing, value: valueAt(value, path), examples };
+    return keys.map((key) => unknownKey(key, { ...map, isOnly: keys.length === 1 }));
+  });
+}
+
+interface MapAround {
+  readonly path: readonly PropertyKey[];
+  readonly known: readonly KnownKey[];
+  readonly missing: readonly string[];
+  readonly value: unknown;
+  readonly examples: Examples;
+  /** Whether it is the only unknown key of its map. */
+  readonly isOnly: boolean;
+}
+
+/**
+ * Finds out what an unknown key was meant to be: a mistyped field, a field of a map inside, a map around fields, a field
+ * of the record, or the only field that is missing.
+ */
+function unknownKey(key: string, map: MapAround): UnknownKey {
+  const { path, known, missing, examples } = map;
+  const names = known.map(({ name }) => name);
+  const near = suggestion(key, names);
+  const isPart = near?.endsWith(`_${key}`) === true;
+  if (near !== undefined && !isPart) return mistyped(key, near, map);
+  const outer = known.find(({ inner }) => inner.includes(key))?.name;
+  if (outer !== undefined)
+    return described(
+      key,
+      map,
+      `: it is a field of ${outer}`,
+      `Move it into ${outer}. ${exampleOf([outer], examples)}`,
+      [outer],
+    );
+  const held = heldFields(valueAt(map.value, [key]), names);
+  if (held.length > 0)
+    return described(
+      key,
+      map,
+      `, which contains ${held.join(' and ')}`,
+      `Write ${held.join(' and ')} without it, one level up.`,
+      held,
+    );
+  if (path.length > 0 && near === undefined && Object.hasOwn(examples, key))
+    return described(key, map, '', `Move it out of ${pathText(path)}, one level up or more.`);
+  const [absent] = missing;
+  if (map.isOnly && absent !== undefined && missing.length === 1)
+    return described(
+      key,
+      map,
+      didYouMean(absent, [absent]),
+      `Write "${absent}", which is missing, or remove it. ${exampleOf([...path, absent], examples)}`,
+      [absent],
+    );
+  return near === undefined ? described(key, map, '', `Remove it; ${knownKeys(names)}.`) : mistyped(key, near, map);
+}
+
+function mistyped(key: string, meant: string, map: MapAround): UnknownKey {
+  return described(key, map, didYouMean(meant, [meant]), `Write "${meant}", or remove it.`, [meant]);
+}
+
+function described(
+  key: string,
+  { path }: MapAround,
+  guess: string,
+  remedy: string,
+  explains: readonly string[] = [],
+): UnknownKey {
   const where = path.length === 0 ? '' : ` in ${pathText(path)}`;
-  const meant = suggestion(key, known);
+  const message = `unknown key ${quote(key)}${where}${guess}`;
   return {
-    path: [...path, key],
-    message: `unknown key ${quote(key)}${where}${didYouMean(key, known)}`,
-    remedy: meant === undefined ? `Remove it; ${knownKeys(known)}.` : `Write "${meant}", or remove it.`,
+    fault: { path: [...path, key], message, remedy },
+    explains: [path, ...explains.map((name) => [...path, name])],
   };
+}
+
+/** Returns the known fields in a map, which were probably meant to be one level up. */
+function heldFields(value: unknown, known: readonly string[]): readonly string[] {
+  return typeName(value) === 'a map' ? Object.keys(Object(value)).filter((name) => known.includes(name)) : [];
+}
+
+/** A field of a map, with the fields of the map that it accepts. */
+interface KnownKey {
+  readonly name: string;
+  readonly inner: readonly string[];
+}
+
+/** Zod passes on nothing about a map but a message, which therefore is the text of its known keys. */
+export function formatKnownKeys(known: readonly KnownKey[]): string {
+  return known.map(({ name, inner }) => [name, ...inner].join(',')).join(' ');
+}
+
+function parseKnownKeys(text: string): readonly KnownKey[] {
+  return text.split(' ').map((one) => {
+    const [name = '', ...inner] = one.split(',');
+    return { name, inner };
+  });
 }
 
 /** Lists the known keys, unless the list would be so long that it hides the message. */
 function knownKeys(known: readonly string[]): string {
   return known.length > 20 ? 'config/README.md lists the fields' : `the known keys are ${known.join(', ')}`;
-}
-
-/** Returns the paths of the keys that were probably meant, and of the map that contains the unknown keys. */
-function explainedPaths(issue: Issue): readonly string[] {
-  if (issue.code !== 'unrecognized_keys') return [];
-  const meant = issue.keys.flatMap((key) => suggestion(key, issue.message.split(' ')) ?? []);
-  return [pathText(issue.path), ...meant.map((key) => pathText([...issue.path, key]))];
 }
 
 function isMissing(issue: Issue, value: unknown): boolean {
@@ -185,8 +329,11 @@ export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   );
 }
 
+/** The example of the innermost field on the path that has one. For the whole value, that of its first field. */
 function exampleOf(path: readonly PropertyKey[], examples: Examples): string {
-  const key = path.findLast((part) => typeof part === 'string' && Object.hasOwn(examples, part));
+  const [first] = Object.keys(examples);
+  const key =
+    path.length === 0 ? first : path.findLast((part) => typeof part === 'string' && Object.hasOwn(examples, part));
   return typeof key === 'string'
     ? `For example: ${key}: ${examples[key]}`
     : 'Correct the value. Put text in quotes if YAML could read it as another type.';

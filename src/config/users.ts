@@ -2,7 +2,15 @@
 import * as z from 'zod';
 import { isUserName, parsePasswordHash } from '#auth/password-hash';
 import type { Source } from '#foundation';
-import { type ConfigDocument, type ConfigurationError, errorsOf, type Fault, faultsOf, valueAt } from './errors.ts';
+import {
+  type ConfigDocument,
+  type ConfigurationError,
+  errorsOf,
+  type Fault,
+  faultsOf,
+  type PlacedFault,
+  valueAt,
+} from './errors.ts';
 import { isLoopback } from './fields/addresses.ts';
 import { type Data, strict, text } from './fields/field.ts';
 import { mayHoldSecret } from './quote.ts';
@@ -50,6 +58,7 @@ const examples = {
  * above in the same file, whose names are taken.
  */
 export function readUsers(document: ConfigDocument, earlier: readonly User[] = []): Kept<User> {
+  if (Array.isArray(document.value)) return { kept: [], errors: errorsOf(document, [listAlone], undefined) };
   const read = fileSchema.safeParse(document.value);
   if (!read.success)
     return { kept: [], errors: errorsOf(document, faultsOf(read.error, document.value, examples), undefined) };
@@ -68,6 +77,12 @@ export function readUsers(document: ConfigDocument, earlier: readonly User[] = [
     errors: [...ownErrors, ...repeated.map((one) => sameUser(one)), ...unique.errors],
   };
 }
+
+const listAlone: PlacedFault = {
+  path: [],
+  message: 'users.yaml must be a map with the key users, not a list',
+  remedy: 'Write "users:" on the line above the list.',
+};
 
 /** Leaves out each user with a wrong entry, even if another entry with the name is valid. */
 export function withoutWrongUsers(users: readonly User[], errors: readonly ConfigurationError[]): readonly User[] {
@@ -101,7 +116,7 @@ function readUser(value: unknown, path: readonly PropertyKey[], document: Config
     const user = { name, passwordHash, roles };
     return { kept: [{ user, source: { file: document.file, line: document.lineAt(path) } }], errors: [] };
   }
-  const faults = faultsOf(read.error, value, examples).map((fault) => ({
+  const faults = faultsOf(read.error, value, examples, 'the entry').map((fault) => ({
     ...fault,
     path: [...path, ...fault.path],
     ...(fault.path.at(-1) === 'password' && { remedy: 'Write the line that frontdesk hash-password prints.' }),

@@ -235,6 +235,11 @@ const remedies: { readonly [Code in YAMLError['code']]?: string } = {
   BAD_ALIAS: 'Put the text that begins with * or & into quotes, for example "*".',
   BAD_SCALAR_START: 'Put the text into quotes.',
   TAG_RESOLVE_FAILED: 'Put the text that begins with ! into quotes, or remove the tag.',
+  MULTILINE_IMPLICIT_KEY: 'Write a space after the colon of each field: "name: orders".',
+  BLOCK_AS_IMPLICIT_KEY:
+    'Put a value that contains ": " into quotes, and indent all fields of a map by the same number of spaces.',
+  BAD_DQ_ESCAPE: "Write the text in single quotes: '\\d+'.",
+  MISSING_CHAR: 'Add the missing character. The quotation mark or bracket that it belongs to may be further up.',
 };
 
 /** Returns the faults of all maps in a node. Stops when there are too many, because every character may be one. */
@@ -242,7 +247,7 @@ function keyFaults(root: Node | null, text: string): SyntaxFault[] {
   const faults: SyntaxFault[] = [];
   const nodes: unknown[] = [root];
   for (let node = nodes.pop(); node !== undefined && faults.length <= errorsMax; node = nodes.pop()) {
-    if (isMap(node)) faults.push(...repeatedKeys(node, text));
+    if (isMap(node)) faults.push(...repeatedKeys(node, text, node === root));
     // Not spread into one call: a sequence may have more items than a call may have arguments.
     for (const inner of collectionsIn(node)) nodes.push(inner);
   }
@@ -254,11 +259,25 @@ function collectionsIn(node: unknown): readonly unknown[] {
   return isMap(node) ? node.items.flatMap(({ key, value }) => [key, value].filter(isCollection)) : [];
 }
 
-function repeatedKeys({ items, range }: YAMLMap, text: string): readonly SyntaxFault[] {
+/** Returns the fault of a map whose first two keys are repeated in this order: `---` is missing before them. */
+function secondRecord(items: YAMLMap['items']): SyntaxFault | undefined {
+  const keys = items.map(({ key }) => (isScalar(key) ? key.value : undefined));
+  const [first, second] = keys;
+  const index = keys.findIndex((key, at) => at > 1 && key === first && keys[at + 1] === second);
+  const key = items[index]?.key;
+  if (first === undefined || first === second || !isScalar(key)) return undefined;
+  const remedy = 'Write --- on the line above.';
+  return { offset: key.range?.[0] ?? 0, message: 'a second record begins here, in the same document', remedy };
+}
+
+/** `isRecord`: whether the map is the whole document. */
+function repeatedKeys({ items, range }: YAMLMap, text: string, isRecord: boolean): readonly SyntaxFault[] {
   if (items.length > keysMax) {
     const message = `this map has ${items.length} keys, and at most ${keysMax} are read`;
     return [{ offset: range?.[0] ?? 0, message, remedy: 'Remove keys: no record needs that many.' }];
   }
+  const second = isRecord ? secondRecord(items) : undefined;
+  if (second !== undefined) return [second];
   const keys = new Set<unknown>();
   return items.flatMap(({ key }) => {
     if (!isScalar(key) || !keys.has(key.value)) {

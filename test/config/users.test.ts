@@ -29,7 +29,7 @@ describe('users', () => {
       errors.map(({ source: { line }, record, message }) => [line, record, message]),
       [
         [2, 'User b', 'password_hash is missing'],
-        [3, 'User', 'the document must be a map, not a string'],
+        [3, 'User', 'the entry must be a map, not a string'],
         [4, 'User a', 'another user already has this name'],
       ],
     );

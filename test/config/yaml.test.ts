@@ -23,7 +23,8 @@ describe('readYaml', () => {
     ['accepts an empty text', '', [], 0],
     ['reads the documents around one that does not parse', 'a: 1\n---\nb: [1\n---\nc: 3\n', [{ a: 1 }, { c: 3 }], 1],
     ['resolves aliases', 'a: &x [1]\nb: *x\n', [{ a: [1], b: [1] }], 0],
-    ['reports every key that appears twice, and rejects the document', 'a: 1\nb: 1\n"a": 2\nb: 3\n', [], 2],
+    ['reports every key that appears twice, and rejects the document', 'a: 1\nb: 1\n"b": 2\na: 3\n', [], 2],
+    ['reports one error for two records without a separator', 'a: 1\nb: 1\nc: 1\na: 2\nb: 3\nc: 2\n', [], 1],
   ] as const)
     it(title, () => {
       const { results, errors } = read(text);

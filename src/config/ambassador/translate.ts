@@ -36,7 +36,7 @@ export interface Translated {
 
 /** Translates Ambassador's records if GATEWAY_DOMAIN is getambassador.io. Returns all other records unchanged. */
 export function translateRecords(documents: readonly ConfigDocument[], gatewayDomain: string): Translated {
-  if (gatewayDomain !== 'getambassador.io') return { records: documents, notices: [], errors: [], first: undefined };
+  if (gatewayDomain !== 'getambassador.io') return withoutAmbassador(documents, gatewayDomain);
   const parts = documents.map((document) => ({ document, ...translate(document) }));
   return {
     records: parts.flatMap(({ records }) => records),
@@ -44,6 +44,18 @@ export function translateRecords(documents: readonly ConfigDocument[], gatewayDo
     errors: parts.flatMap(({ errors = [] }) => errors),
     first: parts.find(({ document, records: [record] }) => record !== undefined && record !== document)?.document,
   };
+}
+
+/** Rejects Ambassador's records as a whole: their fields have other places and meanings. */
+function withoutAmbassador(documents: readonly ConfigDocument[], gatewayDomain: string): Translated {
+  const isForeign = ({ value }: ConfigDocument) => isAmbassadorVersion(String(asMap(value)?.['apiVersion']));
+  const fault: PlacedFault = {
+    path: ['apiVersion'],
+    message: `is a record of Ambassador, which is not read because GATEWAY_DOMAIN is ${gatewayDomain}`,
+    remedy: 'Set GATEWAY_DOMAIN=getambassador.io, or rewrite it for apiVersion: gateway/v1.',
+  };
+  const errors = documents.filter(isForeign).flatMap((document) => errorsOf(document, [fault], displayName(document)));
+  return { records: documents.filter((one) => !isForeign(one)), notices: [], errors, first: undefined };
 }
 
 /** Returns the general notice about a configuration with translated records. */

@@ -1,7 +1,7 @@
 /** Tables of a record's fields, from which the strict schema, defaults and examples are derived. */
 import * as z from 'zod';
 import { type Fields, isMap } from '#foundation';
-import type { Examples, Fault } from '../errors.ts';
+import { type Examples, type Fault, formatKnownKeys } from '../errors.ts';
 
 /**
  * Describes one field of a map. The row's key in the table is the field's name in our types. `Input` is what a program
@@ -212,13 +212,28 @@ export function reportFault({ value, issues }: CheckPayload, path: PropertyKey[]
   issues.push({ code: 'custom', input: value, path, message: fault.message, params: { remedy: fault.remedy } });
 }
 
-/**
- * A map with these keys and no others. The message of an unknown key's issue is the list of known keys, from which
- * errors.ts builds the final message, because zod passes on nothing but the message.
- */
+/** A map with these keys and no others. From the known keys, errors.ts builds the message about an unknown one. */
 export function strict<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
-  const known = Object.keys(shape).join(' ');
+  const known = () => Object.entries(shape).map(([name, schema]) => ({ name, inner: keysOf(schema) }));
   return z.strictObject(shape, {
-    error: (issue) => (issue.code === 'unrecognized_keys' ? known : undefined),
+    error: (issue) => (issue.code === 'unrecognized_keys' ? formatKnownKeys(known()) : undefined),
   });
+}
+
+/** A schema that is chosen by the value; `ofMap` returns the one for maps. */
+export interface Choice {
+  readonly ofMap: () => unknown;
+}
+
+/** The parts of zod's schemas around or below the schema of a map. */
+interface Wrapper extends Partial<Choice> {
+  readonly def?: Readonly<Partial<Record<'shape' | 'innerType' | 'in' | 'out' | 'element', unknown>>>;
+}
+
+/** Returns the keys of the map that a schema accepts, alone or in a list. Empty if it accepts none. */
+function keysOf(schema: unknown): readonly string[] {
+  const { def, ofMap }: Wrapper = Object(schema);
+  if (def?.shape !== undefined) return Object.keys(Object(def.shape));
+  const inner = [ofMap?.(), def?.innerType, def?.element, def?.in, def?.out].filter((one) => one !== undefined);
+  return inner.map(keysOf).find((keys) => keys.length > 0) ?? [];
 }

@@ -45,6 +45,11 @@ interface Rule {
 
 const rules: readonly Rule[] = [
   {
+    breaks: (path) => /^[a-z][a-z\d+.-]*:\/\//i.test(path),
+    message: 'is a URL, not a path',
+    remedy: () => 'Write the path alone, without scheme and host.',
+  },
+  {
     breaks: (path) => !path.startsWith('/'),
     message: 'does not start with "/"',
     remedy: (path) => `Write it as ${quote(`/${path}`)}.`,

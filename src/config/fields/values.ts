@@ -1,17 +1,28 @@
-/** Schemas for common values: flags, numbers, durations, names, lists, service references, methods and protocols. */
+/** Schemas for common values: flags, numbers, durations, names, lists, methods and protocols. */
 import * as z from 'zod';
 import { delayMsMax, hasControlCharacter } from '#foundation';
 import type { Fault } from '../errors.ts';
 import { quote } from '../quote.ts';
-import { parseServiceReference, type ServiceReference } from './addresses.ts';
-import { reportFault, text } from './field.ts';
+import { type Choice, reportFault, text } from './field.ts';
 
 /** The common part of a row for a boolean field. */
 export const flag = { schema: z.boolean(), type: 'true or false', example: 'true' } as const;
 
 /** The common part of a row for a duration in milliseconds. Pass 0 for `min` where 0 means no limit. */
 export function milliseconds(min: 0 | 1 = 1) {
-  return { schema: wholeNumber(min, delayMsMax), type: 'milliseconds', example: '3000' } as const;
+  const number = z.preprocess(rejectDuration, wholeNumber(min, delayMsMax)) as z.ZodType<number, number>;
+  return { schema: number, type: 'milliseconds', example: '3000' } as const;
+}
+
+/** Offers the number for a duration with a unit, such as `5s`. */
+function rejectDuration(value: unknown, { issues }: z.core.$RefinementCtx): unknown {
+  const ms = typeof value === 'string' ? parseDuration(value.replace(/\s/g, '')) : undefined;
+  if (ms === undefined) return value;
+  reportFault({ value, issues }, [], {
+    message: 'must be a number of milliseconds',
+    remedy: `Write ${ms}, without a unit.`,
+  });
+  return z.NEVER;
 }
 
 export function wholeNumber(min: number, max: number) {
@@ -48,12 +59,13 @@ export function singleLine(faultOf: (name: string) => Fault | undefined = () => 
  * only.
  */
 export function either<Schema extends z.ZodType>(select: (value: unknown) => Schema) {
-  return z.transform((value: z.input<Schema>, { issues }): z.output<Schema> => {
+  const schema = z.transform((value: z.input<Schema>, { issues }): z.output<Schema> => {
     const read = select(value).safeParse(value);
     if (read.success) return read.data;
     issues.push(...read.error.issues.map((issue) => ({ ...issue, input: undefined })));
     return z.NEVER;
   });
+  return Object.assign(schema, { ofMap: () => select({}) } satisfies Choice);
 }
 
 /** A list of strings, or a single string that separates them by commas. */
@@ -88,7 +100,17 @@ export function listOfOne<T, Input>(schema: z.ZodType<T, Input>) {
 
 /** Text such as `250ms`, `1.5s` or `1m30s`, converted to whole milliseconds, at least 1. */
 export function duration() {
-  return text(durationFault).transform((written) => parseDuration(written) ?? 0);
+  const parsed = text(durationFault).transform((written) => parseDuration(written) ?? 0);
+  return z.preprocess(rejectNumber, parsed) as z.ZodType<number, string>;
+}
+
+function rejectNumber(value: unknown, { issues }: z.core.$RefinementCtx): unknown {
+  if (typeof value !== 'number') return value;
+  reportFault({ value, issues }, [], {
+    message: 'has no unit',
+    remedy: `Write ${value}ms, ${value}s or another unit.`,
+  });
+  return z.NEVER;
 }
 
 /** Returns milliseconds, or undefined when the text is not a duration. */
@@ -109,27 +131,6 @@ function durationFault(written: string): Fault | undefined {
     message: `${quote(written)} is not a duration from 1ms to 24 days`,
     remedy: 'Write a number with its unit, for example "250ms", "1.5s" or "1m".',
   };
-}
-
-/**
- * A service reference with one of these schemes or without a scheme. It has no path, because the request provides it.
- * The error for text that is not a reference does not quote it, because it may contain credentials.
- */
-export function serviceReference(schemes: readonly ServiceReference['scheme'][]) {
-  const remedy = `Write the name of a service, name:port${schemes.map((scheme) => `, or ${scheme}://host:port`).join('')}.`;
-  return text((reference) => {
-    const message = referenceFault(reference, schemes);
-    return message === undefined ? undefined : { message, remedy };
-  });
-}
-
-function referenceFault(reference: string, schemes: readonly ServiceReference['scheme'][]): string | undefined {
-  const parsed = parseServiceReference(reference);
-  if (parsed === undefined) return 'is not a service reference';
-  const shown = quote(reference);
-  if (parsed.scheme !== undefined && !schemes.includes(parsed.scheme))
-    return `${shown} has a scheme that is not supported here`;
-  return parsed.path === undefined ? undefined : `${shown} has a path`;
 }
 
 /** Reports whether the text is a token (RFC 9110 section 5.6.2), like the names of headers and methods. */

@@ -41,6 +41,8 @@ export interface LimitDescriptor {
 
 /** Reads a document, which defines one domain or a part of one. */
 export function readLimits(document: ConfigDocument): Kept<LimitDomain> {
+  const kind = valueAt(document.value, ['kind']);
+  if (typeof kind === 'string') return { kept: [], errors: errorsOf(document, [recordElsewhere(kind)], undefined) };
   const read = domainSchema.safeParse(document.value);
   const faults = read.success
     ? repeatedDescriptors(read.data.descriptors, ['descriptors'], document)
@@ -53,6 +55,11 @@ export function readLimits(document: ConfigDocument): Kept<LimitDomain> {
     kept: [{ domain, descriptors: nested(descriptors, ['descriptors'], place), source: place([]) }],
     errors: [],
   };
+}
+
+function recordElsewhere(kind: string): PlacedFault {
+  const message = `this is a record of the kind ${quote(kind)}, not a domain of limits`;
+  return { path: ['kind'], message, remedy: 'Move it to a file in services/.' };
 }
 
 type Path = readonly (string | number)[];

@@ -5,7 +5,8 @@ import type { Fault } from '../errors.ts';
 import { field, type Given, mapOf, optional, strict, text, withNames } from '../fields/field.ts';
 import { credentialHeaders, framingFault, headerMap, headerName, headerValueFault } from '../fields/headers.ts';
 import { prefixFault, withoutTrailingSlash } from '../fields/paths.ts';
-import { flag, milliseconds, serviceReference, wholeNumber } from '../fields/values.ts';
+import { serviceReference } from '../fields/service-reference.ts';
+import { flag, milliseconds, wholeNumber } from '../fields/values.ts';
 import { quote } from '../quote.ts';
 import { nameField, type PlainRecord, plainReader } from './kind.ts';
 
@@ -25,7 +26,7 @@ const bodyFields = {
 export const authServiceFields = withNames({
   name: nameField('auth'),
   authService: field({
-    schema: serviceReference(['http', 'https']),
+    schema: serviceReference(['http', 'https'], 'path_prefix'),
     type: 'service reference',
     docs: 'The service to call.',
     example: 'auth',

@@ -4,13 +4,10 @@ import type { Fault } from '../errors.ts';
 import { field, type Given, mapOf, optional, type Rule, text, type ValuesOf } from '../fields/field.ts';
 import { headerName, joinedList } from '../fields/headers.ts';
 import { originFault } from '../fields/origins.ts';
-import { commaList, either, methodFault, rejectEmpty, wholeNumber } from '../fields/values.ts';
+import { commaList, either, methodFault, parseDuration, rejectEmpty, wholeNumber } from '../fields/values.ts';
 
 const seconds = wholeNumber(0, 31_536_000);
-const secondsText = z
-  .string()
-  .transform((written) => (/^\d{1,10}$/.test(written) ? Number(written) : Number.NaN))
-  .pipe(seconds);
+const secondsText = text(secondsFault).transform(Number).pipe(seconds);
 
 const headerList = joinedList(commaList(headerName()));
 
@@ -51,6 +48,13 @@ const starRules = (['origins', 'methods', 'headers', 'exposedHeaders'] as const)
 );
 
 export const cors = mapOf(fields, [{ at: 'origins', faultOf: starAmongOthers }, ...starRules]);
+
+function secondsFault(written: string): Fault | undefined {
+  if (/^\d{1,10}$/.test(written)) return undefined;
+  const ms = parseDuration(written);
+  const remedy = ms === undefined ? 'For example: max_age: 600' : `Write ${Math.ceil(ms / 1000)}, without a unit.`;
+  return { message: 'must be a number of seconds', remedy };
+}
 
 function starAmongOthers({ origins = [] }: Given<typeof fields>): Fault | undefined {
   if (!origins.includes('*') || origins.length === 1) return undefined;

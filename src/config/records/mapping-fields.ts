@@ -16,7 +16,8 @@ import {
 import { keptHeaderFault } from '../fields/disguises.ts';
 import { type Field, field, optional, type ValuesOf, withNames } from '../fields/field.ts';
 import { addedHeaders, headerName, removedHeaders } from '../fields/headers.ts';
-import { commaList, flag, serviceReference, singleLine, upgradeProtocols, wholeNumber } from '../fields/values.ts';
+import { serviceReference } from '../fields/service-reference.ts';
+import { commaList, flag, singleLine, upgradeProtocols, wholeNumber } from '../fields/values.ts';
 import { cors } from './cors.ts';
 import { nameField } from './kind.ts';
 import { labels } from './labels.ts';
@@ -111,7 +112,7 @@ export const mappingFields = withNames({
     example: '10',
   }),
   service: field({
-    schema: serviceReference(['http', 'https']),
+    schema: serviceReference(['http', 'https'], 'rewrite'),
     type: 'service reference',
     docs: 'The service to call, or the target of a `host_redirect`.',
     example: 'hotel',

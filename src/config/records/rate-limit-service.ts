@@ -4,7 +4,8 @@ import { requestBounds } from '#ratelimit/limit';
 import type { Fault } from '../errors.ts';
 import { field, lengthFault, withNames } from '../fields/field.ts';
 import { headerName } from '../fields/headers.ts';
-import { flag, milliseconds, serviceReference, singleLine } from '../fields/values.ts';
+import { serviceReference } from '../fields/service-reference.ts';
+import { flag, milliseconds, singleLine } from '../fields/values.ts';
 import { quote } from '../quote.ts';
 import { nameField, type PlainRecord, plainReader } from './kind.ts';
 

@@ -57,15 +57,26 @@ export function readRecord(document: ConfigDocument): RecordResult {
   if (typeName(value) !== 'a map') return rejected(document, [notARecord(value)]);
   const kind = valueAt(value, ['kind']);
   const read = readers.get(kind);
-  if (read === undefined) return rejected(document, [unknownKind(kind)]);
+  if (read === undefined) return rejected(document, [isDomain(value) ? limitsElsewhere : unknownKind(kind)]);
   const result = read(value, { file: document.file, line: document.lineAt([]) });
   const faults = [...(document.faults ?? []), ...(result.ok ? [] : result.faults)];
   return result.ok && faults.length === 0 ? result : rejected(document, faults);
 }
 
+/** Reports whether the value is meant for `ratelimit/`. */
+function isDomain(value: unknown): boolean {
+  return valueAt(value, ['kind']) === undefined && valueAt(value, ['domain']) !== undefined;
+}
+
+const limitsElsewhere: PlacedFault = {
+  path: [],
+  message: 'this is a domain of limits, not a record',
+  remedy: 'Move it to a file in ratelimit/.',
+};
+
 /** Returns the name that errors show, such as `Mapping orders`, or as much of it as the value has. */
 function displayName(value: unknown): string | undefined {
-  const parts = [valueAt(value, ['kind']), valueAt(value, ['name'])];
+  const parts = [valueAt(value, ['kind']), valueAt(value, ['name']) ?? valueAt(value, ['metadata', 'name'])];
   return parts.filter((part) => typeof part === 'string' && part !== '' && !mayHoldSecret(part)).join(' ') || undefined;
 }
 
