@@ -84,5 +84,5 @@ export {
 } from './settings/settings.ts';
 export { modulesNamedBy, openFilesMax, packageVersion, withoutAddress } from './this-process.ts';
 export { mapInTurns, nextTurn } from './turns.ts';
-export { demoUsersAmong, type User, type UserInput } from './users.ts';
+export { type DemoLogin, demoLoginsAmong, demoUsersAmong, type User, type UserInput } from './users.ts';
 export { type ConfigurationWatch, watchConfiguration } from './watch/watch.ts';

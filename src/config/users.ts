@@ -146,17 +146,31 @@ function hashFault(hash: string): Fault | undefined {
 }
 
 /**
- * The hashes in config/users.yaml. They identify demo users instead of the names, because a real user may be named
- * demo.
+ * The passwords of the hashes in config/users.yaml. The hashes identify demo users instead of the names, because a real
+ * user may be named demo.
  */
-const publishedHashes: ReadonlySet<string> = new Set([
-  '$scrypt$ln=14,r=8,p=1$7Z3v2oSxdriup1g+drgkTg$r2LV2SXPavtSQ4QpOiNJjQQvDbScHxn1abZc8fZZ+4I',
-  '$scrypt$ln=14,r=8,p=1$ktZlF6TAGqEfxclWGOdQjg$4044K1BHeU6f4lB2+tSE+GlSagAztuw9vBuZiQ4qcUo',
+const publishedPasswords: ReadonlyMap<string, string> = new Map([
+  ['$scrypt$ln=14,r=8,p=1$7Z3v2oSxdriup1g+drgkTg$r2LV2SXPavtSQ4QpOiNJjQQvDbScHxn1abZc8fZZ+4I', 'demo'],
+  ['$scrypt$ln=14,r=8,p=1$ktZlF6TAGqEfxclWGOdQjg$4044K1BHeU6f4lB2+tSE+GlSagAztuw9vBuZiQ4qcUo', 'guest'],
 ]);
+
+export interface DemoLogin {
+  readonly name: string;
+  readonly password: string;
+  readonly isAdmin: boolean;
+}
+
+/** Returns the users whose passwords are published. */
+export function demoLoginsAmong(users: readonly User[]): readonly DemoLogin[] {
+  return users.flatMap(({ name, passwordHash, roles }) => {
+    const password = publishedPasswords.get(passwordHash);
+    return password === undefined ? [] : [{ name, password, isAdmin: roles.includes('admin') }];
+  });
+}
 
 /** Returns the names of users whose passwords are published. */
 export function demoUsersAmong(users: readonly User[]): readonly string[] {
-  return users.filter(({ passwordHash }) => publishedHashes.has(passwordHash)).map(({ name }) => name);
+  return demoLoginsAmong(users).map(({ name }) => name);
 }
 
 /**

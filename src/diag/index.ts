@@ -1,7 +1,14 @@
 /** Shows the state of the gateway: diagnostics, their events, the landing page, and problem pages. */
 export type { Diagnostics } from './diagnostics.ts';
 export { createDiagnosticsEvents } from './events.ts';
-export { type LandingRoute, landingPage } from './landing-page.ts';
+export {
+  type Landing,
+  type LandingRoute,
+  type LandingStep,
+  landingData,
+  landingPage,
+  signedOutPage,
+} from './landing-page.ts';
 export { mergeDiagnostics } from './merge.ts';
 export { createDiagnostics } from './page.ts';
 export { createProblemPages, problemPagesPath } from './problem-pages.ts';

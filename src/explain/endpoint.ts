@@ -8,6 +8,7 @@ import {
   htmlDocument,
   longQueryFault,
   type Markup,
+  type PagePlace,
   pageHeaders,
   problem,
   queryFault,
@@ -26,7 +27,10 @@ const path = '/gateway/v0/explain';
  */
 export function createExplainEndpoint(explain: Explain): InternalRoute {
   const representations = createRepresentations(
-    withHtmlPage((value, title) => formatPage(value as Page, title), pageHeaders({ ownFiles: true })),
+    withHtmlPage(
+      (value, title, _notes, place) => formatPage(value as Page, title, place),
+      pageHeaders({ ownFiles: true }),
+    ),
   );
   return {
     name: 'explain',
@@ -97,11 +101,11 @@ interface Page {
   readonly explanation: Explanation | undefined;
 }
 
-function formatPage({ search, explanation }: Page, title: string): string {
+function formatPage({ search, explanation }: Page, title: string, place: PagePlace | undefined): string {
   return htmlDocument({
     title,
     stylesheets: ['diag/explain.css'],
-    header: html`<nav aria-label="Related pages"><a href="diag/">Diagnostics</a></nav>`,
+    header: html`<nav aria-label="Related pages">${place?.above.map(({ href, text }) => html`<a href="${href}">${text}</a>`)}<a href="diag/">Diagnostics</a></nav>`,
     main: html`<p class="hint">Shows how the gateway would handle a request, without sending it.</p>
 ${explainForm('explain', new URLSearchParams(search))}${explanation !== undefined && formatResult(explanation)}`,
   });

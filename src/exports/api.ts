@@ -45,6 +45,7 @@ export {
   type IdempotencyOptions,
   type IdempotencyStore,
   type ItemDefinition,
+  type ItemTitle,
   index,
   item,
   type KnownRequest,

@@ -18,6 +18,8 @@ export interface RequestContext {
   readonly nominated: ReadonlySet<string>;
   /** The public path of this server's root, without a trailing slash: `''`, `/shop`. */
   readonly rootPath: string;
+  /** Whether this server has a page at its root. */
+  readonly hasHome: boolean;
   /** The public path of the current app's root, without a trailing slash: `''`, `/shop`, `/shop/v1`. */
   basePath: string;
   /** The authenticated user, for the access log. */
@@ -55,18 +57,26 @@ interface Carrier {
   [contextKey]?: RequestContext;
 }
 
+export interface RequestContextOptions {
+  /** Whether this server has a page at its root, to which its other pages link. @default false */
+  readonly hasHome?: boolean;
+}
+
 /**
  * The first middleware of a server: removes the headers that the client nominates in `Connection`, assigns the request
  * id and sends it to the client. Trusts no proxy by default; pass the result of `createAddresses` to trust some.
  */
-export function createRequestContext(addresses: Addresses = createAddresses()): Middleware {
-  const traceIds = createTraceIds();
+export function createRequestContext(
+  addresses: Addresses = createAddresses(),
+  { hasHome = false }: RequestContextOptions = {},
+): Middleware {
+  const server = { addresses, hasHome, traceIds: createTraceIds() };
   return function openRequestContext(ctx: Context, next: Next) {
     // The client may have left while the host application was busy. `close` has then been emitted already, so code that
     // counts or logs on it would wait forever.
     if (ctx.req.socket.destroyed) return undefined;
     closeWithConnection(ctx.req, ctx.res);
-    const opened = openContext(ctx, addresses, traceIds);
+    const opened = openContext(ctx, server);
     // Most stages listen for the end of the response, and piping a stream adds six listeners. Node would warn of a leak
     // above ten.
     ctx.res.setMaxListeners(0);
@@ -100,7 +110,10 @@ export function removeOwnNosniff(res: ServerResponse): boolean {
 
 /** Returns the context of the request. Without `createRequestContext`, opens one that trusts no proxy. */
 export function requestContext(ctx: Context): RequestContext {
-  return (ctx as Carrier)[contextKey] ?? openContext(ctx, createAddresses(), createTraceIds());
+  return (
+    (ctx as Carrier)[contextKey] ??
+    openContext(ctx, { addresses: createAddresses(), hasHome: false, traceIds: createTraceIds() })
+  );
 }
 
 /** The absolute URL of the current app's root, without a trailing slash. */
@@ -113,6 +126,13 @@ export function publicBase(ctx: Context): string {
 export function gatewayRoot(ctx: Context): string {
   const { addresses, rootPath } = requestContext(ctx);
   return addresses.gatewayRoot(ctx.req) ?? rootPath;
+}
+
+/** The public path of the page at the root of the gateway or of this server. Undefined if there may be none. */
+export function homeOf(ctx: Context): string | undefined {
+  const { addresses, rootPath, hasHome } = requestContext(ctx);
+  const root = addresses.gatewayRoot(ctx.req) ?? (hasHome ? rootPath : undefined);
+  return root === undefined ? undefined : `${root}/`;
 }
 
 /** Whether a gateway, in this process or in front of it, announces that the requested version is deprecated. */
@@ -131,7 +151,9 @@ export function traceOf(ctx: Context): Trace {
   return context.trace;
 }
 
-function openContext(ctx: Context, addresses: Addresses, traceIds: TraceIds): RequestContext {
+type Server = Pick<RequestContext, 'addresses' | 'hasHome' | 'traceIds'>;
+
+function openContext(ctx: Context, { addresses, hasHome, traceIds }: Server): RequestContext {
   sendHeadAsBytes(ctx.res);
   const nominated = removeNominated(ctx.req);
   const rootPath = addresses.prefix(ctx.req) + mountPath(ctx);
@@ -140,6 +162,7 @@ function openContext(ctx: Context, addresses: Addresses, traceIds: TraceIds): Re
     addresses,
     nominated,
     rootPath,
+    hasHome,
     basePath: rootPath,
     user: undefined,
     mapping: undefined,

@@ -20,6 +20,7 @@ export {
   createRequestContext,
   deprecationHeader,
   gatewayRoot,
+  homeOf,
   isDeprecated,
   publicBase,
   type RequestContext,
@@ -41,6 +42,8 @@ export {
   readPageFiles,
   type TaggedBody,
 } from './html/html.ts';
+export type { PagePlace } from './html/pages.ts';
+export type { PageRoute } from './html/places.ts';
 export { createShowProblem } from './html/problem-pages.ts';
 export { type AnyApp, discardPreparedResponse, isDataBody, isolate, serviceFault } from './isolate.ts';
 export {
@@ -75,9 +78,9 @@ export {
   createRepresentations,
   type Formatter,
   htmlFormatter,
+  isPage,
   jsonFormatter,
   type Representations,
-  withDocsLink,
   withHtmlPage,
   yamlFormatter,
 } from './representations.ts';

@@ -4,11 +4,12 @@ import type { Context, Middleware, Next } from 'koa';
 import { createOutageLogs, type Logger, type OutageLogs } from '#foundation';
 import { gatewayRoot, type RequestContext, requestContext } from './context.ts';
 import type { ProblemNotes } from './html/pages.ts';
+import { type PageRoute, placeOf } from './html/places.ts';
 import { hasClientLeft, replaceStatus } from './log/final-status.ts';
 import { logRequest, requestLogFields } from './log/request-log.ts';
 import { errorBody, Problem, problem, problemOf, reasonOf } from './problem.ts';
 import { problemTitle } from './problems.ts';
-import { createRepresentations, type Formatter, type Representations } from './representations.ts';
+import { createRepresentations, type Formatter, isPage, type Representations } from './representations.ts';
 import { parseBufferedBody } from './server/node-fixes.ts';
 
 export interface ProblemResponsesOptions {
@@ -50,11 +51,12 @@ const staleHeaders = [
 
 /**
  * Renders a thrown error as the error body, in the representation that `Accept` selects. A `Problem` is shown to the
- * client. Any other error becomes a 500 whose cause appears only in the log and the diagnostics.
+ * client. Any other error becomes a 500 whose cause appears only in the log and the diagnostics. `page` are the pages of
+ * the app to which the HTML page of an error links.
  */
-export function createProblemResponses(options: ProblemResponsesOptions = {}): Middleware {
+export function createProblemResponses(options: ProblemResponsesOptions = {}, page?: PageRoute): Middleware {
   const { logger, outages = logger && createOutageLogs({ logger }) } = options;
-  const { respond, reportBreak } = createRenderer({ ...options, logger, outages });
+  const { respond, reportBreak } = createRenderer({ ...options, logger, outages, page });
   return async function problemResponses(ctx: Context, next: Next) {
     const context = requestContext(ctx);
     context.reportBreak = reportBreak;
@@ -87,10 +89,11 @@ export function createGuard({ logger }: Pick<RendererOptions, 'logger'>) {
 type RendererOptions = Omit<ProblemResponsesOptions, 'logger' | 'outages'> & {
   readonly logger: Logger | undefined;
   readonly outages: OutageLogs | undefined;
+  readonly page?: PageRoute | undefined;
 };
 
 function createRenderer(options: RendererOptions) {
-  const { representations = createRepresentations(), logger, outages, toProblem, problemPagesPath } = options;
+  const { representations = createRepresentations(), logger, outages, toProblem } = options;
   return { respond, reportBreak };
 
   async function respond(ctx: Context, thrown: unknown): Promise<void> {
@@ -115,12 +118,12 @@ function createRenderer(options: RendererOptions) {
   function write(ctx: Context, found: Problem): void {
     const formatter = representations.chooseForError(ctx.req.headers.accept);
     try {
-      writeProblem(ctx, found, formatter, problemPagesPath);
+      writeProblem(ctx, found, formatter, options);
     } catch (cause) {
       // A problem thrown by a service may have headers or members that cannot be sent.
       const unsendable = problem('internal', { cause });
       reportProblem(ctx, unsendable, cause);
-      writeProblem(ctx, unsendable, formatter, problemPagesPath);
+      writeProblem(ctx, unsendable, formatter, options);
     }
   }
 }
@@ -150,8 +153,11 @@ function readProperties(thrown: Error): void {
   for (const name in thrown) void thrown[name as keyof Error];
 }
 
-function writeProblem(ctx: Context, found: Problem, formatter: Formatter, pagesPath: PagesPath): void {
-  const page = pagesPath === undefined ? undefined : pageOf(ctx, found, pagesPath);
+type PageParts = Pick<RendererOptions, 'problemPagesPath' | 'page'>;
+
+function writeProblem(ctx: Context, found: Problem, formatter: Formatter, options: PageParts): void {
+  const { problemPagesPath } = options;
+  const page = problemPagesPath === undefined ? undefined : pageOf(ctx, found, problemPagesPath);
   const { addresses } = requestContext(ctx);
   const body = errorBody(found, page && addresses.origin(ctx.req) + page);
   for (const name of staleHeaders) ctx.remove(name);
@@ -161,7 +167,8 @@ function writeProblem(ctx: Context, found: Problem, formatter: Formatter, pagesP
   for (const [name, value] of Object.entries(found.headers ?? {})) setHeader(ctx, name, value);
   ctx.vary('Accept');
   ctx.set('Content-Type', formatter.contentType);
-  ctx.body = formatter.format(body, body.message, notesOn(ctx, found, page && addresses.configuredOrigin() + page));
+  const notes = notesOn(ctx, found, page && addresses.configuredOrigin() + page);
+  ctx.body = formatter.format(body, body.message, notes, isPage(formatter) ? placeOf(ctx, options.page) : undefined);
   // A handler may have set this to false to write to the socket itself. It has not begun, because no headers were sent.
   ctx.respond = true;
 }

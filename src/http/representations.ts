@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import Negotiator from 'negotiator';
 import { createBoundedMap } from '#foundation';
 import { pageHeaders } from './html/html.ts';
-import { type ProblemNotes, problemPage, resourcePage } from './html/pages.ts';
+import { type PagePlace, type ProblemNotes, problemPage, resourcePage } from './html/pages.ts';
 import { type ErrorBody, problem } from './problem.ts';
 
 /** Serialises values as one media type. Pass your own to `createRepresentations`. */
@@ -16,8 +16,13 @@ export interface Formatter {
   readonly errorsOnly?: boolean;
   /** Headers that belong to the representation, such as a Content-Security-Policy. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** `title` is the heading of an HTML page. `notes` is set for errors only. */
-  readonly format: (value: unknown, title: string, notes?: ProblemNotes) => string;
+  /** `title` is the heading of an HTML page. `notes` is set for errors only, and `place` for HTML only. */
+  readonly format: (value: unknown, title: string, notes?: ProblemNotes, place?: PagePlace) => string;
+}
+
+/** Whether the formatter makes pages for people. Only those need to know where they are. */
+export function isPage({ type }: Formatter): boolean {
+  return type === htmlFormatter.type;
 }
 
 export interface Representations {
@@ -94,8 +99,8 @@ export const htmlFormatter: Formatter = {
   type: 'text/html',
   contentType: 'text/html; charset=utf-8',
   headers: pageHeaders(),
-  format: (value, title, notes) =>
-    notes === undefined ? resourcePage(value, title) : problemPage(value as ErrorBody, notes),
+  format: (value, title, notes, place) =>
+    notes === undefined ? resourcePage(value, title, place) : problemPage(value as ErrorBody, notes, place),
 };
 
 /** In the server's order of preference. */
@@ -111,19 +116,6 @@ export function withHtmlPage(format: Formatter['format'], headers = pageHeaders(
   const page = { ...htmlFormatter, format, headers };
   return builtInFormatters.map((formatter) => (formatter === htmlFormatter ? page : formatter));
 }
-
-/** The same representations, except that the generic HTML page links to the API docs at `docs/`. */
-export function withDocsLink(representations: Representations): Representations {
-  return {
-    ...representations,
-    choose(accept) {
-      const chosen = representations.choose(accept);
-      return chosen === htmlFormatter ? htmlWithDocs : chosen;
-    },
-  };
-}
-
-const htmlWithDocs: Formatter = { ...htmlFormatter, format: (value, title) => resourcePage(value, title, true) };
 
 /**
  * Creates the choice of a formatter by `Accept` (RFC 9110 section 12.5.1). Without the header, the first one is chosen.

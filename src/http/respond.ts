@@ -1,10 +1,11 @@
 /** Sends the standard responses: representations with entity tags, stored responses, redirects, 405 and OPTIONS. */
 import type { Context } from 'koa';
 import type { TaggedBody } from './html/html.ts';
+import { type PageRoute, placeOf } from './html/places.ts';
 import { patchTypes } from './json-body.ts';
 import { digestTag, matchFails, noneMatchFails, preconditionFailed } from './precondition.ts';
 import { problem } from './problem.ts';
-import type { Formatter } from './representations.ts';
+import { type Formatter, isPage } from './representations.ts';
 
 export interface RepresentOptions {
   /** The heading of the HTML page. */
@@ -13,10 +14,16 @@ export interface RepresentOptions {
   readonly version?: number | undefined;
 }
 
+export interface PageOptions extends RepresentOptions {
+  /** The pages of the app around this one. @default the page is no part of an app */
+  readonly page?: PageRoute | undefined;
+}
+
 /** Responds with the value, like `sendTagged`. `formatter` is the result of content negotiation. */
-export function represent(ctx: Context, formatter: Formatter, value: unknown, options: RepresentOptions): void {
+export function represent(ctx: Context, formatter: Formatter, value: unknown, options: PageOptions): void {
   const { contentType, headers } = formatter;
-  const body = formatter.format(value, options.title);
+  const place = isPage(formatter) ? placeOf(ctx, options.page) : undefined;
+  const body = formatter.format(value, options.title, undefined, place);
   sendTagged(ctx, { contentType, headers, body, tag: digestTag(body, options.version) });
 }
 

@@ -27,6 +27,11 @@ export type Field<Row extends object> = {
     readonly toPublic?: (value: Row[C], baseUrl: string) => Scalar;
     /** Receives text that the schema has accepted. Returns undefined if no row can have the value. */
     readonly fromPublic?: (text: string, baseUrl: string) => Row[C] | undefined;
+    /**
+     * The path from the base URL to a collection, such as `orders/`, if the value identifies one of its items. HTML pages
+     * then link to the item.
+     */
+    readonly collection?: string;
   };
 }[Column<Row>];
 
@@ -68,6 +73,8 @@ export interface View<Row extends object> extends ItemShape {
   readonly shown: ReadonlyMap<string, DerivedField<Row>>;
   /** Whether any field may depend on the base URL. */
   readonly usesBaseUrl: boolean;
+  /** The paths of collections by the field whose value identifies one of their items. */
+  readonly collections: Readonly<Record<string, string>>;
 }
 
 /** The part of a view that describes its items, independent of the type of its rows. */
@@ -89,7 +96,12 @@ export function createView<Row extends object>({ key, name: itemName, fields }: 
     list: Object.freeze(list),
     shown: new Map(entries.map(([name, field]) => [name, 'show' in field ? field : shownOf(byName.get(name))])),
     usesBaseUrl: entries.some(([, field]) => 'show' in field || field.toPublic !== undefined),
+    collections: Object.fromEntries(entries.flatMap(([name, field]) => collectionOf(name, field))),
   });
+}
+
+function collectionOf<Row extends object>(name: string, field: Field<Row> | DerivedField<Row>): [string, string][] {
+  return 'show' in field || field.collection === undefined ? [] : [[name, field.collection]];
 }
 
 /** Shows a row as a public item, with the given fields or, if undefined, all of them. */

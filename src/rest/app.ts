@@ -12,13 +12,13 @@ import {
   createRepresentations,
   handleOtherMethod,
   isolate,
+  type PageRoute,
   type ProblemResponsesOptions,
   type ProblemTable,
   pathOf,
   problem,
   redirectTo,
   requestContext,
-  withDocsLink,
 } from '#http';
 import { createRunOnce, type IdempotencyOptions } from './idempotency-store.ts';
 import type { ApiInfo } from './openapi/document.ts';
@@ -50,12 +50,13 @@ export function createResourceApp({ routes, info, problems, idempotency, ...resp
   const { representations = createRepresentations(), problemPagesPath = info && ownProblemPages } = responses;
   const kinds = problems?.kinds ?? {};
   const parts = { representations, runOnce: createRunOnce(idempotency) };
+  const pageOf = pagesAround(routes, info !== undefined);
   const hasProblemPages = problemPagesPath === ownProblemPages;
   const documents = info === undefined ? [] : documentRoutes({ info, routes, kinds, hasProblemPages });
   const all = [...documents, ...routes];
-  const entries = all.map((route) => entryOf(route, parts, info !== undefined));
+  const entries = all.map((route) => entryOf(route, { ...parts, page: pageOf(route) }, info !== undefined));
   const app = new Koa();
-  app.use(createProblemResponses({ ...responses, representations, problemPagesPath }));
+  app.use(createProblemResponses({ ...responses, representations, problemPagesPath }, pageOf(anyRoute)));
   app.use(createDispatch(createRouters(entries), all));
   return app;
 }
@@ -70,9 +71,36 @@ interface Entry extends Pick<Route, 'path' | 'method'> {
 }
 
 function entryOf({ path, method, createHandler }: Route, parts: AppParts, hasDocs: boolean): Entry {
+  const handler = createHandler(parts);
   const isLinked = hasDocs && method === 'GET' && path === '/';
-  const handler = createHandler(isLinked ? { ...parts, representations: withDocsLink(parts.representations) } : parts);
   return { path, method, handlers: isLinked ? [linkDocuments, handler] : [handler] };
+}
+
+/** The path of an error, which is below the root like every other. Its own pages are unknown. */
+const anyRoute = Object.freeze({ path: '/:any' });
+
+/** Returns a function that finds the pages above and below a route: those whose paths begin alike. */
+function pagesAround(routes: readonly Route[], hasDocs: boolean) {
+  const pages = routes.flatMap(({ method, path, title }) =>
+    method === 'GET' && title !== undefined ? [{ path, title }] : [],
+  );
+  const parameters = (path: string) => path.split(':').length;
+  return function pageOf({ path }: Pick<Route, 'path'>): PageRoute {
+    const above = pages.filter((page) => isBelow(path, page.path));
+    const below = pages.filter(
+      (page) => isBelow(page.path, path) && page.path.endsWith('/') && parameters(page.path) === parameters(path),
+    );
+    return {
+      above: above.toSorted((one, other) => one.path.length - other.path.length),
+      below,
+      hasDocs,
+      collections: {},
+    };
+  };
+}
+
+function isBelow(path: string, above: string): boolean {
+  return path !== above && path.startsWith(above.endsWith('/') ? above : `${above}/`);
 }
 
 type RouterOf = (path: string) => Middleware;

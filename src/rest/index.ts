@@ -10,7 +10,7 @@ export type {
 } from './idempotency-store.ts';
 export { type NegotiateOptions, negotiate } from './negotiate.ts';
 export type { ApiInfo } from './openapi/document.ts';
-export type { OperationDocs, Route } from './operation.ts';
+export type { ItemTitle, OperationDocs, Route } from './operation.ts';
 export { pageOf } from './page-of.ts';
 export {
   type CollectionDefinition,

@@ -1,7 +1,7 @@
 /** Routes as data: method, path, handler, and the OpenAPI operation. */
 import type { Context, Middleware } from 'koa';
 import { z } from 'zod';
-import type { Representations } from '#http';
+import { type Formatter, isPage, type PageRoute, type Representations } from '#http';
 import type { ItemShape } from '#query';
 import type { RunOnce } from './idempotency-store.ts';
 
@@ -14,16 +14,28 @@ export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** May contain parameters: `/orders/:id`. */
   readonly path: string;
+  /** The heading of its HTML page, for links to it. @default other pages do not link to it */
+  readonly title?: string;
   /** Called once, when the app is created. */
   readonly createHandler: (app: AppParts) => Middleware;
   /** Called when the OpenAPI document is first requested. @default the route is not documented */
   readonly operation?: () => Operation;
 }
 
-/** What all routes of an app share. */
+/** What all routes of an app share, and the pages around the route. */
 export interface AppParts {
   readonly representations: Representations;
   readonly runOnce: RunOnce;
+  readonly page: PageRoute;
+}
+
+/** The heading of an HTML page: text, or a function of the row, such as `({ name }) => name`. */
+export type ItemTitle<Row extends object> = string | ((row: Row) => string);
+
+/** Skips computing titles that are not shown. */
+export function titleOf<Row extends object>(title: ItemTitle<Row>, row: Row, formatter: Formatter): string {
+  if (typeof title === 'string') return title;
+  return isPage(formatter) ? title(row) : '';
 }
 
 export type Awaitable<T> = T | Promise<T>;

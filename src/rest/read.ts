@@ -25,6 +25,7 @@ import {
   type Awaitable,
   commonHeaders,
   header,
+  type ItemTitle,
   keySchema,
   type Operation,
   type OperationDocs,
@@ -32,6 +33,7 @@ import {
   type Route,
   readHeaders,
   readProblems,
+  titleOf,
 } from './operation.ts';
 
 /** One page of rows. */
@@ -69,8 +71,9 @@ export interface CollectionDefinition<Row extends object, Extra = unknown> exten
 export function collection<Row extends object, Extra = unknown>(definition: CollectionDefinition<Row, Extra>): Route {
   const { docs, path, id, title, view, find } = definition;
   const parser = createListParser(view, definition);
-  const createHandler = ({ representations }: AppParts): Middleware =>
-    async function handleCollection(ctx: Context) {
+  const createHandler = ({ representations, page: around }: AppParts): Middleware => {
+    const page = { ...around, collections: view.collections };
+    return async function handleCollection(ctx: Context) {
       const baseUrl = `${publicBase(ctx)}/`;
       const query = parser(ctx.search, baseUrl);
       const rows = await find(ctx, query);
@@ -81,9 +84,10 @@ export function collection<Row extends object, Extra = unknown>(definition: Coll
       const items = rows.items.map((row) => toPublicItem(view, row, fields, baseUrl));
       const position = after === undefined ? { offset, limit } : { limit };
       const total = wantsTotal ? { total: rows.total } : {};
-      const page = { items, ...position, ...total, links };
-      represent(ctx, representations.choose(ctx.req.headers.accept), page, { title });
+      const body = { items, ...position, ...total, links };
+      represent(ctx, representations.choose(ctx.req.headers.accept), body, { title, page });
     };
+  };
   const operation = (): Operation => ({
     ...docs,
     problems: { ...readProblems, ...docs.problems },
@@ -97,7 +101,7 @@ export function collection<Row extends object, Extra = unknown>(definition: Coll
       Link: header(z.string().optional(), 'The same links as in the body (RFC 8288). Omitted if longer than 4 KiB.'),
     }),
   });
-  return { method: 'GET', path, createHandler, operation };
+  return { method: 'GET', path, title, createHandler, operation };
 }
 
 function linksOf<Row extends object>(
@@ -131,7 +135,8 @@ export interface ItemDefinition<Row extends object, Extra = unknown> {
   readonly docs: OperationDocs;
   /** Must not end with a slash: `/orders/:id`. */
   readonly path: string;
-  readonly title: string;
+  /** The heading of the HTML page. */
+  readonly title: ItemTitle<Row>;
   readonly view: View<Row>;
   /** Returns a number that changes whenever the row does. The entity tag begins with it. @default no number */
   readonly version?: (row: Row) => number;
@@ -148,16 +153,20 @@ export interface ItemDefinition<Row extends object, Extra = unknown> {
 export function item<Row extends object, Extra = unknown>(definition: ItemDefinition<Row, Extra>): Route {
   const { docs, path, title, view, version, extra, find } = definition;
   const extraArguments = extra && createExtraArguments(extra);
-  const createHandler = ({ representations }: AppParts): Middleware =>
-    async function handleItem(ctx: Context) {
+  const createHandler = ({ representations, page: around }: AppParts): Middleware => {
+    const page = { ...around, collections: view.collections };
+    return async function handleItem(ctx: Context) {
       const query = parseItemQuery(view, searchOf(ctx.req.url ?? '/'), extraArguments);
       const found = find(ctx, query.extra);
       const row = found instanceof Promise ? await found : found;
       if (row === undefined) throw problem('not-found');
       // Skip computing the base URL for views without URLs.
       const shown = toPublicItem(view, row, query.fields, view.usesBaseUrl ? `${publicBase(ctx)}/` : '');
-      represent(ctx, representations.choose(ctx.req.headers.accept), shown, { title, version: version?.(row) });
+      const formatter = representations.choose(ctx.req.headers.accept);
+      const shownTitle = titleOf(title, row, formatter);
+      represent(ctx, formatter, shown, { title: shownTitle, version: version?.(row), page });
     };
+  };
   const operation = (): Operation => ({
     ...docs,
     problems: { ...readProblems, ...(path.includes(':') && { 'not-found': {} }), ...docs.problems },
@@ -169,7 +178,7 @@ export function item<Row extends object, Extra = unknown>(definition: ItemDefini
     shape: view,
     responseHeaders: commonHeaders(),
   });
-  return { method: 'GET', path, createHandler, operation };
+  return { method: 'GET', path, title: typeof title === 'string' ? title : '', createHandler, operation };
 }
 
 export interface IndexDefinition {

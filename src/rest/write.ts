@@ -23,11 +23,13 @@ import {
   commonHeaders,
   type Guard,
   header,
+  type ItemTitle,
   keySchema,
   type Operation,
   type OperationDocs,
   pathParameters,
   type Route,
+  titleOf,
 } from './operation.ts';
 
 export interface WriteRequest<Row extends object, Input> {
@@ -49,7 +51,7 @@ export interface CreateRequest<Row extends object, Input> extends WriteRequest<R
 interface WriteDefinition<Row extends object, Input> {
   readonly docs: OperationDocs;
   /** Title of the item. Must be the same as in the item's GET route. */
-  readonly title: string;
+  readonly title: ItemTitle<Row>;
   /** View of the item. Must be the same as in the item's GET route. */
   readonly view: View<Row>;
   /** Schema of the request body. A strict one rejects unknown fields. */
@@ -84,7 +86,7 @@ export function createItem<Row extends object, Input>(definition: CreateDefiniti
       const base = publicBase(ctx);
       const responseFor = (row: Row) =>
         renderResponse(formatter, toPublicItem(view, row, fields, `${base}/`), {
-          title,
+          title: titleOf(title, row, formatter),
           version: version?.(row),
           status: 201,
           headers: { Location: `${base}${ctx.path}${encodeURIComponent(String(row[view.key]))}` },
@@ -186,7 +188,7 @@ export function updateItem<Row extends object, Input>(definition: UpdateDefiniti
       const base = publicBase(ctx);
       const responseFor = (row: Row) =>
         renderResponse(formatter, toPublicItem(view, row, fields, `${base}/`), {
-          title,
+          title: titleOf(title, row, formatter),
           version: version(row),
           status: 200,
           headers: {},

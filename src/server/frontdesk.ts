@@ -92,7 +92,7 @@ async function open(setup: Setup, thread: ThreadParts | undefined, opened: Async
   await openCurrentGateway(setup, parts, { configuration, gateway, outageLogs });
 
   // In front of the handlers: the middleware, then the listeners.
-  const pipeline = createPipeline(setup, { tracing, problems, gateway, auth: services.auth, routes });
+  const pipeline = createPipeline(setup, { tracing, problems, gateway, auth: services.auth, routes, configuration });
   const listeners = createListeners(setup, { ...shared, timeLeft, pipeline, listenerAddresses });
   const reloadCertificate = createCertificateReload(setup, tls, listeners.replaceCertificate);
   opened.defer(listeners.close);

@@ -39,6 +39,11 @@ export interface FrontdeskOptions extends SettingOptions {
   readonly only?: readonly ModuleName[] | undefined;
   /** Runs the demo: its services, with the configuration's demo data in an empty database. @default false */
   readonly demo?: boolean | undefined;
+  /**
+   * Also responds to `/` below the mount path of an embedded desk, if no mapping matches it: with the page that lists the
+   * routes and the API docs. @default false
+   */
+  readonly landingPage?: boolean | undefined;
   /** pino, or a logger with the same functions. Its level applies, or `logLevel` if that is higher. @default silent */
   readonly logger?: Logger | undefined;
   /**
@@ -123,6 +128,7 @@ export interface Setup {
   readonly clock: () => number;
   readonly services: Readonly<Record<string, AnyApp | Middleware>>;
   readonly demo: boolean;
+  readonly landingPage: boolean;
   readonly dormant: boolean;
   readonly has: (name: ModuleName) => boolean;
   /** Whether an option selected the modules, not the records at the start alone. */
@@ -138,6 +144,7 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
     config,
     only,
     demo = false,
+    landingPage = false,
     logger: given = silentLogger,
     services = {},
     clock = Date.now,
@@ -160,7 +167,20 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
     ...unusedServiceNotices(services, found),
     ...(await processNotices(found, context)),
   ];
-  return { settings, loaded, configDirectory, logger, clock, services, demo, dormant, has, areModulesChosen, notices };
+  return {
+    settings,
+    loaded,
+    configDirectory,
+    logger,
+    clock,
+    services,
+    demo,
+    landingPage,
+    dormant,
+    has,
+    areModulesChosen,
+    notices,
+  };
 }
 
 /**
@@ -217,6 +237,7 @@ const programOptions = {
     )
     .min(1, `[] leaves nothing to run: choose from ${knownModules}`),
   demo: z.boolean('expected true or false'),
+  landingPage: z.boolean('expected true or false'),
   logger: z.custom(isLogger, 'expected a logger such as pino, with the functions info, warn and error'),
   services: z
     .custom(isPlainObject, 'expected Koa apps or middleware by name, such as { tickets: app }')

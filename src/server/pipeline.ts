@@ -23,7 +23,7 @@ import {
 } from '#http';
 import type { Tracing } from '#tracing';
 import type { CurrentGateway } from './current-gateway.ts';
-import { createLanding } from './landing.ts';
+import { createLanding, type LandingParts } from './landing.ts';
 import type { Setup } from './options.ts';
 
 export interface PipelineParts {
@@ -35,9 +35,10 @@ export interface PipelineParts {
   readonly auth: Pick<AuthService, 'app'> | undefined;
   /** The internal routes. The admin port serves some of them. */
   readonly routes: readonly InternalRoute[];
+  readonly configuration: LandingParts['configuration'];
 }
 
-/** The gateway is `embedded` in another app, which has its own pages, or `standalone` on its own port. */
+/** The gateway is `embedded` in another app or `standalone` on its own port. */
 export type PipelineListener = 'embedded' | 'standalone' | 'auth' | 'admin';
 
 /** `run` is undefined when the step is turned off or not part of this process. */
@@ -67,10 +68,15 @@ export function createPipeline(setup: Setup, parts: PipelineParts): Pipeline {
 
 /** The steps of a request, from first to last. Services of this process add their own steps: see src/rest/app.ts. */
 export function createSteps(setup: Setup, parts: PipelineParts): readonly Step[] {
-  const { settings } = setup;
+  const { settings, landingPage } = setup;
   const { tracing, problems, gateway, auth, routes } = parts;
+  const addresses = createAddresses(settings);
+  // The root of an embedded gateway belongs to the host, unless it asks for the page.
+  const withHome: readonly PipelineListener[] = landingPage ? ['embedded', 'standalone'] : ['standalone'];
+  const withoutHome: readonly PipelineListener[] = landingPage ? ['auth', 'admin'] : ['embedded', 'auth', 'admin'];
   return [
-    ['request context', ['embedded', 'standalone', 'auth', 'admin'], createRequestContext(createAddresses(settings))],
+    ['request context', withHome, createRequestContext(addresses, { hasHome: true })],
+    ['request context', withoutHome, createRequestContext(addresses)],
     ['tracing', ['embedded', 'standalone', 'auth'], tracing?.middleware],
     // Not on the admin port: monitoring would add a useless line every few seconds.
     ['access log', ['embedded', 'standalone', 'auth'], createLog(setup)],
@@ -79,7 +85,7 @@ export function createSteps(setup: Setup, parts: PipelineParts): readonly Step[]
     ['problems without pages', ['admin'], createProblemResponses({ ...problems, problemPagesPath: undefined })],
     ['HTTP/1', ['embedded'], requireHttp1],
     ...entryChecks.map(([name, create]): Step => [name, ['embedded', 'standalone', 'admin'], create()]),
-    ['landing page', ['standalone'], createLanding(setup, gateway)],
+    ['landing page', withHome, createLanding(setup, parts)],
     // The stages in the gateway (limits by address, authentication, other limits, forwarding) are in gateway/stages.ts.
     ['gateway', ['embedded', 'standalone'], gateway.middleware],
     // No path check and no CORS before it: its response must depend on the credentials only.

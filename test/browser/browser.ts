@@ -54,6 +54,8 @@ export interface VisitOptions extends BrowserContextOptions {
   readonly prepare?: (page: Page, context: BrowserContext) => Promise<void>;
   /** Matches the faults that this visit is expected to cause. */
   readonly expected?: RegExp;
+  /** Leaves it to the browser what to do when a page asks for a password. @default false */
+  readonly isAnonymous?: boolean;
 }
 
 /** Visits a page as the demo user, unless the options say otherwise. */
@@ -85,9 +87,9 @@ function browserVisits(executablePath: string): VisitPage {
     );
   });
 
-  return async function visit(url, { prepare, expected, ...options } = {}) {
-    const credentials = { username: 'demo', password: 'demo' };
-    const context = await browser.newContext({ httpCredentials: credentials, reducedMotion: 'reduce', ...options });
+  return async function visit(url, { prepare, expected, isAnonymous = false, ...options } = {}) {
+    const credentials = isAnonymous ? {} : { httpCredentials: { username: 'demo', password: 'demo' } };
+    const context = await browser.newContext({ ...credentials, reducedMotion: 'reduce', ...options });
     const page = await context.newPage();
     const faults: string[] = [];
     const note = (fault: string) => void (expected?.test(fault) || faults.push(fault));

@@ -1,6 +1,6 @@
 /** Starts a server with the demo configuration and a mapping to a service that refuses connections. */
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { createFrontdesk, type Frontdesk } from '../../src/index.ts';
@@ -23,6 +23,8 @@ export const demo = Object.freeze({ authorization: `Basic ${btoa('demo:demo')}` 
 export async function openDemoDesk(servers: TestServers, configDir: string, records = ''): Promise<DemoDesk> {
   const { origin: unreachable } = await servers.refusing();
   await copyConfigTo(configDir);
+  // The landing page names the users of the demo by their hashes.
+  await cp('config/users.yaml', join(configDir, 'users.yaml'));
   await writeFile(
     join(configDir, 'services/more.yaml'),
     `${mappingText('unreachable', '/unreachable', unreachable)}bypass_auth: true\n${records}`,

@@ -87,7 +87,7 @@ describe('a host with two desks', () => {
 });
 
 async function startHost(config: string): Promise<Host & { readonly first: Frontdesk }> {
-  const options = { config, databaseUrl: 'sqlite::memory:', demo: true };
+  const options = { config, databaseUrl: 'sqlite::memory:', demo: true, landingPage: true };
   const [first, second] = await Promise.all([createFrontdesk(options), createFrontdesk(options)]);
   const errors: unknown[] = [];
   const app = new Koa().on('error', (error) => void errors.push(error));

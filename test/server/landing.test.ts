@@ -1,7 +1,10 @@
-/** The page at `/`: shown only to browsers and if no mapping matches, with the routes that the user may see. */
+/** The page at `/`: shown if no mapping matches, with the routes that the user may see, and how to start with the demo. */
 import assert from 'node:assert/strict';
+import Koa from 'koa';
+import mount from 'koa-mount';
 import request from 'supertest';
-import { authRecord, desksOf, mappingRecord } from '../support/desks.ts';
+import { parse } from 'yaml';
+import { annRecord, authRecord, desksOf, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { eventually } from '../support/waiting.ts';
 
@@ -19,18 +22,45 @@ describe('the page at /', () => {
   const pathsOf = (text: string) =>
     Array.from(text.matchAll(/<th scope="row">.*?<code>(.*?)<\/code>/g), ([, path]) => path);
 
-  it('lists only open routes without credentials, and offers to sign in', async () => {
+  /** The links of the page, as paths. */
+  const linksOf = (text: string, base = '/') =>
+    Array.from(text.matchAll(/<a href="([^"]*)"/g), ([, href = '']) => {
+      const { pathname, search } = new URL(href.replaceAll('&#38;', '&'), `http://desk.test${base}`);
+      return pathname + search;
+    });
+
+  it('offers to sign in, and marks the routes of the demo that need credentials', async () => {
     const { text } = await get().expect(200, /<h1>API gateway<\/h1>/);
-    assert.deepEqual(pathsOf(text), ['/v1', '/v2']);
-    assert.ok(!text.includes('/v1/hotels'));
-    for (const link of ['./v1/docs/', 'gateway/v0/diag/', 'gateway/v0/problems/', '?sign-in'])
-      assert.ok(text.includes(`href="${link}"`), link);
+    assert.deepEqual(pathsOf(text).toSorted(), ['/v1', '/v1/cars', '/v1/hotels', '/v2']);
+    for (const prefix of ['/v1/hotels', '/v1/cars'])
+      assert.match(text, new RegExp(`<a href="\\.${prefix}"><code>.*<span class="chip">sign in</span></td></tr>`));
+    for (const link of ['/v1/docs/', '/v2/docs/', '/v1/hotels/docs/', '/gateway/v0/diag/', '/?sign-in'])
+      assert.ok(linksOf(text).includes(link), link);
   });
 
-  it('also lists routes behind the auth service to signed-in users, and rejects wrong credentials', async () => {
-    const { text, headers } = await get().auth('demo', 'demo').expect(200);
+  it('lists only open routes of other configurations without credentials', async () => {
+    const records = [
+      authRecord,
+      mappingRecord('guarded', '/guarded', 'http://127.0.0.1:9'),
+      mappingRecord('open', '/open', 'http://127.0.0.1:9', { bypass_auth: true }),
+    ];
+    const desk = await openDesk({ config: { records, users: [annRecord] }, demo: false });
+    const at = (await desk.listen()).gateway.url;
+    for (const accept of [browser, 'application/json']) {
+      const { text } = await get(accept, '/', at).expect(200);
+      assert.ok(text.includes('/open') && !text.includes('/guarded'));
+    }
+    const { text } = await get(browser, '/', at).auth('ann', 'secret').expect(200);
+    assert.deepEqual(pathsOf(text).toSorted(), ['/guarded', '/open']);
+  });
+
+  it('greets a signed-in user, and rejects wrong credentials', async () => {
+    const { text, headers } = await get()
+      .auth('demo', 'demo')
+      .expect(200, /Signed in as <b>demo<\/b>/);
     assert.deepEqual(pathsOf(text).toSorted(), ['/v1', '/v1/cars', '/v1/hotels', '/v2']);
-    assert.ok(text.includes('href="./v1/hotels/docs/"') && !text.includes('?sign-in'));
+    const links = linksOf(text);
+    assert.ok(links.includes('/v1/hotels/docs/') && links.includes('/?sign-out') && !links.includes('/?sign-in'));
     assert.match(String(headers['cache-control']), /no-store/);
     assert.match(String(headers['vary']), /Authorization/);
     await get().auth('demo', 'wrong').expect(401);
@@ -39,8 +69,54 @@ describe('the page at /', () => {
       .expect('WWW-Authenticate', /^Basic /);
   });
 
-  it('is a 404 for clients other than browsers', async () => {
-    for (const accept of ['*/*', 'application/json', 'application/yaml']) await get(accept).expect(404);
+  it('signs out with the challenge on which a browser forgets the password', async () => {
+    const { headers } = await get(browser, '/?sign-in').expect(401);
+    await get(browser, '/?sign-out')
+      .auth('demo', 'demo')
+      .expect(401, /<h1>Signed out<\/h1>.*press Cancel.*close all windows/s)
+      .expect('WWW-Authenticate', String(headers['www-authenticate']));
+    const { headers: without } = await get(browser, '/?sign-out').expect(200, /<h1>Signed out<\/h1>/);
+    assert.equal(without['www-authenticate'], undefined);
+  });
+
+  it('names the users of the demo and three first steps, and no users of other configurations', async () => {
+    const demo = await openDesk({ config: 'config' });
+    const { text } = await get(browser, '/', (await demo.listen()).gateway.url).expect(200);
+    assert.match(text, /<code>demo<\/code> \/ <code>demo<\/code> \(an administrator\), <code>guest<\/code>/);
+    const steps = /<ol class="steps">(.*?)<\/ol>/s.exec(text)?.[1] ?? '';
+    assert.deepEqual(linksOf(steps), ['/v2/messages/', '/v1/hotels/bookings/', '/v1/hotels/docs/']);
+    assert.match(
+      steps,
+      /<pre><code>curl -u demo:demo http:\/\/127\.0\.0\.1:\d+\/v1\/hotels\/bookings\/<\/code><\/pre>/,
+    );
+    const others = [openDesk(), openDesk({ config: 'config', demo: false, only: ['gateway', 'auth', 'ratelimit'] })];
+    for (const desk of await Promise.all(others)) {
+      const page = await get(browser, '/', (await desk.listen()).gateway.url).expect(200);
+      assert.doesNotMatch(page.text, /Try the demo|passwords/);
+    }
+  });
+
+  it('has the same links as JSON and YAML, which are for clients other than browsers', async () => {
+    const at = (await (await openDesk({ config: 'config' })).listen()).gateway.url;
+    const urlsIn = (value: unknown): readonly string[] => {
+      if (typeof value === 'string') return value.startsWith('http') ? [value] : [];
+      return Object.values(Object(value)).flatMap(urlsIn);
+    };
+    for (const path of ['/', '/?sign-in']) {
+      const ask = (accept: string) =>
+        path === '/' ? get(accept, path, at) : get(accept, path, at).auth('demo', 'demo');
+      const { body } = await ask('*/*').expect(200).expect('Content-Type', 'application/json');
+      const { text } = await ask(browser);
+      const expected = new Set(linksOf(text).filter((link) => link !== '/?sign-out'));
+      const urls = urlsIn(body).map((url) => url.slice(at.length));
+      assert.deepEqual(new Set(urls.filter((path) => path !== '/')), expected);
+      const yaml = await ask('application/yaml').buffer(true);
+      assert.deepEqual(parse(yaml.text), body);
+    }
+    await get('image/png', '/', at).expect(406);
+  });
+
+  it('is a 404 for other methods and paths', async () => {
     await request(url).post('/').set('Accept', browser).expect(404);
     await get(browser, '/nowhere').expect(404);
   });
@@ -68,9 +144,28 @@ describe('the page at /', () => {
     await get(browser, '/', gateway.url).expect(200, 'the service');
   });
 
-  it('is not shown in another app', async () => {
+  it('is a 404 for programs if a mapping has / for another host', async () => {
+    const records = [mappingRecord('app', '/', 'http://127.0.0.1:9', { host: 'app.example' })];
+    const desk = await openDesk({ config: { records }, demo: false });
+    const at = (await desk.listen()).gateway.url;
+    await get('*/*', '/', at).expect(404);
+    await get(browser, '/', at).expect(200);
+  });
+
+  it('is not shown in another app, unless the app asks for it', async () => {
     const desk = await openDesk();
     await request(desk.app.callback()).get('/').set('Accept', browser).expect(404);
+    const shown = await openDesk({ landingPage: true });
+    const host = new Koa().use(mount('/travel', shown.middleware)).use((ctx) => {
+      ctx.body = 'the host';
+    });
+    const ask = (path: string, accept = browser) => request(host.callback()).get(path).set('Accept', accept);
+    await ask('/').expect(200, 'the host');
+    await ask('/travel?sign-in').expect(308).expect('Location', '/travel/?sign-in');
+    const { text } = await ask('/travel/').expect(200);
+    assert.ok(linksOf(text, '/travel/').every((link) => link.startsWith('/travel/')));
+    const { body } = await ask('/travel/', 'application/json').set('Host', 'desk.test').expect(200);
+    assert.equal(body.routes[0].docs, `http://desk.test/travel${body.routes[0].path}/docs/`);
   });
 
   it('does not list closed routes if the auth service does not respond, even with failure_mode_allow', async () => {

@@ -136,9 +136,9 @@ for (const { create, resource, booking, filters, rows, refused, headings } of se
       const service = await open();
       for (const [path, heading] of Object.entries({
         '/': list,
-        [`/${resource['id']}`]: one,
+        [`/${resource['id']}`]: String(resource['name'] ?? resource['model']),
         '/bookings/': `${one} bookings`,
-        [`/bookings/${booking.id}`]: `${one} booking`,
+        [`/bookings/${booking.id}`]: `Booking ${booking['reference']}`,
       })) {
         const response = request(service).get(path).set({ Accept: 'text/html', 'X-Travel-User': 'ann' });
         const { text } = await response.expect(200);

@@ -31,6 +31,8 @@ export interface HtmlPage {
   readonly script?: string;
   /** Shown next to the heading, in a bar above the content. @default no bar: the heading starts the content */
   readonly header?: Markup;
+  /** Links to other pages, above the heading. Not with `header`. @default no links */
+  readonly links?: Markup | undefined;
   readonly main: Markup;
 }
 
@@ -63,7 +65,7 @@ export function readPageFile(url: URL): TaggedBody {
 const style = readPageFile(new URL('page.css', import.meta.url)).body.replace(/\s+|\/\*.*?\*\//gs, ' ');
 
 /** Renders a complete page. */
-export function htmlDocument({ title, heading = title, header, main, ...files }: HtmlPage): string {
+export function htmlDocument({ title, heading = title, header, links, main, ...files }: HtmlPage): string {
   const { stylesheets = [], classicScripts = [], script } = files;
   const document = html`<!doctype html>
 <html lang="en">
@@ -76,7 +78,7 @@ export function htmlDocument({ title, heading = title, header, main, ...files }:
 <style>${markupOf(style)}</style>
 ${stylesheets.map((url) => html`<link rel="stylesheet" href="${url}">\n`)}${classicScripts.map((url) => html`<script defer src="${url}"></script>\n`)}${script !== undefined && html`<script type="module" src="${script}"></script>\n`}</head>
 <body>
-${header === undefined ? plainBody(heading, main) : bodyWithBar(heading, header, main)}
+${header === undefined ? plainBody(heading, links, main) : bodyWithBar(heading, header, main)}
 </body>
 </html>
 `;
@@ -126,8 +128,8 @@ export function escapeHtml(text: string): string {
 const icon =
   'data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22 viewBox=%220 0 16 16%22%3E%3Crect width=%2216%22 height=%2216%22 rx=%223%22 fill=%22%231f5fbf%22/%3E%3Cpath d=%22M3 11h10M4.5 9.5a3.5 3.5 0 0 1 7 0M8 4v2%22 stroke=%22white%22 stroke-width=%221.6%22 fill=%22none%22/%3E%3C/svg%3E';
 
-function plainBody(heading: string, main: Markup): Markup {
-  return html`<main class="plain">
+function plainBody(heading: string, links: Markup | undefined, main: Markup): Markup {
+  return html`${links !== undefined && html`<header class="links">${links}</header>\n`}<main class="plain">
 <h1>${heading}</h1>
 ${main}
 </main>`;

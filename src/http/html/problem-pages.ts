@@ -5,15 +5,19 @@ import { type ProblemTable, problemTitle } from '../problems.ts';
 import { createRepresentations, type Formatter, withHtmlPage } from '../representations.ts';
 import { acceptRead, represent } from '../respond.ts';
 import { html, htmlDocument, inlineMarkup, type Markup } from './html.ts';
-import { rawJson } from './pages.ts';
+import { linksMarkup, type PageLink, rawJson } from './pages.ts';
 
 /**
  * Creates a function that responds with the page of the problem with the slug or, if that is empty, with the list of
  * problems, which links to the pages below it. Throws `not-found` for another slug. The pages are the same for every
- * request. `listed` are the slugs in the list, by default all in the order of the table.
+ * request. `listed` are the slugs in the list, by default all in the order of the table. `links` are relative to the
+ * list.
  */
-export function createShowProblem(table: ProblemTable, listed: readonly string[] = Object.keys(table)) {
-  const representations = createRepresentations(problemPageFormatters.map(cached));
+export function createShowProblem(
+  table: ProblemTable,
+  { listed = Object.keys(table), links = {} }: ShowProblemOptions = {},
+) {
+  const representations = createRepresentations(createFormatters(links).map(cached));
   const pages = new Map(
     Object.entries(table).map(([slug, kind]): [string, ProblemPage] => {
       const { status, meaning, remedy } = kind;
@@ -28,6 +32,18 @@ export function createShowProblem(table: ProblemTable, listed: readonly string[]
     const title = 'title' in page ? page.title : 'Problems';
     represent(ctx, representations.choose(ctx.req.headers.accept), page, { title });
   };
+}
+
+interface ShowProblemOptions {
+  readonly listed?: readonly string[];
+  readonly links?: ProblemPageLinks;
+}
+
+interface ProblemPageLinks {
+  /** The pages above the list, outermost first. @default none */
+  readonly above?: readonly PageLink[];
+  /** @default none */
+  readonly related?: readonly PageLink[];
 }
 
 /** Formats each page only once: the pages are public, so clients could cause a lot of work. */
@@ -58,13 +74,17 @@ interface ProblemIndex {
 }
 
 /** Formatters for a `ProblemPage` and for the `ProblemIndex`. */
-const problemPageFormatters: readonly Formatter[] = withHtmlPage((value, title) => {
-  const shown = value as ProblemPage | ProblemIndex;
-  return htmlDocument({
-    title,
-    main: html`${'problems' in shown ? listOf(shown) : detailsOf(shown)}\n${rawJson(shown)}`,
+function createFormatters({ above = [], related = [] }: ProblemPageLinks): readonly Formatter[] {
+  return withHtmlPage((value, title) => {
+    const shown = value as ProblemPage | ProblemIndex;
+    const isList = 'problems' in shown;
+    return htmlDocument({
+      title,
+      links: linksMarkup(title, { above: isList ? above : [...above, { href: './', text: 'Problems' }], related }),
+      main: html`${isList ? listOf(shown) : detailsOf(shown)}\n${rawJson(shown)}`,
+    });
   });
-});
+}
 
 function detailsOf({ problem, status, meaning, remedy }: ProblemPage): Markup {
   return html`<p class="lead">${inlineMarkup(meaning)}</p>

@@ -71,10 +71,12 @@ function problemRoutes({ info, routes, kinds }: DocumentedApp): readonly Route[]
     const documented = routes.flatMap(({ operation }) => Object.keys(operation?.().problems ?? {}));
     const listed = new Set([...Object.keys(kinds), ...Object.keys(info.problems ?? {}), ...documented, ...common]);
     const table: ProblemTable = { ...problems, ...kinds };
-    return createShowProblem(
-      table,
-      Object.keys(table).filter((slug) => listed.has(slug)),
-    );
+    const root = routes.find(({ method, path }) => method === 'GET' && path === '/');
+    const docs = { href: '../', text: 'API docs' };
+    return createShowProblem(table, {
+      listed: Object.keys(table).filter((slug) => listed.has(slug)),
+      links: { above: [...(root?.title === undefined ? [] : [{ href: '../../', text: root.title }]), docs] },
+    });
   });
   const route = (name: string): Route => ({
     method: 'GET',

@@ -168,7 +168,14 @@ async function openAdmin(
     createMetricsRoute(createMetricsOfThreads(reports.metrics)),
   ];
   const problems = { representations, logger, outages: createOutageLogs({ logger }), problemPagesPath };
-  const parts = { tracing: undefined, auth: undefined, gateway: createCurrentGateway(), problems, routes };
+  const parts = {
+    tracing: undefined,
+    auth: undefined,
+    gateway: createCurrentGateway(),
+    problems,
+    routes,
+    configuration,
+  };
   const server = await serveHttp({
     ...settings,
     ...binding,

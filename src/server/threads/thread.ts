@@ -116,6 +116,7 @@ function setupOf(start: ThreadStart, { configuration }: Generation, logger: Coun
   return {
     settings,
     demo,
+    landingPage: false,
     configDirectory,
     logger,
     loaded: { configuration, errors: [], notices: [] },

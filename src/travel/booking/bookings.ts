@@ -6,6 +6,7 @@ import type { ListOptions, View } from '#query';
 import { collection, createItem, item, type OperationDocs, type RequestIdentity, type Route, updateItem } from '#rest';
 import type { BookingRow } from '../storage/schema.ts';
 import { alternativesSchema } from './availability.ts';
+import { formatReference } from './booking-view.ts';
 import { type BookingRequest, badBody } from './create-booking.ts';
 import type { IdempotentRequest } from './idempotent-requests.ts';
 import { type BookingKind, capitalised, parseId, titlesOf } from './kind.ts';
@@ -38,7 +39,7 @@ export function bookingRoutes<Row extends BookingRow, Body extends object>(
   const store = createBookingStore<Row>(options);
   const version = (row: Row) => row.version;
   const docs = bookingDocs(kind);
-  const titles = titlesOf(kind);
+  const title = ({ reference }: Row) => `Booking ${formatReference(reference)}`;
 
   /** Adds what else a repetition must have in common with the first request. */
   function idempotent(ctx: Context, identity: RequestIdentity | undefined): IdempotentRequest | undefined {
@@ -56,7 +57,7 @@ export function bookingRoutes<Row extends BookingRow, Body extends object>(
     collection<Row>({
       docs: docs.list,
       path: '/bookings/',
-      title: titles.bookings,
+      title: titlesOf(kind).bookings,
       view,
       ...list,
       find: (ctx, query) => store.readPage(requireUser(ctx), query),
@@ -64,7 +65,7 @@ export function bookingRoutes<Row extends BookingRow, Body extends object>(
     createItem<Row, Body>({
       docs: docs.create,
       path: '/bookings/',
-      title: titles.booking,
+      title,
       view,
       version,
       schema,
@@ -75,11 +76,11 @@ export function bookingRoutes<Row extends BookingRow, Body extends object>(
         return store.create(request, idempotent(ctx, identity), responseFor);
       },
     }),
-    item<Row>({ docs: docs.get, path: '/bookings/:id', title: titles.booking, view, version, find }),
+    item<Row>({ docs: docs.get, path: '/bookings/:id', title, view, version, find }),
     updateItem<Row, z.infer<typeof changeSchema>>({
       docs: docs.change,
       path: '/bookings/:id',
-      title: titles.booking,
+      title,
       view,
       version,
       schema: changeSchema,

@@ -42,13 +42,15 @@ export interface InventoryDefinition<Row extends Resource> {
   /** All columns of the row, listed by name so that prepared queries survive a column that a newer process adds. */
   readonly columns: readonly (keyof Row & (keyof HotelRow | keyof CarRow))[];
   readonly view: View<Row & WithAvailability>;
+  /** The heading of the page of a hotel or car. */
+  readonly title: (row: Row) => string;
   readonly list: Pick<ListOptions<Row & WithAvailability>, 'searchable' | 'defaultSort'>;
   /** Adds the argument `guests` to the routes. @default false */
   readonly hasGuests?: boolean;
 }
 
 export function inventoryRoutes<Row extends Resource>(
-  { columns, view, list, hasGuests = false }: InventoryDefinition<Row>,
+  { columns, view, title, list, hasGuests = false }: InventoryDefinition<Row>,
   { database, kind, clock, limits }: BookingStoreOptions,
 ): readonly Route[] {
   const { kysely } = database;
@@ -56,7 +58,6 @@ export function inventoryRoutes<Row extends Resource>(
   const all = selected as unknown as SelectQueryBuilder<Tables, keyof Tables, Row>;
   const extra = createStayArguments(kind, limits.daysMax, hasGuests);
   const docs = inventoryDocs(kind);
-  const titles = titlesOf(kind);
   const readAll = createPageReader(database, () => all);
   const readLargeEnough = createPageReader(database, (slot: Slot<number>) => {
     const guests = slot((count) => count);
@@ -79,7 +80,7 @@ export function inventoryRoutes<Row extends Resource>(
     collection<Row & WithAvailability, StayQuery>({
       docs: docs.list,
       path: '/',
-      title: titles.resources,
+      title: titlesOf(kind).resources,
       view,
       ...list,
       extra,
@@ -95,7 +96,7 @@ export function inventoryRoutes<Row extends Resource>(
     item<Row & WithAvailability, StayQuery>({
       docs: docs.get,
       path: '/:id',
-      title: titles.resource,
+      title,
       view,
       extra,
       async find(ctx, stayQuery = emptyStayQuery) {

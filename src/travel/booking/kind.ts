@@ -73,13 +73,7 @@ const commonColumns = ['id', 'user', 'created_at', 'reference', 'starts_at', 'en
 
 /** Returns the headings of the HTML pages. */
 export function titlesOf({ name, plural }: BookingKind) {
-  const resource = capitalised(name);
-  return {
-    resources: capitalised(plural),
-    resource,
-    bookings: `${resource} bookings`,
-    booking: `${resource} booking`,
-  };
+  return { resources: capitalised(plural), bookings: `${capitalised(name)} bookings` };
 }
 
 export function capitalised(word: string): string {

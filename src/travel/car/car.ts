@@ -19,6 +19,7 @@ export function createCarService(options: BookingServiceOptions): Koa {
       inventory: {
         columns: ['id', 'model', 'class', 'city', 'pickup_place', 'units', 'price', 'currency'],
         view: cars,
+        title: ({ model }) => model,
         list: { searchable: ['model', 'class', 'city'], defaultSort: [{ column: 'model', descending: false }] },
       },
       bookings: {
@@ -107,7 +108,7 @@ const bookings = createView<CarBookingRow>({
   name: 'CarBooking',
   fields: {
     id: { column: 'id', schema: bookingId },
-    car_id: { column: 'car_id', schema: carId },
+    car_id: { column: 'car_id', schema: carId, collection: '' },
     ...first,
     pickup_at: { column: 'starts_at', schema: timeSchema },
     dropoff_at: { column: 'ends_at', schema: timeSchema },

@@ -19,6 +19,7 @@ export function createHotelService(options: BookingServiceOptions): Koa {
       inventory: {
         columns: ['id', 'name', 'city'],
         view: hotels,
+        title: ({ name }) => name,
         list: { searchable: ['name', 'city'], defaultSort: [{ column: 'name', descending: false }] },
         hasGuests: true,
       },
@@ -127,7 +128,7 @@ const bookings = createView<HotelBookingRow>({
   name: 'HotelBooking',
   fields: {
     id: { column: 'id', schema: bookingId },
-    hotel_id: { column: 'hotel_id', schema: hotelId },
+    hotel_id: { column: 'hotel_id', schema: hotelId, collection: '' },
     ...first,
     room_type: { column: 'room_type', schema: roomType },
     check_in: { column: 'starts_at', schema: z.iso.date() },

@@ -44,7 +44,7 @@ function createVersionApp(version: VersionViews, { database, ...responses }: Api
       index({
         docs: { operationId: 'getIndex', summary: 'List the collections', description: 'Returns the URL of each.' },
         path: '/',
-        title: 'API',
+        title: `API version ${version.version}`,
         entries: { messages: 'messages/', accounts: 'accounts/' },
       }),
       ...messageRoutes(database, messageList),
@@ -79,7 +79,7 @@ function messageRoutes(database: Database, list: MessageList): readonly Route[] 
         description: 'The `id` of a message is a number.',
       },
       path: '/messages/:id',
-      title: 'Message',
+      title: ({ id }) => `Message ${id}`,
       view: list.view,
       find(ctx) {
         const id = parseMessageId(ctx['params'].id);
@@ -118,7 +118,7 @@ function accountRoutes(database: Database, view: View<AccountRow>, messageList: 
         description: 'Its messages are listed at `messages/` below its URL.',
       },
       path: '/accounts/:id',
-      title: 'Account',
+      title: ({ name }) => name,
       view,
       find: findAccount,
     }),
@@ -181,7 +181,7 @@ function createViews({ message }: VersionViews): { messages: View<MessageRow>; a
         toPublic: String,
         fromPublic: parseMessageId,
       },
-      account_id: { column: 'account_id', schema: accountId },
+      account_id: { column: 'account_id', schema: accountId, collection: 'accounts/' },
       ...message,
       url: urlField<MessageRow>({ column: 'id', schema: z.int32(), path: 'messages/' }),
     },
