@@ -90,6 +90,7 @@ describeInBrowser('the pictures of the pages', function ({ servers, writeFiles, 
       const expected = /status of 400/;
       const { page } = await visit(new URL('/', desk.diagnosticsUrl).href, { ...appearance, expected });
       const directory = isUpdate ? 'test/examples/pages' : await writeFiles();
+      await mkdir(directory, { recursive: true });
       for (const one of pages) {
         await openPage(page, one, width);
         await takePicture(page, join(directory, `${one[0]}-${width}-${colorScheme}.webp`));
