@@ -12,14 +12,11 @@ const programs = ['main.js', 'cli/thread.js', 'config/watch/read-thread.js'];
 /** The libraries that consist of hundreds of small files, of which a start needs most. */
 const joinedLibraries = ['kysely', 'zod', 'zod-openapi'];
 
-const swaggerUi = ['swagger-ui.css', 'swagger-ui-bundle.js', 'LICENSE', 'NOTICE'];
-
 const began = new Date();
 rmSync('dist', { recursive: true, force: true });
 // `npm run check` reports type errors. With several threads, each would infer the types of the libraries again.
 execFileSync('tsc', ['-p', 'src', '--noCheck', '--singleThreaded'], { stdio: 'inherit' });
 cpSync('src', 'dist', { recursive: true, filter: (file) => !/\.(?:ts|json|md)$/.test(file) });
-for (const name of swaggerUi) cpSync(`node_modules/swagger-ui-dist/${name}`, `dist/rest/openapi/swagger-ui/${name}`);
 await documentSettings('dist/server/product/index.d.ts');
 await documentRecords('dist/config/records/input.d.ts');
 await joinPrograms();

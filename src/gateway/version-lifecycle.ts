@@ -2,14 +2,14 @@
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import { compilePattern, foldsCase, type Mapping, type Version } from '#config';
-import { beforeHead, type Problem, problem, requestContext } from '#http';
+import { beforeHead, formatLifecycle, type Problem, problem, requestContext } from '#http';
 
 /** An API version with a Version record. */
 export interface VersionLifecycle {
   readonly record: Version;
   /** `root`: the public path of the gateway, without a trailing slash. */
   readonly headers: (root: string) => VersionHeaders;
-  /** Sets the headers when the response head is written, even if that bypasses Koa. Tells the service of a deprecation. */
+  /** Sets the headers when the response head is written, even if that bypasses Koa. Passes on to the service what they announce. */
   readonly announce: (ctx: Context) => void;
   /** Returns a Problem for every request from the sunset on, and undefined before. */
   readonly ended: () => Problem | undefined;
@@ -73,13 +73,14 @@ function matcherOf(pattern: string): (path: string) => boolean {
 function createLifecycle(record: Version, clock: () => number): VersionLifecycle {
   const { endsAtMs = Number.POSITIVE_INFINITY } = record;
   const atRoot = headersOf(record, '');
+  const lifecycle = formatLifecycle(record);
   const headers = (root: string) => (root === '' ? atRoot : headersOf(record, root));
   return Object.freeze({
     record,
     headers,
     announce(ctx: Context) {
       const context = requestContext(ctx);
-      context.isDeprecated = record.deprecatedAtMs !== undefined;
+      context.lifecycle = lifecycle;
       beforeHead(ctx.res, (res) => writeHeaders(res, headers(context.rootPath)));
     },
     ended: () => (clock() < endsAtMs ? undefined : problem('gone')),

@@ -40,8 +40,10 @@ export interface RequestContext {
   trace: Trace | undefined;
   /** The prefix of the matched mapping, for traces. */
   route: string | undefined;
-  /** True if a gateway in this process announces that the requested version of the API is deprecated. */
-  isDeprecated: boolean;
+  /** What a gateway in this process announces about the requested version, in the form of `formatLifecycle`. */
+  lifecycle: string | undefined;
+  /** The names of the documented versions beside the current app and of the app itself, such as `v1` and `v2`. */
+  versions: readonly string[];
   /** True once the service has responded, in whatever way. */
   isAnswered: boolean;
   /** Call it when the service breaks off a response that has begun. Undefined if no middleware reports problems. */
@@ -135,14 +137,47 @@ export function homeOf(ctx: Context): string | undefined {
   return root === undefined ? undefined : `${root}/`;
 }
 
-/** Whether a gateway, in this process or in front of it, announces that the requested version is deprecated. */
-export function isDeprecated(ctx: Context): boolean {
-  const context = requestContext(ctx);
-  return context.isDeprecated || (deprecationHeader in ctx.req.headers && context.addresses.trusts(ctx.req));
+/** What a gateway announces about the requested version of an API. Times are in milliseconds since the epoch. */
+export interface Lifecycle {
+  readonly deprecatedAtMs?: number | undefined;
+  readonly endsAtMs?: number | undefined;
+  /** The version that replaces it: a path of the gateway, or a URL. */
+  readonly successor?: string | undefined;
 }
 
-/** Passes on to a service that the gateway announces a deprecation. */
+/** Passes on to a service what the gateway announces about the version. */
 export const deprecationHeader = 'x-forwarded-deprecation';
+
+/** Writes the header that passes it on: whether the version is deprecated, and parameters (RFC 9651 section 3.3). */
+export function formatLifecycle({ deprecatedAtMs, endsAtMs, successor }: Lifecycle): string {
+  return [
+    deprecatedAtMs === undefined ? '?0' : `?1;since=@${Math.floor(deprecatedAtMs / 1000)}`,
+    ...(endsAtMs === undefined ? [] : [`sunset=@${Math.floor(endsAtMs / 1000)}`]),
+    ...(successor === undefined ? [] : [`successor="${successor}"`]),
+  ].join(';');
+}
+
+/** The opposite of `formatLifecycle`, which writes the only quoted text last. `isDeprecated` is true without a time if the header has none. */
+export function parseLifecycle(text: string): Lifecycle & { readonly isDeprecated: boolean } {
+  const [times = ''] = text.split('"', 1);
+  const msOf = (name: string) => {
+    const [, seconds] = new RegExp(`;\\s*${name}=@(\\d{1,12})`).exec(times) ?? [];
+    return seconds === undefined ? undefined : Number(seconds) * 1000;
+  };
+  const [, successor] = /;\s*successor="((?:https?:\/)?\/[^"\\]*)"/i.exec(text) ?? [];
+  return { isDeprecated: !text.startsWith('?0'), deprecatedAtMs: msOf('since'), endsAtMs: msOf('sunset'), successor };
+}
+
+/**
+ * What a gateway, in this process or in front of it, announces about the requested version, in the form of
+ * `formatLifecycle`.
+ */
+export function lifecycleOf(ctx: Context): string | undefined {
+  const { lifecycle, addresses } = requestContext(ctx);
+  if (lifecycle !== undefined) return lifecycle;
+  const sent = ctx.req.headers[deprecationHeader];
+  return typeof sent === 'string' && addresses.trusts(ctx.req) ? sent : undefined;
+}
 
 /** The trace that the request belongs to, continued from its headers or new, with a span id of our own. */
 export function traceOf(ctx: Context): Trace {
@@ -174,7 +209,8 @@ function openContext(ctx: Context, { addresses, hasHome, traceIds }: Server): Re
     traceIds,
     trace: undefined,
     route: undefined,
-    isDeprecated: false,
+    lifecycle: undefined,
+    versions: [],
     isAnswered: false,
     reportBreak: undefined,
   };

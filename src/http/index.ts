@@ -19,9 +19,12 @@ export {
 export {
   createRequestContext,
   deprecationHeader,
+  formatLifecycle,
   gatewayRoot,
   homeOf,
-  isDeprecated,
+  type Lifecycle,
+  lifecycleOf,
+  parseLifecycle,
   publicBase,
   type RequestContext,
   removeOwnNosniff,
@@ -61,6 +64,7 @@ export {
   type DefinedProblems,
   defineProblems,
   type ErrorBody,
+  errorBody,
   type Fault,
   longQueryFault,
   notReady,
@@ -71,7 +75,14 @@ export {
   reasonOf,
   stopping,
 } from './problem.ts';
-export { createGuard, createProblemResponses, type ProblemResponsesOptions } from './problem-responses.ts';
+export {
+  createGuard,
+  createProblemResponses,
+  type PagesPath,
+  type ProblemPages,
+  type ProblemResponsesOptions,
+  problemPagesOf,
+} from './problem-responses.ts';
 export { type ProblemKind, type ProblemSlug, type ProblemTable, problems, problemTitle } from './problems.ts';
 export {
   builtInFormatters,

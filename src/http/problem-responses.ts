@@ -28,7 +28,7 @@ export interface ProblemResponsesOptions {
   readonly problemPagesPath?: PagesPath;
 }
 
-type PagesPath = string | ((ctx: Context) => string) | undefined;
+export type PagesPath = string | ((ctx: Context) => string) | undefined;
 
 const leftBefore = 'a request failed after its client had left';
 
@@ -156,10 +156,8 @@ function readProperties(thrown: Error): void {
 type PageParts = Pick<RendererOptions, 'problemPagesPath' | 'page'>;
 
 function writeProblem(ctx: Context, found: Problem, formatter: Formatter, options: PageParts): void {
-  const { problemPagesPath } = options;
-  const page = problemPagesPath === undefined ? undefined : pageOf(ctx, found, problemPagesPath);
-  const { addresses } = requestContext(ctx);
-  const body = errorBody(found, page && addresses.origin(ctx.req) + page);
+  const pages = hasTableStatus(found) ? problemPagesOf(ctx, options.problemPagesPath) : undefined;
+  const body = errorBody(found, pages && pages.infoUrl + found.slug);
   for (const name of staleHeaders) ctx.remove(name);
   ctx.status = found.status;
   ctx.message = reasonOf(found.status);
@@ -167,16 +165,23 @@ function writeProblem(ctx: Context, found: Problem, formatter: Formatter, option
   for (const [name, value] of Object.entries(found.headers ?? {})) setHeader(ctx, name, value);
   ctx.vary('Accept');
   ctx.set('Content-Type', formatter.contentType);
-  const notes = notesOn(ctx, found, page && addresses.configuredOrigin() + page);
+  const notes = notesOn(ctx, found, pages && pages.type + found.slug);
   ctx.body = formatter.format(body, body.message, notes, isPage(formatter) ? placeOf(ctx, options.page) : undefined);
   // A handler may have set this to false to write to the socket itself. It has not begun, because no headers were sent.
   ctx.respond = true;
 }
 
-/** Returns the path of the page about the problem. Undefined if another party chose the status. */
-function pageOf(ctx: Context, found: Problem, pagesPath: NonNullable<PagesPath>): string | undefined {
-  if (!hasTableStatus(found)) return undefined;
-  return (typeof pagesPath === 'string' ? gatewayRoot(ctx) + pagesPath : pagesPath(ctx)) + found.slug;
+/** What comes before the slug of a problem in the `info_url` of an error and in its `type`. */
+export interface ProblemPages {
+  readonly infoUrl: string;
+  readonly type: string;
+}
+
+export function problemPagesOf(ctx: Context, pagesPath: PagesPath): ProblemPages | undefined {
+  if (pagesPath === undefined) return undefined;
+  const path = typeof pagesPath === 'string' ? gatewayRoot(ctx) + pagesPath : pagesPath(ctx);
+  const { addresses } = requestContext(ctx);
+  return { infoUrl: addresses.origin(ctx.req) + path, type: addresses.configuredOrigin() + path };
 }
 
 function notesOn(ctx: Context, found: Problem, type: string | undefined): ProblemNotes {

@@ -7,7 +7,7 @@ import {
   dashedName,
   deprecationHeader,
   gatewayRoot,
-  isDeprecated,
+  lifecycleOf,
   type PublicAddress,
   pathOf,
   problem,
@@ -191,7 +191,8 @@ export function addForwardedHeaders(
   // Lets our own services link from their errors to the problem pages of the gateway.
   list.push('x-request-id', requestId, 'x-forwarded-root', gatewayRoot(ctx) || '/');
   addTraceHeaders(list, trace);
-  if (isDeprecated(ctx)) list.push(deprecationHeader, '?1');
+  const lifecycle = lifecycleOf(ctx);
+  if (lifecycle !== undefined) list.push(deprecationHeader, lifecycle);
   if (publicPrefix !== '') list.push('x-forwarded-prefix', publicPrefix);
 }
 

@@ -52,14 +52,19 @@ export function createResourceApp({ routes, info, problems, idempotency, ...resp
   const parts = { representations, runOnce: createRunOnce(idempotency) };
   const pageOf = pagesAround(routes, info !== undefined);
   const hasProblemPages = problemPagesPath === ownProblemPages;
-  const documents = info === undefined ? [] : documentRoutes({ info, routes, kinds, hasProblemPages });
+  const documented = { routes, kinds, problemPagesPath, hasProblemPages };
+  const documents = info === undefined ? [] : documentRoutes({ info, ...documented });
   const all = [...documents, ...routes];
   const entries = all.map((route) => entryOf(route, { ...parts, page: pageOf(route) }, info !== undefined));
   const app = new Koa();
   app.use(createProblemResponses({ ...responses, representations, problemPagesPath }, pageOf(anyRoute)));
   app.use(createDispatch(createRouters(entries), all));
+  if (info !== undefined) documentedApps.add(app);
   return app;
 }
+
+/** The apps that have documentation, to which the documentation of other versions links. */
+const documentedApps = new WeakSet<Koa>();
 
 function ownProblemPages(ctx: Context): string {
   return `${requestContext(ctx).basePath}${problemPages}`;
@@ -182,21 +187,25 @@ function redirectToSlash(ctx: Context): void {
  * this and the errors that an app does not render.
  */
 export function createVersions(apps: Readonly<Record<string, Koa>>, options: ProblemResponsesOptions = {}): Middleware {
-  const versions = Object.entries(apps).map(([name, app]) => mountVersion(`/${name}`, app));
+  const documented = Object.entries(apps).flatMap(([name, app]) => (documentedApps.has(app) ? [name] : []));
+  const versions = Object.entries(apps).map(([name, app]) => mountVersion(`/${name}`, app, documented));
   // Creates the request context, which detects the host's mount path. That works only before a version is mounted.
   return compose([createProblemResponses(options), ...versions, unknownVersion]) as Middleware;
 }
 
-function mountVersion(prefix: string, app: Koa): Middleware {
+/** `documented` are the names of the versions that have documentation. */
+function mountVersion(prefix: string, app: Koa, documented: readonly string[]): Middleware {
   const run = isolate(app);
   const mounted = mount(prefix, async (ctx: Context) => {
     const context = requestContext(ctx);
-    const { basePath } = context;
+    const { basePath, versions } = context;
     context.basePath = basePath + prefix;
+    context.versions = documented;
     try {
       await run(ctx);
     } finally {
       context.basePath = basePath;
+      context.versions = versions;
     }
   });
   return (ctx, next) => (ctx.path === prefix ? redirectToSlash(ctx) : mounted(ctx, next));

@@ -50,6 +50,8 @@ export interface OperationDocs {
   /** A few words. */
   readonly summary: string;
   readonly description?: string;
+  /** Whether clients should stop using it; `description` says what to use instead. @default false */
+  readonly deprecated?: boolean;
   /** Problems in addition to those that all routes of the same kind have. @default none */
   readonly problems?: Problems;
 }

@@ -111,8 +111,6 @@ const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-pra
 /** Returns the violations that axe-core finds, one line for each element. The context must bypass the page's policy. */
 export async function accessibilityFaults(page: Page): Promise<readonly string[]> {
   await page.evaluate(axe);
-  // axe-core measures elements, and Swagger UI's transitions leave some of them less than a pixel wide on the way.
-  await page.evaluate('Promise.allSettled(document.getAnimations().map(({ finished }) => finished)).then(() => {})');
   // The full result is large, so it is reduced in the page.
   const options = JSON.stringify({ runOnly: rules, resultTypes: ['violations'] });
   const violations = (await page.evaluate(`axe.run(document, ${options}).then(({ violations }) => violations)`)) as {

@@ -75,12 +75,9 @@ describeInBrowser('the pictures of the pages', function ({ servers, writeFiles, 
   });
 
   /** Opens the page of a name, which must not scroll sideways. */
-  async function openPage(page: Page, [name, path]: (typeof pages)[number], width: number): Promise<void> {
-    // The script of the docs renders them after the page has loaded.
-    const waitUntil = name === 'docs' ? 'networkidle' : 'load';
-    await page.goto(new URL(path, desk.diagnosticsUrl).href, { waitUntil });
-    if (name !== 'docs') assert.deepEqual(await accessibilityFaults(page), [], name);
-    if (name === 'docs' && width < 390) return;
+  async function openPage(page: Page, [name, path]: (typeof pages)[number]): Promise<void> {
+    await page.goto(new URL(path, desk.diagnosticsUrl).href);
+    assert.deepEqual(await accessibilityFaults(page), [], name);
     assert.ok(await page.evaluate('document.scrollingElement.scrollWidth <= innerWidth'), name);
   }
 
@@ -92,7 +89,7 @@ describeInBrowser('the pictures of the pages', function ({ servers, writeFiles, 
       const directory = isUpdate ? 'test/examples/pages' : await writeFiles();
       await mkdir(directory, { recursive: true });
       for (const one of pages) {
-        await openPage(page, one, width);
+        await openPage(page, one);
         await takePicture(page, join(directory, `${one[0]}-${width}-${colorScheme}.webp`));
       }
     });

@@ -5,7 +5,16 @@ import { connect } from 'node:net';
 import Koa, { type Middleware } from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
-import { createAddresses, createRequestContext, createSafePath, publicBase, requestContext, traceOf } from '#http';
+import {
+  createAddresses,
+  createRequestContext,
+  createSafePath,
+  formatLifecycle,
+  parseLifecycle,
+  publicBase,
+  requestContext,
+  traceOf,
+} from '#http';
 import { testServers } from '../support/serve.ts';
 import { createDeferred } from '../support/waiting.ts';
 import { bodyOf, rawRequest, sendRaw } from '../support/wire/raw-client.ts';
@@ -150,5 +159,27 @@ describe('traceOf', () => {
     const { body } = await request(app.callback()).get('/').expect(200);
     assert.match(body.one, /^[\da-f]{16}$/);
     assert.equal(body.one, body.other);
+  });
+});
+
+describe('what a gateway announces about a version', () => {
+  const [deprecatedAtMs, endsAtMs] = [Date.UTC(2026, 5, 30), Date.UTC(2027, 5, 30)];
+
+  it('is the same after it was passed on in a header', () => {
+    for (const lifecycle of [
+      { deprecatedAtMs, endsAtMs, successor: '/v2/' },
+      { deprecatedAtMs, endsAtMs: undefined, successor: 'https://v2.test/;sunset=@1' },
+      { deprecatedAtMs: undefined, endsAtMs, successor: undefined },
+    ])
+      assert.deepEqual(parseLifecycle(formatLifecycle(lifecycle)), {
+        ...lifecycle,
+        isDeprecated: lifecycle.deprecatedAtMs !== undefined,
+      });
+  });
+
+  it('is read from older gateways, and without a successor that is no link', () => {
+    const none = { deprecatedAtMs: undefined, endsAtMs: undefined, successor: undefined };
+    assert.deepEqual(parseLifecycle('?1'), { ...none, isDeprecated: true });
+    assert.deepEqual(parseLifecycle('?1;successor="javascript:alert(1)"'), { ...none, isDeprecated: true });
   });
 });

@@ -235,9 +235,40 @@ describe('OpenAPI documents', () => {
         assert.deepEqual([...new Set(marks)], [deprecated]);
       }
     }
-    const forged = { 'X-Forwarded-Deprecation': '?1' };
+    const forged = { 'X-Forwarded-Deprecation': '?1;sunset=@4102444800' };
     const { body } = await get(monolith, '/v1/hotels/openapi.json').set(forged);
     assert.equal(body.paths['/'].get.deprecated, undefined);
+    assert.doesNotMatch((await get(monolith, '/v1/hotels/docs/').set(forged)).text, /This version/);
+  });
+
+  it('say on their pages when a version is deprecated and ends, and what replaces it, here and in another process', async () => {
+    const version = { apiVersion: 'gateway/v1', kind: 'Version', name: 'hotels', prefix: '/v1/hotels' } as const;
+    const service = await openDesk({
+      only: ['hotel'],
+      demo: false,
+      config: { records: [] },
+      trustedProxies: ['127.0.0.1'],
+    });
+    const { port } = (await service.listen()).gateway;
+    for (const [dates, text] of [
+      [
+        { deprecation: '2026-01-01', sunset: '2100-02-03', successor: '/v2/hotels' },
+        'The deprecation date of this version is 2026-01-01. This version ends on 2100-02-03. Use its successor.',
+      ],
+      [{ sunset: '2100-02-03' }, 'This version ends on 2100-02-03. '],
+    ] as const) {
+      const records = [mappingRecord('hotel', '/v1/hotels', 'hotel'), { ...version, ...dates }];
+      const serviceAddresses = { hotel: `127.0.0.1:${port}` };
+      for (const desk of [
+        await openDesk({ demo: false, config: { records }, databaseUrl: 'sqlite::memory:' }),
+        await openDesk({ only: ['gateway'], demo: false, config: { records }, serviceAddresses }),
+      ]) {
+        const page = await request(desk.app.callback()).get('/v1/hotels/docs/').set('Accept', 'text/html').expect(200);
+        const [, notice = ''] = /<p class="verdict"[^>]*>(.*?)<\/p>/s.exec(page.text) ?? [];
+        assert.equal(notice.replace(/<[^>]*>/g, ''), text);
+        if ('successor' in dates) assert.match(notice, /<a href="\/v2\/hotels">/);
+      }
+    }
   });
 
   it('name the fields that only one version shows', async () => {

@@ -1,9 +1,10 @@
 /** The schemas and problem responses of an OpenAPI document. */
 import { z } from 'zod';
 import type { ZodOpenApiResponseObject } from 'zod-openapi';
-import { type ProblemKind, type ProblemTable, problems, type Representations, reasonOf } from '#http';
+import { type ProblemKind, type ProblemPages, type ProblemTable, problems, type Representations } from '#http';
 import { type ItemShape, itemSchema } from '#query';
 import { header, type Problems } from '../operation.ts';
+import { createProblemExample, type ProblemExample } from './problem-examples.ts';
 
 /**
  * The schemas of items and pages. Each is created once per view, to be shared. They describe whole items: a union with the
@@ -98,26 +99,40 @@ const problemDetails = problemSchema.extend({
 /** Returns the responses by status. Problems with the same status share a response. */
 export type ProblemResponseDocs = (found: Problems) => Readonly<Record<string, ZodOpenApiResponseObject>>;
 
+export interface ProblemResponseDocsOptions {
+  readonly representations: Representations;
+  /** The problems that the app has defined. */
+  readonly kinds: ProblemTable;
+  /** Undefined if errors have no `info_url`. */
+  readonly problemPages: ProblemPages | undefined;
+}
+
 /** Creates the problem responses of one document. The same set of problems always refers to the same component. */
-export function createProblemResponseDocs(
-  { errorTypes }: Representations,
-  ownProblems: ProblemTable,
-): ProblemResponseDocs {
-  const kinds: ProblemTable = { ...problems, ...ownProblems };
+export function createProblemResponseDocs(options: ProblemResponseDocsOptions): ProblemResponseDocs {
+  const { representations, problemPages } = options;
+  const kinds: ProblemTable = { ...problems, ...options.kinds };
+  const media: ProblemMedia = {
+    types: representations.errorTypes,
+    exampleOf: createProblemExample(representations.types, problemPages),
+  };
   const responses = new Map<string, ZodOpenApiResponseObject>();
-  const others = responseOf(errorTypes, { internal: problems.internal }, [], {
-    id: 'OtherProblem',
-    description: 'Any other problem, reported by this service or by the gateway.',
-  });
+  const others = responseOf(
+    media,
+    { internal: problems.internal },
+    {},
+    {
+      id: 'OtherProblem',
+      description: 'Any other problem, reported by this service or by the gateway.',
+    },
+  );
 
   function responseTo(table: ProblemTable, found: Problems): ZodOpenApiResponseObject {
     const slugs = Object.keys(table);
-    const extension = slugs.map((slug) => found[slug] ?? {});
     const options = { description: describeProblems(table), ...headersOf(table) };
-    if (extension.some((shape) => Object.keys(shape).length > 0))
-      return responseOf(errorTypes, table, extension, options);
+    if (slugs.some((slug) => Object.keys(found[slug] ?? {}).length > 0))
+      return responseOf(media, table, found, options);
     const id = slugs.map(pascalCase).join('Or');
-    return getOrCreate(responses, id, () => responseOf(errorTypes, table, [], { id, ...options }));
+    return getOrCreate(responses, id, () => responseOf(media, table, {}, { id, ...options }));
   }
 
   function kindOf(slug: string): ProblemKind {
@@ -140,37 +155,37 @@ export function createProblemResponseDocs(
   };
 }
 
-/** `extension` has the shapes of the members that the body has in addition to the common ones. */
+interface ProblemMedia {
+  readonly types: readonly string[];
+  readonly exampleOf: ProblemExample;
+}
+
+/** `found` has the shapes of the members that bodies have in addition to the common ones. */
 function responseOf(
-  types: readonly string[],
+  { types, exampleOf }: ProblemMedia,
   table: ProblemTable,
-  extension: readonly z.ZodRawShape[],
+  found: Problems,
   options: Omit<ZodOpenApiResponseObject, 'content'>,
 ): ZodOpenApiResponseObject {
-  const more = z.object(Object.assign({}, ...extension));
+  const shape: z.ZodRawShape = Object.assign({}, ...Object.keys(table).map((slug) => found[slug]));
+  const more = z.object(shape);
   const [body, details] =
-    extension.length === 0 ? [problemSchema, problemDetails] : [problemSchema.and(more), problemDetails.and(more)];
+    Object.keys(shape).length === 0
+      ? [problemSchema, problemDetails]
+      : [problemSchema.and(more), problemDetails.and(more)];
   const isDetails = (type: string) => type === 'application/problem+json';
   const examplesOf = (type: string) =>
     Object.fromEntries(
-      Object.entries(table).map(([slug, { status }]) => [
-        slug,
-        { value: isDetails(type) ? detailsOf(status) : bodyOf(status) },
-      ]),
+      Object.entries(table).map(([slug, kind]) => {
+        const { body: example, details: withDetails } = exampleOf(slug, kind, found[slug] ?? {});
+        return [slug, { value: isDetails(type) ? withDetails : example }];
+      }),
     );
   const content = contentOf(types, (type) => ({
     schema: isDetails(type) ? details : body,
     examples: examplesOf(type),
   }));
   return { ...options, content };
-}
-
-function bodyOf(status: number) {
-  return { code: status, message: `${status}: ${reasonOf(status)}` };
-}
-
-function detailsOf(status: number) {
-  return { type: 'about:blank', title: reasonOf(status), status, ...bodyOf(status) };
 }
 
 /**

@@ -7,7 +7,7 @@ import {
   type ZodOpenApiPathsObject,
   type ZodOpenApiResponseObject,
 } from 'zod-openapi';
-import { jsonTypes, nodeHttp, type ProblemTable, patchTypes, type Representations } from '#http';
+import { jsonTypes, nodeHttp, type ProblemPages, type ProblemTable, patchTypes, type Representations } from '#http';
 import { commonHeaders, type Operation, type Problems, type Route } from '../operation.ts';
 import {
   contentOf,
@@ -45,14 +45,16 @@ export interface DocumentOptions {
   readonly representations: Representations;
   /** The absolute URL of the app's `/`. */
   readonly server: string;
+  /** Undefined if errors have no `info_url`. */
+  readonly problemPages: ProblemPages | undefined;
   /** Whether the gateway announces that this version is deprecated. */
   readonly isDeprecated: boolean;
 }
 
 export function createOpenApiDocument(options: DocumentOptions): OpenApiDocument {
-  const { info, routes, kinds, representations, server, isDeprecated } = options;
+  const { info, routes, representations, server, isDeprecated } = options;
   const schemas = createDocumentSchemas();
-  const responsesOf = createProblemResponseDocs(representations, kinds);
+  const responsesOf = createProblemResponseDocs(options);
   const paths: ZodOpenApiPathsObject = {};
   const bodies = new Set<unknown>();
   for (const { method, path, operation: operationOf } of routes) {
@@ -120,7 +122,7 @@ interface DocumentContext {
 }
 
 function describeOperation(operation: Operation, context: DocumentContext): ZodOpenApiOperationObject {
-  const { operationId, summary, description, path, query, headers, body, problems } = operation;
+  const { operationId, summary, description, deprecated, path, query, headers, body, problems } = operation;
   const { info, tag, responsesOf, method } = context;
   const bodyTypes = method === 'PATCH' ? patchTypes : jsonTypes;
   const found: Problems = { ...problems, ...info.problems, ...(info.signedIn === true && { unauthorized: {} }) };
@@ -128,6 +130,7 @@ function describeOperation(operation: Operation, context: DocumentContext): ZodO
     operationId,
     summary,
     ...(description !== undefined && { description }),
+    ...(deprecated === true && { deprecated }),
     tags: [tag],
     requestParams: { path: prefilled(path), query, header: prefilled(headers) },
     ...(body && { requestBody: { required: true, content: contentOf(bodyTypes, () => ({ schema: body })) } }),
@@ -135,7 +138,7 @@ function describeOperation(operation: Operation, context: DocumentContext): ZodO
   };
 }
 
-/** Copies the first example of each schema to its parameter, from where Swagger UI prefills its forms. */
+/** Copies the first example of each schema to its parameter, from where tools prefill their forms. */
 function prefilled({ shape }: z.ZodObject): z.ZodObject {
   const parameters = Object.entries(shape as Readonly<Record<string, z.ZodType>>).map(([name, schema]) => {
     const { examples: [example] = [], param } = schema.meta() ?? {};

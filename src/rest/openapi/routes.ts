@@ -6,9 +6,13 @@ import {
   escapeHtml,
   type Formatter,
   htmlFormatter,
-  isDeprecated,
   jsonFormatter,
+  lifecycleOf,
+  type PagesPath,
+  type ProblemPages,
   type ProblemTable,
+  parseLifecycle,
+  problemPagesOf,
   problems,
   publicBase,
   type Representations,
@@ -21,11 +25,15 @@ import {
 } from '#http';
 import type { Route } from '../operation.ts';
 import type { DocumentOptions } from './document.ts';
+import { pageFrame } from './page/frame.ts';
+import type { PageFrame } from './page/page.ts';
 
 /** The path of the list of problems. The page of a problem is below it, such as `/docs/problems/not-found`. */
 export const problemPages = '/docs/problems/';
 
 interface DocumentedApp extends Pick<DocumentOptions, 'info' | 'routes' | 'kinds'> {
+  readonly problemPagesPath: PagesPath;
+  /** Whether the problem pages are among these routes. */
   readonly hasProblemPages: boolean;
 }
 
@@ -47,8 +55,10 @@ export function documentRoutes(app: DocumentedApp): readonly Route[] {
     path,
     createHandler: ({ representations }) =>
       async function handleDocument(ctx: Context) {
-        const { choose } = (await documentsFor(isDeprecated(ctx), representations))[kind];
-        represent(ctx, choose(ctx.req.headers.accept), publicBase(ctx), { title: app.info.title });
+        const lifecycle = lifecycleOf(ctx);
+        const isDeprecated = lifecycle !== undefined && parseLifecycle(lifecycle).isDeprecated;
+        const { choose } = (await documentsFor(isDeprecated, representations))[kind];
+        represent(ctx, choose(ctx.req.headers.accept), placeOf(ctx, app), { title: app.info.title });
       },
   });
   const files = Object.entries(pageFiles).map(
@@ -89,10 +99,8 @@ function problemRoutes({ info, routes, kinds }: DocumentedApp): readonly Route[]
 /** The problems that a request to any app can have. */
 const common = ['bad-path', 'bad-request', 'not-found', 'method-not-allowed', 'internal'];
 
-/** The files of the page, read when first requested. Swagger UI comes from its package, or is copied by the build. */
+/** The files of the page, read when first requested. */
 const pageFiles: Readonly<Record<string, () => TaggedBody>> = {
-  ...fileOf('swagger-ui.css', import.meta.resolve('#swagger-ui/swagger-ui.css')),
-  ...fileOf('swagger-ui-bundle.js', import.meta.resolve('#swagger-ui/swagger-ui-bundle.js')),
   ...fileOf('docs.css', './browser/docs.css'),
   ...fileOf('docs.js', './browser/docs.js'),
 };
@@ -108,39 +116,85 @@ export async function linkDocuments(ctx: Context, next: Next): Promise<void> {
   ctx.append('Link', `<${basePath}/openapi.json>; rel="service-desc", <${basePath}/docs/>; rel="service-doc"`);
 }
 
-/** The representations of the document and the page. Both are rendered for the absolute URL of the server. */
+/** The representations of the document and the page. Both are rendered for a `Place`. */
 interface Documents {
   readonly document: Representations;
   readonly page: Representations;
 }
 
-/** A placeholder for the server's URL in texts that are rendered once. YAML quotes it the same way as JSON. */
-const placeholder = ': server :';
+/** What differs between requests for the same document. */
+interface Place {
+  /** The absolute URL of the app's `/`. */
+  readonly server: string;
+  readonly problemPages: ProblemPages | undefined;
+  readonly frame: PageFrame;
+}
+
+function placeOf(ctx: Context, { problemPagesPath }: DocumentedApp): Place {
+  const problemPages = problemPagesOf(ctx, problemPagesPath);
+  return { server: publicBase(ctx), problemPages, frame: pageFrame(ctx, problemPages?.infoUrl) };
+}
+
+/**
+ * Stand for what differs between requests, in texts that are rendered once. Each is at the start of a text. YAML quotes
+ * texts that begin with `@` in the same way as JSON.
+ */
+const placeholders = { server: '@server@', infoUrl: '@problem-page@', type: '@problem-type@' } as const;
+
+function valuesFor({ server, problemPages }: Place): readonly (readonly [placeholder: string, value: string])[] {
+  return [
+    [placeholders.server, server],
+    [placeholders.infoUrl, problemPages?.infoUrl ?? ''],
+    [placeholders.type, problemPages?.type ?? ''],
+  ];
+}
 
 /** Loads the generator on demand, because most processes never serve a document. */
-async function createDocuments(options: Omit<DocumentOptions, 'server'>): Promise<Documents> {
+async function createDocuments(options: Omit<DocumentOptions, 'server' | 'problemPages'> & DocumentedApp) {
   const { createOpenApiDocument } = await import('./document.ts');
-  const { documentPage, documentPageHeaders } = await import('./page.ts');
-  const document = createOpenApiDocument({ ...options, server: placeholder });
+  const { createDocumentPage, documentPageHeaders } = await import('./page/page.ts');
+  const { server, infoUrl, type } = placeholders;
+  const problemPages = options.problemPagesPath === undefined ? undefined : { infoUrl, type };
+  const document = createOpenApiDocument({ ...options, server, problemPages });
   const renderOnce = (formatter: Formatter): Formatter => {
     const text = once(() => formatter.format(document, ''));
-    return {
-      ...formatter,
-      format: (server) => replaceLiteral(text(), JSON.stringify(placeholder), JSON.stringify(server)),
-    };
+    return { ...formatter, format: (place) => fillIn(text(), place as Place, quotedStart) };
   };
   const [json, openApi, yaml] = [renderOnce(jsonFormatter), renderOnce(openApiFormatter), renderOnce(yamlFormatter)];
-  const text = once(() => documentPage(document, options.info));
+  const { info } = options;
+  const render = once(() => createDocumentPage(document, { info, problemPages: problemPages?.infoUrl }));
   const page: Formatter = {
     ...htmlFormatter,
     headers: documentPageHeaders,
-    // Single quotes are encoded because the page shows the URL in shell commands, inside single quotes.
-    format: (server) => replaceLiteral(text(), placeholder, escapeHtml(String(server).replaceAll("'", '%27'))),
+    format: (place) => fillIn(render()((place as Place).frame), place as Place, escapeForPrograms),
   };
   return {
     document: createRepresentations([json, openApi, yaml]),
     page: createRepresentations([page, json, yaml]),
   };
+}
+
+/** `write` converts a text to how it is written in the document. */
+function fillIn(document: string, place: Place, write: (text: string) => string): string {
+  // Passes a function to `replaceAll`, which would interpret patterns such as `$&` in a string.
+  return valuesFor(place).reduce(
+    (filled, [placeholder, value]) => filled.replaceAll(write(placeholder), () => write(value)),
+    document,
+  );
+}
+
+/** The start of a text in JSON and YAML. */
+function quotedStart(text: string): string {
+  return JSON.stringify(text).slice(0, -1);
+}
+
+/** Encodes quotes and backslashes, because the page shows the URL in programs, inside of quotes. */
+function escapeForPrograms(url: string): string {
+  return escapeHtml(url.replace(/['"\\]/g, percentEncoded));
+}
+
+function percentEncoded(character: string): string {
+  return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
 }
 
 /** The media type that OpenAPI tools ask for. */
@@ -156,9 +210,4 @@ function once<Value>(create: () => Value): () => Value {
     value ??= create();
     return value;
   };
-}
-
-/** Passes a function to `replaceAll`, which would interpret patterns such as `$&` in a string. */
-function replaceLiteral(text: string, part: string, value: string): string {
-  return text.replaceAll(part, () => value);
 }

@@ -7,7 +7,7 @@ import request from 'supertest';
 import { z } from 'zod';
 import { createRepresentations, createRequestContext, defineProblems } from '#http';
 import { createView } from '#query';
-import { createResourceApp, item, type ResourceAppOptions } from '#rest';
+import { createResourceApp, createVersions, item, type ResourceAppOptions } from '#rest';
 import { createAddresses } from '../../../src/http/addresses.ts';
 
 interface Shelf {
@@ -78,7 +78,7 @@ describe('documentation routes', () => {
     const { text: yaml } = await request(handler).get('/openapi.json').set('Accept', 'application/yaml');
     assert.ok(yaml.includes(JSON.stringify(odd)));
     const { text } = await request(handler).get('/docs/');
-    assert.ok(text.includes('https://x.test/$&#38;%27&#34;&#60;i&#62;'));
+    assert.ok(text.includes('https://x.test/$&#38;%27%22&#60;i&#62;'));
     assert.ok(!text.includes('<i>'));
   });
 
@@ -207,6 +207,42 @@ describe('the documentation of an app without a gateway', () => {
   it('has the names of parameters without examples in the commands of the documentation', async () => {
     const { text } = await request(alone).get('/docs/').set('Host', 'shop.test').expect(200);
     assert.match(text, /<code>curl -i &#39;http:\/\/shop\.test\/id&#39;<\/code>/);
+  });
+
+  it('links to the versions beside it that have documentation, at whatever path they are mounted', async () => {
+    const documented = (title: string) => createShop({ info: { title, version: '1', description: 'A shop.' } });
+    const versions = createVersions({
+      v1: documented('Old'),
+      v2: documented('New'),
+      v3: createResourceApp({ routes: [] }),
+    });
+    const handler = new Koa().use(mount('/shop', versions)).callback();
+    const { text } = await request(handler).get('/shop/v1/docs/').set('Accept', 'text/html').expect(200);
+    assert.match(text, /<a aria-current="page">v1<\/a><a href="\/shop\/v2\/docs\/">v2<\/a>/);
+    assert.doesNotMatch(text, /v3\/docs/);
+  });
+
+  it('marks the operations that are deprecated', async () => {
+    const view = createView<Shelf>({ key: 'id', fields: { id: { column: 'id', schema: z.string() } } });
+    const docs = (operationId: string, deprecated: boolean) => ({ operationId, summary: operationId, deprecated });
+    const routes = (['old', 'new'] as const).map((name) =>
+      item<Shelf>({
+        docs: docs(name, name === 'old'),
+        path: `/${name}/:id`,
+        title: 'Shelf',
+        view,
+        find: () => undefined,
+      }),
+    );
+    const app = createResourceApp({ info: { title: 'Shop', version: '1', description: 'A shop.' }, routes }).callback();
+    const { body } = await request(app).get('/openapi.json').expect(200);
+    assert.deepEqual(
+      Object.values<{ get: { deprecated?: boolean } }>(body.paths).map(({ get }) => get.deprecated),
+      [true, undefined],
+    );
+    const { text } = await request(app).get('/docs/').set('Accept', 'text/html').expect(200);
+    const marked = [...text.matchAll(/<h3 id="(\w+)-name">[^\n]*deprecated<\/b><\/h3>/g)].map(([, name]) => name);
+    assert.deepEqual(marked, ['old']);
   });
 
   it('says what a problem of the app means, and what to do', async () => {
