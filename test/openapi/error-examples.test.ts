@@ -18,6 +18,7 @@ interface ErrorExample {
   readonly type?: string;
   readonly title?: string;
   readonly info_url?: string;
+  readonly alternatives?: readonly object[];
 }
 
 const json = { 'Content-Type': 'application/json' };
@@ -119,6 +120,14 @@ describe('examples of errors', () => {
     const { 'sold-out': soldOut, 'too-many-units': tooMany } = examplesOf(operation);
     assert.deepEqual(Object.keys(soldOut ?? {}), ['code', 'message', 'info_url', 'alternatives']);
     assert.deepEqual(Object.keys(tooMany ?? {}), ['code', 'message', 'info_url']);
+    assert.deepEqual(soldOut?.alternatives, [
+      {
+        room_type: 'double',
+        check_in: '2031-05-12',
+        check_out: '2031-05-15',
+        price: { amount: '120.00', currency: 'EUR' },
+      },
+    ]);
   });
 });
 

@@ -10,7 +10,7 @@ import {
   queryFault,
   reasonOf,
 } from '#http';
-import { exampleOf } from './page/schema.ts';
+import { exampleOf, type Schema, type Schemas } from './page/schema.ts';
 
 /** `shape` has the members that the body has in addition to the common ones. */
 export type ProblemExample = (
@@ -60,5 +60,5 @@ const typicalParts: Partial<Record<ProblemSlug, TypicalParts>> = {
 
 function extensionOf(shape: z.ZodRawShape): Readonly<Record<string, unknown>> {
   const schema = z.toJSONSchema(z.object(shape), { unrepresentable: 'any', io: 'output' });
-  return exampleOf(schema as never, {}) as Readonly<Record<string, unknown>>;
+  return exampleOf(schema as Schema, (schema.$defs ?? {}) as Schemas) as Readonly<Record<string, unknown>>;
 }

@@ -130,9 +130,11 @@ interface Place {
   readonly frame: PageFrame;
 }
 
-function placeOf(ctx: Context, { problemPagesPath }: DocumentedApp): Place {
+function placeOf(ctx: Context, { routes, problemPagesPath }: DocumentedApp): Place {
   const problemPages = problemPagesOf(ctx, problemPagesPath);
-  return { server: publicBase(ctx), problemPages, frame: pageFrame(ctx, problemPages?.infoUrl) };
+  const hasRoot = routes.some(({ method, path }) => method === 'GET' && path === '/');
+  const frame = pageFrame(ctx, { problemPages: problemPages?.infoUrl, hasRoot });
+  return { server: publicBase(ctx), problemPages, frame };
 }
 
 /**

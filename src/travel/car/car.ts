@@ -85,10 +85,10 @@ const cars = createView<CarRow & WithAvailability>({
   name: 'Car',
   fields: {
     id: { column: 'id', schema: carId },
-    model: { column: 'model', schema: z.string() },
+    model: { column: 'model', schema: z.string().meta({ examples: ['Volkswagen Polo'] }) },
     class: { column: 'class', schema: z.string().meta({ examples: ['economy'] }) },
-    city: { column: 'city', schema: z.string() },
-    pickup_place: { column: 'pickup_place', schema: z.string() },
+    city: { column: 'city', schema: z.string().meta({ examples: ['Berlin'] }) },
+    pickup_place: { column: 'pickup_place', schema: z.string().meta({ examples: ['Berlin, Hauptbahnhof'] }) },
     count: { column: 'units', schema: z.int32().describe('The number of cars of this model at this place.') },
     price: { schema: moneyFor('The price per day.'), show: ({ price, currency }) => moneyOf(price, currency) },
     availability: {

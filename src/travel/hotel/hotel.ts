@@ -64,7 +64,10 @@ export const hotelKind: BookingKind = Object.freeze({
     columns: ['room_type', 'guests'],
     valuesOf: ({ name }, guests) => ({ room_type: name, guests }),
   },
-  alternative: { shape: { room_type: z.string() }, valuesOf: ({ name }) => ({ room_type: name }) },
+  alternative: {
+    shape: { room_type: z.string().meta({ examples: ['double'] }) },
+    valuesOf: ({ name }) => ({ room_type: name }),
+  },
 } satisfies BookingKind);
 
 function parseDate(text: string): number | undefined {
@@ -98,8 +101,8 @@ const hotels = createView<HotelRow & WithAvailability>({
   name: 'Hotel',
   fields: {
     id: { column: 'id', schema: hotelId },
-    name: { column: 'name', schema: z.string() },
-    city: { column: 'city', schema: z.string() },
+    name: { column: 'name', schema: z.string().meta({ examples: ['Lindenhof'] }) },
+    city: { column: 'city', schema: z.string().meta({ examples: ['Berlin'] }) },
     room_types: {
       schema: roomTypesSchema,
       show: ({ offers }) =>

@@ -191,7 +191,7 @@ function createViews({ message }: VersionViews): { messages: View<MessageRow>; a
     name: 'Account',
     fields: {
       id: { column: 'id', schema: accountId },
-      name: { column: 'name', schema: z.string() },
+      name: { column: 'name', schema: z.string().meta({ examples: ['Demo'] }) },
       url: urlField<AccountRow>({ column: 'id', schema: z.string(), path: 'accounts/' }),
     },
   });

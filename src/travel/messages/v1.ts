@@ -5,5 +5,5 @@ import type { MessageRow } from '../storage/schema.ts';
 
 export const v1 = Object.freeze({
   version: '1',
-  message: { content: { column: 'subject', schema: z.string() } },
+  message: { content: { column: 'subject', schema: z.string().meta({ examples: ['Your room in Berlin'] }) } },
 } satisfies { version: string; message: Record<string, Field<MessageRow>> });

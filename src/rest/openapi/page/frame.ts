@@ -3,18 +3,33 @@ import type { Context } from 'koa';
 import { gatewayRoot, html, type Lifecycle, lifecycleOf, type Markup, parseLifecycle, requestContext } from '#http';
 import type { PageFrame } from './page.ts';
 
-/** `problemPages` is the URL of the list of problems. Undefined if there is none. */
-export function pageFrame(ctx: Context, problemPages: string | undefined): PageFrame {
+interface Surroundings {
+  /** The URL of the list of problems. Undefined if there is none. */
+  readonly problemPages: string | undefined;
+  /** Whether the app has a resource at its `/`. */
+  readonly hasRoot: boolean;
+}
+
+export function pageFrame(ctx: Context, { problemPages, hasRoot }: Surroundings): PageFrame {
   const lifecycle = lifecycleOf(ctx);
+  const home = homePath(ctx);
   return {
     links: [
-      ['Home', `${gatewayRoot(ctx)}/`],
+      ...(home === undefined ? [] : [['Home', home] as const]),
+      ...(hasRoot ? [['API', '../'] as const] : []),
       ...versionLinks(ctx),
       ...(problemPages === undefined ? [] : [['Problems', problemPages] as const]),
       ['OpenAPI 3.1', '../openapi.json'],
     ],
     notice: lifecycle === undefined ? undefined : noticeOf(parseLifecycle(lifecycle), gatewayRoot(ctx)),
   };
+}
+
+/** The path of the landing page of the gateway that forwarded the request. Undefined without a gateway. */
+function homePath(ctx: Context): string | undefined {
+  const { addresses, mapping, rootPath } = requestContext(ctx);
+  const root = addresses.gatewayRoot(ctx.req) ?? (mapping === undefined ? undefined : rootPath);
+  return root === undefined ? undefined : `${root}/`;
 }
 
 /** Links to the documentation of each version that is mounted beside the current one. */
