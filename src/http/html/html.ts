@@ -25,8 +25,6 @@ export interface HtmlPage {
   readonly heading?: string;
   /** URLs of CSS files in addition to the shared style. */
   readonly stylesheets?: readonly string[];
-  /** URLs of classic scripts, which run in this order once the document is parsed. */
-  readonly classicScripts?: readonly string[];
   /** URL of an ECMAScript module. */
   readonly script?: string;
   /** Shown next to the heading, in a bar above the content. @default no bar: the heading starts the content */
@@ -66,7 +64,7 @@ const style = readPageFile(new URL('page.css', import.meta.url)).body.replace(/\
 
 /** Renders a complete page. */
 export function htmlDocument({ title, heading = title, header, links, main, ...files }: HtmlPage): string {
-  const { stylesheets = [], classicScripts = [], script } = files;
+  const { stylesheets = [], script } = files;
   const document = html`<!doctype html>
 <html lang="en">
 <head>
@@ -76,7 +74,7 @@ export function htmlDocument({ title, heading = title, header, links, main, ...f
 <title>${title}</title>
 <link rel="icon" href="${icon}">
 <style>${markupOf(style)}</style>
-${stylesheets.map((url) => html`<link rel="stylesheet" href="${url}">\n`)}${classicScripts.map((url) => html`<script defer src="${url}"></script>\n`)}${script !== undefined && html`<script type="module" src="${script}"></script>\n`}</head>
+${stylesheets.map((url) => html`<link rel="stylesheet" href="${url}">\n`)}${script !== undefined && html`<script type="module" src="${script}"></script>\n`}</head>
 <body>
 ${header === undefined ? plainBody(heading, links, main) : bodyWithBar(heading, header, main)}
 </body>

@@ -71,12 +71,12 @@ describe('htmlDocument', () => {
     assert.ok(page.includes('<main class="plain">\n<h1>a &#60; b</h1>\n<p>here</p>\n</main>'));
   });
 
-  it('adds a header, style sheets and scripts if given', () => {
-    const parts = { stylesheets: ['a.css', 'b.css'], classicScripts: ['l.js'], script: 'c.js' };
+  it('adds a header, style sheets and a script if given', () => {
+    const parts = { stylesheets: ['a.css', 'b.css'], script: 'c.js' };
     const page = htmlDocument({ title: 'T', heading: 'H', main, header: html`<nav></nav>`, ...parts });
     const links = '<link rel="stylesheet" href="a.css">\n<link rel="stylesheet" href="b.css">\n';
-    const scripts = '<script defer src="l.js"></script>\n<script type="module" src="c.js"></script>\n';
-    assert.ok(page.includes(`${links}${scripts}</head>`));
+    const script = '<script type="module" src="c.js"></script>\n';
+    assert.ok(page.includes(`${links}${script}</head>`));
     assert.match(page, /<a class="skip" href="#main">.*<h1>H<\/h1>\n<nav><\/nav>\n<\/header>\n<main id="main"/s);
   });
 });
