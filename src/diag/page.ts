@@ -4,6 +4,7 @@ import type { InternalRoute } from '#gateway';
 import {
   acceptRead,
   createRepresentations,
+  homeOf,
   html,
   htmlDocument,
   jsonFormatter,
@@ -23,7 +24,7 @@ const prefix = '/gateway/v0/diag';
 
 /** Requires an administrator. The page contains the `explainForm`. */
 export function createDiagnostics(readDiagnostics: ReadDiagnostics, explainForm: Markup): InternalRoute {
-  const formatPage = (value: unknown, title: string) => page(value as RowFilter, title, explainForm);
+  const formatPage = (value: unknown, title: string) => page(value as PageParts, title, explainForm);
   const documents = new Map([
     ['', createRepresentations(withHtmlPage(formatPage, pageHeaders({ ownFiles: true })))],
     ['diagnostics.json', createRepresentations([jsonFormatter])],
@@ -35,7 +36,10 @@ export function createDiagnostics(readDiagnostics: ReadDiagnostics, explainForm:
     const { type, contentType, headers, format } = representations.choose(ctx.req.headers.accept);
     ctx.vary('Accept');
     ctx.set({ ...headers, 'Cache-Control': 'no-store', 'Content-Type': contentType });
-    ctx.body = format(type === 'text/html' ? filter : await readDiagnostics(filter), 'frontdesk diagnostics');
+    ctx.body = format(
+      type === 'text/html' ? { ...filter, home: homeOf(ctx) } : await readDiagnostics(filter),
+      'frontdesk diagnostics',
+    );
   }
 
   return {
@@ -73,13 +77,17 @@ export const fileNames = [
   'verdict.js',
 ] as const;
 
+interface PageParts extends RowFilter {
+  readonly home: string | undefined;
+}
+
 /** The script shows the hidden elements, and fills those that have `data-part`. */
-function page({ filter }: RowFilter, title: string, explainForm: Markup): string {
+function page({ filter, home }: PageParts, title: string, explainForm: Markup): string {
   return htmlDocument({
     title,
     stylesheets: ['diagnostics.css'],
     script: 'diagnostics.js',
-    header,
+    header: headerWith(home),
     main: html`<noscript><p class="verdict" data-state="warning">This page needs JavaScript, but its data is also available <a href="diagnostics.json">as JSON</a>.</p></noscript>
 <section aria-labelledby="health">
 <h2 id="health" class="visually-hidden">Health</h2>
@@ -113,12 +121,13 @@ ${[
   });
 }
 
-const header = html`<nav aria-label="Other pages"><a href="../../../">Home: routes and API docs</a></nav>
-<nav aria-label="On this page">
+function headerWith(home: string | undefined): Markup {
+  return html`${home !== undefined && html`<nav aria-label="Other pages"><a href="${home}">Home: routes and API docs</a></nav>\n`}<nav aria-label="On this page">
 <a href="#explain">Explain</a><a href="#routes">Routes</a><a href="#targets">Services</a><a href="#limits">Limits</a><a href="#unmatched">No route</a><a href="#failures">Failures</a></nav>
 <div class="connection"><p id="connection" role="status">Not live</p>
 <p id="snapshot" class="hint"></p>
 <button id="pause" type="button" hidden>Pause</button></div>`;
+}
 
 function section(id: string, heading: string): Markup {
   return html`<section aria-labelledby="${id}">

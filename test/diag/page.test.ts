@@ -8,7 +8,7 @@ import { parse } from 'yaml';
 import { createDiagnostics, readDiagnostics } from '#diag';
 import { explainForm } from '#explain';
 import { silentLogger } from '#foundation';
-import { createProblemResponses, readPageFiles } from '#http';
+import { createProblemResponses, createRequestContext, readPageFiles } from '#http';
 import { partsOf } from '../../src/diag/browser/parts.js';
 import { fileNames } from '../../src/diag/page.ts';
 import type { Frontdesk } from '../../src/index.ts';
@@ -37,10 +37,13 @@ describe('the files of the page', () => {
 const path = '/gateway/v0/diag/';
 
 describe('createDiagnostics', () => {
-  const koa = new Koa().use(createProblemResponses({ logger: silentLogger }));
-  const app = koa
-    .use(createDiagnostics((filter) => readDiagnostics(parts, filter), explainForm('../explain')).run)
-    .callback();
+  const appWith = (hasHome: boolean) =>
+    new Koa()
+      .use(createRequestContext(undefined, { hasHome }))
+      .use(createProblemResponses({ logger: silentLogger }))
+      .use(createDiagnostics((filter) => readDiagnostics(parts, filter), explainForm('../explain')).run)
+      .callback();
+  const app = appWith(false);
 
   it('responds with JSON, YAML or HTML, and rejects other media types', async () => {
     const read = (accept: string, type: string) =>
@@ -93,8 +96,11 @@ describe('createDiagnostics', () => {
       assert.doesNotMatch(page, /1\.2\.3|\/v1\/hotels"|services\/car\.yaml/);
     });
 
-    it('links to the landing page, which lists the routes and their documentation', async () => {
-      assert.match(await read(), /<a href="\.\.\/\.\.\/\.\.\/">Home: routes and API docs<\/a>/);
+    it('links to the landing page, which lists the routes and their documentation, where there is one', async () => {
+      const link = '<a href="/">Home: routes and API docs</a>';
+      const { text } = await request(appWith(true)).get(path).set('Accept', 'text/html');
+      assert.ok(text.includes(link));
+      assert.ok(!(await read()).includes(link));
     });
 
     it('has the filter of the query in its form, escaped, with a link that removes it', async () => {

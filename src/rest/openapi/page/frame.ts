@@ -1,6 +1,15 @@
 /** The parts of the documentation page that depend on the request: links to other pages, and the end of the version. */
 import type { Context } from 'koa';
-import { gatewayRoot, html, type Lifecycle, lifecycleOf, type Markup, parseLifecycle, requestContext } from '#http';
+import {
+  gatewayRoot,
+  homeOf,
+  html,
+  type Lifecycle,
+  lifecycleOf,
+  type Markup,
+  parseLifecycle,
+  requestContext,
+} from '#http';
 import type { PageFrame } from './page.ts';
 
 interface Surroundings {
@@ -12,7 +21,7 @@ interface Surroundings {
 
 export function pageFrame(ctx: Context, { problemPages, hasRoot }: Surroundings): PageFrame {
   const lifecycle = lifecycleOf(ctx);
-  const home = homePath(ctx);
+  const home = homeOf(ctx);
   return {
     links: [
       ...(home === undefined ? [] : [['Home', home] as const]),
@@ -23,13 +32,6 @@ export function pageFrame(ctx: Context, { problemPages, hasRoot }: Surroundings)
     ],
     notice: lifecycle === undefined ? undefined : noticeOf(parseLifecycle(lifecycle), gatewayRoot(ctx)),
   };
-}
-
-/** The path of the landing page of the gateway that forwarded the request. Undefined without a gateway. */
-function homePath(ctx: Context): string | undefined {
-  const { addresses, mapping, rootPath } = requestContext(ctx);
-  const root = addresses.gatewayRoot(ctx.req) ?? (mapping === undefined ? undefined : rootPath);
-  return root === undefined ? undefined : `${root}/`;
 }
 
 /** Links to the documentation of each version that is mounted beside the current one. */
