@@ -82,6 +82,12 @@ export interface LiveAuthenticator extends Authenticator {
   readonly reload: (users: UserStore) => void;
   /** Counts a login that has ended in another thread. */
   readonly learn: (outcome: LoginOutcome) => void;
+  /**
+   * Returns the verdict that `verdictOf` would, for a request that is explained, not sent. Neither counts nor caches it.
+   * Wrong passwords are throttled among explanations, so that these do not help to guess one.
+   */
+  readonly rehearse: (authorization: string | undefined, sender?: () => Sender) => Promise<Verdict>;
+  readonly isAdmin: (user: string) => boolean;
 }
 
 /**
@@ -94,14 +100,16 @@ export function createAuthenticator(options: AuthenticatorOptions): LiveAuthenti
   let current = createVerdicts(options, bounds);
   return Object.freeze({
     async authenticate(authorization: string | undefined, sender?: () => Sender) {
-      const verdict = await current(authorization, sender);
+      const verdict = await current.verdictOf(authorization, sender);
       return verdict.kind === 'user' ? verdict : undefined;
     },
-    verdictOf: (authorization: string | undefined, sender?: () => Sender) => current(authorization, sender),
+    verdictOf: (authorization: string | undefined, sender?: () => Sender) => current.verdictOf(authorization, sender),
     reload(users: UserStore) {
       current = createVerdicts({ ...options, users }, bounds);
     },
     learn: bounds.throttle.learn,
+    rehearse: (authorization: string | undefined, sender?: () => Sender) => current.rehearse(authorization, sender),
+    isAdmin: (user: string) => current.isAdmin(user),
   });
 }
 
@@ -117,6 +125,8 @@ const waitMsMax = 2000;
 /** The parts that bound the cost of wrong passwords. Reloads keep them. */
 interface Bounds {
   readonly throttle: Throttle;
+  /** Throttles the logins of requests that are explained. */
+  readonly rehearsals: Throttle;
   readonly queue: CheckQueue<Verdict>;
   readonly counts: LoginCounts;
 }
@@ -126,6 +136,7 @@ function createBounds(options: AuthenticatorOptions): Bounds {
   const { counts = createLoginCounts() } = options;
   return {
     throttle: createThrottle(options),
+    rehearsals: createThrottle({ ...options, onOutcome: undefined }),
     queue: createCheckQueue({ runningMax, waitingMax, waitMsMax, refused: busy }),
     counts,
   };
@@ -139,8 +150,8 @@ const provenPlace = Object.freeze({ network: '', rank: Number.NEGATIVE_INFINITY 
 /** Caches only verified credentials, so that no number of wrong guesses can evict them. */
 function createVerdicts(
   options: AuthenticatorOptions,
-  { throttle, queue, counts }: Bounds,
-): Authenticator['verdictOf'] {
+  { throttle, rehearsals, queue, counts }: Bounds,
+): Pick<LiveAuthenticator, 'verdictOf' | 'rehearse' | 'isAdmin'> {
   const { users, verify = verifyPassword } = options;
   for (const name of ['find', 'isAdmin', 'dummyHash'] as const)
     if (typeof users?.[name] !== 'function')
@@ -193,19 +204,32 @@ function createVerdicts(
   }
 
   async function verifyLogin(user: string, password: string, key: string): Promise<Verdict> {
-    const expected = users.find(user);
-    // Spend the same time on unknown names, so that the timing does not reveal which users exist.
-    const matches = await verify(password, expected ?? users.dummyHash(user));
-    if (!matches || expected === undefined) {
-      cache.delete(key);
-      return invalid;
-    }
-    const verdict: Verdict = Object.freeze({ kind: 'user', name: user, isAdmin: users.isAdmin(user) });
-    cache.set(key, verdict);
+    const verdict = await verifyPasswordOf(user, password);
+    if (verdict.kind === 'user') cache.set(key, verdict);
+    else cache.delete(key);
     return verdict;
   }
 
-  return verdictOf;
+  async function verifyPasswordOf(user: string, password: string): Promise<Verdict> {
+    const expected = users.find(user);
+    // Spend the same time on unknown names, so that the timing does not reveal which users exist.
+    const matches = await verify(password, expected ?? users.dummyHash(user));
+    if (!matches || expected === undefined) return invalid;
+    return Object.freeze({ kind: 'user', name: user, isAdmin: users.isAdmin(user) });
+  }
+
+  async function rehearse(authorization: string | undefined, sender?: () => Sender): Promise<Verdict> {
+    if (authorization === undefined) return missing;
+    const credentials = parseBasic(authorization);
+    if (credentials === undefined) return invalid;
+    const { user, password } = credentials;
+    const from = sender?.() ?? unknownSender;
+    const rehearsal = rehearsals.loginOf(from, user);
+    const verifyNow = () => verifyPasswordOf(user, password);
+    return throttledBy(throttle.loginOf(from, user), from) ?? tryLogin(rehearsal, from, verifyNow);
+  }
+
+  return { verdictOf, rehearse, isAdmin: (user) => users.isAdmin(user) };
 }
 
 function throttledBy(login: Login, sender: Sender): Verdict | undefined {

@@ -178,14 +178,18 @@ function formatChallenge(realm: string): string {
   return `Basic realm="${realm.replace(/["\\]/g, '\\$&')}", charset="UTF-8"`;
 }
 
-function createCheck(authenticator: Verdicts, { forGateway }: Refusals, userHeaders: UserHeaders): AuthCheck {
-  function decide(verdict: Verdict): AuthDecision {
+/** Returns the decision for the gateway of a verdict. */
+export function createDecide({ forGateway }: Refusals, userHeaders: UserHeaders): (verdict: Verdict) => AuthDecision {
+  return function decide(verdict) {
     if (verdict.kind === 'user')
       return { outcome: 'allow', headers: named(userHeaders(), verdict.name), isAdmin: verdict.isAdmin };
     const { slug, headers } = forGateway(verdict);
     return { outcome: 'deny', status: problems[slug].status, headers, slug };
-  }
+  };
+}
 
+function createCheck(authenticator: Verdicts, refusals: Refusals, userHeaders: UserHeaders): AuthCheck {
+  const decide = createDecide(refusals, userHeaders);
   return function check({ headers: { authorization }, sender }) {
     const verdict = authenticator.verdictOf(authorization, sender);
     return verdict instanceof Promise ? verdict.then(decide, checkFailed) : decide(verdict);

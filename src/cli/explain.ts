@@ -32,16 +32,19 @@ export async function explainOnce(
 ): Promise<ExplainOutput> {
   const desk = await startDry(settings, { only, demo });
   try {
-    return outputOf(explain(desk, request), json);
+    return outputOf(await explain(desk, request), json);
   } finally {
     await desk.close();
   }
 }
 
-function explain(desk: Frontdesk, { method, url, header = [], user, from, all }: ExplainOptions): Explanation {
+async function explain(
+  desk: Frontdesk,
+  { method, url, header = [], user, from, all }: ExplainOptions,
+): Promise<Explanation> {
   try {
     const headers = header.map(parseHeader);
-    return desk.explain({ method: method.toUpperCase(), url, headers, user, all, remoteAddress: from });
+    return await desk.explain({ method: method.toUpperCase(), url, headers, user, all, remoteAddress: from });
   } catch (thrown) {
     if (!(thrown instanceof Problem)) throw thrown;
     const faults = thrown.errors?.map(({ parameter, detail }) => `${parameter} ${detail}`);

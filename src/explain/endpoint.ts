@@ -1,4 +1,5 @@
 /** The endpoint `/gateway/v0/explain`, which responds with an explanation as JSON, as YAML or as a page with a form. */
+import { credentialHeaders } from '#config';
 import type { InternalRoute } from '#gateway';
 import {
   acceptRead,
@@ -42,7 +43,7 @@ export function createExplainEndpoint(explain: Explain): InternalRoute {
       const request = search === '' ? undefined : readRequest(search);
       const formatter = representations.choose(ctx.req.headers.accept);
       const isPage = formatter.type === 'text/html';
-      const explanation = isPage && request === undefined ? undefined : explain(request ?? readRequest(search));
+      const explanation = isPage && request === undefined ? undefined : await explain(request ?? readRequest(search));
       ctx.set('Cache-Control', 'no-store');
       represent(ctx, formatter, isPage ? { search, explanation } : explanation, { title: 'Explain a request' });
     },
@@ -122,7 +123,7 @@ ${explanationSections(explanation).map(
 
 /** `action`: the URL of the endpoint, relative to the page. `given`: the values of the fields. */
 export function explainForm(action: string, given: URLSearchParams = new URLSearchParams()): Markup {
-  const headers = given.getAll('header').filter(Boolean);
+  const headers = given.getAll('header').filter((line) => line !== '' && !hasCredentials(line));
   const from = given.get('from') ?? '';
   return html`<form class="explain" method="get" action="${action}">
 ${field('Method', 'method', given.get('method') ?? 'GET', 'GET', 'short')}
@@ -130,10 +131,17 @@ ${field('Path or URL', 'url', given.get('url') ?? '', '/v1/orders?city=Paris', '
 ${field('User', 'user', given.get('user') ?? '', 'none')}
 <button>Explain</button>
 <details${(from !== '' || headers.length > 0) && html` open`}><summary>Address and headers</summary>
+<p class="hint">Headers become part of the address of this page. Instead of a password, name the user.</p>
 <div class="explain">${field('From address', 'from', from, '127.0.0.1')}
 ${[...headers, '', ''].map((value, index) => field(`Header ${index + 1}`, 'header', value, 'Name: value'))}</div>
 </details>
 </form>`;
+}
+
+/** Such a header is not shown again. */
+function hasCredentials(line: string): boolean {
+  const [name] = parseHeader(line);
+  return credentialHeaders.includes(name.trim().toLowerCase());
 }
 
 function field(label: string, name: string, value: string, example: string, look?: string): Markup {

@@ -36,8 +36,13 @@ import type {
 } from './explanation.ts';
 import { createSyntheticContext, faultsOfRequest, receivedHeaders } from './synthetic-request.ts';
 
-/** Throws `bad-argument` for an invalid request. */
-export type Explain = (request: ExplainRequest) => Explanation;
+/**
+ * Calls no other process. Checks credentials if the auth service runs in this one. Rejects with `bad-argument` for an
+ * invalid request.
+ */
+export type Explain = (request: ExplainRequest) => Promise<Explanation>;
+
+type ExplainedStages = Omit<StageParts, 'rejection'> & Pick<Explanation, 'outcome'>;
 
 /** What runs before the gateway. */
 export interface EntrySettings {
@@ -62,11 +67,11 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain
     return undefined;
   }
 
-  function explainMatch(
+  async function explainMatch(
     ctx: Context,
     request: ExplainRequest,
     client: ExplainedRequest['client'],
-  ): Partial<Explanation> {
+  ): Promise<Partial<Explanation>> {
     const preflight = preflightRoute(ctx) !== undefined;
     // A preflight announces a request with another method.
     const announced = preflight ? { method: ctx.req.headers['access-control-request-method'] } : {};
@@ -86,7 +91,7 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain
       mappingPart(verdicts.find((verdict) => verdict.route === one) ?? { route: one, reason: '' });
     const matched = { ...found, mapping: partOf(route), cors: mappingCors(ctx, route, preflight) ?? site };
     if (preflight) return { ...matched, outcome: preflightOutcome };
-    const { shadow: copy, ...passed } = explainStages({
+    const { shadow: copy, ...passed } = await explainStages({
       ...match,
       request: { ctx, stage: 'service', statuses: [], descriptors: [] },
       attributes,
@@ -97,10 +102,11 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain
     return { ...matched, ...passed, shadow: shadow && copy && { ...partOf(shadow), ...copy } };
   }
 
-  function explainStages(asked: ExplainedRequest): StageParts & Pick<Explanation, 'outcome'> {
+  async function explainStages(asked: ExplainedRequest): Promise<ExplainedStages> {
     const parts: StageParts = {};
     try {
-      for (const { explain } of stages) Object.assign(parts, explain(asked));
+      const rejection = await walk(stages, asked, parts);
+      if (rejection !== undefined) return { ...parts, outcome: refused('authentication', rejection) };
     } catch (thrown) {
       // What rejects a request before authentication belongs to its routing.
       return { ...parts, outcome: refused(parts.auth === undefined ? 'routing' : 'forwarding', thrown) };
@@ -109,7 +115,7 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain
     return { ...parts, outcome: redirect ? { kind: 'redirect', status: redirect.status } : { kind: 'forwarded' } };
   }
 
-  return function explain(request) {
+  return async function explain(request) {
     const faults = faultsOfRequest(request);
     if (faults.length > 0) throw problem('bad-argument', { errors: faults });
     const ctx = createSyntheticContext(request, entry.addresses);
@@ -118,11 +124,21 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain
     const client = { pairs, conceal: createConceal({ pairs, generated }) };
     const explanation = { ...unreachedParts, request: requestPart(ctx, request, identityHeaders) };
     try {
-      return { ...explanation, ...(explainEntry(ctx) ?? explainMatch(ctx, request, client)) };
+      return { ...explanation, ...(explainEntry(ctx) ?? (await explainMatch(ctx, request, client))) };
     } catch (thrown) {
       return { ...explanation, outcome: refused('before_routing', thrown) };
     }
   };
+}
+
+/** Adds what the stages say to `parts`. Resolves to the Problem of the stage that rejects the request, if it says more. */
+async function walk(stages: Gateway['parts']['stages'], asked: ExplainedRequest, parts: StageParts): Promise<unknown> {
+  for (const { explain } of stages) {
+    const { rejection, ...found } = (await explain(asked)) ?? {};
+    Object.assign(parts, found);
+    if (rejection !== undefined) return rejection;
+  }
+  return undefined;
 }
 
 /** The parts of an explanation that stay undefined until the request reaches them. */

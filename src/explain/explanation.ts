@@ -4,7 +4,10 @@ import type { SyntheticRequest } from './synthetic-request.ts';
 
 /** The request to explain. */
 export interface ExplainRequest extends SyntheticRequest {
-  /** The user that the auth service is assumed to return. The service itself is not called. */
+  /**
+   * The user that the auth service is assumed to return. Without one, the auth service of this process checks the
+   * credentials in `headers`, and what another one decides is unknown.
+   */
   readonly user?: string | undefined;
   /** Also lists mappings whose path does not match. @default false */
   readonly all?: boolean | undefined;
@@ -29,12 +32,12 @@ export interface Explanation {
   readonly target: TargetPart | undefined;
 }
 
-/** The outcome, as far as it is known without calling the auth service, the limiter and the service. */
+/** The outcome, as far as it is known without calling another auth service, the limiter and the service. */
 export type Outcome =
   | {
       readonly kind: 'refused';
       /** `before_routing`: the gateway does not look for a mapping. */
-      readonly stage: 'before_routing' | 'routing' | 'forwarding';
+      readonly stage: 'before_routing' | 'routing' | 'authentication' | 'forwarding';
       readonly status: number;
       readonly problem: string;
       readonly detail: string;
@@ -54,6 +57,7 @@ export interface RequestPart {
   readonly host: string;
   /** The client's address, as trusted proxies report it. */
   readonly client: string;
+  /** The user that is assumed. */
   readonly user: string | undefined;
   /** Names of headers that only an auth service may set. */
   readonly identity_headers: readonly string[];

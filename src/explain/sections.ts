@@ -31,7 +31,8 @@ export function explanationSections(explanation: Explanation): readonly Section[
 /** Returns aligned text without colours and control characters. Ends with a line break. */
 export function formatExplanation(explanation: Explanation): string {
   const { method, url, user } = explanation.request;
-  const title = `${method} ${url}${user === undefined ? '' : ` by ${user}`}`;
+  const by = user ?? (explanation.auth?.asked ? explanation.auth.user : undefined);
+  const title = `${method} ${url}${by === undefined ? '' : ` by ${by}`}`;
   const sections = explanationSections(explanation);
   const labelWidth = Math.max(...sections.filter(({ rows }) => isPairs(rows)).map(({ rows }) => widthOf(rows, 0)));
   const blocks = sections.map(({ heading, rows }) => [heading, ...aligned(rows, labelWidth)].join('\n'));
@@ -65,21 +66,34 @@ const noMapping =
   'no mapping matches; `frontdesk check` lists all mappings, and `--all` shows why each one does not match';
 
 /** Summarises the outcome in one sentence. */
-export function verdictOf({ outcome, mapping, candidates, target, redirect, cors }: Explanation): string {
-  if (outcome.kind === 'refused') {
-    const isLost = outcome.stage === 'routing' && mapping === undefined && outcome.status === 404;
-    return `rejected with ${outcome.status} (${outcome.problem}): ${isLost ? noMapping : outcome.detail}`;
-  }
+export function verdictOf(explanation: Explanation): string {
+  const { outcome, redirect, cors } = explanation;
+  if (outcome.kind === 'refused')
+    return `rejected with ${outcome.status} (${outcome.problem}): ${whyRefused(outcome, explanation)}`;
   if (outcome.kind === 'preflight') {
     const permits = cors?.allowed ? 'permits' : 'does not permit';
     return `preflight: the gateway responds with ${outcome.status} and ${permits} the request`;
   }
   if (redirect !== undefined) return `redirected with ${redirect.status} to ${redirect.location}`;
+  return forwardText(explanation);
+}
+
+function whyRefused(
+  { stage, status, detail }: Extract<Explanation['outcome'], { kind: 'refused' }>,
+  { mapping, auth }: Explanation,
+): string {
+  if (stage === 'authentication' && auth?.asked) return auth.decision_reason;
+  return stage === 'routing' && mapping === undefined && status === 404 ? noMapping : detail;
+}
+
+function forwardText({ mapping, candidates, target, auth }: Explanation): string {
   const where = target?.kind === 'remote' ? target.addresses.join(' or ') : 'in this process';
   const service = where === target?.service ? where : `${target?.service} (${where})`;
   const isShared = candidates.filter((one) => one.outcome === 'matched').length > 1;
   const name = isShared ? `${mapping?.name} (one of several: ${mapping?.reason})` : mapping?.name;
-  return `Mapping ${name} sends it to ${service} as ${target?.method} ${target?.path}`;
+  const sends = `Mapping ${name} sends it to ${service} as ${target?.method} ${target?.path}`;
+  if (!auth?.asked || auth.decision !== 'unknown') return sends;
+  return `if AuthService ${auth.name} (${auth.target}) allows it, ${sends}`;
 }
 
 function requestRows({ request }: Explanation): string[][] {
@@ -161,7 +175,6 @@ function targetRows({ target, shadow }: Explanation): string[][] {
 function authRows(auth: AuthPart, user: string | undefined): string[][] {
   if (!auth.asked) return [['skipped', auth.reason]];
   const { name, source, service, target, method, path, headers, body, timeout_ms: timeout, cache_ms: cache } = auth;
-  const assumed = user === undefined ? '200 without a user' : `200 with ${auth.user_header ?? 'no header'}: ${user}`;
   return [
     ['name', `${name} (${source})`],
     ['where', target === 'in this process' ? target : `${service}, ${target}`],
@@ -173,8 +186,16 @@ function authRows(auth: AuthPart, user: string | undefined): string[][] {
     ['on success', auth.on_success],
     ['on denial', auth.on_refusal],
     ['on failure', auth.on_error],
-    ['assumed', assumed],
+    decisionRow(auth, user),
   ];
+}
+
+type AskedPart = Extract<AuthPart, { asked: true }>;
+
+function decisionRow({ decision, decision_reason: reason, user_header: header }: AskedPart, user: string | undefined) {
+  if (user !== undefined && decision === 'allowed') return ['assumed', `200 with ${header ?? 'no header'}: ${user}`];
+  if (decision === 'unknown') return ['decision', `${reason}, and it is not asked; to assume a user: --user NAME`];
+  return ['decision', `${decision}: ${reason}`];
 }
 
 function limitRows(limit: RateLimitPart): string[][] {
@@ -191,6 +212,7 @@ function limitRows(limit: RateLimitPart): string[][] {
       ],
       ...limitsRows(limits, by),
     ]),
+    ...row('response', limit.response_headers.length === 0 ? '' : `with ${limit.response_headers.join(', ')}`),
     ['exceeded', limit.on_over_limit],
     ['on failure', limit.on_error],
   ];

@@ -1,6 +1,6 @@
 /** Creates a gateway from records and built-in routes, and manages the resources that it shares with other gateways. */
 import type { Context, Middleware } from 'koa';
-import type { AuthCheck } from '#auth';
+import type { AuthCheck, AuthRehearsal } from '#auth';
 import { gatewaySettings, type Mapping, mapInTurns, mappingDefaults, nextTurn, type Version } from '#config';
 import { createOutageLog, type Logger, type OutageLog, silentLogger } from '#foundation';
 import { serviceFault } from '#http';
@@ -47,6 +47,8 @@ export interface GatewayOptions {
    * called over HTTP. @default {}
    */
   readonly authChecks?: Readonly<Record<string, AuthCheck>>;
+  /** What these auth services would decide about requests that are explained, by the same names. @default {} */
+  readonly authRehearsals?: Readonly<Record<string, AuthRehearsal>>;
   /** The limiter, in this process or over gRPC. Required with a RateLimitService record, and rejected without one. */
   readonly limiter?: Limiter | undefined;
   readonly resolve: Resolve;
@@ -262,12 +264,20 @@ function createDraft(options: GatewayOptions) {
 type Settings = ReturnType<typeof withDefaults>;
 
 function withDefaults(options: GatewayOptions) {
-  const { configuration, authChecks = {}, identityHeaders = [], adminUsers = [], internalRoutes = [] } = options;
+  const {
+    configuration,
+    authChecks = {},
+    authRehearsals = {},
+    identityHeaders = [],
+    adminUsers = [],
+    internalRoutes = [],
+  } = options;
   const { mappings, versions, rateLimitServices } = configuration;
   const [rateLimitService] = rateLimitServices;
   const authServices: readonly ConfiguredAuthService[] = configuration.authServices.map((record) => ({
     record,
     port: Object.hasOwn(authChecks, record.name) ? authChecks[record.name] : undefined,
+    rehearse: Object.hasOwn(authRehearsals, record.name) ? authRehearsals[record.name] : undefined,
   }));
   const { upstreamTimeoutMs, upstreamConnectTimeoutMs, upstreamIdleTimeoutMs } = gatewaySettings;
   const { timeoutMs = upstreamTimeoutMs.default, connectTimeoutMs = upstreamConnectTimeoutMs.default } = options;

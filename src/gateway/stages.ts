@@ -20,16 +20,18 @@ export interface Stage {
   /** Throws a Problem to reject the request. */
   readonly run: (routed: RoutedRequest) => StageResult;
   /**
-   * Returns what the stage adds to an explanation. Edits the request and throws as `run` does, but calls no other
+   * Resolves to what the stage adds to an explanation. Edits the request and throws as `run` does, but calls no other
    * service and counts nothing.
    */
-  readonly explain: (asked: ExplainedRequest) => StageParts | undefined;
+  readonly explain: (asked: ExplainedRequest) => StageParts | undefined | Promise<StageParts>;
 }
 
 export interface StageParts extends ForwardParts {
   readonly auth?: AuthPart;
   readonly rate_limit?: RateLimitPart;
   readonly shadow?: ShadowPart | undefined;
+  /** The Problem with which the stage rejects the request, if it describes itself as well. Otherwise it throws. */
+  readonly rejection?: unknown;
 }
 
 export interface StagesParts extends PathChecks {
@@ -45,6 +47,7 @@ export interface StagesParts extends PathChecks {
 
 export function createStages(parts: StagesParts): readonly Stage[] {
   const { disguises, checkAmbiguity, checkReferences, askLimiter } = parts;
+  const explainLimit = createExplainLimit(parts);
 
   function limitBy(descriptorsOf: DescriptorsOf | undefined, { request, attributes }: RoutedRequest): StageResult {
     if (descriptorsOf === undefined || askLimiter === undefined) return 'continue';
@@ -63,14 +66,13 @@ export function createStages(parts: StagesParts): readonly Stage[] {
     {
       name: 'limitBeforeAuth',
       run: (routed) => limitBy(routed.route.descriptors.beforeAuth, routed),
-      // `limitAfterAuth` explains both.
-      explain: () => undefined,
+      explain: explainLimit.beforeAuth,
     },
     { name: 'authenticate', run: authenticate, explain: createExplainAuth(parts) },
     {
       name: 'limitAfterAuth',
       run: (routed) => limitBy(routed.route.descriptors.afterAuth, routed),
-      explain: createExplainLimit(parts),
+      explain: explainLimit.afterAuth,
     },
     ownStage('rejectForeignReferences', ({ request, attributes, route }) => {
       request.stage = 'service';

@@ -1,6 +1,6 @@
 /** Opens the gateway for a configuration, connecting its records to the services that they name. */
 
-import type { AuthCheck, AuthService as AuthServiceOfProcess } from '#auth';
+import type { AuthCheck, AuthRehearsal, AuthService as AuthServiceOfProcess } from '#auth';
 import {
   type AuthService as AuthServiceRecord,
   type Configuration,
@@ -26,7 +26,7 @@ import { failsClosed } from './record-services.ts';
 import { realmOf, type Services, userHeadersOf } from './services.ts';
 
 export interface GatewayParts extends ConnectLimiterParts {
-  readonly services: Pick<Services, 'byName'> & {
+  readonly services: Pick<Services, 'byName' | 'rehearsalFor'> & {
     /** Undefined when the auth service does not run in this process. */
     readonly auth: Pick<AuthServiceOfProcess, 'checkFor'> | undefined;
   };
@@ -71,7 +71,7 @@ export async function openGateway(
       internalRoutes: parts.routes,
       identityHeaders: [userHeader],
       adminUsers: settings.adminUsers,
-      authChecks: localAuthChecks(setup, authServices, parts),
+      ...localAuthServices(setup, authServices, parts),
       limiter: limiter?.limiter,
       ...common,
     }),
@@ -157,19 +157,23 @@ function plainRoutes(services: Readonly<Record<string, Handler>>): InternalRoute
 }
 
 /**
- * Returns the check of the auth service of this process for each record that refers to it: `checkServiceRoles` rejects
- * other services of this process. The auth services of the other records are called over HTTP.
+ * Returns the check of the auth service of this process for each record that refers to it, and its rehearsal:
+ * `checkServiceRoles` rejects other services of this process. The auth services of the other records are called over
+ * HTTP.
  */
-function localAuthChecks(
+function localAuthServices(
   setup: Setup,
   records: readonly AuthServiceRecord[],
-  { resolve, services: { auth } }: GatewayParts,
-): Readonly<Record<string, AuthCheck>> {
-  if (auth === undefined) return {};
+  { resolve, services: { auth, rehearsalFor } }: GatewayParts,
+): {
+  readonly authChecks: Readonly<Record<string, AuthCheck>>;
+  readonly authRehearsals: Readonly<Record<string, AuthRehearsal>>;
+} {
+  if (auth === undefined || rehearsalFor === undefined) return { authChecks: {}, authRehearsals: {} };
   const local = records.filter(({ authService }) => resolve(authService).kind === 'local');
-  return Object.fromEntries(
-    local.map((record) => [record.name, auth.checkFor(realmOf(setup, record), userHeadersOf(record))]),
-  );
+  const byRecord = <T>(create: (realm: string, userHeaders: readonly string[]) => T) =>
+    Object.fromEntries(local.map((record) => [record.name, create(realmOf(setup, record), userHeadersOf(record))]));
+  return { authChecks: byRecord(auth.checkFor), authRehearsals: byRecord(rehearsalFor) };
 }
 
 /** A record for frontdesk's own auth service need not list the header that names the user. */

@@ -2,12 +2,14 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import {
-  type Authenticator,
+  type AuthRehearsal,
   type AuthService,
   createAuthenticator,
   createAuthService,
   createLoginCounts,
+  createRehearsal,
   createUsers,
+  type LiveAuthenticator,
   type LoginCounts,
   realmDefault,
   verificationsMaxDefault,
@@ -25,6 +27,8 @@ import type { ThreadParts } from './threads/parts.ts';
 export interface Services {
   /** Undefined when the auth service does not run in this process. */
   readonly auth: AuthService | undefined;
+  /** Creates what `auth` would decide about requests that are explained. Undefined like `auth`. */
+  readonly rehearsalFor: ((realm: string, userHeaders: readonly string[]) => AuthRehearsal) | undefined;
   /** Counts the results of the auth service's password checks. */
   readonly logins: LoginCounts | undefined;
   /** The API by the name of each version, such as `v1`. All versions have the same handler. */
@@ -55,7 +59,9 @@ export function createServices(setup: Setup, parts: ServicesParts): Services {
   const byName = Object.fromEntries(Object.entries(apps).map(([name, app]) => [name, isolate(app)]));
   const { api } = byName;
   const versions = api ? Object.fromEntries(versionNames.map((name) => [name, api])) : {};
-  return { auth, logins, versions, byName };
+  const rehearsalFor: Services['rehearsalFor'] =
+    authenticator && ((realm, userHeaders) => createRehearsal(authenticator, realm, userHeaders));
+  return { auth, rehearsalFor, logins, versions, byName };
 }
 
 /** The realm that clients are shown when the record uses the auth service of this process. */
@@ -84,7 +90,10 @@ function realmOfListener(setup: Setup, { authServices }: Configuration): string 
 }
 
 /** Creates an authenticator that is reloaded, and forgets verified passwords, only when the users change. */
-function createReloadingAuthenticator({ configuration, thread }: ServicesParts, counts: LoginCounts): Authenticator {
+function createReloadingAuthenticator(
+  { configuration, thread }: ServicesParts,
+  counts: LoginCounts,
+): LiveAuthenticator {
   const { users } = configuration.current().configuration;
   const threads = thread?.count ?? 1;
   const authenticator = createAuthenticator({

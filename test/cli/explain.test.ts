@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { requireSettings } from '#config';
 import { settingTable } from '#server/product';
 import { type ExplainOptions, explainOnce } from '../../src/cli/explain.ts';
-import { authRecord, mappingRecord } from '../support/desks.ts';
+import { authRecord, limitRecord, mappingRecord } from '../support/desks.ts';
 import { runCommand } from '../support/programs/command.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles, yamlOf } from '../support/temporary-files.ts';
@@ -101,6 +101,89 @@ describe('frontdesk explain', () => {
     const { text } = await explain({ url: '/far/x', only: ['gateway'] }, directory);
     assert.match(text, new RegExp(`where +http://127\\.0\\.0\\.1:${port}$`, 'm'));
     assert.match(text, /health +\/health every/);
+    assert.equal(requests, 0);
+  });
+
+  const basic = (user: string, password: string) =>
+    `Authorization: Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+
+  const verdict = (text: string) => text.split('\n')[1]?.trim();
+
+  it('says that a guarded request without credentials is rejected, and where it would go with a user', async () => {
+    const { text } = await explain({});
+    assert.equal(verdict(text), 'rejected with 401 (unauthorized): the request has no credentials');
+    assert.match(text, /^ {2}decision +denied: the request has no credentials$/m);
+    assert.doesNotMatch(text, /^Service$/m);
+    const { text: signedIn } = await explain({ user: 'demo' });
+    assert.equal(verdict(signedIn), 'Mapping hotel sends it to hotel (in this process) as GET /');
+  });
+
+  it('checks credentials as the auth service of this process does, and shows none of them', async () => {
+    const { text } = await explain({ header: [basic('demo', 'demo')] });
+    assert.equal(verdict(text), 'Mapping hotel sends it to hotel (in this process) as GET /');
+    assert.match(text, /^GET \/v1\/hotels by demo$/m);
+    assert.match(text, /^ {2}decision +allowed: the credentials are those of demo$/m);
+    assert.match(text, /^ {2}descriptor +x-travel-user=demo$/m);
+    const wrong = [basic('demo', 's3cret'), basic('s3cret', 'demo'), 'Authorization: Bearer s3cret'];
+    for (const header of wrong)
+      for (const json of [true, false]) {
+        const { text } = await explain({ header: [header], json });
+        assert.match(text, /the credentials belong to no user/);
+        assert.ok(!text.includes('s3cret') && !text.includes(header.split(' ').at(-1) ?? ''), text);
+      }
+  });
+
+  it('says whether the user may see what is for administrators only', async () => {
+    const url = '/gateway/v0/diag/';
+    assert.equal(
+      verdict((await explain({ url, user: 'guest' })).text),
+      'rejected with 403 (admins-only): guest is not an administrator',
+    );
+    for (const one of [{ user: 'demo' }, { header: [basic('demo', 'demo')] }])
+      assert.match(verdict((await explain({ url, ...one })).text) ?? '', /^Mapping diagnostics sends it /);
+  });
+
+  it('counts by address before it says that credentials are missing', async () => {
+    const labels = { gateway: [{ address: ['remote_address'] }, { user: [{ u: { header: 'X-Travel-User' } }] }] };
+    const configDir = await writeFiles({
+      'services/x.yaml': yamlOf(authRecord, limitRecord, mappingRecord('app', '/', 'http://localhost:9', { labels })),
+      'ratelimit/x.yaml':
+        'domain: gateway\ndescriptors:\n  - key: remote_address\n    rate_limit: { unit: hour, requests_per_unit: 7 }\n',
+    });
+    const { text } = await explain({ url: '/' }, configDir);
+    assert.match(text, /descriptor +remote_address=127\.0\.0\.1, before authentication\n +7 per hour/);
+    assert.match(
+      text,
+      /response +with RateLimit-Policy, RateLimit\n +exceeded +the client gets 429 with Retry-After\n/,
+    );
+    assert.doesNotMatch(text, /descriptor +u=/);
+  });
+
+  it('does not ask an auth service of another process, and says so', async () => {
+    let requests = 0;
+    const { port } = await servers.http((_req, res) => {
+      requests += 1;
+      res.end();
+    });
+    const configDir = await writeFiles({
+      'services/x.yaml': yamlOf(
+        { ...authRecord, auth_service: `127.0.0.1:${port}` },
+        mappingRecord('app', '/', 'http://localhost:9'),
+      ),
+    });
+    const header = [basic('demo', 's3cret')];
+    const { text } = await explain({ url: '/x', header }, configDir);
+    const auth = `http://127.0.0.1:${port}`;
+    assert.equal(
+      verdict(text),
+      `if AuthService auth (${auth}) allows it, Mapping app sends it to http://localhost:9 as GET /x`,
+    );
+    assert.ok(text.includes(`only ${auth} knows, and it is not asked; to assume a user: --user NAME`));
+    assert.equal(
+      JSON.parse((await explain({ url: '/x', header, json: true }, configDir)).text).auth.decision,
+      'unknown',
+    );
+    assert.equal(verdict((await explain({ url: '/x', user: 'ann' }, configDir)).text)?.startsWith('Mapping app'), true);
     assert.equal(requests, 0);
   });
 

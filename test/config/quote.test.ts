@@ -181,7 +181,7 @@ describe('a secret in a text of a record', () => {
     const { text } = await callAsDemo(desk, '/gateway/v0/diag/').expect(200);
     checkHidden(text, 'diagnostics');
     for (const { name } of accepted) {
-      checkHidden(JSON.stringify(desk.explain({ method: 'GET', url: `/${name}` })), name);
+      checkHidden(JSON.stringify(await desk.explain({ method: 'GET', url: `/${name}` })), name);
     }
   });
 });

@@ -123,8 +123,46 @@ describe('the explain endpoint of a desk', () => {
     await call(desk, `${path}?url=/v1/hotels`).expect(401);
     const { body } = await callAsDemo(desk, `${path}?url=/v1/hotels/bookings&user=ann`).expect(200);
     assert.deepEqual([body.mapping.name, body.target.path], ['hotel', '/bookings']);
-    const explained = desk.explain({ method: 'GET', url: '/v1/hotels/bookings', user: 'ann' });
+    const explained = await desk.explain({ method: 'GET', url: '/v1/hotels/bookings', user: 'ann' });
     assert.deepEqual(JSON.parse(JSON.stringify(explained)), body);
+  });
+
+  const explainedWith = (password: string) => {
+    const credentials = Buffer.from(`guest:${password}`).toString('base64');
+    return `${path}?url=/v1/hotels&header=${encodeURIComponent(`Authorization: Basic ${credentials}`)}`;
+  };
+
+  it('checks credentials without counting a login, and bounds how many passwords can be tried', async () => {
+    const desk = await open();
+    const decisionOf = async (password: string) => {
+      const { body } = await callAsDemo(desk, explainedWith(password)).expect(200);
+      return [body.auth.decision, body.outcome.kind === 'refused' ? body.outcome.problem : undefined];
+    };
+    const login = (password: string) => call(desk, '/v1/hotels').auth('guest', password);
+    assert.deepEqual(await decisionOf('guest'), ['allowed', undefined]);
+    for (let times = 0; times < 11; times += 1) assert.deepEqual(await decisionOf('no'), ['denied', 'unauthorized']);
+    assert.deepEqual(await decisionOf('guest'), ['denied', 'login-throttled']);
+    await login('guest').expect(200);
+    const { text } = await callAsDemo(desk, '/gateway/v0/metrics').expect(200);
+    assert.match(text, /^frontdesk_auth_logins_total\{result="wrong"\} 0$/m);
+  });
+
+  it('predicts that logins are throttled', async () => {
+    const desk = await open();
+    for (let times = 0; times < 11; times += 1) await call(desk, '/v1/hotels').auth('guest', `no${times}`).expect(401);
+    await call(desk, '/v1/hotels').auth('guest', 'guest').expect(429);
+    const { body } = await callAsDemo(desk, `${explainedWith('guest')}&from=127.0.0.1`).expect(200);
+    assert.deepEqual([body.outcome.status, body.outcome.problem], [429, 'login-throttled']);
+  });
+
+  it('has a page with the same decision, which repeats no credentials', async () => {
+    const desk = await open();
+    const page = async (password: string) =>
+      (await callAsDemo(desk, explainedWith(password)).set('Accept', 'text/html').expect(200)).text;
+    assert.match(await page('guest'), /<td>decision<\/td><td>allowed: the credentials are those of guest<\/td>/);
+    const wrong = await page('s3cret');
+    assert.match(wrong, /rejected with 401 \(unauthorized\): the credentials belong to no user/);
+    assert.ok(!wrong.includes(Buffer.from('guest:s3cret').toString('base64')));
   });
 
   it('honours CORS_ORIGINS, also for preflights', async () => {
@@ -133,7 +171,7 @@ describe('the explain endpoint of a desk', () => {
       ['Origin', 'https://app.example'],
       ['Access-Control-Request-Method', 'PUT'],
     ] as const;
-    const { outcome, cors } = desk.explain({ method: 'OPTIONS', url: '/v1/hotels', headers });
+    const { outcome, cors } = await desk.explain({ method: 'OPTIONS', url: '/v1/hotels', headers });
     assert.deepEqual([outcome, cors?.rule], [{ kind: 'preflight', status: 204 }, 'CORS_ORIGINS']);
     await request(desk.app.callback())
       .options('/v1/hotels')

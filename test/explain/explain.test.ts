@@ -253,7 +253,7 @@ describe('explain', () => {
     await fc.assert(
       fc.asyncProperty(requests, async (request) => {
         for (const list of lists) (list as unknown[]).length = 0;
-        const explained = explain(request);
+        const explained = await explain(request);
         assert.ok(
           lists.every(({ length }) => length === 0),
           'a service was called',

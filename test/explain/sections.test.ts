@@ -23,10 +23,10 @@ const elsewhere = {
 describe('formatExplanation', () => {
   const servers = testServers(after);
 
-  function read(options: GatewayFields, request: Partial<ExplainRequest> = {}): string {
+  async function read(options: GatewayFields, request: Partial<ExplainRequest> = {}): Promise<string> {
     const gateway = gatewayOf({ resolve: () => elsewhere, ...options });
     servers.later(gateway.close);
-    return formatExplanation(explainOf(gateway)({ method: 'GET', url: '/v1/hotels/x', ...request }));
+    return formatExplanation(await explainOf(gateway)({ method: 'GET', url: '/v1/hotels/x', ...request }));
   }
 
   const verdict = (text: string) => text.split('\n')[1];
@@ -42,8 +42,8 @@ describe('formatExplanation', () => {
     return lines.map((line) => line.trim().replace(/ {2,}/g, ' | '));
   }
 
-  it('starts with the request and its outcome', () => {
-    const text = read({}, { user: 'ann' });
+  it('starts with the request and its outcome', async () => {
+    const text = await read({}, { user: 'ann' });
     assert.equal(text.split('\n')[0], 'GET /v1/hotels/x by ann');
     assert.equal(
       verdict(text),
@@ -52,23 +52,23 @@ describe('formatExplanation', () => {
     assert.ok(text.endsWith('\n') && !text.endsWith('\n\n') && !/[^\S\n]$/m.test(text));
   });
 
-  it('shows the address of a service once if the record names it by its URL', () => {
+  it('shows the address of a service once if the record names it by its URL', async () => {
     const service = 'http://10.0.0.1:9001';
     const resolve = () => ({ ...elsewhere, origins: () => [service] });
-    const text = read({ mappings: [mappingOf({ service })], resolve });
+    const text = await read({ mappings: [mappingOf({ service })], resolve });
     assert.equal(verdict(text), '  Mapping hotel sends it to http://10.0.0.1:9001 as GET /x');
   });
 
-  it('summarises the outcome of canaries, redirects, preflights and rejected requests', () => {
+  it('summarises the outcome of canaries, redirects, preflights and rejected requests', async () => {
     const redirect = { host: undefined, path: { kind: 'path', value: '/there' }, status: 308 } as const;
     assert.equal(
-      verdict(read({ mappings: [mappingOf({ redirect })] })),
+      verdict(await read({ mappings: [mappingOf({ redirect })] })),
       '  redirected with 308 to http://localhost/there',
     );
-    const canary = read({ mappings: [mappingOf(), mappingOf({ name: 'beta', weight: 20 })] });
+    const canary = await read({ mappings: [mappingOf(), mappingOf({ name: 'beta', weight: 20 })] });
     assert.match(verdict(canary) ?? '', /^ {2}Mapping beta \(one of several: weight 20 of 100\) sends it to hotel /);
     assert.match(
-      verdict(read({}, { url: '/x' })) ?? '',
+      verdict(await read({}, { url: '/x' })) ?? '',
       /^ {2}rejected with 404 \(not-found\): no mapping matches; .*--all/,
     );
     const cors = {
@@ -79,15 +79,15 @@ describe('formatExplanation', () => {
       credentials: false,
     };
     const mappings = [mappingOf({ cors: { ...cors, maxAgeSeconds: undefined } })];
-    const preflightFrom = (origin: string) => {
+    const preflightFrom = async (origin: string) => {
       const headers = Object.entries({ Origin: origin, 'Access-Control-Request-Method': 'GET' });
       return read({ mappings }, { method: 'OPTIONS', headers });
     };
-    assert.match(verdict(preflightFrom('https://a.example')) ?? '', /preflight: .* permits the request/);
-    assert.match(verdict(preflightFrom('https://b.example')) ?? '', /preflight: .* does not permit the request/);
+    assert.match(verdict(await preflightFrom('https://a.example')) ?? '', /preflight: .* permits the request/);
+    assert.match(verdict(await preflightFrom('https://b.example')) ?? '', /preflight: .* does not permit the request/);
   });
 
-  it('shows how each limit counts, and its source in the configuration', () => {
+  it('shows how each limit counts, and its source in the configuration', async () => {
     const labels = {
       gateway: [...labelled('x-user', 'user'), ...labelled('x-plan', 'plan'), ...labelled('x-city', 'city')],
     };
@@ -98,7 +98,7 @@ describe('formatExplanation', () => {
     const limiter = createLimiter({ limits: [domain('gateway', node('user', limits), node('plan', unlimited))] });
     const options = { mappings: [mappingOf({ labels })], rateLimitService: limitRecordOf(), limiter };
     const headers = Object.entries({ 'X-User': 'ann', 'X-Plan': 'gold', 'X-City': 'Rome' });
-    assert.deepEqual(section(read(options, { headers }), 'Rate limit').slice(2, -2), [
+    assert.deepEqual(section(await read(options, { headers }), 'Rate limit').slice(2, -3), [
       'domain | gateway',
       'descriptor | user=ann',
       '5 per 30 seconds, token bucket of 20, "slow" (limits.yaml:1)',
@@ -110,10 +110,10 @@ describe('formatExplanation', () => {
     ]);
   });
 
-  it('shows time-outs with their source, and the bounds of the cluster', () => {
+  it('shows time-outs with their source, and the bounds of the cluster', async () => {
     const retryPolicy = { retryOn: ['5xx', 'reset'], numRetries: 2, perTryTimeoutMs: 100, statusCodes: [] } as const;
     const mappings = [mappingOf({ timeoutMs: 0, retryPolicy, allowUpgrade: ['websocket'] })];
-    assert.deepEqual(section(read({ mappings }, { method: 'POST' }), 'Upstream settings'), [
+    assert.deepEqual(section(await read({ mappings }, { method: 'POST' }), 'Upstream settings'), [
       'time-out | no limit (mapping), until the response headers',
       'connect | 3000 ms (UPSTREAM_CONNECT_TIMEOUT_MS)',
       'idle body | 60000 ms (default)',
@@ -125,10 +125,10 @@ describe('formatExplanation', () => {
     ]);
   });
 
-  it('shows the request to the auth service, and how long its decision is cached', () => {
+  it('shows the request to the auth service, and how long its decision is cached', async () => {
     const record = authRecordOf({ cacheMs: 500, failureModeAllow: true });
     const lines = section(
-      read({ authServices: [{ record }] }, { headers: [['Authorization', 'Basic abcd']] }),
+      await read({ authServices: [{ record }] }, { headers: [['Authorization', 'Basic abcd']] }),
       'Authen',
     );
     assert.ok(

@@ -164,7 +164,7 @@ describe('a header with which a client could disguise itself', () => {
   it('is shown by an explanation among the headers that the service does not get', async () => {
     const { edge } = await setUp({ mappings: [mappingOf({ keepRequestHeaders: ['x-host'] })] });
     const headers = [...all, 'X-Plain'].map((name) => [name, 'lie'] as const);
-    const { target } = explainOf(edge.gateway)({ method: 'GET', url: '/v1/hotels', headers });
+    const { target } = await explainOf(edge.gateway)({ method: 'GET', url: '/v1/hotels', headers });
     const expected = all.map((name) => name.toLowerCase()).filter((name) => name !== 'x-host');
     assert.deepEqual([...(target?.headers_removed ?? [])].sort(), expected.sort());
   });

@@ -190,7 +190,7 @@ describe('a header that a client nominates in Connection', () => {
     const { edge } = await setUp();
     const explain = explainOf(edge.gateway);
     const request = { method: 'GET', url: '/v1/hotels' };
-    const { target, mapping } = explain({
+    const { target, mapping } = await explain({
       ...request,
       headers: [
         ['X-Tenant', 'a'],
@@ -199,7 +199,7 @@ describe('a header that a client nominates in Connection', () => {
     });
     assert.equal(mapping?.name, 'hotel');
     assert.ok(target?.headers_removed.includes('x-tenant'));
-    const { outcome } = explain({ ...request, headers: [['Connection', 'x-travel-user']] });
+    const { outcome } = await explain({ ...request, headers: [['Connection', 'x-travel-user']] });
     assert.equal(outcome.kind === 'refused' && outcome.status, 400);
   });
 });

@@ -92,7 +92,7 @@ describe('a Version', () => {
   const servers = testServers(after);
   const openDesk = desksOf(servers);
   const time = { now: deprecation - day };
-  const explain = (url: string) => desk.explain({ method: 'GET', url, headers: [] });
+  const explain = (url: string) => desk.explain({ method: 'GET', url, headers: [], user: 'demo' });
   let desk: Frontdesk;
   let port = 0;
   let config: NonNullable<FrontdeskOptions['config']>;
@@ -274,7 +274,7 @@ describe('a Version', () => {
     await check('/nowhere', 404, nothing);
     await check('/v1/%252e%252e/v2', 400, nothing);
     await check('/gateway/v0/check_ready', 200, nothing);
-    for (const url of ['/v2/messages/1', '/V1/other']) assert.equal(explain(url).version, undefined);
+    for (const url of ['/v2/messages/1', '/V1/other']) assert.equal((await explain(url)).version, undefined);
   });
 
   it('never ends without a sunset', async () => {
@@ -309,30 +309,31 @@ describe('a Version', () => {
   });
 
   it('in another case loses to a version in the case of the path, and to one with a longer prefix', async () => {
-    const versionOf = (url: string) => explain(url).version?.name;
-    assert.deepEqual(['/v6/own', '/V6/own', '/v6/OWN/PART/x'].map(versionOf), ['lower', 'upper', 'part']);
+    const versionOf = async (url: string) => (await explain(url)).version?.name;
+    const versions = await Promise.all(['/v6/own', '/V6/own', '/v6/OWN/PART/x'].map(versionOf));
+    assert.deepEqual(versions, ['lower', 'upper', 'part']);
     await check('/v6/own/PART/x', 200, [undefined, 'Mon, 01 Jan 2029 00:00:00 GMT', undefined]);
   });
 
-  it('is predicted by explain', () => {
+  it('is predicted by explain', async () => {
     const headers = [
       { name: 'Deprecation', value: deprecated },
       { name: 'Sunset', value: endsIn2027 },
       { name: 'Link', value: linksOfFirst() },
     ];
     time.now = sunset - 1;
-    const before = explain('/v1/hotels');
+    const before = await explain('/v1/hotels');
     assert.equal(before.outcome.kind, 'forwarded');
     const { name, prefix } = first;
     assert.deepEqual(before.version, { name, prefix, source: '<options>:1', ended: false, headers });
     time.now = sunset;
     for (const url of ['/v1/hotels', '/v1/nowhere', '/V1/any/x']) {
-      const { version, outcome, auth } = explain(url);
+      const { version, outcome, auth } = await explain(url);
       const { kind, status, problem } = outcome as { kind: string; status: number; problem: string };
       const seen = [version?.name, version?.ended, kind, status, problem, auth];
       assert.deepEqual(seen, ['first', true, 'refused', 410, 'gone', undefined]);
     }
-    const text = formatExplanation(explain('/v1/hotels'));
+    const text = formatExplanation(await explain('/v1/hotels'));
     assert.match(text, /rejected with 410 \(gone\): This version of the API has ended\./);
     assert.match(
       text,

@@ -195,7 +195,7 @@ describe('the rate-limit service', () => {
         if (status === 503) assert.match(body.info_url, /ratelimit-unavailable$/);
         await call(desk, '/free').expect(200);
         const { auth: _, rate_limit: limit } = JSON.parse(
-          JSON.stringify(desk.explain({ method: 'GET', url: '/limited' })),
+          JSON.stringify(await desk.explain({ method: 'GET', url: '/limited' })),
         );
         assert.equal(limit.on_error, status === 503 ? 'the client gets 503' : 'the request continues');
       });

@@ -158,7 +158,7 @@ describe('the trace of a request', () => {
 
   it('is explained as a header that is generated for each request', async () => {
     const { desk } = await setUp({ mapping: { bypass_auth: true } });
-    const { target } = desk.explain({ method: 'GET', url: '/rooms', headers: [['traceparent', traceparent]] });
+    const { target } = await desk.explain({ method: 'GET', url: '/rooms', headers: [['traceparent', traceparent]] });
     assert.deepEqual(
       target?.headers.filter(({ name }) => name.startsWith('trace')),
       [{ name: 'traceparent', value: '(generated for each request)', by: 'gateway' }],

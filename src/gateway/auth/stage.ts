@@ -1,9 +1,17 @@
 /** The authentication stage: calls the auth service of a mapping, then continues or rejects the request. */
 import type { Context } from 'koa';
-import type { AuthCheck, AuthDecision } from '#auth';
+import type { AuthCheck, AuthDecision, AuthRehearsal } from '#auth';
 import type { AuthService, Mapping } from '#config';
 import { equalPart, type OutageLog } from '#foundation';
-import { decodeHeader, type ProblemSlug, problem, problems, requestContext, requestLogFields } from '#http';
+import {
+  decodeHeader,
+  type Problem,
+  type ProblemSlug,
+  problem,
+  problems,
+  requestContext,
+  requestLogFields,
+} from '#http';
 import { type Cluster, clientIsGone } from '#proxy';
 import type { RequestAttributes } from '#routing';
 import type { RemoteTarget, Resolve } from '../resolve-service.ts';
@@ -17,6 +25,8 @@ export interface ConfiguredAuthService {
   readonly record: AuthService;
   /** Undefined when the service is called over HTTP. */
   readonly port?: AuthCheck | undefined;
+  /** What it would decide about a request that is explained. Undefined when it is called over HTTP. */
+  readonly rehearse?: AuthRehearsal | undefined;
 }
 
 /** Counts decisions by outcome since the start. `error` counts calls without a decision. */
@@ -30,6 +40,8 @@ export interface AuthStage {
   readonly record: AuthService;
   readonly authenticate: Authenticate;
   readonly preview: AuthClient['preview'];
+  /** Throws a Problem for a user who may not see the route. Undefined when every user may. */
+  readonly requireRole: RequireRole | undefined;
 }
 
 /** Done when the response of the auth service is sent to the client. Throws a Problem for a denial without a body. */
@@ -95,6 +107,7 @@ function createPair({ record, port }: ConfiguredAuthService, parts: AuthStagesPa
       record,
       authenticate: createAuthenticate(stageRecord, client.ask, { ...parts, outage, readBody }, requireRole),
       preview: client.preview,
+      requireRole,
     });
   const requireAdmin = createRequireAdmin(parts.adminUsers);
   return {
@@ -103,7 +116,7 @@ function createPair({ record, port }: ConfiguredAuthService, parts: AuthStagesPa
   };
 }
 
-/** Throws a Problem for a user without the required role. */
+/** Throws a Problem for a user without the required role. `isAdmin`: as the auth service reports it. */
 type RequireRole = (ctx: Context, isAdmin: boolean | undefined) => void;
 
 function createRequireAdmin(adminUsers: readonly string[]): RequireRole {
@@ -191,7 +204,7 @@ function createAuthenticate(
 }
 
 /** Sets the identity headers from the auth service's response. The first one names the user in the log. */
-function setIdentity(ctx: Context, names: readonly string[], values: Readonly<Record<string, string>>): void {
+export function setIdentity(ctx: Context, names: readonly string[], values: Readonly<Record<string, string>>): void {
   const { headers } = ctx.req;
   for (const name of names) {
     const value = values[name];
@@ -216,18 +229,25 @@ function setClientHeaders(
   }
 }
 
+type Denial = Extract<AuthDecision, { outcome: 'deny' }>;
+
 /** Sends a denial that has a body unchanged. A denial without a body becomes a Problem with its status. */
-function deny(ctx: Context, decision: Extract<AuthDecision, { outcome: 'deny' }>): void {
+function deny(ctx: Context, decision: Denial): void {
   const { status, headers, body } = decision;
-  const { slug = slugOfStatus[status] ?? 'access-denied' } = decision;
-  const why = slug === 'login-throttled' ? { detail: problems[slug].meaning } : {};
-  if (body === undefined) throw problem(slug, { status, headers, ...why });
+  if (body === undefined) throw denialOf(decision);
   // Bypasses Koa, which rejects a repeated `Content-Type`, as the auth service may have sent it.
   for (const [name, value] of Object.entries(headers)) ctx.res.setHeader(name, value);
   ctx.set('Cache-Control', 'no-store');
   ctx.status = status;
   ctx.body = Buffer.from(body);
   if (headers['Content-Type'] === undefined) ctx.remove('Content-Type');
+}
+
+/** Returns the Problem of a denial without a body. */
+export function denialOf({ status, headers, slug }: Omit<Denial, 'body'>): Problem {
+  const known = slug ?? slugOfStatus[status] ?? 'access-denied';
+  const why = known === 'login-throttled' ? { detail: problems[known].meaning } : {};
+  return problem(known, { status, headers, ...why });
 }
 
 const slugOfStatus: Readonly<Record<number, ProblemSlug>> = {

@@ -1,9 +1,10 @@
-/** Says which request the auth service of a mapping would get, and what each of its decisions means. */
-import type { Context } from 'koa';
+/** Says which request the auth service of a mapping would get, what it decides, and what each decision means. */
+import type { AuthDecision } from '#auth';
 import type { AuthService } from '#config';
 import { formatSource } from '#foundation';
-import { encodeHeader } from '#http';
-import type { ConfiguredAuthService } from '../auth/stage.ts';
+import { decodeHeader, encodeHeader, problems } from '#http';
+import { createPortRequest } from '../auth/check-request.ts';
+import { type AuthStage, type ConfiguredAuthService, denialOf, setIdentity } from '../auth/stage.ts';
 import { describeTarget, type Resolve } from '../resolve-service.ts';
 import type { Route } from '../route.ts';
 import type { ExplainedRequest } from '../routed-request.ts';
@@ -13,6 +14,12 @@ export type AuthPart =
   | { readonly asked: false; readonly reason: string }
   | {
       readonly asked: true;
+      /** `unknown`: only the auth service, which is called over HTTP, knows. Nothing is sent to it. */
+      readonly decision: 'allowed' | 'denied' | 'unknown';
+      /** Why, without credentials: `the request has no credentials`. */
+      readonly decision_reason: string;
+      /** The user that the decision names. Undefined when it names none. */
+      readonly user: string | undefined;
       readonly name: string;
       readonly service: string;
       readonly target: string;
@@ -35,15 +42,16 @@ export interface ExplainAuthParts {
   readonly resolve: Resolve;
 }
 
-/** The returned function also sets the identity headers, for the stages that follow. */
+/**
+ * The returned function also sets the identity headers, for the stages that follow. It asks the auth service of this
+ * process, which counts no login, and no other.
+ */
 export function createExplainAuth({ authServices, resolve }: ExplainAuthParts) {
-  function authPart({ request: { ctx }, attributes, route, client }: ExplainedRequest): AuthPart {
-    if (route.auth === undefined) return { asked: false, reason: whyOpen(route, authServices) };
-    const { record, preview } = route.auth;
-    const isRemote = !isLocal(record);
+  function callPart({ request: { ctx }, attributes, route, client }: ExplainedRequest, { record, preview }: AuthStage) {
+    const isRemote = serviceOf(record)?.port === undefined;
     const check = preview(ctx, attributes);
     return {
-      asked: true,
+      asked: true as const,
       name: record.name,
       service: record.authService,
       target: describeTarget(resolve(record.authService)),
@@ -59,26 +67,81 @@ export function createExplainAuth({ authServices, resolve }: ExplainAuthParts) {
     };
   }
 
-  function isLocal(record: AuthService): boolean {
-    return authServices.find((one) => one.record === record)?.port !== undefined;
+  /** The record of a built-in route is a copy. */
+  function serviceOf({ name }: AuthService): ConfiguredAuthService | undefined {
+    return authServices.find(({ record }) => record.name === name);
   }
 
-  /**
-   * Sets the identity headers like the auth service's response would. That of this process names the user in all of
-   * them, and any other one in the first, as the access log reads it.
-   */
-  function identifyAs(ctx: Context, record: AuthService, user: string): void {
-    const names = record.allowedAuthorizationHeaders;
-    for (const name of isLocal(record) ? names : names.slice(0, 1)) ctx.req.headers[name] = encodeHeader(user);
+  /** Undefined when only the auth service knows. A service over HTTP is assumed to name the user in its first header. */
+  async function decisionOn(
+    { request: { ctx }, user }: ExplainedRequest,
+    record: AuthService,
+  ): Promise<AuthDecision | undefined> {
+    const rehearse = serviceOf(record)?.rehearse;
+    if (rehearse !== undefined) return rehearse(createPortRequest(record)(ctx), user);
+    if (user === undefined) return undefined;
+    const names = record.allowedAuthorizationHeaders.slice(0, 1);
+    return { outcome: 'allow', headers: Object.fromEntries(names.map((name) => [name, encodeHeader(user)])) };
   }
 
-  return function explainAuth(asked: ExplainedRequest) {
-    // The request to the auth service does not contain the user.
-    const auth = authPart(asked);
+  return async function explainAuth(asked: ExplainedRequest) {
     const { request, route, user } = asked;
-    if (route.auth !== undefined && user !== undefined) identifyAs(request.ctx, route.auth.record, user);
-    return { auth };
+    const stage = route.auth;
+    if (stage === undefined) return { auth: { asked: false as const, reason: whyOpen(route, authServices) } };
+    // The request to the auth service does not contain the user.
+    const call = callPart(asked, stage);
+    const decision = await decisionOn(asked, stage.record);
+    const rejection = decision && settle(request, stage, decision);
+    const isRejected = rejection !== undefined;
+    return { auth: { ...call, ...decisionPart(call, { decision, isRejected, assumed: user }) }, rejection };
   };
+}
+
+/** Returns the Problem that rejects the request, as the stage of a real request would throw it. */
+function settle({ ctx }: ExplainedRequest['request'], stage: AuthStage, decision: AuthDecision): unknown {
+  if (decision.outcome === 'deny') return denialOf(decision);
+  if (decision.outcome === 'error') return undefined;
+  setIdentity(ctx, stage.record.allowedAuthorizationHeaders, decision.headers);
+  try {
+    stage.requireRole?.(ctx, decision.isAdmin);
+    return undefined;
+  } catch (thrown) {
+    return thrown;
+  }
+}
+
+interface Decided {
+  /** Undefined when it is unknown. */
+  readonly decision: AuthDecision | undefined;
+  readonly isRejected: boolean;
+  /** The user that is assumed. */
+  readonly assumed: string | undefined;
+}
+
+type Call = Pick<Extract<AuthPart, { asked: true }>, 'user_header' | 'headers' | 'target'>;
+
+function decisionPart(call: Call, { decision, isRejected, assumed }: Decided) {
+  if (decision === undefined || decision.outcome === 'error')
+    return { decision: 'unknown', decision_reason: `only ${call.target} knows`, user: undefined } as const;
+  if (decision.outcome === 'deny')
+    return { decision: 'denied', decision_reason: whyDenied(decision, call), user: undefined } as const;
+  const named = call.user_header && decision.headers[call.user_header];
+  const user = named === undefined ? assumed : decodeHeader(named);
+  if (isRejected) return { decision: 'denied', decision_reason: `${user} is not an administrator`, user } as const;
+  const reason = assumed === undefined ? `the credentials are those of ${user}` : `the user ${user} is assumed`;
+  return { decision: 'allowed', decision_reason: reason, user } as const;
+}
+
+/** Repeats neither the user nor the password, which may be in the wrong place. */
+function whyDenied({ slug }: Extract<AuthDecision, { outcome: 'deny' }>, { headers }: Call): string {
+  if (slug !== 'unauthorized' && slug !== undefined) return clauseOf(problems[slug].meaning);
+  const hasCredentials = headers.some(({ name }) => name.toLowerCase() === 'authorization');
+  return hasCredentials ? 'the credentials belong to no user' : 'the request has no credentials';
+}
+
+/** Turns a sentence into a clause without a capital letter and a full stop. */
+function clauseOf(sentence: string): string {
+  return sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, '');
 }
 
 function whyOpen({ mapping, transport, source }: Route, services: readonly ConfiguredAuthService[]): string {

@@ -1,11 +1,11 @@
 /** Lists the limits that would count a request. */
-import type { Label, RateLimitService } from '#config';
+import type { Label, RateLimitHeaderStyle, RateLimitService } from '#config';
 import { formatSource } from '#foundation';
 import { decodeHeader, maskAddress } from '#http';
 import type { Limiter, Rule } from '#ratelimit';
 import { genericKey } from '#ratelimit/limit';
 import type { RequestAttributes } from '#routing';
-import { sourceCluster } from '../limits/descriptors.ts';
+import { type DescriptorsOf, sourceCluster } from '../limits/descriptors.ts';
 import { describeTarget, type Resolve, resolveLimiter } from '../resolve-service.ts';
 import type { Route } from '../route.ts';
 import type { ExplainedRequest } from '../routed-request.ts';
@@ -22,6 +22,8 @@ export type RateLimitPart =
       /** `this process`, or the address of another service. */
       readonly decided_by: string;
       readonly descriptors: readonly DescriptorPart[];
+      /** The headers that tell the client what is left, from the limits that counted the request. */
+      readonly response_headers: readonly string[];
       readonly on_over_limit: string;
       readonly on_error: string;
     };
@@ -54,17 +56,24 @@ export interface ExplainLimitParts {
   readonly resolve: Resolve;
 }
 
-/** Explains the limits before and after authentication together. A redirect has none. */
+/**
+ * `afterAuth` explains the limits before and after authentication together. `beforeAuth` alone is what a request reaches
+ * that authentication rejects. A redirect has no limits.
+ */
 export function createExplainLimit({ rateLimitService: record, limiter, resolve }: ExplainLimitParts) {
-  function limitsOf(record: RateLimitService, { attributes, route }: ExplainedRequest): RateLimitPart {
+  function limitsOf(
+    record: RateLimitService,
+    { attributes, route }: ExplainedRequest,
+    reached: 'beforeAuth' | 'afterAuth',
+  ): RateLimitPart {
     const { domain } = record;
-    const { beforeAuth, afterAuth } = route.descriptors;
-    if (beforeAuth === undefined && afterAuth === undefined)
+    if (route.labels.length === 0)
       return { asked: false, reason: `the mapping has no labels for the domain ${domain}` };
-    const first = beforeAuth?.(attributes) ?? [];
-    const second = afterAuth?.(attributes) ?? [];
+    const { beforeAuth = noDescriptors, afterAuth = noDescriptors } = route.descriptors;
+    const first = beforeAuth(attributes);
+    const second = reached === 'beforeAuth' ? [] : afterAuth(attributes);
     const descriptors = [...first, ...second];
-    if (descriptors.length === 0) return { asked: false, reason: 'no label applies to this request' };
+    if (descriptors.length === 0) return { asked: false, reason: whyNone[reached] };
     const shown = shownValues(attributes, route);
     const explain = limiter?.explain;
     // Explains two requests, as the gateway sends two, because a limit replaces only others in the same request.
@@ -81,18 +90,33 @@ export function createExplainLimit({ rateLimitService: record, limiter, resolve 
         before_auth: index < first.length,
         limits: limits?.[index]?.map(limitPart),
       })),
-      on_over_limit: 'the client gets 429',
+      response_headers: headersToClient[record.headers],
+      on_over_limit: 'the client gets 429 with Retry-After',
       on_error: record.failureModeDeny ? 'the client gets 503' : 'the request continues',
     };
   }
 
-  return function explainLimit(asked: ExplainedRequest) {
+  const explain = (reached: 'beforeAuth' | 'afterAuth') => (asked: ExplainedRequest) => {
     if (asked.route.transport.location !== undefined) return undefined;
     if (record === undefined)
       return { rate_limit: { asked: false, reason: 'there is no RateLimitService record' } } as const;
-    return { rate_limit: limitsOf(record, asked) };
+    return { rate_limit: limitsOf(record, asked, reached) };
   };
+  return { beforeAuth: explain('beforeAuth'), afterAuth: explain('afterAuth') };
 }
+
+const noDescriptors: DescriptorsOf = () => [];
+
+const whyNone = {
+  beforeAuth: 'its labels count only requests that authentication lets pass',
+  afterAuth: 'no label applies to this request',
+} as const;
+
+const headersToClient: Readonly<Record<RateLimitHeaderStyle, readonly string[]>> = {
+  ietf: ['RateLimit-Policy', 'RateLimit'],
+  draft_03: ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'],
+  none: [],
+};
 
 /** Returns the values that may be shown: parts of the request except credentials, and harmless parts of the mapping. */
 function shownValues({ method, path, host, client, headers }: RequestAttributes, { labels, mapping }: Route) {
