@@ -1,38 +1,107 @@
-/** The `check` command: prints the errors of a configuration, or its routes in matching order and its API versions. */
-import { type ConfigurationError, formatErrors, loadConfiguration, loadDirectory, processNotices } from '#config';
-import { listRoutes, listVersions } from '#routing';
-import { chooseModules, type ModuleChoice, noticeContextOf, type Settings } from '#server/product';
+/** The `check` command: reports the errors of a configuration, or its routes in matching order and its API versions. */
+import {
+  type Configuration,
+  type ConfigurationError,
+  escapedData,
+  formatAnnotations,
+  formatErrors,
+  loadConfiguration,
+  loadDirectory,
+  openRouteNotices,
+  processNotices,
+} from '#config';
+import { messageOf } from '#foundation';
+import { chooseModules, type ModuleChoice, type ModuleName, noticeContextOf, type Settings } from '#server/product';
 import { startDry } from './dry-start.ts';
+import { type CheckedRoutes, checkedRoutes, findingsOf, formatRoutes } from './route-list.ts';
 import { colours, print } from './terminal.ts';
+import { chooseThreads } from './threads.ts';
+
+/** `github`: annotations of lines, as workflow commands of GitHub Actions. */
+export type CheckFormat = 'text' | 'json' | 'github';
+
+export interface CheckOptions extends ModuleChoice {
+  /** @default 'text' */
+  readonly format?: CheckFormat | undefined;
+}
+
+interface Report {
+  readonly errors: readonly ConfigurationError[];
+  readonly notices: readonly ConfigurationError[];
+  /** Why a server would not start although there are no errors. */
+  readonly startError?: Error | undefined;
+  /** Undefined if there are errors. */
+  readonly routes?: CheckedRoutes | undefined;
+}
 
 /**
  * Checks the directory in the settings, or the `given` one. Sets the exit code to 1 if there are errors in its files.
  * Rejects with a user-facing Error if they are valid, but a server would not start with them.
  */
-export async function check(settings: Settings, given: string | undefined, choice: ModuleChoice): Promise<void> {
-  const { serviceAddresses } = settings;
+export async function check(
+  settings: Settings,
+  given: string | undefined,
+  { format = 'text', ...choice }: CheckOptions,
+): Promise<void> {
   const directory = given ?? settings.configDir;
   const { configuration, errors, notices } = await (given === undefined
     ? loadDirectory(directory, settings)
     : loadConfiguration(directory, settings));
   if (errors.length > 0) {
-    report(notices);
-    report(errors);
+    reports[format]({ errors, notices });
     process.exitCode = 1;
     return;
   }
-  const modules = chooseModules(choice, configuration, serviceAddresses);
-  const isChosen = choice.only !== undefined || choice.demo === true;
-  const context = noticeContextOf(modules, settings, { isChosen, directory });
-  report([...notices, ...(await processNotices(configuration, context))]);
-  const desk = await startDry({ ...settings, configDir: directory }, choice);
-  await desk.close();
-  const isLocal = (service: string) => modules.some((name) => name === service);
-  const routes = listRoutes(configuration.mappings, { ...settings, isLocal });
-  for (const line of [...routes, ...listVersions(configuration.versions)])
-    print(process.stdout, `${line}\n`, colours.routes);
+  const more = await checkProcess(configuration, { ...settings, configDir: directory }, choice);
+  reports[format]({ ...more, errors, notices: [...notices, ...more.notices] });
+  if (more.startError !== undefined) throw more.startError;
 }
 
-function report(found: readonly ConfigurationError[]): void {
-  if (found.length > 0) print(process.stderr, `${formatErrors(found, process.cwd())}\n`, colours.errors);
+/** Checks what a process with these settings would do with a valid configuration. */
+async function checkProcess(
+  configuration: Configuration,
+  settings: Settings,
+  choice: ModuleChoice,
+): Promise<Omit<Report, 'errors'>> {
+  const { threads, configDir: directory } = settings;
+  const modules = chooseModules(choice, configuration, settings.serviceAddresses);
+  const isChosen = choice.only !== undefined || choice.demo === true;
+  const context = noticeContextOf(modules, settings, { isChosen, directory });
+  const ofRoutes = modules.includes('gateway') ? openRouteNotices(configuration) : [];
+  const notices = [...(await processNotices(configuration, context)), ...ofRoutes];
+  try {
+    const desk = await startDry(settings, choice);
+    await desk.close();
+  } catch (error) {
+    return { notices, startError: error instanceof Error ? error : new Error(messageOf(error)) };
+  }
+  const has = (module: ModuleName) => modules.includes(module);
+  const isLocal = (service: string) => modules.some((module) => module === service);
+  const chosen = chooseThreads({ threads, demo: choice.demo === true, settings, has });
+  return {
+    notices,
+    routes: checkedRoutes(configuration, { settings, threads: chosen, isLocal }),
+  };
 }
+
+const reports: Readonly<Record<CheckFormat, (report: Report) => void>> = {
+  text({ errors, notices, routes }) {
+    for (const found of [notices, errors])
+      if (found.length > 0) print(process.stderr, `${formatErrors(found, process.cwd())}\n`, colours.errors);
+    if (routes !== undefined) print(process.stdout, formatRoutes(routes), colours.routes);
+  },
+  json({ errors, notices, startError, routes }) {
+    const findings = { errors: findingsOf(errors), notices: findingsOf(notices), start_error: startError?.message };
+    process.stdout.write(`${JSON.stringify({ ...findings, ...routes }, undefined, 2)}\n`);
+  },
+  github({ errors, notices, startError }) {
+    // GitHub looks for files from the top of the repository, where `check` need not run.
+    const workspace = process.env['GITHUB_WORKSPACE'] || process.cwd();
+    const lines = [
+      ...formatAnnotations(errors, 'error', workspace),
+      ...(startError === undefined ? [] : [`::error::${escapedData(startError.message)}`]),
+      ...formatAnnotations(notices, 'warning', workspace),
+    ];
+    process.stdout.write(lines.map((line) => `${line}\n`).join(''));
+  },
+};

@@ -17,6 +17,7 @@ import {
   type Settings,
   settingTable,
 } from '#server/product';
+import type { CheckFormat, CheckOptions } from './check.ts';
 import type { ExplainOptions } from './explain.ts';
 import type { LimitsOptions } from './limits.ts';
 import type { ServeOptions } from './serve.ts';
@@ -114,8 +115,16 @@ function addConfigurationTools(program: Command): void {
   const checking = program
     .command('check')
     .description('check a configuration: print its errors, or its routes in matching order and its API versions')
-    .argument('[directory]', 'the configuration directory (default: CONFIG_DIR)', parseDirectory);
-  withModules(withExamples(checking, ['frontdesk check', 'frontdesk check ./config'])).action(checkFiles);
+    .argument('[directory]', 'the configuration directory (default: CONFIG_DIR)', parseDirectory)
+    .addOption(
+      new Option('--format <format>', 'how to print it: github writes annotations for GitHub Actions')
+        .choices(checkFormats)
+        .default('text' satisfies CheckFormat),
+    )
+    .addOption(new Option('--json', 'short for --format json').conflicts('format'));
+  withModules(
+    withExamples(checking, ['frontdesk check', 'frontdesk check ./config', 'frontdesk check --format github']),
+  ).action(checkFiles);
 
   const explaining = program
     .command('explain')
@@ -133,6 +142,8 @@ function addConfigurationTools(program: Command): void {
   ]);
   withModules(explaining).action(explain);
 }
+
+const checkFormats: readonly CheckFormat[] = ['text', 'json', 'github'];
 
 const limitsHint = `
 An entry names a key of the limits and the client's value for it, from general to specific. With REDIS_URL the commands
@@ -231,9 +242,12 @@ async function init(directory: string | undefined, { service }: { service: strin
   process.stdout.write(await initialise(readSettings(), { directory, service }));
 }
 
-async function checkFiles(given: string | undefined, choice: ModuleChoice): Promise<void> {
+async function checkFiles(
+  given: string | undefined,
+  { json, format, ...choice }: CheckOptions & { readonly json?: boolean },
+): Promise<void> {
   const { check } = await import('./check.ts');
-  await check(readSettings(given), given, choice);
+  await check(readSettings(given), given, { ...choice, format: json ? 'json' : format });
 }
 
 async function explain(method: string, url: string, options: Omit<ExplainOptions, 'method' | 'url'>): Promise<void> {

@@ -19,6 +19,7 @@ export const colours = {
   ],
   routes: [
     [/^\S+(?=.* -> )/, 'bold'],
+    [/(?<= {2})open(?= +\()/, 'yellow'],
     [/\((?:Mapping|Version) .*\)$/, 'dim'],
   ],
   errors: [

@@ -25,12 +25,31 @@ export interface System {
 }
 
 /** Chooses the number of threads, and logs why it is 1 if the setting says more. */
-export function countThreads({ threads, demo, setup, system = thisSystem() }: ThreadCountOptions): number {
-  const obstacle = obstacleTo(setup, system);
-  if (obstacle === undefined) return threads ?? (demo ? 1 : threadsFor(system));
-  if (threads !== undefined && threads > 1)
-    setup.logger.warn({ threads }, `requests are served by one thread: ${obstacle}`);
-  return 1;
+export function countThreads({ setup, ...options }: ThreadCountOptions): number {
+  const { threads } = options;
+  const { count, reason } = chooseThreads({ ...options, ...setup });
+  if (threads !== undefined && threads > count)
+    setup.logger.warn({ threads }, `requests are served by one thread: ${reason}`);
+  return count;
+}
+
+export interface ThreadChoice {
+  readonly count: number;
+  /** A clause without a capital letter and a full stop. */
+  readonly reason: string;
+}
+
+type ThreadChoiceOptions = Omit<ThreadCountOptions, 'setup'> & Pick<Setup, 'settings' | 'has'>;
+
+/** Chooses the number of threads, and says why. */
+export function chooseThreads(options: ThreadChoiceOptions): ThreadChoice {
+  const { threads, demo, system = thisSystem() } = options;
+  const obstacle = obstacleTo(options, system);
+  if (obstacle !== undefined) return { count: 1, reason: obstacle };
+  if (threads !== undefined) return { count: threads, reason: 'THREADS says so' };
+  if (demo) return { count: 1, reason: 'the demo should be small; THREADS allows more' };
+  const count = threadsFor(system);
+  return { count, reason: count < system.cores ? 'no more fit into the memory' : 'one for each core' };
 }
 
 /** A thread needs about 70 MB when it is idle. */
@@ -51,7 +70,7 @@ function thisSystem(): System {
 const systemsWithReusePort: readonly string[] = ['linux', 'freebsd', 'dragonfly', 'sunos', 'aix'];
 
 /** Explains why several threads cannot serve the same ports. Undefined if they can. */
-function obstacleTo({ settings, has }: ThreadCountOptions['setup'], { platform }: System): string | undefined {
+function obstacleTo({ settings, has }: Pick<Setup, 'settings' | 'has'>, { platform }: System): string | undefined {
   if (!systemsWithReusePort.includes(platform)) return `${platform} does not distribute the connections of a port`;
   if (settings.databaseUrl === 'sqlite::memory:' && travelModules.some(has))
     return 'each would have its own database in memory (DATABASE_URL)';

@@ -11,8 +11,11 @@ export {
 export { addUserToFile, type NewUser } from './add-user.ts';
 export {
   type ConfigurationError,
+  escapedData,
   fileError,
+  formatAnnotations,
   formatErrors,
+  shortened,
   writeError,
 } from './errors.ts';
 export { hostForClients, isLoopback, parseServiceReference, type ServiceReference } from './fields/addresses.ts';
@@ -33,7 +36,7 @@ export {
   loadConfiguration,
   loadDirectory,
 } from './load.ts';
-export { type NoticeContext, processNotices } from './notices.ts';
+export { type NoticeContext, openRouteNotices, processNotices } from './notices.ts';
 export { quote, withoutSecrets } from './quote.ts';
 export type { AuthService } from './records/auth-service.ts';
 export { recordError } from './records/conflicts.ts';
@@ -68,6 +71,7 @@ export type {
   RetryPolicy,
 } from './records/upstream-fields.ts';
 export type { Version } from './records/version.ts';
+export { type RouteFacts, routeFacts } from './route-facts.ts';
 export { formatSettings, gatewaySettings, listSettings, variableOf, variables } from './settings/gateway-settings.ts';
 export { count, numberKind, type Setting, textKind, timeoutMs } from './settings/kinds.ts';
 export {

@@ -76,6 +76,33 @@ function noMapping(directory: string | undefined): ConfigurationError {
   return fileError(fileIn(directory, 'services'), 'there is no Mapping, so the gateway routes no requests', remedy);
 }
 
+/**
+ * Finds routes that are open perhaps by mistake: all of them without an AuthService, and those beside guarded ones of the
+ * same service. `check` reports them, and a start does not, because many are open on purpose.
+ */
+export function openRouteNotices({ mappings, authServices }: Configuration): readonly ConfigurationError[] {
+  const forwarding = mappings.filter(({ redirect, shadow }) => redirect === undefined && !shadow);
+  const guarded = forwarding.filter(({ bypassAuth }) => !bypassAuth);
+  const [first] = guarded;
+  if (first === undefined) return [];
+  if (authServices.length === 0)
+    return [noticeOf(first, 'needs no credentials, because there is no AuthService', addAuth)];
+  const guardedBy = new Map(guarded.map((mapping) => [mapping.service, mapping]));
+  return forwarding.flatMap((mapping) => {
+    const other = mapping.bypassAuth ? guardedBy.get(mapping.service) : undefined;
+    return other === undefined ? [] : [{ ...noticeOf(mapping, besideGuarded(other), keepOpen), other: other.source }];
+  });
+}
+
+const addAuth =
+  'Add an AuthService as shown in config/README.md, or set bypass_auth: true in the mappings that are open on purpose.';
+
+function besideGuarded({ name }: Mapping): string {
+  return `is open, but Mapping ${name} requires credentials for the same service`;
+}
+
+const keepOpen = 'Remove bypass_auth if its paths should require credentials. Otherwise ignore this.';
+
 function elsewhereNotice({ module, record }: NamedModule): ConfigurationError {
   const scheme = module === 'ratelimit' ? 'grpc' : 'http';
   const message = `"${module}" does not run in this process, so ${scheme}://${module} is called`;

@@ -1,7 +1,7 @@
 /** Formats an explanation: as sections for pages and terminals, and as text for terminals. */
 
 import type { AuthPart, LimitPart, RateLimitPart, TargetPart, UpstreamPart } from '#gateway';
-import { formatWindow } from '#ratelimit/limit';
+import { formatLimit } from '#ratelimit/limit';
 import type { Explanation } from './explanation.ts';
 
 export interface Section {
@@ -224,27 +224,9 @@ function limitsRows(limits: readonly LimitPart[] | undefined, by: string): strin
   return limits.map((limit) => ['', `${limitText(limit)}${limit.source === undefined ? '' : ` (${limit.source})`}`]);
 }
 
-/** Formats a limit: `10 per minute`, `5 per 30 seconds, token bucket of 20`. */
 function limitText(limit: LimitPart): string {
-  if (limit.unlimited) return 'unlimited';
-  const {
-    requests_per_unit: most,
-    unit,
-    unit_multiplier: unitMultiplier,
-    algorithm,
-    burst,
-    name,
-    shadow_mode: shadow,
-  } = limit;
-  const how = { fixed_window: '', sliding_window: 'sliding window', token_bucket: `token bucket of ${burst}` };
-  return [
-    `${most} per ${formatWindow({ unit, unitMultiplier })}`,
-    how[algorithm as keyof typeof how] ?? algorithm,
-    name === undefined ? '' : `"${name}"`,
-    shadow ? 'shadow mode: counts but never rejects' : '',
-  ]
-    .filter(Boolean)
-    .join(', ');
+  const { requests_per_unit: requestsPerUnit, unit_multiplier: unitMultiplier, shadow_mode: shadowMode } = limit;
+  return formatLimit({ ...limit, requestsPerUnit, unitMultiplier, shadowMode });
 }
 
 function headerRows({ headers, headers_removed: removed }: TargetPart): string[][] {

@@ -15,4 +15,4 @@ export {
 } from './references.ts';
 export { createRedirection, createRewrite, type PathRule, rewritePrefixes } from './rewrite.ts';
 export { createTable, createTableInTurns, firstShare, type Table } from './table.ts';
-export { describeConditions, listRoutes, listVersions, type RouteVerdict } from './verdicts.ts';
+export { describeConditions, type ListedRoute, listRoutes, type RouteVerdict } from './verdicts.ts';

@@ -1,7 +1,6 @@
-/** Explains why each mapping won or lost a request, and formats the list of mappings that `frontdesk check` prints. */
+/** Explains why each mapping won or lost a request, and lists the mappings in the order in which they are tried. */
 
-import type { HostMatch, Mapping, NamedMatch, Redirect, TextMatch, Version } from '#config';
-import { formatSource } from '#foundation';
+import type { HostMatch, Mapping, NamedMatch, TextMatch } from '#config';
 import { type Condition, type Part, pathCondition, type RequestView, type Rule } from './conditions.ts';
 import {
   type Group,
@@ -83,58 +82,27 @@ function rounded(percentage: number): string {
   return String(Math.round(percentage * 100) / 100);
 }
 
-/** Default time-outs of services over HTTP, for mappings that do not set them. In milliseconds; 0 means no limit. */
-export interface ServiceTimes {
-  readonly upstreamTimeoutMs: number;
-  readonly upstreamIdleTimeoutMs: number;
-  /** Whether a service runs in this process, where the time-outs do not apply. */
-  readonly isLocal: (service: string) => boolean;
+export interface ListedRoute {
+  readonly mapping: Mapping;
+  /** The conditions besides the prefix, and the share of the requests. */
+  readonly conditions: readonly string[];
 }
 
 /**
- * Returns one line for each mapping, in matching order: conditions, share of the requests, target and time-outs.
- * Includes the values of header and query conditions, so show it only to the owner of the files.
+ * Lists the mappings in matching order. Includes the values of header and query conditions, so show it only to the owner
+ * of the files.
  */
-export function listRoutes(mappings: readonly Mapping[], times: ServiceTimes): readonly string[] {
-  const rows = groupRules(mappings.map(rankRule)).flatMap((routes) => {
+export function listRoutes(mappings: readonly Mapping[]): readonly ListedRoute[] {
+  return groupRules(mappings.map(rankRule)).flatMap((routes) => {
     const shares = weightedRoutesOf(routes).routes;
-    return routes.map((rule) => {
-      const share = shares.length < 2 ? undefined : shares.find(({ route }) => route === rule);
+    return routes.map((mapping) => {
+      const share = shares.length < 2 ? undefined : shares.find(({ route }) => route === mapping);
       return {
-        rule,
-        match: [rule.prefix, ...conditionsWith(valueTextOf, { ...rule, weight: share?.weight ?? rule.weight })].join(
-          '  ',
-        ),
+        mapping,
+        conditions: conditionsWith(valueTextOf, { ...mapping, weight: share?.weight ?? mapping.weight }),
       };
     });
   });
-  const width = Math.max(...rows.map(({ match }) => match.length), 0);
-  return rows.map(({ match, rule }) => {
-    const { service, redirect, name, source } = rule;
-    const target = redirect === undefined ? service + timesText(rule, times) : redirectTarget(redirect);
-    return `${match.padEnd(width)}  ->  ${target}  (Mapping ${name}, ${formatSource(source)})`;
-  });
-}
-
-/** Returns one line for each API version with a Version record. */
-export function listVersions(versions: readonly Version[]): readonly string[] {
-  const from = (what: string, ms: number | undefined) =>
-    ms === undefined ? [] : [`${what} from ${new Date(ms).toISOString().replace('.000Z', 'Z')}`];
-  return versions.map(({ name, prefix, deprecatedAtMs, endsAtMs, source }) => {
-    const times = [...from('deprecated', deprecatedAtMs), ...from('410', endsAtMs)].join(', ');
-    return `${prefix}  ${times}  (Version ${name}, ${formatSource(source)})`;
-  });
-}
-
-function timesText({ service, timeoutMs, idleTimeoutMs }: Mapping, times: ServiceTimes): string {
-  if (times.isLocal(service)) return '';
-  const { upstreamTimeoutMs, upstreamIdleTimeoutMs } = times;
-  const text = (ms: number) => (ms === 0 ? 'none' : `${ms} ms`);
-  return `  time-out ${text(timeoutMs ?? upstreamTimeoutMs)}, idle time-out ${text(idleTimeoutMs ?? upstreamIdleTimeoutMs)}`;
-}
-
-function redirectTarget({ host, status }: Redirect): string {
-  return host === undefined ? `redirect (${status})` : `redirect to ${host} (${status})`;
 }
 
 /**

@@ -53,6 +53,11 @@ export function readRun(block: string): { readonly command: string; readonly out
   return { command: first.replace(/^\$ /, ''), output: rest.join('\n') };
 }
 
+/** Hides how many threads `check` names, which depends on the cores of the machine. */
+export function onAnyMachine(output: string): string {
+  return output.replace(/^serve uses \d+ threads?: .*$/m, 'serve uses N threads');
+}
+
 /** Parses a line without quotes, such as `NAME=value npx frontdesk check`. */
 export function parseCommand(line: string): ShownCommand {
   const [before = '', text = ''] = line.split('npx frontdesk ');

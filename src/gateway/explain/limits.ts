@@ -3,7 +3,7 @@ import type { Label, RateLimitHeaderStyle, RateLimitService } from '#config';
 import { formatSource } from '#foundation';
 import { decodeHeader, maskAddress } from '#http';
 import type { Limiter, Rule } from '#ratelimit';
-import { genericKey } from '#ratelimit/limit';
+import { genericKey, type Unit } from '#ratelimit/limit';
 import type { RequestAttributes } from '#routing';
 import { type DescriptorsOf, sourceCluster } from '../limits/descriptors.ts';
 import { describeTarget, type Resolve, resolveLimiter } from '../resolve-service.ts';
@@ -42,7 +42,7 @@ export interface LimitPart {
   readonly name: string | undefined;
   readonly unlimited: boolean;
   readonly requests_per_unit: number;
-  readonly unit: string;
+  readonly unit: Unit;
   readonly unit_multiplier: number;
   readonly algorithm: string;
   readonly burst: number;

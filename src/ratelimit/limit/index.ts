@@ -51,6 +51,28 @@ export function formatWindow({
   return unitMultiplier === 1 ? unit : `${unitMultiplier} ${unit}s`;
 }
 
+type Shown = Pick<
+  Limit,
+  'unit' | 'unitMultiplier' | 'requestsPerUnit' | 'unlimited' | 'name' | 'shadowMode' | 'burst'
+> & {
+  readonly algorithm: string;
+};
+
+/** Formats a limit: `10 per minute`, `5 per 30 seconds, token bucket of 20`. */
+export function formatLimit(limit: Shown): string {
+  const { requestsPerUnit, unlimited, algorithm, burst = requestsPerUnit, name, shadowMode } = limit;
+  if (unlimited) return 'unlimited';
+  const how = { fixed_window: '', sliding_window: 'sliding window', token_bucket: `token bucket of ${burst}` };
+  return [
+    `${requestsPerUnit} per ${formatWindow(limit)}`,
+    how[algorithm as keyof typeof how] ?? algorithm,
+    name === undefined ? '' : `"${name}"`,
+    shadowMode ? 'shadow mode: counts but never rejects' : '',
+  ]
+    .filter(Boolean)
+    .join(', ');
+}
+
 /** The units by their number in envoy.type.v3.RateLimitUnit and in both protocol versions. 0 is unknown. */
 export const unitsByNumber: readonly (Unit | undefined)[] = Object.freeze([
   undefined,

@@ -1,0 +1,153 @@
+/** The routes, versions and threads that `check` reports: as plain data, and as text with a line for each route. */
+import { type Configuration, type ConfigurationError, type RouteFacts, routeFacts, shortened } from '#config';
+import { formatSource, type Source } from '#foundation';
+import { listRoutes } from '#routing';
+import type { Settings } from '#server/product';
+import type { ThreadChoice } from './threads.ts';
+
+/** Plain data with the names of config/README.md, which stay the same from version to version. */
+export interface CheckedRoutes {
+  /** In matching order. */
+  readonly routes: readonly CheckedRoute[];
+  readonly versions: readonly CheckedVersion[];
+  /** The time-outs of routes to services over HTTP that do not set them, in milliseconds. 0 means no limit. */
+  readonly timeouts: { readonly timeout_ms: number; readonly idle_timeout_ms: number };
+  /** How many threads `serve` uses, and why. */
+  readonly threads: ThreadChoice;
+}
+
+interface CheckedRoute extends RouteFacts {
+  readonly name: string;
+  readonly source: string;
+  readonly prefix: string;
+  readonly conditions: readonly string[];
+  /** Undefined for a redirect. */
+  readonly service: string | undefined;
+  readonly redirect: { readonly status: number; readonly host: string | undefined } | undefined;
+  /** Whether the service is called in this process, where time-outs have no effect. */
+  readonly in_process: boolean;
+}
+
+interface CheckedVersion {
+  readonly name: string;
+  readonly source: string;
+  readonly prefix: string;
+  readonly deprecated_at: string | undefined;
+  readonly ends_at: string | undefined;
+}
+
+export interface CheckedRoutesParts {
+  readonly settings: Pick<Settings, 'upstreamTimeoutMs' | 'upstreamIdleTimeoutMs'>;
+  readonly threads: ThreadChoice;
+  /** Whether a service with this name runs in this process. */
+  readonly isLocal: (service: string) => boolean;
+}
+
+export function checkedRoutes(
+  configuration: Configuration,
+  { settings, threads, isLocal }: CheckedRoutesParts,
+): CheckedRoutes {
+  return {
+    routes: listRoutes(configuration.mappings).map(({ mapping, conditions }): CheckedRoute => {
+      const { name, prefix, service, redirect, source } = mapping;
+      return {
+        name,
+        source: formatSource(source),
+        prefix,
+        conditions,
+        service: redirect === undefined ? service : undefined,
+        redirect: redirect && { status: redirect.status, host: redirect.host },
+        in_process: redirect === undefined && isLocal(service),
+        ...routeFacts(mapping, configuration),
+      };
+    }),
+    versions: configuration.versions.map(({ name, prefix, deprecatedAtMs, endsAtMs, source }) => ({
+      name,
+      source: formatSource(source),
+      prefix,
+      deprecated_at: timeOf(deprecatedAtMs),
+      ends_at: timeOf(endsAtMs),
+    })),
+    timeouts: { timeout_ms: settings.upstreamTimeoutMs, idle_timeout_ms: settings.upstreamIdleTimeoutMs },
+    threads,
+  };
+}
+
+function timeOf(ms: number | undefined): string | undefined {
+  return ms === undefined ? undefined : new Date(ms).toISOString().replace('.000Z', 'Z');
+}
+
+/** Returns errors or notices as plain data. Names of files in the working directory are relative to it. */
+export function findingsOf(found: readonly ConfigurationError[]) {
+  const place = ({ file, line }: Source) => ({
+    file: shortened(file, process.cwd()),
+    line: line === 0 ? undefined : line,
+  });
+  return found.map(({ source, record, message, other, remedy }) => {
+    return { ...place(source), record, message, remedy, other: other && place(other) };
+  });
+}
+
+/** Ends with a line break. */
+export function formatRoutes({ routes, versions, timeouts, threads }: CheckedRoutes): string {
+  const rows = routes.map((route) => [matchText(route), targetText(route), accessText(route)] as const);
+  const widths = [0, 1, 2].map((column) => columnWidth(rows.map((row) => row[column] ?? '')));
+  const lines = routes.flatMap((route, index) => {
+    const [match = '', target = '', access = ''] = (rows[index] ?? []).map((cell, column) =>
+      cell.padEnd(widths[column] ?? 0),
+    );
+    return [`${match}  ->  ${target}  ${access}  (Mapping ${route.name}, ${route.source})`, ...detailLines(route)];
+  });
+  const isRemote = routes.some(({ service, in_process: isLocal }) => service !== undefined && !isLocal);
+  return `${[
+    ...lines,
+    ...versions.map(versionLine),
+    ...(isRemote ? [timeoutsLine(timeouts)] : []),
+    `serve uses ${threads.count} ${threads.count === 1 ? 'thread' : 'threads'}: ${threads.reason}`,
+  ].join('\n')}\n`;
+}
+
+/** A longer text than this does not widen its column. */
+const columnMax = 40;
+
+function columnWidth(texts: readonly string[]): number {
+  return Math.max(0, ...texts.map(({ length }) => length).filter((length) => length <= columnMax));
+}
+
+function matchText({ prefix, conditions }: CheckedRoute): string {
+  return [prefix, ...conditions].join('  ');
+}
+
+function targetText({ service, redirect }: CheckedRoute): string {
+  if (redirect === undefined) return service ?? '';
+  return redirect.host === undefined
+    ? `redirect (${redirect.status})`
+    : `redirect to ${redirect.host} (${redirect.status})`;
+}
+
+function accessText({ auth }: CheckedRoute): string {
+  return auth.open ? 'open' : `auth ${auth.name}`;
+}
+
+function detailLines({ limits, cors, upgrades, fields }: CheckedRoute): readonly string[] {
+  const details = {
+    limits: limits.map(({ descriptor, limit }) => `${descriptor}: ${limit ?? 'unknown here'}`),
+    cors: cors === undefined ? [] : [...cors.origins, ...(cors.credentials ? ['with credentials'] : [])],
+    upgrades,
+    sets: Object.entries(fields).map(([name, value]) => (value === '…' ? name : `${name}: ${String(value)}`)),
+  };
+  // A limit has commas of its own.
+  return Object.entries(details).flatMap(([name, texts]) =>
+    texts.length === 0 ? [] : [`    ${name.padEnd(8)}  ${texts.join(name === 'limits' ? '; ' : ', ')}`],
+  );
+}
+
+function versionLine({ name, source, prefix, deprecated_at: deprecated, ends_at: ends }: CheckedVersion): string {
+  const from = (what: string, time: string | undefined) => (time === undefined ? [] : [`${what} from ${time}`]);
+  return `${prefix}  ${[...from('deprecated', deprecated), ...from('410', ends)].join(', ')}  (Version ${name}, ${source})`;
+}
+
+function timeoutsLine({ timeout_ms: timeout, idle_timeout_ms: idle }: CheckedRoutes['timeouts']): string {
+  const text = (ms: number) => (ms === 0 ? 'none' : `${ms} ms`);
+  return `time-out ${text(timeout)}, idle time-out ${text(idle)}, unless a route sets them`;
+}

@@ -1,0 +1,130 @@
+/** What applies to the requests of a Mapping: who may pass, limits, CORS, upgrades, and fields that differ from the defaults. */
+import { isDeepStrictEqual } from 'node:util';
+import { formatSource } from '#foundation';
+import { formatLimit, type Limit, redactedEntry } from '#ratelimit/limit';
+import type { LimitDescriptor, LimitDomain } from './limits/domains.ts';
+import { reachedDescriptors } from './limits/reached.ts';
+import type { Configuration } from './load.ts';
+import { withoutSecrets } from './quote.ts';
+import { type Mapping, mappingDefaults } from './records/mapping.ts';
+import { type MappingFields, mappingFields } from './records/mapping-fields.ts';
+
+/** Plain data, as `frontdesk check --json` prints it. Values that may be secrets are shown as `…`. */
+export interface RouteFacts {
+  readonly auth: RouteAuth;
+  readonly limits: readonly RouteLimit[];
+  readonly cors: { readonly origins: readonly string[]; readonly credentials: boolean } | undefined;
+  readonly upgrades: readonly string[];
+  /** The other fields that differ from the defaults, by their names in records. */
+  readonly fields: Readonly<Record<string, FieldValue>>;
+}
+
+export type RouteAuth =
+  | { readonly open: true; readonly reason: 'redirect' | 'bypass_auth' | 'no AuthService' }
+  | { readonly open: false; readonly name: string };
+
+export interface RouteLimit {
+  /** The keys of the descriptor, outermost first, without its values: `user › path=…`. */
+  readonly descriptor: string;
+  /** Such as `10 per minute`. Undefined if no file here has limits for the domain, so that only the service knows. */
+  readonly limit: string | undefined;
+  readonly source: string | undefined;
+}
+
+type FieldValue = string | number | boolean | readonly string[];
+
+type Records = Pick<Configuration, 'authServices' | 'rateLimitServices' | 'limits'>;
+
+export function routeFacts(mapping: Mapping, records: Records): RouteFacts {
+  const { cors, allowUpgrade } = mapping;
+  return {
+    auth: authOf(mapping, records),
+    limits: limitsOf(mapping, records),
+    cors: cors && { origins: cors.origins, credentials: cors.credentials },
+    upgrades: allowUpgrade,
+    fields: fieldsOf(mapping),
+  };
+}
+
+/** A configuration is invalid if a guarded mapping names no AuthService and none is the default. */
+function authOf({ redirect, bypassAuth, authService }: Mapping, { authServices }: Records): RouteAuth {
+  if (redirect !== undefined) return { open: true, reason: 'redirect' };
+  if (bypassAuth) return { open: true, reason: 'bypass_auth' };
+  const name = authService ?? authServices.find(({ isDefault }) => isDefault)?.name;
+  return name === undefined ? { open: true, reason: 'no AuthService' } : { open: false, name };
+}
+
+function limitsOf(mapping: Mapping, { rateLimitServices: [service], limits }: Records): readonly RouteLimit[] {
+  const groups = service === undefined ? [] : (mapping.labels[service.domain] ?? []);
+  const domain = limits.find((one) => one.domain === service?.domain);
+  if (domain === undefined)
+    return groups.map(({ labels }) => {
+      const descriptor = labels.map(({ name }) => name).join(' › ');
+      return { descriptor, limit: undefined, source: undefined };
+    });
+  return reachedLimits(
+    domain,
+    new Set(groups.flatMap((group) => reachedDescriptors(group, mapping.service, domain.descriptors))),
+  );
+}
+
+function reachedLimits({ descriptors }: LimitDomain, reached: ReadonlySet<LimitDescriptor>): readonly RouteLimit[] {
+  const walk = (some: readonly LimitDescriptor[], above: string): readonly RouteLimit[] =>
+    some.flatMap((descriptor) => {
+      const { key, value, limits, descriptors: below, source } = descriptor;
+      const path = above + redactedEntry(key, value);
+      const own: readonly Limit[] = reached.has(descriptor) ? limits : [];
+      return [
+        ...own.map((one) => ({ descriptor: path, limit: formatLimit(one), source: formatSource(source) })),
+        ...walk(below, `${path} › `),
+      ];
+    });
+  return walk(descriptors, '');
+}
+
+/** The fields that say which requests match and where they go, and those that other facts describe. */
+const described: ReadonlySet<string> = new Set<keyof Mapping>([
+  'prefixMatch',
+  'caseSensitive',
+  'host',
+  'method',
+  'headers',
+  'queryParameters',
+  'precedence',
+  'weight',
+  'shadow',
+  'redirect',
+  'labels',
+  'bypassAuth',
+  'authService',
+  'cors',
+  'allowUpgrade',
+  'requestHeaders',
+  'responseHeaders',
+]);
+
+function fieldsOf(mapping: Mapping): Readonly<Record<string, FieldValue>> {
+  const { requestHeaders, responseHeaders } = mapping;
+  const headerRules = {
+    addRequestHeaders: requestHeaders.add.map(({ name }) => name),
+    removeRequestHeaders: requestHeaders.remove,
+    addResponseHeaders: responseHeaders.add.map(({ name }) => name),
+    removeResponseHeaders: responseHeaders.remove,
+  };
+  const plain = Object.entries(mappingDefaults).flatMap(([key, usual]) => {
+    const value: unknown = Reflect.get(mapping, key);
+    return described.has(key) || isDeepStrictEqual(value, usual) ? [] : [[key, shown(value)] as const];
+  });
+  const rules = Object.entries(headerRules).filter(([, names]) => names.length > 0);
+  return Object.fromEntries([...plain, ...rules].map(([key, value]) => [fieldName(key), value]));
+}
+
+function fieldName(key: string): string {
+  return mappingFields[key as keyof MappingFields].name;
+}
+
+function shown(value: unknown): FieldValue {
+  if (typeof value === 'number' || typeof value === 'boolean') return value;
+  if (typeof value === 'string') return withoutSecrets(value);
+  return Array.isArray(value) && value.every((item) => typeof item === 'string') ? value : '…';
+}
