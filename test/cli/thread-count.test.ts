@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { parseSettings } from '#config';
 import { type ModuleName, settingTable } from '#server/product';
-import { countThreads, type System } from '../../src/cli/threads.ts';
+import { chooseThreads, countThreads, type System } from '../../src/cli/threads.ts';
 
 const mebibyte = 1024 * 1024;
 const large: System = { platform: 'linux', cores: 8, memory: 64 * 1024 * mebibyte };
@@ -51,6 +51,17 @@ describe('countThreads', () => {
       check({ threads: 1, system: { platform } }, 1);
       check({ threads: 2, system: { platform } }, 1, new RegExp(`${platform} does not distribute`));
     }
+  });
+
+  it('has a reason', () => {
+    const settings = parseSettings(settingTable, {});
+    const reasonOf = (system: Partial<System>, threads?: number, demo = false) =>
+      chooseThreads({ threads, demo, settings, has: () => false, system: { ...large, ...system } }).reason;
+    assert.equal(reasonOf({}), 'one for each core');
+    assert.equal(reasonOf({ memory: 512 * mebibyte }), 'no more fit into the memory');
+    assert.equal(reasonOf({}, 4), 'THREADS says so');
+    assert.match(reasonOf({}, undefined, true), /^the demo should be small/);
+    assert.match(reasonOf({ platform: 'darwin' }, 4), /^darwin does not distribute/);
   });
 
   it('is one if the services of the process have a database in memory, and says so if the setting is more', () => {
