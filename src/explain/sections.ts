@@ -194,8 +194,8 @@ type AskedPart = Extract<AuthPart, { asked: true }>;
 
 function decisionRow({ decision, decision_reason: reason, user_header: header }: AskedPart, user: string | undefined) {
   if (user !== undefined && decision === 'allowed') return ['assumed', `200 with ${header ?? 'no header'}: ${user}`];
-  if (decision === 'unknown') return ['decision', `${reason}, and it is not asked; to assume a user: --user NAME`];
-  return ['decision', `${decision}: ${reason}`];
+  const hint = user === undefined && decision !== 'allowed' ? '; to assume a user: --user NAME' : '';
+  return ['decision', `${decision}: ${reason}${hint}`];
 }
 
 function limitRows(limit: RateLimitPart): string[][] {

@@ -112,7 +112,7 @@ describe('frontdesk explain', () => {
   it('says that a guarded request without credentials is rejected, and where it would go with a user', async () => {
     const { text } = await explain({});
     assert.equal(verdict(text), 'rejected with 401 (unauthorized): the request has no credentials');
-    assert.match(text, /^ {2}decision +denied: the request has no credentials$/m);
+    assert.match(text, /^ {2}decision +denied: the request has no credentials; to assume a user: --user NAME$/m);
     assert.doesNotMatch(text, /^Service$/m);
     const { text: signedIn } = await explain({ user: 'demo' });
     assert.equal(verdict(signedIn), 'Mapping hotel sends it to hotel (in this process) as GET /');

@@ -122,7 +122,11 @@ type Call = Pick<Extract<AuthPart, { asked: true }>, 'user_header' | 'headers' |
 
 function decisionPart(call: Call, { decision, isRejected, assumed }: Decided) {
   if (decision === undefined || decision.outcome === 'error')
-    return { decision: 'unknown', decision_reason: `only ${call.target} knows`, user: undefined } as const;
+    return {
+      decision: 'unknown',
+      decision_reason: `only ${call.target} knows, and it is not asked`,
+      user: undefined,
+    } as const;
   if (decision.outcome === 'deny')
     return { decision: 'denied', decision_reason: whyDenied(decision, call), user: undefined } as const;
   const named = call.user_header && decision.headers[call.user_header];
