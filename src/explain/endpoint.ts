@@ -131,7 +131,7 @@ ${field('Path or URL', 'url', given.get('url') ?? '', '/v1/orders?city=Paris', '
 ${field('User', 'user', given.get('user') ?? '', 'none')}
 <button>Explain</button>
 <details${(from !== '' || headers.length > 0) && html` open`}><summary>Address and headers</summary>
-<p class="hint">Headers become part of the address of this page. Instead of a password, name the user.</p>
+<p class="hint">Headers become part of the address of the next page: name a user instead of credentials.</p>
 <div class="explain">${field('From address', 'from', from, '127.0.0.1')}
 ${[...headers, '', ''].map((value, index) => field(`Header ${index + 1}`, 'header', value, 'Name: value'))}</div>
 </details>
