@@ -1,5 +1,5 @@
 /** Configuration errors: converts zod issues into messages with remedies, and formats errors for a terminal. */
-import { isAbsolute, relative, resolve } from 'node:path';
+import { isAbsolute, relative } from 'node:path';
 import type * as z from 'zod';
 import { codeOf, formatSource, messageOf, type Source, statementOf, type TypeNames } from '#foundation';
 import { quote, withoutSecrets } from './quote.ts';
@@ -98,33 +98,6 @@ export function formatErrors(errors: readonly ConfigurationError[], workingDirec
   return errors.map((error) => formatError(error, workingDirectory)).join('\n');
 }
 
-/**
- * Formats each error as an annotation of a line, as GitHub's workflow commands write it. `workspace`: the directory that
- * the names of files are relative to.
- */
-export function formatAnnotations(
-  errors: readonly ConfigurationError[],
-  level: 'error' | 'warning',
-  workspace: string,
-): readonly string[] {
-  return errors.map(({ source, record, message, other, remedy }) => {
-    const at = relative(workspace, resolve(source.file)) || '.';
-    const second = other === undefined ? '' : ` (${formatPlace(other, workspace)})`;
-    const properties = { file: at, ...(source.line > 0 && { line: source.line }), ...(record && { title: record }) };
-    const pairs = Object.entries(properties).map(([name, value]) => `${name}=${escapedProperty(String(value))}`);
-    return `::${level} ${pairs.join(',')}::${escapedData(`${message}${second}\n${remedy}`)}`;
-  });
-}
-
-/** In the message of a workflow command, which is one line. */
-export function escapedData(text: string): string {
-  return text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
-}
-
-function escapedProperty(text: string): string {
-  return escapedData(text).replaceAll(':', '%3A').replaceAll(',', '%2C');
-}
-
 function formatError({ source, record, message, other, remedy }: ConfigurationError, workingDirectory: string): string {
   const place = (where: Source) => formatPlace(where, workingDirectory);
   const second = other === undefined ? '' : ` (${place(other)})`;
@@ -132,7 +105,8 @@ function formatError({ source, record, message, other, remedy }: ConfigurationEr
   return `${place(source)}  ${subject}${message}${second}\n    ${remedy}`;
 }
 
-function formatPlace({ file, line }: Source, workingDirectory: string): string {
+/** Shortens the name of a file in `workingDirectory`. */
+export function formatPlace({ file, line }: Source, workingDirectory: string): string {
   return formatSource({ file: shortened(file, workingDirectory), line });
 }
 

@@ -9,11 +9,10 @@ export {
   requireConfiguration,
 } from './acceptance.ts';
 export { addUserToFile, type NewUser } from './add-user.ts';
+export { escapedData, formatAnnotations } from './annotations.ts';
 export {
   type ConfigurationError,
-  escapedData,
   fileError,
-  formatAnnotations,
   formatErrors,
   shortened,
   writeError,
@@ -63,6 +62,7 @@ export {
 export { protectionOf } from './records/protection.ts';
 export type { RateLimitHeaderStyle, RateLimitService } from './records/rate-limit-service.ts';
 export type { Redirect, RegexRewrite } from './records/rewrite.ts';
+export { type RouteFacts, routeFacts } from './records/route-facts.ts';
 export type {
   CircuitBreakers,
   HealthCheck,
@@ -71,7 +71,6 @@ export type {
   RetryPolicy,
 } from './records/upstream-fields.ts';
 export type { Version } from './records/version.ts';
-export { type RouteFacts, routeFacts } from './route-facts.ts';
 export { formatSettings, gatewaySettings, listSettings, variableOf, variables } from './settings/gateway-settings.ts';
 export { count, numberKind, type Setting, textKind, timeoutMs } from './settings/kinds.ts';
 export {

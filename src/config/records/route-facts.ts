@@ -2,12 +2,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { formatSource } from '#foundation';
 import { formatLimit, type Limit, redactedEntry } from '#ratelimit/limit';
-import type { LimitDescriptor, LimitDomain } from './limits/domains.ts';
-import { reachedDescriptors } from './limits/reached.ts';
-import type { Configuration } from './load.ts';
-import { withoutSecrets } from './quote.ts';
-import { type Mapping, mappingDefaults } from './records/mapping.ts';
-import { type MappingFields, mappingFields } from './records/mapping-fields.ts';
+import type { LimitDescriptor, LimitDomain } from '../limits/domains.ts';
+import { reachedDescriptors } from '../limits/reached.ts';
+import type { Configuration } from '../load.ts';
+import { withoutSecrets } from '../quote.ts';
+import { type Mapping, mappingDefaults } from './mapping.ts';
+import { type MappingFields, mappingFields } from './mapping-fields.ts';
 
 /** Plain data, as `frontdesk check --json` prints it. Values that may be secrets are shown as `…`. */
 export interface RouteFacts {
