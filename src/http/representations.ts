@@ -36,10 +36,11 @@ export interface Representations {
   readonly chooseForError: (accept: string | undefined) => Formatter;
 }
 
+/** Ends with a line break, so that the prompt of a shell begins a new line after the output of curl. */
 export const jsonFormatter: Formatter = {
   type: 'application/json',
   contentType: 'application/json',
-  format: (value) => JSON.stringify(value),
+  format: (value) => `${JSON.stringify(value)}\n`,
 };
 
 /**
@@ -57,7 +58,7 @@ export const problemJsonFormatter: Formatter = {
       notes?.type === undefined
         ? { type: 'about:blank', title: message.replace(/^\d+: /, '') }
         : { type: notes.type, title: notes.title };
-    return JSON.stringify({ ...kind, status, ...body });
+    return jsonFormatter.format({ ...kind, status, ...body }, message);
   },
 };
 

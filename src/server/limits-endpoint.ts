@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import type { InternalRoute } from '#gateway';
-import { createBodySchema, handleOtherMethod, notReady, problem, readJsonBody } from '#http';
+import { createBodySchema, handleOtherMethod, jsonFormatter, notReady, problem, readJsonBody } from '#http';
 import { type ClientLimits, CountersUnavailable, InvalidRequest } from '#ratelimit';
 
 const prefix = '/gateway/v0/limits';
@@ -30,8 +30,8 @@ export function createLimitsEndpoint(clientLimits: ClientLimits | undefined): In
       if (clientLimits === undefined) throw problem('not-found', { detail: elsewhere });
       const client = checkBody(await readJsonBody(ctx));
       const limits = await act(clientLimits, client).catch(rethrow);
-      ctx.set('Cache-Control', 'no-store');
-      ctx.body = { limits };
+      ctx.set({ 'Cache-Control': 'no-store', 'Content-Type': jsonFormatter.contentType });
+      ctx.body = jsonFormatter.format({ limits }, '');
     },
   };
 }

@@ -38,6 +38,21 @@ export function representationCases(desk: OpenDesk): void {
       });
     }
 
+    it('end with a line break unless they are HTML, counted in Content-Length, also of HEAD', async () => {
+      for (const path of [...resources, ...absent])
+        for (const accept of [json, yaml, problem]) {
+          const { text, headers, status } = await get(path, accept);
+          assert.match(text, /[^\n]\n$/, `${path} for ${accept}`);
+          assert.equal(headers['content-length'], String(Buffer.byteLength(text)));
+          if (status !== 200) continue;
+          const head = await callAsDemo(desk, path, 'head').set('Accept', accept);
+          assert.deepEqual(
+            [head.headers['content-length'], head.headers['etag']],
+            [headers['content-length'], headers['etag']],
+          );
+        }
+    });
+
     it('have the same content in YAML and in JSON', async () => {
       for (const path of resources) assert.deepEqual(parse((await get(path, yaml)).text), (await get(path, json)).body);
     });

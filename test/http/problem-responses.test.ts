@@ -53,7 +53,7 @@ describe('createProblemResponses', () => {
 
   describe('renders a problem', () => {
     const thrown = problem('not-found', { detail: 'There is no hotel <x>.' });
-    const json = JSON.stringify({ ...notFound, detail: 'There is no hotel <x>.' });
+    const json = `${JSON.stringify({ ...notFound, detail: 'There is no hotel <x>.' })}\n`;
     const rfc9457 = `{"type":"about:blank","title":"Not Found","status":404,${json.slice(1)}`;
     const yaml = 'code: 404\nmessage: "404: Not Found"\ndetail: There is no hotel <x>.\n';
 

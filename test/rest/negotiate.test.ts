@@ -25,7 +25,7 @@ describe('negotiate', () => {
 
   it('renders the body as JSON, YAML or HTML', async () => {
     const get = (accept: string) => request(tea).get('/').set('Accept', accept).expect(200).expect('Vary', 'Accept');
-    await get('*/*').expect('Content-Type', 'application/json').expect('{"name":"Tea"}');
+    await get('*/*').expect('Content-Type', 'application/json').expect('{"name":"Tea"}\n');
     await get('application/yaml').expect('Content-Type', 'application/yaml').expect('name: Tea\n');
     const { text } = await get('text/html').expect('Content-Type', 'text/html; charset=utf-8');
     assert.match(text, /<h1>Products<\/h1>/);

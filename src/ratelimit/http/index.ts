@@ -76,7 +76,7 @@ async function decide(limiter: Limiter, request: IncomingMessage, bodyOf: BodyRe
   return {
     status: decision.overallCode === 'OVER_LIMIT' ? 429 : 200,
     contentType: 'application/json',
-    body: formatJsonDecision(decision),
+    body: `${formatJsonDecision(decision)}\n`,
   };
 }
 
@@ -153,7 +153,7 @@ const reasons = {
 };
 
 function fault(code: keyof typeof reasons, detail?: string, headers: HttpReply['headers'] = {}): HttpReply {
-  const body = JSON.stringify({ code, message: `${code}: ${reasons[code]}`, detail });
+  const body = `${JSON.stringify({ code, message: `${code}: ${reasons[code]}`, detail })}\n`;
   return { status: code, contentType: 'application/json', body, headers };
 }
 
