@@ -2,6 +2,7 @@
 import { fstatSync, writeSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { type Logger, pino } from 'pino';
+import type { FormatLine } from './log-lines.ts';
 import { untilDrained } from './terminal.ts';
 
 export interface LogOutput {
@@ -30,6 +31,8 @@ export interface LogOptions {
   readonly base: object | null;
   /** Writes each line immediately, not in blocks once a second or when they are full. @default false */
   readonly isTerminal?: boolean;
+  /** Converts each line, except those of `writeLine`. @default JSON */
+  readonly formatLine?: FormatLine | undefined;
   /** Bounds the data that waits for a stalled reader or for free disk space. @default 8 MiB */
   readonly pendingBytesMax?: number;
 }
@@ -45,7 +48,7 @@ const bytesPerUnit = 3;
  * would block a thread instead, and the process could not exit before that thread.
  */
 export function openLog(output: LogDestination, options: LogOptions): LogOutput {
-  const { level, base, isTerminal = false, pendingBytesMax = pendingBytesMaxDefault } = options;
+  const { level, base, isTerminal = false, formatLine, pendingBytesMax = pendingBytesMaxDefault } = options;
   // A buffer rather than a string: a concatenated string would consist of thousands of pieces, which the garbage
   // collector would visit again and again.
   const block = Buffer.allocUnsafeSlow(blockBytes);
@@ -90,17 +93,18 @@ export function openLog(output: LogDestination, options: LogOptions): LogOutput 
     if (isTerminal) writeBlock();
   }
 
+  const writeJson = formatLine === undefined ? write : (json: string) => write(formatLine(json));
   const baseFields = base === null ? '' : `${JSON.stringify(base).slice(1, -1)},`;
 
   /** Writes the same line as pino's `info`, for at least one field, without looking for a serializer of each field. */
   function infoPlain(fields: object, message = ''): void {
     const rest = JSON.stringify(fields).slice(1, -1);
-    write(`{"level":30,"time":${Date.now()},${baseFields}${rest},"msg":${JSON.stringify(message)}}\n`);
+    writeJson(`{"level":30,"time":${Date.now()},${baseFields}${rest},"msg":${JSON.stringify(message)}}\n`);
   }
 
   // pino's default would append the message of a cause, which ours usually contain already, and leave out its code.
   const serializers = { err: pino.stdSerializers.errWithCause };
-  const logger = Object.assign(pino({ level, base, serializers }, { write }), {
+  const logger = Object.assign(pino({ level, base, serializers }, { write: writeJson }), {
     droppedLines: () => dropped,
     infoPlain,
     writeLine: (line: string) => write(`${line}\n`),

@@ -5,6 +5,7 @@ import { packageVersion } from '#config';
 import type { CloseOptions, Frontdesk, Listeners } from '#server';
 import { type ModuleChoice, type Settings, usesDemoData } from '#server/product';
 import { isTravelModule } from '#travel';
+import { chooseLines } from './log-lines.ts';
 import { type LogOutput, losslessOutput, openLog } from './log-output.ts';
 import { onStopSignals } from './stop-signals.ts';
 import { colours, print } from './terminal.ts';
@@ -40,7 +41,10 @@ export async function serve(
   const base = child ? { module: only?.join() } : null;
   const { stdout } = process;
   const lossless = losslessOutput(stdout);
-  const output = openLog(lossless, { level: settings.logLevel, base, isTerminal: stdout.isTTY });
+  const { logLevel, accessLog } = settings;
+  const isTerminal = stdout.isTTY === true;
+  const formatLine = chooseLines({ accessLog, isTerminal });
+  const output = openLog(lossless, { level: logLevel, base, isTerminal, formatLine });
   const { logger } = output;
   process.once('exit', output.writeBlock);
   // Imported late, because the commands that only read a configuration do not need it.

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
 import { messageOf } from '#foundation';
 import type { ThreadConnection, ThreadStart } from '#server';
+import { chooseLines } from './log-lines.ts';
 import { type LogDestination, openLog, pendingBytesMaxDefault } from './log-output.ts';
 import { keepTicksFast, releaseStartupMemory } from './v8-tuning.ts';
 
@@ -22,10 +23,13 @@ if (parentPort !== null) {
   const connection = connectToMain(parentPort);
   const { main } = connection;
   const output = createOutput(main);
+  const { logLevel, accessLog } = start.settings;
+  const isTerminal = isatty(1);
   const { logger, flush, writeBlock } = openLog(output, {
-    level: start.settings.logLevel,
+    level: logLevel,
     base: null,
-    isTerminal: isatty(1),
+    isTerminal,
+    formatLine: chooseLines({ accessLog, isTerminal }),
     pendingBytesMax: pendingBytesMaxDefault / start.count,
   });
   process.once('exit', writeBlock);

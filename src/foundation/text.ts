@@ -15,6 +15,14 @@ export function quoteShort(text: string, { charactersMax = 40 } = {}): string {
 /** Characters that look like a space or like nothing, such as those in text copied from a web page. */
 const invisible = /(?! )[\p{Z}\p{Cf}]/gu;
 
+/**
+ * Escapes the characters that a terminal would act on or not show, as JSON does, so that text from outside can neither
+ * move the cursor nor begin a line.
+ */
+export function escapeForTerminal(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escaped);
+}
+
 function escaped(character: string): string {
   const units = character.split('').map((unit) => unit.charCodeAt(0).toString(16).padStart(4, '0'));
   return units.map((unit) => `\\u${unit}`).join('');

@@ -132,7 +132,8 @@ function createApp(steps: readonly ActiveStep[], logger: Logger): Koa {
 /** Undefined when the access log is off or nothing would be logged at level info. */
 function createLog({ settings: { accessLog }, logger }: Setup): Middleware | undefined {
   if (accessLog === 'off' || logger.isLevelEnabled?.('info') === false) return undefined;
-  return createAccessLog(logger, accessLog);
+  // Lines for people are made of the same fields, by the logger.
+  return createAccessLog(logger, accessLog === 'combined' ? 'combined' : 'json');
 }
 
 /** The response headers that scripts of other origins may read, in addition to the CORS-safelisted ones. */

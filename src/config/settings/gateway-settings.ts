@@ -39,7 +39,7 @@ const userNames = listKind(isUserName, 'names of users');
 const networks = listKind(isNetwork, 'addresses or networks such as 10.0.0.0/8');
 const threads = numberKind(1, 256);
 const logLevel = choiceKind(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']);
-const accessLog = choiceKind(['json', 'combined', 'off']);
+const accessLog = choiceKind(['text', 'json', 'combined', 'off']);
 const origins = listKind(
   (text) => originFault(text) === undefined,
   'origins such as https://app.example or https://*.app.example (no path or trailing slash) or *',
@@ -59,6 +59,11 @@ export const gatewaySettings = {
     'Port for metrics and probes (HTTP) without credentials; 0 picks a free one. Not opened by default.',
   ),
   configDir: directory('./config', 'Directory with services/, ratelimit/, users.yaml and demo.yaml.'),
+  gatewayDomain: domain('gateway.local', 'First part of the annotation key <gateway domain>/config.'),
+  serviceAddresses: addressBook(
+    {},
+    'Addresses of services in other processes, by the name or host in the records, for example orders=10.0.0.1:9001; repeat a name to give it several addresses.',
+  ),
   redisUrl: redis(
     undefined,
     'Redis 6 or newer, in which several processes share their rate-limit counters; in memory by default.',
@@ -77,8 +82,8 @@ export const gatewaySettings = {
     'Lowest level that is logged: trace, debug, info, warn, error, fatal or silent. The access log has the level info.',
   ),
   accessLog: accessLog(
-    'json',
-    "Format of the access log: json; combined, which is Apache's format (other log lines remain JSON); off.",
+    undefined,
+    "Format of the access log: text, for people; json; combined, which is Apache's format; off. By default text on a terminal and json otherwise. With text and json all other log lines have this format too, and with combined and off the default one.",
   ),
   tlsCert: file(undefined, 'Certificate chain (PEM) for HTTPS at the gateway; requires TLS_KEY.'),
   tlsKey: file(undefined, 'Private key (PEM) of the certificate in TLS_CERT.'),
@@ -90,15 +95,10 @@ export const gatewaySettings = {
     [],
     'Proxies whose X-Forwarded-* headers are trusted: addresses or networks. They must not forward X-Forwarded-Host, -Proto, -Prefix or -Root headers from clients. They may also send headers such as CF-Connecting-IP and X-HTTP-Method-Override and, to a process without the gateway, the user. Without this setting, all clients behind a proxy have the address of the proxy.',
   ),
-  gatewayDomain: domain('gateway.local', 'First part of the annotation key <gateway domain>/config.'),
   publicUrl: baseUrl(undefined, "Base of the URLs in responses; the request's scheme and host by default."),
   corsOrigins: origins(
     [],
     'Origins that may read responses in a browser, such as https://*.example.com, or * for all.',
-  ),
-  serviceAddresses: addressBook(
-    {},
-    'Addresses of services in other processes, by the name or host in the records, for example orders=10.0.0.1:9001; repeat a name to give it several addresses.',
   ),
   allowDemoUsers: flag(false, 'Allows the demo users on a server that does not listen on loopback only.'),
   strictPaths: flag(
@@ -177,9 +177,9 @@ export function listSettings(table: SettingTable): readonly SettingRow[] {
 }
 
 /** Formats the settings for a terminal, one per line. */
-export function formatSettings(table: SettingTable): string {
+export function formatSettings(table: SettingTable, nameWidth = 0): string {
   const rows = listSettings(table);
-  const width = Math.max(...rows.map(({ variable }) => variable.length));
+  const width = Math.max(nameWidth, ...rows.map(({ variable }) => variable.length));
   return rows
     .map(
       ({ variable, description, default: value }) =>

@@ -153,9 +153,9 @@ describe('parseSettings', () => {
       [
         '4 settings cannot be used:',
         '  PORT="80a": expected a whole number from 0 to 65535',
+        '  SERVICE_ADDRESSES="hotel": expected name=host:port, separated by commas, without repeating an address of a name',
         '  LOG_LEVEL="loud": expected one of trace, debug, info, warn, error, fatal, silent',
         '  TRUSTED_PROXIES="x": expected addresses or networks such as 10.0.0.0/8, separated by commas',
-        '  SERVICE_ADDRESSES="hotel": expected name=host:port, separated by commas, without repeating an address of a name',
       ].join('\n'),
     );
   });
@@ -289,9 +289,9 @@ describe('requireSettings', () => {
       [
         '4 settings cannot be used:',
         '  port="8080": expected a whole number from 0 to 65535',
+        `  serviceAddresses="hotel=a:1": expected a map such as { orders: '10.0.0.1:9001' }, from each name to its host:port or a list of several without repetition`,
         '  logLevel="loud": expected one of trace, debug, info, warn, error, fatal, silent',
         '  trustedProxies="10.0.0.1": expected a list of addresses or networks such as 10.0.0.0/8',
-        `  serviceAddresses="hotel=a:1": expected a map such as { orders: '10.0.0.1:9001' }, from each name to its host:port or a list of several without repetition`,
       ].join('\n'),
     );
   });

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 import { compileCache } from '../compile-cache.ts';
 import { built } from './built.ts';
 
@@ -26,7 +27,7 @@ export interface RunOptions {
 /** A running program. */
 export interface Program {
   readonly stdout: () => string;
-  /** Resolves when the standard output matches. Rejects if the process ends before. */
+  /** Resolves when the standard output, without colours, matches. Rejects if the process ends before. */
   readonly waitForOutput: (pattern: RegExp) => Promise<void>;
   readonly signal: (name: NodeJS.Signals) => void;
   /** Stops reading its standard output. */
@@ -76,6 +77,14 @@ export function startSplit(args: readonly string[], options: RunOptions = {}): P
   return startCommand(['split', ...args], options);
 }
 
+/** The same as `startServer` on a terminal with colours, which `script` provides. Its output includes the standard error. */
+export function startOnTerminal(args: readonly string[], options: RunOptions = {}): Promise<Server> {
+  const env = { ...scratch, TERM: 'xterm-256color', ...options.env };
+  // Otherwise the terminal would end its lines with a carriage return.
+  const command = `stty -onlcr && exec ${[frontdeskCommand, 'serve', ...args].join(' ')}`;
+  return ready(startProcess('script', ['-qec', command, '/dev/null'], { ...options, env }));
+}
+
 /** Runs `npm start` in the checkout. */
 export function startByNpm(options: RunOptions = {}): Promise<Server> {
   return ready(startProcess('npm', ['start'], { ...options, env: { ...scratch, ...options.env } }));
@@ -90,7 +99,7 @@ async function ready(program: Program): Promise<Server> {
   await program.waitForOutput(/^frontdesk .* is ready\.\n(?: {2}.*\n)*\n/m);
   return {
     ...program,
-    ...addressesIn(program.stdout()),
+    ...addressesIn(stripVTControlCharacters(program.stdout())),
     stop() {
       program.signal('SIGTERM');
       return program.ended;
@@ -121,6 +130,8 @@ export const knownCommands = Object.freeze([
   'limits',
   'users',
   'hash-password',
+  'completion',
+  'help',
 ]);
 
 /** Replaces `npx frontdesk` in a shell. */
@@ -170,7 +181,8 @@ function startProcess(
         throw new Error(`it ended with ${code} before it printed ${pattern}: ${stdout()}${stderr()}`);
       });
       endedEarly.catch(() => {});
-      while (!pattern.test(stdout())) await Promise.race([once(child.stdout, 'data'), endedEarly]);
+      while (!pattern.test(stripVTControlCharacters(stdout())))
+        await Promise.race([once(child.stdout, 'data'), endedEarly]);
     },
   };
 }
@@ -186,7 +198,7 @@ function collect(stream: NodeJS.ReadableStream): () => string {
 function addressesIn(
   banner: string,
 ): Pick<Server, 'gatewayUrl' | 'authUrl' | 'ratelimitUrl' | 'ratelimitHttpUrl' | 'adminUrl'> {
-  const after = (name: string) => new RegExp(`^  ${name} +(\\S+)$`, 'm').exec(banner)?.[1] ?? '';
+  const after = (name: string) => new RegExp(`^  ${name} +(\\S+)`, 'm').exec(banner)?.[1] ?? '';
   return {
     gatewayUrl: after('(?:gateway|(?:hotel|car|api)\\S*)'),
     authUrl: after('auth'),
