@@ -52,6 +52,8 @@ function programLines(service: string): readonly string[] {
   return [
     `The service ${service} is http://${service}, unless a program provides a service with this name:`,
     `  createFrontdesk({ services: { '${service}': app } })`,
+    'For a service of this machine, write its address into services/app.yaml instead, such as:',
+    '  service: http://127.0.0.1:3000',
     '',
   ];
 }
@@ -92,8 +94,10 @@ const isRead = /^(?:(?:services|ratelimit)[\\/].*\.ya?ml|(?:users|demo)\.yaml|se
 
 function requireService(service: string): void {
   const reference = parseServiceReference(service);
-  if (reference !== undefined && reference.scheme !== 'grpc' && reference.path === undefined) return;
-  throw new Error(`${quote(service)} is not the address of an HTTP service: write it as http://127.0.0.1:3000`);
+  const isPort = /^\d+$/.test(service);
+  if (!isPort && reference !== undefined && reference.scheme !== 'grpc' && reference.path === undefined) return;
+  const port = isPort ? service : 3000;
+  throw new Error(`${quote(service)} is not the address of an HTTP service: write it as http://127.0.0.1:${port}`);
 }
 
 interface NewFile {

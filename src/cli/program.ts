@@ -1,8 +1,9 @@
-/** Defines the commands and their options: serve, split, init, check, explain, limits, users, hash-password. */
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+/** Defines the commands and their options: serve, split, init, check, explain, limits, users, hash-password, completion. */
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import {
+  demoDirectory,
   type Environment,
-  formatSettings,
+  hasConfiguration,
   loadDirectory,
   packageVersion,
   parseSettings,
@@ -19,6 +20,9 @@ import {
 } from '#server/product';
 import type { CheckFormat, CheckOptions } from './check.ts';
 import type { ExplainOptions } from './explain.ts';
+import { type Shell, shells } from './help/completion.ts';
+import { helpOnSetting, settingSubjects, settingsHelp } from './help/settings.ts';
+import { improveError } from './help/usage-errors.ts';
 import type { LimitsOptions } from './limits.ts';
 import type { ServeOptions } from './serve.ts';
 import { colours, print, untilDrained, wrapFor } from './terminal.ts';
@@ -37,7 +41,6 @@ export function createProgram(): Command {
     .helpOption('-h, --help', 'print help')
     .helpCommand(false)
     .showHelpAfterError('Run frontdesk --help to list the commands and settings.')
-    .configureOutput({ outputError: (text, write) => write(withoutArguments(text)) })
     // Otherwise commander would exit before Node reports that it cannot write the help.
     .exitOverride()
     .addHelpText('after', ({ error }) => wrapFor(error ? process.stderr : process.stdout, `\n${settingsHelp()}`));
@@ -45,24 +48,37 @@ export function createProgram(): Command {
   addConfigurationTools(program);
   addLimitTools(program);
   addUserTools(program);
+  addCompletion(program);
   program
     .command('help')
-    .description('print help for a command')
-    .argument('[command...]')
+    .description('print help for a command, for the settings of a topic, or for one setting')
+    .argument('[command...]', 'a command, or `settings` and a topic or the name of a setting')
     .action((names: readonly string[]) => help(program, names));
+  for (const command of commandsOf(program))
+    command.configureOutput({ outputError: (text, write) => write(improveError(text, command.args)) });
   return program;
 }
 
-/** Unlike the help command of commander, does not print the whole help for an unknown command. */
-function help(program: Command, names: readonly string[]): never {
-  const find = (above: Command | undefined, name: string) => above?.commands.find((one) => one.name() === name);
-  const command = names.reduce(find, program) ?? program.error(`error: unknown command '${names.join(' ')}'`);
-  return command.help();
+/** The command itself and all commands below it. */
+function commandsOf(command: Command): readonly Command[] {
+  return [command, ...command.commands.flatMap(commandsOf)];
 }
 
-function settingsHelp(): string {
-  const title = 'Settings (environment variables, or lines of settings.env in CONFIG_DIR; commas separate items):';
-  return `${title}\n${formatSettings(settingTable)}`;
+function help(program: Command, names: readonly string[]): void {
+  if (names[0] === 'settings') helpOnSettings(names[1]);
+  else helpOnCommand(program, names);
+}
+
+/** Unlike the help command of commander, does not print the whole help for an unknown command. */
+function helpOnCommand(program: Command, names: readonly string[]): void {
+  const find = (above: Command | undefined, name: string) => above?.commands.find((one) => one.name() === name);
+  const command = names.reduce(find, program) ?? program.error(`error: unknown command '${names.join(' ')}'`);
+  command.help();
+}
+
+function helpOnSettings(subject: string | undefined): void {
+  const text = subject === undefined ? settingsHelp() : helpOnSetting(subject);
+  process.stdout.write(wrapFor(process.stdout, `${text}\n`));
 }
 
 /** Adds the commands that run until they are stopped. */
@@ -89,16 +105,15 @@ function withExamples(command: Command, examples: readonly string[], hint = ''):
 const settingsHint =
   '\nSettings such as the port are environment variables or lines in settings.env. Run frontdesk --help to list them.';
 
-/** Does not repeat surplus arguments, which may contain a password. */
-function withoutArguments(text: string): string {
-  return text.replace(/^(error: too many arguments.*)\. Expected \d+ .* but got \d+: .*$/s, '$1\n');
-}
-
 const demoOption = 'include the demo: hotels, cars and messages, with the demo data of the configuration';
 
 function withModules(command: Command): Command {
   return command
-    .option('--only <modules>', `use only these modules, separated by commas: ${moduleNames.join(', ')}`, parseModules)
+    .addOption(
+      new Option('--only <modules>', 'use only these modules, separated by commas')
+        .choices(moduleNames)
+        .argParser(parseModules),
+    )
     .option('--demo', demoOption);
 }
 
@@ -198,6 +213,21 @@ function addUserTools(program: Command): void {
   );
 }
 
+function addCompletion(program: Command): void {
+  const completing = program.command('completion').description('print a script that completes commands and options');
+  withExamples(completing, [
+    'source <(frontdesk completion bash)',
+    'source <(frontdesk completion zsh)',
+    'frontdesk completion fish | source',
+  ])
+    .addArgument(new Argument('<shell>', 'the shell').choices(shells))
+    .action(async (shell: Shell) => {
+      const { completionScript } = await import('./help/completion.ts');
+      const more = { 'frontdesk help': ['settings'], 'frontdesk help settings': settingSubjects };
+      process.stdout.write(completionScript(program, shell, more));
+    });
+}
+
 /**
  * Keeps the process running when the reader of its output has left, as in `frontdesk check | head`, or when the disk is
  * full. A full disk is reported once and makes the exit code 1.
@@ -219,11 +249,11 @@ function handleOutputErrors(): void {
 async function startServer(options: ServeOptions): Promise<void> {
   const { serve } = await import('./serve.ts');
   // A child process does not read settings.env: its parent passes it the variables that it needs.
-  await serve(parseSettings(settingTable, options.child ? process.env : environment()), options);
+  await serve(parseSettings(settingTable, options.child ? process.env : environment(options)), options);
 }
 
 async function startSplit({ demo = false }: ModuleChoice): Promise<void> {
-  const env = environment();
+  const env = environment({ demo });
   const settings = parseSettings(settingTable, env);
   const { configuration } = await loadDirectory(settings.configDir, settings);
   const modules = chooseModules({ demo }, configuration, settings.serviceAddresses);
@@ -247,12 +277,12 @@ async function checkFiles(
   { json, format, ...choice }: CheckOptions & { readonly json?: boolean },
 ): Promise<void> {
   const { check } = await import('./check.ts');
-  await check(readSettings(given), given, { ...choice, format: json ? 'json' : format });
+  await check(readSettings({ directory: given, ...choice }), given, { ...choice, format: json ? 'json' : format });
 }
 
 async function explain(method: string, url: string, options: Omit<ExplainOptions, 'method' | 'url'>): Promise<void> {
   const { explainOnce } = await import('./explain.ts');
-  const { text, rejection } = await explainOnce(readSettings(), { method, url, ...options });
+  const { text, rejection } = await explainOnce(readSettings(options), { method, url, ...options });
   if (options.json) process.stdout.write(text);
   else print(process.stdout, text, colours.explanation);
   if (rejection !== undefined) throw new Error(rejection);
@@ -268,14 +298,24 @@ async function add(name: string, { role = [] }: { readonly role?: readonly strin
   process.stdout.write(await addUser(readSettings().configDir, { name, roles: role }));
 }
 
-function readSettings(directory?: string): Settings {
-  return parseSettings(settingTable, environment(directory));
+interface Place {
+  /** @default CONFIG_DIR */
+  readonly directory?: string | undefined;
+  readonly demo?: boolean | undefined;
+}
+
+function readSettings(place: Place = {}): Settings {
+  return parseSettings(settingTable, environment(place));
 }
 
 /** Environment variables take precedence over settings.env in the directory; an empty variable counts as unset. */
-function environment(directory = process.env['CONFIG_DIR'] || settingTable.configDir.default): Environment {
-  const file = readSettingsFile(settingTable, directory);
-  return { ...file, ...Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== '')) };
+function environment({ directory, demo = false }: Place): Environment {
+  const variables = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''));
+  const usual = settingTable.configDir.default;
+  const named = directory ?? variables['CONFIG_DIR'];
+  // The demo runs in any directory: where there is no configuration, with that of the package.
+  if (demo && named === undefined && !hasConfiguration(usual)) return { ...variables, CONFIG_DIR: demoDirectory() };
+  return { ...readSettingsFile(settingTable, named ?? usual), ...variables };
 }
 
 function parseModules(text: string, previous: readonly ModuleName[] = []): ModuleName[] {

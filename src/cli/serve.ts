@@ -1,10 +1,10 @@
 /** The `serve` command: runs the server until SIGINT or SIGTERM, and reloads the configuration on SIGHUP. */
 import { flushCompileCache } from 'node:module';
 import type { Writable } from 'node:stream';
-import { packageVersion } from '#config';
-import type { CloseOptions, Frontdesk, Listeners } from '#server';
+import { demoDirectory, modulesNamedBy, packageVersion } from '#config';
+import type { CloseOptions, Frontdesk, Listeners, Listening, Setup } from '#server';
 import { type ModuleChoice, type Settings, usesDemoData } from '#server/product';
-import { isTravelModule } from '#travel';
+import { isTravelModule, travelModules } from '#travel';
 import { chooseLines } from './log-lines.ts';
 import { type LogOutput, losslessOutput, openLog } from './log-output.ts';
 import { onStopSignals } from './stop-signals.ts';
@@ -51,6 +51,7 @@ export async function serve(
   const { openFrontdesk, loadMainThread, resolveOptions } = await import('#server');
   const options = { only, demo: child ? demo : usesDemoData({ only, demo }), config: configDir, logger };
   const setup = await resolveOptions({ ...settings, ...options });
+  if (demo === true && setup.has('gateway')) warnWithoutDemo(setup);
   const count = child ? 1 : countThreads({ threads, demo: demo === true, setup });
   const desk = await (count === 1
     ? // The parent of a child has chosen the modules of all its children by the records.
@@ -74,6 +75,18 @@ export async function serve(
   // Now rather than at the exit: the cache then has only the code that a start needs, and a killed process has one too.
   setImmediate(flushCompileCache);
   releaseStartupMemory();
+}
+
+/** Clients reach the demo's hotels and cars only through records, and find only what demo.yaml has put into them. */
+function warnWithoutDemo({ loaded: { configuration }, configDirectory, logger }: Setup): void {
+  const remedy = `to see the demo, set CONFIG_DIR=${demoDirectory()}; to have it here too, copy what you need from there`;
+  if (modulesNamedBy(configuration, travelModules).every(({ record }) => record.kind !== 'Mapping'))
+    logger.warn(
+      { configDirectory },
+      `--demo has no effect, because no Mapping leads to a service of the demo: ${remedy}`,
+    );
+  else if (Object.keys(configuration.demo).length === 0)
+    logger.warn({ configDirectory }, `the services of the demo have no data, because there is no demo.yaml: ${remedy}`);
 }
 
 /** Returns a function that resolves when the reader of `output` has taken a block of lines, or they cannot be written. */
@@ -138,11 +151,17 @@ function nameOfPort(only: ModuleChoice['only']): string {
 }
 
 /** Lines such as `gateway  http://…`, below the sentence that programs wait for. */
-export function formatAddresses(addresses: Readonly<Record<string, { readonly url: string } | undefined>>): string {
-  const open = Object.entries(addresses).flatMap(([name, at]) => (at ? [{ name, url: at.url }] : []));
+export function formatAddresses(addresses: Readonly<Record<string, Listening | undefined>>): string {
+  const open = Object.entries(addresses).flatMap(([name, at]) => (at ? [{ name, at }] : []));
   const width = Math.max(...open.map(({ name }) => name.length));
-  const lines = open.map(({ name, url }) => `  ${name.padEnd(width)}  ${url}\n`);
+  const lines = open.map(({ name, at }) => `  ${name.padEnd(width)}  ${addressOf(at)}\n`);
   return `frontdesk ${packageVersion()} is ready.\n${lines.join('')}`;
+}
+
+/** A URL that works on this machine. Names the address as well if it is another, such as that of all networks. */
+function addressOf({ url, host, port }: Listening): string {
+  const listening = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return url.endsWith(`//${listening}`) ? url : `${url} (listens on ${listening})`;
 }
 
 export function formatExamples(url: string): string {

@@ -1,5 +1,5 @@
 /** Lists and reads the files of a configuration directory, and creates directories. */
-import { lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { readdir, readlink } from 'node:fs/promises';
 import { platform } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -79,6 +79,18 @@ function writableNotice(file: string): ConfigurationError[] {
 }
 
 const entryNames = ['services', 'ratelimit', 'users.yaml', 'demo.yaml'];
+/** The file with settings in the configuration directory. */
+export const settingsFile = 'settings.env';
+
+/** Whether the directory has any part of a configuration. True if it cannot be read, so that a later error says why. */
+export function hasConfiguration(directory: string): boolean {
+  try {
+    return readdirSync(directory).some((name) => [...entryNames, settingsFile].includes(name));
+  } catch (cause) {
+    return codeOf(cause) !== 'ENOENT';
+  }
+}
+
 const layout = `A configuration directory contains ${entryNames.join(', ')}.`;
 
 /**

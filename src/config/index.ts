@@ -10,11 +10,13 @@ export {
 } from './acceptance.ts';
 export { addUserToFile, type NewUser } from './add-user.ts';
 export { escapedData, formatAnnotations } from './annotations.ts';
+export { hasConfiguration, settingsFile } from './directory.ts';
 export {
   type ConfigurationError,
   fileError,
   formatErrors,
   shortened,
+  suggestion,
   writeError,
 } from './errors.ts';
 export { hostForClients, isLoopback, parseServiceReference, type ServiceReference } from './fields/addresses.ts';
@@ -72,7 +74,7 @@ export type {
 } from './records/upstream-fields.ts';
 export type { Version } from './records/version.ts';
 export { formatSettings, gatewaySettings, listSettings, variableOf, variables } from './settings/gateway-settings.ts';
-export { count, numberKind, type Setting, textKind, timeoutMs } from './settings/kinds.ts';
+export { count, numberKind, type Setting, type SettingTable, textKind, timeoutMs } from './settings/kinds.ts';
 export {
   type Environment,
   loadTls,
@@ -82,10 +84,9 @@ export {
   type SettingOptionsOf,
   type Settings,
   type SettingsOf,
-  settingsFile,
   type Tls,
 } from './settings/settings.ts';
-export { modulesNamedBy, openFilesMax, packageVersion, withoutAddress } from './this-process.ts';
+export { demoDirectory, modulesNamedBy, openFilesMax, packageVersion, withoutAddress } from './this-process.ts';
 export { mapInTurns, nextTurn } from './turns.ts';
 export { type DemoLogin, demoLoginsAmong, demoUsersAmong, type User, type UserInput } from './users.ts';
 export { type ConfigurationWatch, watchConfiguration } from './watch/watch.ts';

@@ -1,5 +1,6 @@
-/** The running process: the modules that records name, the version of its package, and its limit of open files. */
+/** The running process: the modules that records name, the version and the demo of its package, and its limit of open files. */
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import type { Configuration } from './load.ts';
 
 type ServiceRecord = Configuration['mappings' | 'authServices' | 'rateLimitServices'][number];
@@ -43,6 +44,11 @@ function namedModule<Name extends string>(record: ServiceRecord, reference: stri
 export function packageVersion(): string {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
   return version;
+}
+
+/** Returns the configuration of the demo, which the package contains. */
+export function demoDirectory(): string {
+  return fileURLToPath(new URL('../../config', import.meta.url));
 }
 
 /** Assumed when the system does not report a limit. */

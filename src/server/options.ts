@@ -16,6 +16,7 @@ import {
   requireConfiguration,
   requireSettings,
   settingsFile,
+  suggestion,
   variables,
 } from '#config';
 import type { Explain } from '#explain';
@@ -190,10 +191,15 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
 function unusedServiceNotices(services: Setup['services'], configuration: Configuration): ConfigurationError[] {
   const { mappings, authServices } = configuration;
   const used = new Set([...mappings.map(({ service }) => service), ...authServices.map((one) => one.authService)]);
+  const missing = [...used].filter((name) => !Object.hasOwn(services, name));
   return Object.keys(services)
     .filter((name) => !used.has(name))
     .map((name) => {
-      const remedy = `Add a Mapping with \`service: ${name}\`, or remove the service.`;
+      const meant = suggestion(name, missing);
+      const remedy =
+        meant === undefined
+          ? `Add a Mapping with \`service: ${name}\`, or remove the service.`
+          : `Did you mean "${meant}", which a record names? Call the service that, or write \`service: ${name}\`.`;
       return fileError('<options>', `no record uses "${name}", a service that this program provides`, remedy, 1);
     });
 }

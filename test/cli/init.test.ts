@@ -62,9 +62,18 @@ describe('frontdesk init', () => {
       const configDir = join(await writeFiles(), 'config');
       const text = await initialise(requireSettings(settingTable, { configDir }), { directory: undefined, service });
       assert.equal(text.includes("\n  createFrontdesk({ services: { 'tickets': app } })\n"), isNamed);
+      assert.equal(text.includes('\n  service: http://127.0.0.1:3000\n'), isNamed);
       assert.match(text, /\n {2}npx frontdesk serve\n/);
     });
   }
+
+  it('offers the address of a service of which only the port is given', async () => {
+    const configDir = join(await writeFiles(), 'config');
+    const settings = requireSettings(settingTable, { configDir });
+    await assert.rejects(initialise(settings, { directory: undefined, service: '8000' }), {
+      message: '"8000" is not the address of an HTTP service: write it as http://127.0.0.1:8000',
+    });
+  });
 
   for (const [settings, url] of [
     [{ port: 0 }, 'http://127.0.0.1:PORT/'],

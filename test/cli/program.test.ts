@@ -6,6 +6,8 @@ import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parsePasswordHash } from '#auth/password-hash';
+import { listSettings } from '#config';
+import { settingTable } from '#server/product';
 import { verifyPassword } from '../../src/auth/users.ts';
 import { limitRecord, mappingRecord } from '../support/desks.ts';
 import { built } from '../support/programs/built.ts';
@@ -17,6 +19,10 @@ import { temporaryFiles, yamlOf } from '../support/temporary-files.ts';
 const brokenRecord = 'apiVersion: gateway/v1\nkind: Mapping\nname: rooms\nprefx: /v1/rooms\nservice: hotel\n';
 
 const passwordHash = `$scrypt$ln=14,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+
+const useDirectory = 'it uses ./config, or the directory in CONFIG_DIR, as in CONFIG_DIR=./other frontdesk serve';
+const setRedis = 'set REDIS_URL in the environment or in settings.env';
+const setDirectory = 'set CONFIG_DIR in the environment or in settings.env';
 
 describe('frontdesk', () => {
   const writeFiles = temporaryFiles();
@@ -55,6 +61,34 @@ describe('frontdesk', () => {
     for (const word of [...knownCommands, 'CONFIG_DIR', 'TLS_CERT']) assert.ok(stdout.includes(word), word);
     assert.match(stdout, /^ {2}RATELIMIT_PORT +.*\[8081\]$/m);
   });
+
+  check('help settings lists every setting by topic', ['help', 'settings'], 0, ({ stdout }) => {
+    for (const row of listSettings(settingTable))
+      assert.equal(stdout.split('\n').filter((line) => line.startsWith(`  ${row.variable} `)).length, 1);
+    assert.match(stdout, /\n\nlog:\n {2}LOG_LEVEL .*\n {2}ACCESS_LOG .*\n\nhttps:\n/);
+  });
+
+  check('help settings lists those of one topic', ['help', 'settings', 'HTTPS'], 0, ({ stdout }) =>
+    assert.match(stdout, /^Settings about https:\n {2}TLS_CERT {2}.*\n {2}TLS_KEY {3}.*\n$/),
+  );
+
+  for (const name of ['RATELIMIT_PORT', 'ratelimitPort', 'ratelimit_port'])
+    check(`help settings describes one of them: ${name}`, ['help', 'settings', name], 0, ({ stdout }) => {
+      assert.match(stdout, /^RATELIMIT_PORT {2}Port of the rate-limit service/);
+      assert.match(
+        stdout,
+        /^ {2}value +a whole number from 0 to 65535\n {2}default +8081\n {2}option +ratelimitPort /m,
+      );
+    });
+
+  for (const [name, hint] of [
+    ['prot', 'did you mean PORT?'],
+    ['lgo', 'did you mean log?'],
+    ['colours', 'the topics are addresses, configuration, rate-limits, '],
+  ] as const)
+    check(`help settings reports an unknown one: ${name}`, ['help', 'settings', name], 1, ({ stderr }) =>
+      assert.ok(stderr.startsWith(`frontdesk: there is no setting or topic of that name: ${hint}`), stderr),
+    );
 
   checkProcess('suggests a command for a misspelt one', ['chek'], 1, ({ stderr }) =>
     assert.match(stderr, /^error: unknown command 'chek'\n\(Did you mean check\?\)\n+Run frontdesk --help .*\n$/),
@@ -176,6 +210,15 @@ describe('frontdesk', () => {
     }),
   );
 
+  for (const args of ['check --demo', 'explain GET /v1/hotels --demo'])
+    check(
+      `${args} uses the demo of the package where there is no configuration`,
+      args.split(' '),
+      0,
+      ({ stdout }) => assert.match(stdout, /hotel/),
+      async () => ({ cwd: await writeFiles() }),
+    );
+
   checkProcess(
     'serve suggests `frontdesk init` when there is no configuration',
     ['serve'],
@@ -257,12 +300,24 @@ describe('frontdesk', () => {
       /\n {2}frontdesk check \.\/config\n/,
     ],
     ['users list', "unknown command 'list'", /\n {2}frontdesk users add ann\n/],
-    ['serve s3cret', "too many arguments for 'serve'", /\n {2}frontdesk serve --demo\n/],
-    ['serve --port 9000', "unknown option '--port'", /\n {2}PORT=9000 frontdesk serve\n.*environment variables/],
-    ['split s3cret', "too many arguments for 'split'", /\n {2}PORT=9000 frontdesk split\n.*environment variables/],
+    ['serve s3cret', `too many arguments for 'serve': ${useDirectory}`, /\n {2}frontdesk serve --demo\n/],
+    [
+      'serve --port 9000',
+      "unknown option '--port': set PORT in the environment or in settings.env",
+      /\n {2}PORT=9000 frontdesk serve\n.*environment variables/,
+    ],
+    ['serve --colour red', "unknown option '--colour'", /\n {2}frontdesk serve --demo\n/],
+    ['check --redis-url=redis://:s3cret@a', `unknown option '--redis-url': ${setRedis}`, /\n {2}frontdesk check\n/],
+    ['serve --config ./other', `unknown option '--config': ${setDirectory}`, /\n {2}frontdesk serve --demo\n/],
+    [
+      'split s3cret',
+      `too many arguments for 'split': ${useDirectory}`,
+      /\n {2}PORT=9000 frontdesk split\n.*environment variables/,
+    ],
     ['init a s3cret', "too many arguments for 'init'", /\n {2}frontdesk init \.\/config --service http/],
     ['check a s3cret', "too many arguments for 'check'", /\n {2}frontdesk check \.\/config\n/],
-    ['explain /v1/hotels', "missing required argument 'url'", /\n {2}frontdesk explain GET \/v1\/hotels\n/],
+    ['explain /orders?s3cret', 'the method is missing: frontdesk explain GET /orders', /\n {2}frontdesk explain POST /],
+    ['explain GET', "missing required argument 'url'", /\n {2}frontdesk explain GET \/v1\/hotels\n/],
     ['explain GET / s3cret', "too many arguments for 'explain'", /\n {2}frontdesk explain GET \/v1\/hotels\n/],
     [
       'serve --only hotel,spa',

@@ -7,7 +7,9 @@ import { rename, symlink } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import request from 'supertest';
+import { formatAddresses } from '../../src/cli/serve.ts';
 import { built } from '../support/programs/built.ts';
 import {
   type RunOptions,
@@ -22,8 +24,11 @@ import { seriesOf } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { eventually } from '../support/waiting.ts';
+import { makeCertificate } from '../support/wire/certificate.ts';
 
 const path = '/v1/hotels/bookings/0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
 
 describe('frontdesk serve', () => {
   const writeFiles = temporaryFiles();
@@ -71,6 +76,58 @@ describe('frontdesk serve', () => {
     assert.ok(level === 30 && time > 0 && durationMs > 0 && bytesIn > 0 && bytesOut > 0);
     assert.match(traceId, /^[\da-f]{32}$/);
     assert.ok(!stdout.includes(btoa('demo:demo')) && !stdout.includes('fields'));
+  });
+
+  for (const [address, shown] of [
+    [{ host: '127.0.0.1', port: 80, url: 'http://127.0.0.1:80' }, 'http://127.0.0.1:80'],
+    [{ host: '::1', port: 80, url: 'https://[::1]:80' }, 'https://[::1]:80'],
+    [{ host: '0.0.0.0', port: 80, url: 'https://127.0.0.1:80' }, 'https://127.0.0.1:80 (listens on 0.0.0.0:80)'],
+    [{ host: '::', port: 80, url: 'grpc://[::1]:80' }, 'grpc://[::1]:80 (listens on [::]:80)'],
+  ] as const)
+    it(`shows a URL that works here and the address that it listens on: ${shown}`, () =>
+      assert.ok(formatAddresses({ 'rate limits': address, auth: undefined }).endsWith(`\n  rate limits  ${shown}\n`)));
+
+  for (const THREADS of ['1', '2'])
+    it(`shows the address of each port, also with HTTPS and on all addresses, with THREADS=${THREADS}`, async function () {
+      const directory = await writeFiles();
+      const { file } = (await makeCertificate(directory, 'IP:127.0.0.1')) ?? this.skip();
+      const tls = { TLS_CERT: file, TLS_KEY: join(directory, 'key.pem') };
+      const env = { HOST: '0.0.0.0', AUTH_HOST: '127.0.0.1', ADMIN_PORT: '0', ...tls };
+      const DATABASE_URL = `sqlite:${join(directory, 'frontdesk.db')}`;
+      const server = await start(['--demo'], { ...env, DATABASE_URL, THREADS, ALLOW_DEMO_USERS: 'true' });
+      const [, gateway, ratelimit, http, auth, admin] = server.stdout().match(/^(?:frontdesk| {2}).*$/gm) ?? [];
+      const everywhere = (name: string, scheme: string) =>
+        new RegExp(`^  ${name} +${scheme}://127\\.0\\.0\\.1:(\\d+) \\(listens on 0\\.0\\.0\\.0:\\1\\)$`);
+      assert.match(gateway ?? '', everywhere('gateway', 'https'));
+      assert.match(ratelimit ?? '', everywhere('rate limits', 'grpc'));
+      assert.match(http ?? '', everywhere('rate limits \\(HTTP\\)', 'http'));
+      assert.match(auth ?? '', /^ {2}auth +http:\/\/127\.0\.0\.1:\d+$/);
+      assert.match(admin ?? '', everywhere('admin', 'http'));
+    });
+
+  it('runs the demo of the package with --demo in a directory without a configuration, and so does split', async () => {
+    const cwd = await writeFiles({ 'config/other.json': '{}' });
+    for (const starts of [startServer, startSplit]) {
+      const server = await starts(['--demo'], { cwd });
+      servers.later(server.stop);
+      await request(server.gatewayUrl).get(path).auth('demo', 'demo').expect(200);
+      assert.match(server.stdout(), /^ {2}curl -i -u demo:demo /m);
+    }
+  });
+
+  it('says with --demo where the demo is if no record of the configuration leads to it, or if it has no data', async () => {
+    const own = { 'config/services/app.yaml': mapping('app', 'service: http://127.0.0.1:9') };
+    const hotels = { 'config/services/app.yaml': mapping('hotels', 'service: hotel') };
+    const where = `to see the demo, set CONFIG_DIR=${join(root, 'config')}`;
+    for (const [files, expected] of [
+      [own, 'no Mapping leads to a service of the demo'],
+      [hotels, 'there is no demo.yaml'],
+    ] as const) {
+      const server = await startServer(['--demo'], { cwd: await writeFiles(files) });
+      const { stdout } = await server.stop();
+      const warning = stdout.split('\n').find((line) => line.includes(expected)) ?? assert.fail(stdout);
+      assert.ok(JSON.parse(warning).msg.includes(where), warning);
+    }
   });
 
   const mapping = (name: string, more: string) =>

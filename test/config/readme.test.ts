@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { listSettings } from '#config';
-import { settingTable } from '#server/product';
+import { groupByTopic, settingTable } from '#server/product';
 import { fieldTables } from './field-tables.ts';
 
 const page = readFileSync(new URL('../../config/README.md', import.meta.url), 'utf8');
@@ -38,4 +38,17 @@ describe('config/README.md', () => {
         `| \`${variable}\` | ${value === '' ? '' : `\`${value}\``} | ${description} |`,
     ),
   );
+
+  it('groups the settings by the topics of `frontdesk help settings`', () => {
+    const section = page.split(/^## Settings$/m)[1]?.split(/^#/m)[0] ?? '';
+    const names = Array.from(
+      section.matchAll(/^\| (?:\*\*([\w-]+)\*\*|`(\w+)`) \|/gm),
+      ([, topic, name]) => topic ?? name,
+    );
+    const expected = Array.from(groupByTopic(settingTable), ([topic, table]) => [topic, ...listSettings(table)]).flat();
+    assert.deepEqual(
+      names,
+      expected.map((one) => (typeof one === 'string' ? one : one.variable)),
+    );
+  });
 });

@@ -25,6 +25,11 @@ describe('options of createFrontdesk', () => {
   const wrong: readonly (readonly [string, object, RegExp])[] = [
     ['a misspelt name', { databaseURL: 'sqlite::memory:' }, /databaseURL is not a setting.*databaseUrl/],
     ['an unknown name', { colour: 'red' }, /colour is not a setting/],
+    [
+      'names of environment variables',
+      { PORT: 9000, RATELIMIT_PORT: 9001 },
+      /"PORT" is not a setting: did you mean port\?\n.*"RATELIMIT_PORT" .* did you mean ratelimitPort\?$/,
+    ],
     ['a value of the wrong type', { port: 'eighty' }, /port="eighty": expected a whole number from 0 to 65535/],
     ['several wrong options', { port: -1, authPort: -1 }, /port=-1.*authPort=-1/s],
     ['a certificate without its key', { tlsCert: 'cert.pem' }, /tlsCert is set and tlsKey is not/],
@@ -126,6 +131,12 @@ describe('options of createFrontdesk', () => {
     const warnings = await warningsOf({ config, services });
     assert.match(warnings, /no record uses "spa".*\n.*service: spa/);
     assert.doesNotMatch(warnings, /"pool"/);
+  });
+
+  it('can contain a service whose name is misspelt in a record or in the options, which is logged', async () => {
+    const config = { records: [mappingRecord('app', '/', 'tickets')] };
+    const warnings = await warningsOf({ config, services: { ticket: new Koa() } });
+    assert.match(warnings, /no record uses "ticket".*\n.*Did you mean "tickets", which a record names\?/);
   });
 
   it('can lack a setting of settings.env, which is logged because the library does not read that file', async () => {

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { messageOf } from '#foundation';
-import { readText } from '../directory.ts';
+import { readText, settingsFile } from '../directory.ts';
 import { suggestion, typeName } from '../errors.ts';
 import { quote, withoutSecrets } from '../quote.ts';
 import { type gatewaySettings, variableOf, variables } from './gateway-settings.ts';
@@ -51,7 +51,10 @@ export function requireSettings<Table extends GatewaySettings>(
   const values = new Map<string, unknown>(Object.entries(options).filter(([, value]) => value !== undefined));
   const unknown = [...values.keys()]
     .filter((name) => !Object.hasOwn(table, name))
-    .map((name) => unknownName(name, suggestion(name, [...Object.keys(table), ...others])));
+    // Without quotes, a variable would be replaced by the option of the same setting, as in other messages for programs.
+    .map((name) =>
+      unknownName(/^[A-Z]/.test(name) ? `"${name}"` : name, suggestion(name, [...Object.keys(table), ...others])),
+    );
   return validate(table, values, (name) => ({ name, value: values.get(name), expects: 'expectsValue' }), unknown);
 }
 
@@ -160,9 +163,6 @@ function rejectAny(errors: readonly string[]): void {
 function frozen(value: unknown): unknown {
   return typeof value === 'object' ? Object.freeze(value) : value;
 }
-
-/** The file with settings in the configuration directory. */
-export const settingsFile = 'settings.env';
 
 /**
  * Reads the settings in a configuration directory, which are lines of the form `NAME=value`. Returns none if there is

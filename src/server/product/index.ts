@@ -12,6 +12,7 @@ export {
   noticeContextOf,
   usesDemoData,
 } from './modules.ts';
+export { groupByTopic } from './topics.ts';
 
 /** Every setting, in the order of `frontdesk --help`. */
 export const settingTable: typeof gatewaySettings & typeof travelSettings = { ...gatewaySettings, ...travelSettings };
