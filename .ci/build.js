@@ -15,7 +15,10 @@ const joinedLibraries = ['kysely', 'zod', 'zod-openapi'];
 const began = new Date();
 rmSync('dist', { recursive: true, force: true });
 // `npm run check` reports type errors. With several threads, each would infer the types of the libraries again.
-execFileSync('tsc', ['-p', 'src', '--noCheck', '--singleThreaded'], { stdio: 'inherit' });
+// Not `tsc` of the PATH: on Windows that is a script, which only a shell can start.
+execFileSync(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'src', '--noCheck', '--singleThreaded'], {
+  stdio: 'inherit',
+});
 cpSync('src', 'dist', { recursive: true, filter: (file) => !/\.(?:ts|json|md)$/.test(file) });
 await documentSettings('dist/server/product/index.d.ts');
 await documentRecords('dist/config/records/input.d.ts');

@@ -124,6 +124,17 @@ describe('the pages', () => {
     assert.ok(read('README.md').split('\n').length <= 251);
   });
 
+  it('README.md says what to run on Windows instead of `npm start`, which needs a POSIX shell', () => {
+    const scripts = Object.entries<string>(manifest.scripts);
+    const needsShell = scripts.filter(([, script]) => /^\w+=|\bexec\b|[$`'";|<>()*]/.test(script));
+    assert.deepEqual(
+      needsShell.map(([name]) => name),
+      ['start', 'start:split'],
+    );
+    const [, command = ''] = / exec (.*)$/.exec(manifest.scripts.start) ?? [];
+    assert.ok(read('README.md').includes(`On Windows, run \`npx ${command}\` instead of \`npm start\``));
+  });
+
   it('README.md shows the mapping that `init` writes', async () => {
     const [, shown = ''] = /^```yaml\n(.*?)^```$/ms.exec(read('README.md')) ?? [];
     const directory = await writeFiles();
