@@ -48,7 +48,7 @@ function labelOf(level: number, paint: Paint): string {
   return level >= 30 ? '' : ` ${paint('dim', 'DEBUG')}`;
 }
 
-/** Formats a line such as `GET /v1/hotels/ 401 2.5 ms ann unauthenticated`. */
+/** Formats a line such as `GET /v1/hotels/ 403 2.5 ms ann access-denied`. */
 function requestText(
   { method, path, status, durationMs, user, problem, refusedUpgrade }: Fields,
   paint: Paint,
