@@ -311,7 +311,7 @@ describe('frontdesk', () => {
     ['serve --config ./other', `unknown option '--config': ${setDirectory}`, /\n {2}frontdesk serve --demo\n/],
     [
       'split s3cret',
-      `too many arguments for 'split': ${useDirectory}`,
+      `too many arguments for 'split': ${useDirectory.replace('serve', 'split')}`,
       /\n {2}PORT=9000 frontdesk split\n.*environment variables/,
     ],
     ['init a s3cret', "too many arguments for 'init'", /\n {2}frontdesk init \.\/config --service http/],

@@ -2,8 +2,6 @@
 import { suggestion, variables } from '#config';
 import { settingTable } from '#server/product';
 
-const useDirectory = 'it uses ./config, or the directory in CONFIG_DIR, as in CONFIG_DIR=./other frontdesk serve';
-
 /** `text` is an error of commander. `args` are the arguments of its command, without options. */
 export function improveError(text: string, args: readonly string[]): string {
   return withoutArguments(withSetting(withMethod(text, args)));
@@ -14,8 +12,12 @@ function withoutArguments(text: string): string {
   return text.replace(
     /^(error: too many arguments(?: for '([\w-]+)')?)\. Expected \d+ .* but got \d+: .*$/s,
     (_, error: string, command: string) =>
-      `${error}${command === 'serve' || command === 'split' ? `: ${useDirectory}` : ''}\n`,
+      `${error}${command === 'serve' || command === 'split' ? `: ${useDirectory(command)}` : ''}\n`,
   );
+}
+
+function useDirectory(command: string): string {
+  return `it uses ./config, or the directory in CONFIG_DIR, as in CONFIG_DIR=./other frontdesk ${command}`;
 }
 
 /** Names the setting of a server that was typed as an option. The value may be a password too. */

@@ -151,12 +151,12 @@ describe('rate limiting', () => {
   const policy = '"x-key";q=10;w=60';
   const none = { ok: 0, over: 0, error: 0 };
   const deny = limitRecordOf({ failureModeDeny: true });
-  const refused = JSON.stringify({
+  const refused = `${JSON.stringify({
     code: 429,
     message: '429: Too Many Requests',
     detail: `The limit "x-key" of 10 requests in 60 seconds is exhausted. ${wait}`,
-  });
-  const unavailable = '{"code":503,"message":"503: Service Unavailable"}';
+  })}\n`;
+  const unavailable = '{"code":503,"message":"503: Service Unavailable"}\n';
 
   /**
    * `expected`: status, body, policy, state and Retry-After of the response, the counts of decisions, and the log line.
