@@ -90,7 +90,7 @@ const mayReadFiles = [
   'travel/storage/sqlite.ts',
   'travel/storage/sqlite-faults.ts',
   'cli/init.ts',
-  'cli/log-output.ts',
+  'cli/log/output.ts',
   'http/html/html.ts',
   'ratelimit/grpc/services.ts',
 ];
@@ -114,6 +114,7 @@ const root = join(src, '..');
 const topLevel = [
   'CHANGELOG.md',
   'LICENSE',
+  'SECURITY.md',
   'README.md',
   'config',
   'package-lock.json',

@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
 import { messageOf } from '#foundation';
 import type { ThreadConnection, ThreadStart } from '#server';
-import { chooseLines } from './log-lines.ts';
-import { type LogDestination, openLog, pendingBytesMaxDefault } from './log-output.ts';
+import { chooseLines } from './log/lines.ts';
+import { type LogDestination, openLog, pendingBytesMaxDefault } from './log/output.ts';
 import { keepTicksFast, releaseStartupMemory } from './v8-tuning.ts';
 
 /** One after the other, because the collection needs a flag that all threads share. */

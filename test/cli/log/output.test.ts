@@ -1,8 +1,8 @@
 /** The log on standard output: its blocks, its bound, and what happens when the reader stalls or the disk is full. */
 import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
-import { createFileOutput, type LogOutput, openLog } from '../../src/cli/log-output.ts';
-import { eventually } from '../support/waiting.ts';
+import { createFileOutput, type LogOutput, openLog } from '../../../src/cli/log/output.ts';
+import { eventually } from '../../support/waiting.ts';
 
 /** An output whose reader takes data only when the test says so. */
 function createReader() {

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { stripVTControlCharacters, styleText } from 'node:util';
 import request from 'supertest';
-import { chooseLines, createLines } from '../../src/cli/log-lines.ts';
-import { openLog } from '../../src/cli/log-output.ts';
-import { type RunOptions, startOnTerminal, startServer } from '../support/programs/frontdesk-process.ts';
-import { isInstalled } from '../support/programs/installed.ts';
-import { testServers } from '../support/serve.ts';
-import { temporaryFiles } from '../support/temporary-files.ts';
-import { eventually } from '../support/waiting.ts';
+import { chooseLines, createLines } from '../../../src/cli/log/lines.ts';
+import { openLog } from '../../../src/cli/log/output.ts';
+import { type RunOptions, startOnTerminal, startServer } from '../../support/programs/frontdesk-process.ts';
+import { isInstalled } from '../../support/programs/installed.ts';
+import { testServers } from '../../support/serve.ts';
+import { temporaryFiles } from '../../support/temporary-files.ts';
+import { eventually } from '../../support/waiting.ts';
 
 const always = { validateStream: false } as const;
 

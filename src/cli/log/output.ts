@@ -2,8 +2,8 @@
 import { fstatSync, writeSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { type Logger, pino } from 'pino';
-import type { FormatLine } from './log-lines.ts';
-import { untilDrained } from './terminal.ts';
+import { untilDrained } from '../terminal.ts';
+import type { FormatLine } from './lines.ts';
 
 export interface LogOutput {
   readonly logger: Logger & {
