@@ -8,6 +8,7 @@ export {
   type ConfigurationRecords,
   configurationFrom,
   formatErrors,
+  type JwtProviderInput,
   type LoadedConfiguration,
   loadConfiguration,
   type MappingInput,

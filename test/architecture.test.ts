@@ -57,6 +57,7 @@ const onDemandLibraries = [
   'node:tls',
   'node:https',
   'node:http2',
+  'jose',
 ];
 /** Our own files that must be loaded on demand. They may import such libraries. */
 const onDemandFiles = [

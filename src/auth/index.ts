@@ -25,4 +25,12 @@ export {
   type Verdicts,
 } from './service.ts';
 export type { LoginOutcome } from './throttle.ts';
+export { createTokenCheck, type TokenCheck } from './token-check.ts';
+export {
+  createTokenProviders,
+  type OpenTokenProviders,
+  type TokenProviders,
+  verifiedTokensMaxDefault,
+} from './token-providers.ts';
+export type { ClaimOf, TokenProviderState, TokenVerifier } from './token-verifier.ts';
 export { createUsers, hashPassword, type Random, type UserRecord, type UserStore } from './users.ts';

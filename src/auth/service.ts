@@ -16,6 +16,8 @@ import {
   userHeader,
 } from '#http';
 import type { Authenticator, Verdict } from './authenticator.ts';
+import { basicChallenge, bearerChallenge } from './challenges.ts';
+import type { ClaimOf, TokenVerdict, TokenVerifier } from './token-verifier.ts';
 
 /** The parts of a request that an auth service sees. */
 export interface AuthRequest {
@@ -32,7 +34,7 @@ export interface AuthRequest {
  *
  * - `allow`: the request may pass. `headers` are set on the routed request, and `clientHeaders` on the response to the
  *   client, both with lower-case names and only if the record lists them. `isAdmin` reflects a role in users.yaml, so only
- *   the auth service of this process reports it.
+ *   the auth service of this process reports it. `claimOf` reads the claims of a token, and is missing without one.
  * - `deny`: the response to send to the client. Without a body, the gateway writes the error body of `status`.
  * - `error`: the auth service could not decide. `reason` is for the log and is never sent to the client. `isProvoked`
  *   means that the client may have caused it although the service is healthy, so the request never passes.
@@ -43,6 +45,7 @@ export type AuthDecision =
       readonly headers: Readonly<Record<string, string>>;
       readonly clientHeaders?: Readonly<Record<string, string | readonly string[]>>;
       readonly isAdmin?: boolean;
+      readonly claimOf?: ClaimOf;
     }
   | {
       readonly outcome: 'deny';
@@ -75,6 +78,8 @@ export interface AuthServiceOptions {
    * every user. @default 'x-travel-user'
    */
   readonly userHeader?: string | (() => readonly string[]);
+  /** Returns what checks the tokens that other proxies send to `app`. @default none are accepted */
+  readonly tokens?: () => TokenVerifier | undefined;
   readonly logger?: Logger;
 }
 
@@ -84,11 +89,14 @@ export interface AuthService {
    * failed logins, and 503 for too many concurrent checks, all without a body.
    */
   readonly check: AuthCheck;
-  /** Returns a check with a different realm, which names the user in the given headers (in lower case). */
-  readonly checkFor: (realm: string, userHeaders: readonly string[]) => AuthCheck;
   /**
-   * Serves other proxies. It looks only at the Authorization header, whatever the path and method. It responds with
-   * 200, the user headers and an empty body, or with 401 or 503 and the error body. After too many failed logins it
+   * Returns a check with a different realm, which names the user in the given headers (in lower case). `acceptsTokens`:
+   * whether the gateway also accepts tokens, which it checks itself, so that denials say so.
+   */
+  readonly checkFor: (realm: string, userHeaders: readonly string[], acceptsTokens?: boolean) => AuthCheck;
+  /**
+   * Serves other proxies. It looks only at the credentials, whatever the path and method. It responds with 200, the
+   * identity headers and an empty body, or with 401 or 503 and the error body. After too many failed logins it
    * responds with 401 and `Retry-After`, because a proxy may treat any other status as a failure of the service. With
    * `Prefer: return=minimal` it responds like `check`, without a body.
    */
@@ -102,11 +110,12 @@ export function createAuthService({
   authenticator,
   realm = realmDefault,
   userHeader: header = userHeader,
+  tokens = () => undefined,
   logger = silentLogger,
 }: AuthServiceOptions): AuthService {
   const userHeaders = userHeadersOf(header);
   requireAuthenticator(authenticator);
-  const refusals = createRefusals(realm);
+  const refusals = createRefusals(realm, () => tokens() !== undefined);
   const logUnchecked = createUncheckedLog(logger);
   const watched: Verdicts = {
     verdictOf(authorization, sender) {
@@ -116,8 +125,13 @@ export function createAuthService({
   };
   return Object.freeze({
     check: createCheck(watched, refusals, userHeaders),
-    checkFor: (other: string, names: readonly string[]) => createCheck(watched, createRefusals(other), () => names),
-    app: createApp(watched, refusals, userHeaders, logger),
+    checkFor: (other: string, names: readonly string[], acceptsTokens = false) =>
+      createCheck(
+        watched,
+        createRefusals(other, () => acceptsTokens),
+        () => names,
+      ),
+    app: createApp(watched, { refusals, userHeaders, tokens, realm, logger }),
   });
 }
 
@@ -136,15 +150,18 @@ function userHeadersOf(header: string | UserHeaders): UserHeaders {
 }
 
 type Refused = Exclude<Verdict, { readonly kind: 'user' }>;
-type Refusal = Readonly<{ slug: ProblemSlug; headers: Readonly<Record<string, string>>; detail?: string }>;
+type Refusal = Readonly<{ slug: ProblemSlug; headers: RefusalHeaders; detail?: string }>;
+type RefusalHeaders = Readonly<Record<string, string | readonly string[]>>;
 
 interface Refusals {
   readonly forGateway: (verdict: Refused) => Refusal;
   readonly forProxy: (verdict: Refused) => Refusal;
 }
 
-export function createRefusals(realm: string | (() => string)): Refusals {
-  const challenge = challengeOf(realm);
+type Realm = NonNullable<AuthServiceOptions['realm']>;
+
+export function createRefusals(realm: Realm, acceptsTokens = () => false): Refusals {
+  const challenge = challengeOf(realm, acceptsTokens);
   // Missing and invalid credentials get the same response, so that it does not reveal which users exist.
   const unauthorized = (): Refusal => ({ slug: 'unauthorized', headers: challenge() });
   const busyFor = String(problems['auth-overloaded'].retryAfterSeconds);
@@ -166,16 +183,17 @@ export function createRefusals(realm: string | (() => string)): Refusals {
   };
 }
 
-function challengeOf(realm: string | (() => string)): () => Refusal['headers'] {
-  if (typeof realm === 'function') return () => ({ 'WWW-Authenticate': formatChallenge(realm()) });
-  const fixed = { 'WWW-Authenticate': formatChallenge(realm) };
-  return () => fixed;
+function challengeOf(realm: Realm, acceptsTokens: () => boolean): () => RefusalHeaders {
+  const challengesFor = (name: string) => ({
+    'WWW-Authenticate': acceptsTokens() ? [bearerChallenge(name), basicChallenge(name)] : basicChallenge(name),
+  });
+  // Rejects an invalid realm at the start.
+  if (typeof realm === 'string') basicChallenge(realm);
+  return () => challengesFor(realmName(realm));
 }
 
-/** Formats the challenge (RFC 7617 section 2.1). The realm is a quoted-string (RFC 9110 section 5.6.4). */
-function formatChallenge(realm: string): string {
-  if (!/^[ -~]*$/.test(realm)) throw new TypeError(`the realm ${JSON.stringify(realm)} is not printable ASCII`);
-  return `Basic realm="${realm.replace(/["\\]/g, '\\$&')}", charset="UTF-8"`;
+function realmName(realm: Realm): string {
+  return typeof realm === 'function' ? realm() : realm;
 }
 
 /** Returns the decision for the gateway of a verdict. */
@@ -207,35 +225,49 @@ function checkFailed(thrown: unknown): AuthDecision {
   return { outcome: 'error', reason: `the credentials could not be checked: ${String(thrown)}` };
 }
 
-function createApp(
-  authenticator: Verdicts,
-  { forGateway, forProxy }: Refusals,
-  userHeaders: UserHeaders,
-  logger: Logger,
-): Koa {
+/** The decision about a request with a token. The user headers are in lower case. */
+export function tokenDecision(verdict: TokenVerdict, realm: string, userHeaders: readonly string[]): AuthDecision {
+  switch (verdict.kind) {
+    case 'token-user': {
+      const headers: Record<string, string> = { ...verdict.headers };
+      for (const name of userHeaders) headers[name] = encodeHeader(verdict.name);
+      return { outcome: 'allow', headers, claimOf: verdict.claimOf };
+    }
+    case 'token-refused': {
+      const error = verdict.isExpired ? 'expired' : 'invalid';
+      const headers = { 'WWW-Authenticate': [bearerChallenge(realm, error), basicChallenge(realm)] };
+      return { outcome: 'deny', status: problems.unauthorized.status, headers, slug: 'unauthorized' };
+    }
+    case 'token-unchecked':
+      return { outcome: 'error', reason: verdict.reason };
+  }
+}
+
+interface AppParts {
+  readonly refusals: Refusals;
+  readonly userHeaders: UserHeaders;
+  readonly tokens: () => TokenVerifier | undefined;
+  readonly realm: Realm;
+  readonly logger: Logger;
+}
+
+function createApp(authenticator: Verdicts, parts: AppParts): Koa {
+  const { refusals, userHeaders, tokens, realm, logger } = parts;
   const app = new Koa();
   app.use(createProblemResponses({ logger }));
   app.use(async function authenticate(ctx) {
     rejectNomination(requestContext(ctx).nominated);
+    const { headers, url = '/' } = ctx.req;
+    const token = await tokens()?.verdictOf({ headers, url });
+    if (token !== undefined) return settleToken(ctx, tokenDecision(token, realmName(realm), userHeaders()), token);
     const sender = () => requestContext(ctx).addresses.sender(ctx.req);
     const verdict = await authenticator.verdictOf(ctx.req.headers.authorization, sender);
     if (!ctx.req.complete) await closeOverMissingBody(ctx);
-    if (verdict.kind !== 'user') return refuse(ctx, verdict);
+    if (verdict.kind !== 'user') return refuse(ctx, refusals.forGateway(verdict), refusals.forProxy(verdict));
     requestContext(ctx).user = verdict.name;
-    writeIdentity(ctx, userHeaders(), verdict.name);
+    writeIdentity(ctx, named(userHeaders(), verdict.name));
   });
   return app;
-
-  function refuse(ctx: Context, verdict: Refused): void {
-    if (!prefersMinimal(ctx)) {
-      const { slug, ...options } = forProxy(verdict);
-      throw problem(slug, options);
-    }
-    const { slug, headers } = forGateway(verdict);
-    ctx.body = null;
-    ctx.status = problems[slug].status;
-    ctx.set({ ...headers, 'Cache-Control': 'no-store', 'Preference-Applied': 'return=minimal' });
-  }
 }
 
 /** Reports whether the caller writes error bodies itself, like our gateway (`return=minimal`, RFC 7240 section 4.2). */
@@ -253,10 +285,31 @@ async function closeOverMissingBody(ctx: Context): Promise<void> {
   if (!ctx.req.complete) ctx.set('Connection', 'close');
 }
 
-function writeIdentity(ctx: Context, userHeaders: readonly string[], name: string): void {
+/** Responds with the decision about a token. */
+async function settleToken(ctx: Context, decision: AuthDecision, verdict: TokenVerdict): Promise<void> {
+  if (!ctx.req.complete) await closeOverMissingBody(ctx);
+  if (decision.outcome === 'error') throw problem('auth-unavailable', { cause: decision.reason });
+  if (decision.outcome === 'deny') {
+    const refusal: Refusal = { slug: 'unauthorized', headers: decision.headers };
+    return refuse(ctx, refusal, refusal);
+  }
+  if (verdict.kind === 'token-user') requestContext(ctx).user = verdict.name;
+  writeIdentity(ctx, decision.headers);
+}
+
+function refuse(ctx: Context, refusal: Refusal, { slug, ...options }: Refusal): void {
+  if (!prefersMinimal(ctx)) throw problem(slug, options);
+  ctx.body = null;
+  ctx.status = problems[refusal.slug].status;
+  ctx.set({ 'Cache-Control': 'no-store', 'Preference-Applied': 'return=minimal' });
+  for (const [name, value] of Object.entries(refusal.headers)) ctx.set(name, [value].flat());
+}
+
+function writeIdentity(ctx: Context, headers: Readonly<Record<string, string>>): void {
   ctx.body = null;
   ctx.status = 200;
-  ctx.set({ ...named(userHeaders.map(canonicalCase), name), 'Cache-Control': 'no-store' });
+  for (const [name, value] of Object.entries(headers)) ctx.set(canonicalCase(name), value);
+  ctx.set('Cache-Control', 'no-store');
 }
 
 /** Turns `x-travel-user` into `X-Travel-User`, because Node sends header names as they are written. */

@@ -23,8 +23,10 @@ export { hostForClients, isLoopback, parseServiceReference, type ServiceReferenc
 export { isDisguise } from './fields/disguises.ts';
 export { snakeCase } from './fields/field.ts';
 export { credentialHeaders, type HeaderRules, type HeaderValue, type HeaderVariable } from './fields/headers.ts';
+export { publicKeyOf } from './fields/jwk.ts';
 export { type AllowedOrigin, createAllowedOrigin } from './fields/origins.ts';
 export { compileIgnoringCase, compilePattern, type Pattern } from './fields/pattern.ts';
+export type { ClaimValue, RequiredClaim } from './fields/required-claims.ts';
 export type { DescriptorInput, LimitDescriptor, LimitDomain, LimitDomainInput } from './limits/domains.ts';
 export type { RateLimitInput } from './limits/limit.ts';
 export { reachedDescriptors } from './limits/reached.ts';
@@ -39,18 +41,20 @@ export {
 } from './load.ts';
 export { type NoticeContext, openRouteNotices, processNotices } from './notices.ts';
 export { quote, withoutSecrets } from './quote.ts';
-export type { AuthService } from './records/auth-service.ts';
+export { type AuthService, ownAuthService } from './records/auth-service.ts';
 export { recordError } from './records/conflicts.ts';
 export type { CorsRule } from './records/cors.ts';
 export type {
   AmbassadorRecord,
   AuthServiceInput,
+  JwtProviderInput,
   MappingInput,
   RateLimitServiceInput,
   RecordInput,
   ServiceManifest,
   VersionInput,
 } from './records/input.ts';
+export type { JwtProvider } from './records/jwt-provider.ts';
 export type { Label, LabelGroup } from './records/labels.ts';
 export { type Mapping, mappingDefaults } from './records/mapping.ts';
 export {

@@ -1,6 +1,6 @@
 /** Creates a gateway from records and built-in routes, and manages the resources that it shares with other gateways. */
 import type { Context, Middleware } from 'koa';
-import type { AuthCheck, AuthRehearsal } from '#auth';
+import type { AuthCheck, AuthRehearsal, TokenCheck } from '#auth';
 import { gatewaySettings, type Mapping, mapInTurns, mappingDefaults, nextTurn, type Version } from '#config';
 import { createOutageLog, type Logger, type OutageLog, silentLogger } from '#foundation';
 import { serviceFault } from '#http';
@@ -18,7 +18,7 @@ import { createTable, createTableInTurns, type Table } from '#routing';
 import { type AuthCounts, type AuthStage, type ConfiguredAuthService, createAuthStages } from './auth/stage.ts';
 import { createPathChecks, createPathChecksInTurns, type PathChecks } from './check-paths.ts';
 import { createDisguises } from './disguises.ts';
-import { type GatewayRecords, guardPorts } from './guard-ports.ts';
+import { type GatewayRecords, guardPorts, requireTokenCheck } from './guard-ports.ts';
 import {
   attributesOf,
   createHandle,
@@ -49,6 +49,8 @@ export interface GatewayOptions {
   readonly authChecks?: Readonly<Record<string, AuthCheck>>;
   /** What these auth services would decide about requests that are explained, by the same names. @default {} */
   readonly authRehearsals?: Readonly<Record<string, AuthRehearsal>>;
+  /** What checks tokens, by the name of each AuthService record with `providers`, wherever it runs. @default {} */
+  readonly tokenChecks?: Readonly<Record<string, TokenCheck>>;
   /** The limiter, in this process or over gRPC. Required with a RateLimitService record, and rejected without one. */
   readonly limiter?: Limiter | undefined;
   readonly resolve: Resolve;
@@ -268,6 +270,7 @@ function withDefaults(options: GatewayOptions) {
     configuration,
     authChecks = {},
     authRehearsals = {},
+    tokenChecks = {},
     identityHeaders = [],
     adminUsers = [],
     internalRoutes = [],
@@ -278,6 +281,7 @@ function withDefaults(options: GatewayOptions) {
     record,
     port: Object.hasOwn(authChecks, record.name) ? authChecks[record.name] : undefined,
     rehearse: Object.hasOwn(authRehearsals, record.name) ? authRehearsals[record.name] : undefined,
+    tokens: record.providers.length === 0 ? undefined : requireTokenCheck(record, tokenChecks),
   }));
   const { upstreamTimeoutMs, upstreamConnectTimeoutMs, upstreamIdleTimeoutMs } = gatewaySettings;
   const { timeoutMs = upstreamTimeoutMs.default, connectTimeoutMs = upstreamConnectTimeoutMs.default } = options;

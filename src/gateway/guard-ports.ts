@@ -1,6 +1,6 @@
 /** Checks that an embedding program passes what the records need, and guards against failures of its parts. */
 import { inspect } from 'node:util';
-import type { AuthCheck, AuthDecision } from '#auth';
+import type { AuthCheck, AuthDecision, TokenCheck } from '#auth';
 import type { AuthService, Configuration, RateLimitService } from '#config';
 import { isMap } from '#foundation';
 import { nodeHttp } from '#http';
@@ -39,6 +39,16 @@ export function guardPorts({ configuration, resolve, authChecks = {}, limiter }:
     authChecks: Object.fromEntries(checks),
     limiter: limiter && rateLimitService && guardLimiter(limiter, rateLimitService),
   };
+}
+
+/** Without it, the gateway would reject all tokens. */
+export function requireTokenCheck({ name }: AuthService, checks: Readonly<Record<string, TokenCheck>>): TokenCheck {
+  const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
+  if (check === undefined)
+    throw new TypeError(
+      `AuthService ${name} has providers, but \`tokenChecks\` has no check for it: use createFrontdesk`,
+    );
+  return check;
 }
 
 const recordLists = ['mappings', 'authServices', 'rateLimitServices', 'versions'] as const;

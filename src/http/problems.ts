@@ -47,6 +47,11 @@ export const problems = {
     meaning: 'The auth service denied the request.',
     remedy: 'Ask for access, or use other credentials.',
   },
+  'insufficient-claims': {
+    status: 403,
+    meaning: 'The request has no token, or a token without the claims that are required here, such as a scope.',
+    remedy: 'Send a token with these claims: the operator of the server knows which.',
+  },
   'admins-only': {
     status: 403,
     title: 'For administrators only',

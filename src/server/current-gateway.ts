@@ -1,5 +1,6 @@
 /** Holds the current gateway, and replaces it on a reload. Each request finishes on the gateway that received it. */
 import type { Context } from 'koa';
+import type { TokenVerifier } from '#auth';
 import type { Explain, ExplainRequest } from '#explain';
 import type { Gateway, GatewaySnapshot } from '#gateway';
 import { notReady, stopping } from '#http';
@@ -8,6 +9,8 @@ import { notReady, stopping } from '#http';
 export interface OpenGateway {
   readonly gateway: Gateway;
   readonly explain: Explain;
+  /** What checks the tokens on the auth listener. Undefined when none are accepted. */
+  readonly tokensOfListener: TokenVerifier | undefined;
   readonly close: () => Promise<void>;
 }
 

@@ -1,8 +1,9 @@
 /** Assembles a server from all modules, in an order that allows closing them in reverse. */
 import type { RequestListener } from 'node:http';
+import { createTokenProviders, verifiedTokensMaxDefault } from '#auth';
 import { type Configuration, demoUsersAmong, loadTls, packageVersion, type Tls } from '#config';
 import { problemPagesPath } from '#diag';
-import { createOutageLogs, delayMsMax } from '#foundation';
+import { createOutageLogs, delayMsMax, equalPart } from '#foundation';
 import { createGatewayState } from '#gateway';
 import { createRepresentations } from '#http';
 import { createClusters } from '#proxy';
@@ -25,7 +26,7 @@ import { createPipeline } from './pipeline.ts';
 import { openRateLimiting } from './rate-limiting.ts';
 import { reportUnreachableServices, resolverOf } from './record-services.ts';
 import { type Commit, type LiveConfiguration, openLiveConfiguration } from './reload.ts';
-import { createServices, openTravelIfNeeded } from './services.ts';
+import { type CurrentTokens, createServices, openTravelIfNeeded } from './services.ts';
 import type { ThreadParts } from './threads/parts.ts';
 
 /** Rejects with an Error whose message says what is wrong with the options or the configuration, and how to fix it. */
@@ -80,7 +81,8 @@ async function open(setup: Setup, thread: ThreadParts | undefined, opened: Async
   const representations = createRepresentations();
   const outageLogs = createOutageLogs({ logger });
   const problems = { representations, logger, outages: outageLogs, toProblem: travel?.toProblem, problemPagesPath };
-  const services = createServices(setup, { configuration, travel, problems, thread });
+  const tokens: CurrentTokens = { ofListener: undefined };
+  const services = createServices(setup, { configuration, travel, problems, tokens, thread });
   const gateway = createCurrentGateway();
   opened.defer(() => gateway.close(timeLeft()));
   const state = createGatewayState(clusters, clock, thread?.count);
@@ -88,8 +90,8 @@ async function open(setup: Setup, thread: ThreadParts | undefined, opened: Async
   const { routes, close: closeStreams } = createInternalRoutes(setup, routeParts);
   const listenerAddresses = new Map<string, string>();
   const resolve = resolverOf(setup, setup.settings.serviceAddresses, (name) => listenerAddresses.get(name));
-  const parts = { state, services, routes, limiter: rateLimiting.limiter, listenerAddresses, resolve };
-  await openCurrentGateway(setup, parts, { configuration, gateway, outageLogs });
+  const parts = { ...shared, state, services, routes, limiter: rateLimiting.limiter, listenerAddresses, resolve };
+  await openCurrentGateway(setup, parts, { configuration, gateway, outageLogs, tokens });
 
   // In front of the handlers: the middleware, then the listeners.
   const pipeline = createPipeline(setup, { tracing, problems, gateway, auth: services.auth, routes, configuration });
@@ -125,13 +127,14 @@ interface CurrentGatewayParts {
   readonly configuration: LiveConfiguration;
   readonly gateway: CurrentGateway;
   readonly outageLogs: ReturnType<typeof createOutageLogs>;
+  readonly tokens: CurrentTokens;
 }
 
 /** Opens the gateway of the current configuration, and of each later one. */
 async function openCurrentGateway(
   setup: Setup,
   parts: GatewayParts,
-  { configuration, gateway, outageLogs }: CurrentGatewayParts,
+  { configuration, gateway, outageLogs, tokens }: CurrentGatewayParts,
 ): Promise<void> {
   /** Stays open if another thread cannot use its configuration, so that it is never committed. */
   let prepared: OpenGateway | undefined;
@@ -144,6 +147,7 @@ async function openCurrentGateway(
     return () => {
       prepared = undefined;
       gateway.replace(opened);
+      tokens.ofListener = opened.tokensOfListener;
       outageLogs.keepOnly(usedServices);
     };
   }
@@ -182,7 +186,10 @@ async function openSharedParts(
   opened.defer(() => clusters.close(timeLeft()));
   const limits = createConnectionLimits(setup, thread?.count);
   const threads = thread?.count ?? 1;
-  return { tls, configuration, travel, rateLimiting, tracing, clusters, ...limits, threads };
+  const entriesMax = equalPart(verifiedTokensMaxDefault, threads);
+  const tokenProviders = createTokenProviders({ logger, clock: setup.clock, dormant, entriesMax });
+  opened.defer(tokenProviders.close);
+  return { tls, configuration, travel, rateLimiting, tracing, clusters, tokenProviders, ...limits, threads };
 }
 
 /** The steps of a shutdown share a deadline, which the first call of `timeLeft` sets. */

@@ -1,12 +1,21 @@
 /** Opens the gateway for a configuration, connecting its records to the services that they name. */
 
-import type { AuthCheck, AuthRehearsal, AuthService as AuthServiceOfProcess } from '#auth';
+import {
+  type AuthCheck,
+  type AuthRehearsal,
+  type AuthService as AuthServiceOfProcess,
+  createTokenCheck,
+  type OpenTokenProviders,
+  type TokenCheck,
+  type TokenProviders,
+} from '#auth';
 import {
   type AuthService as AuthServiceRecord,
   type Configuration,
   configurationFrom,
   type Mapping,
   type MappingInput,
+  ownAuthService,
 } from '#config';
 import { createExplain } from '#explain';
 import {
@@ -23,7 +32,7 @@ import type { Setup } from './options.ts';
 import { createEntrySettings } from './pipeline.ts';
 import { type ConnectLimiterParts, connectLimiter } from './rate-limiting.ts';
 import { failsClosed } from './record-services.ts';
-import { realmOf, type Services, userHeadersOf } from './services.ts';
+import { realmOf, type Services, tokensOfListener, usedProviders, userHeadersOf } from './services.ts';
 
 export interface GatewayParts extends ConnectLimiterParts {
   readonly services: Pick<Services, 'byName' | 'rehearsalFor'> & {
@@ -34,6 +43,7 @@ export interface GatewayParts extends ConnectLimiterParts {
   readonly routes: readonly InternalRoute[];
   /** Shared by all gateways of the process. */
   readonly state: GatewayState;
+  readonly tokenProviders: Pick<TokenProviders, 'open'>;
 }
 
 /** Without the gateway module, ignores the records: serves a single service at `/`, and several under their names. */
@@ -42,22 +52,49 @@ export async function openGateway(
   configuration: Configuration,
   parts: GatewayParts,
 ): Promise<OpenGateway> {
-  const { settings, has } = setup;
-  const services = parts.services.byName;
-  const common = commonOptions(setup, parts);
-  if (!has('gateway')) {
-    const gateway = await createGatewayInTurns({
-      configuration: noRecords,
-      internalRoutes: [...plainRoutes(services), ...parts.routes],
-      // Without trusted proxies, nothing distinguishes a gateway from other clients.
-      identityHeaders: settings.trustedProxies.length === 0 ? [] : identityHeadersOf(configuration),
-      believesProxies: true,
-      ...common,
-    });
-    return { gateway, explain: createExplain(gateway, createEntrySettings(setup)), close: gateway.close };
-  }
+  const checksTokens = setup.has('gateway') || setup.has('auth');
+  const tokens = await parts.tokenProviders.open(checksTokens ? usedProviders(configuration) : []);
+  const ofRecords = await closeOnFailure(
+    tokens,
+    setup.has('gateway') ? openRecords(setup, configuration, parts, tokens) : openServices(setup, configuration, parts),
+  );
+  const { gateway } = ofRecords;
+  return {
+    gateway,
+    explain: createExplain(gateway, createEntrySettings(setup)),
+    tokensOfListener: tokensOfListener(configuration, tokens),
+    async close() {
+      await ofRecords.close();
+      tokens.close();
+    },
+  };
+}
+
+type Opened = Pick<OpenGateway, 'gateway' | 'close'>;
+
+async function openServices(setup: Setup, configuration: Configuration, parts: GatewayParts): Promise<Opened> {
+  const gateway = await createGatewayInTurns({
+    configuration: noRecords,
+    internalRoutes: [...plainRoutes(parts.services.byName), ...parts.routes],
+    // Without trusted proxies, nothing distinguishes a gateway from other clients.
+    identityHeaders: setup.settings.trustedProxies.length === 0 ? [] : identityHeadersOf(configuration),
+    believesProxies: true,
+    ...commonOptions(setup, parts),
+  });
+  return { gateway, close: gateway.close };
+}
+
+async function openRecords(
+  setup: Setup,
+  configuration: Configuration,
+  parts: GatewayParts,
+  tokens: OpenTokenProviders,
+): Promise<Opened> {
   const { limits } = configuration;
-  const authServices = configuration.authServices.map(withUserHeaders);
+  const tokenChecks = createTokenChecks(setup, configuration, tokens);
+  const authServices = configuration.authServices.map((record) =>
+    withIdentityHeaders(record, tokenChecks[record.name]),
+  );
   const rateLimitServices = configuration.rateLimitServices.map((record) => {
     return { ...record, failureModeDeny: failsClosed(setup, record) };
   });
@@ -70,15 +107,15 @@ export async function openGateway(
       configuration: { ...configuration, mappings, authServices, rateLimitServices },
       internalRoutes: parts.routes,
       identityHeaders: [userHeader],
-      adminUsers: settings.adminUsers,
-      ...localAuthServices(setup, authServices, parts),
+      adminUsers: setup.settings.adminUsers,
+      ...localAuthServices(setup, configuration.authServices, parts),
+      tokenChecks,
       limiter: limiter?.limiter,
-      ...common,
+      ...commonOptions(setup, parts),
     }),
   );
   return {
     gateway,
-    explain: createExplain(gateway, createEntrySettings(setup)),
     async close() {
       await gateway.close();
       await limiter?.close();
@@ -109,13 +146,18 @@ const noRecords: GatewayRecords = {
 };
 
 /** The headers in which a gateway with these records names the user. */
-function identityHeadersOf({ authServices }: Configuration): readonly string[] {
-  return [userHeader, ...authServices.flatMap(({ allowedAuthorizationHeaders }) => allowedAuthorizationHeaders)];
+function identityHeadersOf(configuration: Configuration): readonly string[] {
+  const ofClaims = usedProviders(configuration).flatMap(({ claimToHeaders }) => claimToHeaders);
+  return [
+    userHeader,
+    ...configuration.authServices.flatMap(({ allowedAuthorizationHeaders }) => allowedAuthorizationHeaders),
+    ...ofClaims.map(({ header }) => header),
+  ];
 }
 
 /** Waits for `opening`, and closes `opened` if it fails. */
 async function closeOnFailure<T>(
-  opened: { readonly close: () => Promise<void> } | undefined,
+  opened: { readonly close: () => Promise<void> | void } | undefined,
   opening: Promise<T>,
 ): Promise<T> {
   try {
@@ -171,12 +213,33 @@ function localAuthServices(
 } {
   if (auth === undefined || rehearsalFor === undefined) return { authChecks: {}, authRehearsals: {} };
   const local = records.filter(({ authService }) => resolve(authService).kind === 'local');
-  const byRecord = <T>(create: (realm: string, userHeaders: readonly string[]) => T) =>
-    Object.fromEntries(local.map((record) => [record.name, create(realmOf(setup, record), userHeadersOf(record))]));
+  const byRecord = <T>(create: (realm: string, userHeaders: readonly string[], acceptsTokens: boolean) => T) =>
+    Object.fromEntries(
+      local.map((record) => {
+        const acceptsTokens = record.providers.length > 0;
+        return [record.name, create(realmOf(setup, record), userHeadersOf(record), acceptsTokens)];
+      }),
+    );
   return { authChecks: byRecord(auth.checkFor), authRehearsals: byRecord(rehearsalFor) };
 }
 
-/** A record for frontdesk's own auth service need not list the header that names the user. */
-function withUserHeaders(record: AuthServiceRecord): AuthServiceRecord {
-  return record.authService === 'auth' ? { ...record, allowedAuthorizationHeaders: userHeadersOf(record) } : record;
+/** By the name of the AuthService, wherever it runs: tokens need no call to it. */
+function createTokenChecks(
+  setup: Setup,
+  { authServices }: Configuration,
+  tokens: OpenTokenProviders,
+): Readonly<Record<string, TokenCheck>> {
+  const checks = authServices.flatMap((record) => {
+    const verifier = tokens.verifierOf(record.providers);
+    if (verifier === undefined) return [];
+    const [realm, userHeaders] = [realmOf(setup, record), userHeadersOf(record)];
+    return [[record.name, createTokenCheck({ verifier, realm, userHeaders })] as const];
+  });
+  return Object.fromEntries(checks);
+}
+
+/** A record for frontdesk's own auth service need not list the headers that name the user, or that claims become. */
+function withIdentityHeaders(record: AuthServiceRecord, tokens: TokenCheck | undefined): AuthServiceRecord {
+  if (record.authService !== ownAuthService) return record;
+  return { ...record, allowedAuthorizationHeaders: [...userHeadersOf(record), ...(tokens?.claimHeaders ?? [])] };
 }

@@ -11,11 +11,19 @@ import {
   createUsers,
   type LiveAuthenticator,
   type LoginCounts,
+  type OpenTokenProviders,
   realmDefault,
+  type TokenVerifier,
   verificationsMaxDefault,
   waitingMaxDefault,
 } from '#auth';
-import { type AuthService as AuthServiceRecord, type Configuration, parseServiceReference } from '#config';
+import {
+  type AuthService as AuthServiceRecord,
+  type Configuration,
+  type JwtProvider,
+  ownAuthService,
+  parseServiceReference,
+} from '#config';
 import { equalPart } from '#foundation';
 import type { Handler } from '#gateway';
 import { isolate, userHeader } from '#http';
@@ -42,18 +50,26 @@ export interface ServicesParts {
   /** Undefined when none of its services run in this process. */
   readonly travel: Pick<Travel, 'createApps'> | undefined;
   readonly problems: ResponseParts;
+  readonly tokens: CurrentTokens;
   /** Undefined when the process serves with one thread. */
   readonly thread: Pick<ThreadParts, 'count' | 'logins'> | undefined;
 }
 
+/** What checks the tokens on the auth listener. Changes with the configuration. */
+export interface CurrentTokens {
+  ofListener: TokenVerifier | undefined;
+}
+
 export function createServices(setup: Setup, parts: ServicesParts): Services {
-  const { configuration, travel, problems } = parts;
+  const { configuration, travel, problems, tokens } = parts;
   const { logger, has } = setup;
   const logins = has('auth') ? createLoginCounts() : undefined;
   const realm = () => realmOfListener(setup, configuration.current().configuration);
   const authenticator = logins && createReloadingAuthenticator(parts, logins);
   const namesUserIn = () => listenerUserHeaders(configuration.current().configuration);
-  const auth = authenticator && createAuthService({ authenticator, realm, userHeader: namesUserIn, logger });
+  const ofListener = () => tokens.ofListener;
+  const auth =
+    authenticator && createAuthService({ authenticator, realm, userHeader: namesUserIn, tokens: ofListener, logger });
   const { versionNames = [], apps: travelApps } = travel?.createApps(problems) ?? {};
   const apps = { ...setup.services, ...travelApps, ...(auth && { auth: auth.app }) };
   const byName = Object.fromEntries(Object.entries(apps).map(([name, app]) => [name, isolate(app)]));
@@ -77,6 +93,18 @@ export function userHeadersOf({ allowedAuthorizationHeaders: listed }: AuthServi
   return listed.length === 0 ? [userHeader] : listed;
 }
 
+/** The providers that the AuthServices of a configuration use. */
+export function usedProviders({ authServices, jwtProviders }: Configuration): readonly JwtProvider[] {
+  const names = new Set(authServices.flatMap(({ providers }) => providers));
+  return jwtProviders.filter(({ name }) => names.has(name));
+}
+
+/** On the auth listener, which serves gateways with any of the records: tokens of all providers, one for each issuer. */
+export function tokensOfListener(configuration: Configuration, opened: OpenTokenProviders): TokenVerifier | undefined {
+  const byIssuer = new Map(usedProviders(configuration).map(({ issuer, name }) => [issuer, name]));
+  return opened.verifierOf([...byIssuer.values()]);
+}
+
 /** The headers on the auth listener, which serves gateways with any of the records and other proxies. */
 function listenerUserHeaders({ authServices }: Configuration): readonly string[] {
   const local = authServices.filter(({ authService }) => parseServiceReference(authService)?.host === 'auth');
@@ -85,7 +113,7 @@ function listenerUserHeaders({ authServices }: Configuration): readonly string[]
 
 /** The realm on the auth listener, which belongs to no record: that of the default local record, or else the first. */
 function realmOfListener(setup: Setup, { authServices }: Configuration): string {
-  const local = authServices.filter(({ authService }) => authService === 'auth');
+  const local = authServices.filter(({ authService }) => authService === ownAuthService);
   return realmOf(setup, local.find(({ isDefault }) => isDefault) ?? local[0]);
 }
 

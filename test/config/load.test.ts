@@ -17,6 +17,7 @@ const mappingYaml = (name: string) => JSON.stringify(mapping(name));
 const nothing = {
   mappings: [],
   authServices: [],
+  jwtProviders: [],
   rateLimitServices: [],
   versions: [],
 };

@@ -71,6 +71,7 @@ export function authRecordOf(fields: Partial<AuthService> = {}): AuthService {
     authService: 'auth',
     proto: 'http',
     isDefault: true,
+    providers: [],
     pathPrefix: '',
     allowedRequestHeaders: [],
     allowedClientHeadersOnSuccess: [],

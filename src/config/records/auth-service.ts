@@ -6,7 +6,7 @@ import { field, type Given, mapOf, optional, strict, text, withNames } from '../
 import { credentialHeaders, framingFault, headerMap, headerName, headerValueFault } from '../fields/headers.ts';
 import { prefixFault, withoutTrailingSlash } from '../fields/paths.ts';
 import { serviceReference } from '../fields/service-reference.ts';
-import { flag, milliseconds, wholeNumber } from '../fields/values.ts';
+import { commaList, flag, milliseconds, singleLine, wholeNumber } from '../fields/values.ts';
 import { quote } from '../quote.ts';
 import { nameField, type PlainRecord, plainReader } from './kind.ts';
 
@@ -45,6 +45,13 @@ export const authServiceFields = withNames({
     default: true,
     docs: "Whether mappings without an `auth_service` use this one. At most one AuthService can be the default. Without a default, each mapping must name one or bypass auth, and the gateway's own pages that require auth are not served.",
     example: 'false',
+  }),
+  providers: field({
+    schema: commaList(singleLine()),
+    type: 'list',
+    default: [],
+    docs: "The [JwtProviders](#jwtprovider) whose tokens frontdesk's own auth service accepts besides passwords: at most 4, with different issuers.",
+    example: '[accounts]',
   }),
   pathPrefix: field({
     schema: text(pathPrefixFault).transform((path) => (path === '/' ? '' : withoutTrailingSlash(path))),
@@ -141,6 +148,7 @@ export const authServiceFields = withNames({
 export type AuthService = PlainRecord<'AuthService', typeof authServiceFields>;
 
 export const readAuthService = plainReader('AuthService', authServiceFields, [
+  { at: 'providers', reads: ['authService'], faultOf: providersFault },
   { at: 'cacheMs', reads: ['includeBody'], faultOf: cacheFault },
 ]);
 
@@ -152,11 +160,29 @@ function cacheFault({ includeBody, cacheMs = 0 }: Given<typeof authServiceFields
   };
 }
 
+const providersMax = 4;
+
+/** The reference to frontdesk's own auth service, wherever it runs. */
+export const ownAuthService = 'auth';
+
+function providersFault({ providers = [], authService }: Given<typeof authServiceFields>): Fault | undefined {
+  if (providers.length === 0) return undefined;
+  if (authService !== ownAuthService) {
+    const remedy = `Write auth_service: ${ownAuthService}, or let this service check the tokens.`;
+    return { message: "has no effect, because only frontdesk's own auth service checks tokens", remedy };
+  }
+  const repeated = providers.find((name, index) => providers.indexOf(name) < index);
+  if (repeated !== undefined) return { message: `lists ${quote(repeated)} twice`, remedy: 'Keep one of the two.' };
+  if (providers.length <= providersMax) return undefined;
+  const remedy = 'Remove some, or give groups of mappings an AuthService each.';
+  return { message: `lists ${providers.length} providers, and at most ${providersMax} are supported`, remedy };
+}
+
 /**
  * Rejects framing and credential headers as identity headers. Identity headers are removed from clients' requests, and
  * clients could not send a body or log in without these.
  */
-function identityFault(name: string): Fault | undefined {
+export function identityFault(name: string): Fault | undefined {
   const remedy = "Remove it: listed headers are removed from clients' requests.";
   if (framingFault(name) !== undefined) return { message: `${quote(name)} frames the request`, remedy };
   if (name === 'set-cookie') {

@@ -2,10 +2,11 @@
 import { type ConfigurationError, didYouMean, type Fault } from '../errors.ts';
 import { quote } from '../quote.ts';
 import type { AuthService } from './auth-service.ts';
+import type { JwtProvider } from './jwt-provider.ts';
 import type { Mapping } from './mapping.ts';
 import { groupKeys, mappingFields } from './mapping-fields.ts';
 import { isPathAlone, matchKey } from './match.ts';
-import { type GatewayRecord, recordLists } from './record.ts';
+import { type GatewayRecord, type RecordLists, recordLists } from './record.ts';
 
 export interface Kept<T> {
   readonly kept: readonly T[];
@@ -19,9 +20,15 @@ export interface Kept<T> {
 export function findConflicts(records: readonly GatewayRecord[]): readonly ConfigurationError[] {
   const named = keepFirst(records, fullName, sameName);
   const single = keepFirst(named.kept, exclusiveKey, exclusionError);
-  const { mappings, authServices } = recordLists(single.kept);
-  const authenticated = keepAuthenticated(mappings, authServices);
-  return [...named.errors, ...single.errors, ...authenticated.errors, ...findGroupErrors(authenticated.kept)];
+  const { mappings, authServices, jwtProviders } = recordLists(single.kept);
+  const authenticated = keepAuthenticated(mappings, { authServices, jwtProviders });
+  return [
+    ...named.errors,
+    ...single.errors,
+    ...findProviderErrors(authServices, jwtProviders),
+    ...authenticated.errors,
+    ...findGroupErrors(authenticated.kept),
+  ];
 }
 
 /** Keeps the first record of each key, with an error for every later one. Keeps all records without a key. */
@@ -92,16 +99,21 @@ function exclusionFault(later: GatewayRecord, first: string): Fault {
 }
 
 /** Rejects mappings whose auth service is missing: they would be open, or would use another one. */
-function keepAuthenticated(mappings: readonly Mapping[], services: readonly AuthService[]): Kept<Mapping> {
-  const identity = new Map(
-    services.flatMap((service) => service.allowedAuthorizationHeaders.map((name) => [name, service.name])),
-  );
+function keepAuthenticated(
+  mappings: readonly Mapping[],
+  { authServices: services, jwtProviders }: Pick<RecordLists, 'authServices' | 'jwtProviders'>,
+): Kept<Mapping> {
+  const identity = identityHeadersOf(services, jwtProviders);
   const names = new Set(services.map(({ name }) => name));
   const hasDefault = services.length === 0 || services.some(({ isDefault }) => isDefault);
   const errors: ConfigurationError[] = [];
   const kept: Mapping[] = [];
   for (const mapping of mappings) {
-    const faults = [serviceFault(mapping, names, hasDefault), identityFault(mapping, identity)];
+    const faults = [
+      serviceFault(mapping, names, hasDefault),
+      identityFault(mapping, identity),
+      claimsFault(mapping, services),
+    ];
     const found = faults.filter((fault) => fault !== undefined);
     errors.push(...found.map((fault) => recordError(mapping, fault)));
     if (found.length === 0) kept.push(mapping);
@@ -133,7 +145,7 @@ function identityFault(mapping: Mapping, identity: ReadonlyMap<string, string>):
   const added = mapping.requestHeaders.add.find(({ name }) => identity.has(name));
   if (added !== undefined) {
     return {
-      message: `add_request_headers sets ${quote(added.name)}, which only AuthService ${identity.get(added.name)} can set`,
+      message: `add_request_headers sets ${quote(added.name)}, which only ${identity.get(added.name)} can set`,
       remedy: 'Choose another name: services rely on this header to identify the client.',
     };
   }
@@ -141,8 +153,106 @@ function identityFault(mapping: Mapping, identity: ReadonlyMap<string, string>):
   if (matched === undefined) return undefined;
   return {
     message: `matches the header ${quote(matched.name)}, which is removed before mappings are matched`,
-    remedy: `Remove it: AuthService ${identity.get(matched.name)} sets it after the mapping is chosen.`,
+    remedy: `Remove it: ${identity.get(matched.name)} sets it after the mapping is chosen.`,
   };
+}
+
+/** The records that set each identity header. */
+function identityHeadersOf(
+  services: readonly AuthService[],
+  providers: readonly JwtProvider[],
+): ReadonlyMap<string, string> {
+  return new Map([
+    ...providers.flatMap((record) => record.claimToHeaders.map(({ header }) => [header, fullName(record)] as const)),
+    ...services.flatMap((record) =>
+      record.allowedAuthorizationHeaders.map((name) => [name, fullName(record)] as const),
+    ),
+  ]);
+}
+
+/** Only tokens have claims, so a mapping whose auth service reads none would reject every request. */
+function claimsFault(mapping: Mapping, services: readonly AuthService[]): Fault | undefined {
+  const { requireClaims, authService, bypassAuth } = mapping;
+  if (requireClaims.length === 0) return undefined;
+  if (bypassAuth) {
+    const remedy = 'Remove bypass_auth, so that tokens are checked, or require_claims.';
+    return { message: 'require_claims has no effect with bypass_auth: true', remedy };
+  }
+  const service = services.find(({ name, isDefault }) =>
+    authService === undefined ? isDefault : name === authService,
+  );
+  if (service !== undefined && service.providers.length > 0) return undefined;
+  const message =
+    service === undefined
+      ? 'require_claims needs an AuthService that checks tokens, and there is none'
+      : `require_claims needs tokens, and ${fullName(service)} accepts none`;
+  return { message, remedy: 'Add a JwtProvider, and list it in providers of the AuthService with auth_service: auth.' };
+}
+
+/** Reports providers that do not exist, that a token could not choose between, and headers with two meanings. */
+function findProviderErrors(
+  services: readonly AuthService[],
+  providers: readonly JwtProvider[],
+): readonly ConfigurationError[] {
+  const byName = new Map(providers.map((record) => [record.name, record]));
+  const identity = identityHeadersOf(services, providers);
+  const ofServices = services.flatMap((service) => {
+    const used = service.providers.map((name) => byName.get(name)).filter((found) => found !== undefined);
+    const unknown = service.providers.filter((name) => !byName.has(name));
+    return [
+      ...unknown.map((name) => recordError(service, unknownProviderFault(name, [...byName.keys()]))),
+      ...sameIssuerErrors(service, used),
+      ...used.flatMap((provider) => userHeaderErrors(provider, service)),
+    ];
+  });
+  return [...ofServices, ...providers.flatMap((provider) => strippedTokenErrors(provider, identity))];
+}
+
+function unknownProviderFault(name: string, known: readonly string[]): Fault {
+  const others = known.length === 0 ? '' : `, or use one of ${known.join(', ')}`;
+  return {
+    message: `there is no JwtProvider ${quote(name)}${didYouMean(name, known)}`,
+    remedy: `Add a JwtProvider with this name${others}.`,
+  };
+}
+
+function sameIssuerErrors(service: AuthService, used: readonly JwtProvider[]): readonly ConfigurationError[] {
+  return used.flatMap((provider, index) => {
+    const first = used.slice(0, index).find(({ issuer }) => issuer === provider.issuer);
+    if (first === undefined) return [];
+    const message = `providers lists ${first.name} and ${provider.name}, which have the same issuer`;
+    return [
+      recordError(
+        service,
+        { message, remedy: 'Keep one of the two: the issuer of a token selects its provider.' },
+        provider,
+      ),
+    ];
+  });
+}
+
+/** The first header of the AuthService names the user, whoever it is, so no other claim may be in it. */
+function userHeaderErrors(provider: JwtProvider, service: AuthService): readonly ConfigurationError[] {
+  const userHeaders =
+    service.allowedAuthorizationHeaders.length === 0 ? [defaultUserHeader] : service.allowedAuthorizationHeaders;
+  const found = provider.claimToHeaders.find(({ header }) => userHeaders.includes(header));
+  if (found === undefined) return [];
+  const message = `claim_to_headers sets ${quote(found.header)}, in which ${fullName(service)} names the user`;
+  return [
+    recordError(provider, { message, remedy: `Write user_claim: ${found.claim}, or choose another header.` }, service),
+  ];
+}
+
+const defaultUserHeader = 'x-travel-user';
+
+function strippedTokenErrors(
+  provider: JwtProvider,
+  identity: ReadonlyMap<string, string>,
+): readonly ConfigurationError[] {
+  const found = provider.fromHeaders.find(({ name }) => identity.has(name));
+  if (found === undefined) return [];
+  const message = `from_headers reads ${quote(found.name)}, which is removed from clients' requests`;
+  return [recordError(provider, { message, remedy: `Choose another header: ${identity.get(found.name)} sets it.` })];
 }
 
 /** Allows several mappings with the same match only as weighted canaries and a shadow. */

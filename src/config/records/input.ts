@@ -1,6 +1,7 @@
 /** What a program may write as a record instead of a file: a map of its fields, typed by the tables that check it. */
 import type { InputOf } from '../fields/field.ts';
 import type { authServiceFields } from './auth-service.ts';
+import type { jwtProviderFields } from './jwt-provider.ts';
 import type { mappingFields } from './mapping-fields.ts';
 import type { rateLimitServiceFields } from './rate-limit-service.ts';
 import type { versionFields } from './version.ts';
@@ -12,6 +13,9 @@ export interface MappingInput extends Head<'Mapping'>, InputOf<typeof mappingFie
 
 /** The service that authenticates clients. */
 export interface AuthServiceInput extends Head<'AuthService'>, InputOf<typeof authServiceFields> {}
+
+/** An issuer of tokens, whose keys verify them. */
+export interface JwtProviderInput extends Head<'JwtProvider'>, InputOf<typeof jwtProviderFields> {}
 
 /** The service that limits labelled requests. */
 export interface RateLimitServiceInput extends Head<'RateLimitService'>, InputOf<typeof rateLimitServiceFields> {}
@@ -48,6 +52,7 @@ export interface AmbassadorRecord {
 export type RecordInput =
   | MappingInput
   | AuthServiceInput
+  | JwtProviderInput
   | RateLimitServiceInput
   | VersionInput
   | ServiceManifest

@@ -16,6 +16,7 @@ import {
 import { keptHeaderFault } from '../fields/disguises.ts';
 import { type Field, field, optional, type ValuesOf, withNames } from '../fields/field.ts';
 import { addedHeaders, headerName, removedHeaders } from '../fields/headers.ts';
+import { requiredClaims } from '../fields/required-claims.ts';
 import { serviceReference } from '../fields/service-reference.ts';
 import { commaList, flag, singleLine, upgradeProtocols, wholeNumber } from '../fields/values.ts';
 import { cors } from './cors.ts';
@@ -297,6 +298,16 @@ export const mappingFields = withNames({
     shownDefault: 'the default one',
     docs: 'The AuthService to call.',
     example: 'auth',
+    allowedWithRedirect: false,
+    sameInGroup: true,
+  }),
+  requireClaims: field({
+    schema: requiredClaims,
+    type: 'map',
+    default: [],
+    shownDefault: '`{}`',
+    docs: 'The value that each [claim](#claims) of the token must have, or a list of values that it must have all: it is equal to the value, a list that contains it, or text that contains it as a word. Other requests get 403.',
+    example: '{ scope: bookings }',
     allowedWithRedirect: false,
     sameInGroup: true,
   }),

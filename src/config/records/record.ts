@@ -10,12 +10,13 @@ import {
 } from '../errors.ts';
 import { mayHoldSecret, quote } from '../quote.ts';
 import { type AuthService, readAuthService } from './auth-service.ts';
+import { type JwtProvider, readJwtProvider } from './jwt-provider.ts';
 import type { RecordReader } from './kind.ts';
 import { type Mapping, readMapping } from './mapping.ts';
 import { type RateLimitService, readRateLimitService } from './rate-limit-service.ts';
 import { readVersion, type Version } from './version.ts';
 
-export type GatewayRecord = Mapping | AuthService | RateLimitService | Version;
+export type GatewayRecord = Mapping | AuthService | JwtProvider | RateLimitService | Version;
 
 type Reader = RecordReader<GatewayRecord>;
 
@@ -23,6 +24,7 @@ type Reader = RecordReader<GatewayRecord>;
 const readers: ReadonlyMap<unknown, Reader> = new Map<unknown, Reader>([
   ['Mapping', readMapping],
   ['AuthService', readAuthService],
+  ['JwtProvider', readJwtProvider],
   ['RateLimitService', readRateLimitService],
   ['Version', readVersion],
 ]);
@@ -33,6 +35,7 @@ const kindNames = [...Array.from(readers.keys(), String), 'Service'];
 export interface RecordLists {
   readonly mappings: readonly Mapping[];
   readonly authServices: readonly AuthService[];
+  readonly jwtProviders: readonly JwtProvider[];
   readonly rateLimitServices: readonly RateLimitService[];
   /** Each has a different prefix. */
   readonly versions: readonly Version[];
@@ -42,6 +45,7 @@ export function recordLists(records: readonly GatewayRecord[]): RecordLists {
   return {
     mappings: records.filter((record) => record.kind === 'Mapping'),
     authServices: records.filter((record) => record.kind === 'AuthService'),
+    jwtProviders: records.filter((record) => record.kind === 'JwtProvider'),
     rateLimitServices: records.filter((record) => record.kind === 'RateLimitService'),
     versions: records.filter((record) => record.kind === 'Version'),
   };

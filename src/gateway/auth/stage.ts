@@ -1,7 +1,7 @@
 /** The authentication stage: calls the auth service of a mapping, then continues or rejects the request. */
 import type { Context } from 'koa';
-import type { AuthCheck, AuthDecision, AuthRehearsal } from '#auth';
-import type { AuthService, Mapping } from '#config';
+import type { AuthCheck, AuthDecision, AuthRehearsal, TokenCheck } from '#auth';
+import type { AuthService, Mapping, RequiredClaim } from '#config';
 import { equalPart, type OutageLog } from '#foundation';
 import {
   decodeHeader,
@@ -19,6 +19,7 @@ import type { Step } from '../stage-result.ts';
 import { createAuthBodyReader, heldBytesMax, type ReadAuthBody } from './body.ts';
 import { type AuthClient, createPortRequest, headerPairs } from './check-request.ts';
 import { createAuthOverHttp } from './over-http.ts';
+import { holdsClaims } from './required-claims.ts';
 
 /** An AuthService record, and the service itself if it runs in this process. */
 export interface ConfiguredAuthService {
@@ -27,6 +28,8 @@ export interface ConfiguredAuthService {
   readonly port?: AuthCheck | undefined;
   /** What it would decide about a request that is explained. Undefined when it is called over HTTP. */
   readonly rehearse?: AuthRehearsal | undefined;
+  /** Decides about requests with a token, wherever the service runs. Undefined when it accepts none. */
+  readonly tokens?: TokenCheck | undefined;
 }
 
 /** Counts decisions by outcome since the start. `error` counts calls without a decision. */
@@ -40,8 +43,8 @@ export interface AuthStage {
   readonly record: AuthService;
   readonly authenticate: Authenticate;
   readonly preview: AuthClient['preview'];
-  /** Throws a Problem for a user who may not see the route. Undefined when every user may. */
-  readonly requireRole: RequireRole | undefined;
+  /** Undefined when every user may pass. */
+  readonly refusalOf: Requirement | undefined;
 }
 
 /** Done when the response of the auth service is sent to the client. Throws a Problem for a denial without a body. */
@@ -56,7 +59,7 @@ export interface AuthStages {
    * none.
    */
   readonly of: (
-    mapping: Pick<Mapping, 'name' | 'bypassAuth' | 'authService'>,
+    mapping: Pick<Mapping, 'name' | 'bypassAuth' | 'authService' | 'requireClaims'>,
     options?: { readonly forAdmins: boolean },
   ) => AuthStage | undefined;
 }
@@ -77,14 +80,15 @@ export interface AuthStagesParts {
 
 /** Throws TypeError for services with the same name, or for a service that cannot be called. */
 export function createAuthStages(services: readonly ConfiguredAuthService[], parts: AuthStagesParts): AuthStages {
-  const stages = new Map(services.map((service) => [service.record.name, createPair(service, parts)]));
+  const stages = new Map(services.map((service) => [service.record.name, createStagesOf(service, parts)]));
   if (stages.size < services.length) throw new TypeError('two auth services have the same name');
   const defaults = services.filter(({ record }) => record.isDefault);
   if (defaults.length > 1)
     throw new TypeError(`${defaults.length} of ${services.length} auth services are the default: only one may be`);
   return Object.freeze({
     hasDefault: defaults.length === 1,
-    of({ name, bypassAuth, authService = defaults[0]?.record.name }: Parameters<AuthStages['of']>[0], options) {
+    of(mapping: Parameters<AuthStages['of']>[0], options) {
+      const { name, bypassAuth, authService = defaults[0]?.record.name, requireClaims } = mapping;
       if (bypassAuth || (authService === undefined && services.length === 0)) return undefined;
       if (authService === undefined)
         throw new TypeError(
@@ -92,37 +96,66 @@ export function createAuthStages(services: readonly ConfiguredAuthService[], par
         );
       const pair = stages.get(authService);
       if (pair === undefined) throw new TypeError(`Mapping ${name}: there is no auth service "${authService}"`);
-      return options?.forAdmins ? pair.forAdmins : pair.asConfigured;
+      if (options?.forAdmins) return pair.forAdmins;
+      return requireClaims.length === 0 ? pair.asConfigured : pair.forClaims(requireClaims);
     },
   } satisfies AuthStages);
 }
 
-function createPair({ record, port }: ConfiguredAuthService, parts: AuthStagesParts) {
-  const client = port === undefined ? createRemoteClient(record, parts) : createPortClient(port, record);
+/** With a requirement, the stage rejects everyone while the auth service fails, even with `failure_mode_allow`. */
+function createStagesOf({ record, port, tokens }: ConfiguredAuthService, parts: AuthStagesParts) {
+  const client = withTokens(
+    port === undefined ? createRemoteClient(record, parts) : createPortClient(port, record),
+    tokens,
+  );
   const outage = parts.acquireOutageLog(record);
   const { threads = 1 } = parts;
   const readBody = record.includeBody && createAuthBodyReader(record.includeBody, equalPart(heldBytesMax, threads));
-  const stageOf = (stageRecord: AuthService, requireRole?: RequireRole): AuthStage =>
+  const stageOf = (stageRecord: AuthService, refusalOf?: Requirement): AuthStage =>
     Object.freeze({
-      record,
-      authenticate: createAuthenticate(stageRecord, client.ask, { ...parts, outage, readBody }, requireRole),
+      record: stageRecord,
+      authenticate: createAuthenticate(stageRecord, client.ask, { ...parts, outage, readBody }, refusalOf),
       preview: client.preview,
-      requireRole,
+      refusalOf,
     });
-  const requireAdmin = createRequireAdmin(parts.adminUsers);
+  const closed = { ...record, failureModeAllow: false };
   return {
     asConfigured: stageOf(record),
-    forAdmins: stageOf({ ...record, failureModeAllow: false }, requireAdmin),
+    forAdmins: stageOf(closed, createRequireAdmin(parts.adminUsers)),
+    forClaims: (required: readonly RequiredClaim[]) => stageOf(closed, createRequireClaims(required, tokens)),
   };
 }
 
-/** Throws a Problem for a user without the required role. `isAdmin`: as the auth service reports it. */
-type RequireRole = (ctx: Context, isAdmin: boolean | undefined) => void;
+/** The token of a request decides, and the auth service is asked about a request without one. */
+function withTokens(client: AuthClient, tokens: TokenCheck | undefined): AuthClient {
+  if (tokens === undefined) return client;
+  return {
+    ...client,
+    ask(ctx, attributes, body) {
+      const { headers, url = '/' } = ctx.req;
+      return tokens.check({ headers, url }) ?? client.ask(ctx, attributes, body);
+    },
+  };
+}
 
-function createRequireAdmin(adminUsers: readonly string[]): RequireRole {
+type Allowed = Extract<AuthDecision, { outcome: 'allow' }>;
+
+/** Returns a Problem for a user who is authenticated, but may not pass. */
+type Requirement = (ctx: Context, decision: Allowed) => Problem | undefined;
+
+function createRequireClaims(required: readonly RequiredClaim[], tokens: TokenCheck | undefined): Requirement {
+  return function requireClaims(_ctx, { claimOf }) {
+    if (holdsClaims(required, claimOf)) return undefined;
+    return problem('insufficient-claims', {
+      headers: tokens === undefined ? {} : { 'WWW-Authenticate': tokens.insufficientScope },
+    });
+  };
+}
+
+function createRequireAdmin(adminUsers: readonly string[]): Requirement {
   const names = new Set(adminUsers);
-  return function requireAdmin(ctx, isAdmin) {
-    if (isAdmin !== true && !names.has(requestContext(ctx).user ?? '')) throw problem('admins-only');
+  return function requireAdmin(ctx, { isAdmin }) {
+    return isAdmin === true || names.has(requestContext(ctx).user ?? '') ? undefined : problem('admins-only');
   };
 }
 
@@ -156,7 +189,7 @@ function createAuthenticate(
   record: AuthService,
   ask: AuthClient['ask'],
   { counts, onError, outage, readBody }: AuthenticateParts,
-  requireRole?: RequireRole,
+  refusalOf?: Requirement,
 ): Authenticate {
   function settle(ctx: Context, decision: AuthDecision): Step {
     if (decision.outcome === 'error') return settleError(ctx, decision);
@@ -166,11 +199,12 @@ function createAuthenticate(
       deny(ctx, decision);
       return 'done';
     }
-    counts.allowed += 1;
     setIdentity(ctx, record.allowedAuthorizationHeaders, decision.headers);
     if (decision.clientHeaders !== undefined)
       setClientHeaders(ctx, record.allowedClientHeadersOnSuccess, decision.clientHeaders);
-    requireRole?.(ctx, decision.isAdmin);
+    const refusal = refusalOf?.(ctx, decision);
+    counts[refusal === undefined ? 'allowed' : 'denied'] += 1;
+    if (refusal !== undefined) throw refusal;
     return 'continue';
   }
 

@@ -1,9 +1,10 @@
 /** Says which request the auth service of a mapping would get, what it decides, and what each decision means. */
-import type { AuthDecision } from '#auth';
+import type { AuthDecision, TokenCheck } from '#auth';
 import type { AuthService } from '#config';
 import { formatSource } from '#foundation';
-import { decodeHeader, encodeHeader, problems } from '#http';
+import { decodeHeader, encodeHeader, type Problem, problems } from '#http';
 import { createPortRequest } from '../auth/check-request.ts';
+import { describeClaims } from '../auth/required-claims.ts';
 import { type AuthStage, type ConfiguredAuthService, denialOf, setIdentity } from '../auth/stage.ts';
 import { describeTarget, type Resolve } from '../resolve-service.ts';
 import type { Route } from '../route.ts';
@@ -32,10 +33,23 @@ export type AuthPart =
       /** How long a positive decision is cached; 0 when the service is called for every request. */
       readonly cache_ms: number;
       readonly user_header: string | undefined;
+      /** Where tokens are looked for before the service is asked. Undefined when no tokens are accepted. */
+      readonly tokens: TokensPart | undefined;
+      /** The claims that the mapping requires: `scope: orders`. */
+      readonly required_claims: string | undefined;
       readonly on_success: string;
       readonly on_refusal: string;
       readonly on_error: string;
     };
+
+export interface TokensPart {
+  /** The names of the JwtProviders. */
+  readonly providers: readonly string[];
+  /** In order: `the header authorization after "Bearer"`. */
+  readonly places: readonly string[];
+  /** The headers that claims become. */
+  readonly headers: readonly string[];
+}
 
 export interface ExplainAuthParts {
   readonly authServices: readonly ConfiguredAuthService[];
@@ -49,6 +63,7 @@ export interface ExplainAuthParts {
 export function createExplainAuth({ authServices, resolve }: ExplainAuthParts) {
   function callPart({ request: { ctx }, attributes, route, client }: ExplainedRequest, { record, preview }: AuthStage) {
     const isRemote = serviceOf(record)?.port === undefined;
+    const { requireClaims } = route.mapping;
     const check = preview(ctx, attributes);
     return {
       asked: true as const,
@@ -63,6 +78,8 @@ export function createExplainAuth({ authServices, resolve }: ExplainAuthParts) {
       timeout_ms: isRemote ? record.timeoutMs : undefined,
       cache_ms: isRemote && record.includeBody === undefined ? record.cacheMs : 0,
       user_header: record.allowedAuthorizationHeaders[0],
+      tokens: tokensPart(serviceOf(record)?.tokens),
+      required_claims: requireClaims.length === 0 ? undefined : describeClaims(requireClaims),
       ...consequences(record, route),
     };
   }
@@ -77,7 +94,10 @@ export function createExplainAuth({ authServices, resolve }: ExplainAuthParts) {
     { request: { ctx }, user }: ExplainedRequest,
     record: AuthService,
   ): Promise<AuthDecision | undefined> {
-    const rehearse = serviceOf(record)?.rehearse;
+    const { rehearse, tokens } = serviceOf(record) ?? {};
+    const { headers, url = '/' } = ctx.req;
+    const ofToken = user === undefined ? await tokens?.check({ headers, url }) : undefined;
+    if (ofToken !== undefined) return ofToken;
     if (rehearse !== undefined) return rehearse(createPortRequest(record)(ctx), user);
     if (user === undefined) return undefined;
     const names = record.allowedAuthorizationHeaders.slice(0, 1);
@@ -92,52 +112,63 @@ export function createExplainAuth({ authServices, resolve }: ExplainAuthParts) {
     const call = callPart(asked, stage);
     const decision = await decisionOn(asked, stage.record);
     const rejection = decision && settle(request, stage, decision);
-    const isRejected = rejection !== undefined;
-    return { auth: { ...call, ...decisionPart(call, { decision, isRejected, assumed: user }) }, rejection };
+    // A user who is assumed may have any claims.
+    const isRejected = rejection !== undefined && !(user !== undefined && rejection.slug === 'insufficient-claims');
+    const found = { decision, rejection: isRejected ? rejection : undefined, assumed: user };
+    return { auth: { ...call, ...decisionPart(call, found) }, rejection: found.rejection };
   };
 }
 
 /** Returns the Problem that rejects the request, as the stage of a real request would throw it. */
-function settle({ ctx }: ExplainedRequest['request'], stage: AuthStage, decision: AuthDecision): unknown {
+function settle(
+  { ctx }: ExplainedRequest['request'],
+  stage: AuthStage,
+  decision: AuthDecision,
+): Problem | undefined {
   if (decision.outcome === 'deny') return denialOf(decision);
   if (decision.outcome === 'error') return undefined;
   setIdentity(ctx, stage.record.allowedAuthorizationHeaders, decision.headers);
-  try {
-    stage.requireRole?.(ctx, decision.isAdmin);
-    return undefined;
-  } catch (thrown) {
-    return thrown;
-  }
+  return stage.refusalOf?.(ctx, decision);
 }
 
 interface Decided {
   /** Undefined when it is unknown. */
   readonly decision: AuthDecision | undefined;
-  readonly isRejected: boolean;
+  /** The Problem that rejects the request. */
+  readonly rejection: Problem | undefined;
   /** The user that is assumed. */
   readonly assumed: string | undefined;
 }
 
 type Call = Pick<Extract<AuthPart, { asked: true }>, 'user_header' | 'headers' | 'target'>;
 
-function decisionPart(call: Call, { decision, isRejected, assumed }: Decided) {
+function decisionPart(call: Call, { decision, rejection, assumed }: Decided) {
   if (decision === undefined || decision.outcome === 'error')
     return {
       decision: 'unknown',
-      decision_reason: `only ${call.target} knows, and it is not asked`,
+      decision_reason: decision?.reason ?? `only ${call.target} knows, and it is not asked`,
       user: undefined,
     } as const;
   if (decision.outcome === 'deny')
     return { decision: 'denied', decision_reason: whyDenied(decision, call), user: undefined } as const;
   const named = call.user_header && decision.headers[call.user_header];
   const user = named === undefined ? assumed : decodeHeader(named);
-  if (isRejected) return { decision: 'denied', decision_reason: `${user} is not an administrator`, user } as const;
+  if (rejection !== undefined) return { decision: 'denied', decision_reason: whyRefused(rejection, user), user } as const;
   const reason = assumed === undefined ? `the credentials are those of ${user}` : `the user ${user} is assumed`;
   return { decision: 'allowed', decision_reason: reason, user } as const;
 }
 
+function whyRefused({ slug }: Problem, user: string | undefined): string {
+  return slug === 'insufficient-claims'
+    ? `the credentials of ${user} do not have the required claims`
+    : `${user} is not an administrator`;
+}
+
 /** Repeats neither the user nor the password, which may be in the wrong place. */
-function whyDenied({ slug }: Extract<AuthDecision, { outcome: 'deny' }>, { headers }: Call): string {
+function whyDenied({ slug, headers: sent }: Extract<AuthDecision, { outcome: 'deny' }>, { headers }: Call): string {
+  const challenge = [sent['WWW-Authenticate'] ?? []].flat().join();
+  if (challenge.includes('invalid_token'))
+    return challenge.includes('expired') ? 'the token has expired' : 'the token is not valid';
   if (slug !== 'unauthorized' && slug !== undefined) return clauseOf(problems[slug].meaning);
   const hasCredentials = headers.some(({ name }) => name.toLowerCase() === 'authorization');
   return hasCredentials ? 'the credentials belong to no user' : 'the request has no credentials';
@@ -146,6 +177,11 @@ function whyDenied({ slug }: Extract<AuthDecision, { outcome: 'deny' }>, { heade
 /** Turns a sentence into a clause without a capital letter and a full stop. */
 function clauseOf(sentence: string): string {
   return sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, '');
+}
+
+function tokensPart(tokens: TokenCheck | undefined): TokensPart | undefined {
+  if (tokens === undefined) return undefined;
+  return { providers: tokens.providers, places: tokens.places, headers: tokens.claimHeaders };
 }
 
 function whyOpen({ mapping, transport, source }: Route, services: readonly ConfiguredAuthService[]): string {

@@ -1,0 +1,259 @@
+/** Tokens of an identity provider at a whole server: who may pass, what services are told, and what is shown of it. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import type { Middleware } from 'koa';
+import request from 'supertest';
+import type { AuthServiceInput, FrontdeskOptions, JwtProviderInput, MappingInput } from '../../src/index.ts';
+import { annRecord, authRecord, call, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
+import { type LogLine, recordingLogger } from '../support/edge.ts';
+import { testServers } from '../support/serve.ts';
+import { replaceFile, temporaryFiles, yamlOf } from '../support/temporary-files.ts';
+import { claimsOf, createKey, providerRecord, signToken, startKeyServer } from '../support/tokens.ts';
+import { createLogWatcher } from '../support/waiting.ts';
+
+const key = createKey('EdDSA', 'ed');
+const token = (more: Readonly<Record<string, unknown>> = {}) => signToken(key, claimsOf(more));
+const bearer = (more?: Readonly<Record<string, unknown>>) => `Bearer ${token(more)}`;
+
+const basicChallenge = 'Basic realm="api", charset="UTF-8"';
+const challenges = (error = '') => `Bearer realm="api"${error}, ${basicChallenge}`;
+
+/** Responds with the identity headers that it received. */
+const echo: Middleware = (ctx) => {
+  const { 'x-travel-user': user, 'x-email': email, authorization } = ctx.req.headers;
+  ctx.body = { user, email, kind: authorization?.split(' ')[0] };
+};
+
+describe('tokens at a server', () => {
+  const servers = testServers();
+  const openDesk = desksOf(servers);
+  const writeFiles = temporaryFiles();
+
+  const accounts = (more: Partial<JwtProviderInput> = {}) =>
+    providerRecord([key], { claim_to_headers: [{ claim: 'email', header: 'X-Email' }], ...more });
+  const withTokens: AuthServiceInput = { ...authRecord, providers: ['accounts'] };
+
+  interface Records {
+    readonly mappings?: readonly MappingInput[];
+    readonly auth?: Partial<AuthServiceInput>;
+    readonly provider?: Partial<JwtProviderInput>;
+    readonly others?: NonNullable<Extract<FrontdeskOptions['config'], object>>['records'];
+    readonly limits?: NonNullable<Extract<FrontdeskOptions['config'], object>>['limits'];
+  }
+
+  const configOf = ({
+    mappings = [mappingRecord('app', '/', 'app')],
+    auth,
+    provider,
+    others = [],
+    limits = [],
+  }: Records) => ({
+    records: [...mappings, { ...withTokens, ...auth }, accounts(provider), ...others],
+    users: [annRecord],
+    limits,
+  });
+
+  const open = (records: Records = {}, options: FrontdeskOptions = {}) =>
+    openDesk({ config: configOf(records), services: { app: echo }, demo: false, ...options });
+
+  it('let a request through with the user and the claims in headers, and forward the token', async () => {
+    const desk = await open();
+    const { body } = await call(desk, '/')
+      .set('Authorization', bearer({ email: 'ann@example.com' }))
+      .expect(200);
+    assert.deepEqual(body, { user: 'ann', email: 'ann@example.com', kind: 'Bearer' });
+  });
+
+  it('set headers that no client can set, on any route and with any credentials', async () => {
+    const desk = await open({
+      mappings: [mappingRecord('app', '/', 'app'), mappingRecord('open', '/open', 'app', { bypass_auth: true })],
+    });
+    const forged = { 'X-Email': 'root@example.com', 'X-Travel-User': 'root' };
+    const ask = (path: string) => call(desk, path).set(forged);
+    assert.deepEqual((await ask('/open').expect(200)).body, {});
+    assert.deepEqual((await ask('/').auth('ann', 'secret').expect(200)).body, { user: 'ann', kind: 'Basic' });
+    assert.deepEqual((await ask('/').set('Authorization', bearer()).expect(200)).body, { user: 'ann', kind: 'Bearer' });
+    await call(desk, '/').set('Authorization', bearer()).set('Connection', 'X-Email').expect(400);
+  });
+
+  it('are asked for in a 401 besides passwords, with an error only if there was a token', async () => {
+    const desk = await open();
+    const expired = claimsOf({ exp: 1 });
+    for (const [authorization, challenge] of [
+      [undefined, challenges()],
+      ['Basic YW5uOmd1ZXNz', challenges()],
+      ['Bearer nonsense', challenges(', error="invalid_token", error_description="The token is not valid"')],
+      [
+        `Bearer ${signToken(key, expired)}`,
+        challenges(', error="invalid_token", error_description="The token has expired"'),
+      ],
+    ] as const) {
+      const asked = authorization === undefined ? call(desk, '/') : call(desk, '/').set('Authorization', authorization);
+      const { headers, body } = await asked.expect(401);
+      assert.equal(headers['www-authenticate'], challenge);
+      assert.match(body.info_url, /unauthorized$/);
+    }
+  });
+
+  it('keep the 401 without a word of tokens if the AuthService has no providers', async () => {
+    const desk = await open({ auth: { providers: [] } });
+    for (const authorization of ['', bearer()])
+      await call(desk, '/').set('Authorization', authorization).expect(401).expect('WWW-Authenticate', basicChallenge);
+  });
+
+  it('get 503 while there are no keys to check them with, and passwords still work', async () => {
+    const server = await startKeyServer(servers);
+    server.breakOff();
+    const desk = await open({ provider: { jwks_uri: server.uri } });
+    const { body } = await call(desk, '/').set('Authorization', bearer()).expect(503);
+    assert.match(body.info_url, /auth-unavailable$/);
+    await call(desk, '/').auth('ann', 'secret').expect(200);
+  });
+
+  describe('with require_claims', () => {
+    const requiring = (require_claims: MappingInput['require_claims'], auth: Partial<AuthServiceInput> = {}) =>
+      open({ mappings: [mappingRecord('app', '/', 'app', { require_claims })], auth });
+
+    for (const [what, required, claims, status] of [
+      ['an equal value', { scope: 'orders' }, { scope: 'orders' }, 200],
+      ['a word of a text', { scope: 'orders' }, { scope: 'openid orders email' }, 200],
+      ['a part of a word', { scope: 'orders' }, { scope: 'orders:read' }, 403],
+      ['an item of a list', { scp: 'orders' }, { scp: ['openid', 'orders'] }, 200],
+      ['all of several values', { scope: ['orders', 'email'] }, { scope: 'email orders' }, 200],
+      ['one of several values', { scope: ['orders', 'email'] }, { scope: 'orders' }, 403],
+      ['a claim inside another', { 'realm_access.roles': 'admin' }, { realm_access: { roles: ['admin'] } }, 200],
+      ['a flag', { email_verified: true }, { email_verified: true }, 200],
+      ['a flag as text', { email_verified: true }, { email_verified: 'true' }, 403],
+      ['a number', { level: 3 }, { level: 3 }, 200],
+      ['one of two claims', { scope: 'orders', level: 3 }, { scope: 'orders' }, 403],
+      ['no claim', { scope: 'orders' }, {}, 403],
+      ['a name that every object has', { constructor: 'Object' }, {}, 403],
+    ] as const)
+      it(`${status === 200 ? 'let a token pass' : 'reject a token'} with ${what}`, async () => {
+        const desk = await requiring(required);
+        await call(desk, '/').set('Authorization', bearer(claims)).expect(status);
+      });
+
+    it('say in the 403 that the scope is insufficient, also to a user with a password', async () => {
+      const desk = await requiring({ scope: 'orders' });
+      for (const authorization of [bearer({ scope: 'email' }), 'Basic YW5uOnNlY3JldA==']) {
+        const { headers, body } = await call(desk, '/').set('Authorization', authorization).expect(403);
+        assert.equal(headers['www-authenticate'], 'Bearer realm="api", error="insufficient_scope"');
+        assert.match(body.info_url, /insufficient-claims$/);
+      }
+      await call(desk, '/').expect(401);
+    });
+
+    it('reject requests that failure_mode_allow would let through without an identity', async () => {
+      const server = await startKeyServer(servers);
+      server.breakOff();
+      const desk = await open({
+        mappings: [
+          mappingRecord('app', '/', 'app'),
+          mappingRecord('orders', '/orders', 'app', { require_claims: { scope: 'orders' } }),
+        ],
+        auth: { failure_mode_allow: true },
+        provider: { jwks_uri: server.uri },
+      });
+      assert.deepEqual((await call(desk, '/').set('Authorization', bearer()).expect(200)).body, { kind: 'Bearer' });
+      await call(desk, '/orders')
+        .set('Authorization', bearer({ scope: 'orders' }))
+        .expect(503);
+    });
+
+    it('protect a path against other spellings of it', async () => {
+      const desk = await open({
+        mappings: [
+          mappingRecord('app', '/', 'app'),
+          mappingRecord('admin', '/admin', 'app', { require_claims: { scope: 'admin' } }),
+        ],
+      });
+      const ask = (path: string) => call(desk, path).set('Authorization', bearer());
+      await ask('/other').expect(200);
+      await ask('/admin').expect(403);
+      await ask('/ADMIN').expect(400);
+    });
+  });
+
+  it('are limited by a claim, through the header that it becomes', async () => {
+    const desk = await open({
+      mappings: [
+        mappingRecord('app', '/', 'app', {
+          labels: { gateway: [{ by: [{ email: { header: 'X-Email', omit_if_not_present: true } }] }] },
+        }),
+      ],
+      others: [limitRecord],
+      limits: [
+        { domain: 'gateway', descriptors: [{ key: 'email', rate_limit: { unit: 'hour', requests_per_unit: 1 } }] },
+      ],
+    });
+    const ask = (email: string) => call(desk, '/').set('Authorization', bearer({ email }));
+    await ask('a@example.com').expect(200);
+    await ask('a@example.com').expect(429);
+    await ask('b@example.com').expect(200);
+    await call(desk, '/').auth('ann', 'secret').expect(200);
+    await call(desk, '/').auth('ann', 'secret').expect(200);
+  });
+
+  it('are checked in the process of the gateway, whether or not that of the auth service responds', async () => {
+    const config = configOf({ mappings: [mappingRecord('app', '/', 'app')] });
+    const auth = await openDesk({ config, services: { app: echo }, only: ['auth'], demo: false });
+    const { port } = (await auth.listen()).auth;
+    const options = { config, services: { app: echo }, demo: false, only: ['gateway'] as const };
+    const front = await openDesk({ ...options, serviceAddresses: { auth: [`127.0.0.1:${port}`] } });
+    const { body } = await call(front, '/')
+      .set('Authorization', bearer({ email: 'ann@example.com' }))
+      .expect(200);
+    assert.deepEqual(body, { user: 'ann', email: 'ann@example.com', kind: 'Bearer' });
+    assert.deepEqual((await call(front, '/').auth('ann', 'secret').expect(200)).body, { user: 'ann', kind: 'Basic' });
+    const { headers } = await call(front, '/').expect(401);
+    assert.equal(headers['www-authenticate'], challenges());
+    await auth.close();
+    await call(front, '/').set('Authorization', bearer()).expect(200);
+    await call(front, '/').auth('ann', 'secret').expect(503);
+  });
+
+  it('are accepted by the auth service for other proxies, which get the user and the claims in headers', async () => {
+    const desk = await open({}, { only: ['auth'] });
+    const { url } = (await desk.listen()).auth;
+    const ask = () => request(url).get('/any/path');
+    const { headers } = await ask()
+      .set('Authorization', bearer({ email: 'ann@example.com' }))
+      .expect(200);
+    assert.deepEqual([headers['x-travel-user'], headers['x-email']], ['ann', 'ann@example.com']);
+    const basic = await ask().auth('ann', 'secret').expect(200);
+    assert.deepEqual([basic.headers['x-travel-user'], basic.headers['x-email']], ['ann', undefined]);
+    await ask().expect(401).expect('WWW-Authenticate', challenges());
+    const minimal = await ask().set('Authorization', 'Bearer x').set('Prefer', 'return=minimal').expect(401);
+    assert.match(String(minimal.headers['www-authenticate']), /error="invalid_token"/);
+    assert.equal(minimal.text, '');
+  });
+
+  it('are read from a cookie or the query if the record says so, and never logged', async () => {
+    const lines: LogLine[] = [];
+    const places = { from_cookies: ['session'], from_params: ['token'] };
+    const desk = await open({ provider: places }, { logger: recordingLogger(lines) });
+    const found = token();
+    await call(desk, '/').set('Cookie', `session=${found}`).expect(200);
+    await call(desk, `/a?token=${found}`).expect(200);
+    await call(desk, `/a?token=${found}x`).expect(401);
+    assert.equal(lines.filter(({ message }) => message === 'request').length, 3);
+    assert.doesNotMatch(JSON.stringify(lines), new RegExp(found.slice(0, 20)));
+  });
+
+  it('are rejected as soon as a change of the configuration removes their provider', async () => {
+    const services = (auth: AuthServiceInput) => yamlOf(mappingRecord('app', '/', 'app'), auth, accounts());
+    const config = await writeFiles({
+      'services/all.yaml': services(withTokens),
+      'users.yaml': yamlOf({ users: [annRecord] }),
+    });
+    const log = createLogWatcher();
+    const desk = await openDesk({ config, services: { app: echo }, demo: false, logger: log.logger });
+    const authorization = bearer();
+    await call(desk, '/').set('Authorization', authorization).expect(200);
+    await call(desk, '/').set('Authorization', authorization).expect(200);
+    await replaceFile(join(config, 'services/all.yaml'), services(authRecord));
+    await log.waitFor('configuration reloaded');
+    await call(desk, '/').set('Authorization', authorization).expect(401);
+  });
+});
