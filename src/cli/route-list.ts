@@ -1,5 +1,12 @@
 /** The routes, versions and threads that `check` reports: as plain data, and as text with a line for each route. */
-import { type Configuration, type ConfigurationError, type RouteFacts, routeFacts, shortened } from '#config';
+import {
+  type Configuration,
+  type ConfigurationError,
+  type RouteFacts,
+  routeFacts,
+  shortened,
+  withoutSecrets,
+} from '#config';
 import { formatSource, type Source } from '#foundation';
 import { listRoutes } from '#routing';
 import type { Settings } from '#server/product';
@@ -10,6 +17,7 @@ export interface CheckedRoutes {
   /** In matching order. */
   readonly routes: readonly CheckedRoute[];
   readonly versions: readonly CheckedVersion[];
+  readonly token_providers: readonly CheckedProvider[];
   /** The time-outs of routes to services over HTTP that do not set them, in milliseconds. 0 means no limit. */
   readonly timeouts: { readonly timeout_ms: number; readonly idle_timeout_ms: number };
   /** How many threads `serve` uses, and why. */
@@ -34,6 +42,16 @@ interface CheckedVersion {
   readonly prefix: string;
   readonly deprecated_at: string | undefined;
   readonly ends_at: string | undefined;
+}
+
+interface CheckedProvider {
+  readonly name: string;
+  readonly source: string;
+  readonly issuer: string;
+  /** Without its query. Undefined for keys in the record. */
+  readonly jwks_uri: string | undefined;
+  /** The AuthServices that accept its tokens. */
+  readonly auth_services: readonly string[];
 }
 
 export interface CheckedRoutesParts {
@@ -68,8 +86,23 @@ export function checkedRoutes(
       deprecated_at: timeOf(deprecatedAtMs),
       ends_at: timeOf(endsAtMs),
     })),
+    token_providers: configuration.jwtProviders.map((provider) => checkedProvider(provider, configuration)),
     timeouts: { timeout_ms: settings.upstreamTimeoutMs, idle_timeout_ms: settings.upstreamIdleTimeoutMs },
     threads,
+  };
+}
+
+function checkedProvider(
+  { name, source, issuer, jwksUri }: Configuration['jwtProviders'][number],
+  { authServices }: Configuration,
+): CheckedProvider {
+  const accepting = authServices.filter(({ providers }) => providers.includes(name));
+  return {
+    name,
+    source: formatSource(source),
+    issuer: withoutSecrets(issuer),
+    jwks_uri: jwksUri && withoutSecrets(jwksUri),
+    auth_services: accepting.map((service) => service.name),
   };
 }
 
@@ -89,7 +122,13 @@ export function findingsOf(found: readonly ConfigurationError[]) {
 }
 
 /** Ends with a line break. */
-export function formatRoutes({ routes, versions, timeouts, threads }: CheckedRoutes): string {
+export function formatRoutes({
+  routes,
+  versions,
+  token_providers: providers,
+  timeouts,
+  threads,
+}: CheckedRoutes): string {
   const rows = routes.map((route) => [matchText(route), targetText(route), accessText(route)] as const);
   const widths = [0, 1, 2].map((column) => columnWidth(rows.map((row) => row[column] ?? '')));
   const lines = routes.flatMap((route, index) => {
@@ -102,6 +141,7 @@ export function formatRoutes({ routes, versions, timeouts, threads }: CheckedRou
   return `${[
     ...lines,
     ...versions.map(versionLine),
+    ...providers.map(providerLine),
     ...(isRemote ? [timeoutsLine(timeouts)] : []),
     `serve uses ${threads.count} ${threads.count === 1 ? 'thread' : 'threads'}: ${threads.reason}`,
   ].join('\n')}\n`;
@@ -129,8 +169,9 @@ function accessText({ auth }: CheckedRoute): string {
   return auth.open ? 'open' : `auth ${auth.name}`;
 }
 
-function detailLines({ limits, cors, upgrades, fields }: CheckedRoute): readonly string[] {
+function detailLines({ claims, limits, cors, upgrades, fields }: CheckedRoute): readonly string[] {
   const details = {
+    requires: claims,
     limits: limits.map(({ descriptor, limit }) => `${descriptor}: ${limit ?? 'unknown here'}`),
     cors: cors === undefined ? [] : [...cors.origins, ...(cors.credentials ? ['with credentials'] : [])],
     upgrades,
@@ -145,6 +186,12 @@ function detailLines({ limits, cors, upgrades, fields }: CheckedRoute): readonly
 function versionLine({ name, source, prefix, deprecated_at: deprecated, ends_at: ends }: CheckedVersion): string {
   const from = (what: string, time: string | undefined) => (time === undefined ? [] : [`${what} from ${time}`]);
   return `${prefix}  ${[...from('deprecated', deprecated), ...from('410', ends)].join(', ')}  (Version ${name}, ${source})`;
+}
+
+function providerLine({ name, source, issuer, jwks_uri: uri, auth_services: services }: CheckedProvider): string {
+  const keys = uri === undefined ? 'in the record' : `at ${uri}`;
+  const use = services.length === 0 ? 'unused' : `for AuthService ${services.join(', ')}`;
+  return `tokens of ${issuer}  keys ${keys}, ${use}  (JwtProvider ${name}, ${source})`;
 }
 
 function timeoutsLine({ timeout_ms: timeout, idle_timeout_ms: idle }: CheckedRoutes['timeouts']): string {

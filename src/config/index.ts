@@ -23,10 +23,9 @@ export { hostForClients, isLoopback, parseServiceReference, type ServiceReferenc
 export { isDisguise } from './fields/disguises.ts';
 export { snakeCase } from './fields/field.ts';
 export { credentialHeaders, type HeaderRules, type HeaderValue, type HeaderVariable } from './fields/headers.ts';
-export { publicKeyOf } from './fields/jwk.ts';
 export { type AllowedOrigin, createAllowedOrigin } from './fields/origins.ts';
 export { compileIgnoringCase, compilePattern, type Pattern } from './fields/pattern.ts';
-export type { ClaimValue, RequiredClaim } from './fields/required-claims.ts';
+export { type ClaimValue, describeClaims, type RequiredClaim } from './fields/required-claims.ts';
 export type { DescriptorInput, LimitDescriptor, LimitDomain, LimitDomainInput } from './limits/domains.ts';
 export type { RateLimitInput } from './limits/limit.ts';
 export { reachedDescriptors } from './limits/reached.ts';
@@ -54,7 +53,6 @@ export type {
   ServiceManifest,
   VersionInput,
 } from './records/input.ts';
-export type { JwtProvider } from './records/jwt-provider.ts';
 export type { Label, LabelGroup } from './records/labels.ts';
 export { type Mapping, mappingDefaults } from './records/mapping.ts';
 export {
@@ -69,6 +67,8 @@ export { protectionOf } from './records/protection.ts';
 export type { RateLimitHeaderStyle, RateLimitService } from './records/rate-limit-service.ts';
 export type { Redirect, RegexRewrite } from './records/rewrite.ts';
 export { type RouteFacts, routeFacts } from './records/route-facts.ts';
+export { publicKeyOf } from './records/tokens/jwk.ts';
+export type { JwtProvider } from './records/tokens/jwt-provider.ts';
 export type {
   CircuitBreakers,
   HealthCheck,

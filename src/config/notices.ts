@@ -60,6 +60,7 @@ async function gatewayNotices(configuration: Configuration, context: NoticeConte
     ...(configuration.mappings.length === 0 && !context.routesWithoutMapping ? [noMapping(context.directory)] : []),
     ...elsewhere.map(elsewhereNotice),
     ...uncountedNotices(configuration),
+    ...unusedProviderNotices(configuration),
     ...ofMatches,
     ...settingNotices(configuration, settings, {
       modules: [...context.httpModules, 'auth', 'ratelimit', 'gateway'],
@@ -116,6 +117,16 @@ function uncountedNotices({ mappings, rateLimitServices }: Configuration): Confi
   if (labelled === undefined || rateLimitServices.length > 0) return [];
   const remedy = 'Add a RateLimitService as shown in config/README.md, or remove the labels.';
   return [noticeOf(labelled, 'labels have no effect because there is no RateLimitService', remedy)];
+}
+
+function unusedProviderNotices({ jwtProviders, authServices }: Configuration): ConfigurationError[] {
+  const used = new Set(authServices.flatMap(({ providers }) => providers));
+  return jwtProviders
+    .filter(({ name }) => !used.has(name))
+    .map((record) => {
+      const remedy = `List it in an AuthService with auth_service: auth, as providers: [${record.name}].`;
+      return noticeOf(record, 'no AuthService accepts its tokens', remedy);
+    });
 }
 
 /** Checks limits only if the limiter runs in this process. Otherwise its limits are unknown here. */

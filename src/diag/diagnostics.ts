@@ -39,6 +39,8 @@ export interface Diagnostics {
   readonly services: readonly ServiceRow[];
   readonly services_total: number;
   readonly versions: readonly VersionRow[];
+  /** The JwtProviders in use. */
+  readonly token_providers: readonly TokenProviderRow[];
   readonly limits: readonly LimitRow[];
   readonly limits_total: number;
   /** Requests with a response status of 500 or more, newest first, at most 100. */
@@ -165,6 +167,36 @@ export interface VersionRow {
   readonly deprecation: string | undefined;
   readonly sunset: string | undefined;
   readonly successor: string | undefined;
+  /** `file:line`. */
+  readonly source: string;
+}
+
+/** An issuer of tokens. Times are in RFC 3339, and counts are since the start. */
+export interface TokenProviderRow {
+  readonly name: string;
+  readonly issuer: string;
+  /** A URL without its query, or `the record`. */
+  readonly keys_from: string;
+  /** The number of usable keys. Undefined while there have never been any, so that its tokens cannot be checked. */
+  readonly keys: number | undefined;
+  /** Undefined for keys in the record. */
+  readonly keys_read_at: string | undefined;
+  /** Failed attempts to read the keys. */
+  readonly failures: number;
+  /** The last attempt, if it failed. */
+  readonly last_error: string | undefined;
+  readonly last_error_at: string | undefined;
+  /** Tokens that were verified, and that were known from a verification before. */
+  readonly valid: number;
+  readonly remembered: number;
+  readonly invalid: number;
+  /** Tokens that no key of the issuer has signed. */
+  readonly unknown_key: number;
+  /** Tokens that could not be checked, because there were no keys. */
+  readonly unchecked: number;
+  /** Why the last invalid token was rejected. */
+  readonly last_rejection: string | undefined;
+  readonly last_rejection_at: string | undefined;
   /** `file:line`. */
   readonly source: string;
 }

@@ -7,6 +7,7 @@ import type {
   RateLimitRow,
   RecentRow,
   RouteRow,
+  TokenProviderRow,
   TrafficRow,
   UnmatchedRow,
   UpstreamRow,
@@ -56,6 +57,12 @@ export function mergeDiagnostics(
     limits: mergeInOrder(
       all.map(({ limits }) => limits),
       mergeLimits,
+    ),
+    token_providers: mergeByKey(
+      all,
+      (one) => one.token_providers,
+      ({ name }) => name,
+      mergeTokenProviders,
     ),
     failures: all
       .flatMap((one) => one.failures)
@@ -186,6 +193,23 @@ function mergeAddresses(clusters: readonly ClusterRow[]): ClusterRow['addresses'
     });
   }
   return [...merged.values()];
+}
+
+/** The state of the thread whose keys are the oldest, or that has none. */
+function mergeTokenProviders(rows: readonly [TokenProviderRow, ...TokenProviderRow[]]): TokenProviderRow {
+  const [oldest = rows[0]] = rows.toSorted((a, b) => ((a.keys_read_at ?? '') < (b.keys_read_at ?? '') ? -1 : 1));
+  const rejected = latest(rows.map((row) => row.last_rejection_at));
+  return {
+    ...oldest,
+    failures: sum(rows, (row) => row.failures),
+    valid: sum(rows, (row) => row.valid),
+    remembered: sum(rows, (row) => row.remembered),
+    invalid: sum(rows, (row) => row.invalid),
+    unknown_key: sum(rows, (row) => row.unknown_key),
+    unchecked: sum(rows, (row) => row.unchecked),
+    last_rejection: rows.find((row) => row.last_rejection_at === rejected)?.last_rejection,
+    last_rejection_at: rejected,
+  };
 }
 
 function mergeLimits(rows: readonly [LimitRow, ...LimitRow[]]): LimitRow {

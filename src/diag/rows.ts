@@ -1,6 +1,7 @@
 /** Reads routes, clusters, limits and failed requests as rows. */
 
-import { type LimitDescriptor, type LimitDomain, reachedDescriptors } from '#config';
+import type { TokenProviderState } from '#auth';
+import { type LimitDescriptor, type LimitDomain, reachedDescriptors, withoutSecrets } from '#config';
 import { formatSource, messageOf, truncate } from '#foundation';
 import type { FailedRequest, Figures, RecentTraffic, RouteSnapshot, RouteTraffic, UnmatchedRequests } from '#gateway';
 import type { UsageOf } from '#ratelimit';
@@ -13,6 +14,7 @@ import type {
   RecentRow,
   RouteRow,
   ThreadsRow,
+  TokenProviderRow,
   TrafficRow,
   UnmatchedRow,
 } from './diagnostics.ts';
@@ -214,6 +216,31 @@ export function clusterRow(cluster: Cluster, { name, service, mappings }: KnownC
 function isUnusable(cluster: Cluster): boolean {
   const { addresses } = cluster.snapshot();
   return addresses.every(({ health }) => isUnhealthy(health));
+}
+
+export function tokenProviderRow({ record, counts, keySet, lastRejected }: TokenProviderState): TokenProviderRow {
+  const { name, issuer, jwksUri, source } = record;
+  const { valid, remembered, invalid, unknownKey, unavailable } = counts;
+  const { keys, readAtMs, failures, lastError } = keySet;
+  const timeOf = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString());
+  return {
+    name,
+    issuer: conceal(issuer),
+    keys_from: jwksUri === undefined ? 'the record' : withoutSecrets(jwksUri),
+    keys,
+    keys_read_at: timeOf(readAtMs),
+    failures,
+    last_error: lastError && conceal(lastError.message),
+    last_error_at: timeOf(lastError?.atMs),
+    valid,
+    remembered,
+    invalid,
+    unknown_key: unknownKey,
+    unchecked: unavailable,
+    last_rejection: lastRejected?.reason,
+    last_rejection_at: timeOf(lastRejected?.atMs),
+    source: formatSource(source),
+  };
 }
 
 /** Returns the first `rowsMax` limits, outermost descriptor first. */

@@ -1,5 +1,6 @@
 /** Reads the state of the gateway as data, without changing it, and filters its rows. */
 
+import type { TokenProviderState } from '#auth';
 import type { ConfigurationError, LimitDomain, Refusal, Version } from '#config';
 import { formatSource } from '#foundation';
 import type { GatewaySnapshot, RouteSnapshot, Traffic } from '#gateway';
@@ -15,6 +16,7 @@ import {
   limitRows,
   nameClusters,
   routeRow,
+  tokenProviderRow,
   trafficRow,
   unmatchedRow,
 } from './rows.ts';
@@ -26,6 +28,7 @@ export interface DiagnosticsParts {
   /** Returns milliseconds since the epoch. */
   readonly clock: () => number;
   readonly gateway: () => GatewaySnapshot;
+  readonly tokenProviders: () => readonly TokenProviderState[];
   /** Returns all clusters, including those of auth services. */
   readonly clusters: () => readonly Cluster[];
   readonly traffic: Pick<Traffic, 'of' | 'unmatched' | 'unmatchedRequests' | 'failures' | 'nowMs'>;
@@ -96,6 +99,7 @@ export function readDiagnostics(
     services: selected.services.slice(0, rowsMax).map(({ target, ...service }) => ({ ...service, target: target() })),
     services_total: services.length,
     versions: versions.map(versionRow),
+    token_providers: parts.tokenProviders().map(tokenProviderRow),
     limits: limitRows(domains, rowsMax, parts.usages()),
     limits_total: countLimits(domains),
     failures: traffic.failures().map(failureRow),

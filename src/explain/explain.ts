@@ -1,8 +1,9 @@
 /** Explains a request by walking the stages of the gateway, without sending or counting it. */
 import type { Context, Middleware } from 'koa';
-import { formatSource } from '#foundation';
+import { formatSource, isMap } from '#foundation';
 import {
   attributesOf,
+  concealParams,
   createConceal,
   type ExplainedRequest,
   type Gateway,
@@ -54,7 +55,7 @@ export interface EntrySettings {
 }
 
 export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain {
-  const { table, preflightRoute, stripHeaders, identityHeaders, versionOf, stages } = parts;
+  const { table, preflightRoute, stripHeaders, identityHeaders, tokenHeaders, tokenParams, versionOf, stages } = parts;
 
   /** Explains a request that ends before routing. Returns undefined for any other request. */
   function explainEntry(ctx: Context): Partial<Explanation> | undefined {
@@ -115,20 +116,32 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain
     return { ...parts, outcome: redirect ? { kind: 'redirect', status: redirect.status } : { kind: 'forwarded' } };
   }
 
-  return async function explain(request) {
+  async function explainWhole(request: ExplainRequest): Promise<Explanation> {
     const faults = faultsOfRequest(request);
     if (faults.length > 0) throw problem('bad-argument', { errors: faults });
     const ctx = createSyntheticContext(request, entry.addresses);
     const pairs = headerPairs(receivedHeaders(request));
     const generated = [requestContext(ctx).requestId, formatTraceparent(traceOf(ctx))];
-    const client = { pairs, conceal: createConceal({ pairs, generated }) };
+    const client = { pairs, conceal: createConceal({ pairs, generated, tokenHeaders }) };
     const explanation = { ...unreachedParts, request: requestPart(ctx, request, identityHeaders) };
     try {
       return { ...explanation, ...(explainEntry(ctx) ?? (await explainMatch(ctx, request, client))) };
     } catch (thrown) {
       return { ...explanation, outcome: refused('before_routing', thrown) };
     }
-  };
+  }
+
+  if (tokenParams.length === 0) return explainWhole;
+  return async (request) => withTexts(await explainWhole(request), (text) => concealParams(text, tokenParams));
+}
+
+/** Replaces all texts in plain data. */
+function withTexts<T>(value: T, replace: (text: string) => string): T;
+function withTexts(value: unknown, replace: (text: string) => string): unknown {
+  if (typeof value === 'string') return replace(value);
+  if (Array.isArray(value)) return value.map((item) => withTexts(item, replace));
+  if (!isMap(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, withTexts(inner, replace)]));
 }
 
 /** Adds what the stages say to `parts`. Resolves to the Problem of the stage that rejects the request, if it says more. */

@@ -177,6 +177,7 @@ function authRows(auth: AuthPart, user: string | undefined): string[][] {
   const { name, source, service, target, method, path, headers, body, timeout_ms: timeout, cache_ms: cache } = auth;
   return [
     ['name', `${name} (${source})`],
+    ...tokenRows(auth),
     ['where', target === 'in this process' ? target : `${service}, ${target}`],
     ['request', `${method} ${path}`],
     ...headers.map((header, index) => [index === 0 ? 'headers' : '', `${header.name}: ${header.value}`]),
@@ -196,6 +197,16 @@ function decisionRow({ decision, decision_reason: reason, user_header: header }:
   if (user !== undefined && decision === 'allowed') return ['assumed', `200 with ${header ?? 'no header'}: ${user}`];
   const hint = user === undefined && decision !== 'allowed' ? '; to assume a user: --user NAME' : '';
   return ['decision', `${decision}: ${reason}${hint}`];
+}
+
+function tokenRows({ tokens, required_claims: claims }: AskedPart): string[][] {
+  if (tokens === undefined) return [];
+  const { providers, places, headers } = tokens;
+  return [
+    ['tokens', `of ${providers.join(', ')}, in ${places.join(', ')}; the service is asked only without a token`],
+    ...row('claims', headers.length === 0 ? '' : `sent in ${headers.join(', ')}`),
+    ...row('required', claims === undefined ? '' : `${claims}; others get 403`),
+  ];
 }
 
 function limitRows(limit: RateLimitPart): string[][] {

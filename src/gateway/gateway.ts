@@ -159,6 +159,9 @@ export interface GatewayParts {
   readonly stripHeaders: StripHeaders;
   /** Lower-case names of headers that clients must not send. */
   readonly identityHeaders: readonly string[];
+  /** The headers and query parameters in which clients may send tokens. */
+  readonly tokenHeaders: readonly string[];
+  readonly tokenParams: readonly string[];
   /** Undefined without Version records. */
   readonly versionOf: VersionOf | undefined;
   readonly stages: readonly Stage[];
@@ -229,7 +232,12 @@ function createDraft(options: GatewayOptions) {
     return Object.freeze({
       middleware: createHandle({ ...shared, traffic }),
       answersPreflight: (ctx: Context) => preflightRoute(ctx) !== undefined,
-      parts: { ...shared, identityHeaders },
+      parts: {
+        ...shared,
+        identityHeaders,
+        tokenHeaders: authServices.flatMap(({ tokens }) => tokens?.credentialHeaders ?? []),
+        tokenParams: authServices.flatMap(({ tokens }) => tokens?.credentialParams ?? []),
+      },
       snapshot() {
         services ??= servicesOf(routes, settings);
         const auth = authServices.length === 0 ? undefined : counts.auth;

@@ -3,7 +3,7 @@ export { headerPairs } from './auth/check-request.ts';
 export type { ConfiguredAuthService } from './auth/stage.ts';
 export { createSiteCors } from './cors.ts';
 export type { AuthPart } from './explain/auth.ts';
-export { type ClientHeaders, createConceal, type HeaderPart } from './explain/conceal.ts';
+export { type ClientHeaders, concealParams, createConceal, type HeaderPart } from './explain/conceal.ts';
 export type { RedirectPart, ShadowPart, TargetPart, UpstreamPart } from './explain/forward.ts';
 export type { LimitPart, RateLimitPart } from './explain/limits.ts';
 export {

@@ -21,6 +21,7 @@ import {
 } from './process.ts';
 import { createRateLimitFamilies } from './rate-limits.ts';
 import { createMetricsOf, type Family, gauge, type Metrics, samplesBy } from './registry.ts';
+import { createTokenFamilies, type TokenParts } from './tokens.ts';
 
 export interface MetricsParts {
   readonly version: string;
@@ -31,6 +32,9 @@ export interface MetricsParts {
   readonly decisions: GatewayCounts;
   /** The outcomes of password checks. Undefined when another process checks passwords. */
   readonly logins: LoginCounts | undefined;
+  readonly tokens: TokenParts;
+  /** Returns milliseconds since the epoch. */
+  readonly clock: () => number;
   readonly limits: Pick<LimitStats, 'all' | 'removed' | 'failures' | 'evictions' | 'refusals'>;
   readonly configuration: ConfigurationState;
   readonly connections: () => ConnectionCounts;
@@ -82,6 +86,7 @@ export function familiesOf(parts: MetricsParts): readonly Family[] {
     ...createRouteFamilies(parts.routes),
     ...createClusterFamilies(parts.clusters),
     ...createDecisionFamilies(parts.decisions, parts.logins),
+    ...createTokenFamilies(parts.tokens, parts.clock),
     ...createRateLimitFamilies(parts.limits),
     ...createConfigurationFamilies(parts.configuration),
     ...createConnectionFamilies(parts.connections),

@@ -1,4 +1,5 @@
 /** The server's internal routes: API versions, probes, metrics, problem pages, diagnostics and explain. */
+import type { TokenProviders } from '#auth';
 import { packageVersion } from '#config';
 import { createDiagnostics, createDiagnosticsEvents, createProblemPages, readDiagnostics } from '#diag';
 import { createExplainEndpoint, explainForm } from '#explain';
@@ -30,6 +31,7 @@ export interface InternalRoutesParts {
   readonly connectionLimit: Pick<ConnectionLimit, 'counts'>;
   readonly gateway: Pick<CurrentGateway, 'snapshot' | 'explain'>;
   readonly tls: CurrentTls;
+  readonly tokenProviders: Pick<TokenProviders, 'states' | 'unknown'>;
   /** Undefined when the process serves with one thread. */
   readonly thread: Pick<ThreadParts, 'count' | 'report' | 'all'> | undefined;
 }
@@ -44,7 +46,7 @@ export function createInternalRoutes(
   setup: Pick<Setup, 'logger' | 'clock' | 'has' | 'services' | 'settings'>,
   parts: InternalRoutesParts,
 ): InternalRoutes {
-  const { logger, clock } = setup;
+  const { clock } = setup;
   const { configuration, services, rateLimiting, representations, gateway, thread } = parts;
   const { clusters, traffic } = parts.state;
   const startedAtMs = performance.now();
@@ -53,6 +55,7 @@ export function createInternalRoutes(
     uptimeMs: () => performance.now() - startedAtMs,
     clock,
     gateway: gateway.snapshot,
+    tokenProviders: parts.tokenProviders.states,
     clusters: clusters.list,
     traffic,
     limits: () => configuration.current().configuration.limits,
@@ -60,7 +63,7 @@ export function createInternalRoutes(
     lastUncountedAtMs: rateLimiting.lastUncountedAtMs,
     configuration,
   };
-  const metrics = createMetrics(metricsParts(logger, parts));
+  const metrics = createMetrics(metricsParts(setup, parts));
   const own: Omit<Reports, 'limiterMetrics'> = {
     metrics: async () => metrics.snapshot(),
     diagnostics: async (filter) => readDiagnostics(diagnosticsParts, filter),
@@ -148,7 +151,7 @@ function createFindFault(setup: ReadinessSetup, parts: InternalRoutesParts): Rep
   };
 }
 
-function metricsParts({ droppedLines }: Setup['logger'], parts: InternalRoutesParts): MetricsParts {
+function metricsParts({ logger, clock }: Pick<Setup, 'logger' | 'clock'>, parts: InternalRoutesParts): MetricsParts {
   const { configuration, services, rateLimiting, connectionLimit, tls } = parts;
   const { clusters, counts, traffic } = parts.state;
   return {
@@ -157,10 +160,12 @@ function metricsParts({ droppedLines }: Setup['logger'], parts: InternalRoutesPa
     clusters: clusters.snapshot,
     decisions: counts,
     logins: services.logins,
+    tokens: parts.tokenProviders,
+    clock,
     limits: rateLimiting.stats,
     configuration,
     connections: connectionLimit.counts,
     certificateExpiresAtMs: () => expiryOf(tls),
-    droppedLogLines: droppedLines,
+    droppedLogLines: logger.droppedLines,
   };
 }

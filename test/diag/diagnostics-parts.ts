@@ -31,6 +31,7 @@ export const parts: Parts = {
   uptimeMs: () => 61_999,
   clock: () => Date.UTC(2026, 0, 2, 3, 5, 0),
   clusters: () => [],
+  tokenProviders: () => [],
   traffic: createTraffic(),
   usages: () => () => undefined,
   lastUncountedAtMs: () => undefined,

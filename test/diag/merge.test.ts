@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { type Diagnostics, mergeDiagnostics, readDiagnostics } from '#diag';
 import { trafficBounds } from '#gateway';
 import { parts } from './diagnostics-parts.ts';
+import { sample } from './diagnostics-sample.ts';
 
 const one = readDiagnostics(parts);
 const [route] = one.routes;
@@ -52,6 +53,31 @@ const merge = (threads: Parameters<typeof mergeDiagnostics>[0]) => mergeDiagnost
 describe('mergeDiagnostics', () => {
   it('returns those of a single thread as they are', () => {
     assert.deepEqual(merge([one]), one);
+  });
+
+  it('sums the tokens of a provider, and shows the state of the thread with the oldest keys', () => {
+    const [provider] = sample.token_providers;
+    assert.ok(provider !== undefined);
+    const merged = merge([
+      thread({ token_providers: [{ ...provider, last_error: undefined, valid: 1 }] }),
+      thread({
+        token_providers: [
+          {
+            ...provider,
+            keys: undefined,
+            keys_read_at: undefined,
+            valid: 2,
+            last_rejection: 'old',
+            last_rejection_at: '2025',
+          },
+        ],
+      }),
+    ]);
+    const [found] = merged.token_providers;
+    assert.deepEqual(
+      [found?.keys, found?.last_error, found?.valid, found?.last_rejection],
+      [undefined, provider.last_error, 3, provider.last_rejection],
+    );
   });
 
   it('sums the traffic of a route, and judges its health by the sum', () => {

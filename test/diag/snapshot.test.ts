@@ -55,6 +55,7 @@ describe('readDiagnostics', () => {
       ],
       services: [{ role: 'Mapping hotel', service: 'hotel', target: 'http://hotel:80' }],
       services_total: 1,
+      token_providers: [],
       versions: [
         {
           name: 'first',

@@ -10,6 +10,8 @@ export const parts: MetricsParts = {
   routes: { all: createTraffic().routes, durationBoundsMs },
   clusters: () => [],
   decisions: createGatewayCounts(),
+  tokens: { states: () => [], unknown: () => 0 },
+  clock: () => 1_700_000_600_000,
   logins: { right: 0, wrong: 0, throttled: 0, busy: 0 },
   limits: createLimitStats(),
   configuration: {

@@ -3,9 +3,12 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import type { Middleware } from 'koa';
 import request from 'supertest';
-import type { AuthServiceInput, FrontdeskOptions, JwtProviderInput, MappingInput } from '../../src/index.ts';
+import type { Diagnostics } from '#diag';
+import { formatExplanation } from '#explain';
+import type { AuthServiceInput, Frontdesk, FrontdeskOptions, JwtProviderInput, MappingInput } from '../../src/index.ts';
 import { annRecord, authRecord, call, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { type LogLine, recordingLogger } from '../support/edge.ts';
+import { runCommand } from '../support/programs/command.ts';
 import { testServers } from '../support/serve.ts';
 import { replaceFile, temporaryFiles, yamlOf } from '../support/temporary-files.ts';
 import { claimsOf, createKey, providerRecord, signToken, startKeyServer } from '../support/tokens.ts';
@@ -256,4 +259,101 @@ describe('tokens at a server', () => {
     await log.waitFor('configuration reloaded');
     await call(desk, '/').set('Authorization', authorization).expect(401);
   });
+
+  describe('as operators see them', () => {
+    async function seen() {
+      const server = await startKeyServer(servers, [key]);
+      const desk = await open(
+        {
+          mappings: [mappingRecord('app', '/', 'app', { require_claims: { scope: ['orders', 'email'] } })],
+          provider: { jwks_uri: server.uri, from_params: ['token'], from_headers: [{ name: 'X-Token' }] },
+        },
+        { adminPort: 0, adminUsers: ['operator'] },
+      );
+      return { server, desk };
+    }
+
+    it('are explained: where they are looked for and what they need, without any token', async () => {
+      const { desk } = await seen();
+      const found = token();
+      const explanation = await desk.explain({
+        method: 'GET',
+        url: `/a?b=c&token=${found}`,
+        headers: [['X-Token', found]],
+        user: 'ann',
+      });
+      assert.ok(explanation.auth?.asked);
+      assert.deepEqual(explanation.auth.tokens, {
+        providers: ['accounts'],
+        places: ['the header x-token', 'the query parameter token'],
+        headers: ['x-email'],
+      });
+      assert.equal(explanation.auth.required_claims, 'scope: orders and email');
+      assert.equal(explanation.request.url, '/a?b=c&token=…');
+      assert.doesNotMatch(JSON.stringify(explanation), new RegExp(found.slice(0, 20)));
+      const text = formatExplanation(explanation);
+      assert.match(text, /^ {2}tokens +of accounts, in the header x-token, the query parameter token; the service is/m);
+      assert.match(text, /^ {2}required +scope: orders and email; others get 403$/m);
+    });
+
+    it('are counted in the metrics and the diagnostics, with the state of the keys and without the query of their URL', async () => {
+      const { server, desk } = await seen();
+      const ask = (value: string) => call(desk, '/').set('X-Token', value);
+      const good = token({ scope: 'orders email' });
+      await ask(good).expect(200);
+      await ask(good).expect(200);
+      await ask(token({ aud: 'other' })).expect(401);
+      await ask(signToken(createKey('EdDSA', 'other'), claimsOf())).expect(401);
+      await ask(signToken(key, claimsOf({ iss: 'https://else.example.com' }))).expect(401);
+      const { url } = (await desk.listen()).admin;
+      const { text } = await request(url).get('/metrics').expect(200);
+      for (const [labels, value] of [
+        ['provider="accounts",result="valid"', 1],
+        ['provider="accounts",result="remembered"', 1],
+        ['provider="accounts",result="invalid"', 1],
+        ['provider="accounts",result="unknown_key"', 1],
+        ['provider="",result="invalid"', 1],
+      ] as const)
+        assert.ok(text.includes(`frontdesk_auth_tokens_total{${labels}} ${value}\n`), labels);
+      assert.match(text, /^frontdesk_auth_keys\{provider="accounts"\} 1$/m);
+      assert.match(text, /^frontdesk_auth_keys_age_seconds\{provider="accounts"\} \d/m);
+      const [row] = (await readDiagnosticsOf(desk)).token_providers;
+      assert.deepEqual(
+        [row?.name, row?.keys, row?.keys_from, row?.valid, row?.last_rejection],
+        ['accounts', 1, `${new URL('/keys', server.uri).href}?…`, 2, 'unexpected "aud" claim value'],
+      );
+    });
+
+    it('are listed by check, and a provider that no AuthService uses gets a notice', async () => {
+      const directory = await writeFiles({
+        'config/services/all.yaml': yamlOf(
+          mappingRecord('app', '/', 'http://127.0.0.1:3000', { require_claims: { scope: 'orders' } }),
+          withTokens,
+          providerRecord([], { jwks_uri: 'https://accounts.example.com/keys?token=secret' }),
+          providerRecord([key], { name: 'unused', issuer: 'https://unused.example.com' }),
+        ),
+        'config/users.yaml': yamlOf({ users: [annRecord] }),
+      });
+      const { stdout, stderr } = await runCommand(['check'], { cwd: directory });
+      assert.match(
+        stdout,
+        /^\/ +-> {2}http:\/\/127\.0\.0\.1:3000 {2}auth auth {2}\(Mapping app.*\n {4}requires {2}scope: orders$/m,
+      );
+      assert.match(
+        stdout,
+        /^tokens of https:\/\/accounts\.example\.com {2}keys at https:\/\/accounts\.example\.com\/keys\?…, for AuthService auth {2}\(JwtProvider accounts, /m,
+      );
+      assert.match(stderr, /JwtProvider unused: no AuthService accepts its tokens/);
+      assert.doesNotMatch(stdout + stderr, /secret/);
+    });
+  });
 });
+
+/** As the user `operator`, who is an administrator by ADMIN_USERS. */
+async function readDiagnosticsOf(desk: Frontdesk): Promise<Diagnostics> {
+  const { body } = await request(desk.app.callback())
+    .get('/gateway/v0/diag/')
+    .set('X-Token', signToken(key, claimsOf({ sub: 'operator' })))
+    .expect(200);
+  return body;
+}

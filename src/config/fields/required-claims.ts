@@ -11,6 +11,11 @@ export interface RequiredClaim {
   readonly values: readonly ClaimValue[];
 }
 
+/** `scope: orders, realm_access.roles: reader and writer`. */
+export function describeClaims(required: readonly RequiredClaim[]): string {
+  return required.map(({ claim, values: wanted }) => `${claim}: ${wanted.join(' and ')}`).join(', ');
+}
+
 const claimsMax = 32;
 const valuesMax = 32;
 const lengthMax = 256;

@@ -2,11 +2,11 @@
 import { type ConfigurationError, didYouMean, type Fault } from '../errors.ts';
 import { quote } from '../quote.ts';
 import type { AuthService } from './auth-service.ts';
-import type { JwtProvider } from './jwt-provider.ts';
 import type { Mapping } from './mapping.ts';
 import { groupKeys, mappingFields } from './mapping-fields.ts';
 import { isPathAlone, matchKey } from './match.ts';
 import { type GatewayRecord, type RecordLists, recordLists } from './record.ts';
+import type { JwtProvider } from './tokens/jwt-provider.ts';
 
 export interface Kept<T> {
   readonly kept: readonly T[];

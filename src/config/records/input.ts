@@ -1,9 +1,9 @@
 /** What a program may write as a record instead of a file: a map of its fields, typed by the tables that check it. */
 import type { InputOf } from '../fields/field.ts';
 import type { authServiceFields } from './auth-service.ts';
-import type { jwtProviderFields } from './jwt-provider.ts';
 import type { mappingFields } from './mapping-fields.ts';
 import type { rateLimitServiceFields } from './rate-limit-service.ts';
+import type { jwtProviderFields } from './tokens/jwt-provider.ts';
 import type { versionFields } from './version.ts';
 
 // The build adds the fields to these interfaces with their documentation, which editors show. A mapped type has none.

@@ -10,10 +10,10 @@ import {
 } from '../errors.ts';
 import { mayHoldSecret, quote } from '../quote.ts';
 import { type AuthService, readAuthService } from './auth-service.ts';
-import { type JwtProvider, readJwtProvider } from './jwt-provider.ts';
 import type { RecordReader } from './kind.ts';
 import { type Mapping, readMapping } from './mapping.ts';
 import { type RateLimitService, readRateLimitService } from './rate-limit-service.ts';
+import { type JwtProvider, readJwtProvider } from './tokens/jwt-provider.ts';
 import { readVersion, type Version } from './version.ts';
 
 export type GatewayRecord = Mapping | AuthService | JwtProvider | RateLimitService | Version;

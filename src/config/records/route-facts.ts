@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { formatSource } from '#foundation';
 import { formatLimit, type Limit, redactedEntry } from '#ratelimit/limit';
+import { describeClaims } from '../fields/required-claims.ts';
 import type { LimitDescriptor, LimitDomain } from '../limits/domains.ts';
 import { reachedDescriptors } from '../limits/reached.ts';
 import type { Configuration } from '../load.ts';
@@ -12,6 +13,8 @@ import { type MappingFields, mappingFields } from './mapping-fields.ts';
 /** Plain data, as `frontdesk check --json` prints it. Values that may be secrets are shown as `…`. */
 export interface RouteFacts {
   readonly auth: RouteAuth;
+  /** The claims that a token must have: `scope: orders`. */
+  readonly claims: readonly string[];
   readonly limits: readonly RouteLimit[];
   readonly cors: { readonly origins: readonly string[]; readonly credentials: boolean } | undefined;
   readonly upgrades: readonly string[];
@@ -39,6 +42,7 @@ export function routeFacts(mapping: Mapping, records: Records): RouteFacts {
   const { cors, allowUpgrade } = mapping;
   return {
     auth: authOf(mapping, records),
+    claims: mapping.requireClaims.map((required) => describeClaims([required])),
     limits: limitsOf(mapping, records),
     cors: cors && { origins: cors.origins, credentials: cors.credentials },
     upgrades: allowUpgrade,
@@ -97,6 +101,7 @@ const described: ReadonlySet<string> = new Set<keyof Mapping>([
   'labels',
   'bypassAuth',
   'authService',
+  'requireClaims',
   'cors',
   'allowUpgrade',
   'requestHeaders',

@@ -96,6 +96,59 @@ export function serviceTable({ services, services_total: total }) {
 }
 
 /** @param {Diagnostics} diagnostics @returns {Content} */
+export function tokenProviderTable({ token_providers: providers, at }) {
+  return (
+    providers.length > 0 &&
+    table({
+      caption: 'Issuers of tokens (JwtProvider), with the tokens since the start',
+      columns: [
+        heading('Issuer'),
+        heading('Keys'),
+        numberHeading('Valid'),
+        numberHeading('Known'),
+        numberHeading('Invalid'),
+        numberHeading('Unknown key'),
+        numberHeading('Unchecked'),
+        heading('Last rejection'),
+      ],
+      rows: visibleRows(providers).map((provider) => tokenProviderRow(provider, at)),
+    })
+  );
+}
+
+/** @param {Diagnostics['token_providers'][number]} provider @param {string} now */
+function tokenProviderRow({ name, issuer, source, last_rejection: reason, last_rejection_at: at, ...provider }, now) {
+  return h(
+    'tr',
+    { 'data-key': name },
+    rowHeading(breakable(issuer), origin(name, source)),
+    cell('Keys', keysText(provider, now)),
+    numberCell('Valid', 'valid', countFigure(provider.valid)),
+    numberCell('Known', 'remembered', countFigure(provider.remembered)),
+    numberCell('Invalid', 'invalid', countFigure(provider.invalid)),
+    numberCell('Unknown key', 'unknown key', countFigure(provider.unknown_key)),
+    numberCell('Unchecked', 'unchecked', countFigure(provider.unchecked, 'error')),
+    cell('Last rejection', reason === undefined || at === undefined ? '–' : [reason, ' ', timeAgo(at, now)]),
+  );
+}
+
+/** @param {Omit<Diagnostics['token_providers'][number], 'name' | 'issuer' | 'source' | 'last_rejection' | 'last_rejection_at'>} provider @param {string} now @returns {Content} */
+function keysText(
+  { keys, keys_from: from, keys_read_at: readAt, failures, last_error: error, last_error_at: at },
+  now,
+) {
+  return [
+    keys === undefined ? 'none yet' : countOf(keys, 'key'),
+    ' from ',
+    breakable(from),
+    readAt !== undefined && [', ', timeAgo(readAt, now)],
+    error !== undefined &&
+      at !== undefined &&
+      h('span', { class: 'minor' }, error, ' ', timeAgo(at, now), `, ${countOf(failures, 'failure')}`),
+  ];
+}
+
+/** @param {Diagnostics} diagnostics @returns {Content} */
 export function limitTable({ limits, limits_total: total }) {
   if (total === 0) return hint('No limits are configured here.');
   const shown = visibleRows(limits);

@@ -16,8 +16,3 @@ function holds(held: unknown, value: ClaimValue): boolean {
   if (Array.isArray(held)) return held.includes(value);
   return typeof held === 'string' && held.split(' ').some((word) => word === value);
 }
-
-/** `scope: orders, realm_access.roles: reader and writer`. */
-export function describeClaims(required: readonly RequiredClaim[]): string {
-  return required.map(({ claim, values }) => `${claim}: ${values.join(' and ')}`).join(', ');
-}

@@ -1,10 +1,9 @@
 /** Says which request the auth service of a mapping would get, what it decides, and what each decision means. */
 import type { AuthDecision, TokenCheck } from '#auth';
-import type { AuthService } from '#config';
+import { type AuthService, describeClaims } from '#config';
 import { formatSource } from '#foundation';
 import { decodeHeader, encodeHeader, type Problem, problems } from '#http';
 import { createPortRequest } from '../auth/check-request.ts';
-import { describeClaims } from '../auth/required-claims.ts';
 import { type AuthStage, type ConfiguredAuthService, denialOf, setIdentity } from '../auth/stage.ts';
 import { describeTarget, type Resolve } from '../resolve-service.ts';
 import type { Route } from '../route.ts';
@@ -120,11 +119,7 @@ export function createExplainAuth({ authServices, resolve }: ExplainAuthParts) {
 }
 
 /** Returns the Problem that rejects the request, as the stage of a real request would throw it. */
-function settle(
-  { ctx }: ExplainedRequest['request'],
-  stage: AuthStage,
-  decision: AuthDecision,
-): Problem | undefined {
+function settle({ ctx }: ExplainedRequest['request'], stage: AuthStage, decision: AuthDecision): Problem | undefined {
   if (decision.outcome === 'deny') return denialOf(decision);
   if (decision.outcome === 'error') return undefined;
   setIdentity(ctx, stage.record.allowedAuthorizationHeaders, decision.headers);
@@ -153,7 +148,8 @@ function decisionPart(call: Call, { decision, rejection, assumed }: Decided) {
     return { decision: 'denied', decision_reason: whyDenied(decision, call), user: undefined } as const;
   const named = call.user_header && decision.headers[call.user_header];
   const user = named === undefined ? assumed : decodeHeader(named);
-  if (rejection !== undefined) return { decision: 'denied', decision_reason: whyRefused(rejection, user), user } as const;
+  if (rejection !== undefined)
+    return { decision: 'denied', decision_reason: whyRefused(rejection, user), user } as const;
   const reason = assumed === undefined ? `the credentials are those of ${user}` : `the user ${user} is assumed`;
   return { decision: 'allowed', decision_reason: reason, user } as const;
 }

@@ -27,18 +27,33 @@ export interface ConcealOptions {
   readonly pairs: readonly string[];
   /** Values that the gateway generates for each request, such as its id. */
   readonly generated: readonly string[];
+  /** Headers in which clients send tokens, in lower case, besides the usual ones. */
+  readonly tokenHeaders: readonly string[];
 }
 
-export function createConceal({ pairs, generated }: ConcealOptions): Conceal {
+export function createConceal({ pairs, generated, tokenHeaders }: ConcealOptions): Conceal {
+  const mustConceal = (name: string) => isCredential(name) || tokenHeaders.includes(name.toLowerCase());
   const generatedOnly = new Set(generated.filter((value) => !pairs.includes(value)));
   return function conceal(shown, set = []) {
     const setNames = new Set(set.map(({ name }) => name.toLowerCase()));
     return partsOf(shown).map(({ name, value }) => {
       if (setNames.has(name.toLowerCase())) return { name, value: '…' };
       if (generatedOnly.has(value)) return { name, value: '(generated for each request)' };
-      return { name, value: isCredential(name) ? concealed(value) : decodeHeader(value) };
+      return { name, value: mustConceal(name) ? concealed(value) : decodeHeader(value) };
     });
   };
+}
+
+/** Conceals the values of these query parameters in a text that contains a URL, or a part of one. */
+export function concealParams(text: string, params: readonly string[]): string {
+  if (params.length === 0) return text;
+  return text.replace(/([?&])([^=&#\s]+)=([^&#\s]*)/g, (whole, before: string, name: string) =>
+    params.includes(decodedName(name)) ? `${before}${name}=…` : whole,
+  );
+}
+
+function decodedName(name: string): string {
+  return [...new URLSearchParams(name).keys()][0] ?? name;
 }
 
 /** Whether clients send credentials in this header. */

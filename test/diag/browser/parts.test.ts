@@ -51,6 +51,9 @@ const reworded = new Set([
   'sunset',
   'since',
   'failures',
+  'keys_read_at',
+  'last_error_at',
+  'last_rejection_at',
 ]);
 
 /** Collects all other strings and numbers, at any depth. */
@@ -101,6 +104,9 @@ describe('the parts of the diagnostics page', () => {
       'upstream-timeout',
       'no answer within 3000 ms',
       'request-1',
+      '1 h ago',
+      '9,702 failures',
+      '3 h ago',
     ]);
   });
 

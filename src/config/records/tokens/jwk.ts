@@ -1,7 +1,7 @@
 /** Public keys that verify tokens: JSON Web Keys (RFC 7517), of which only the members of a public key are read. */
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import type { Fields } from '#foundation';
-import type { Fault } from '../errors.ts';
+import type { Fault } from '../../errors.ts';
 
 /** The members of the public keys that can verify a token, by key type. */
 const publicMembers: Readonly<Record<string, readonly string[]>> = {

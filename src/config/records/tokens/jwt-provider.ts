@@ -1,15 +1,15 @@
 /** The fields of a JwtProvider: who issues tokens, with which keys, where clients send them, and what their claims become. */
 import { isIP } from 'node:net';
 import * as z from 'zod';
-import type { Fault } from '../errors.ts';
-import { isLoopback } from '../fields/addresses.ts';
-import { field, type Given, lengthFault, mapOf, optional, reportFault, text, withNames } from '../fields/field.ts';
-import { framingFault, headerName } from '../fields/headers.ts';
-import { publicKeyFault } from '../fields/jwk.ts';
-import { commaList, flag, isToken, notEmpty, parseDuration, singleLine } from '../fields/values.ts';
-import { quote } from '../quote.ts';
-import { identityFault } from './auth-service.ts';
-import { nameField, type PlainRecord, plainReader } from './kind.ts';
+import type { Fault } from '../../errors.ts';
+import { isLoopback } from '../../fields/addresses.ts';
+import { field, type Given, lengthFault, mapOf, optional, reportFault, text, withNames } from '../../fields/field.ts';
+import { framingFault, headerName } from '../../fields/headers.ts';
+import { commaList, flag, isToken, notEmpty, parseDuration, singleLine } from '../../fields/values.ts';
+import { quote } from '../../quote.ts';
+import { identityFault } from '../auth-service.ts';
+import { nameField, type PlainRecord, plainReader } from '../kind.ts';
+import { publicKeyFault } from './jwk.ts';
 
 /** The signature algorithms that a key set of public keys can verify (RFC 7518 section 3.1, RFC 8037). */
 export const tokenAlgorithms = [
