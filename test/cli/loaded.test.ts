@@ -51,7 +51,17 @@ describe('the loaded packages', () => {
     const server = await startServer([], { env: { CONFIG_DIR, NODE_OPTIONS } });
     const loaded = loadedBy(await server.stop());
     assert.ok(loaded.includes('koa'), loaded.join());
-    const unused = ['kysely', 'koa-router', '@grpc/grpc-js', 'protobufjs', 'undici', 'zod-openapi', 'jose', 'fetch', 'tls'];
+    const unused = [
+      'kysely',
+      'koa-router',
+      '@grpc/grpc-js',
+      'protobufjs',
+      'undici',
+      'zod-openapi',
+      'jose',
+      'fetch',
+      'tls',
+    ];
     assert.deepEqual(
       unused.filter((name) => loaded.includes(name)),
       [],

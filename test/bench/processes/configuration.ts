@@ -2,13 +2,14 @@
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { yamlOf } from '../../support/temporary-files.ts';
+import { tokenProvider } from '../clients/tokens.ts';
 import { root } from './child.ts';
 
 /**
- * For the hotel module: with an in-process limiter or one over gRPC. For an upstream: its mapping alone, with auth and a
+ * For the hotel module: with an in-process limiter, also with tokens, or one over gRPC. For an upstream: its mapping alone, with auth and a
  * label, or among this number of mappings.
  */
-export type ConfigurationKind = 'in-process' | 'grpc' | 'proxy' | 'proxy-auth' | number;
+export type ConfigurationKind = 'in-process' | 'tokens' | 'grpc' | 'proxy' | 'proxy-auth' | number;
 
 /** The ports of the processes that the servers under test call. */
 export interface Ports {
@@ -44,6 +45,8 @@ function recordsOf(kind: ConfigurationKind, { upstreamPort = 9, ratelimitPort = 
       return [...authAndLimiter('ratelimit'), { ...proxied, labels }];
     case 'in-process':
       return [...authAndLimiter('ratelimit'), hotelRecord];
+    case 'tokens':
+      return [...authAndLimiter('ratelimit', { providers: [tokenProvider.name] }), tokenProvider, hotelRecord];
     case 'grpc':
       return [...authAndLimiter(`grpc://127.0.0.1:${ratelimitPort}`), hotelRecord];
     default:
@@ -61,8 +64,8 @@ export function otherMappings(count: number, service: string, more: object = {})
   );
 }
 
-function authAndLimiter(limiter: string): object[] {
-  const auth = { auth_service: 'auth', allowed_authorization_headers: ['X-Travel-User'] };
+function authAndLimiter(limiter: string, more: object = {}): object[] {
+  const auth = { auth_service: 'auth', allowed_authorization_headers: ['X-Travel-User'], ...more };
   return [
     { apiVersion: 'gateway/v1', kind: 'AuthService', name: 'auth', ...auth },
     { apiVersion: 'gateway/v1', kind: 'RateLimitService', name: 'ratelimit', service: limiter },

@@ -1,6 +1,7 @@
 /** The rows that measure requests, in the order of the table. */
 import { isInstalled } from '../../support/programs/installed.ts';
 import { booking } from '../clients/booking.ts';
+import { freshToken, rememberedToken } from '../clients/tokens.ts';
 import { startEnvoy } from '../processes/other-proxies.ts';
 import { benchServer, frontdeskWith, type Row } from '../processes/start-servers.ts';
 import type { TableRow } from '../table.ts';
@@ -91,6 +92,7 @@ export const rows: readonly Row[] = [
       NODE_OPTIONS: `--import ${new URL('../servers/spans.js', import.meta.url).href}`,
     }),
   },
+  ...tokenRows(),
   ...withLogOffAndOn({
     name: 'label',
     title: `${readWithLabel}: frontdesk`,
@@ -136,6 +138,29 @@ export const rows: readonly Row[] = [
   ...bookingRows,
   ...proxyRows,
 ];
+
+/** Compared with a password. The headers are getters, because a token must be new when a server starts. */
+function tokenRows(): readonly Row[] {
+  const common = { path: bookingPath, start: frontdeskWith('tokens'), peer: 'chain' };
+  return [
+    {
+      ...common,
+      name: 'token',
+      title: 'read a booking with a token (RS256) that is remembered: frontdesk',
+      get headers() {
+        return { authorization: rememberedToken() };
+      },
+    },
+    {
+      ...common,
+      name: 'token-fresh',
+      title: 'read a booking with a token (RS256) that is verified each time: frontdesk',
+      get headers() {
+        return { authorization: freshToken() };
+      },
+    },
+  ];
+}
 
 interface FrontdeskRow extends Omit<Row, 'start' | 'path'> {
   readonly kind: keyof typeof starts;
