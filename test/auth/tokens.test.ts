@@ -1,5 +1,6 @@
 /** Which tokens are valid: signatures, keys, claims, and what is remembered of them. */
 import assert from 'node:assert/strict';
+import { createServer } from 'node:https';
 import { mock } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createTokenProviders } from '#auth';
@@ -7,6 +8,7 @@ import { configurationFrom } from '#config';
 import type { JwtProviderInput } from '../../src/index.ts';
 import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
 import {
   audience,
   claimsOf,
@@ -18,6 +20,7 @@ import {
   startKeyServer,
   unsigned,
 } from '../support/tokens.ts';
+import { makeCertificate } from '../support/wire/certificate.ts';
 
 const rsa = createKey('RS256', 'rsa');
 const pss = createKey('PS256', 'pss');
@@ -27,6 +30,7 @@ const second = 1000;
 
 describe('the tokens of a JwtProvider', () => {
   const servers = testServers();
+  const writeFiles = temporaryFiles();
   let nowMs = Date.now();
   beforeEach(() => {
     nowMs = Date.now();
@@ -303,13 +307,14 @@ describe('the tokens of a JwtProvider', () => {
       assert.equal(log.at(-1)?.message, 'the keys of the JwtProvider can be read again');
     });
 
-    it('are read every 10 minutes, and a remembered token is rejected once its key has left the set', async () => {
-      const { server, kindOf, state } = await setUpServer([rsa, ed], { require_expiration: false });
-      const token = signToken(rsa, without('exp'));
-      assert.equal(await kindOf(token), 'token-user');
+    it('are read again after cache_duration, and a remembered token is rejected once its key has left the set', async () => {
+      const { check, server, kindOf, state } = await setUpServer([rsa, ed], { cache_duration: '1m' });
+      const token = signToken(rsa, claims());
+      const verdict = await check(token);
+      assert.equal(verdict?.kind, 'token-user');
       server.serve([ed]);
-      pass(599_000);
-      assert.equal(await kindOf(token), 'token-user');
+      pass(59_000);
+      assert.equal(check(token), verdict, 'it is remembered');
       assert.equal(server.requests(), 1);
       pass(1000);
       while (state()?.keys !== 1) await nextTurn();
@@ -376,6 +381,15 @@ describe('the tokens of a JwtProvider', () => {
         assert.equal((await check(signToken(rsa, claims())))?.kind, 'token-unchecked');
         assert.match(providers.states()[0]?.keySet.lastError?.message ?? '', reason);
       });
+
+    it('refuse a server whose certificate is not trusted', async function () {
+      const certificate = await makeCertificate(await writeFiles(), 'IP:127.0.0.1');
+      if (certificate === undefined) return this.skip();
+      const { port } = await servers.listen(createServer(certificate, (_request, response) => void response.end()));
+      const { check, providers } = await setUp(providerRecord([], { jwks_uri: `https://127.0.0.1:${port}/keys` }));
+      assert.equal((await check(signToken(rsa, claims())))?.kind, 'token-unchecked');
+      assert.match(providers.states()[0]?.keySet.lastError?.message ?? '', /self-signed certificate/);
+    });
 
     it('ignore keys that are not for signatures, that are too short, or that are secret', async () => {
       const server = await startKeyServer(servers);

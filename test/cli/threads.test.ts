@@ -6,7 +6,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import request from 'supertest';
-import { copyConfig } from '../support/desks.ts';
+import { authRecord, copyConfig } from '../support/desks.ts';
 import {
   type RunOptions,
   runFrontdesk,
@@ -17,6 +17,7 @@ import {
 import { among, seriesOf } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
 import { replaceFile, temporaryFiles, yamlOf } from '../support/temporary-files.ts';
+import { claimsOf, createKey, providerRecord, signToken, startKeyServer } from '../support/tokens.ts';
 import { eventually } from '../support/waiting.ts';
 import { expireCertificate, makeCertificate } from '../support/wire/certificate.ts';
 import { readEvents } from '../support/wire/event-reader.ts';
@@ -75,6 +76,32 @@ describe('frontdesk serve with several threads', () => {
       if (among(await seriesFrom(server), 'frontdesk_auth_logins_total')['right'] === 2) return sent;
     }
   }
+
+  it('reads the keys of a JwtProvider in each of them, and sums the tokens', async () => {
+    const key = createKey('EdDSA', 'ed');
+    const keys = await startKeyServer(servers, [key]);
+    const upstream = await servers.http((_request, response) => void response.end());
+    const CONFIG_DIR = await writeFiles({
+      'services/all.yaml': yamlOf(
+        { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'app', prefix: '/', service: upstream.origin },
+        { ...authRecord, providers: ['accounts'] },
+        providerRecord([], { jwks_uri: keys.uri }),
+      ),
+    });
+    const server = await start([], { CONFIG_DIR });
+    const authorization = `Bearer ${signToken(key, claimsOf())}`;
+    const tokens = async () => seriesFrom(server);
+    // Each thread verifies a token when it sees it for the first time.
+    let sent = 0;
+    do {
+      await get(server, '/').set('Authorization', authorization).expect(200);
+      sent += 1;
+    } while ((await tokens())['frontdesk_auth_tokens_total accounts valid'] !== 2);
+    const series = await tokens();
+    assert.equal(series['frontdesk_auth_tokens_total accounts remembered'], sent - 2);
+    assert.equal(series['frontdesk_auth_keys accounts'], 1);
+    assert.equal(keys.requests(), 2);
+  });
 
   it('serves requests on all of them, and sums their metrics, diagnostics and log lines', async () => {
     const server = await startDemo();
