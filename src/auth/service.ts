@@ -184,12 +184,19 @@ export function createRefusals(realm: Realm, acceptsTokens = () => false): Refus
 }
 
 function challengeOf(realm: Realm, acceptsTokens: () => boolean): () => RefusalHeaders {
-  const challengesFor = (name: string) => ({
-    'WWW-Authenticate': acceptsTokens() ? [bearerChallenge(name), basicChallenge(name)] : basicChallenge(name),
-  });
-  // Rejects an invalid realm at the start.
-  if (typeof realm === 'string') basicChallenge(realm);
-  return () => challengesFor(realmName(realm));
+  const fixed = typeof realm === 'string' ? challengesFor(realm) : undefined;
+  return () => {
+    const { passwords, both } = fixed ?? challengesFor(realmName(realm));
+    return acceptsTokens() ? both : passwords;
+  };
+}
+
+function challengesFor(realm: string) {
+  const basic = basicChallenge(realm);
+  return {
+    passwords: { 'WWW-Authenticate': basic },
+    both: { 'WWW-Authenticate': [bearerChallenge(realm), basic] },
+  };
 }
 
 function realmName(realm: Realm): string {

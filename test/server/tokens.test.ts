@@ -296,6 +296,22 @@ describe('tokens at a server', () => {
       assert.match(text, /^ {2}required +scope: orders and email; others get 403$/m);
     });
 
+    it('are checked by an explanation, which says what is wrong with one', async () => {
+      const { desk } = await seen();
+      const decisionOn = async (value?: string) => {
+        const headers = value === undefined ? [] : ([['X-Token', value]] as const);
+        const { auth } = await desk.explain({ method: 'GET', url: '/', headers });
+        assert.ok(auth?.asked);
+        return `${auth.decision}: ${auth.decision_reason}`;
+      };
+      const good = token({ scope: 'orders email' });
+      assert.equal(await decisionOn(good), 'allowed: the credentials are those of ann');
+      assert.equal(await decisionOn(token()), 'denied: the credentials of ann do not have the required claims');
+      assert.equal(await decisionOn(token({ aud: 'other' })), 'denied: the token is not valid');
+      assert.equal(await decisionOn(token({ exp: 1 })), 'denied: the token has expired');
+      assert.equal(await decisionOn(), 'denied: the request has no credentials');
+    });
+
     it('are counted in the metrics and the diagnostics, with the state of the keys and without the query of their URL', async () => {
       const { server, desk } = await seen();
       const ask = (value: string) => call(desk, '/').set('X-Token', value);
