@@ -128,13 +128,14 @@ async function flushAndExit(output: LogOutput, code: number): Promise<void> {
 }
 
 function banner(
-  { gateway, ratelimit, ratelimitHttp, auth, admin }: Listeners,
+  { gateway, redirect, ratelimit, ratelimitHttp, auth, admin }: Listeners,
   only: ModuleChoice['only'],
   demoUsers: readonly string[],
   threads: number,
 ): string {
   const addresses = {
     [nameOfPort(only)]: gateway,
+    'redirect to HTTPS': redirect,
     'rate limits': ratelimit,
     'rate limits (HTTP)': ratelimitHttp,
     auth,

@@ -52,6 +52,10 @@ const gatewayOnly = [
   'ADMIN_PORT',
   'TLS_CERT',
   'TLS_KEY',
+  'TLS_DIR',
+  'TLS_CLIENT_CA',
+  'TLS_CLIENT_AUTH',
+  'HTTP_REDIRECT_PORT',
   'CORS_ORIGINS',
   'SERVICE_ADDRESSES',
   'DRAIN_MS',
@@ -82,11 +86,12 @@ function urlOf(report: ChildReport | undefined): string {
 }
 
 function banner({ listeners, demoUsers }: ChildReport, reports: Reports, demo: boolean): string {
-  const { gateway, admin } = listeners;
+  const { gateway, redirect, admin } = listeners;
   const { auth, ratelimit, ...others } = Object.fromEntries(reports);
   const http = Object.entries(others).map(([name, report]) => [name, report?.listeners.gateway] as const);
   const addresses = {
     gateway,
+    'redirect to HTTPS': redirect,
     'rate limits': ratelimit?.listeners.ratelimit,
     'rate limits (HTTP)': ratelimit?.listeners.ratelimitHttp,
     auth: auth?.listeners.auth,

@@ -57,7 +57,7 @@ export interface Acceptance {
 }
 
 /** The parts of a configuration that a reload accepts or refuses independently. */
-export type ConfigurationPart = 'records' | 'users';
+export type ConfigurationPart = 'records' | 'users' | 'certificates';
 
 /** A part of the files that is not in use, or not all of it. */
 export interface Refusal {

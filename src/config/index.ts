@@ -81,16 +81,25 @@ export { formatSettings, gatewaySettings, listSettings, variableOf, variables } 
 export { count, numberKind, type Setting, type SettingTable, textKind, timeoutMs } from './settings/kinds.ts';
 export {
   type Environment,
-  loadTls,
   parseSettings,
   readSettingsFile,
   requireSettings,
   type SettingOptionsOf,
   type Settings,
   type SettingsOf,
-  type Tls,
 } from './settings/settings.ts';
 export { demoDirectory, modulesNamedBy, openFilesMax, packageVersion, withoutAddress } from './this-process.ts';
+export {
+  allCertificates,
+  loadTls,
+  readTls,
+  type ServerCertificate,
+  type Tls,
+  type TlsReading,
+  tlsPlaces,
+  usesTls,
+} from './tls/certificates.ts';
 export { mapInTurns, nextTurn } from './turns.ts';
 export { type DemoLogin, demoLoginsAmong, demoUsersAmong, type User, type UserInput } from './users.ts';
+export { createFolderWatch, createQuietTimer, type FolderWatch, quietMsDefault } from './watch/folders.ts';
 export { type ConfigurationWatch, watchConfiguration } from './watch/watch.ts';

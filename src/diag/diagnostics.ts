@@ -41,6 +41,9 @@ export interface Diagnostics {
   readonly versions: readonly VersionRow[];
   /** The JwtProviders in use. */
   readonly token_providers: readonly TokenProviderRow[];
+  /** The certificates of the gateway. Empty without TLS. */
+  readonly certificates: readonly CertificateRow[];
+  readonly certificates_total: number;
   readonly limits: readonly LimitRow[];
   readonly limits_total: number;
   /** Requests with a response status of 500 or more, newest first, at most 100. */
@@ -201,6 +204,15 @@ export interface TokenProviderRow {
   readonly source: string;
 }
 
+export interface CertificateRow {
+  /** `TLS_CERT`, or the file below TLS_DIR. */
+  readonly name: string;
+  /** The hosts that it is valid for, at most 100. */
+  readonly hosts: readonly string[];
+  /** RFC 3339. */
+  readonly expires_at: string;
+}
+
 export interface LimitRow {
   readonly domain: string;
   /** The descriptor's entries, outermost first: `key`, or `key=…` if the entry has a value. */
@@ -243,7 +255,7 @@ export interface FailureRow {
 
 export interface RefusedRow {
   /** `records` includes the limits. */
-  readonly part: 'records' | 'users';
+  readonly part: 'records' | 'users' | 'certificates';
   /** RFC 3339. */
   readonly since: string;
   /** What holds until the errors are fixed, such as `records and limits stay as they were`. */

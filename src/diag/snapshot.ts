@@ -37,6 +37,8 @@ export interface DiagnosticsParts {
   readonly usages: () => UsageOf;
   /** Returns when this process could last not count a decision, in milliseconds since the epoch. */
   readonly lastUncountedAtMs: () => number | undefined;
+  /** Returns the certificates of the gateway, and when each expires, in milliseconds since the epoch. */
+  readonly certificates: () => readonly Certificate[];
   readonly configuration: {
     readonly current: () => { readonly number: number; readonly hash: string; readonly appliedAtMs: number };
     /** The parts of the current files that are not in use, or not all of it. */
@@ -100,6 +102,7 @@ export function readDiagnostics(
     services_total: services.length,
     versions: versions.map(versionRow),
     token_providers: parts.tokenProviders().map(tokenProviderRow),
+    ...certificateRows(parts.certificates()),
     limits: limitRows(domains, rowsMax, parts.usages()),
     limits_total: countLimits(domains),
     failures: traffic.failures().map(failureRow),
@@ -117,6 +120,21 @@ function versionRow({ name, prefix, deprecatedAtMs, endsAtMs, successor, source 
     successor,
     source: formatSource(source),
   };
+}
+
+interface Certificate {
+  readonly name: string;
+  readonly hosts: readonly string[];
+  readonly validToMs: number;
+}
+
+const hostsMax = 100;
+
+function certificateRows(all: readonly Certificate[]): Pick<Diagnostics, 'certificates' | 'certificates_total'> {
+  const rows = all.slice(0, rowsMax).map(({ name, hosts, validToMs }) => {
+    return { name, hosts: hosts.slice(0, hostsMax), expires_at: new Date(validToMs).toISOString() };
+  });
+  return { certificates: rows, certificates_total: all.length };
 }
 
 function timeOf(atMs: number | undefined): string | undefined {

@@ -3,6 +3,8 @@ import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import {
   type Addresses,
+  clientSubjectHeader,
+  clientSubjectOf,
   discardPreparedResponse,
   pathOf,
   problem,
@@ -79,7 +81,8 @@ export function createHandle(parts: HandleParts): Middleware {
 }
 
 /**
- * Removes headers that only auth services and proxies may send, so that conditions do not see them. Throws a Problem for
+ * Removes headers that only auth services and proxies may send, so that conditions do not see them, and sets the one that
+ * names the subject of a verified client certificate. Throws a Problem for
  * a request that marks one of them as specific to its connection.
  */
 export type StripHeaders = (ctx: Context) => void;
@@ -91,6 +94,8 @@ export function createStripHeaders(identity: Identity, disguises: Disguises): St
     const isFromTrustedProxy = addresses.trusts(ctx.req);
     identity.strip(ctx.req, isFromTrustedProxy);
     disguises.remove(ctx.req, isFromTrustedProxy);
+    const subject = clientSubjectOf(ctx.req.socket);
+    if (subject !== undefined) ctx.req.headers[clientSubjectHeader] = subject;
   };
 }
 

@@ -111,6 +111,7 @@ export {
   type ConnectionShare,
   createConnectionLimit,
 } from './server/admission.ts';
+export { clientSubjectHeader, clientSubjectOf } from './server/client-certificates.ts';
 export { waitingMaxDefault } from './server/connections.ts';
 export { type HttpServer, type HttpServerOptions, serveHttp } from './server/listen.ts';
 export { announcesBody, beforeHead, disableBodyTimeout, nodeHttp } from './server/node-fixes.ts';
@@ -121,6 +122,7 @@ export {
   rejectNomination,
   removeHeaders,
 } from './server/received-headers.ts';
+export type { ServerTls } from './server/tls-contexts.ts';
 export { createUpgrades, type Upgrade, type UpgradeListener, type Upgrades, upgradeOf } from './server/upgrades.ts';
 export {
   createHostCheck,

@@ -12,6 +12,7 @@ import {
   type RouteParts,
 } from './gateway.ts';
 import {
+  type CertificatesOf,
   type ConfigurationState,
   createCertificateFamily,
   createConfigurationFamilies,
@@ -38,8 +39,8 @@ export interface MetricsParts {
   readonly limits: Pick<LimitStats, 'all' | 'removed' | 'failures' | 'evictions' | 'refusals'>;
   readonly configuration: ConfigurationState;
   readonly connections: () => ConnectionCounts;
-  /** Returns when the certificate of the gateway expires. Undefined without TLS. */
-  readonly certificateExpiresAtMs: () => number | undefined;
+  /** Returns the certificates of the gateway. Empty without TLS. */
+  readonly certificates: CertificatesOf;
   /** Undefined when the logger never drops lines. */
   readonly droppedLogLines: (() => number) | undefined;
 }
@@ -49,7 +50,7 @@ export function createMetrics(parts: MetricsParts): Metrics {
 }
 
 type MainThreadParts = Required<Pick<MetricsParts, 'version' | 'threads'>> &
-  Pick<MetricsParts, 'configuration' | 'certificateExpiresAtMs' | 'droppedLogLines'>;
+  Pick<MetricsParts, 'configuration' | 'certificates' | 'droppedLogLines'>;
 
 /** Creates the metrics of a main thread, which serves no requests. */
 export function createMainThreadMetrics(parts: MainThreadParts): Metrics {
@@ -57,7 +58,7 @@ export function createMainThreadMetrics(parts: MainThreadParts): Metrics {
     createBuildFamily(parts.version),
     createThreadsFamily(parts.threads),
     ...createConfigurationFamilies(parts.configuration),
-    createCertificateFamily(parts.certificateExpiresAtMs),
+    createCertificateFamily(parts.certificates),
     createLogFamily(parts.droppedLogLines),
     ...createProcessFamilies(),
   ]);
@@ -90,7 +91,7 @@ export function familiesOf(parts: MetricsParts): readonly Family[] {
     ...createRateLimitFamilies(parts.limits),
     ...createConfigurationFamilies(parts.configuration),
     ...createConnectionFamilies(parts.connections),
-    createCertificateFamily(parts.certificateExpiresAtMs),
+    createCertificateFamily(parts.certificates),
     createLogFamily(parts.droppedLogLines),
     ...createProcessFamilies(),
   ];

@@ -13,6 +13,8 @@ export interface ConfigurationState {
   readonly reloads: () => { readonly succeeded: number; readonly failed: number; readonly lastDurationMs: number };
 }
 
+const parts: readonly ConfigurationPart[] = ['records', 'users', 'certificates'];
+
 export function createConfigurationFamilies(configuration: ConfigurationState): readonly Family[] {
   const { current, refused, errors, notices, reloads } = configuration;
   const configurationGauge = (name: string, help: string, value: () => number) =>
@@ -31,9 +33,9 @@ export function createConfigurationFamilies(configuration: ConfigurationState): 
       name: 'frontdesk_configuration_refused_since_timestamp_seconds',
       type: 'gauge',
       labels: ['part'],
-      help: 'Since when the files have had errors in `records` (with the limits) or `users`, since the epoch. 0 without errors.',
+      help: 'Since when the files have had errors in `records` (with the limits), `users` or `certificates`, since the epoch. 0 without errors.',
       merge: 'first',
-      samples: () => samplesBy('part', { records: refusedSince('records'), users: refusedSince('users') }),
+      samples: () => samplesBy('part', Object.fromEntries(parts.map((part) => [part, refusedSince(part)]))),
     },
     {
       name: 'frontdesk_configuration_reloads_total',
@@ -45,7 +47,7 @@ export function createConfigurationFamilies(configuration: ConfigurationState): 
     },
     configurationGauge(
       'last_reload_success',
-      '0 while records and limits, or any user, are refused because of errors in the files.',
+      '0 while records and limits, or any user or certificate, are refused because of errors in the files.',
       () => (errors().length === 0 ? 1 : 0),
     ),
     configurationGauge(
@@ -79,17 +81,18 @@ export function createConnectionFamilies(counts: () => ConnectionCounts): readon
 }
 
 /** Without TLS, the metric has no series. */
-export function createCertificateFamily(expiresAtMs: () => number | undefined): Family {
+/** Returns each certificate with its name, and when it expires, in milliseconds since the epoch. */
+export type CertificatesOf = () => readonly { readonly name: string; readonly validToMs: number }[];
+
+export function createCertificateFamily(certificates: CertificatesOf): Family {
   return {
     name: 'frontdesk_certificate_expires_timestamp_seconds',
     type: 'gauge',
-    labels: [],
-    help: 'When the certificate in `TLS_CERT` expires, since the epoch. No series without `TLS_CERT`.',
+    labels: ['certificate'],
+    help: 'When a certificate of the gateway expires, since the epoch. `certificate` is its file in `TLS_DIR`, or `TLS_CERT`.',
     merge: 'first',
-    samples() {
-      const atMs = expiresAtMs();
-      return atMs === undefined ? [] : [{ labels: {}, value: atMs / 1000 }];
-    },
+    samples: () =>
+      certificates().map(({ name: certificate, validToMs }) => ({ labels: { certificate }, value: validToMs / 1000 })),
   };
 }
 

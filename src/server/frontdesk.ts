@@ -8,7 +8,6 @@ import { createGatewayState } from '#gateway';
 import { createRepresentations } from '#http';
 import { createClusters } from '#proxy';
 import { loadTracing } from '#tracing';
-import { type CurrentTls, createCertificateReload } from './certificate.ts';
 import { type CurrentGateway, createCurrentGateway, type OpenGateway } from './current-gateway.ts';
 import { createInternalRoutes } from './internal-routes.ts';
 import { createConnectionLimits, createListeners, type TimeLeft } from './listeners.ts';
@@ -28,6 +27,8 @@ import { reportUnreachableServices, resolverOf } from './record-services.ts';
 import { type Commit, type LiveConfiguration, openLiveConfiguration } from './reload.ts';
 import { type CurrentTokens, createServices, openTravelIfNeeded } from './services.ts';
 import type { ThreadParts } from './threads/parts.ts';
+import { type CurrentTls, createLiveCertificates, unwatchedCertificates } from './tls/certificates.ts';
+import { createHttpsRedirect } from './tls/https-redirect.ts';
 
 /** Rejects with an Error whose message says what is wrong with the options or the configuration, and how to fix it. */
 export async function createFrontdesk(options: FrontdeskOptions = {}): Promise<Frontdesk> {
@@ -46,7 +47,7 @@ export async function openFrontdesk(setup: Setup): Promise<Frontdesk> {
 
 export interface ThreadDesk {
   readonly desk: Frontdesk;
-  readonly replaceCertificate: (tls: Tls) => Promise<void>;
+  readonly replaceCertificates: (tls: Tls) => Promise<void>;
 }
 
 /** Opens a frontdesk that is the only one of its process, or one of several threads that serve the same ports. */
@@ -75,7 +76,7 @@ async function open(setup: Setup, thread: ThreadParts | undefined, opened: Async
   const closing = new AbortController();
   const { timeLeft, close } = createShutdown(setup, opened);
   const shared = await openSharedParts(setup, { closing: closing.signal, timeLeft, thread }, opened);
-  const { configuration, travel, rateLimiting, tracing, clusters, tls } = shared;
+  const { configuration, certificates, travel, rateLimiting, tracing, clusters, tls } = shared;
 
   // Request handlers: the services of this process, the gateway and the internal routes.
   const representations = createRepresentations();
@@ -94,12 +95,14 @@ async function open(setup: Setup, thread: ThreadParts | undefined, opened: Async
   await openCurrentGateway(setup, parts, { configuration, gateway, outageLogs, tokens });
 
   // In front of the handlers: the middleware, then the listeners.
-  const pipeline = createPipeline(setup, { tracing, problems, gateway, auth: services.auth, routes, configuration });
+  const httpsRedirect = createHttpsRedirect(setup, { configuration, tls, listenerAddresses });
+  const entry = { tracing, problems, gateway, auth: services.auth, httpsRedirect };
+  const pipeline = createPipeline(setup, { ...entry, routes, configuration });
   const listeners = createListeners(setup, { ...shared, timeLeft, pipeline, listenerAddresses });
-  const reloadCertificate = createCertificateReload(setup, tls, listeners.replaceCertificate);
   opened.defer(listeners.close);
   opened.defer(configuration.close);
-  if (!dormant) await configuration.watch();
+  opened.defer(certificates.close);
+  if (!dormant) await Promise.all([configuration.watch(), certificates.watch(listeners.replaceCertificates)]);
   // Not awaited: a service may start later, and until then the gateway serves the other routes.
   if (!dormant && thread?.isFirst !== false)
     void reportUnreachableServices(setup, configuration.current().configuration, closing.signal);
@@ -116,11 +119,11 @@ async function open(setup: Setup, thread: ThreadParts | undefined, opened: Async
     upgradesThrough: (handler: RequestListener = pipeline.embedded.callback()) => listeners.upgradesThrough(handler),
     listen: listeners.open,
     async reload() {
-      await Promise.all([configuration.reload(), reloadCertificate()]);
+      await Promise.all([configuration.reload(), certificates.reload()]);
     },
     close,
   });
-  return { desk, replaceCertificate: listeners.replaceCertificate };
+  return { desk, replaceCertificates: listeners.replaceCertificates };
 }
 
 interface CurrentGatewayParts {
@@ -173,6 +176,9 @@ async function openSharedParts(
   const { settings, logger, dormant } = setup;
   const tls: CurrentTls = thread?.tls ?? { current: await loadTls(settings) };
   const configuration = thread?.configuration ?? (await openLiveConfiguration(setup));
+  const generation = () => configuration.current().number;
+  const certificates =
+    thread === undefined ? createLiveCertificates(setup, { tls, generation }) : unwatchedCertificates;
   const travel = await openTravelIfNeeded(setup);
   opened.defer(() => travel?.close());
   const rateLimiting = await openRateLimiting(setup, { configuration, closing, thread });
@@ -189,7 +195,8 @@ async function openSharedParts(
   const entriesMax = equalPart(verifiedTokensMaxDefault, threads);
   const tokenProviders = createTokenProviders({ logger, clock: setup.clock, dormant, entriesMax });
   opened.defer(tokenProviders.close);
-  return { tls, configuration, travel, rateLimiting, tracing, clusters, tokenProviders, ...limits, threads };
+  const live = { tls, configuration, certificates };
+  return { ...live, travel, rateLimiting, tracing, clusters, tokenProviders, ...limits, threads };
 }
 
 /** The steps of a shutdown share a deadline, which the first call of `timeLeft` sets. */

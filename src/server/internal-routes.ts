@@ -7,7 +7,6 @@ import { durationBoundsMs, type GatewayState, type InternalRoute } from '#gatewa
 import { acceptRead, type ConnectionLimit, notReady, type Representations, represent, stopping } from '#http';
 import { createMetrics, createMetricsOfThreads, createMetricsRoute, type MetricsParts } from '#metrics';
 import type { Travel } from '#travel';
-import { type CurrentTls, expiryOf } from './certificate.ts';
 import type { CurrentGateway } from './current-gateway.ts';
 import { createLimitsEndpoint } from './limits-endpoint.ts';
 import type { Setup } from './options.ts';
@@ -17,6 +16,7 @@ import { failsClosed } from './record-services.ts';
 import type { LiveConfiguration } from './reload.ts';
 import type { Services } from './services.ts';
 import type { Reports, ThreadParts } from './threads/parts.ts';
+import { type CurrentTls, certificatesOf, type LiveCertificates, withCertificates } from './tls/certificates.ts';
 
 export interface InternalRoutesParts {
   readonly configuration: LiveConfiguration;
@@ -32,6 +32,7 @@ export interface InternalRoutesParts {
   readonly gateway: Pick<CurrentGateway, 'snapshot' | 'explain'>;
   readonly tls: CurrentTls;
   readonly tokenProviders: Pick<TokenProviders, 'states' | 'unknown'>;
+  readonly certificates: Pick<LiveCertificates, 'refused' | 'notices'>;
   /** Undefined when the process serves with one thread. */
   readonly thread: Pick<ThreadParts, 'count' | 'report' | 'all'> | undefined;
 }
@@ -44,9 +45,10 @@ export interface InternalRoutes {
 
 export function createInternalRoutes(
   setup: Pick<Setup, 'logger' | 'clock' | 'has' | 'services' | 'settings'>,
-  parts: InternalRoutesParts,
+  given: InternalRoutesParts,
 ): InternalRoutes {
   const { clock } = setup;
+  const parts = { ...given, configuration: withCertificates(given.configuration, given.certificates) };
   const { configuration, services, rateLimiting, representations, gateway, thread } = parts;
   const { clusters, traffic } = parts.state;
   const startedAtMs = performance.now();
@@ -61,6 +63,7 @@ export function createInternalRoutes(
     limits: () => configuration.current().configuration.limits,
     usages: rateLimiting.stats.usages,
     lastUncountedAtMs: rateLimiting.lastUncountedAtMs,
+    certificates: () => certificatesOf(parts.tls),
     configuration,
   };
   const metrics = createMetrics(metricsParts(setup, parts));
@@ -165,7 +168,7 @@ function metricsParts({ logger, clock }: Pick<Setup, 'logger' | 'clock'>, parts:
     limits: rateLimiting.stats,
     configuration,
     connections: connectionLimit.counts,
-    certificateExpiresAtMs: () => expiryOf(tls),
+    certificates: () => certificatesOf(tls),
     droppedLogLines: logger.droppedLines,
   };
 }

@@ -1,5 +1,4 @@
 /** Opens all listeners or none, and closes them in reverse order. */
-import { X509Certificate } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
@@ -26,11 +25,11 @@ import {
 } from '#http';
 import { type Limiter, portBounds, serveRateLimit } from '#ratelimit';
 import { travelModules } from '#travel';
-import { type CurrentTls, warnAboutDates } from './certificate.ts';
 import type { Listeners, Listening, Setup } from './options.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { RateLimiting } from './rate-limiting.ts';
 import type { LiveConfiguration } from './reload.ts';
+import { type CurrentTls, serverTls } from './tls/certificates.ts';
 
 export interface ListenersParts {
   readonly configuration: LiveConfiguration;
@@ -55,8 +54,8 @@ export interface ListenerSet {
   readonly open: () => Promise<Listeners>;
   /** For the server of an embedding program: allows upgrades to the protocols of all current mappings. */
   readonly upgradesThrough: (handler: RequestListener) => UpgradeListener;
-  /** Replaces certificate and key for new connections. */
-  readonly replaceCertificate: (tls: Tls) => Promise<void>;
+  /** Replaces the certificates for new connections. */
+  readonly replaceCertificates: (tls: Tls) => Promise<void>;
   /** Makes `open` reject. If listeners are open, waits for DRAIN_MS, so that load balancers can notice the shutdown. */
   readonly drain: () => Promise<void>;
   /** Call it after `drain`. Closes all listeners even if closing one fails, and then rejects with that error. */
@@ -69,7 +68,7 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
   // Upgraded connections may use half of the limit. The other half is reserved for requests.
   const upgrades = createUpgrades(isAllowed, Math.floor(connectionLimit.counts().max / 2));
   const shareOf = createShares(parts);
-  let gateway: Pick<HttpServer, 'replaceCertificate'> | undefined;
+  let gateway: Pick<HttpServer, 'replaceCertificates'> | undefined;
   let opened = new AsyncDisposableStack();
   let opening: Promise<Listeners> | undefined;
   let isClosed = false;
@@ -87,7 +86,6 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
   }
 
   async function openOrRelease(): Promise<Listeners> {
-    if (tls.current !== undefined) warnAboutDates(setup, new X509Certificate(tls.current.cert));
     try {
       return await openAll(setup, { ...parts, timeLeft, upgrades, shareOf, onGateway }, opened);
     } catch (error) {
@@ -108,9 +106,9 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
         throw new TypeError('upgradesThrough: expected a request listener such as app.callback()');
       return upgrades.listener(handler);
     },
-    async replaceCertificate(found: Tls) {
+    async replaceCertificates(found: Tls) {
       await opening?.catch(() => {});
-      gateway?.replaceCertificate(found);
+      gateway?.replaceCertificates(found);
       tls.current = found;
     },
     async open() {
@@ -209,7 +207,7 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
   function add(name: ListenerName, scheme: string, server: OpenListener): Listening {
     const { host, portSetting } = bindings[name];
     portSettings.set(`${host} ${server.port}`, portSetting);
-    const isService = name !== 'gateway' && name !== 'admin';
+    const isService = !['gateway', 'redirect', 'admin'].includes(name);
     const close = () => server.close(parts.timeLeft());
     if (isService) closeServices.push(close);
     else (name === 'admin' ? ofAdmin : opened).defer(close);
@@ -254,13 +252,15 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
   const ratelimitHttp = await http('ratelimit-http', rateLimiting.http);
   const auth = await http('auth', names.includes('auth') ? pipeline.auth.callback() : undefined);
   const gateway = await http('gateway', names.includes('gateway') ? pipeline.standalone.callback() : undefined, {
-    tls: tls.current,
+    tls: tls.current && serverTls(tls.current, setup),
     upgrades,
   });
+  const redirectHandler = names.includes('redirect') ? pipeline.redirect.callback() : undefined;
+  const redirect = await http('redirect', redirectHandler, { upgrades });
   const admin = await http('admin', pipeline.admin.callback());
   // Runs before any listener closes: gRPC health reports NOT_SERVING while requests in flight finish.
   opened.defer(() => limits?.reportStopping());
-  return { ratelimit, ratelimitHttp, auth, gateway, admin };
+  return { ratelimit, ratelimitHttp, auth, gateway, redirect, admin };
 }
 
 /** Other machines could read passwords or forge decisions on an unencrypted port that they can reach. */
@@ -296,7 +296,7 @@ export function rejectSamePort(
     throw new Error(`${other} and ${portSetting} are both ${port}: give one of them another port`);
 }
 
-export type ListenerName = 'gateway' | 'ratelimit' | 'ratelimit-http' | 'auth' | 'admin';
+export type ListenerName = 'gateway' | 'redirect' | 'ratelimit' | 'ratelimit-http' | 'auth' | 'admin';
 
 /** The address of a listener, and the names of the settings that define it. */
 interface Binding {
@@ -310,7 +310,7 @@ interface Binding {
   readonly portSetting: string;
 }
 
-export type PortOption = 'port' | 'authPort' | 'ratelimitPort' | 'ratelimitHttpPort' | 'adminPort';
+export type PortOption = 'port' | 'httpRedirectPort' | 'authPort' | 'ratelimitPort' | 'ratelimitHttpPort' | 'adminPort';
 
 export function bindingsOf(settings: Settings): Readonly<Record<ListenerName, Binding>> {
   const { host: defaultHost } = settings;
@@ -321,6 +321,7 @@ export function bindingsOf(settings: Settings): Readonly<Record<ListenerName, Bi
   };
   return {
     gateway: binding('port', defaultHost, 'HOST'),
+    redirect: binding('httpRedirectPort', defaultHost, 'HOST'),
     ratelimit: binding('ratelimitPort', ratelimitHost, 'RATELIMIT_HOST'),
     'ratelimit-http': binding('ratelimitHttpPort', ratelimitHost, 'RATELIMIT_HOST'),
     auth: binding('authPort', authHost, 'AUTH_HOST'),
@@ -343,6 +344,7 @@ export function listenersOf({ has, services }: Setup): readonly ListenerName[] {
     ['ratelimit-http', has('ratelimit')],
     ['auth', has('auth')],
     ['gateway', servesHttp],
+    ['redirect', has('gateway')],
     // Opened last, because a probe that succeeds makes a load balancer send requests to the other ports.
     ['admin', true],
   ];

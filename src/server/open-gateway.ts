@@ -25,7 +25,7 @@ import {
   type Handler,
   type InternalRoute,
 } from '#gateway';
-import { userHeader } from '#http';
+import { clientSubjectHeader, userHeader } from '#http';
 import { apiVersions } from '#travel';
 import type { OpenGateway } from './current-gateway.ts';
 import type { Setup } from './options.ts';
@@ -106,7 +106,7 @@ async function openRecords(
     createGatewayInTurns({
       configuration: { ...configuration, mappings, authServices, rateLimitServices },
       internalRoutes: parts.routes,
-      identityHeaders: [userHeader],
+      identityHeaders: [userHeader, clientSubjectHeader],
       adminUsers: setup.settings.adminUsers,
       ...localAuthServices(setup, configuration.authServices, parts),
       tokenChecks,
@@ -150,6 +150,7 @@ function identityHeadersOf(configuration: Configuration): readonly string[] {
   const ofClaims = usedProviders(configuration).flatMap(({ claimToHeaders }) => claimToHeaders);
   return [
     userHeader,
+    clientSubjectHeader,
     ...configuration.authServices.flatMap(({ allowedAuthorizationHeaders }) => allowedAuthorizationHeaders),
     ...ofClaims.map(({ header }) => header),
   ];

@@ -69,6 +69,8 @@ export interface Listening {
 /** Undefined for modules that do not run here. Without the gateway module, `gateway` serves the other HTTP modules. */
 export interface Listeners {
   readonly gateway: Listening | undefined;
+  /** The port that redirects to HTTPS, if `httpRedirectPort` is set. */
+  readonly redirect: Listening | undefined;
   readonly ratelimit: Listening | undefined;
   /** The rate-limit service over HTTP, if `ratelimitHttpPort` is set. */
   readonly ratelimitHttp: Listening | undefined;

@@ -33,13 +33,18 @@ export interface PipelineParts {
   readonly gateway: Pick<CurrentGateway, 'middleware' | 'answersPreflight' | 'snapshot'>;
   /** Undefined when the auth service does not run in this process. */
   readonly auth: Pick<AuthService, 'app'> | undefined;
+  /** The first step of the port that redirects to HTTPS. Undefined without this port. */
+  readonly httpsRedirect?: Middleware | undefined;
   /** The internal routes. The admin port serves some of them. */
   readonly routes: readonly InternalRoute[];
   readonly configuration: LandingParts['configuration'];
 }
 
-/** The gateway is `embedded` in another app or `standalone` on its own port. */
-export type PipelineListener = 'embedded' | 'standalone' | 'auth' | 'admin';
+/**
+ * The gateway is `embedded` in another app or `standalone` on its own port. At `redirect`, it
+ * serves what is not redirected to HTTPS.
+ */
+export type PipelineListener = 'embedded' | 'standalone' | 'redirect' | 'auth' | 'admin';
 
 /** `run` is undefined when the step is turned off or not part of this process. */
 export type Step = readonly [name: string, listeners: readonly PipelineListener[], run: Middleware | undefined];
@@ -48,6 +53,7 @@ export type Step = readonly [name: string, listeners: readonly PipelineListener[
 export interface Pipeline {
   readonly embedded: Koa;
   readonly standalone: Koa;
+  readonly redirect: Koa;
   readonly auth: Koa;
   readonly admin: Koa;
   readonly middleware: Middleware;
@@ -60,34 +66,39 @@ export function createPipeline(setup: Setup, parts: PipelineParts): Pipeline {
   return {
     embedded: app('embedded'),
     standalone: app('standalone'),
+    redirect: app('redirect'),
     auth: app('auth'),
     admin: app('admin'),
     middleware,
   };
 }
 
+/** The listeners that serve the mappings. */
+const gateways: readonly PipelineListener[] = ['embedded', 'standalone', 'redirect'];
+
 /** The steps of a request, from first to last. Services of this process add their own steps: see src/rest/app.ts. */
 export function createSteps(setup: Setup, parts: PipelineParts): readonly Step[] {
   const { settings, landingPage } = setup;
-  const { tracing, problems, gateway, auth, routes } = parts;
+  const { tracing, problems, gateway, auth, httpsRedirect, routes } = parts;
   const addresses = createAddresses(settings);
   // The root of an embedded gateway belongs to the host, unless it asks for the page.
-  const withHome: readonly PipelineListener[] = landingPage ? ['embedded', 'standalone'] : ['standalone'];
+  const withHome: readonly PipelineListener[] = landingPage ? gateways : ['standalone', 'redirect'];
   const withoutHome: readonly PipelineListener[] = landingPage ? ['auth', 'admin'] : ['embedded', 'auth', 'admin'];
   return [
     ['request context', withHome, createRequestContext(addresses, { hasHome: true })],
     ['request context', withoutHome, createRequestContext(addresses)],
-    ['tracing', ['embedded', 'standalone', 'auth'], tracing?.middleware],
+    ['tracing', ['embedded', 'standalone', 'redirect', 'auth'], tracing?.middleware],
     // Not on the admin port: monitoring would add a useless line every few seconds.
-    ['access log', ['embedded', 'standalone', 'auth'], createLog(setup)],
-    ['CORS_ORIGINS', ['embedded', 'standalone'], createCorsOrigins(settings.corsOrigins, gateway.answersPreflight)],
-    ['problems', ['embedded', 'standalone'], createProblemResponses(problems)],
+    ['access log', ['embedded', 'standalone', 'redirect', 'auth'], createLog(setup)],
+    ['CORS_ORIGINS', gateways, createCorsOrigins(settings.corsOrigins, gateway.answersPreflight)],
+    ['problems', gateways, createProblemResponses(problems)],
     ['problems without pages', ['admin'], createProblemResponses({ ...problems, problemPagesPath: undefined })],
     ['HTTP/1', ['embedded'], requireHttp1],
-    ...entryChecks.map(([name, create]): Step => [name, ['embedded', 'standalone', 'admin'], create()]),
+    ...entryChecks.map(([name, create]): Step => [name, [...gateways, 'admin'], create()]),
+    ['redirect to HTTPS', ['redirect'], httpsRedirect],
     ['landing page', withHome, createLanding(setup, parts)],
     // The stages in the gateway (limits by address, authentication, other limits, forwarding) are in gateway/stages.ts.
-    ['gateway', ['embedded', 'standalone'], gateway.middleware],
+    ['gateway', gateways, gateway.middleware],
     // No path check and no CORS before it: its response must depend on the credentials only.
     ['auth service', ['auth'], auth && isolate(auth.app)],
     ['metrics and probes', ['admin'], createAdminRoutes(routes)],

@@ -259,7 +259,7 @@ export function createRefusals({ logger, clock }: Pick<Setup, 'logger' | 'clock'
 /** Keeps the log readable. `frontdesk check` lists all errors. */
 const reportedMax = 100;
 
-function formatFirst(errors: readonly ConfigurationError[]): string {
+export function formatFirst(errors: readonly ConfigurationError[]): string {
   const text = formatErrors(errors.slice(0, reportedMax), resolve('.'));
   const more = errors.length - reportedMax;
   return more <= 0 ? text : `${text}\nand ${more} more: frontdesk check lists all of them`;

@@ -413,7 +413,7 @@ describe('frontdesk', () => {
     [
       'a certificate that does not exist',
       'check',
-      /^frontdesk: cannot read TLS_CERT=nope\.pem \(ENOENT\): use a PEM file/m,
+      /^nope\.pem {2}TLS_CERT cannot be read \(ENOENT\)\n {4}Use a PEM file/m,
       { 'config/settings.env': 'TLS_CERT=nope.pem\nTLS_KEY=nope.key\n' },
     ],
     [

@@ -56,6 +56,7 @@ export const parts: Parts = {
     lastUnanswered: { auth: undefined, ratelimit: Date.UTC(2026, 0, 2, 3, 4, 30) },
   }),
   limits: () => [domain('gateway', node('user', limit(10), node('city=Paris', unlimited)), node('group=x'))],
+  certificates: () => [],
   configuration: {
     refused: () => [
       {

@@ -160,6 +160,8 @@ export const sample: Diagnostics = {
       source: 'config/services/accounts.yaml:1',
     },
   ],
+  certificates: [{ name: 'shop.crt', hosts: ['shop.example'], expires_at: '2027-01-01T00:00:00.000Z' }],
+  certificates_total: 1,
   limits: [
     {
       domain: 'gateway',

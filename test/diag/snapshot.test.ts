@@ -25,6 +25,8 @@ describe('readDiagnostics', () => {
       routes_matching: 1,
       unmatched: restingTraffic,
       unmatched_requests: [],
+      certificates: [],
+      certificates_total: 0,
       clusters: [],
       clusters_total: 0,
       failures: [],

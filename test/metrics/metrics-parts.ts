@@ -22,6 +22,6 @@ export const parts: MetricsParts = {
     reloads: () => ({ succeeded: 0, failed: 0, lastDurationMs: 0 }),
   },
   droppedLogLines: undefined,
-  certificateExpiresAtMs: () => undefined,
+  certificates: () => [],
   connections: () => ({ open: 0, max: 1000, refused: 0, idleClosed: 0 }),
 };

@@ -247,7 +247,7 @@ describe('the metrics of a desk', () => {
     await write(own('b'));
     await log.waitFor('configuration reloaded');
     const mended = await scrape(desk);
-    assert.deepEqual(among(mended, since), { records: 0, users: 0 });
+    assert.deepEqual(among(mended, since), { records: 0, users: 0, certificates: 0 });
     assert.deepEqual(stateOf(mended), { generation: 2, errors: 0, last_reload_success: 1, success: 1, error: 1 });
     assert.ok((mended['frontdesk_configuration_last_reload_duration_seconds'] ?? 0) > 0);
     const applied = 'frontdesk_configuration_applied_timestamp_seconds';

@@ -36,7 +36,7 @@ describe('options of createFrontdesk', () => {
     [
       'a missing certificate file',
       { tlsCert: '/no.pem', tlsKey: '/no.pem' },
-      /^Error: cannot read tlsCert=\/no\.pem \(ENOENT\)/,
+      /\/no\.pem {2}tlsCert cannot be read \(ENOENT\)/,
     ],
     [
       'a missing directory',

@@ -5,12 +5,14 @@ import { quote } from '../quote.ts';
 /**
  * Headers that some servers and frameworks trust more than the request line, `Host` and the connection, and that proxies
  * in front set: request-ip (npm), Tornado, Chi (Go) and Java's servers read the addresses, Express, Rails, Symfony,
- * Laravel and ASP.NET the methods, Drupal and Django's packages the hosts.
+ * Laravel and ASP.NET the methods, Drupal and Django's packages the hosts. RFC 9440 defines those of client certificates.
  */
 const setByProxies: ReadonlySet<string> = new Set([
   'cf-connecting-ip',
   'cf-connecting-ipv6',
   'cf-pseudo-ipv4',
+  'client-cert',
+  'client-cert-chain',
   'client-ip',
   'fastly-client-ip',
   'forwarded-for',

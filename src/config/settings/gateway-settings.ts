@@ -40,6 +40,9 @@ const networks = listKind(isNetwork, 'addresses or networks such as 10.0.0.0/8')
 const threads = numberKind(1, 256);
 const logLevel = choiceKind(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']);
 const accessLog = choiceKind(['text', 'json', 'combined', 'off']);
+const tlsVersion = choiceKind(['1.2', '1.3']);
+const clientAuth = choiceKind(['require', 'request']);
+const portOfUrl = numberKind(1, 65535);
 const origins = listKind(
   (text) => originFault(text) === undefined,
   'origins such as https://app.example or https://*.app.example (no path or trailing slash) or *',
@@ -87,6 +90,27 @@ export const gatewaySettings = {
   ),
   tlsCert: file(undefined, 'Certificate chain (PEM) for HTTPS at the gateway; requires TLS_KEY.'),
   tlsKey: file(undefined, 'Private key (PEM) of the certificate in TLS_CERT.'),
+  tlsDir: directory(
+    undefined,
+    'Directory with certificates for several hosts, chosen by the name that a client asks for (SNI): NAME.crt with NAME.key, or folders with tls.crt and tls.key, or fullchain.pem and privkey.pem. Clients that ask for none of their hosts get TLS_CERT, or the first one.',
+  ),
+  tlsMinVersion: tlsVersion('1.2', 'Lowest version of TLS at the gateway: 1.2 or 1.3.'),
+  tlsClientCa: file(
+    undefined,
+    "Authorities (PEM) of clients' certificates. Clients need one, whose subject services get in X-Client-Cert-Subject.",
+  ),
+  tlsClientAuth: clientAuth(
+    undefined,
+    'What happens to a client without a certificate of TLS_CLIENT_CA: require closes its connection, which is the default; request serves it without X-Client-Cert-Subject.',
+  ),
+  httpRedirectPort: port(
+    undefined,
+    'Port (HTTP) that redirects to HTTPS, for the hosts of certificates and Mappings; 0 picks a free one. Not opened by default.',
+  ),
+  httpRedirectTo: portOfUrl(
+    undefined,
+    'Port in the URLs of these redirects, if clients reach PORT through another one, for example 443; PORT by default.',
+  ),
   adminUsers: userNames(
     [],
     'Users who may see diagnostics, explanations and metrics, by the names from the AuthService. Users with the role admin in users.yaml may too, if this process is the auth service.',

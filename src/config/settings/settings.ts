@@ -1,8 +1,6 @@
-/** Reads and validates settings from the environment, from settings.env or from options, and loads their TLS files. */
-import { readFile } from 'node:fs/promises';
+/** Reads and validates settings from the environment, from settings.env or from options. */
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
-import { messageOf } from '#foundation';
 import { readText, settingsFile } from '../directory.ts';
 import { suggestion, typeName } from '../errors.ts';
 import { quote, withoutSecrets } from '../quote.ts';
@@ -96,6 +94,17 @@ function contradictions(settings: Settings, nameOf: (name: keyof Settings) => st
       settings.tlsCert === undefined ? (['tlsKey', 'tlsCert'] as const) : (['tlsCert', 'tlsKey'] as const);
     errors.push(`${nameOf(set)} is set and ${nameOf(unset)} is not: set both for HTTPS, or neither`);
   }
+  if (settings.tlsClientCa !== undefined && settings.tlsCert === undefined && settings.tlsDir === undefined)
+    errors.push(
+      `${nameOf('tlsClientCa')} has no effect without HTTPS: set ${nameOf('tlsDir')}, or ${nameOf('tlsCert')} and ${nameOf('tlsKey')}`,
+    );
+  if (settings.tlsClientAuth !== undefined && settings.tlsClientCa === undefined)
+    errors.push(`${nameOf('tlsClientAuth')} has no effect without ${nameOf('tlsClientCa')}: set both, or neither`);
+  const isHttps = settings.tlsCert !== undefined || settings.tlsDir !== undefined;
+  if (settings.httpRedirectPort !== undefined && !isHttps && settings.httpRedirectTo === undefined)
+    errors.push(
+      `${nameOf('httpRedirectPort')} is set, but this process does not serve HTTPS: set ${nameOf('tlsDir')} or ${nameOf('tlsCert')}, or with a proxy that does, ${nameOf('httpRedirectTo')}`,
+    );
   // Node rejects a server whose header time-out is longer than its request time-out.
   if (settings.headerTimeoutMs > settings.requestTimeoutMs) {
     errors.push(
@@ -220,45 +229,4 @@ function linesWithoutQuotes(text: string): readonly string[] {
 function nameIn(line: string): string | undefined {
   const found = /^\s*(?:#|$|(?:export\s+)?(?<name>[\w.-]+)\s*=)/.exec(line);
   return found === null ? undefined : (found.groups?.['name'] ?? '');
-}
-
-export interface Tls {
-  readonly cert: string;
-  readonly key: string;
-}
-
-/**
- * Returns the certificate and key for HTTPS, or undefined without TLS_CERT and TLS_KEY. Rejects with an error that
- * names the setting and the file, or both settings if they do not match.
- */
-export async function loadTls({ tlsCert, tlsKey }: Pick<Settings, 'tlsCert' | 'tlsKey'>): Promise<Tls | undefined> {
-  if (tlsCert === undefined || tlsKey === undefined) return undefined;
-  // Reads one file after the other, so that it always reports the same error if both are invalid.
-  const cert = await readPem('TLS_CERT', tlsCert, 'CERTIFICATE');
-  const key = await readPem('TLS_KEY', tlsKey, 'PRIVATE KEY');
-  await requireKeyPair({ cert, key });
-  return { cert, key };
-}
-
-async function readPem(setting: string, file: string, block: string): Promise<string> {
-  const text = await readFile(file, 'utf8').catch((cause: NodeJS.ErrnoException) => {
-    throw new Error(`cannot read ${setting}=${file} (${cause.code}): use a PEM file that this user may read`, {
-      cause,
-    });
-  });
-  if (!text.includes('-----BEGIN ')) throw new Error(`${setting}=${file} is not a PEM file: it has no BEGIN line`);
-  if (!text.includes(`${block}-----`))
-    throw new Error(`${setting}=${file} contains no ${block}: use the file that contains it`);
-  return text;
-}
-
-/** Reports an invalid pair with settings and remedy, which OpenSSL's own message lacks. */
-async function requireKeyPair(tls: Tls): Promise<void> {
-  const { createSecureContext } = await import('node:tls');
-  try {
-    createSecureContext(tls);
-  } catch (cause) {
-    const remedy = 'use a certificate chain and its matching private key, both in PEM format and without a passphrase';
-    throw new Error(`TLS_CERT and TLS_KEY cannot be used (${messageOf(cause)}): ${remedy}`, { cause });
-  }
 }

@@ -1,9 +1,7 @@
 /** Watches a configuration directory, reads changed files, and reports the new configuration. */
-import { on, once } from 'node:events';
-import { type Stats, unwatchFile, watchFile } from 'node:fs';
-import { basename, extname, join, resolve } from 'node:path';
+import { on } from 'node:events';
+import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { FSWatcher } from 'chokidar';
 import { hasBytes, linksElsewhere } from '../directory.ts';
 import {
   assembleFiles,
@@ -16,6 +14,7 @@ import {
   readFiles,
 } from '../load.ts';
 import { nextTurn } from '../turns.ts';
+import { createFolderWatch, createQuietTimer, type Places, quietMsDefault } from './folders.ts';
 
 export interface WatchOptions extends LoadOptions {
   readonly directory: string;
@@ -47,64 +46,13 @@ export interface ConfigurationWatch {
  */
 export async function watchConfiguration(options: WatchOptions): Promise<ConfigurationWatch> {
   const { directory, onError, quietMs = quietMsDefault } = options;
-  const reader = createReader(options, async () => {
-    await watchAgain();
-    await pollLinks();
-  });
-  // Loaded on demand, because a process that does not watch a directory does not need it.
-  const { watch } = await import('chokidar');
-  // Watches each folder without its subfolders, because the directory may contain many other files.
-  const paths = [directory, join(directory, 'services'), join(directory, 'ratelimit')];
-  const names = new Set<string | null>(paths.map((path) => basename(resolve(path))));
-  /** Files and folders that are or may be links. */
-  let polled: ReadonlySet<string> = new Set();
-  let isReplaced = false;
-  let watcher = await open();
+  const folders = [directory, join(directory, 'services'), join(directory, 'ratelimit')];
+  const watch = createFolderWatch({ places, onChange: () => reader.schedule(), onError, quietMs });
+  const reader = createReader(options, watch.refresh);
 
-  async function open(): Promise<FSWatcher> {
-    isReplaced = false;
-    // Not persistent, so that the watcher does not keep the process alive.
-    const opened = watch(paths, { depth: 0, ignoreInitial: true, persistent: false });
-    opened.on('error', onError);
-    // Listens to raw events too, because the others may omit the second of two changes in quick succession.
-    opened.on('raw', (event, name) => {
-      if (event === 'rename' && names.has(name)) isReplaced = true;
-      reader.schedule();
-    });
-    opened.on('all', (event, path) => {
-      if (event === 'addDir' && paths.includes(path)) isReplaced = true;
-      reader.schedule();
-    });
-    // An error is reported, but must not prevent the start.
-    await once(opened, 'ready').catch(() => undefined);
-    return opened;
-  }
-
-  /**
-   * When a folder is moved, or deleted and created again, chokidar does not report changes in the folder that took its
-   * place, so a new watcher is needed.
-   */
-  async function watchAgain(): Promise<void> {
-    if (!isReplaced) return;
-    // First, because watchers of the same path share what they know of it. The reading that follows misses no change.
-    await watcher.close();
-    watcher = await open();
-  }
-
-  /** A deployment may swap a link above the directory or a part of it, of which the directory emits no event. */
-  async function pollLinks(): Promise<void> {
-    const links = await Promise.all(paths.slice(1).map(linksElsewhere));
-    const wanted = new Set([...paths, join(directory, 'users.yaml'), ...links.flat()]);
-    for (const path of polled) if (!wanted.has(path)) unwatchFile(path, onStat);
-    for (const path of wanted)
-      if (!polled.has(path)) watchFile(path, { interval: 20 * quietMs, persistent: false }, onStat);
-    polled = wanted;
-  }
-
-  function onStat(now: Stats, before: Stats): void {
-    if (now.ino === before.ino && now.dev === before.dev) return;
-    isReplaced = true;
-    reader.schedule();
+  async function places(): Promise<Places> {
+    const links = await Promise.all(folders.slice(1).map(linksElsewhere));
+    return { folders, links: [...folders, join(directory, 'users.yaml'), ...links.flat()], files: [] };
   }
 
   // Few files, if any, have changed since `initial` was loaded, so a thread is not worth starting.
@@ -113,15 +61,11 @@ export async function watchConfiguration(options: WatchOptions): Promise<Configu
     reload: () => reader.read(),
     async close() {
       await reader.close();
-      for (const path of polled) unwatchFile(path, onStat);
-      await watcher.close();
+      await watch.close();
     },
   });
 }
 
-const quietMsDefault = 100;
-/** The directory is read after this many quiet periods even if changes do not pause. */
-const quietPeriodsMax = 10;
 /** Smaller directories are read in less time than the event loop may be held. A thread needs about 200 ms and 50 MB. */
 const threadFromBytesDefault = 8_192;
 
@@ -149,9 +93,8 @@ function createReader(options: WatchOptions, prepare: () => Promise<void>): Read
   const { threadFromBytes = threadFromBytesDefault } = options;
   let last = options.initial;
   let queue = Promise.resolve();
-  let timer: NodeJS.Timeout | undefined;
-  let firstChangeMs: number | undefined;
   const closing = new AbortController();
+  const quiet = createQuietTimer(read, quietMs);
 
   async function readOnce(start: Read | undefined): Promise<void> {
     if (closing.signal.aborted) return;
@@ -171,9 +114,7 @@ function createReader(options: WatchOptions, prepare: () => Promise<void>): Read
   }
 
   function read(start?: Read): Promise<void> {
-    clearTimeout(timer);
-    timer = undefined;
-    firstChangeMs = undefined;
+    quiet.cancel();
     queue = queue.then(() => readOnce(start)).catch(onError);
     return queue;
   }
@@ -181,16 +122,11 @@ function createReader(options: WatchOptions, prepare: () => Promise<void>): Read
   return {
     read,
     schedule() {
-      if (closing.signal.aborted) return;
-      const nowMs = performance.now();
-      firstChangeMs ??= nowMs;
-      if (timer !== undefined && nowMs - firstChangeMs > quietPeriodsMax * quietMs) return;
-      clearTimeout(timer);
-      timer = setTimeout(read, quietMs);
+      if (!closing.signal.aborted) quiet.schedule();
     },
     close() {
       closing.abort();
-      clearTimeout(timer);
+      quiet.cancel();
       return queue;
     },
   };

@@ -1,8 +1,10 @@
 /** Starts an HTTP server with size and time limits that shuts down gracefully. */
 import type { RequestListener, Server } from 'node:http';
 import { type AddressInfo, Server as NetServer } from 'node:net';
+import type { SecureContextOptions } from 'node:tls';
 import { type Logger, listenError } from '#foundation';
 import { type ConnectionShare, limitAdmission } from './admission.ts';
+import { readClientCertificates } from './client-certificates.ts';
 import { createClientErrorLog, requireHost, respondToClientErrors } from './client-errors.ts';
 import { type Connections, type ConnectionsOptions, createConnections } from './connections.ts';
 import {
@@ -12,6 +14,7 @@ import {
   nodeHttp,
   sendContinueOnRead,
 } from './node-fixes.ts';
+import { type Certificates, createTlsContexts, type ServerTls, type TlsContexts } from './tls-contexts.ts';
 import { respondToTlsErrors } from './tls-errors.ts';
 import type { Upgrades } from './upgrades.ts';
 
@@ -37,7 +40,7 @@ export interface HttpServerOptions {
   /** How long a client may stop reading its response before the connection is closed. 0 means no limit. */
   readonly responseIdleTimeoutMs: number;
   /** Undefined for plain HTTP. */
-  readonly tls?: Certificate | undefined;
+  readonly tls?: ServerTls | undefined;
   /** This server's share of a limit for several servers. @default no limit */
   readonly connectionShare?: ConnectionShare | undefined;
   /** The caller closes it in addition to the server. @default none: requests with `Upgrade` are ordinary requests */
@@ -46,30 +49,26 @@ export interface HttpServerOptions {
   readonly logger?: Pick<Logger, 'warn'>;
 }
 
-/** In PEM format. */
-export interface Certificate {
-  readonly cert: string;
-  readonly key: string;
-}
-
 export interface HttpServer {
   readonly port: number;
-  /** Replaces the TLS certificate for new connections. */
-  readonly replaceCertificate: (certificate: Certificate) => void;
+  /** Replaces the certificates for new connections. Does nothing without TLS. */
+  readonly replaceCertificates: (next: Certificates) => void;
   /** Stops accepting connections, lets running requests finish until the deadline, then closes their connections. */
   readonly close: (deadlineMs: number) => Promise<void>;
 }
 
 /** If it cannot listen on the port, rejects with a message that names the port and the remedy. */
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
-  const server = await createListener(options);
   const { connectionShare: share, tls, logger } = options;
+  const contexts = tls && (await createTlsContexts(tls));
+  const server = await createListener(options, contexts);
   const handler = limitBodyTime(server, options.handler, options.requestTimeoutMs);
   const connections = createConnections(server, { ...options, handler, setIdle: share?.setIdle });
   const serve = requireHost(server, connections.serve);
   server.on('request', serve).on(tls ? 'secureConnection' : 'connection', connections.add);
   const closeHandshakes = limitAdmission(server, share, { isTls: tls !== undefined, refuse: connections.refuse });
   if (tls !== undefined) respondToTlsErrors(server, logger);
+  if (tls?.clientCa !== undefined) readClientCertificates(server, logger);
   respondToClientErrors(server, connections.refuse, logger && createClientErrorLog(logger));
   sendContinueOnRead(server);
   closeStalledResponses(server, options.responseIdleTimeoutMs);
@@ -77,20 +76,25 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   await listening(server, options);
   return Object.freeze({
     port: (server.address() as AddressInfo).port,
-    replaceCertificate: (certificate: Certificate) => void (server as SecureServer).setSecureContext?.(certificate),
+    replaceCertificates(next: Certificates) {
+      if (contexts !== undefined) (server as SecureServer).setSecureContext?.(contexts.replace(next));
+    },
     close: (deadlineMs: number) => closeServer(server, { ...connections, closeHandshakes }, deadlineMs, logger),
   });
 }
 
 /** The additional method of servers from `https.createServer`. */
 interface SecureServer extends Server {
-  readonly setSecureContext?: (certificate: Certificate) => void;
+  readonly setSecureContext?: (options: SecureContextOptions) => void;
 }
 
 /** After this time without data, TCP keep-alive probes the client. */
 const tcpKeepAliveMs = 60_000;
 
-async function createListener({ handler, tls, upgrades, ...limits }: HttpServerOptions): Promise<Server> {
+async function createListener(
+  { handler, upgrades, ...limits }: HttpServerOptions,
+  contexts: TlsContexts | undefined,
+): Promise<Server> {
   const settings = {
     // Always set, because by default Node hands over every request with `Upgrade` as soon as there is a listener.
     shouldUpgradeCallback: upgrades?.shouldUpgrade ?? (() => false),
@@ -106,9 +110,13 @@ async function createListener({ handler, tls, upgrades, ...limits }: HttpServerO
     keepAliveInitialDelay: tcpKeepAliveMs,
   };
   const server =
-    tls === undefined
+    contexts === undefined
       ? nodeHttp.createServer(settings)
-      : (await import('node:https')).createServer({ ...settings, ...tls, handshakeTimeout: limits.headerTimeoutMs });
+      : (await import('node:https')).createServer({
+          ...settings,
+          ...contexts.options,
+          handshakeTimeout: limits.headerTimeoutMs,
+        });
   return upgrades === undefined ? server : server.on('upgrade', upgrades.listener(handler));
 }
 

@@ -15,6 +15,8 @@ interface HandshakeError extends NodeJS.ErrnoException {
 /** A TLS socket with the connection below it, an internal of Node. */
 interface HandshakeSocket extends Duplex {
   readonly _parent?: Socket;
+  /** Why a client's certificate was rejected, in which case there is no other error. */
+  readonly authorizationError?: Error | string | null;
 }
 
 /** What OpenSSL calls the beginning of a plain HTTP request. It recognises only the most common methods. */
@@ -24,14 +26,20 @@ const plainHttp: readonly unknown[] = ['http request', 'https proxy request'];
 export function respondToTlsErrors(server: Server, logger?: Pick<Logger, 'warn'>): void {
   const log = logger && createThrottledLog(logger, 'a TLS handshake failed');
   server.prependListener('tlsClientError', (error: HandshakeError, tlsSocket: HandshakeSocket) => {
-    const { _parent: socket } = tlsSocket;
+    const { _parent: socket, authorizationError } = tlsSocket;
     const found = plainHttp.includes(error.reason) ? plainHttpProblem() : undefined;
     // Ignores connections without data: browsers open them ahead of time, and load balancers for TCP health checks.
-    if (socket !== undefined && socket.bytesRead > 0) log?.(() => fieldsOf(error, socket, found?.status));
+    if (socket !== undefined && socket.bytesRead > 0)
+      log?.(() => fieldsOf(authorizationError ? rejection(authorizationError) : error, socket, found?.status));
     if (socket !== undefined && found !== undefined) endWithProblem(socket, found);
     // Nothing can be written to this socket, and `end` would wait forever (fastify/fastify#3251).
     else tlsSocket.destroy();
   });
+}
+
+function rejection(authorizationError: Error | string): HandshakeError {
+  const code = authorizationError instanceof Error ? authorizationError.message : authorizationError;
+  return Object.assign(new Error('the client certificate is not accepted'), { code });
 }
 
 function plainHttpProblem() {

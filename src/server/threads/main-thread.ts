@@ -1,6 +1,6 @@
 /** The main thread of a process with several: owns the configuration, the certificate, the admin port and the threads. */
 import type { Worker } from 'node:worker_threads';
-import { demoUsersAmong, hostForClients, loadTls, packageVersion } from '#config';
+import { demoUsersAmong, hostForClients, loadTls, packageVersion, type Tls } from '#config';
 import { problemPagesPath } from '#diag';
 import { createOutageLogs, equalPart } from '#foundation';
 import { createRepresentations, serveHttp } from '#http';
@@ -8,7 +8,6 @@ import { createMainThreadMetrics, createMetricsOfThreads, createMetricsRoute, ty
 import { createSharedTable, type SharedTable } from '#ratelimit';
 import { moduleNames } from '#server/product';
 import { travelModules } from '#travel';
-import { type CurrentTls, createCertificateReload, expiryOf } from '../certificate.ts';
 import { createCurrentGateway } from '../current-gateway.ts';
 import { createShutdown, openOrClose } from '../frontdesk.ts';
 import { createReadiness, probeRoute } from '../internal-routes.ts';
@@ -16,6 +15,7 @@ import { bindingsOf, createConnectionLimits } from '../listeners.ts';
 import type { Frontdesk, Listening, Setup } from '../options.ts';
 import { createPipeline } from '../pipeline.ts';
 import { type LiveConfiguration, openLiveConfiguration } from '../reload.ts';
+import { type CurrentTls, certificatesOf, createLiveCertificates, withCertificates } from '../tls/certificates.ts';
 import { type AllReports, createAllReports } from './all-reports.ts';
 import type { Reports } from './parts.ts';
 import { createThreadPool, type PoolFunctions, type ThreadPool } from './pool.ts';
@@ -42,7 +42,13 @@ export function openThreads(setup: Setup, options: ThreadsOptions): Promise<Thre
 async function open(setup: Setup, options: ThreadsOptions, opened: AsyncDisposableStack): Promise<ThreadedDesk> {
   const { logger, clock, settings: given } = setup;
   const tls: CurrentTls = { current: await loadTls(given) };
-  const configuration = await openLiveConfiguration(setup);
+  const records = await openLiveConfiguration(setup);
+  const certificates = createLiveCertificates(setup, {
+    tls,
+    generation: () => records.current().number,
+    onChange: () => pool.report(stateOf(configuration)),
+  });
+  const configuration = withCertificates(records, certificates);
   const settings = await claimPorts(setup);
   const start = startOf({ ...setup, settings }, options.count);
   const closing = new AbortController();
@@ -67,25 +73,26 @@ async function open(setup: Setup, options: ThreadsOptions, opened: AsyncDisposab
   const { stopMs, timeLeft, close } = createShutdown(setup, opened);
   opened.defer(() => pool.close({ withinMs: stopMs() }));
   opened.defer(configuration.close);
+  opened.defer(certificates.close);
   opened.defer(() => closing.abort());
+  const replaceCertificates = async (found: Tls) => {
+    await pool.replaceCertificates(found);
+    tls.current = found;
+  };
   const shared = await pool.open(functionsOf(reports, options.write));
   configuration.onChange(pool.prepare);
   configuration.afterReload(() => pool.report(stateOf(configuration)));
-  await configuration.watch();
+  await Promise.all([configuration.watch(), certificates.watch(replaceCertificates)]);
   // Opened last, so that a successful probe means that the other ports can be called.
   const admin = await openAdmin({ ...setup, settings }, configuration, reports);
   ofAdmin.defer(() => admin?.close(timeLeft()));
   const listeners = { ...shared, admin: admin?.listening };
-  const reloadCertificate = createCertificateReload(setup, tls, async (found) => {
-    await pool.replaceCertificate(found);
-    tls.current = found;
-  });
 
   return Object.freeze({
     demoUsers: demoUsersAmong(setup.loaded.configuration.users),
     listen: async () => listeners,
     async reload() {
-      await Promise.all([configuration.reload(), reloadCertificate()]);
+      await Promise.all([configuration.reload(), certificates.reload()]);
       await pool.whenCommitted();
     },
     close,
@@ -103,7 +110,7 @@ function createOwnMetrics({ logger }: Setup, { pool, configuration, tls }: OwnMe
     version: packageVersion(),
     threads: () => pool.serving().length,
     configuration,
-    certificateExpiresAtMs: () => expiryOf(tls),
+    certificates: () => certificatesOf(tls),
     droppedLogLines: logger.droppedLines,
   });
 }

@@ -3,8 +3,8 @@ import type { LoginOutcome } from '#auth';
 import type { Diagnostics, RowFilter } from '#diag';
 import type { FamilySnapshot } from '#metrics';
 import type { SharedTable } from '#ratelimit';
-import type { CurrentTls } from '../certificate.ts';
 import type { LiveConfiguration } from '../reload.ts';
+import type { CurrentTls } from '../tls/certificates.ts';
 
 export interface ThreadParts {
   /** The number of threads. Each has an equal part of the bounds that clients could otherwise multiply. */

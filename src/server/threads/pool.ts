@@ -61,7 +61,7 @@ export interface ThreadPool {
   /** Resolves when all threads use the configuration that was committed last. */
   readonly whenCommitted: () => Promise<void>;
   readonly report: (state: ReloadState) => void;
-  readonly replaceCertificate: (tls: Tls) => Promise<void>;
+  readonly replaceCertificates: (tls: Tls) => Promise<void>;
   /** Closes all threads. Rejects with the first error if closing one failed. */
   readonly close: (options: Required<CloseOptions>) => Promise<void>;
 }
@@ -152,7 +152,7 @@ export function createThreadPool(options: PoolOptions): ThreadPool {
     const { configuration, ...name } = generation;
     try {
       await thread.call('report', state);
-      if (tls !== undefined && tls !== since.tls) await thread.call('replaceCertificate', tls);
+      if (tls !== undefined && tls !== since.tls) await thread.call('replaceCertificates', tls);
       if (generation.number === since.generation.number) return;
       await thread.inTurn(async () => {
         await send(thread, configuration);
@@ -195,8 +195,10 @@ export function createThreadPool(options: PoolOptions): ThreadPool {
     report(state) {
       for (const thread of serving) void thread.call('report', state).catch(() => {});
     },
-    async replaceCertificate(tls) {
-      await Promise.all([...serving].map((thread) => thread.call('replaceCertificate', tls).catch(rethrowUnlessEnded)));
+    async replaceCertificates(tls) {
+      await Promise.all(
+        [...serving].map((thread) => thread.call('replaceCertificates', tls).catch(rethrowUnlessEnded)),
+      );
     },
     async close(closeOptions) {
       closing.abort();

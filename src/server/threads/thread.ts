@@ -34,7 +34,7 @@ export interface ThreadStart {
 /** The functions that the main thread calls. */
 export interface ThreadFunctions extends ConfigurationFunctions, Reports {
   readonly learnLogin: (outcome: LoginOutcome) => void;
-  readonly replaceCertificate: (tls: Tls) => Promise<void>;
+  readonly replaceCertificates: (tls: Tls) => Promise<void>;
   readonly close: (options: CloseOptions) => Promise<void>;
 }
 
@@ -97,12 +97,12 @@ export async function openThread(start: ThreadStart, { main, offer, logger, flus
   let isOpen = isFirst;
   // What the start says about the process is in the log already.
   const lines = fromOpening(createSafeLogger(logger), () => isOpen);
-  const { desk, replaceCertificate } = await openPart(setupOf(start, live.current(), lines), parts);
+  const { desk, replaceCertificates } = await openPart(setupOf(start, live.current(), lines), parts);
   const listeners = await desk.listen();
   isOpen = true;
   offer({
     ...functions,
-    replaceCertificate,
+    replaceCertificates,
     async close(options) {
       await desk.close(options);
       await flushLog();

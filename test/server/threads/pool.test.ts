@@ -13,6 +13,7 @@ import { eventually } from '../../support/waiting.ts';
 
 const noListeners = {
   gateway: undefined,
+  redirect: undefined,
   ratelimit: undefined,
   ratelimitHttp: undefined,
   auth: undefined,
