@@ -22,6 +22,7 @@ import { findConflicts, type Kept } from './records/conflicts.ts';
 import type { RecordInput } from './records/input.ts';
 import { type GatewayRecord, type RecordLists, readRecord, recordLists } from './records/record.ts';
 import { gatewaySettings } from './settings/gateway-settings.ts';
+import { readUpstreamFiles, type UpstreamFile } from './tls/upstream-files.ts';
 import { nextTurn } from './turns.ts';
 import { readUsers, type User, type UserInput, withoutWrongUsers } from './users.ts';
 import { encodingErrorOf, readYaml } from './yaml.ts';
@@ -31,6 +32,8 @@ export interface Configuration extends RecordLists {
   readonly limits: readonly LimitDomain[];
   readonly users: readonly User[];
   readonly demo: DemoTables;
+  /** The PEM files that records name, with their contents. */
+  readonly upstreamFiles: readonly UpstreamFile[];
 }
 
 /** The rows of demo.yaml by table. They fill an empty database, whose tables and columns the demo defines. */
@@ -50,6 +53,8 @@ export interface LoadedConfiguration {
   readonly notices: readonly ConfigurationError[];
   /** The files of the directory, so that the next reading only parses those that changed. */
   readonly files?: readonly FilePart[];
+  /** The PEM files that records name, also if the records are refused. */
+  readonly upstreamFiles?: readonly UpstreamFile[];
 }
 
 /** The contents of one file. Nothing in it depends on other files. */
@@ -128,18 +133,19 @@ function emptyError(file: string): ConfigurationError {
 
 /**
  * Combines the changed files of a reading with the known parts, whose records remain the same objects. Requests can run
- * in between.
+ * in between. `upstreamFiles` are those of the last reading.
  */
 export async function assembleFiles(
   reading: Reading,
   known: ReadonlyMap<string, FilePart>,
   options: LoadOptions,
+  upstreamFiles: readonly UpstreamFile[] = [],
 ): Promise<LoadedConfiguration> {
   const changed = new Map(reading.changed.map((part) => [part.file, part]));
   const files = reading.files.flatMap(({ file }) => changed.get(file) ?? known.get(file) ?? []);
   const conflicts = conflictsBetween(files);
   await nextTurn();
-  const loaded = assemble(files, conflicts, reading, options);
+  const loaded = assemble(files, conflicts, { ...reading, upstreamFiles }, options);
   return freezeDeep({ ...loaded, files });
 }
 
@@ -283,13 +289,18 @@ function conflictsBetween(parts: readonly FilePart[]): readonly ConfigurationErr
 function assemble(
   parts: readonly FilePart[],
   conflicts: readonly ConfigurationError[],
-  reading: Omit<Reading, 'files' | 'changed'>,
+  reading: Omit<Reading, 'files' | 'changed'> & Pick<LoadedConfiguration, 'upstreamFiles'>,
   { strictPaths = gatewaySettings.strictPaths.default }: LoadOptions = {},
 ): LoadedConfiguration {
   const domains = mergeDomains(parts.flatMap((part) => part.limits));
-  const errors = [...reading.errors, ...parts.flatMap((part) => part.errors), ...conflicts, ...domains.errors];
+  const records = parts.flatMap((part) => part.records);
+  // Without a directory, files are relative to the working directory.
+  const base = reading.directory === optionsFile ? '' : reading.directory;
+  const upstream = readUpstreamFiles(records, base, reading.upstreamFiles ?? []);
+  const ofParts = parts.flatMap((part) => part.errors);
+  const errors = [...reading.errors, ...ofParts, ...conflicts, ...domains.errors, ...upstream.errors];
   const isWhole = errors.every((error) => isOfUsers(error, reading.directory));
-  const lists = recordLists(isWhole ? parts.flatMap((part) => part.records) : []);
+  const lists = recordLists(isWhole ? records : []);
   const configuration: Configuration = {
     ...lists,
     limits: isWhole ? domains.kept : [],
@@ -298,6 +309,7 @@ function assemble(
       errors,
     ),
     demo: isWhole ? Object.assign({}, ...parts.map((part) => part.demo)) : {},
+    upstreamFiles: isWhole ? upstream.found : [],
   };
   // This notice appears once, for the first file with Ambassador's records.
   const [differences = []] = parts.map((part) => part.differences).filter(({ length }) => length > 0);
@@ -308,6 +320,7 @@ function assemble(
     configuration,
     errors: errors.sort(byPlace),
     notices: notices.sort(byPlace),
+    upstreamFiles: upstream.found,
   };
 }
 

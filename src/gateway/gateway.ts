@@ -33,7 +33,7 @@ import { describeTarget, type Resolve, resolveLimiter, type Target } from './res
 import { createInternalRoute, createRoute, type InternalRoute, type Route, type RouteParts } from './route.ts';
 import { createStages, type Stage } from './stages.ts';
 import { createTraffic, type Traffic } from './traffic/traffic.ts';
-import { clusterSpec, type Handler, type Transport, type TransportParts } from './transport.ts';
+import { clusterSpec, createTlsOf, type Handler, type Transport, type TransportParts } from './transport.ts';
 import { createVersionLifecycles, type VersionOf } from './version-lifecycle.ts';
 
 export interface GatewayOptions {
@@ -283,7 +283,7 @@ function withDefaults(options: GatewayOptions) {
     adminUsers = [],
     internalRoutes = [],
   } = options;
-  const { mappings, versions, rateLimitServices } = configuration;
+  const { mappings, versions, rateLimitServices, upstreamFiles = [] } = configuration;
   const [rateLimitService] = rateLimitServices;
   const authServices: readonly ConfiguredAuthService[] = configuration.authServices.map((record) => ({
     record,
@@ -303,6 +303,7 @@ function withDefaults(options: GatewayOptions) {
     versions,
     authServices,
     rateLimitService,
+    tlsOf: createTlsOf(upstreamFiles),
     internalRoutes,
     identityHeaders,
     adminUsers,
@@ -373,14 +374,20 @@ function createAskLimiter({ rateLimitService: record, limiter, clock, state: { c
 }
 
 function createAuth(settings: Settings, acquire: Acquire) {
-  const { authServices, resolve, adminUsers, connectTimeoutMs, clock } = settings;
+  const { authServices, resolve, adminUsers, connectTimeoutMs, clock, tlsOf } = settings;
   const { counts } = settings.state;
   return createAuthStages(authServices, {
     resolve,
     acquireCluster: (record, target) =>
       // An address that does not accept connections must leave time for another one.
       acquire.cluster(
-        clusterSpec(record.authService, target, Math.min(connectTimeoutMs, record.timeoutMs), mappingDefaults),
+        clusterSpec(
+          record.authService,
+          target,
+          Math.min(connectTimeoutMs, record.timeoutMs),
+          mappingDefaults,
+          tlsOf(record.tls),
+        ),
       ),
     acquireOutageLog: ({ authService }) => acquire.outageLog('auth', authService),
     counts: counts.auth,
@@ -412,6 +419,7 @@ function createRoutes(
     idleTimeoutMs,
     bodyBytesMax,
     acquireCluster: acquire.cluster,
+    tlsOf: settings.tlsOf,
     acquireTraffic: acquire.traffic,
     protectionOf: createProtectionOf(),
     domain: rateLimitService?.domain,

@@ -10,7 +10,8 @@ import type { Decision, DescriptorStatus, Limiter } from '#ratelimit';
  * The records of a configuration that the gateway applies. They are passed as a whole, because requests would pass
  * unchecked without one of the lists.
  */
-export type GatewayRecords = Pick<Configuration, 'mappings' | 'authServices' | 'rateLimitServices' | 'versions'>;
+export type GatewayRecords = Pick<Configuration, 'mappings' | 'authServices' | 'rateLimitServices' | 'versions'> &
+  Partial<Pick<Configuration, 'upstreamFiles'>>;
 
 interface Ports {
   readonly configuration: GatewayRecords;

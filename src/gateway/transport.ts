@@ -1,6 +1,6 @@
 /** Transports, which deliver requests: to an app in this process, to a service over HTTP, or as a redirect. */
 import type { Context } from 'koa';
-import type { Mapping, Redirect } from '#config';
+import type { Mapping, Redirect, UpstreamFile, UpstreamTls } from '#config';
 import type { Logger } from '#foundation';
 import { hasBody, pathOf, problem, publicBase, requestContext, searchOf } from '#http';
 import {
@@ -59,6 +59,7 @@ export interface TransportParts extends Timeouts {
   /** Returns the isolated app of a service in this process. Throws TypeError if there is none. */
   readonly appOf: (name: string) => Handler;
   readonly acquireCluster: (spec: ClusterSpec) => Cluster;
+  readonly tlsOf: ReturnType<typeof createTlsOf>;
   /** Returns the mapping that handles the same request with another method, if any. */
   readonly mappingOf: (ctx: Context, method: string) => unknown;
   readonly identity: Identity;
@@ -162,7 +163,8 @@ function overHttp(mapping: Mapping, target: RemoteTarget, ofRoute: OfRoute, part
     idleTimeoutMs: mapping.idleTimeoutMs ?? parts.idleTimeoutMs,
   };
   const { timeoutMs, idleTimeoutMs } = timeouts;
-  const cluster = acquireCluster(clusterSpec(mapping.service, target, timeouts.connectTimeoutMs, mapping));
+  const spec = clusterSpec(mapping.service, target, timeouts.connectTimeoutMs, mapping, parts.tlsOf(mapping.tls));
+  const cluster = acquireCluster(spec);
   const { origins } = target;
   const headOf = createRequestHead({ mapping, path, origins, identity });
   const calls = { mapping, cluster, headOf, logger, timeoutMs };
@@ -182,7 +184,24 @@ function overHttp(mapping: Mapping, target: RemoteTarget, ofRoute: OfRoute, part
   };
 }
 
-type ClusterRules = Omit<ClusterSpec, 'service' | 'origins' | 'serverName' | 'connectTimeoutMs'>;
+type ClusterRules = Omit<ClusterSpec, 'service' | 'origins' | 'serverName' | 'connectTimeoutMs' | 'tls'>;
+
+/** The `tls` of a record, with the contents of its files. */
+export interface ServiceTls {
+  readonly serverName: string | undefined;
+  readonly files: ClusterSpec['tls'];
+}
+
+/** Returns a function that adds the contents of the files to the `tls` of a record. */
+export function createTlsOf(files: readonly UpstreamFile[]): (tls: UpstreamTls | undefined) => ServiceTls | undefined {
+  const texts = new Map(files.map(({ name, text }) => [name, text]));
+  const textOf = (name: string | undefined) => (name === undefined ? undefined : texts.get(name));
+  return (tls) => {
+    if (tls === undefined) return undefined;
+    const { ca, clientCert, clientKey, serverName } = tls;
+    return { serverName, files: { ca: textOf(ca), cert: textOf(clientCert), key: textOf(clientKey) } };
+  };
+}
 
 /** Describes the cluster for a service, following the rules of its mapping. */
 export function clusterSpec(
@@ -190,13 +209,15 @@ export function clusterSpec(
   { origins, serverName }: RemoteTarget,
   connectTimeoutMs: number,
   rules: ClusterRules,
+  tls?: ServiceTls,
 ): ClusterSpec {
   const { circuitBreakers, healthCheck, outlierDetection, loadBalancer, idleConnectionMs, connectionLifetimeMs } =
     rules;
   return {
     service,
     origins,
-    serverName,
+    serverName: tls?.serverName ?? serverName,
+    tls: tls?.files,
     connectTimeoutMs,
     idleConnectionMs,
     connectionLifetimeMs,

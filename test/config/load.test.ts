@@ -21,7 +21,7 @@ const nothing = {
   rateLimitServices: [],
   versions: [],
 };
-const empty = { ...nothing, limits: [], users: [], demo: {} };
+const empty = { ...nothing, limits: [], users: [], demo: {}, upstreamFiles: [] };
 
 describe('loadConfiguration', () => {
   const writeFiles = temporaryFiles();
@@ -301,7 +301,7 @@ describe('configurationFrom', () => {
   const none = { records: [], limits: undefined, users: undefined, demo: undefined };
   for (const given of [{ records: [] }, none])
     it(`accepts lists that are empty or missing: ${Object.keys(given)}`, () => {
-      assert.deepEqual(configurationFrom(given), { configuration: empty, errors: [], notices: [] });
+      assert.deepEqual(configurationFrom(given), { configuration: empty, errors: [], notices: [], upstreamFiles: [] });
     });
 
   it('returns demo data unchanged, and rejects all of it if a cell is not a scalar', () => {

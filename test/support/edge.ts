@@ -69,6 +69,7 @@ export function authRecordOf(fields: Partial<AuthService> = {}): AuthService {
     kind: 'AuthService',
     name: 'auth',
     authService: 'auth',
+    tls: undefined,
     proto: 'http',
     isDefault: true,
     providers: [],

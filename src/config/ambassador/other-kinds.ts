@@ -68,9 +68,9 @@ const head: Rows = {
 };
 
 const httpsOnly =
-  'Set TLS_CERT and TLS_KEY, with which only HTTPS is served, or let the proxy in front redirect. Then remove it.';
+  'Set TLS_CERT and TLS_KEY, or TLS_DIR, with HTTP_REDIRECT_PORT, or let the proxy in front redirect. Then remove it.';
 const clientCertificates =
-  'Let a proxy in front check client certificates, then remove it. For calls to services, set NODE_EXTRA_CA_CERTS.';
+  'Set TLS_CLIENT_CA for client certificates, and tls in a Mapping for calls to its service. Then remove it.';
 
 /** TLS of a TLSContext, of a Host, or of the Module tls. */
 const tls: Rows = {
@@ -83,8 +83,7 @@ const tls: Rows = {
   crl_secret: protects(clientCertificates),
   ecdh_curves: harmless,
   max_tls_version: harmless,
-  // Node accepts TLS 1.2 and 1.3.
-  min_tls_version: protects('Set NODE_OPTIONS=--tls-min-v1.3, then remove it.', (version) => version !== 'v1.3'),
+  min_tls_version: protects('Set TLS_MIN_VERSION=1.3, then remove it.', (version) => version !== 'v1.3'),
   private_key_file: harmless,
   redirect_cleartext_from: protects(httpsOnly),
   secret: harmless,

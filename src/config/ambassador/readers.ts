@@ -98,7 +98,7 @@ export const tls: AmbassadorReader = (value) =>
     ? { fields: {} }
     : dropped(
         'is read as https: the certificate of the service is verified, and no client certificate is sent',
-        'Set NODE_EXTRA_CA_CERTS for a private certificate authority.',
+        'Write apiVersion: gateway/v1 and tls: { ca, client_cert, client_key } if the service needs them.',
       );
 
 /** Drops a field unless `host_redirect` is true, like Ambassador. */

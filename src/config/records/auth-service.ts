@@ -9,6 +9,7 @@ import { serviceReference } from '../fields/service-reference.ts';
 import { commaList, flag, milliseconds, singleLine, wholeNumber } from '../fields/values.ts';
 import { quote } from '../quote.ts';
 import { nameField, type PlainRecord, plainReader } from './kind.ts';
+import { tlsFault, tlsField } from './upstream-tls.ts';
 
 /** Bounds how long a revoked password still works. */
 const cacheMsMax = 60_000;
@@ -32,6 +33,7 @@ export const authServiceFields = withNames({
     example: 'auth',
     ambassador: httpsIfTls('auth_service'),
   }),
+  tls: tlsField,
   proto: field({
     schema: z.literal('http'),
     type: '`http`',
@@ -149,6 +151,7 @@ export type AuthService = PlainRecord<'AuthService', typeof authServiceFields>;
 
 export const readAuthService = plainReader('AuthService', authServiceFields, [
   { at: 'providers', reads: ['authService'], faultOf: providersFault },
+  { at: 'tls', reads: ['authService'], faultOf: ({ tls, authService }) => tlsFault(tls, authService) },
   { at: 'cacheMs', reads: ['includeBody'], faultOf: cacheFault },
 ]);
 

@@ -25,6 +25,7 @@ import { labels } from './labels.ts';
 import { headerPatterns, headerValues, hostGlob, parameterPatterns, parameterValues } from './match.ts';
 import { hostRewrite, path, prefix, redirectStatuses, regexRewrite, rewrittenPrefix } from './rewrite.ts';
 import { upstreamFields } from './upstream-fields.ts';
+import { tlsField } from './upstream-tls.ts';
 
 /** The common part of a row for a map that is empty by default. */
 const map = { type: 'map', shownDefault: '`{}`' } as const;
@@ -119,6 +120,7 @@ export const mappingFields = withNames({
     example: 'hotel',
     ambassador: translateService,
   }),
+  tls: tlsField,
   rewrite: optional({
     schema: rewrittenPrefix,
     type: 'path',

@@ -12,6 +12,7 @@ import { labelExamples } from './labels.ts';
 import { callKeys, type MappingFields, mappingFields } from './mapping-fields.ts';
 import { hostFault, matchKeys, type RequestMatch, requestMatchOf } from './match.ts';
 import { type Redirect, redirectOf } from './rewrite.ts';
+import { tlsFault } from './upstream-tls.ts';
 
 /** Fields of the record that a Mapping contains only in converted form or combined with others. */
 const combined = [
@@ -157,6 +158,7 @@ const mappingRules: readonly MappingRule[] = [
         ? { message: 'has no effect without a redirect', remedy: 'Set host_redirect or path_redirect, or remove it.' }
         : undefined,
   },
+  { at: 'tls', reads: ['service'], faultOf: ({ tls, service }) => tlsFault(tls, service) },
   ...callKeys.map((key): MappingRule => ({ at: key, reads: redirects, faultOf: (given) => callFault(key, given) })),
 ];
 

@@ -64,20 +64,20 @@ export async function readTls(settings: TlsSettings, last: Tls | undefined): Pro
   const fallback =
     tlsCert === undefined || tlsKey === undefined
       ? undefined
-      : await attempt(last?.fallback, () => readFallback(tlsCert, tlsKey, last?.fallback));
+      : attempt(last?.fallback, () => readFallback(tlsCert, tlsKey, last?.fallback));
   const certificates = tlsDir === undefined ? [] : await readAll(tlsDir, last?.certificates ?? [], errors);
   const clientCa =
     tlsClientCa === undefined
       ? undefined
-      : await attempt(last?.clientCa, () => readPem(tlsClientCa, 'CERTIFICATE', 'TLS_CLIENT_CA'));
+      : attempt(last?.clientCa, () => readPem(tlsClientCa, 'CERTIFICATE', 'TLS_CLIENT_CA'));
   return { tls: { certificates, fallback, clientCa }, errors };
 }
 
 /** Returns a function that returns what `read` does or, after adding its error, what could be used last. */
 function createAttempt(errors: ConfigurationError[]) {
-  return async <T>(last: T | undefined, read: () => Promise<T>): Promise<T | undefined> => {
+  return <T>(last: T | undefined, read: () => T): T | undefined => {
     try {
-      return await read();
+      return read();
     } catch (error) {
       if (!(error instanceof PemError)) throw error;
       errors.push(error.found);
@@ -86,7 +86,7 @@ function createAttempt(errors: ConfigurationError[]) {
   };
 }
 
-async function readFallback(tlsCert: string, tlsKey: string, last: ServerCertificate | undefined) {
+function readFallback(tlsCert: string, tlsKey: string, last: ServerCertificate | undefined) {
   const pair = { name: 'TLS_CERT', certFile: tlsCert, keyFile: tlsKey };
   return readCertificate(pair, ['TLS_CERT', 'TLS_KEY'], last);
 }
@@ -102,7 +102,7 @@ async function readAll(
   const attempt = createAttempt(errors);
   const certificates: ServerCertificate[] = [];
   for (const pair of found.pairs) {
-    const one = await attempt(known.get(pair.name), () => readCertificate(pair, [], known.get(pair.name)));
+    const one = attempt(known.get(pair.name), () => readCertificate(pair, [], known.get(pair.name)));
     if (one !== undefined) certificates.push(one);
   }
   certificates.push(...found.incomplete.flatMap((name) => known.get(name) ?? []));
@@ -112,16 +112,15 @@ async function readAll(
   return last;
 }
 
-async function readCertificate(
+function readCertificate(
   { name, certFile, keyFile }: PairOfFiles,
   [certName, keyName]: readonly string[],
   last: ServerCertificate | undefined,
-): Promise<ServerCertificate> {
-  // Reads one file after the other, so that it always reports the same error if both are invalid.
-  const cert = await readPem(certFile, 'CERTIFICATE', certName);
-  const key = await readPem(keyFile, 'PRIVATE KEY', keyName);
+): ServerCertificate {
+  const cert = readPem(certFile, 'CERTIFICATE', certName);
+  const key = readPem(keyFile, 'PRIVATE KEY', keyName);
   if (last !== undefined && last.cert === cert && last.key === key) return last;
-  const fault = await keyPairFault({ cert, key });
+  const fault = keyPairFault({ cert, key });
   if (fault !== undefined) {
     const subject = certName === undefined ? `the file and ${keyFile}` : `${certName} and ${keyName}`;
     const remedy = 'Use a certificate chain and its matching private key, both in PEM format and without a passphrase.';

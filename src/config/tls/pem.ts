@@ -1,6 +1,6 @@
 /** Reads PEM files, and says what is wrong with one that cannot be used. */
-import { type Stats, statSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFileSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { codeOf, messageOf } from '#foundation';
 import { type ConfigurationError, fileError } from '../errors.ts';
 
@@ -20,28 +20,26 @@ export class PemError extends Error {
   }
 }
 
-/** Rejects with a PemError whose message starts with `name`, such as `TLS_CERT`, if there is one. */
-export async function readPem(file: string, block: PemBlock, name?: string): Promise<string> {
-  const subject = name === undefined ? 'the file' : name;
+/** Throws a PemError, whose message starts with `subject`: a setting or a field. Reads synchronously, one file at a time. */
+export function readPem(file: string, block: PemBlock, subject = 'the file'): string {
   const fail = (message: string, remedy: string): never => {
     throw new PemError(fileError(file, `${subject} ${message}`, remedy));
   };
-  const stats = statsOf(file, (code) => fail(`cannot be read (${code})`, 'Use a PEM file that this user may read.'));
-  if (!stats.isFile()) fail('is not a file', 'Use a PEM file.');
-  if (stats.size > pemBytesMax) fail(`has more than ${pemBytesMax} bytes`, 'Use a PEM file with fewer certificates.');
-  const text = await readFile(file, 'utf8').catch((cause) =>
-    fail(`cannot be read (${codeOf(cause) || messageOf(cause)})`, 'Use a PEM file that this user may read.'),
-  );
+  const text = textOf(file, fail);
   if (!text.includes('-----BEGIN ')) fail('is not a PEM file: it has no BEGIN line', 'Convert it to PEM.');
   if (!text.includes(`${block}-----`)) fail(`contains no ${block}`, 'Use the file that contains it.');
   return text;
 }
 
-function statsOf(file: string, fail: (code: string) => never): Stats {
+function textOf(file: string, fail: (message: string, remedy: string) => never): string {
   try {
-    return statSync(file);
+    const stats = statSync(file);
+    if (!stats.isFile()) fail('is not a file', 'Use a PEM file.');
+    if (stats.size > pemBytesMax) fail(`has more than ${pemBytesMax} bytes`, 'Use a PEM file with fewer certificates.');
+    return readFileSync(file, 'utf8');
   } catch (cause) {
-    return fail(codeOf(cause) || messageOf(cause));
+    if (cause instanceof PemError) throw cause;
+    return fail(`cannot be read (${codeOf(cause) || messageOf(cause)})`, 'Use a PEM file that this user may read.');
   }
 }
 
@@ -52,8 +50,9 @@ export interface KeyPair {
 }
 
 /** Returns what OpenSSL says about a certificate chain and a key that cannot be used together. */
-export async function keyPairFault(pair: KeyPair): Promise<string | undefined> {
-  const { createSecureContext } = await import('node:tls');
+export function keyPairFault(pair: KeyPair): string | undefined {
+  // Loaded on demand, because most processes do not need it.
+  const { createSecureContext } = createRequire(import.meta.url)('node:tls') as typeof import('node:tls');
   try {
     createSecureContext(pair);
     return undefined;

@@ -1,6 +1,7 @@
 /** Watches a configuration directory, reads changed files, and reports the new configuration. */
 import { on } from 'node:events';
-import { extname, join } from 'node:path';
+import { extname, join, resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { hasBytes, linksElsewhere } from '../directory.ts';
 import {
@@ -52,7 +53,11 @@ export async function watchConfiguration(options: WatchOptions): Promise<Configu
 
   async function places(): Promise<Places> {
     const links = await Promise.all(folders.slice(1).map(linksElsewhere));
-    return { folders, links: [...folders, join(directory, 'users.yaml'), ...links.flat()], files: [] };
+    return {
+      folders,
+      links: [...folders, join(directory, 'users.yaml'), ...links.flat()],
+      files: reader.filesElsewhere(),
+    };
   }
 
   // Few files, if any, have changed since `initial` was loaded, so a thread is not worth starting.
@@ -79,6 +84,8 @@ export interface ReadRequest extends LoadOptions {
 type Read = (request: ReadRequest, closing: AbortSignal) => Promise<Reading | undefined>;
 
 interface Reader {
+  /** The files that records name, wherever they are. */
+  readonly filesElsewhere: () => readonly string[];
   /** Schedules a reading, because something has changed. */
   readonly schedule: () => void;
   readonly read: (start?: Read) => Promise<void>;
@@ -107,10 +114,13 @@ function createReader(options: WatchOptions, prepare: () => Promise<void>): Read
     const reading = await readNow({ directory, gatewayDomain, known: digests }, closing.signal);
     if (reading === undefined) return;
     await nextTurn();
-    const loaded = await assembleFiles(reading, known, options);
+    const loaded = await assembleFiles(reading, known, options, last.upstreamFiles);
     if (isSame(loaded, last)) return;
+    const watched = filesElsewhere();
     last = loaded;
     await onChange(loaded, startedAtMs);
+    // A file that is new in the records may have changed before it was watched.
+    if (!isDeepStrictEqual(watched, filesElsewhere())) quiet.schedule();
   }
 
   function read(start?: Read): Promise<void> {
@@ -119,7 +129,12 @@ function createReader(options: WatchOptions, prepare: () => Promise<void>): Read
     return queue;
   }
 
+  function filesElsewhere(): readonly string[] {
+    return (last.upstreamFiles ?? []).map(({ name }) => resolve(directory, name));
+  }
+
   return {
+    filesElsewhere,
     read,
     schedule() {
       if (!closing.signal.aborted) quiet.schedule();
@@ -134,6 +149,9 @@ function createReader(options: WatchOptions, prepare: () => Promise<void>): Read
 
 /** Compares digests, errors and notices. Files with the same bytes have the same contents. */
 function isSame(a: LoadedConfiguration, b: LoadedConfiguration): boolean {
+  const { upstreamFiles = [] } = a;
+  const { upstreamFiles: others = [] } = b;
+  if (upstreamFiles.length !== others.length || upstreamFiles.some((one, index) => one !== others[index])) return false;
   const keyOf = ({ files = [], errors, notices }: LoadedConfiguration) =>
     JSON.stringify([files.map(({ file, digest }) => [file, digest]), errors, notices]);
   return keyOf(a) === keyOf(b);

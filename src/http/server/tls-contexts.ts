@@ -76,7 +76,14 @@ export async function createTlsContexts(tls: ServerTls): Promise<TlsContexts> {
     options: {
       ...replace(tls),
       ...ofClients,
-      SNICallback: (host, done) => done(null, contextFor(host.toLowerCase())),
+      SNICallback(host, done) {
+        try {
+          done(null, contextFor(host.toLowerCase()));
+        } catch (error) {
+          // Ends the connection. Thrown here, it would end the process.
+          done(error instanceof Error ? error : new Error(String(error)));
+        }
+      },
     },
   };
 }

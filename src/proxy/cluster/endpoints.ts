@@ -126,7 +126,7 @@ function openEndpoint(origin: string, options: EndpointOptions, parts: EndpointP
 function watchEndpoint(
   endpoint: Endpoint,
   check: HealthCheck,
-  { service, serverName }: EndpointOptions,
+  { service, serverName, tls }: EndpointOptions,
   { random, timer, logger, clock, headerBytesMax }: EndpointParts,
 ): () => void {
   const { origin, outlier } = endpoint;
@@ -140,7 +140,7 @@ function watchEndpoint(
     if (endEjection(outlier, clock()))
       logger.info({ service, origin }, 'ejection ended: the address passes its health check');
   }
-  return watchHealth({ origin, serverName }, check, { random, timer, headerBytesMax, onChange, onPass });
+  return watchHealth({ origin, serverName, tls }, check, { random, timer, headerBytesMax, onChange, onPass });
 }
 
 /** The status or the error, for a log line about the health of an address. */

@@ -24,7 +24,7 @@ export interface HealthCheckParts extends Partial<Pick<ConnectionParts, 'headerB
  * so that the checks of many addresses do not come in bursts.
  */
 export function watchHealth(
-  address: Pick<ConnectionOptions, 'origin' | 'serverName'>,
+  address: Pick<ConnectionOptions, 'origin' | 'serverName' | 'tls'>,
   check: HealthCheck,
   { random, timer, headerBytesMax, onChange, onPass }: HealthCheckParts,
 ): () => void {
@@ -80,7 +80,7 @@ type Probe = (done: (outcome: AttemptOutcome) => void) => () => void;
 
 /** Probes over a separate connection: a check that had to wait for a busy connection would fail. */
 function createProbe(
-  address: Pick<ConnectionOptions, 'origin' | 'serverName'>,
+  address: Pick<ConnectionOptions, 'origin' | 'serverName' | 'tls'>,
   check: HealthCheck,
   { timer, headerBytesMax: maxHeaderSize }: Pick<HealthCheckParts, 'timer' | 'headerBytesMax'>,
 ): Probe {

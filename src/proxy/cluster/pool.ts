@@ -168,11 +168,22 @@ export interface ConnectionOptions {
   readonly origin: string;
   /** The name that an HTTPS certificate must be valid for. Undefined for the host of the origin. */
   readonly serverName?: string | undefined;
+  /** For HTTPS. Undefined to trust the authorities of the system, and to have no certificate. */
+  readonly tls?: ClientTls | undefined;
   readonly connectTimeoutMs: number;
   /** How long an idle connection is kept. Undefined for the service's `Keep-Alive` time-out or a default. */
   readonly idleConnectionMs?: number | undefined;
   /** How long a connection gets new requests. 0 or undefined for no limit. */
   readonly connectionLifetimeMs?: number | undefined;
+}
+
+/** In PEM format. */
+export interface ClientTls {
+  /** The authorities that may have issued the certificate of the service. Undefined for those of the system. */
+  readonly ca: string | undefined;
+  /** The certificate with which the service is called, and its key. */
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
 }
 
 export interface ConnectionParts {
@@ -317,13 +328,24 @@ interface Connector {
 }
 
 /** Does not offer HTTP/2: over HTTP/2, undici provides no raw headers and resends requests on its own. */
-export function createConnector({ origin, serverName, connectTimeoutMs }: ConnectionOptions): Connector {
+export function createConnector({ origin, serverName, tls, connectTimeoutMs }: ConnectionOptions): Connector {
   const { protocol, hostname } = new URL(origin);
-  const connect = loadUndici().buildConnector({ timeout: connectTimeoutMs, allowH2: false });
+  // Created once, because parsing the authorities takes milliseconds.
+  const secureContext = tls && loadTls().createSecureContext(tls);
+  const connect = loadUndici().buildConnector({
+    timeout: connectTimeoutMs,
+    allowH2: false,
+    ...(secureContext && { secureContext }),
+  });
   if (protocol !== 'https:') return { connect, serverName: undefined };
   const verified = serverName ?? hostname;
   const servername = isIP(verified.replace(/^\[|\]$/g, '')) === 0 ? verified : '';
   return { connect: (options, callback) => connect({ ...options, servername }, callback), serverName: verified };
+}
+
+/** Loaded on demand, because a process without `tls` in a record does not need it itself. */
+function loadTls(): typeof import('node:tls') {
+  return createRequire(import.meta.url)('node:tls') as typeof import('node:tls');
 }
 
 /** Loads undici with the first connection, because a process without services over HTTP never needs it. */
