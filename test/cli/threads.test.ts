@@ -201,6 +201,34 @@ describe('frontdesk serve with several threads', () => {
     assert.equal(stdout.match(/certificates reloaded/g)?.length, 1);
   });
 
+  it('uses a new certificate of TLS_DIR in all of them without a signal', async function () {
+    const directory = await writeFiles();
+    const make = (name: string) =>
+      makeCertificate(directory, `DNS:${name}.example`, { files: [`${name}.crt`, `${name}.key`] });
+    if ((await make('first')) === undefined) return this.skip();
+    const { server } = await startGateway({ TLS_DIR: directory, TLS_MIN_VERSION: '1.3', HTTP_REDIRECT_PORT: '0' });
+    const { port } = new URL(server.gatewayUrl);
+    const second = await make('second');
+    await server.waitForOutput(/certificates reloaded/);
+    for (let opened = 0; opened < 20; opened += 1) {
+      const options = { port: Number(port), host: '127.0.0.1', servername: 'second.example', ca: second?.cert };
+      const socket = connectTls(options);
+      await once(socket, 'secureConnect');
+      socket.destroy();
+    }
+    const [, redirectUrl = ''] = /redirect to HTTPS +(\S+)/.exec(server.stdout()) ?? [];
+    for (let sent = 0; sent < 10; sent += 1)
+      await request(redirectUrl).get('/a').set('Host', 'second.example').redirects(0).expect(301);
+    await replaceFile(join(directory, 'second.key'), 'broken');
+    await server.waitForOutput(/those that could be used last stay in use/);
+    await request(server.adminUrl)
+      .get('/readyz')
+      .expect(200, /"part":"certificates"/);
+    const { stdout } = await server.stop();
+    assert.equal(stdout.match(/certificates reloaded/g)?.length, 1);
+    assert.ok(!stdout.includes('PRIVATE KEY'));
+  });
+
   it('warns once of a certificate that has expired', async function () {
     const directory = await writeFiles();
     const certificate = await makeCertificate(directory, 'IP:127.0.0.1');
