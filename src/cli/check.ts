@@ -7,6 +7,7 @@ import {
   formatErrors,
   loadConfiguration,
   loadDirectory,
+  loadTls,
   openRouteNotices,
   processNotices,
 } from '#config';
@@ -78,8 +79,10 @@ async function checkProcess(
   const has = (module: ModuleName) => modules.includes(module);
   const isLocal = (service: string) => modules.some((module) => module === service);
   const chosen = chooseThreads({ threads, demo: choice.demo === true, settings, has });
+  const { certificateNotices } = await import('#server');
+  const ofCertificates = certificateNotices(await loadTls(settings), settings.tlsDir, Date.now());
   return {
-    notices,
+    notices: [...notices, ...ofCertificates],
     routes: checkedRoutes(configuration, { settings, threads: chosen, isLocal }),
   };
 }

@@ -76,7 +76,7 @@ async function open(setup: Setup, thread: ThreadParts | undefined, opened: Async
   const closing = new AbortController();
   const { timeLeft, close } = createShutdown(setup, opened);
   const shared = await openSharedParts(setup, { closing: closing.signal, timeLeft, thread }, opened);
-  const { configuration, certificates, travel, rateLimiting, tracing, clusters, tls } = shared;
+  const { configuration, certificates, travel, rateLimiting, clusters, tls } = shared;
 
   // Request handlers: the services of this process, the gateway and the internal routes.
   const representations = createRepresentations();
@@ -96,8 +96,7 @@ async function open(setup: Setup, thread: ThreadParts | undefined, opened: Async
 
   // In front of the handlers: the middleware, then the listeners.
   const httpsRedirect = createHttpsRedirect(setup, { configuration, tls, listenerAddresses });
-  const entry = { tracing, problems, gateway, auth: services.auth, httpsRedirect };
-  const pipeline = createPipeline(setup, { ...entry, routes, configuration });
+  const pipeline = createPipeline(setup, { ...shared, problems, gateway, auth: services.auth, httpsRedirect, routes });
   const listeners = createListeners(setup, { ...shared, timeLeft, pipeline, listenerAddresses });
   opened.defer(listeners.close);
   opened.defer(configuration.close);

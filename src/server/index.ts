@@ -10,6 +10,7 @@ export {
   type Setup,
 } from './options.ts';
 export type { ThreadConnection, ThreadStart } from './threads/thread.ts';
+export { certificateNotices } from './tls/certificates.ts';
 
 // Loaded on demand, because an embedded frontdesk has one thread.
 export const loadMainThread = () => import('./threads/main-thread.ts');

@@ -43,11 +43,9 @@ async function open(setup: Setup, options: ThreadsOptions, opened: AsyncDisposab
   const { logger, clock, settings: given } = setup;
   const tls: CurrentTls = { current: await loadTls(given) };
   const records = await openLiveConfiguration(setup);
-  const certificates = createLiveCertificates(setup, {
-    tls,
-    generation: () => records.current().number,
-    onChange: () => pool.report(stateOf(configuration)),
-  });
+  const generation = () => records.current().number;
+  const onChange = () => pool.report(stateOf(configuration));
+  const certificates = createLiveCertificates(setup, { tls, generation, onChange });
   const configuration = withCertificates(records, certificates);
   const settings = await claimPorts(setup);
   const start = startOf({ ...setup, settings }, options.count);
@@ -75,14 +73,10 @@ async function open(setup: Setup, options: ThreadsOptions, opened: AsyncDisposab
   opened.defer(configuration.close);
   opened.defer(certificates.close);
   opened.defer(() => closing.abort());
-  const replaceCertificates = async (found: Tls) => {
-    await pool.replaceCertificates(found);
-    tls.current = found;
-  };
   const shared = await pool.open(functionsOf(reports, options.write));
   configuration.onChange(pool.prepare);
   configuration.afterReload(() => pool.report(stateOf(configuration)));
-  await Promise.all([configuration.watch(), certificates.watch(replaceCertificates)]);
+  await Promise.all([configuration.watch(), certificates.watch(replaceWith(pool, tls))]);
   // Opened last, so that a successful probe means that the other ports can be called.
   const admin = await openAdmin({ ...setup, settings }, configuration, reports);
   ofAdmin.defer(() => admin?.close(timeLeft()));
@@ -97,6 +91,13 @@ async function open(setup: Setup, options: ThreadsOptions, opened: AsyncDisposab
     },
     close,
   });
+}
+
+function replaceWith(pool: Pick<ThreadPool, 'replaceCertificates'>, tls: CurrentTls) {
+  return async (found: Tls) => {
+    await pool.replaceCertificates(found);
+    tls.current = found;
+  };
 }
 
 interface OwnMetricsParts {

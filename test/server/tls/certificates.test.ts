@@ -8,6 +8,7 @@ import type { Diagnostics } from '#diag';
 import type { FrontdeskOptions } from '../../../src/index.ts';
 import { callAsDemo, desksOf, mappingRecord, type TestDesk } from '../../support/desks.ts';
 import { type LogLine, recordingLogger } from '../../support/edge.ts';
+import { runFrontdesk } from '../../support/programs/frontdesk-process.ts';
 import { among, scrape } from '../../support/scrape.ts';
 import { testServers } from '../../support/serve.ts';
 import { temporaryFiles } from '../../support/temporary-files.ts';
@@ -275,6 +276,19 @@ describe('certificates of TLS_DIR', () => {
     nowMs += dayMs;
     await desk.reload();
     assert.equal(warnings().length, 2);
+  });
+
+  it('are checked by `frontdesk check`, which reports what would prevent a start and what expires soon', async () => {
+    const directory = await writeFiles();
+    const env = { TLS_DIR: directory, CONFIG_DIR: './config' };
+    await make(directory, 'soon', 'DNS:soon.example', { days: 20 });
+    const good = await runFrontdesk(['check'], { env });
+    assert.equal(good.code, 0);
+    assert.match(good.stderr, /soon\.crt {2}the certificate expires on .*, in (?:19|20) days\n {4}Renew it/);
+    await writeFile(join(directory, 'soon.key'), 'broken');
+    const bad = await runFrontdesk(['check'], { env });
+    assert.equal(bad.code, 1);
+    assert.match(bad.stderr, /soon\.key {2}the file is not a PEM file/);
   });
 
   it('need the version in TLS_MIN_VERSION', async () => {
