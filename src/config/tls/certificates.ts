@@ -5,7 +5,7 @@ import { messageOf } from '#foundation';
 import { type ConfigurationError, fileError, formatErrors } from '../errors.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Places } from '../watch/folders.ts';
-import { findPairs, linkedElsewhere, type PairOfFiles } from './find-pairs.ts';
+import { findPairs, linksIn, type PairOfFiles } from './find-pairs.ts';
 import { type KeyPair, keyPairFault, PemError, readPem } from './pem.ts';
 
 /** A certificate with its key, as plain data. */
@@ -162,6 +162,8 @@ function hostsOf(subjectAltName = ''): readonly string[] {
 export async function tlsPlaces({ tlsCert, tlsKey, tlsDir, tlsClientCa }: TlsSettings): Promise<Places> {
   const files = [tlsCert, tlsKey, tlsClientCa].filter((file) => file !== undefined);
   if (tlsDir === undefined) return { folders: [], links: [], files };
-  const { folders, pairs } = await findPairs(tlsDir);
-  return { folders, links: folders, files: [...files, ...(await linkedElsewhere(pairs))] };
+  const found = await findPairs(tlsDir);
+  const links = await linksIn(found);
+  // A link may also be above the directory, as `current` of a deployment is.
+  return { folders: found.folders, links: [tlsDir, ...links.folders], files: [...files, ...links.files] };
 }

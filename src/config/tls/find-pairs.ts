@@ -110,9 +110,19 @@ async function listNames(directory: string, { errors }: Draft): Promise<readonly
   }
 }
 
-/** Lists the files of pairs that are links to another folder, where changes emit no event for this one. */
-export async function linkedElsewhere(pairs: readonly PairOfFiles[]): Promise<readonly string[]> {
+/** Each is looked at every two seconds, and usually its folder sees when it is replaced. */
+const linksMax = 1000;
+
+/**
+ * Lists the files of pairs that are links to another folder, where changes emit no event for this one, and the folders
+ * that are links.
+ */
+export async function linksIn({ folders, pairs }: FoundPairs) {
   const files = pairs.flatMap(({ certFile, keyFile }) => [certFile, keyFile]);
-  const targets = await Promise.all(files.map((file) => readlink(file).catch(() => '')));
-  return files.filter((_, index) => /^(?:\/|\.\.\/)/.test(targets[index] ?? ''));
+  const targetOf = (path: string) => readlink(path).catch(() => '');
+  const [ofFiles, ofFolders] = await Promise.all([files, folders].map((paths) => Promise.all(paths.map(targetOf))));
+  return {
+    files: files.filter((_, index) => /^(?:\/|\.\.\/)/.test(ofFiles?.[index] ?? '')).slice(0, linksMax),
+    folders: folders.filter((_, index) => ofFolders?.[index] !== '').slice(0, linksMax),
+  };
 }
