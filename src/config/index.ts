@@ -76,7 +76,6 @@ export type {
   RetryCondition,
   RetryPolicy,
 } from './records/upstream-fields.ts';
-export type { UpstreamTls } from './records/upstream-tls.ts';
 export type { Version } from './records/version.ts';
 export { formatSettings, gatewaySettings, listSettings, variableOf, variables } from './settings/gateway-settings.ts';
 export { count, numberKind, type Setting, type SettingTable, textKind, timeoutMs } from './settings/kinds.ts';
@@ -101,6 +100,7 @@ export {
   usesTls,
 } from './tls/certificates.ts';
 export type { UpstreamFile } from './tls/upstream-files.ts';
+export type { UpstreamTls } from './tls/upstream-tls.ts';
 export { mapInTurns, nextTurn } from './turns.ts';
 export { type DemoLogin, demoLoginsAmong, demoUsersAmong, type User, type UserInput } from './users.ts';
 export { createFolderWatch, createQuietTimer, type FolderWatch, quietMsDefault } from './watch/folders.ts';

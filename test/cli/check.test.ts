@@ -149,11 +149,14 @@ describe('frontdesk check', () => {
     const env = { TLS_CERT: 'no%.pem', TLS_KEY: 'no.key' };
     const json = await check(records, ['--json'], env);
     assert.equal(json.code, 1);
-    assert.match(JSON.parse(json.stdout).start_error, /^cannot read TLS_CERT=no%\.pem/);
+    assert.match(
+      JSON.parse(json.stdout).start_error,
+      /^certificates cannot be used:\nno%\.pem {2}TLS_CERT cannot be read/,
+    );
     const { code, stdout, stderr } = await check(records, ['--format', 'github'], env);
     assert.equal(code, 1);
-    assert.match(stdout, /^::error::cannot read TLS_CERT=no%25\.pem/m);
-    assert.match(stderr, /^frontdesk: cannot read TLS_CERT=no%\.pem/);
+    assert.match(stdout, /^::error::certificates cannot be used:%0Ano%25\.pem {2}TLS_CERT cannot be read/m);
+    assert.match(stderr, /^frontdesk: certificates cannot be used:\nno%\.pem {2}TLS_CERT cannot be read/);
   });
 
   describe('--format github', () => {

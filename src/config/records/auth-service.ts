@@ -8,8 +8,8 @@ import { prefixFault, withoutTrailingSlash } from '../fields/paths.ts';
 import { serviceReference } from '../fields/service-reference.ts';
 import { commaList, flag, milliseconds, singleLine, wholeNumber } from '../fields/values.ts';
 import { quote } from '../quote.ts';
+import { tlsFault, tlsField } from '../tls/upstream-tls.ts';
 import { nameField, type PlainRecord, plainReader } from './kind.ts';
-import { tlsFault, tlsField } from './upstream-tls.ts';
 
 /** Bounds how long a revoked password still works. */
 const cacheMsMax = 60_000;

@@ -19,13 +19,13 @@ import { addedHeaders, headerName, removedHeaders } from '../fields/headers.ts';
 import { requiredClaims } from '../fields/required-claims.ts';
 import { serviceReference } from '../fields/service-reference.ts';
 import { commaList, flag, singleLine, upgradeProtocols, wholeNumber } from '../fields/values.ts';
+import { tlsField } from '../tls/upstream-tls.ts';
 import { cors } from './cors.ts';
 import { nameField } from './kind.ts';
 import { labels } from './labels.ts';
 import { headerPatterns, headerValues, hostGlob, parameterPatterns, parameterValues } from './match.ts';
 import { hostRewrite, path, prefix, redirectStatuses, regexRewrite, rewrittenPrefix } from './rewrite.ts';
 import { upstreamFields } from './upstream-fields.ts';
-import { tlsField } from './upstream-tls.ts';
 
 /** The common part of a row for a map that is empty by default. */
 const map = { type: 'map', shownDefault: '`{}`' } as const;

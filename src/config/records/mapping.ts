@@ -7,12 +7,12 @@ import { prefixFault, withUpperCaseEncoding } from '../fields/paths.ts';
 import { patternFault } from '../fields/pattern.ts';
 import { methodFault } from '../fields/values.ts';
 import { quote } from '../quote.ts';
+import { tlsFault } from '../tls/upstream-tls.ts';
 import { recordReader } from './kind.ts';
 import { labelExamples } from './labels.ts';
 import { callKeys, type MappingFields, mappingFields } from './mapping-fields.ts';
 import { hostFault, matchKeys, type RequestMatch, requestMatchOf } from './match.ts';
 import { type Redirect, redirectOf } from './rewrite.ts';
-import { tlsFault } from './upstream-tls.ts';
 
 /** Fields of the record that a Mapping contains only in converted form or combined with others. */
 const combined = [

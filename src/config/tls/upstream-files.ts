@@ -4,8 +4,8 @@ import type { ConfigurationError } from '../errors.ts';
 import { quote } from '../quote.ts';
 import { recordError } from '../records/conflicts.ts';
 import type { GatewayRecord } from '../records/record.ts';
-import type { UpstreamTls } from '../records/upstream-tls.ts';
 import { keyPairFault, type PemBlock, PemError, readPem } from './pem.ts';
+import type { UpstreamTls } from './upstream-tls.ts';
 
 /** A PEM file that a record names. */
 export interface UpstreamFile {

@@ -3,7 +3,7 @@ import { tls as translateTls } from '../ambassador/readers.ts';
 import type { Fault } from '../errors.ts';
 import { mapOf, optional, text, type ValuesOf } from '../fields/field.ts';
 import { singleLine } from '../fields/values.ts';
-import { hostFault } from './match.ts';
+import { hostFault } from '../records/match.ts';
 
 const tlsFields = {
   ca: optional({ schema: text(fileFault) }),
