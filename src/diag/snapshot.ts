@@ -70,22 +70,21 @@ export function readDiagnostics(
   const domains = parts.limits();
   const limits = domains.find((one) => one.domain === domain);
   const limitErrorAtMs = Math.max(lastUnanswered.ratelimit ?? 0, parts.lastUncountedAtMs() ?? 0) || undefined;
-  const { refused, errors, notices } = configuration;
   return {
     version,
     uptime_seconds: Math.floor(uptimeMs / 1000),
     at: new Date(parts.clock()).toISOString(),
     threads: { configured: 1, serving: 1, ended: [], ended_total: 0 },
     configuration: { generation, hash, applied_at: new Date(appliedAtMs).toISOString() },
-    refused: refused().map(({ part, sinceMs, consequence }) => ({
+    refused: configuration.refused().map(({ part, sinceMs, consequence }) => ({
       part,
       since: new Date(sinceMs).toISOString(),
       consequence,
     })),
-    errors: errors().slice(0, rowsMax).map(errorRow),
-    errors_total: errors().length,
-    notices: notices().slice(0, rowsMax).map(errorRow),
-    notices_total: notices().length,
+    errors: configuration.errors().slice(0, rowsMax).map(errorRow),
+    errors_total: configuration.errors().length,
+    notices: configuration.notices().slice(0, rowsMax).map(errorRow),
+    notices_total: configuration.notices().length,
     filter,
     offset,
     rows_max: rowsMax,

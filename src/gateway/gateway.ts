@@ -1,7 +1,7 @@
 /** Creates a gateway from records and built-in routes, and manages the resources that it shares with other gateways. */
 import type { Context, Middleware } from 'koa';
 import type { AuthCheck, AuthRehearsal, TokenCheck } from '#auth';
-import { gatewaySettings, type Mapping, mapInTurns, mappingDefaults, nextTurn, type Version } from '#config';
+import { gatewaySettings, type Mapping, mapInTurns, nextTurn, type Version } from '#config';
 import { createOutageLog, type Logger, type OutageLog, silentLogger } from '#foundation';
 import { serviceFault } from '#http';
 import {
@@ -33,7 +33,7 @@ import { describeTarget, type Resolve, resolveLimiter, type Target } from './res
 import { createInternalRoute, createRoute, type InternalRoute, type Route, type RouteParts } from './route.ts';
 import { createStages, type Stage } from './stages.ts';
 import { createTraffic, type Traffic } from './traffic/traffic.ts';
-import { clusterSpec, createTlsOf, type Handler, type Transport, type TransportParts } from './transport.ts';
+import { authClusterSpec, createTlsOf, type Handler, type Transport, type TransportParts } from './transport.ts';
 import { createVersionLifecycles, type VersionOf } from './version-lifecycle.ts';
 
 export interface GatewayOptions {
@@ -374,21 +374,11 @@ function createAskLimiter({ rateLimitService: record, limiter, clock, state: { c
 }
 
 function createAuth(settings: Settings, acquire: Acquire) {
-  const { authServices, resolve, adminUsers, connectTimeoutMs, clock, tlsOf } = settings;
+  const { authServices, resolve, adminUsers, clock } = settings;
   const { counts } = settings.state;
   return createAuthStages(authServices, {
     resolve,
-    acquireCluster: (record, target) =>
-      // An address that does not accept connections must leave time for another one.
-      acquire.cluster(
-        clusterSpec(
-          record.authService,
-          target,
-          Math.min(connectTimeoutMs, record.timeoutMs),
-          mappingDefaults,
-          tlsOf(record.tls),
-        ),
-      ),
+    acquireCluster: (record, target) => acquire.cluster(authClusterSpec(record, target, settings)),
     acquireOutageLog: ({ authService }) => acquire.outageLog('auth', authService),
     counts: counts.auth,
     adminUsers,

@@ -1,6 +1,13 @@
 /** Transports, which deliver requests: to an app in this process, to a service over HTTP, or as a redirect. */
 import type { Context } from 'koa';
-import type { Mapping, Redirect, UpstreamFile, UpstreamTls } from '#config';
+import {
+  type AuthService,
+  type Mapping,
+  mappingDefaults,
+  type Redirect,
+  type UpstreamFile,
+  type UpstreamTls,
+} from '#config';
 import type { Logger } from '#foundation';
 import { hasBody, pathOf, problem, publicBase, requestContext, searchOf } from '#http';
 import {
@@ -226,6 +233,15 @@ export function clusterSpec(
     outlierDetection,
     loadBalancer,
   };
+}
+
+/** An address that does not accept connections must leave time for another one. */
+export function authClusterSpec(
+  { authService, timeoutMs, tls }: AuthService,
+  target: RemoteTarget,
+  { connectTimeoutMs, tlsOf }: Pick<TransportParts, 'connectTimeoutMs' | 'tlsOf'>,
+): ClusterSpec {
+  return clusterSpec(authService, target, Math.min(connectTimeoutMs, timeoutMs), mappingDefaults, tlsOf(tls));
 }
 
 /** The gateway itself sends redirects, without authentication or rate limits. */

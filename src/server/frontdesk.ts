@@ -99,8 +99,7 @@ async function open(setup: Setup, thread: ThreadParts | undefined, opened: Async
   const pipeline = createPipeline(setup, { ...shared, problems, gateway, auth: services.auth, httpsRedirect, routes });
   const listeners = createListeners(setup, { ...shared, timeLeft, pipeline, listenerAddresses });
   opened.defer(listeners.close);
-  opened.defer(configuration.close);
-  opened.defer(certificates.close);
+  for (const live of [configuration, certificates]) opened.defer(live.close);
   if (!dormant) await Promise.all([configuration.watch(), certificates.watch(listeners.replaceCertificates)]);
   // Not awaited: a service may start later, and until then the gateway serves the other routes.
   if (!dormant && thread?.isFirst !== false)
