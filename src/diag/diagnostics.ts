@@ -117,6 +117,8 @@ export interface RouteRow {
   readonly limits: readonly Pick<LimitRow, 'descriptor' | 'limit'>[];
   readonly limits_total: number;
   readonly timeout_ms: number | undefined;
+  /** Whether its responses are compressed for clients that accept it. */
+  readonly compressed: boolean;
   /** `file:line`. Undefined for internal routes. */
   readonly source: string | undefined;
   /** True for routes that the server defines itself. */

@@ -15,7 +15,7 @@ import {
   readPageFiles,
   redirectTo,
   requestContext,
-  sendTagged,
+  sendStoredFile,
   withHtmlPage,
 } from '#http';
 import { parseFilter, type ReadDiagnostics, type RowFilter } from './snapshot.ts';
@@ -53,7 +53,7 @@ export function createDiagnostics(readDiagnostics: ReadDiagnostics, explainForm:
       const representations = documents.get(name);
       if (file === undefined && representations === undefined) throw problem('not-found');
       if (!acceptRead(ctx, ctx.path)) return;
-      if (file !== undefined) sendTagged(ctx, file);
+      if (file !== undefined) sendStoredFile(ctx, file);
       if (representations !== undefined) await sendDiagnostics(ctx, representations);
     },
   };

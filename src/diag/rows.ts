@@ -45,6 +45,7 @@ export function routeRow(route: RouteSnapshot, { clusters, trafficOf, time, limi
     labels: labels.map((group) => group.labels.map((label) => label.name).join(' + ')),
     ...routeLimits(route, limits),
     timeout_ms: transport.timeouts?.timeoutMs,
+    compressed: route.compression !== undefined,
     source: source && formatSource(source),
     internal: route.internal === true,
     cluster: known?.name,

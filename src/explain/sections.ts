@@ -160,7 +160,7 @@ function corsRows({ cors }: Explanation): string[][] {
 
 function targetRows({ target, shadow }: Explanation): string[][] {
   if (target === undefined) return [];
-  const { service, kind, addresses, method, path, response_headers: response } = target;
+  const { service, kind, addresses, method, path, response_headers: response, compressed } = target;
   return [
     ['name', service],
     ['where', kind === 'local' ? 'in this process' : addresses.join(', ')],
@@ -168,6 +168,7 @@ function targetRows({ target, shadow }: Explanation): string[][] {
     ...row('copy to', shadow === undefined ? '' : `${shadow.url} (${shadow.name}: ${shadow.reason})`),
     ...response.remove.map((name) => ['response', `without ${name}`]),
     ...response.add.map(({ name, value }) => ['response', `with ${name}: ${value}`]),
+    ...row('response', compressed ? 'compressed for clients that accept it' : ''),
   ];
 }
 

@@ -2,10 +2,9 @@
 import type { Context, Middleware } from 'koa';
 import type { AuthCheck, AuthRehearsal, TokenCheck } from '#auth';
 import { gatewaySettings, type Mapping, mapInTurns, nextTurn, type Version } from '#config';
-import { createOutageLog, type Logger, type OutageLog, silentLogger } from '#foundation';
-import { serviceFault } from '#http';
+import { createOutageLog, equalPart, type Logger, type OutageLog, silentLogger } from '#foundation';
+import { type Compression, compressedStreamsMaxDefault, createCompression, serviceFault } from '#http';
 import {
-  type Cluster,
   type ClusterRegistry,
   type ClusterSpec,
   createClusters,
@@ -15,7 +14,7 @@ import {
 } from '#proxy';
 import type { Limiter } from '#ratelimit';
 import { createTable, createTableInTurns, type Table } from '#routing';
-import { type AuthCounts, type AuthStage, type ConfiguredAuthService, createAuthStages } from './auth/stage.ts';
+import { type AuthCounts, type ConfiguredAuthService, createAuthStages } from './auth/stage.ts';
 import { createPathChecks, createPathChecksInTurns, type PathChecks } from './check-paths.ts';
 import { createDisguises } from './disguises.ts';
 import { type GatewayRecords, guardPorts, requireTokenCheck } from './guard-ports.ts';
@@ -30,10 +29,17 @@ import {
 import { createLimitStage, type LimitCounts } from './limits/stage.ts';
 import { createProtectionOf } from './protection.ts';
 import { describeTarget, type Resolve, resolveLimiter, type Target } from './resolve-service.ts';
-import { createInternalRoute, createRoute, type InternalRoute, type Route, type RouteParts } from './route.ts';
+import {
+  createInternalRoute,
+  createRoute,
+  type InternalRoute,
+  type Route,
+  type RouteParts,
+  type RouteSnapshot,
+} from './route.ts';
 import { createStages, type Stage } from './stages.ts';
 import { createTraffic, type Traffic } from './traffic/traffic.ts';
-import { authClusterSpec, createTlsOf, type Handler, type Transport, type TransportParts } from './transport.ts';
+import { authClusterSpec, createTlsOf, type Handler, type TransportParts } from './transport.ts';
 import { createVersionLifecycles, type VersionOf } from './version-lifecycle.ts';
 
 export interface GatewayOptions {
@@ -82,6 +88,8 @@ export interface GatewayOptions {
   readonly responseHeaderBytesMax?: number | undefined;
   /** Shared with earlier and later gateways. @default new state, whose clusters this gateway closes */
   readonly state?: GatewayState | undefined;
+  /** Whether the responses of a service of this process are compressed if its mapping does not say. @default none */
+  readonly compressesService?: (name: string) => boolean;
   readonly logger?: Logger;
 }
 
@@ -92,6 +100,7 @@ export interface GatewayState {
   readonly traffic: Traffic;
   /** By upstream, so that an outage continues across a reload. */
   readonly outages: Leases<OutageLog>;
+  readonly compression: Compression;
   /** The number of threads with such a state. Each has an equal part of the memory for bodies. */
   readonly threads: number;
 }
@@ -103,6 +112,7 @@ export function createGatewayState(clusters: ClusterRegistry, clock?: () => numb
     counts: createGatewayCounts(),
     traffic: createTraffic({ clock }),
     outages: createLeases(),
+    compression: createCompression({ streamsMax: equalPart(compressedStreamsMaxDefault, threads) }),
     threads,
   };
 }
@@ -111,13 +121,8 @@ export function createGatewayState(clusters: ClusterRegistry, clock?: () => numb
 export interface GatewayCounts {
   readonly auth: AuthCounts;
   readonly ratelimit: LimitCounts;
-  readonly lastUnanswered: LastUnanswered;
-}
-
-/** When a service last failed to return a decision, in milliseconds since the epoch. */
-export interface LastUnanswered {
-  auth: number | undefined;
-  ratelimit: number | undefined;
+  /** When a service last failed to return a decision, in milliseconds since the epoch. */
+  readonly lastUnanswered: { auth: number | undefined; ratelimit: number | undefined };
 }
 
 export function createGatewayCounts(): GatewayCounts {
@@ -139,18 +144,8 @@ export interface GatewaySnapshot {
   readonly ratelimit: Readonly<LimitCounts> | undefined;
   /** The domain of the rate-limit service. */
   readonly domain: string | undefined;
-  readonly lastUnanswered: Readonly<LastUnanswered>;
+  readonly lastUnanswered: Readonly<GatewayCounts['lastUnanswered']>;
 }
-
-export type RouteSnapshot = Pick<
-  Route,
-  'name' | 'prefix' | 'precedence' | 'internal' | 'mapping' | 'source' | 'conditions' | 'labels'
-> & {
-  readonly auth: Pick<AuthStage, 'record' | 'authenticate'> | undefined;
-  readonly transport: Pick<Transport, 'describe' | 'timeouts'> & {
-    readonly cluster: Pick<Cluster, 'snapshot'> | undefined;
-  };
-};
 
 /** The parts that process requests. Used by #explain to predict what the gateway would do. */
 export interface GatewayParts {
@@ -412,6 +407,8 @@ function createRoutes(
     tlsOf: settings.tlsOf,
     acquireTraffic: acquire.traffic,
     protectionOf: createProtectionOf(),
+    compression: settings.state.compression,
+    compressesService: settings.compressesService ?? (() => false),
     domain: rateLimitService?.domain,
     appOf(name) {
       const app = services[name];

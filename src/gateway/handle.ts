@@ -37,14 +37,17 @@ export function createHandle(parts: HandleParts): Middleware {
 
   const runStages = (routed: RoutedRequest) => runInOrder(stages, routed);
 
-  /** Applies the mapping's response headers, also to errors. */
-  async function withResponseHeaders(routed: RoutedRequest): Promise<void> {
-    const { ctx } = routed.request;
+  /** Applies the mapping's response headers, also to errors, and then compresses the response. */
+  async function withChangedResponse(routed: RoutedRequest): Promise<void> {
+    const { request, route } = routed;
+    const { ctx } = request;
+    route.compression?.prepare(ctx);
     try {
       await runStages(routed);
     } finally {
-      if (!ctx.headerSent) routed.route.editResponse?.(ctx);
+      if (!ctx.headerSent) route.editResponse?.(ctx);
     }
+    await route.compression?.compress(ctx);
   }
 
   function respond(ctx: Context, attributes: RequestAttributes, match: Match<Route>, version?: VersionLifecycle) {
@@ -54,7 +57,7 @@ export function createHandle(parts: HandleParts): Middleware {
     context.route = route.prefix;
     context.service = route.service;
     const routed = { request: traffic.begin(ctx, route.traffic), attributes, route, shadow, version };
-    const run = route.editResponse === undefined ? runStages : withResponseHeaders;
+    const run = route.changesResponse ? withChangedResponse : runStages;
     return route.cors === undefined ? run(routed) : route.cors.around(ctx, () => run(routed));
   }
 

@@ -16,7 +16,6 @@ export {
   type GatewayParts,
   type GatewaySnapshot,
   type GatewayState,
-  type RouteSnapshot,
 } from './gateway.ts';
 export type { GatewayRecords } from './guard-ports.ts';
 export { attributesOf, rejectMethod } from './handle.ts';
@@ -30,7 +29,7 @@ export {
   resolveLimiter,
   type Target,
 } from './resolve-service.ts';
-export type { InternalRoute, Route } from './route.ts';
+export type { InternalRoute, Route, RouteSnapshot } from './route.ts';
 export type { ExplainedRequest } from './routed-request.ts';
 export type { Stage, StageParts } from './stages.ts';
 export {

@@ -2,7 +2,8 @@
 
 import { foldsCase, type LabelGroup, type Mapping, mappingDefaults } from '#config';
 import type { Source } from '#foundation';
-import { createHeaderRules, type HeaderEdits } from '#proxy';
+import type { Compression, CompressionRule } from '#http';
+import { type Cluster, createHeaderRules, type HeaderEdits } from '#proxy';
 import { describeConditions, type Rule } from '#routing';
 import type { AuthStage, AuthStages } from './auth/stage.ts';
 import { type Cors, createCors } from './cors.ts';
@@ -32,9 +33,24 @@ export interface Route extends Rule {
   readonly transport: Transport;
   /** Applies the mapping's response header rules. Undefined when it has none. */
   readonly editResponse: HeaderEdits['editResponse'] | undefined;
+  /** Undefined when its responses are never compressed. */
+  readonly compression: CompressionRule | undefined;
+  /** Whether it has either of the two. */
+  readonly changesResponse: boolean;
   /** The request counts of the route, which survive a reload. */
   readonly traffic: RouteTraffic;
 }
+
+/** What the diagnostics read of a route. */
+export type RouteSnapshot = Pick<
+  Route,
+  'name' | 'prefix' | 'precedence' | 'internal' | 'mapping' | 'source' | 'conditions' | 'labels' | 'compression'
+> & {
+  readonly auth: Pick<AuthStage, 'record' | 'authenticate'> | undefined;
+  readonly transport: Pick<Transport, 'describe' | 'timeouts'> & {
+    readonly cluster: Pick<Cluster, 'snapshot'> | undefined;
+  };
+};
 
 /** A built-in route of the server: an app in this process that is not configured by a record. */
 export interface InternalRoute {
@@ -54,6 +70,9 @@ export interface RouteParts extends TransportParts {
   /** Acquires the counts of the route with this name. */
   readonly acquireTraffic: (name: string) => RouteTraffic;
   readonly protectionOf: ProtectionOf;
+  readonly compression: Compression;
+  /** Whether the responses of this service of the process are compressed if its mapping does not say. */
+  readonly compressesService: (name: string) => boolean;
   /** The domain of the rate-limit service. Undefined when there is none. */
   readonly domain: string | undefined;
 }
@@ -67,8 +86,11 @@ export function createRoute(mapping: Mapping, parts: RouteParts): Route {
   const isRedirect = mapping.redirect !== undefined;
   const labels = isRedirect || parts.domain === undefined ? none : (mapping.labels[parts.domain] ?? none);
   const auth = isRedirect ? undefined : parts.auth.of(mapping);
+  const compression = isRedirect ? undefined : compressionOf(mapping, transport.origins === undefined, parts);
   return Object.freeze({
     ...rule,
+    compression,
+    changesResponse: compression !== undefined || editResponse !== undefined,
     mapping,
     service: transport.origins === undefined ? mapping.service : authorityOf(mapping.service),
     source: mapping.source,
@@ -82,6 +104,18 @@ export function createRoute(mapping: Mapping, parts: RouteParts): Route {
   });
 }
 
+/** A service over HTTP may compress its responses itself, so its mapping has to say that the gateway does. */
+function compressionOf(
+  { service, compress, compressWithCookies: withCookies }: Route['mapping'],
+  isOwn: boolean,
+  { compression, compressesService }: CompressionParts,
+): CompressionRule | undefined {
+  const isCompressed = compress ?? (isOwn && compressesService(service));
+  return isCompressed ? compression.createRule({ isOwn, withCookies }) : undefined;
+}
+
+type CompressionParts = Pick<RouteParts, 'compression' | 'compressesService'>;
+
 /**
  * Also true for a regex that starts with `(?i)`, which the remedy for `case_sensitive: false` with a regex recommends.
  */
@@ -92,13 +126,16 @@ function ignoresCase(mapping: Mapping): boolean {
 /** Authentication fails closed here: the gateway's own pages must not become public when an auth service fails. */
 export function createInternalRoute(
   internal: InternalRoute,
-  parts: Pick<RouteParts, 'auth' | 'acquireTraffic' | 'protectionOf'>,
+  parts: Pick<RouteParts, 'auth' | 'acquireTraffic' | 'protectionOf'> & CompressionParts,
 ): Route {
   const { name, forAdmins, run, isLongLived = false, ...rule } = internal;
   const mapping = { ...mappingDefaults, rewrite: '', ...rule, name, service: name };
   const auth = forAdmins ? parts.auth.of(mapping, { forAdmins }) : undefined;
+  const compression = compressionOf(mapping, true, parts);
   return Object.freeze({
     ...ruleOf(mapping),
+    compression,
+    changesResponse: compression !== undefined,
     internal: true,
     mapping,
     service: name,

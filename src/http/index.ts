@@ -16,6 +16,15 @@ export {
   isBodyUnread,
   markBodyRestored,
 } from './body.ts';
+export { uncompressed } from './compression/compressed-stream.ts';
+export {
+  type Compression,
+  type CompressionCounts,
+  type CompressionRule,
+  compressedStreamsMaxDefault,
+  createCompression,
+} from './compression/compression.ts';
+export { isDigest } from './compression/response-rules.ts';
 export {
   createRequestContext,
   deprecationHeader,
@@ -102,8 +111,8 @@ export {
   renderResponse,
   represent,
   type StoredResponse,
+  sendStoredFile,
   sendStoredResponse,
-  sendTagged,
 } from './respond.ts';
 export {
   type ConnectionCounts,

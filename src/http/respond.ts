@@ -1,5 +1,6 @@
 /** Sends the standard responses: representations with entity tags, stored responses, redirects, 405 and OPTIONS. */
 import type { Context } from 'koa';
+import { markStored } from './compression/stored-body.ts';
 import type { TaggedBody } from './html/html.ts';
 import { type PageRoute, placeOf } from './html/places.ts';
 import { patchTypes } from './json-body.ts';
@@ -40,6 +41,12 @@ export function sendTagged(ctx: Context, { contentType, headers, body, tag }: Ta
   res.setHeader('Content-Type', contentType);
   if (headers !== undefined) ctx.set({ ...headers });
   ctx.body = body;
+}
+
+/** Like `sendTagged`, for a file that is kept: it is compressed only once. */
+export function sendStoredFile(ctx: Context, file: TaggedBody): void {
+  markStored(ctx, file);
+  sendTagged(ctx, file);
 }
 
 /**

@@ -1,7 +1,8 @@
 /** Metrics of mappings, of services, and of the decisions of auth and rate-limit services. */
 import type { GatewayCounts, RouteTraffic, StatusClass } from '#gateway';
+import type { CompressionCounts } from '#http';
 import type { ClusterSnapshot } from '#proxy';
-import { type Family, mergeByLabels, type Sample, samplesBy } from './registry.ts';
+import { counter, type Family, mergeByLabels, type Sample, samplesBy } from './registry.ts';
 
 /** The sources of the metrics of mappings. */
 export interface RouteParts {
@@ -178,6 +179,23 @@ export function createDecisionFamilies(
       'frontdesk_ratelimit_decisions_total',
       'Decisions of the rate-limit service about labelled requests: `ok`, `over`, or `error` if there was no decision.',
       ratelimit,
+    ),
+  ];
+}
+
+export function createCompressionFamilies(counts: CompressionCounts): readonly Family[] {
+  return [
+    {
+      name: 'frontdesk_compressed_responses_total',
+      type: 'counter',
+      labels: ['coding'],
+      help: 'Responses that were compressed, by content coding: `zstd`, `br` or `gzip`.',
+      samples: () => samplesBy('coding', { ...counts.responses }),
+    },
+    counter(
+      'frontdesk_compression_saved_bytes_total',
+      'How many bytes shorter the bodies of these responses became.',
+      () => counts.savedBytes,
     ),
   ];
 }

@@ -1,11 +1,12 @@
 /** All metrics of a gateway, and the route that serves them. */
 import type { Context } from 'koa';
 import type { GatewayCounts, InternalRoute } from '#gateway';
-import { acceptRead, type ConnectionCounts } from '#http';
+import { acceptRead, type CompressionCounts, type ConnectionCounts } from '#http';
 import type { ClusterSnapshot } from '#proxy';
 import type { LimitStats } from '#ratelimit';
 import {
   createClusterFamilies,
+  createCompressionFamilies,
   createDecisionFamilies,
   createRouteFamilies,
   type LoginCounts,
@@ -31,6 +32,7 @@ export interface MetricsParts {
   readonly routes: RouteParts;
   readonly clusters: () => readonly ClusterSnapshot[];
   readonly decisions: GatewayCounts;
+  readonly compression: CompressionCounts;
   /** The outcomes of password checks. Undefined when another process checks passwords. */
   readonly logins: LoginCounts | undefined;
   readonly tokens: TokenParts;
@@ -88,6 +90,7 @@ export function familiesOf(parts: MetricsParts): readonly Family[] {
     ...createClusterFamilies(parts.clusters),
     ...createDecisionFamilies(parts.decisions, parts.logins),
     ...createTokenFamilies(parts.tokens, parts.clock),
+    ...createCompressionFamilies(parts.compression),
     ...createRateLimitFamilies(parts.limits),
     ...createConfigurationFamilies(parts.configuration),
     ...createConnectionFamilies(parts.connections),

@@ -2,7 +2,16 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import { beforeHead, giveUpClient, nodeHttp, nominatedBy, type Problem, removeOwnNosniff } from '#http';
+import {
+  beforeHead,
+  giveUpClient,
+  isDigest,
+  nodeHttp,
+  nominatedBy,
+  type Problem,
+  removeOwnNosniff,
+  uncompressed,
+} from '#http';
 import { type PathRestoration, restoreCookie, restoreHeader } from '#routing';
 import type { ResponseHead } from './attempt.ts';
 import type { UpstreamResponse } from './call.ts';
@@ -111,10 +120,11 @@ function streamFor(ctx: Context, { head, body }: UpstreamResponse, options: Resp
   });
   res.once('pipe', (source) => {
     // The host application may have wrapped the stream. Trailers and flushing are then its responsibility.
-    if (source !== stream || res.headersSent) return;
+    if (uncompressed(source) !== stream || res.headersSent) return;
     if (!res.hasHeader('content-length') && req.httpVersionMinor > 0) {
-      announceTrailers(res, head);
-      stream.once('end', () => res.addTrailers(trailersFrom(body.trailers())));
+      const isTrue = source === stream ? () => true : (name: string) => !isDigest(name);
+      announceTrailers(res, head, isTrue);
+      stream.once('end', () => res.addTrailers(trailersFrom(body.trailers(), isTrue)));
     }
     // Sends the headers immediately if the body is slow to start.
     if (body.isWaiting()) res.flushHeaders();
@@ -122,9 +132,12 @@ function streamFor(ctx: Context, { head, body }: UpstreamResponse, options: Resp
   return stream;
 }
 
-function announceTrailers(res: ServerResponse, { rawHeaders }: ResponseHead): void {
-  const announced = firstValue(rawHeaders, 'trailer');
-  if (announced !== undefined) res.setHeader('Trailer', announced);
+/** Whether a trailer with this name in lower case holds for the body as it is sent. */
+type IsTrue = (lowerName: string) => boolean;
+
+function announceTrailers(res: ServerResponse, { rawHeaders }: ResponseHead, isTrue: IsTrue): void {
+  const announced = fieldsOf(firstValue(rawHeaders, 'trailer') ?? '').filter((name) => isTrue(name.toLowerCase()));
+  if (announced.join('') !== '') res.setHeader('Trailer', announced.join(', '));
 }
 
 /**
@@ -229,12 +242,13 @@ const blockedTrailers = new Set([
 ]);
 
 /** Returns the allowed trailers as pairs of name and value. */
-function trailersFrom(rawTrailers: readonly Buffer[]): [string, string][] {
+function trailersFrom(rawTrailers: readonly Buffer[], isTrue: IsTrue): [string, string][] {
   const pairs: [string, string][] = [];
   for (let index = 0; index + 1 < rawTrailers.length; index += 2) {
     const name = textOf(rawTrailers[index]);
     const lowerName = name.toLowerCase();
-    if (isEndToEnd(lowerName) && !blockedTrailers.has(lowerName)) pairs.push([name, textOf(rawTrailers[index + 1])]);
+    if (isEndToEnd(lowerName) && !blockedTrailers.has(lowerName) && isTrue(lowerName))
+      pairs.push([name, textOf(rawTrailers[index + 1])]);
   }
   return pairs;
 }

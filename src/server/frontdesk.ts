@@ -96,7 +96,7 @@ async function open(setup: Setup, thread: ThreadParts | undefined, opened: Async
 
   // In front of the handlers: the middleware, then the listeners.
   const httpsRedirect = createHttpsRedirect(setup, { configuration, tls, listenerAddresses });
-  const pipeline = createPipeline(setup, { ...shared, problems, gateway, auth: services.auth, httpsRedirect, routes });
+  const pipeline = createPipeline(setup, { ...routeParts, problems, auth: services.auth, httpsRedirect, routes });
   const listeners = createListeners(setup, { ...shared, timeLeft, pipeline, listenerAddresses });
   opened.defer(listeners.close);
   for (const live of [configuration, certificates]) opened.defer(live.close);

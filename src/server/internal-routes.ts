@@ -27,7 +27,7 @@ export interface InternalRoutesParts {
   /** Aborted when the process starts to close. */
   readonly closing: AbortSignal;
   readonly representations: Representations;
-  readonly state: Pick<GatewayState, 'clusters' | 'counts' | 'traffic'>;
+  readonly state: Pick<GatewayState, 'clusters' | 'counts' | 'traffic' | 'compression'>;
   readonly connectionLimit: Pick<ConnectionLimit, 'counts'>;
   readonly gateway: Pick<CurrentGateway, 'snapshot' | 'explain'>;
   readonly tls: CurrentTls;
@@ -156,12 +156,13 @@ function createFindFault(setup: ReadinessSetup, parts: InternalRoutesParts): Rep
 
 function metricsParts({ logger, clock }: Pick<Setup, 'logger' | 'clock'>, parts: InternalRoutesParts): MetricsParts {
   const { configuration, services, rateLimiting, connectionLimit, tls } = parts;
-  const { clusters, counts, traffic } = parts.state;
+  const { clusters, counts, traffic, compression } = parts.state;
   return {
     version: packageVersion(),
     routes: { all: traffic.routes, durationBoundsMs },
     clusters: clusters.snapshot,
     decisions: counts,
+    compression: compression.counts,
     logins: services.logins,
     tokens: parts.tokenProviders,
     clock,

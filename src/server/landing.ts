@@ -5,6 +5,7 @@ import { type DemoLogin, demoLoginsAmong } from '#config';
 import { type Landing, type LandingRoute, type LandingStep, landingData, landingPage, signedOutPage } from '#diag';
 import { attributesOf, type RouteSnapshot } from '#gateway';
 import {
+  type CompressionRule,
   createRepresentations,
   Problem,
   pageHeaders,
@@ -22,6 +23,8 @@ import type { LiveConfiguration } from './reload.ts';
 export interface LandingParts {
   readonly gateway: Pick<CurrentGateway, 'snapshot'>;
   readonly configuration: Pick<LiveConfiguration, 'current'>;
+  /** Undefined if the page is not compressed. */
+  readonly compression: CompressionRule | undefined;
 }
 
 type Stage = NonNullable<RouteSnapshot['auth']>;
@@ -29,10 +32,16 @@ type Stage = NonNullable<RouteSnapshot['auth']>;
 const representations = createRepresentations(withHtmlPage((value) => landingPage(value as Landing)));
 
 export function createLanding({ has, demo }: Pick<Setup, 'has' | 'demo'>, parts: LandingParts): Middleware {
-  const { gateway, configuration } = parts;
+  const { gateway, configuration, compression } = parts;
   const isDemo = demo && has('auth');
   const demoLogins = () => (isDemo ? demoLoginsAmong(configuration.current().configuration.users) : []);
   const apis: ReadonlySet<string> = new Set(travelModules.filter(has));
+
+  async function sendCompressedPage(ctx: Context): Promise<void> {
+    compression?.prepare(ctx);
+    await sendPage(ctx);
+    await compression?.compress(ctx);
+  }
 
   async function sendPage(ctx: Context): Promise<void> {
     const formatter = representations.choose(ctx.req.headers.accept);
@@ -87,7 +96,7 @@ export function createLanding({ has, demo }: Pick<Setup, 'has' | 'demo'>, parts:
       if (!isUnrouted(ctx, thrown) || isOfService(ctx)) throw thrown;
       // Otherwise relative links would miss the mount path.
       if (isWithoutSlash(ctx)) redirectTo(ctx, `${requestContext(ctx).rootPath}/${ctx.search}`);
-      else await sendPage(ctx);
+      else await sendCompressedPage(ctx);
     }
   }
 

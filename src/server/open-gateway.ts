@@ -123,7 +123,8 @@ async function openRecords(
   };
 }
 
-function commonOptions({ settings, logger, clock }: Setup, { resolve, state, services }: GatewayParts) {
+function commonOptions(setup: Setup, { resolve, state, services }: GatewayParts) {
+  const { settings, logger, clock } = setup;
   return {
     services: services.byName,
     resolve,
@@ -135,6 +136,7 @@ function commonOptions({ settings, logger, clock }: Setup, { resolve, state, ser
     idleTimeoutMs: settings.upstreamIdleTimeoutMs,
     bodyBytesMax: settings.bodyBytesMax,
     strictPaths: settings.strictPaths,
+    compressesService: (name: string) => settings.compress && !Object.hasOwn(setup.services, name),
   };
 }
 

@@ -7,6 +7,8 @@ import type { EntrySettings } from '#explain';
 import type { Logger } from '#foundation';
 import { createSiteCors, type InternalRoute } from '#gateway';
 import {
+  type Compression,
+  type CompressionRule,
   createAccessLog,
   createAddresses,
   createHostCheck,
@@ -38,6 +40,8 @@ export interface PipelineParts {
   /** The internal routes. The admin port serves some of them. */
   readonly routes: readonly InternalRoute[];
   readonly configuration: LandingParts['configuration'];
+  /** Its compression is also for the pages and metrics that the gateway does not serve. */
+  readonly state: { readonly compression: Pick<Compression, 'createRule'> };
 }
 
 /**
@@ -84,6 +88,8 @@ export function createSteps(setup: Setup, parts: PipelineParts): readonly Step[]
   // The root of an embedded gateway belongs to the host, unless it asks for the page.
   const withHome: readonly PipelineListener[] = landingPage ? gateways : ['standalone', 'redirect'];
   const withoutHome: readonly PipelineListener[] = landingPage ? ['auth', 'admin'] : ['embedded', 'auth', 'admin'];
+  const { compression: shared } = parts.state;
+  const compression = settings.compress ? shared.createRule({ isOwn: true, withCookies: false }) : undefined;
   return [
     ['request context', withHome, createRequestContext(addresses, { hasHome: true })],
     ['request context', withoutHome, createRequestContext(addresses)],
@@ -96,12 +102,12 @@ export function createSteps(setup: Setup, parts: PipelineParts): readonly Step[]
     ['HTTP/1', ['embedded'], requireHttp1],
     ...entryChecks.map(([name, create]): Step => [name, [...gateways, 'admin'], create()]),
     ['redirect to HTTPS', ['redirect'], httpsRedirect],
-    ['landing page', withHome, createLanding(setup, parts)],
+    ['landing page', withHome, createLanding(setup, { ...parts, compression })],
     // The stages in the gateway (limits by address, authentication, other limits, forwarding) are in gateway/stages.ts.
     ['gateway', gateways, gateway.middleware],
     // No path check and no CORS before it: its response must depend on the credentials only.
     ['auth service', ['auth'], auth && isolate(auth.app)],
-    ['metrics and probes', ['admin'], createAdminRoutes(routes)],
+    ['metrics and probes', ['admin'], createAdminRoutes(routes, compression)],
   ];
 }
 
@@ -196,7 +202,7 @@ const adminPaths: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Serves only routes that are safe without credentials. */
-function createAdminRoutes(routes: readonly InternalRoute[]): Middleware {
+function createAdminRoutes(routes: readonly InternalRoute[], compression: CompressionRule | undefined): Middleware {
   return async function serveAdmin(ctx: Context): Promise<void> {
     const path = adminPaths.get(ctx.path);
     const route = routes.find(({ prefix }) => prefix === path);
@@ -206,7 +212,9 @@ function createAdminRoutes(routes: readonly InternalRoute[]): Middleware {
     const { url } = ctx;
     ctx.url = path + ctx.search;
     try {
+      compression?.prepare(ctx);
       await route.run(ctx);
+      await compression?.compress(ctx);
     } finally {
       ctx.url = url;
     }

@@ -24,6 +24,7 @@ export const hotelRoute: RouteSnapshot = {
     },
   ],
   source: { file: 'config/services/hotel.yaml', line: 9 },
+  compression: undefined,
 };
 
 export const parts: Parts = {

@@ -48,6 +48,7 @@ describe('readDiagnostics', () => {
           ],
           limits_total: 2,
           timeout_ms: 3000,
+          compressed: false,
           source: 'config/services/hotel.yaml:9',
           internal: false,
           cluster: undefined,

@@ -12,6 +12,7 @@ export const parts: MetricsParts = {
   decisions: createGatewayCounts(),
   tokens: { states: () => [], unknown: () => 0 },
   clock: () => 1_700_000_600_000,
+  compression: { responses: { zstd: 0, br: 0, gzip: 0 }, savedBytes: 0 },
   logins: { right: 0, wrong: 0, throttled: 0, busy: 0 },
   limits: createLimitStats(),
   configuration: {

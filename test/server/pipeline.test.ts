@@ -7,6 +7,7 @@ import Koa from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
 import { type Logger, silentLogger } from '#foundation';
+import { createCompression } from '#http';
 import { createFrontdesk, type FrontdeskOptions } from '../../src/index.ts';
 import { resolveOptions } from '../../src/server/options.ts';
 import { createSteps, type PipelineListener, type PipelineParts, stepsOf } from '../../src/server/pipeline.ts';
@@ -52,6 +53,7 @@ describe('the order of the middleware', () => {
     gateway: { middleware: run, answersPreflight: () => false },
     auth: { app: run },
     routes: [],
+    state: { compression: createCompression() },
   } as unknown as PipelineParts;
 
   const logger: Logger = { ...silentLogger, isLevelEnabled: (level) => level !== 'debug' };

@@ -261,6 +261,19 @@ export const mappingFields = withNames({
     docs: 'Like `remove_request_headers`, for responses.',
     example: '[X-Powered-By]',
   }),
+  compress: optional({
+    ...flag,
+    shownDefault: '`COMPRESS` for the services of frontdesk itself, otherwise `false`',
+    docs: 'Compresses responses for clients that accept it. See [compression](#compression).',
+    example: 'true',
+    allowedWithRedirect: false,
+  }),
+  compressWithCookies: field({
+    ...flag,
+    default: false,
+    docs: 'Compresses also responses that set cookies, whose length can then disclose a cookie if the response repeats what the client sent (BREACH).',
+    allowedWithRedirect: false,
+  }),
   allowUpgrade: field({
     schema: upgradeProtocols,
     type: 'list',

@@ -33,6 +33,8 @@ const unprotecting: readonly (keyof Mapping)[] = [
   'loadBalancer',
   'healthCheck',
   'outlierDetection',
+  'compress',
+  'compressWithCookies',
 ];
 
 const names: ReadonlySet<string> = new Set(unprotecting);

@@ -133,6 +133,10 @@ export const gatewaySettings = {
     undefined,
     'Maximum request body to a service over HTTP, in bytes, for mappings without max_request_bytes; no limit by default.',
   ),
+  compress: flag(
+    true,
+    "Compresses the responses of frontdesk's own services, pages, documents and metrics, unless a Mapping says compress: false.",
+  ),
   headerBytesMax: bytes(16_384, 'Maximum size of the request line and headers together, in bytes.'),
   headerTimeoutMs: timeoutMs(10_000, 'How long the request headers may take to arrive, in milliseconds.'),
   requestTimeoutMs: timeoutMs(

@@ -196,13 +196,14 @@ function trafficCells({ recent }) {
 
 /** @param {RouteRow} route @returns {Content} */
 function routeTerms(route) {
-  const { name, prefix, conditions, rewrite, service, labels, timeout_ms, cluster, traffic } = route;
+  const { name, prefix, conditions, rewrite, service, labels, timeout_ms, compressed, cluster, traffic } = route;
   return [
     term('Name', name),
     service !== '' && term('Service', code(service)),
     term('Rewrite', rewrite === '' ? 'none' : code(rewrite)),
     labels.length > 0 && term('Labels', labels.join(', ')),
     timeout_ms !== undefined && term('Time-out', timeout_ms === 0 ? 'none' : `${countText(timeout_ms)} ms`),
+    compressed && term('Compression', 'for clients that accept it'),
     cluster !== undefined && term('Cluster', code(cluster)),
     totals(traffic),
     !conditions.includes('regex') && term('Explain', h('a', { href: explanationOf('GET', prefix) }, `GET ${prefix}`)),

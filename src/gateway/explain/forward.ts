@@ -38,6 +38,8 @@ export interface TargetPart {
   /** The names of the client's headers that do not reach the service. */
   readonly headers_removed: readonly string[];
   readonly response_headers: { readonly add: readonly HeaderPart[]; readonly remove: readonly string[] };
+  /** Whether the response is compressed, if the client and the response allow it. */
+  readonly compressed: boolean;
   /** Undefined for a service in this process. */
   readonly across: UpstreamPart | undefined;
 }
@@ -114,6 +116,7 @@ function targetPart(
     path,
     ...headerParts(headers, client, mapping.requestHeaders.add),
     response_headers: responseHeaders(mapping.responseHeaders, client.conceal),
+    compressed: route.compression !== undefined,
     across: timeouts && upstreamPart(mapping, timeouts, method, bodyBytesMax),
   };
 }

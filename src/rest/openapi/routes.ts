@@ -19,7 +19,7 @@ import {
   readPageFile,
   represent,
   requestContext,
-  sendTagged,
+  sendStoredFile,
   type TaggedBody,
   yamlFormatter,
 } from '#http';
@@ -65,7 +65,7 @@ export function documentRoutes(app: DocumentedApp): readonly Route[] {
     ([name, read]): Route => ({
       method: 'GET',
       path: `/docs/${name}`,
-      createHandler: () => (ctx) => sendTagged(ctx, read()),
+      createHandler: () => (ctx) => sendStoredFile(ctx, read()),
     }),
   );
   return [

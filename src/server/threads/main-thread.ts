@@ -3,7 +3,7 @@ import type { Worker } from 'node:worker_threads';
 import { demoUsersAmong, hostForClients, loadTls, packageVersion, type Tls } from '#config';
 import { problemPagesPath } from '#diag';
 import { createOutageLogs, equalPart } from '#foundation';
-import { createRepresentations, serveHttp } from '#http';
+import { createCompression, createRepresentations, serveHttp } from '#http';
 import { createMainThreadMetrics, createMetricsOfThreads, createMetricsRoute, type Metrics } from '#metrics';
 import { createSharedTable, type SharedTable } from '#ratelimit';
 import { moduleNames } from '#server/product';
@@ -183,6 +183,7 @@ async function openAdmin(
     problems,
     routes,
     configuration,
+    state: { compression: createCompression() },
   };
   const server = await serveHttp({
     ...settings,

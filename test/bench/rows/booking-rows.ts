@@ -57,6 +57,14 @@ export const bookingRows: readonly Row[] = [
     peer: 'select',
     target: { ratioMax: 2 },
   },
+  {
+    name: 'list-bookings-gzip',
+    title: 'list a page of 20 bookings: frontdesk on SQLite, compressed with gzip',
+    path: '/v1/hotels/bookings/?limit=20',
+    headers: { 'accept-encoding': 'gzip' },
+    start: startWith({}),
+    peer: 'list-bookings',
+  },
   ...databases.flatMap(({ suffix, title, start }) => [
     {
       name: `create-booking${suffix}`,
