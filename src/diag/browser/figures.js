@@ -1,5 +1,5 @@
 /** Computes the figures of the page: each is a text, with a state that decides its colour. */
-import { countText, durationText, rateText, shareText } from './format.js';
+import { countText, durationText, rateText, shareText, timeText } from './format.js';
 import { isUnhealthy } from './verdict.js';
 
 /** @typedef {import('../diagnostics.ts').Diagnostics} Diagnostics */
@@ -50,6 +50,14 @@ export function addressHealthFigure(health) {
 /** A closed circuit is no good news: its service may be down. @param {'closed' | 'open'} circuit @returns {Figure} */
 export function circuitFigure(circuit) {
   return { text: circuit, state: circuit === 'open' ? 'error' : 'none' };
+}
+
+const expiryNoticeMs = 30 * 86_400_000;
+
+/** Warns as early as the log does. @param {string} at @param {string} now both in RFC 3339 and UTC @returns {Figure} */
+export function expiryFigure(at, now) {
+  const leftMs = Date.parse(at) - Date.parse(now);
+  return { text: timeText(at), state: leftMs < 0 ? 'error' : leftMs < expiryNoticeMs ? 'warning' : 'ok' };
 }
 
 /** @param {number | undefined} fullness from 0 to 1 @returns {Figure} */

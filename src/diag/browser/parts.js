@@ -1,7 +1,15 @@
 /** Describes the content of each part of the page, from the diagnostics. */
 import { endedThreads, errorList, noticeList, tiles } from './health.js';
 import { routeCount, routeTables, versionTable } from './routes.js';
-import { clusterTable, failureTable, limitTable, serviceTable, tokenProviderTable, unmatchedTable } from './tables.js';
+import {
+  certificateTable,
+  clusterTable,
+  failureTable,
+  limitTable,
+  serviceTable,
+  tokenProviderTable,
+  unmatchedTable,
+} from './tables.js';
 
 /**
  * @param {import('../diagnostics.ts').Diagnostics} diagnostics
@@ -13,7 +21,12 @@ export function partsOf(diagnostics, typed) {
     summary: tiles(diagnostics),
     count: routeCount(diagnostics, typed),
     routes: [routeTables(diagnostics, typed), versionTable(diagnostics)],
-    targets: [clusterTable(diagnostics), serviceTable(diagnostics), tokenProviderTable(diagnostics)],
+    targets: [
+      clusterTable(diagnostics),
+      serviceTable(diagnostics),
+      tokenProviderTable(diagnostics),
+      certificateTable(diagnostics),
+    ],
     limits: limitTable(diagnostics),
     unmatched: unmatchedTable(diagnostics),
     failures: failureTable(diagnostics),

@@ -18,7 +18,7 @@ import {
   timeAgo,
 } from './cells.js';
 import { disclosure, h } from './elements.js';
-import { addressHealthFigure, circuitFigure, countFigure, fullnessFigure } from './figures.js';
+import { addressHealthFigure, circuitFigure, countFigure, expiryFigure, fullnessFigure } from './figures.js';
 import { countOf, countText, visibleRows } from './format.js';
 
 /** @typedef {import('../diagnostics.ts').Diagnostics} Diagnostics */
@@ -92,6 +92,29 @@ export function serviceTable({ services, services_total: total }) {
         partialListNote(shown.length, total, 'services'),
       ],
     )
+  );
+}
+
+/** @param {Diagnostics} diagnostics @returns {Content} */
+export function certificateTable({ certificates, certificates_total: total, at: now }) {
+  const shown = visibleRows(certificates);
+  return (
+    total > 0 && [
+      table({
+        caption: 'Certificates of the gateway',
+        columns: ['File', 'Hosts', 'Expires'].map(heading),
+        rows: shown.map(({ name, hosts, expires_at: at }) =>
+          h(
+            'tr',
+            { 'data-key': name },
+            rowHeading(code(breakable(name))),
+            cell('Hosts', hosts.join(', ') || '–'),
+            cell('Expires', figure('expiry', expiryFigure(at, now))),
+          ),
+        ),
+      }),
+      partialListNote(shown.length, total, 'certificates'),
+    ]
   );
 }
 
