@@ -108,6 +108,8 @@ export interface RouteRow {
   readonly target: string;
   /** Whether an auth service decides about its requests. */
   readonly authenticated: boolean;
+  /** Which clients may come: `only from 10.0.0.0/8, not from 10.0.0.9`. `''` for a route without lists. */
+  readonly addresses: string;
   /** The name of the AuthService. Undefined for an open route. */
   readonly auth: string | undefined;
   /** True if the auth service lets only administrators pass. */
@@ -279,6 +281,8 @@ export interface TrafficRow {
   readonly in_flight: number;
   /** Responses with status 500 or more. */
   readonly errors: number;
+  /** By lists of addresses. */
+  readonly refused_by_address: number;
   readonly refused_by_auth: number;
   readonly refused_by_limit: number;
   /** The client disconnected before it had received the response: status 499 in the log and the metrics. */
@@ -308,6 +312,7 @@ export interface RecentRow {
   readonly requests_per_second: number;
   /** From 0 to 1. This and the following members cover all five minutes. */
   readonly error_share: number;
+  readonly refused_by_address: number;
   readonly refused_by_auth: number;
   readonly refused_by_limit: number;
   readonly p50_ms: number | undefined;

@@ -4,6 +4,7 @@ import type { TokenProviderState } from '#auth';
 import { type LimitDescriptor, type LimitDomain, reachedDescriptors, withoutSecrets } from '#config';
 import { formatSource, messageOf, truncate } from '#foundation';
 import type { FailedRequest, Figures, RecentTraffic, RouteSnapshot, RouteTraffic, UnmatchedRequests } from '#gateway';
+import { describeAddressLists } from '#http';
 import type { UsageOf } from '#ratelimit';
 import { formatWindow, type Limit, redactedEntry } from '#ratelimit/limit';
 import { isUnhealthy } from './browser/verdict.js';
@@ -40,6 +41,7 @@ export function routeRow(route: RouteSnapshot, { clusters, trafficOf, time, limi
     service: mapping.service,
     target: transport.describe(),
     authenticated: auth !== undefined,
+    addresses: describeAddressLists(mapping),
     auth: auth?.record.name,
     admins_only: route.internal === true && auth !== undefined,
     labels: labels.map((group) => group.labels.map((label) => label.name).join(' + ')),
@@ -116,6 +118,7 @@ export function trafficRow(traffic: RouteTraffic | undefined, isRemote: boolean,
     requests: totals?.requests ?? 0,
     in_flight: traffic?.inFlight ?? 0,
     errors: totals?.errors ?? 0,
+    refused_by_address: totals?.refusedByAddress ?? 0,
     refused_by_auth: totals?.refusedByAuth ?? 0,
     refused_by_limit: totals?.refusedByLimit ?? 0,
     abandoned: totals?.abandoned ?? 0,
@@ -133,6 +136,7 @@ function recentRow({ slotMs, slots, p50Ms, p99Ms }: RecentTraffic, time: Traffic
     errors: slots.map((slot) => slot.errors),
     requests_per_second: rateOf(slots, slotMs, time),
     error_share: rounded(sumOf(slots, 'errors') / requests),
+    refused_by_address: sumOf(slots, 'refusedByAddress'),
     refused_by_auth: sumOf(slots, 'refusedByAuth'),
     refused_by_limit: sumOf(slots, 'refusedByLimit'),
     p50_ms: p50Ms && rounded(p50Ms),

@@ -20,6 +20,7 @@ import {
   Problem,
   pathOf,
   problem,
+  rejectAddress,
   requestContext,
   sanitisePath,
   searchOf,
@@ -54,15 +55,17 @@ export interface EntrySettings {
   readonly allowedOrigin: (ctx: Context) => string;
 }
 
-export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain {
-  const { table, preflightRoute, stripHeaders, identityHeaders, tokenHeaders, tokenParams, versionOf, stages } = parts;
+export function createExplain({ parts, answersPreflight }: Gateway, entry: EntrySettings): Explain {
+  const { table, faultOfClient, preflightRoute, stripHeaders, identityHeaders, tokenHeaders, tokenParams } = parts;
+  const { versionOf, stages } = parts;
 
   /** Explains a request that ends before routing. Returns undefined for any other request. */
   function explainEntry(ctx: Context): Partial<Explanation> | undefined {
     const site = siteCors(ctx, entry.allowedOrigin(ctx));
-    if (site !== undefined && isPreflight(ctx) && preflightRoute(ctx) === undefined)
+    if (site !== undefined && isPreflight(ctx) && !answersPreflight(ctx))
       return { cors: site, outcome: preflightOutcome };
     for (const check of entry.checks) check(ctx, noNext);
+    rejectAddress(faultOfClient?.(ctx));
     stripHeaders(ctx);
     rejectMethod(ctx.method);
     return undefined;
@@ -91,7 +94,7 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings): Explain
     const partOf = (one: Route) =>
       mappingPart(verdicts.find((verdict) => verdict.route === one) ?? { route: one, reason: '' });
     const matched = { ...found, mapping: partOf(route), cors: mappingCors(ctx, route, preflight) ?? site };
-    if (preflight) return { ...matched, outcome: preflightOutcome };
+    if (preflight) return { ...matched, outcome: explainPreflight(ctx, route) };
     const { shadow: copy, ...passed } = await explainStages({
       ...match,
       request: { ctx, stage: 'service', statuses: [], descriptors: [] },
@@ -178,9 +181,19 @@ async function noNext(): Promise<void> {}
 function refused(stage: Extract<Outcome, { kind: 'refused' }>['stage'], thrown: unknown): Outcome {
   if (!(thrown instanceof Problem)) throw thrown;
   const { status, slug, message, cause } = thrown;
-  // Only the operator may know what else an ambiguous path could mean.
-  const detail = slug === 'bad-path' && typeof cause === 'string' ? `${message} ${cause}` : message;
+  // Only the operator may know what else an ambiguous path could mean, and which list has an address.
+  const isForOperators = slug === 'bad-path' || slug === 'address-denied';
+  const detail = isForOperators && typeof cause === 'string' ? `${message} ${cause}` : message;
   return { kind: 'refused', stage, status, problem: slug, detail };
+}
+
+function explainPreflight(ctx: Context, { addressFault }: Route): Outcome {
+  try {
+    rejectAddress(addressFault?.(requestContext(ctx).addresses.knownClient(ctx.req)));
+    return preflightOutcome;
+  } catch (thrown) {
+    return refused('routing', thrown);
+  }
 }
 
 function requestPart(

@@ -20,12 +20,15 @@ import { createDisguises } from './disguises.ts';
 import { type GatewayRecords, guardPorts, requireTokenCheck } from './guard-ports.ts';
 import {
   attributesOf,
+  createFaultOfClient,
   createHandle,
   createPreflightRoute,
   createStripHeaders,
+  type FaultOfClient,
   type PreflightRoute,
   type StripHeaders,
 } from './handle.ts';
+import { namesRead, strippedNames } from './header-names.ts';
 import { createLimitStage, type LimitCounts } from './limits/stage.ts';
 import { createProtectionOf } from './protection.ts';
 import { describeTarget, type Resolve, resolveLimiter, type Target } from './resolve-service.ts';
@@ -67,6 +70,9 @@ export interface GatewayOptions {
   readonly clock?: () => number;
   /** Rejects a path that a service could interpret as one with different protection. @default true */
   readonly strictPaths?: boolean;
+  /** Clients that may come and clients that may not, by address or network, as in the settings. @default all may come */
+  readonly allowAddresses?: readonly string[];
+  readonly denyAddresses?: readonly string[];
   /** Names of users who may access the internal routes for administrators. @default [] */
   readonly adminUsers?: readonly string[] | undefined;
   /** Lower-case names of headers that clients must not send, in addition to those of the auth services. @default [] */
@@ -150,6 +156,7 @@ export interface GatewaySnapshot {
 /** The parts that process requests. Used by #explain to predict what the gateway would do. */
 export interface GatewayParts {
   readonly table: Table<Route>;
+  readonly faultOfClient: FaultOfClient | undefined;
   readonly preflightRoute: PreflightRoute;
   readonly stripHeaders: StripHeaders;
   /** Lower-case names of headers that clients must not send. */
@@ -165,7 +172,10 @@ export interface GatewayParts {
 export interface Gateway {
   /** Handles every request: without a matching route it throws `not-found`. Requires `createSafePath` before it. */
   readonly middleware: Middleware;
-  /** True for a preflight that a mapping's CORS rule handles. Middleware before the gateway must leave it alone. */
+  /**
+   * True for a preflight that a mapping's CORS rule handles, or whose client the gateway refuses. Middleware before the
+   * gateway must leave it alone.
+   */
   readonly answersPreflight: (ctx: Context) => boolean;
   readonly parts: GatewayParts;
   readonly snapshot: () => GatewaySnapshot;
@@ -212,6 +222,7 @@ function createDraft(options: GatewayOptions) {
   const identity = createIdentity(identityHeaders, namesRead(settings), options.believesProxies);
   const disguises = createDisguises(mappings);
   const askLimiter = createAskLimiter(settings, acquire);
+  const faultOfClient = createFaultOfClient(settings);
   let completed: Table<Route> | undefined;
   const mappingOf = (ctx: Context, method: string) => completed?.match(attributesOf(ctx, { method }))?.route.mapping;
   const { routeOf, internalRoutes } = createRoutes(settings, acquire, { identity, mappingOf });
@@ -221,12 +232,13 @@ function createDraft(options: GatewayOptions) {
     const preflightRoute = createPreflightRoute(table);
     const stages = createStages({ ...settings, ...checks, disguises, askLimiter });
     const stripHeaders = createStripHeaders(identity, disguises);
-    const shared = { table, preflightRoute, stripHeaders, versionOf, stages };
+    const shared = { table, faultOfClient, preflightRoute, stripHeaders, versionOf, stages };
     let services: GatewaySnapshot['services'] | undefined;
     completed = table;
     return Object.freeze({
       middleware: createHandle({ ...shared, traffic }),
-      answersPreflight: (ctx: Context) => preflightRoute(ctx) !== undefined,
+      answersPreflight: (ctx: Context) =>
+        preflightRoute(ctx) !== undefined || (ctx.method === 'OPTIONS' && faultOfClient?.(ctx) !== undefined),
       parts: {
         ...shared,
         identityHeaders,
@@ -290,7 +302,7 @@ function withDefaults(options: GatewayOptions) {
   const { timeoutMs = upstreamTimeoutMs.default, connectTimeoutMs = upstreamConnectTimeoutMs.default } = options;
   const { idleTimeoutMs = upstreamIdleTimeoutMs.default, bodyBytesMax } = options;
   const { strictPaths = gatewaySettings.strictPaths.default, clock = Date.now, logger = silentLogger } = options;
-  const { responseHeaderBytesMax: headerBytesMax } = options;
+  const { responseHeaderBytesMax: headerBytesMax, allowAddresses = [], denyAddresses = [] } = options;
   const { state = createGatewayState(createClusters({ logger, headerBytesMax })) } = options;
   return {
     ...options,
@@ -301,6 +313,8 @@ function withDefaults(options: GatewayOptions) {
     tlsOf: createTlsOf(upstreamFiles),
     internalRoutes,
     identityHeaders,
+    allowAddresses,
+    denyAddresses,
     adminUsers,
     timeoutMs,
     connectTimeoutMs,
@@ -330,24 +344,6 @@ function acquireFrom({ state: { clusters, traffic, outages }, logger }: Settings
       return keep(outages.acquire(name, create)).value;
     },
   };
-}
-
-/** The identity headers of all auth services, which are stripped on every route, including open ones. */
-function strippedNames({ authServices, identityHeaders }: Settings): string[] {
-  return [...authServices.flatMap(({ record }) => record.allowedAuthorizationHeaders), ...identityHeaders];
-}
-
-/** The names of the headers that limits, conditions and auth services read, and of those that mappings remove. */
-function namesRead({ mappings, authServices, rateLimitService }: Settings): ReadonlySet<string> {
-  const names = new Set(authServices.flatMap(({ record }) => record.allowedRequestHeaders));
-  for (const { headers, labels, requestHeaders } of mappings) {
-    const { add, remove } = requestHeaders;
-    const groups = labels[rateLimitService?.domain ?? ''] ?? [];
-    for (const label of groups.flatMap((group) => group.labels)) if (label.kind === 'header') names.add(label.header);
-    for (const { name } of [...headers, ...add.filter(({ append }) => !append)]) names.add(name);
-    for (const name of remove) names.add(name);
-  }
-  return names;
 }
 
 /** Undefined when there is no rate-limit service. */

@@ -3,11 +3,14 @@ import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import {
   type Addresses,
+  type AddressLists,
   clientSubjectHeader,
   clientSubjectOf,
+  createAddressFault,
   discardPreparedResponse,
   pathOf,
   problem,
+  rejectAddress,
   requestContext,
   sanitisePath,
   searchOf,
@@ -24,6 +27,8 @@ import type { VersionLifecycle, VersionOf } from './version-lifecycle.ts';
 
 export interface HandleParts {
   readonly table: Table<Route>;
+  /** Undefined when the settings let every address come. */
+  readonly faultOfClient: FaultOfClient | undefined;
   readonly preflightRoute: PreflightRoute;
   readonly stripHeaders: StripHeaders;
   readonly stages: readonly Stage[];
@@ -32,8 +37,16 @@ export interface HandleParts {
   readonly versionOf: VersionOf | undefined;
 }
 
+/** Returns why the settings refuse the client of a request. Undefined if it may come. */
+export type FaultOfClient = (ctx: Context) => string | undefined;
+
+export function createFaultOfClient(lists: AddressLists): FaultOfClient | undefined {
+  const faultOf = createAddressFault(lists, { allow: 'ALLOW_ADDRESSES', deny: 'DENY_ADDRESSES' });
+  return faultOf && ((ctx) => faultOf(requestContext(ctx).addresses.knownClient(ctx.req)));
+}
+
 export function createHandle(parts: HandleParts): Middleware {
-  const { table, preflightRoute, stripHeaders, stages, traffic, versionOf } = parts;
+  const { table, faultOfClient, preflightRoute, stripHeaders, stages, traffic, versionOf } = parts;
 
   const runStages = (routed: RoutedRequest) => runInOrder(stages, routed);
 
@@ -61,6 +74,14 @@ export function createHandle(parts: HandleParts): Middleware {
     return route.cors === undefined ? run(routed) : route.cors.around(ctx, () => run(routed));
   }
 
+  /** Rejects clients that no mapping may serve. */
+  function rejectClient(ctx: Context): void {
+    const fault = faultOfClient?.(ctx);
+    if (fault === undefined) return;
+    traffic.begin(ctx, traffic.unmatched).stage = 'address';
+    rejectAddress(fault);
+  }
+
   function rejectUnmatched(ctx: Context, path: string, version: VersionLifecycle | undefined): never {
     traffic.begin(ctx, traffic.unmatched);
     rejectEndedVersion({ version });
@@ -70,6 +91,7 @@ export function createHandle(parts: HandleParts): Middleware {
 
   return function gateway(ctx) {
     discardPreparedResponse(ctx);
+    rejectClient(ctx);
     stripHeaders(ctx);
     const attributes = attributesOf(ctx);
     const preflight = preflightRoute(ctx);
@@ -131,8 +153,11 @@ export function createPreflightRoute({ match, routes }: Table<Route>): Preflight
   };
 }
 
-function answerPreflight(ctx: Context, { name, cors }: Route): void {
-  requestContext(ctx).mapping = name;
+/** Refuses an address here too: who may come does not depend on CORS. */
+function answerPreflight(ctx: Context, { name, cors, addressFault }: Route): void {
+  const context = requestContext(ctx);
+  context.mapping = name;
+  rejectAddress(addressFault?.(context.addresses.knownClient(ctx.req)));
   cors?.answerPreflight(ctx);
 }
 

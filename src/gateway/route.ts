@@ -2,8 +2,9 @@
 
 import { foldsCase, type LabelGroup, type Mapping, mappingDefaults } from '#config';
 import type { Source } from '#foundation';
-import type { Compression, CompressionRule } from '#http';
 import { type Cluster, createHeaderRules, type HeaderEdits } from '#proxy';
+import { createHeaderRules, type HeaderEdits } from '#proxy';
+import { type AddressFault, createAddressFault } from '#http';
 import { describeConditions, type Rule } from '#routing';
 import type { AuthStage, AuthStages } from './auth/stage.ts';
 import { type Cors, createCors } from './cors.ts';
@@ -23,6 +24,8 @@ export interface Route extends Rule {
   /** Human-readable conditions besides the prefix, and the share of the requests. */
   readonly conditions: () => readonly string[];
   readonly cors: Cors | undefined;
+  /** Undefined when every address may come. */
+  readonly addressFault: AddressFault | undefined;
   /** Undefined when the route is open. */
   readonly auth: AuthStage | undefined;
   /** What protects its requests: the same text for routes with the same protection. */
@@ -167,6 +170,10 @@ function ruleOf(mapping: Route['mapping']) {
     shadow,
     conditions: () => describeConditions(mapping),
     cors: cors && createCors(cors),
+    addressFault: createAddressFault(mapping, {
+      allow: `allow_addresses of Mapping ${name}`,
+      deny: `deny_addresses of Mapping ${name}`,
+    }),
     editResponse: createHeaderRules(responseHeaders)?.editResponse,
   };
 }

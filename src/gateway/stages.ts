@@ -1,6 +1,6 @@
 /** The stages of a request after routing, in order: what each one does, and what it says of a request that is not sent. */
 import type { RateLimitService } from '#config';
-import { requestContext } from '#http';
+import { rejectAddress, requestContext } from '#http';
 import { rejectLoop } from '#proxy';
 import type { Limiter } from '#ratelimit';
 import type { ConfiguredAuthService } from './auth/stage.ts';
@@ -56,6 +56,7 @@ export function createStages(parts: StagesParts): readonly Stage[] {
   }
 
   return [
+    ownStage('rejectAddress', rejectRefusedAddress),
     ownStage('removeDisguises', ({ request: { ctx }, route }) =>
       disguises.removeUnkept?.(ctx.req, requestContext(ctx).addresses.trusts(ctx.req), route.mapping),
     ),
@@ -100,6 +101,14 @@ function ownStage(name: string, handle: (routed: RoutedRequest) => void): Stage 
       return undefined;
     },
   };
+}
+
+function rejectRefusedAddress({ request, route: { addressFault } }: RoutedRequest): void {
+  if (addressFault === undefined) return;
+  const { ctx } = request;
+  request.stage = 'address';
+  rejectAddress(addressFault(requestContext(ctx).addresses.knownClient(ctx.req)));
+  request.stage = 'service';
 }
 
 export function rejectEndedVersion({ version }: Pick<RoutedRequest, 'version'>): void {

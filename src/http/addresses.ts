@@ -1,6 +1,8 @@
 /** Finds the client's address and this server's public one, from the connection or from a trusted proxy's headers. */
 import type { IncomingMessage } from 'node:http';
-import { BlockList, isIP, type Socket } from 'node:net';
+import { isIP, type Socket } from 'node:net';
+import { canonicalAddress, canonicalIpv6, ipv6Groups, unmapIpv4 } from './network/ip.ts';
+import { type Contains, createNetworks } from './network/networks.ts';
 
 export interface AddressOptions {
   /** The base of all absolute URLs, such as `https://api.example.com`. @default the request's scheme and host */
@@ -64,6 +66,11 @@ export interface Addresses {
   readonly scheme: (request: IncomingMessage) => string;
   /** The client's IP address: the last hop that is not a trusted proxy. */
   readonly client: (request: IncomingMessage) => string;
+  /**
+   * The same, but `''` when trusted proxies say that they do not know it: the last hop that they name is not an address.
+   * `client` is then the proxy that said so.
+   */
+  readonly knownClient: (request: IncomingMessage) => string;
   readonly sender: (request: IncomingMessage) => Sender;
   /** The `X-Forwarded-For` for the next server: the hops that a trusted proxy sent, and the peer of this connection. */
   readonly forwardedFor: (request: IncomingMessage) => string;
@@ -80,9 +87,9 @@ export interface Addresses {
 }
 
 export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptions = {}): Addresses {
-  const isTrustedProxy = createTrust(trustedProxies);
+  const isTrustedProxy = createNetworks(trustedProxies);
   const isTrustedSocket = memoizeBySocket(isTrustedProxy);
-  const isPrivate = createTrust(trustedProxies.length === 0 ? privateNetworks : []);
+  const isPrivate = createNetworks(trustedProxies.length === 0 ? privateNetworks : []);
   const configured = publicUrl === undefined ? undefined : parseAddress(publicUrl.replace(/\/+$/, ''));
   const trusts = trustedProxies.length === 0 ? () => false : ({ socket }: IncomingMessage) => isTrustedSocket(socket);
   const forwarded = (request: IncomingMessage, name: string) =>
@@ -101,14 +108,18 @@ export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptio
   const publicHost = (request: IncomingMessage): PublicHost =>
     configured ?? { scheme: scheme(request), host: hostAndPort(request) ?? ownHost(request.socket) };
   const isHostOfUrl = memoizeLast((host) => URL.canParse(`http://${host}`));
-  const client = (request: IncomingMessage) => {
+  /** `unknown`: what to return when a trusted proxy names something that is not an address. */
+  const lastHop = (request: IncomingMessage, unknown?: '') => {
     const peer = unmapIpv4(request.socket.remoteAddress ?? '');
-    return trusts(request) ? lastUntrusted(request.headers['x-forwarded-for'], peer, isTrustedProxy) : peer;
+    if (!trusts(request)) return peer;
+    return lastUntrusted(request.headers['x-forwarded-for'], peer, isTrustedProxy, unknown);
   };
+  const client = (request: IncomingMessage) => lastHop(request);
   return Object.freeze({
     trusts,
     scheme,
     client,
+    knownClient: (request: IncomingMessage) => lastHop(request, ''),
     sender(request: IncomingMessage) {
       const address = client(request);
       // The header alone shows nothing: otherwise any client could send it and guess passwords of many users.
@@ -197,20 +208,19 @@ function ownHost({ localAddress = 'localhost', localPort }: Socket): string {
   return `${address.includes(':') ? `[${address}]` : address}${localPort === undefined ? '' : `:${localPort}`}`;
 }
 
-/** Returns false for text that is not an IP address. */
-type IsTrustedProxy = (address: string | undefined) => boolean;
-
 /** Reads X-Forwarded-For from right to left. Everything to the left of an untrusted or invalid hop can be forged. */
 function lastUntrusted(
   header: string | readonly string[] | undefined,
   peer: string,
-  isTrustedProxy: IsTrustedProxy,
+  isTrustedProxy: Contains,
+  unknown?: string,
 ): string {
-  const hops = String(header ?? '').split(',');
+  const text = String(header ?? '').trim();
   let client = peer;
-  for (const hop of hops.reverse()) {
+  if (text === '') return client;
+  for (const hop of text.split(',').reverse()) {
     const address = hopAddress(hop.trim());
-    if (address === undefined) return client;
+    if (address === undefined) return unknown ?? client;
     client = address;
     if (!isTrustedProxy(address)) return client;
   }
@@ -220,47 +230,11 @@ function lastUntrusted(
 /** Drops the port that some proxies add (`203.0.113.7:4711`). With it, every connection would be a different client. */
 function hopAddress(hop: string): string | undefined {
   const bare = /^\[(.+)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
-  const family = isIP(bare);
-  if (family === 0) return undefined;
-  return family === 6 ? canonicalAddress(bare) : bare;
-}
-
-/** Converts an IPv6 address to the form that sockets report (RFC 5952), and an IPv4-mapped one to plain IPv4. */
-function canonicalAddress(address: string): string {
-  // The URL parser rejects a zone.
-  if (address.includes('%')) return address;
-  const canonical = canonicalIpv6(address);
-  const groups = canonical.startsWith('::ffff:') ? ipv6Groups(canonical) : undefined;
-  return typeof groups === 'string' ? groups : canonical;
-}
-
-/**
- * Creates the check for a list of addresses and ranges. Throws a TypeError for any other entry. An IPv4-mapped address
- * from a dual-stack socket, such as `::ffff:10.0.0.1`, matches entries for the IPv4 address.
- */
-function createTrust(proxies: readonly string[]): IsTrustedProxy {
-  const trusted = new BlockList();
-  for (const entry of proxies) addEntry(trusted, entry);
-  return (address = '') => {
-    const family = isIP(address);
-    return family !== 0 && trusted.check(address, family === 6 ? 'ipv6' : 'ipv4');
-  };
-}
-
-function addEntry(trusted: BlockList, entry: string): void {
-  const [address = '', bits, ...rest] = entry.split('/');
-  const family = isIP(address);
-  // Without this check, a slash with no number after it would mean /0 and trust every address.
-  const isRange = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 6 ? 128 : 32));
-  if (family === 0 || !isRange || rest.length > 0)
-    throw new TypeError(`"${entry}" is neither an IP address nor a network such as 10.0.0.0/8`);
-  const type = family === 6 ? 'ipv6' : 'ipv4';
-  if (bits === undefined) trusted.addAddress(address, type);
-  else trusted.addSubnet(address, Number(bits), type);
+  return isIP(bare) === 0 ? undefined : canonicalAddress(bare);
 }
 
 /** Checks each connection only once, because the check is too slow for every request. */
-function memoizeBySocket(isTrustedProxy: IsTrustedProxy): (socket: Socket) => boolean {
+function memoizeBySocket(isTrustedProxy: Contains): (socket: Socket) => boolean {
   const known = new WeakMap<Socket, boolean>();
   return (socket) => {
     let trusted = known.get(socket);
@@ -270,10 +244,6 @@ function memoizeBySocket(isTrustedProxy: IsTrustedProxy): (socket: Socket) => bo
     }
     return trusted;
   };
-}
-
-function unmapIpv4(address: string): string {
-  return address.startsWith('::ffff:') && address.includes('.') ? address.slice('::ffff:'.length) : address;
 }
 
 /** Prefix lengths in bits. */
@@ -294,22 +264,6 @@ export function maskAddress(address: string, lengths: MaskLengths): string {
     return `${maskGroups(groups.split('.').map(Number), 8, lengths.ipv4).join('.')}/${lengths.ipv4}`;
   const hex = maskGroups(groups, 16, lengths.ipv6).map((group) => group.toString(16));
   return `${canonicalIpv6(hex.join(':'))}/${lengths.ipv6}`;
-}
-
-/** The eight groups of an IPv6 address, or the IPv4 address if it is IPv4-mapped. */
-function ipv6Groups(address: string): readonly number[] | string {
-  const [head = '', tail] = canonicalIpv6(address).split('::');
-  const read = (part = '') => (part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16)));
-  const [before, after] = [read(head), read(tail)];
-  const groups = [...before, ...Array<number>(8 - before.length - after.length).fill(0), ...after];
-  const [high = 0, low = 0] = groups.slice(6);
-  const isIpv4 = groups.slice(0, 6).join() === '0,0,0,0,0,65535';
-  return isIpv4 ? [high >> 8, high & 255, low >> 8, low & 255].join('.') : groups;
-}
-
-/** Normalises as RFC 5952 requires, except that the URL parser writes a trailing IPv4 address as hexadecimal groups. */
-function canonicalIpv6(address: string): string {
-  return new URL(`http://[${address}]/`).hostname.slice(1, -1);
 }
 
 /** Sets all bits after the first `length` to 0. Each group is `width` bits wide. */

@@ -68,6 +68,13 @@ export {
 export { createAccessLog } from './log/access-log.ts';
 export { finalStatus, giveUpClient, hasClientLeft, replaceStatus } from './log/final-status.ts';
 export { requestLogFields } from './log/request-log.ts';
+export {
+  type AddressFault,
+  type AddressLists,
+  createAddressFault,
+  describeAddressLists,
+  rejectAddress,
+} from './network/access.ts';
 export { preconditionFailed, preconditionOf } from './precondition.ts';
 export {
   type DefinedProblems,

@@ -52,6 +52,11 @@ export const problems = {
     meaning: 'The request has no token, or a token without the claims that are required here, such as a scope.',
     remedy: 'Send a token with these claims: the operator of the server knows which.',
   },
+  'address-denied': {
+    status: 403,
+    meaning: 'Requests from your address are not allowed here.',
+    remedy: 'Ask the operator to allow your address, or use a network that is allowed.',
+  },
   'admins-only': {
     status: 403,
     title: 'For administrators only',

@@ -41,7 +41,7 @@ export function createRouteFamilies({ all, durationBoundsMs }: RouteParts): read
     ),
     family(
       ['counter', 'frontdesk_requests_refused_total', 'by'],
-      'Requests that the auth service (`auth`) or a rate limit (`limit`) rejected.',
+      'Requests that a list of addresses (`address`), the auth service (`auth`) or a rate limit (`limit`) rejected.',
       refusalsOf,
     ),
     family(
@@ -73,6 +73,7 @@ function completionsOf({ name: mapping, totals }: RouteTraffic): readonly Sample
 
 function refusalsOf({ name: mapping, totals }: RouteTraffic): readonly Sample[] {
   return [
+    { labels: { mapping, by: 'address' }, value: totals?.refusedByAddress ?? 0 },
     { labels: { mapping, by: 'auth' }, value: totals?.refusedByAuth ?? 0 },
     { labels: { mapping, by: 'limit' }, value: totals?.refusedByLimit ?? 0 },
   ];

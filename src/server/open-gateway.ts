@@ -107,6 +107,8 @@ async function openRecords(
       configuration: { ...configuration, mappings, authServices, rateLimitServices },
       internalRoutes: parts.routes,
       identityHeaders: [userHeader, clientSubjectHeader],
+      allowAddresses: setup.settings.allowAddresses,
+      denyAddresses: setup.settings.denyAddresses,
       adminUsers: setup.settings.adminUsers,
       ...localAuthServices(setup, configuration.authServices, parts),
       tokenChecks,

@@ -43,6 +43,7 @@ describe('the traffic in the diagnostics', () => {
       requests: 20,
       in_flight: 0,
       errors: 1,
+      refused_by_address: 0,
       refused_by_auth: 1,
       refused_by_limit: 1,
       abandoned: 1,
@@ -55,6 +56,7 @@ describe('the traffic in the diagnostics', () => {
       // The average of eleven full slots and half of the last one.
       requests_per_second: 0.174,
       error_share: 0.05,
+      refused_by_address: 0,
       refused_by_auth: 1,
       refused_by_limit: 1,
       p50_ms: 4,

@@ -53,7 +53,7 @@ describe('createAddresses', () => {
   for (const trustedProxies of [[], ['10.0.0.0/8']])
     it(`ignores forwarded headers when the peer is not a trusted proxy of [${trustedProxies}]`, async () => {
       const sender = { network: '127.0.0.1/32', isShared: true };
-      const expected = { ...fromConnection, client: '127.0.0.1', sender, prefix: '' };
+      const expected = { ...fromConnection, client: '127.0.0.1', knownClient: '127.0.0.1', sender, prefix: '' };
       assert.deepEqual(await addressesOf({ trustedProxies }, forwarded), expected);
     });
 
@@ -67,6 +67,7 @@ describe('createAddresses', () => {
       authority: 'api.example.com',
       scheme: 'https',
       client: '203.0.113.7',
+      knownClient: '203.0.113.7',
       forwardedFor: '203.0.113.7, 127.0.0.1',
       sender: { network: '203.0.113.7/32', isShared: false },
       prefix: '/travel',

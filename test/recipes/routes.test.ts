@@ -85,6 +85,13 @@ describe('the recipes for routes', () => {
     },
   );
 
+  check(readRecipe('Only from our network'), 'forwards the requests from allowed addresses only', ({ service }) => {
+    assert.deepEqual(
+      service.reached.map(({ url }) => url),
+      ['/status/2'],
+    );
+  });
+
   check(
     readRecipe('Free a client that is limited'),
     'forwards the requests before the limit and after the reset',

@@ -29,6 +29,7 @@ const inDiagram: Readonly<Record<string, string | undefined>> = {
   'safe path': 'path check',
   'landing page': undefined,
   gateway: '<b>gateway</b>',
+  rejectAddress: 'address not allowed',
   removeDisguises: undefined,
   rejectEndedVersion: 'version past its sunset',
   rejectLoopingRequest: 'passed this gateway too often',

@@ -1,5 +1,7 @@
 /** Host names, IP addresses, networks, `host:port`, and service references such as `https://orders.example:8443`. */
 import { isIP } from 'node:net';
+import type { Fault } from '../errors.ts';
+import { quote } from '../quote.ts';
 
 /** Accepts a host name, or an IP address without brackets. Rejects dotted numbers that are not IPv4 addresses. */
 export function isHost(text: string): boolean {
@@ -13,6 +15,14 @@ export function isNetwork(text: string): boolean {
   const family = isIP(address);
   if (family === 0 || rest.length > 0) return false;
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
+}
+
+export function networkFault(text: string): Fault | undefined {
+  if (isNetwork(text)) return undefined;
+  return {
+    message: `${quote(text)} is neither an IP address nor a network`,
+    remedy: 'Write an address such as 203.0.113.7, or a network such as 10.0.0.0/8 or 2001:db8::/32.',
+  };
 }
 
 /** Accepts `orders:9001`, `10.0.0.5:8081` or `[::1]:8081`, with a port from 1 to 65535. */

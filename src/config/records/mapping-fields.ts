@@ -13,8 +13,9 @@ import {
   rewrite as translateRewrite,
   service as translateService,
 } from '../ambassador/readers.ts';
+import { networkFault } from '../fields/addresses.ts';
 import { keptHeaderFault } from '../fields/disguises.ts';
-import { type Field, field, optional, type ValuesOf, withNames } from '../fields/field.ts';
+import { type Field, field, optional, text, type ValuesOf, withNames } from '../fields/field.ts';
 import { addedHeaders, headerName, removedHeaders } from '../fields/headers.ts';
 import { requiredClaims } from '../fields/required-claims.ts';
 import { serviceReference } from '../fields/service-reference.ts';
@@ -29,6 +30,9 @@ import { upstreamFields } from './upstream-fields.ts';
 
 /** The common part of a row for a map that is empty by default. */
 const map = { type: 'map', shownDefault: '`{}`' } as const;
+
+/** The common part of a row for a list of networks. */
+const networks = { schema: commaList(text(networkFault)), type: 'list', sameInGroup: true } as const;
 
 export const mappingFields = withNames({
   name: nameField('hotel'),
@@ -206,6 +210,18 @@ export const mappingFields = withNames({
     default: false,
     docs: 'Gets copies of the requests of the mapping with the same match. Its responses are discarded.',
     allowedWithRedirect: false,
+  }),
+  allowAddresses: field({
+    ...networks,
+    default: [],
+    docs: 'The clients that may come, by address or network; all if it is empty. Others get 403, also instead of a redirect. See [addresses](#addresses).',
+    example: '[10.0.0.0/8, "2001:db8::/32"]',
+  }),
+  denyAddresses: field({
+    ...networks,
+    default: [],
+    docs: 'The clients that may not come, even if `allow_addresses` has them.',
+    example: '[203.0.113.7]',
   }),
   ...upstreamFields,
   cors: optional({

@@ -119,6 +119,11 @@ export const gatewaySettings = {
     [],
     'Proxies whose X-Forwarded-* headers are trusted: addresses or networks. They must not forward X-Forwarded-Host, -Proto, -Prefix or -Root headers from clients. They may also send headers such as CF-Connecting-IP and X-HTTP-Method-Override and, to a process without the gateway, the user. Without this setting, all clients behind a proxy have the address of the proxy.',
   ),
+  allowAddresses: networks(
+    [],
+    'Clients that may come to the gateway, by address or network; all by default. Others get 403. allow_addresses in a Mapping applies as well.',
+  ),
+  denyAddresses: networks([], 'Clients that may not come to the gateway, even if ALLOW_ADDRESSES has them.'),
   publicUrl: baseUrl(undefined, "Base of the URLs in responses; the request's scheme and host by default."),
   corsOrigins: origins(
     [],

@@ -144,20 +144,22 @@ const limitsShownMax = 3;
 
 /** Who may pass, which limits count them, and how many were rejected. @param {RouteRow} route @returns {Content} */
 function protectionOf(route) {
-  const { labels, limits, limits_total, traffic } = route;
+  const { addresses, labels, limits, limits_total, traffic } = route;
   const shown = limits.slice(0, limitsShownMax);
   const further = limits_total - shown.length;
   return [
     figure('access', { text: accessText(route), state: route.authenticated ? 'ok' : 'none' }),
+    addresses !== '' && h('span', { class: 'minor' }, addresses),
     shown.map(({ descriptor, limit }) => h('span', { class: 'minor' }, code(descriptor), `: ${limit}`)),
     further > 0 && h('span', { class: 'minor' }, countOf(further, 'more limit', 'more limits')),
     limits_total === 0 && labels.length > 0 && h('span', { class: 'minor' }, `counted by ${labels.join(', ')}`),
+    rejected('address', traffic.recent?.refused_by_address),
     rejected('auth', traffic.recent?.refused_by_auth),
     rejected('limit', traffic.recent?.refused_by_limit),
   ];
 }
 
-/** @param {'auth' | 'limit'} by @param {number | undefined} count */
+/** @param {'address' | 'auth' | 'limit'} by @param {number | undefined} count */
 function rejected(by, count = 0) {
   return count > 0 && h('span', { class: 'minor' }, figure(by, countFigure(count)), ` rejected by ${by}`);
 }
@@ -211,11 +213,14 @@ function routeTerms(route) {
 }
 
 /** @param {TrafficRow} traffic @returns {Content} */
-function totals({ requests, in_flight, errors, refused_by_auth, refused_by_limit, abandoned, upstream }) {
+function totals(traffic) {
+  const { requests, in_flight, errors, refused_by_address, refused_by_auth, refused_by_limit, abandoned, upstream } =
+    traffic;
   return [
     term('Since the start', figure('total', countFigure(requests)), ' requests'),
     term('In flight', figure('in_flight', countFigure(in_flight))),
     term('5xx responses', figure('total_errors', countFigure(errors, 'warning'))),
+    term('Rejected by address', figure('total_address', countFigure(refused_by_address))),
     term('Rejected by auth', figure('total_auth', countFigure(refused_by_auth))),
     term('Rejected by limit', figure('total_limit', countFigure(refused_by_limit))),
     term('Client disconnected', figure('abandoned', countFigure(abandoned))),

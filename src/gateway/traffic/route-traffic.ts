@@ -12,13 +12,14 @@ export interface Outcome {
   readonly status: number;
   readonly durationMs: number;
   /** The stage that rejected the request. Undefined when it reached its service or failed otherwise. */
-  readonly refusedBy: 'auth' | 'limit' | undefined;
+  readonly refusedBy: 'address' | 'auth' | 'limit' | undefined;
 }
 
 export interface Figures {
   requests: number;
   /** Responses with a status of 500 or above. */
   errors: number;
+  refusedByAddress: number;
   refusedByAuth: number;
   refusedByLimit: number;
 }
@@ -99,7 +100,8 @@ export function createRouteTraffic(name: string): RouteTraffic {
 function add(figures: Figures, { status, refusedBy }: Outcome): void {
   figures.requests += 1;
   if (status >= 500) figures.errors += 1;
-  if (refusedBy === 'auth') figures.refusedByAuth += 1;
+  if (refusedBy === 'address') figures.refusedByAddress += 1;
+  else if (refusedBy === 'auth') figures.refusedByAuth += 1;
   else if (refusedBy === 'limit') figures.refusedByLimit += 1;
 }
 
@@ -151,8 +153,8 @@ function recentOf(slots: Slots | undefined, current: number): RecentTraffic {
 }
 
 function figuresOf(slot: Slot | undefined): Figures {
-  const { requests, errors, refusedByAuth, refusedByLimit } = slot ?? emptyFigures();
-  return { requests, errors, refusedByAuth, refusedByLimit };
+  const { requests, errors, refusedByAddress, refusedByAuth, refusedByLimit } = slot ?? emptyFigures();
+  return { requests, errors, refusedByAddress, refusedByAuth, refusedByLimit };
 }
 
 /**
@@ -176,7 +178,7 @@ function quantileMs(durations: Float64Array, share: number): number | undefined 
 }
 
 function emptyFigures(): Figures {
-  return { requests: 0, errors: 0, refusedByAuth: 0, refusedByLimit: 0 };
+  return { requests: 0, errors: 0, refusedByAddress: 0, refusedByAuth: 0, refusedByLimit: 0 };
 }
 
 function emptySlots(): Slots {
@@ -186,7 +188,7 @@ function emptySlots(): Slots {
 
 /** Sets every field in one literal, which V8 stores more compactly than a spread object. */
 function emptySlot(firstBucket: number): Slot {
-  return { requests: 0, errors: 0, refusedByAuth: 0, refusedByLimit: 0, number: -1, firstBucket };
+  return { requests: 0, errors: 0, refusedByAddress: 0, refusedByAuth: 0, refusedByLimit: 0, number: -1, firstBucket };
 }
 
 function emptyTotals(): Totals {

@@ -10,7 +10,7 @@ import { createRouteTraffic, type RouteTraffic } from './route-traffic.ts';
 export interface InFlightRequest {
   readonly ctx: Context;
   /** The stage that the request has reached, for counting rejections. */
-  stage: 'auth' | 'limit' | 'service';
+  stage: 'address' | 'auth' | 'limit' | 'service';
   /** The limiter's statuses, and their descriptors in the same order. Undefined for a status without a descriptor. */
   statuses: readonly DescriptorStatus[];
   descriptors: readonly (Descriptor | undefined)[];
@@ -133,7 +133,10 @@ export function createTraffic({ clock = Date.now, stopwatch = () => performance.
 }
 
 /** Counts a status of 500 or above as a failure of the stage, not as its rejection of the request. */
-function refusalOf({ stage }: InFlightRequest, status: number): 'auth' | 'limit' | undefined {
+function refusalOf(
+  { stage }: InFlightRequest,
+  status: number,
+): Exclude<InFlightRequest['stage'], 'service'> | undefined {
   return stage === 'service' || status === 499 || status >= 500 ? undefined : stage;
 }
 

@@ -12,6 +12,7 @@ describe('the traffic of a route', () => {
       ok,
       { ...ok, status: 304 },
       { ...ok, status: 401, refusedBy: 'auth' },
+      { ...ok, status: 403, refusedBy: 'address' },
       { ...ok, status: 429, refusedBy: 'limit' },
       { ...ok, status: 503 },
       { ...ok, status: 499 },
@@ -21,15 +22,16 @@ describe('the traffic of a route', () => {
     for (const outcome of outcomes) traffic.count(outcome, 0);
     const { durations, ...totals } = traffic.totals ?? assert.fail();
     assert.deepEqual(totals, {
-      requests: 7,
+      requests: 8,
       errors: 2,
+      refusedByAddress: 1,
       refusedByAuth: 1,
       refusedByLimit: 1,
-      byClass: { 1: 0, 2: 1, 3: 1, 4: 2, 5: 2 },
+      byClass: { 1: 0, 2: 1, 3: 1, 4: 3, 5: 2 },
       abandoned: 1,
-      durationMsSum: 28,
+      durationMsSum: 32,
     });
-    assert.equal(durations[durationBoundsMs.indexOf(5)], 7);
+    assert.equal(durations[durationBoundsMs.indexOf(5)], 8);
   });
 
   it('counts durations in buckets that include their upper bound', () => {
