@@ -222,7 +222,7 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
   async function http(
     name: ListenerName,
     handler: RequestListener | undefined,
-    overrides: Pick<HttpServerOptions, 'tls' | 'upgrades'> = {},
+    overrides: Pick<HttpServerOptions, 'tls' | 'upgrades' | 'proxyProtocolFrom'> = {},
   ): Promise<Listening | undefined> {
     const { port, ...binding } = bindings[name];
     if (port === undefined || handler === undefined) return undefined;
@@ -254,6 +254,8 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
   const gateway = await http('gateway', names.includes('gateway') ? pipeline.standalone.callback() : undefined, {
     tls: tls.current && serverTls(tls.current, setup),
     upgrades,
+    // Behind a gateway, the proxies are gateways, which speak HTTP.
+    proxyProtocolFrom: settings.proxyProtocol && setup.has('gateway') ? settings.trustedProxies : undefined,
   });
   const redirectHandler = names.includes('redirect') ? pipeline.redirect.callback() : undefined;
   const redirect = await http('redirect', redirectHandler, { upgrades });

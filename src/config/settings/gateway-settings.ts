@@ -119,6 +119,10 @@ export const gatewaySettings = {
     [],
     'Proxies whose X-Forwarded-* headers are trusted: addresses or networks. They must not forward X-Forwarded-Host, -Proto, -Prefix or -Root headers from clients. They may also send headers such as CF-Connecting-IP and X-HTTP-Method-Override and, to a process without the gateway, the user. Without this setting, all clients behind a proxy have the address of the proxy.',
   ),
+  proxyProtocol: flag(
+    false,
+    'Reads the PROXY protocol (1 and 2) on each connection to the gateway, before TLS and HTTP. Connections without it, and those that are not from TRUSTED_PROXIES, are closed. The client that it names is then the peer of the connection.',
+  ),
   allowAddresses: networks(
     [],
     'Clients that may come to the gateway, by address or network; all by default. Others get 403. allow_addresses in a Mapping applies as well.',

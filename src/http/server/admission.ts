@@ -5,6 +5,7 @@ import { createOncePerMinute, type Logger, peerOf } from '#foundation';
 import { problem } from '../problem.ts';
 import type { Connections } from './connections.ts';
 import { problemResponse } from './last-response.ts';
+import { createProxiedPeers, type ProxiedPeersOptions } from './proxied-peers.ts';
 
 export interface ConnectionLimit {
   /** Creates the share of a listener. The other listeners can never use its `reserved` connections. @default 0 */
@@ -156,26 +157,42 @@ function destroy(socket: Socket): void {
   socket.destroy();
 }
 
+export interface AdmissionOptions extends Pick<Connections, 'refuse'> {
+  readonly isTls: boolean;
+  /** Undefined when connections do not begin with a PROXY header. */
+  readonly proxyProtocol: ProxiedPeersOptions | undefined;
+}
+
 /**
  * Replaces Node's `connection` listener, which would otherwise run first, and calls it for admitted connections. Without
- * `share`, all are admitted. The returned function closes the connections that are still in a TLS handshake.
+ * `share`, all are admitted. The returned function closes the connections that are not ready for HTTP yet.
  */
 export function limitAdmission(
   server: Server,
   share: ConnectionShare | undefined,
-  { isTls, refuse }: Pick<Connections, 'refuse'> & { readonly isTls: boolean },
+  { isTls, refuse, proxyProtocol }: AdmissionOptions,
 ): () => void {
   const reject = isTls || share === undefined ? destroy : share.reject;
+  const proxied = proxyProtocol && createProxiedPeers(server, isTls, proxyProtocol);
   // The request may already be on its way. It must not run after its client has got a 503.
-  const turnAway = (socket: Socket) => refuse(socket, () => reject(socket));
+  const turnAway = (socket: Socket) =>
+    proxied?.isReading(socket) ? destroy(socket) : refuse(socket, () => reject(socket));
   const handshakes = isTls ? boundHandshakes(server, share) : undefined;
   const listeners = server.listeners('connection') as ((socket: Socket) => void)[];
   server.removeAllListeners('connection').on('connection', (socket: Socket) => {
+    if (proxied?.isFromProxy(socket) === false) return;
     if (share?.admit(socket, isTls ? destroy : turnAway) === false) return reject(socket);
     handshakes?.begin(socket);
-    for (const accept of listeners) accept.call(server, socket);
+    const accept = () => {
+      for (const listener of listeners) listener.call(server, socket);
+    };
+    if (proxied === undefined) accept();
+    else proxied.read(socket, accept);
   });
-  return () => handshakes?.close();
+  return () => {
+    handshakes?.close();
+    proxied?.close();
+  };
 }
 
 /** Each handshake costs memory, and CPU time for a signature. */

@@ -39,6 +39,11 @@ export interface HttpServerOptions {
   readonly waitingMax?: ConnectionsOptions['waitingMax'];
   /** How long a client may stop reading its response before the connection is closed. 0 means no limit. */
   readonly responseIdleTimeoutMs: number;
+  /**
+   * The proxies that name the client of each connection with the PROXY protocol. Connections that do not begin with its
+   * header, or come from others, are closed. @default undefined: connections begin with TLS or HTTP
+   */
+  readonly proxyProtocolFrom?: readonly string[] | undefined;
   /** Undefined for plain HTTP. */
   readonly tls?: ServerTls | undefined;
   /** This server's share of a limit for several servers. @default no limit */
@@ -59,14 +64,18 @@ export interface HttpServer {
 
 /** If it cannot listen on the port, rejects with a message that names the port and the remedy. */
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
-  const { connectionShare: share, tls, logger } = options;
+  const { connectionShare: share, tls, logger, proxyProtocolFrom: proxies } = options;
   const contexts = tls && (await createTlsContexts(tls));
   const server = await createListener(options, contexts);
   const handler = limitBodyTime(server, options.handler, options.requestTimeoutMs);
   const connections = createConnections(server, { ...options, handler, setIdle: share?.setIdle });
   const serve = requireHost(server, connections.serve);
   server.on('request', serve).on(tls ? 'secureConnection' : 'connection', connections.add);
-  const closeHandshakes = limitAdmission(server, share, { isTls: tls !== undefined, refuse: connections.refuse });
+  const closeHandshakes = limitAdmission(server, share, {
+    isTls: tls !== undefined,
+    refuse: connections.refuse,
+    proxyProtocol: proxies && { proxies, timeoutMs: options.headerTimeoutMs, logger },
+  });
   if (tls !== undefined) respondToTlsErrors(server, logger);
   if (tls?.clientCa !== undefined) readClientCertificates(server, logger);
   respondToClientErrors(server, connections.refuse, logger && createClientErrorLog(logger));
