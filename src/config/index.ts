@@ -26,6 +26,7 @@ export { credentialHeaders, type HeaderRules, type HeaderValue, type HeaderVaria
 export { type AllowedOrigin, createAllowedOrigin } from './fields/origins.ts';
 export { compileIgnoringCase, compilePattern, type Pattern } from './fields/pattern.ts';
 export { type ClaimValue, describeClaims, type RequiredClaim } from './fields/required-claims.ts';
+export type { Sticky } from './fields/sticky.ts';
 export type { DescriptorInput, LimitDescriptor, LimitDomain, LimitDomainInput } from './limits/domains.ts';
 export type { RateLimitInput } from './limits/limit.ts';
 export { reachedDescriptors } from './limits/reached.ts';

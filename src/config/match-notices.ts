@@ -25,15 +25,26 @@ export function matchNotices(
       .filter((name) => isRemoved(name, (one) => kept.has(one)))
       .map((name) => removedNotice(record, name)),
   );
-  return [...reads, ...sent, ...mappings.flatMap(starNotice), ...takenPathNotices(mappings)];
+  const identities = new Set(authServices.flatMap(({ allowedAuthorizationHeaders }) => allowedAuthorizationHeaders));
+  const sticky = mappings.flatMap((mapping) => stickyNotice(mapping, identities));
+  return [...reads, ...sent, ...sticky, ...mappings.flatMap(starNotice), ...takenPathNotices(mappings)];
 }
 
-function namesRead({ headers, labels }: Mapping): readonly string[] {
+function namesRead({ headers, labels, sticky }: Mapping): readonly string[] {
   const groups = Object.values(labels).flat();
   const read = groups.flatMap((group) =>
     group.labels.flatMap((label) => (label.kind === 'header' ? label.header : [])),
   );
-  return [...new Set([...headers.map(({ name }) => name), ...read])];
+  const ofClient = sticky?.kind === 'header' ? [sticky.name] : [];
+  return [...new Set([...headers.map(({ name }) => name), ...read, ...ofClient])];
+}
+
+/** A mapping is chosen before its auth service sets such a header, so no request has it. */
+function stickyNotice(mapping: Mapping, identities: ReadonlySet<string>): readonly ConfigurationError[] {
+  const { sticky } = mapping;
+  if (sticky?.kind !== 'header' || !identities.has(sticky.name)) return [];
+  const message = `sticky reads the header ${quote(sticky.name)}, which is not known when the mapping is chosen`;
+  return [noticeOf(mapping, message, 'Use a cookie, or a header that clients send, such as Authorization.')];
 }
 
 /** Many other gateways read a star at the end of a path as any text. */

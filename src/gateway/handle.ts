@@ -4,6 +4,7 @@ import type { Context, Middleware } from 'koa';
 import {
   type Addresses,
   type AddressLists,
+  beforeHead,
   clientSubjectHeader,
   clientSubjectOf,
   createAddressFault,
@@ -69,6 +70,7 @@ export function createHandle(parts: HandleParts): Middleware {
     context.mapping = route.name;
     context.route = route.prefix;
     context.service = route.service;
+    if (match.newClient !== undefined) setClient(ctx, route, match.newClient);
     const routed = { request: traffic.begin(ctx, route.traffic), attributes, route, shadow, version };
     const run = route.changesResponse ? withChangedResponse : runStages;
     return route.cors === undefined ? run(routed) : route.cors.around(ctx, () => run(routed));
@@ -103,6 +105,16 @@ export function createHandle(parts: HandleParts): Middleware {
     if (match !== undefined) return respond(ctx, attributes, match, version);
     return rejectUnmatched(ctx, attributes.path, version);
   };
+}
+
+/** Sets the cookie that keeps the client on its route, on whatever response it gets. */
+function setClient(ctx: Context, { mapping: { sticky } }: Route, client: string): void {
+  if (sticky?.kind !== 'cookie') return;
+  const { name, ttlMs } = sticky;
+  const age = ttlMs === undefined ? '' : `; Max-Age=${Math.ceil(ttlMs / 1000)}`;
+  const secure = requestContext(ctx).addresses.scheme(ctx.req) === 'https' ? '; Secure' : '';
+  const cookie = `${name}=${client}; Path=/${age}; HttpOnly; SameSite=Lax${secure}`;
+  beforeHead(ctx.res, (res) => res.appendHeader('Set-Cookie', cookie));
 }
 
 /**

@@ -23,7 +23,10 @@ export function namesRead({
   authServices,
   rateLimitService,
 }: Omit<Records, 'identityHeaders'>): ReadonlySet<string> {
-  const names = new Set(authServices.flatMap(({ record }) => record.allowedRequestHeaders));
+  const names = new Set([
+    ...authServices.flatMap(({ record }) => record.allowedRequestHeaders),
+    ...mappings.flatMap(({ sticky }) => (sticky?.kind === 'header' ? sticky.name : [])),
+  ]);
   for (const { headers, labels, requestHeaders } of mappings) {
     const { add, remove } = requestHeaders;
     const groups = labels[rateLimitService?.domain ?? ''] ?? [];

@@ -155,7 +155,7 @@ export function createInternalRoute(
 /** The fields that mappings and built-in routes have in common. */
 function ruleOf(mapping: Route['mapping']) {
   const { name, prefix, prefixMatch, caseSensitive, host, method, headers, queryParameters } = mapping;
-  const { precedence, weight, shadow, cors, responseHeaders } = mapping;
+  const { precedence, weight, shadow, sticky, cors, responseHeaders } = mapping;
   return {
     name,
     prefix,
@@ -168,6 +168,7 @@ function ruleOf(mapping: Route['mapping']) {
     precedence,
     weight,
     shadow,
+    sticky,
     conditions: () => describeConditions(mapping),
     cors: cors && createCors(cors),
     addressFault: createAddressFault(mapping, {

@@ -24,7 +24,8 @@ type RuleField =
   | 'queryParameters'
   | 'precedence'
   | 'weight'
-  | 'shadow';
+  | 'shadow'
+  | 'sticky';
 
 /** Determines which requests a route receives. Every Mapping is a rule. */
 export interface Rule extends Pick<Mapping, RuleField> {

@@ -1,7 +1,15 @@
 /** Groups of mappings with the same match: they split the requests by weight, and a shadow receives copies. */
 import { foldsCase } from '#config';
-import { type Condition, conditionsOf, pathCondition, type RequestView, type Rule } from './conditions.ts';
+import {
+  type Condition,
+  conditionsOf,
+  pathCondition,
+  type RequestAttributes,
+  type RequestView,
+  type Rule,
+} from './conditions.ts';
 import { compareRanked, type RankedRule } from './order.ts';
+import { createClientOf, createStickyChoice, newClient } from './sticky.ts';
 
 export interface Group<R extends Rule> {
   /** The index of the group in the order in which groups are tried (the matching order). */
@@ -22,8 +30,10 @@ export interface Group<R extends Rule> {
   /** The match of a group with a single route and no shadow. */
   readonly only: Match<R> | undefined;
   /** Chooses among the routes of any other group. `random` returns numbers in [0, 1). */
-  readonly pick: ((random: () => number) => Match<R>) | undefined;
+  readonly pick: Pick<R> | undefined;
 }
+
+type Pick<R> = (random: () => number, attributes: RequestAttributes) => Match<R>;
 
 /** Puts the rules of each group together. Groups and their members are in matching order. */
 export function groupRules<R extends Rule>(ranked: readonly RankedRule<R>[]): readonly Members<R>[] {
@@ -88,6 +98,8 @@ export interface Match<R> {
   readonly route: R;
   /** Receives a copy of this request. Undefined when no copy is made. */
   readonly shadow: R | undefined;
+  /** The value of the cookie that keeps a new client on this route. Undefined for every other request. */
+  readonly newClient?: string;
 }
 
 export interface WeightedRoute<R> {
@@ -137,17 +149,37 @@ function sum(numbers: readonly number[]): number {
 }
 
 /** Creates all possible matches up front, so that picking one allocates nothing. Undefined when there are no routes. */
-function createPick<R>(weighted: WeightedRoutes<R>): ((random: () => number) => Match<R>) | undefined {
+function createPick<R extends Rule>(weighted: WeightedRoutes<R>): Pick<R> | undefined {
   const { routes, shadow, shadowWeight } = weighted;
   if (routes.length === 0) return undefined;
   const copied = shadowWeight / 100;
   const plain = routes.map(({ route }) => Object.freeze({ route, shadow: undefined }));
   const withCopy = routes.map(({ route }) => Object.freeze({ route, shadow }));
   const choose = createChoice(routes.map(({ weight }) => weight));
-  return function pick(random) {
-    const index = choose(random);
+  const matchAt = (index: number, random: () => number) => {
     const isCopied = copied > 0 && (copied >= 1 || random() < copied);
     return (isCopied ? withCopy : plain)[index] as Match<R>;
+  };
+  return createStickyPick(routes, matchAt) ?? ((random) => matchAt(choose(random), random));
+}
+
+type MatchAt<R> = (index: number, random: () => number) => Match<R>;
+
+/** Undefined if the routes are not sticky, or if there is no choice among them. */
+function createStickyPick<R extends Rule>(
+  routes: readonly WeightedRoute<R>[],
+  matchAt: MatchAt<R>,
+): Pick<R> | undefined {
+  const sticky = routes[0]?.route.sticky;
+  if (sticky === undefined || routes.filter(({ weight }) => weight > 0).length < 2) return undefined;
+  const clientOf = createClientOf(sticky);
+  const choose = createStickyChoice(routes.map(({ route: { name }, weight }) => ({ name, weight })));
+  return function pick(random, attributes) {
+    const known = clientOf(attributes);
+    if (known !== undefined) return matchAt(choose(known), random);
+    const client = newClient(random);
+    const match = matchAt(choose(client), random);
+    return sticky.kind === 'cookie' ? { ...match, newClient: client } : match;
   };
 }
 

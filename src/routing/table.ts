@@ -42,7 +42,7 @@ function tableOf<R extends Rule>(rules: readonly R[], groups: readonly Group<R>[
     // Allocates nothing when no rule has a condition besides its path.
     match(attributes: RequestAttributes, random = Math.random) {
       const group = find(hasConditions ? viewOf(attributes) : emptyView, attributes.path);
-      return group?.only ?? group?.pick?.(random);
+      return group?.only ?? group?.pick?.(random, attributes);
     },
     routes: Object.freeze(groups.flatMap(({ routes }) => routes)),
     groups: Object.freeze(groups.map(({ routes }) => routes)),

@@ -59,16 +59,21 @@ function wonBy<R extends Rule>(group: Group<R>): readonly RouteVerdict<R>[] {
 
 type Verdict = Omit<RouteVerdict<never>, 'route'>;
 
-function weightVerdict<R extends Rule>({ weight }: WeightedRoute<R>, { routes }: WeightedRoutes<R>): Verdict {
+function weightVerdict<R extends Rule>({ route, weight }: WeightedRoute<R>, { routes }: WeightedRoutes<R>): Verdict {
   const isWeighted = routes.some((one) => one.route.weight !== undefined);
   const outcome = weight > 0 ? 'matched' : 'lost';
-  if (isWeighted && routes.length > 1) return { outcome, by: 'weight', reason: `weight ${rounded(weight)} of 100` };
+  if (isWeighted && routes.length > 1)
+    return { outcome, by: 'weight', reason: `weight ${rounded(weight)} of 100${stickyText(route, ', ')}` };
   if (outcome === 'matched') return { outcome, by: 'order', reason: 'it is the first match' };
   return {
     outcome,
     by: 'weight',
     reason: `${routes[0]?.route.name} has the same match, and neither has a weight`,
   };
+}
+
+function stickyText({ sticky }: Rule, before = ''): string {
+  return sticky === undefined ? '' : `${before}sticky by ${sticky.kind} ${sticky.name}`;
 }
 
 function shadowVerdict<R extends Rule>(route: R, { shadow, shadowWeight }: WeightedRoutes<R>): Verdict {
@@ -114,7 +119,8 @@ export function describeConditions(rule: Rule): readonly string[] {
 }
 
 function conditionsWith(textOf: (match: ValueMatch) => string, rule: Rule): readonly string[] {
-  const { prefixMatch, caseSensitive, method, host, headers, queryParameters, precedence, weight, shadow } = rule;
+  const { prefixMatch, caseSensitive, method, host, headers, queryParameters, precedence, weight, shadow, sticky } =
+    rule;
   return [
     ...(prefixMatch === 'segments' ? [] : [prefixMatch]),
     ...(caseSensitive ? [] : ['case-insensitive']),
@@ -125,6 +131,7 @@ function conditionsWith(textOf: (match: ValueMatch) => string, rule: Rule): read
     ...(precedence === 0 ? [] : [`precedence ${precedence}`]),
     ...(weight === undefined ? [] : [`${rounded(weight)} %`]),
     ...(shadow ? ['shadow'] : []),
+    ...(sticky === undefined ? [] : [stickyText(rule)]),
   ];
 }
 

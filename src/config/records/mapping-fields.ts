@@ -19,6 +19,7 @@ import { type Field, field, optional, text, type ValuesOf, withNames } from '../
 import { addedHeaders, headerName, removedHeaders } from '../fields/headers.ts';
 import { requiredClaims } from '../fields/required-claims.ts';
 import { serviceReference } from '../fields/service-reference.ts';
+import { sticky } from '../fields/sticky.ts';
 import { commaList, flag, singleLine, upgradeProtocols, wholeNumber } from '../fields/values.ts';
 import { tlsField } from '../tls/upstream-tls.ts';
 import { cors } from './cors.ts';
@@ -210,6 +211,14 @@ export const mappingFields = withNames({
     default: false,
     docs: 'Gets copies of the requests of the mapping with the same match. Its responses are discarded.',
     allowedWithRedirect: false,
+  }),
+  sticky: optional({
+    schema: sticky,
+    type: 'map',
+    docs: 'Keeps a client on one of the mappings that share requests by weight, by a `cookie`, which new clients get, with an optional `ttl` (`720h`), or by a `header`. See [sticky weights](#two-mappings-with-the-same-match).',
+    example: '{ cookie: part, ttl: 720h }',
+    allowedWithRedirect: false,
+    sameInGroup: true,
   }),
   allowAddresses: field({
     ...networks,

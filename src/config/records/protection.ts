@@ -17,6 +17,7 @@ const unprotecting: readonly (keyof Mapping)[] = [
   'precedence',
   'weight',
   'shadow',
+  'sticky',
   'service',
   'rewrite',
   'regexRewrite',
