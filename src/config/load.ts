@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import { relative } from 'node:path';
 import * as z from 'zod';
+import type { AddressRecord } from './ambassador/addresses.ts';
 import { differencesNotice, translateRecords } from './ambassador/translate.ts';
 import { type ConfigurationFile, readDirectory } from './directory.ts';
 import {
@@ -29,6 +30,8 @@ import { encodingErrorOf, readYaml } from './yaml.ts';
 
 /** Everything that a directory or a program configures, as plain frozen data. */
 export interface Configuration extends RecordLists {
+  /** Which clients Modules of Ambassador let come to the gateway. All of them must. */
+  readonly addresses: readonly AddressRecord[];
   readonly limits: readonly LimitDomain[];
   readonly users: readonly User[];
   readonly demo: DemoTables;
@@ -63,6 +66,7 @@ export interface FilePart {
   /** The SHA-256 digest of the file's bytes. */
   readonly digest: string;
   readonly records: readonly GatewayRecord[];
+  readonly addresses: readonly AddressRecord[];
   readonly limits: readonly LimitDomain[];
   readonly users: readonly User[];
   readonly demo: DemoTables;
@@ -219,7 +223,7 @@ function faultsOfRecords(value: unknown): readonly PlacedFault[] {
 type Draft = { -readonly [P in keyof FilePart]: FilePart[P] extends readonly (infer Item)[] ? Item[] : FilePart[P] };
 
 export function emptyPart(file: string): Draft {
-  const contents = { records: [], limits: [], users: [], demo: {} };
+  const contents = { records: [], addresses: [], limits: [], users: [], demo: {} };
   return { file, digest: '', ...contents, errors: [], notices: [], differences: [] };
 }
 
@@ -258,6 +262,7 @@ function addRecords(
   const translated = translateRecords(records, gatewayDomain);
   part.errors.push(...errors, ...translated.errors);
   part.notices.push(...translated.notices);
+  part.addresses.push(...translated.addresses);
   if (translated.first !== undefined && part.differences.length === 0)
     part.differences.push(...differencesNotice(translated.first));
   for (const result of translated.records.map(readRecord)) {
@@ -303,6 +308,7 @@ function assemble(
   const lists = recordLists(isWhole ? records : []);
   const configuration: Configuration = {
     ...lists,
+    addresses: isWhole ? parts.flatMap((part) => part.addresses) : [],
     limits: isWhole ? domains.kept : [],
     users: withoutWrongUsers(
       parts.flatMap((part) => part.users),

@@ -222,7 +222,7 @@ function createDraft(options: GatewayOptions) {
   const identity = createIdentity(identityHeaders, namesRead(settings), options.believesProxies);
   const disguises = createDisguises(mappings);
   const askLimiter = createAskLimiter(settings, acquire);
-  const faultOfClient = createFaultOfClient(settings);
+  const faultOfClient = createFaultOfClient(settings, options.configuration.addresses);
   let completed: Table<Route> | undefined;
   const mappingOf = (ctx: Context, method: string) => completed?.match(attributesOf(ctx, { method }))?.route.mapping;
   const { routeOf, internalRoutes } = createRoutes(settings, acquire, { identity, mappingOf });

@@ -10,7 +10,7 @@ import type { Decision, DescriptorStatus, Limiter } from '#ratelimit';
  * The records of a configuration that the gateway applies. They are passed as a whole, because requests would pass
  * unchecked without one of the lists.
  */
-export type GatewayRecords = Pick<Configuration, 'mappings' | 'authServices' | 'rateLimitServices' | 'versions'> &
+export type GatewayRecords = Pick<Configuration, (typeof recordLists)[number]> &
   Partial<Pick<Configuration, 'upstreamFiles'>>;
 
 interface Ports {
@@ -52,7 +52,7 @@ export function requireTokenCheck({ name }: AuthService, checks: Readonly<Record
   return check;
 }
 
-const recordLists = ['mappings', 'authServices', 'rateLimitServices', 'versions'] as const;
+const recordLists = ['mappings', 'authServices', 'rateLimitServices', 'versions', 'addresses'] as const;
 
 function requireRecords(configuration: Partial<GatewayRecords> | undefined): void {
   const missing = recordLists.find((name) => !Array.isArray(configuration?.[name]));

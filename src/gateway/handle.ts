@@ -41,9 +41,26 @@ export interface HandleParts {
 /** Returns why the settings refuse the client of a request. Undefined if it may come. */
 export type FaultOfClient = (ctx: Context) => string | undefined;
 
-export function createFaultOfClient(lists: AddressLists): FaultOfClient | undefined {
-  const faultOf = createAddressFault(lists, { allow: 'ALLOW_ADDRESSES', deny: 'DENY_ADDRESSES' });
-  return faultOf && ((ctx) => faultOf(requestContext(ctx).addresses.knownClient(ctx.req)));
+/** `records`: the lists of Ambassador's Modules. */
+export function createFaultOfClient(
+  settings: AddressLists,
+  records: readonly AddressLists[],
+): FaultOfClient | undefined {
+  const all = [
+    createAddressFault(settings, { allow: 'ALLOW_ADDRESSES', deny: 'DENY_ADDRESSES' }),
+    ...records.map((lists) =>
+      createAddressFault(lists, { allow: 'ip_allow of a Module', deny: 'ip_deny of a Module' }),
+    ),
+  ].filter((one) => one !== undefined);
+  if (all.length === 0) return undefined;
+  return function faultOfClient(ctx) {
+    const client = requestContext(ctx).addresses.knownClient(ctx.req);
+    for (const faultOf of all) {
+      const fault = faultOf(client);
+      if (fault !== undefined) return fault;
+    }
+    return undefined;
+  };
 }
 
 export function createHandle(parts: HandleParts): Middleware {

@@ -147,6 +147,7 @@ const noRecords: GatewayRecords = {
   authServices: [],
   rateLimitServices: [],
   versions: [],
+  addresses: [],
 };
 
 /** The headers in which a gateway with these records names the user. */

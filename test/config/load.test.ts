@@ -21,7 +21,7 @@ const nothing = {
   rateLimitServices: [],
   versions: [],
 };
-const empty = { ...nothing, limits: [], users: [], demo: {}, upstreamFiles: [] };
+const empty = { ...nothing, addresses: [], limits: [], users: [], demo: {}, upstreamFiles: [] };
 
 describe('loadConfiguration', () => {
   const writeFiles = temporaryFiles();

@@ -136,7 +136,7 @@ describe('the gateway', () => {
       mappingOf({ name: `m${index}`, prefix: `/m${index}`, timeoutMs: 1 + (index % 2) }),
     );
     const resolve = () => ({ kind: 'local', name: 'hotel' }) as const;
-    const none = { authServices: [], rateLimitServices: [], versions: [] };
+    const none = { authServices: [], rateLimitServices: [], versions: [], addresses: [] };
     let turns = 0;
     let gateway: Gateway | undefined;
     const options = { configuration: { mappings, ...none }, services: { hotel: local }, resolve };
@@ -161,7 +161,7 @@ describe('the gateway', () => {
     const state = createGatewayState(createClusters({ logger: silentLogger }));
     servers.later(state.clusters.close);
     const mappings = [mappingOf({ name: 'a' }), mappingOf({ name: 'b', service: 'elsewhere' })];
-    const none = { authServices: [], rateLimitServices: [], versions: [] };
+    const none = { authServices: [], rateLimitServices: [], versions: [], addresses: [] };
     const options = {
       configuration: { mappings, ...none },
       services: {},
@@ -341,6 +341,7 @@ describe('the gateway', () => {
   const records = {
     mappings: [mappingOf({ labels: { gateway: labelled('x-kind') } })],
     versions: [],
+    addresses: [],
     authServices: [],
     rateLimitServices: [limitRecordOf()],
   };

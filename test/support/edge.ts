@@ -124,6 +124,7 @@ export function gatewayOf(fields: GatewayFields): Gateway {
       versions,
       authServices: authServices.map(({ record }) => record),
       rateLimitServices: rateLimitService ? [rateLimitService] : [],
+      addresses: [],
     },
     authChecks: Object.fromEntries(authServices.flatMap(({ record, port }) => (port ? [[record.name, port]] : []))),
     services: {},

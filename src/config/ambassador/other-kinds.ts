@@ -2,6 +2,7 @@
 import { isMap } from '#foundation';
 import { didYouMean, type PlacedFault, suggestion, typeName, valueAt } from '../errors.ts';
 import { quote } from '../quote.ts';
+import { principalFaults } from './addresses.ts';
 import { isEmpty } from './readers.ts';
 
 export interface OtherKind {
@@ -93,7 +94,6 @@ const tls: Rows = {
 };
 
 const perMapping = (field: string) => protects(`Write ${field} in each Mapping, then remove it.`);
-const byAddress = protects('Let a firewall or a proxy in front check addresses, then remove it.');
 const bodySize = 'Write max_request_bytes in each Mapping, or set BODY_BYTES_MAX. Then remove it.';
 
 /** The headers of a request may have 16 KiB here, unless HEADER_BYTES_MAX says otherwise. */
@@ -139,8 +139,8 @@ const moduleOptions: Rows = {
     'Let the services, or a proxy in front, ignore headers with underscores. Then remove it.',
     (action) => isEmpty(action) || action === 'ALLOW',
   ),
-  ip_allow: byAddress,
-  ip_deny: byAddress,
+  ip_allow: principalFaults,
+  ip_deny: principalFaults,
   keepalive: harmless,
   listener_idle_timeout_ms: harmless,
   liveness_probe: harmless,

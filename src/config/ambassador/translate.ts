@@ -12,6 +12,7 @@ import { isAmbassadorVersion } from '../records/kind.ts';
 import { mappingFields } from '../records/mapping-fields.ts';
 import { rateLimitServiceFields } from '../records/rate-limit-service.ts';
 import { serviceHost } from '../records/rewrite.ts';
+import { type AddressRecord, addressOptions, addressRecord } from './addresses.ts';
 import { isGuardingIngress, moduleName, type OtherKind, otherKinds } from './other-kinds.ts';
 import {
   allowedHeaders,
@@ -30,6 +31,8 @@ export interface Translated {
   readonly notices: readonly ConfigurationError[];
   /** About kinds that are not read although they protect requests. */
   readonly errors: readonly ConfigurationError[];
+  /** The lists of addresses of Modules. */
+  readonly addresses: readonly AddressRecord[];
   /** The first record that was translated, if there is one. */
   readonly first: ConfigDocument | undefined;
 }
@@ -42,6 +45,7 @@ export function translateRecords(documents: readonly ConfigDocument[], gatewayDo
     records: parts.flatMap(({ records }) => records),
     notices: parts.flatMap(({ notices }) => notices),
     errors: parts.flatMap(({ errors = [] }) => errors),
+    addresses: parts.flatMap(({ addresses = [] }) => addresses),
     first: parts.find(({ document, records: [record] }) => record !== undefined && record !== document)?.document,
   };
 }
@@ -55,7 +59,7 @@ function withoutAmbassador(documents: readonly ConfigDocument[], gatewayDomain: 
     remedy: 'Set GATEWAY_DOMAIN=getambassador.io, or rewrite it for apiVersion: gateway/v1.',
   };
   const errors = documents.filter(isForeign).flatMap((document) => errorsOf(document, [fault], displayName(document)));
-  return { records: documents.filter((one) => !isForeign(one)), notices: [], errors, first: undefined };
+  return { records: documents.filter((one) => !isForeign(one)), notices: [], errors, addresses: [], first: undefined };
 }
 
 /** Returns the general notice about a configuration with translated records. */
@@ -70,7 +74,7 @@ export function differencesNotice(document: ConfigDocument): readonly Configurat
   ]);
 }
 
-type Result = Pick<Translated, 'records' | 'notices'> & Partial<Pick<Translated, 'errors'>>;
+type Result = Pick<Translated, 'records' | 'notices'> & Partial<Pick<Translated, 'errors' | 'addresses'>>;
 
 function translate(document: ConfigDocument): Result {
   const { apiVersion, kind } = asMap(document.value) ?? {};
@@ -133,10 +137,17 @@ function translateOther(
     return { ...fault, path: field === undefined ? ['kind'] : [...placeOf(field), ...inner] };
   });
   const errors = errorsOf(document, faults, displayName(document));
-  const faulty = new Set(faults.map(({ path }) => path.at(-1)));
-  const config = Object.keys(asMap(fields['config']) ?? {}).filter((name) => !faulty.has(name));
+  const addresses = kind === 'Module' ? addressesOf(document, fields) : [];
+  const reported = new Set([...faults.map(({ path }) => path.at(-1)), ...(addresses.length > 0 ? addressOptions : [])]);
+  const config = Object.keys(asMap(fields['config']) ?? {}).filter((name) => !reported.has(name));
   const what = config.length === 0 ? kind : `${kind} with ${config.map(quote).join(', ')}`;
-  return { ...(errors.length > 0 && config.length === 0 ? nothing : skipped(document, what, remedy)), errors };
+  const isReported = config.length === 0 && reported.size > 0;
+  return { ...(isReported ? nothing : skipped(document, what, remedy)), errors, addresses };
+}
+
+function addressesOf(document: ConfigDocument, { config }: Fields): readonly AddressRecord[] {
+  const found = addressRecord(config, { file: document.file, line: document.lineAt([]) });
+  return found === undefined ? [] : [found];
 }
 
 const nothing: Result = { records: [], notices: [] };

@@ -97,6 +97,7 @@ const described: ReadonlySet<string> = new Set<keyof Mapping>([
   'precedence',
   'weight',
   'shadow',
+  'sticky',
   'redirect',
   'labels',
   'bypassAuth',

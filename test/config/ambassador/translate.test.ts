@@ -301,7 +301,7 @@ describe("Ambassador's own files", () => {
     const values = [undefined, 7, [], {}, { apiVersion: 1 }, { apiVersion: 'ambassador/v1', kind }];
     const place = { file: 'a.yaml', lineOf: () => 1 };
     const documents = values.map((value) => ({ value, file: 'a.yaml', lineAt: () => 1, placeWithin: () => place }));
-    const unchanged = { records: documents, notices: [], errors: [], first: undefined };
+    const unchanged = { records: documents, notices: [], errors: [], addresses: [], first: undefined };
     assert.deepEqual(translateRecords(documents, gatewayDomain), unchanged);
   });
 });
