@@ -251,14 +251,15 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
   const ratelimit = limits && add('ratelimit', 'grpc', limits);
   const ratelimitHttp = await http('ratelimit-http', rateLimiting.http);
   const auth = await http('auth', names.includes('auth') ? pipeline.auth.callback() : undefined);
+  // Behind a gateway, the proxies are gateways, which speak HTTP.
+  const proxyProtocolFrom = settings.proxyProtocol && setup.has('gateway') ? settings.trustedProxies : undefined;
   const gateway = await http('gateway', names.includes('gateway') ? pipeline.standalone.callback() : undefined, {
     tls: tls.current && serverTls(tls.current, setup),
     upgrades,
-    // Behind a gateway, the proxies are gateways, which speak HTTP.
-    proxyProtocolFrom: settings.proxyProtocol && setup.has('gateway') ? settings.trustedProxies : undefined,
+    proxyProtocolFrom,
   });
   const redirectHandler = names.includes('redirect') ? pipeline.redirect.callback() : undefined;
-  const redirect = await http('redirect', redirectHandler, { upgrades });
+  const redirect = await http('redirect', redirectHandler, { upgrades, proxyProtocolFrom });
   const admin = await http('admin', pipeline.admin.callback());
   // Runs before any listener closes: gRPC health reports NOT_SERVING while requests in flight finish.
   opened.defer(() => limits?.reportStopping());

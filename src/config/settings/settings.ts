@@ -111,11 +111,14 @@ function contradictions(settings: Settings, nameOf: (name: keyof Settings) => st
       `${nameOf('headerTimeoutMs')}=${settings.headerTimeoutMs} is longer than ${nameOf('requestTimeoutMs')}=${settings.requestTimeoutMs}, which includes the headers: lower the first or raise the second`,
     );
   }
-  if (settings.proxyProtocol && settings.trustedProxies.length === 0)
-    errors.push(
-      `${nameOf('proxyProtocol')} is set and ${nameOf('trustedProxies')} is not: set the addresses of the proxies, because every other connection is closed`,
-    );
-  return errors;
+  return [...errors, ...proxyErrors(settings, nameOf)];
+}
+
+function proxyErrors({ proxyProtocol, trustedProxies }: Settings, nameOf: (name: keyof Settings) => string): string[] {
+  if (!proxyProtocol || trustedProxies.length > 0) return [];
+  return [
+    `${nameOf('proxyProtocol')} is set and ${nameOf('trustedProxies')} is not: set the addresses of the proxies, because every other connection is closed`,
+  ];
 }
 
 /**
