@@ -40,6 +40,7 @@ describe('readDiagnostics', () => {
           target: 'in this process',
           authenticated: true,
           auth: 'auth',
+          addresses: '',
           admins_only: false,
           labels: ['x-test', 'user + city'],
           limits: [

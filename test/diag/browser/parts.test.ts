@@ -162,7 +162,7 @@ describe('the parts of the diagnostics page', () => {
     const open = { ...busyRoute, auth: undefined, authenticated: false, limits: [], limits_total: 0 };
     assert.match(
       textOf(markupOf(partsOf({ ...sample, routes: [open] }, '').routes)),
-      /config\/services\/hotel.yaml:9 open counted by x-test, user \+ city /,
+      /config\/services\/hotel.yaml:9 open only from 10\.9\.0\.0\/16 counted by x-test, user \+ city /,
     );
   });
 
