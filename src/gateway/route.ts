@@ -2,9 +2,8 @@
 
 import { foldsCase, type LabelGroup, type Mapping, mappingDefaults } from '#config';
 import type { Source } from '#foundation';
+import { type AddressFault, type Compression, type CompressionRule, createAddressFault } from '#http';
 import { type Cluster, createHeaderRules, type HeaderEdits } from '#proxy';
-import { createHeaderRules, type HeaderEdits } from '#proxy';
-import { type AddressFault, createAddressFault } from '#http';
 import { describeConditions, type Rule } from '#routing';
 import type { AuthStage, AuthStages } from './auth/stage.ts';
 import { type Cors, createCors } from './cors.ts';
