@@ -104,5 +104,5 @@ export type { UpstreamFile } from './tls/upstream-files.ts';
 export type { UpstreamTls } from './tls/upstream-tls.ts';
 export { mapInTurns, nextTurn } from './turns.ts';
 export { type DemoLogin, demoLoginsAmong, demoUsersAmong, type User, type UserInput } from './users.ts';
-export { createFolderWatch, createQuietTimer, type FolderWatch, quietMsDefault } from './watch/folders.ts';
+export { createFolderWatch, createQuietTimer, type FolderWatch } from './watch/folders.ts';
 export { type ConfigurationWatch, watchConfiguration } from './watch/watch.ts';

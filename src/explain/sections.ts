@@ -109,7 +109,7 @@ function requestRows({ request }: Explanation): string[][] {
 }
 
 function ownedByAuth(headers: readonly string[]): string {
-  return headers.length === 0 ? '' : `${headers.join(', ')}: set only by auth services`;
+  return headers.length === 0 ? '' : `${headers.join(', ')}: set only by the gateway`;
 }
 
 function versionRows({ version }: Explanation): string[][] {

@@ -21,7 +21,7 @@ export interface FolderWatchOptions {
   /** Receives errors of the watcher itself, such as too many watched files. */
   readonly onError: (error: unknown) => void;
   /** The setting of the reader. Links and files are looked at twenty times less often. */
-  readonly quietMs: number;
+  readonly quietMs?: number | undefined;
 }
 
 export interface FolderWatch {
@@ -31,7 +31,12 @@ export interface FolderWatch {
 }
 
 /** Nothing is watched before the first `refresh`. */
-export function createFolderWatch({ places, onChange, onError, quietMs }: FolderWatchOptions): FolderWatch {
+export function createFolderWatch({
+  places,
+  onChange,
+  onError,
+  quietMs = quietMsDefault,
+}: FolderWatchOptions): FolderWatch {
   let folders: readonly string[] = [];
   let names = new Set<string | null>();
   let polledLinks: ReadonlySet<string> = new Set();
@@ -120,7 +125,7 @@ export interface QuietTimer {
 }
 
 /** Waits with `run` until changes pause, because files may be written in parts. */
-export function createQuietTimer(run: () => void, quietMs: number): QuietTimer {
+export function createQuietTimer(run: () => void, quietMs = quietMsDefault): QuietTimer {
   let timer: NodeJS.Timeout | undefined;
   let firstChangeMs: number | undefined;
 
@@ -146,4 +151,4 @@ export function createQuietTimer(run: () => void, quietMs: number): QuietTimer {
 }
 
 /** How long changes have to pause. */
-export const quietMsDefault = 100;
+const quietMsDefault = 100;

@@ -15,7 +15,7 @@ import {
   readFiles,
 } from '../load.ts';
 import { nextTurn } from '../turns.ts';
-import { createFolderWatch, createQuietTimer, type Places, quietMsDefault } from './folders.ts';
+import { createFolderWatch, createQuietTimer, type Places } from './folders.ts';
 
 export interface WatchOptions extends LoadOptions {
   readonly directory: string;
@@ -46,7 +46,7 @@ export interface ConfigurationWatch {
  * updates a ConfigMap by replacing a symbolic link (`..data`), for which only the directory emits events.
  */
 export async function watchConfiguration(options: WatchOptions): Promise<ConfigurationWatch> {
-  const { directory, onError, quietMs = quietMsDefault } = options;
+  const { directory, onError, quietMs } = options;
   const folders = [directory, join(directory, 'services'), join(directory, 'ratelimit')];
   const watch = createFolderWatch({ places, onChange: () => reader.schedule(), onError, quietMs });
   const reader = createReader(options, watch.refresh);
@@ -96,7 +96,7 @@ interface Reader {
  * Runs one reading at a time, so that an older one never overtakes a newer one. Calls `prepare` before each of them.
  */
 function createReader(options: WatchOptions, prepare: () => Promise<void>): Reader {
-  const { directory, gatewayDomain, onChange, onError, quietMs = quietMsDefault } = options;
+  const { directory, gatewayDomain, onChange, onError, quietMs } = options;
   const { threadFromBytes = threadFromBytesDefault } = options;
   let last = options.initial;
   let queue = Promise.resolve();

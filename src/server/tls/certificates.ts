@@ -7,7 +7,6 @@ import {
   createQuietTimer,
   type FolderWatch,
   fileError,
-  quietMsDefault,
   readTls,
   type ServerCertificate,
   type Tls,
@@ -69,7 +68,7 @@ export function createLiveCertificates(setup: Setup, parts: LiveCertificatesPart
   const { tls, generation, onChange = () => {} } = parts;
   if (!usesTls(settings)) return unwatchedCertificates;
   const refusals = createRefusals(setup, generation);
-  const quiet = createQuietTimer(reload, quietMsDefault);
+  const quiet = createQuietTimer(reload);
   const notices = () => certificateNotices(tls.current, settings.tlsDir, clock());
   const warn = createDailyWarning(setup, notices);
   let watching: (FolderWatch & { readonly replace: (found: Tls) => Promise<void> }) | undefined;
@@ -112,7 +111,7 @@ export function createLiveCertificates(setup: Setup, parts: LiveCertificatesPart
       const onError = (err: unknown) => logger.error({ err }, 'the certificates cannot be watched');
       const places = () => tlsPlaces(settings);
       watching = {
-        ...createFolderWatch({ places, onChange: quiet.schedule, onError, quietMs: quietMsDefault }),
+        ...createFolderWatch({ places, onChange: quiet.schedule, onError }),
         replace,
       };
       timer = setInterval(check, checkEveryMs).unref();
