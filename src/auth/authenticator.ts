@@ -4,31 +4,22 @@ import { hash, randomBytes } from 'node:crypto';
 import type { PasswordHash } from '#auth/password-hash';
 import { createBoundedMap, hasControlCharacter } from '#foundation';
 import type { Sender } from '#http';
+import { createKeyVerdicts } from './api-keys.ts';
 import { type CheckQueue, createCheckQueue, verificationsMaxDefault } from './check-queue.ts';
 import { createThrottle, type Login, type LoginOutcome, type Throttle } from './throttle.ts';
 import { type Random, type UserStore, verifyPassword } from './users.ts';
-
-/**
- * The result of a check:
- *
- * - `user`: the credentials belong to this user
- * - `missing`: there are no credentials
- * - `invalid`: the credentials are malformed or belong to no user
- * - `busy`: not checked, because too many checks are running
- * - `throttled`: not checked, because too many logins from the sender have failed
- */
-export type Verdict =
-  | VerifiedUser
-  | { readonly kind: 'missing' }
-  | { readonly kind: 'invalid' }
-  | { readonly kind: 'busy' }
-  | { readonly kind: 'throttled'; readonly retryAfterS: number; readonly sender: Sender };
-
-export interface VerifiedUser {
-  readonly kind: 'user';
-  readonly name: string;
-  readonly isAdmin: boolean;
-}
+import {
+  busy,
+  counted,
+  createLoginCounts,
+  invalid,
+  type LoginCounts,
+  missing,
+  throttledBy,
+  unknownSender,
+  type Verdict,
+  type VerifiedUser,
+} from './verdict.ts';
 
 export interface Authenticator {
   /**
@@ -42,14 +33,8 @@ export interface Authenticator {
    * scrypt computation.
    */
   verdictOf(authorization: string | undefined, sender?: () => Sender): Verdict | Promise<Verdict>;
-}
-
-/** Counts the outcomes of password checks. */
-export interface LoginCounts {
-  right: number;
-  wrong: number;
-  throttled: number;
-  busy: number;
+  /** Returns the verdict on an API key. Never throttles a key that has been right since the users were read. */
+  verdictOfKey(key: string, sender?: () => Sender): Verdict;
 }
 
 export interface AuthenticatorOptions {
@@ -73,10 +58,6 @@ export interface AuthenticatorOptions {
   readonly onOutcome?: ((outcome: LoginOutcome) => void) | undefined;
 }
 
-const missing: Verdict = Object.freeze({ kind: 'missing' });
-const invalid: Verdict = Object.freeze({ kind: 'invalid' });
-const busy: Verdict = Object.freeze({ kind: 'busy' });
-
 export interface LiveAuthenticator extends Authenticator {
   /** Replaces the users, starting with the next request. All credentials are verified again. */
   readonly reload: (users: UserStore) => void;
@@ -87,6 +68,8 @@ export interface LiveAuthenticator extends Authenticator {
    * Wrong passwords are throttled among explanations, so that these do not help to guess one.
    */
   readonly rehearse: (authorization: string | undefined, sender?: () => Sender) => Promise<Verdict>;
+  /** Like `rehearse`, for an API key. */
+  readonly rehearseKey: (key: string, sender?: () => Sender) => Verdict;
   readonly isAdmin: (user: string) => boolean;
 }
 
@@ -98,23 +81,23 @@ export interface LiveAuthenticator extends Authenticator {
 export function createAuthenticator(options: AuthenticatorOptions): LiveAuthenticator {
   const bounds = createBounds(options);
   let current = createVerdicts(options, bounds);
+  let keys = createKeyVerdicts(options.users, bounds);
   return Object.freeze({
     async authenticate(authorization: string | undefined, sender?: () => Sender) {
       const verdict = await current.verdictOf(authorization, sender);
       return verdict.kind === 'user' ? verdict : undefined;
     },
     verdictOf: (authorization: string | undefined, sender?: () => Sender) => current.verdictOf(authorization, sender),
+    verdictOfKey: (key: string, sender?: () => Sender) => keys.verdictOfKey(key, sender),
     reload(users: UserStore) {
       current = createVerdicts({ ...options, users }, bounds);
+      keys = createKeyVerdicts(users, bounds);
     },
     learn: bounds.throttle.learn,
     rehearse: (authorization: string | undefined, sender?: () => Sender) => current.rehearse(authorization, sender),
+    rehearseKey: (key: string, sender?: () => Sender) => keys.rehearseKey(key, sender),
     isAdmin: (user: string) => current.isAdmin(user),
   });
-}
-
-export function createLoginCounts(): LoginCounts {
-  return { right: 0, wrong: 0, throttled: 0, busy: 0 };
 }
 
 export const waitingMaxDefault = 256;
@@ -122,7 +105,7 @@ export const waitingMaxDefault = 256;
 /** Shorter than the time-out of proxies for auth services. */
 const waitMsMax = 2000;
 
-/** The parts that bound the cost of wrong passwords. Reloads keep them. */
+/** The parts that bound the cost of wrong passwords and keys. Reloads keep them. */
 interface Bounds {
   readonly throttle: Throttle;
   /** Throttles the logins of requests that are explained. */
@@ -141,8 +124,6 @@ function createBounds(options: AuthenticatorOptions): Bounds {
     counts,
   };
 }
-
-const unknownSender: Sender = Object.freeze({ network: '', isShared: true });
 
 /** The front of the queue, for credentials that have been verified before. A guesser cannot have those. */
 const provenPlace = Object.freeze({ network: '', rank: Number.NEGATIVE_INFINITY });
@@ -230,18 +211,6 @@ function createVerdicts(
   }
 
   return { verdictOf, rehearse, isAdmin: (user) => users.isAdmin(user) };
-}
-
-function throttledBy(login: Login, sender: Sender): Verdict | undefined {
-  const waitMs = login.waitMs();
-  return waitMs === 0 ? undefined : { kind: 'throttled', retryAfterS: Math.ceil(waitMs / 1000), sender };
-}
-
-const countOf = { user: 'right', invalid: 'wrong', throttled: 'throttled', busy: 'busy' } as const;
-
-function counted(verdict: Verdict, counts: LoginCounts): Verdict {
-  if (verdict.kind !== 'missing') counts[countOf[verdict.kind]] += 1;
-  return verdict;
 }
 
 /**

@@ -2,8 +2,8 @@
 import type { Middleware } from 'koa';
 import { type Logger, silentLogger } from '#foundation';
 import { type Addresses, createGuard, encodeHeader, problem, requestContext, userHeader } from '#http';
-import type { VerifiedUser } from './authenticator.ts';
 import { createRefusals, createUncheckedLog, realmDefault, requireAuthenticator, type Verdicts } from './service.ts';
+import type { VerifiedUser } from './verdict.ts';
 
 export interface BasicAuthOptions {
   readonly authenticator: Verdicts;

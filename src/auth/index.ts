@@ -3,11 +3,7 @@ export {
   type Authenticator,
   type AuthenticatorOptions,
   createAuthenticator,
-  createLoginCounts,
   type LiveAuthenticator,
-  type LoginCounts,
-  type Verdict,
-  type VerifiedUser,
   waitingMaxDefault,
 } from './authenticator.ts';
 export { type BasicAuthOptions, type BasicAuthState, basicAuth } from './basic-auth.ts';
@@ -34,3 +30,4 @@ export {
 } from './token-providers.ts';
 export type { ClaimOf, TokenProviderState, TokenVerifier } from './token-verifier.ts';
 export { createUsers, hashPassword, type Random, type UserRecord, type UserStore } from './users.ts';
+export { createLoginCounts, type LoginCounts, type Verdict, type VerifiedUser } from './verdict.ts';

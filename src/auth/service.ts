@@ -15,9 +15,10 @@ import {
   type Sender,
   userHeader,
 } from '#http';
-import type { Authenticator, Verdict } from './authenticator.ts';
+import type { Authenticator } from './authenticator.ts';
 import { basicChallenge, bearerChallenge } from './challenges.ts';
 import type { ClaimOf, TokenVerdict, TokenVerifier } from './token-verifier.ts';
+import type { Verdict } from './verdict.ts';
 
 /** The parts of a request that an auth service sees. */
 export interface AuthRequest {

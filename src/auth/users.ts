@@ -1,12 +1,16 @@
-/** The user store: users by name, with scrypt password hashes (RFC 7914), and dummy hashes for unknown names. */
+/** The user store: users by name, with scrypt password hashes (RFC 7914), dummy hashes for unknown names, and API keys. */
 import { hash, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import {
+  type ApiKey,
   formatPasswordHash,
+  isKeyDigest,
+  isKeyName,
   isUserName,
   type PasswordHash,
   parsePasswordHash,
   type ScryptCost,
+  userKeysMax,
 } from '#auth/password-hash';
 import type { User } from '#config';
 import { hasControlCharacter } from '#foundation';
@@ -16,21 +20,34 @@ export interface UserStore {
   isAdmin(name: string): boolean;
   /** Returns a hash for an unknown name. It matches no password and takes as long to verify as that of a user. */
   dummyHash(name: string): PasswordHash;
+  /** Returns the owner of the API key with this SHA-256 digest, in lower-case hexadecimal digits. @default none */
+  ownerOfKey?(digest: string): KeyOwner | undefined;
 }
 
-/** A user as configured. `roles` may be omitted. */
-export type UserRecord = Omit<User, 'roles'> & Partial<Pick<User, 'roles'>>;
+/** A user, and the name of one of the user's API keys. */
+export interface KeyOwner {
+  readonly user: string;
+  readonly key: string;
+}
+
+/** A user as configured. `roles` may be omitted, and `passwordHash` if there are `apiKeys`. */
+export type UserRecord = Pick<User, 'name'> & { readonly [P in Exclude<keyof User, 'name'>]?: User[P] | undefined };
 
 /** @throws {Error} that lists every invalid user with a remedy. */
 export function createUsers(records: readonly UserRecord[], random: Random = randomBytes): UserStore {
   if (!Array.isArray(records)) throw new TypeError('the users must be a list, such as `users` of a configuration');
   const byName = new Map<string, PasswordHash>();
+  const byKey = new Map<string, KeyOwner>();
+  const names = new Set<string>();
   const faults: string[] = [];
-  for (const { name, passwordHash } of records) {
-    const parsed = parsePasswordHash(passwordHash);
-    const fault = faultOf(name, parsed, byName);
+  for (const record of records) {
+    const { name, passwordHash, apiKeys = [] } = record;
+    const parsed = passwordHash === undefined ? undefined : parsePasswordHash(passwordHash);
+    const fault = faultOf(record, parsed, names) ?? keyFaultOf(apiKeys, byKey);
     if (fault !== undefined) faults.push(`user ${JSON.stringify(name)}: ${fault}`);
-    else if (parsed !== undefined) byName.set(name, parsed);
+    names.add(name);
+    if (parsed !== undefined) byName.set(name, parsed);
+    for (const { name: key, sha256 } of apiKeys) byKey.set(sha256, Object.freeze({ user: name, key }));
   }
   if (faults.length > 0) throw new Error(faults.join('\n'));
   const admins = new Set(records.filter(({ roles }) => roles?.includes('admin')).map(({ name }) => name));
@@ -38,19 +55,33 @@ export function createUsers(records: readonly UserRecord[], random: Random = ran
     find: (name: string) => byName.get(name),
     isAdmin: (name: string) => admins.has(name),
     dummyHash: createDummyHashes([...byName.values()], random),
+    // The time of a look-up may depend on the digest, but no one can choose a key by a part of its digest.
+    ownerOfKey: (digest: string) => byKey.get(digest),
   });
 }
 
 function faultOf(
-  name: string,
+  { name, passwordHash, apiKeys = [] }: UserRecord,
   parsed: PasswordHash | undefined,
-  taken: ReadonlyMap<string, unknown>,
+  taken: ReadonlySet<string>,
 ): string | undefined {
   if (!isUserName(name))
     return 'the name is empty or contains a colon, a non-ASCII or control character, or a leading or trailing space; choose another name';
   if (taken.has(name)) return 'another user already has this name; rename one of the two, or remove it';
-  if (parsed === undefined)
+  if (parsed === undefined && (passwordHash !== undefined || apiKeys.length === 0))
     return 'the password hash is not a usable scrypt PHC string; create one with: frontdesk hash-password';
+  return undefined;
+}
+
+/** The message never quotes a digest, which may be the key. */
+function keyFaultOf(keys: readonly ApiKey[], taken: ReadonlyMap<string, unknown>): string | undefined {
+  if (keys.length > userKeysMax) return `more than ${userKeysMax} API keys; remove old ones`;
+  for (const { name, sha256 } of keys) {
+    if (!isKeyName(name)) return 'the name of a key is not a word of up to 64 letters, digits, ".", "_" and "-"';
+    if (!isKeyDigest(sha256))
+      return `the sha256 of the key ${name} is not a digest in 64 lower-case hexadecimal digits`;
+    if (taken.has(sha256)) return `another user also has the key ${name}; remove it from one of the two`;
+  }
   return undefined;
 }
 

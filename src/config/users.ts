@@ -1,6 +1,6 @@
-/** Users and their password hashes: reads `users.yaml`, and detects published passwords. */
+/** Users, their password hashes and API keys: reads `users.yaml`, and detects published passwords. */
 import * as z from 'zod';
-import { isUserName, parsePasswordHash } from '#auth/password-hash';
+import { type ApiKey, isKeyDigest, isKeyName, isUserName, parsePasswordHash, userKeysMax } from '#auth/password-hash';
 import type { Source } from '#foundation';
 import {
   type ConfigDocument,
@@ -12,7 +12,7 @@ import {
   valueAt,
 } from './errors.ts';
 import { isLoopback } from './fields/addresses.ts';
-import { type Data, strict, text } from './fields/field.ts';
+import { type Data, reportFault, strict, text } from './fields/field.ts';
 import { mayHoldSecret } from './quote.ts';
 import { type Kept, keepFirst } from './records/conflicts.ts';
 
@@ -20,28 +20,40 @@ import { type Kept, keepFirst } from './records/conflicts.ts';
 export const roles = ['admin'] as const;
 export type Role = (typeof roles)[number];
 
-/** `passwordHash` is a scrypt PHC string. */
+/** `passwordHash` is a scrypt PHC string. A program needs none if it has keys. */
 export interface User {
   readonly name: string;
-  readonly passwordHash: string;
+  readonly passwordHash: string | undefined;
   readonly roles: readonly Role[];
+  readonly apiKeys: readonly ApiKey[];
 }
+
+const keySchema = strict({ name: text(keyNameFault), sha256: text(digestFault) });
 
 const userSchema = strict({
   name: text(nameFault),
-  password_hash: text(hashFault),
+  password_hash: text(hashFault).optional(),
   roles: z.array(z.enum(roles)).default([]),
-});
+  api_keys: z
+    .array(keySchema)
+    .check((payload) => reportFault(payload, [], keysFault(payload.value)))
+    .default([]),
+}).check((payload) => reportFault(payload, ['password_hash'], credentialsFault(payload.value)));
 type Input = Data<z.input<typeof userSchema>>;
 
 /** What a file or a program may write as a user. */
 export interface UserInput extends Input {
   /** Printable ASCII without a colon. */
   readonly name: Input['name'];
-  /** A scrypt PHC string, as `frontdesk hash-password` prints it and `hashPassword` returns it. */
-  readonly password_hash: Input['password_hash'];
+  /**
+   * A scrypt PHC string, as `frontdesk hash-password` prints it and `hashPassword` returns it. @default no password, which
+   * a user with keys needs not have
+   */
+  readonly password_hash?: Input['password_hash'];
   /** `admin` may see diagnostics, explanations and metrics. @default [] */
   readonly roles?: Input['roles'];
+  /** The SHA-256 digests of the user's keys, in hexadecimal digits, with a name for each. @default [] */
+  readonly api_keys?: Input['api_keys'];
 }
 
 const fileSchema = strict({ users: z.array(z.unknown()) });
@@ -51,6 +63,8 @@ const examples = {
   name: 'demo',
   password_hash: '"$scrypt$ln=14,r=8,p=1$…$…" (frontdesk hash-password creates one)',
   roles: '[admin]',
+  api_keys: '[{ name: laptop, sha256: … }] (frontdesk users add-key creates a key)',
+  sha256: '"9f86d08188…" (frontdesk users add-key writes one)',
 } as const;
 
 /**
@@ -74,7 +88,38 @@ export function readUsers(document: ConfigDocument, earlier: readonly User[] = [
   const ownErrors = parts.flatMap(({ errors }) => errors);
   return {
     kept: unique.kept.map(({ user }) => user),
-    errors: [...ownErrors, ...repeated.map((one) => sameUser(one)), ...unique.errors],
+    errors: [...ownErrors, ...repeated.map((one) => sameUser(one)), ...unique.errors, ...sharedKeys(found, earlier)],
+  };
+}
+
+/** A key of two users identifies neither, so both get an error. */
+function sharedKeys(found: readonly FoundUser[], earlier: readonly User[]): readonly ConfigurationError[] {
+  const owners = new Map<string, { readonly user: User; readonly source?: Source }>();
+  for (const user of earlier) for (const { sha256 } of user.apiKeys) owners.set(sha256, { user });
+  return found.flatMap((one) =>
+    one.user.apiKeys.flatMap(({ name, sha256 }) => {
+      const first = owners.get(sha256) ?? one;
+      owners.set(sha256, first);
+      if (first.user.name === one.user.name) return [];
+      const { source } = one;
+      return [
+        sharedKey(one, name),
+        sharedKey({ user: first.user, source: first.source ?? source }, keyOf(first.user, sha256)),
+      ];
+    }),
+  );
+}
+
+function keyOf({ apiKeys }: User, digest: string): string {
+  return apiKeys.find(({ sha256 }) => sha256 === digest)?.name ?? '';
+}
+
+function sharedKey({ user, source }: FoundUser, key: string): ConfigurationError {
+  return {
+    source,
+    record: userRecord(user.name),
+    message: `another user has the same key as the one named ${key}`,
+    remedy: 'Remove it from one of the two: a key identifies one user.',
   };
 }
 
@@ -112,20 +157,63 @@ interface FoundUser {
 function readUser(value: unknown, path: readonly PropertyKey[], document: ConfigDocument): Kept<FoundUser> {
   const read = userSchema.safeParse(value);
   if (read.success) {
-    const { name, password_hash: passwordHash, roles } = read.data;
-    const user = { name, passwordHash, roles };
+    const { name, password_hash: passwordHash, roles, api_keys: apiKeys } = read.data;
+    const user = { name, passwordHash, roles, apiKeys };
     return { kept: [{ user, source: { file: document.file, line: document.lineAt(path) } }], errors: [] };
   }
   const faults = faultsOf(read.error, value, examples, 'the entry').map((fault) => ({
     ...fault,
     path: [...path, ...fault.path],
-    ...(fault.path.at(-1) === 'password' && { remedy: 'Write the line that frontdesk hash-password prints.' }),
+    ...remedyFor(fault.path.at(-1)),
   }));
   const name = valueAt(value, ['name']);
   // What follows a colon may be a password, as in a file for htpasswd.
   const shown = typeof name === 'string' && !mayHoldSecret(name) ? name.replace(/:.*/s, ':…') : '';
   const record = shown === '' ? 'User' : userRecord(shown);
   return { kept: [], errors: errorsOf(document, faults, record) };
+}
+
+/** For those who write the secret itself. */
+function remedyFor(field: PropertyKey | undefined): Partial<Fault> {
+  if (field === 'password') return { remedy: 'Write the line that frontdesk hash-password prints.' };
+  if (field === 'key') return { remedy: 'Never write a key itself: frontdesk users add-key writes its digest.' };
+  return {};
+}
+
+function credentialsFault({ password_hash, api_keys }: z.output<typeof userSchema>): Fault | undefined {
+  if (password_hash !== undefined || api_keys.length > 0) return undefined;
+  return {
+    message: 'is missing',
+    remedy: `Add it: password_hash: ${examples.password_hash}, or give the user a key: frontdesk users add-key`,
+  };
+}
+
+function keysFault(keys: readonly ApiKey[]): Fault | undefined {
+  if (keys.length > userKeysMax) {
+    const remedy = 'Remove old keys, or give each program a user.';
+    return { message: `lists ${keys.length} keys, and at most ${userKeysMax} are allowed`, remedy };
+  }
+  const isRepeated = (field: keyof ApiKey) => new Set(keys.map((key) => key[field])).size < keys.length;
+  if (isRepeated('name'))
+    return { message: 'uses a name for two keys', remedy: 'Rename one of the two, or remove it.' };
+  return isRepeated('sha256') ? { message: 'lists a key twice', remedy: 'Remove one of the two.' } : undefined;
+}
+
+function keyNameFault(name: string): Fault | undefined {
+  if (isKeyName(name)) return undefined;
+  return {
+    message: 'is not a word of up to 64 letters, digits, ".", "_" and "-"',
+    remedy: 'Choose another name, such as that of the program or machine that has the key.',
+  };
+}
+
+/** The message never quotes the text, which may be the key. */
+function digestFault(digest: string): Fault | undefined {
+  if (isKeyDigest(digest)) return undefined;
+  return {
+    message: 'is not a SHA-256 digest in 64 lower-case hexadecimal digits',
+    remedy: 'Never write a key itself: frontdesk users add-key creates one and writes its digest.',
+  };
 }
 
 function nameFault(name: string): Fault | undefined {
@@ -163,7 +251,7 @@ export interface DemoLogin {
 /** Returns the users whose passwords are published. */
 export function demoLoginsAmong(users: readonly User[]): readonly DemoLogin[] {
   return users.flatMap(({ name, passwordHash, roles }) => {
-    const password = publishedPasswords.get(passwordHash);
+    const password = publishedPasswords.get(passwordHash ?? '');
     return password === undefined ? [] : [{ name, password, isAdmin: roles.includes('admin') }];
   });
 }

@@ -179,7 +179,7 @@ describe('writeStarter', () => {
       assert.deepEqual([authServices.length, rateLimitServices.length], [1, 1]);
       const [{ domain, descriptors } = assert.fail(), ...otherLimits] = limits;
       assert.deepEqual([domain, descriptors.map(({ key }) => key), otherLimits], ['gateway', ['user'], []]);
-      assert.deepEqual([users, demo], [[{ name: 'me', passwordHash, roles: ['admin'] }], {}]);
+      assert.deepEqual([users, demo], [[{ name: 'me', passwordHash, roles: ['admin'], apiKeys: [] }], {}]);
     }
   });
 

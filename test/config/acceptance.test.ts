@@ -27,7 +27,7 @@ function errorAt(path: string, record?: string, where = directory): Configuratio
 
 const mapping = (name: string) => mappingOf({ name, prefix: `/${name}` });
 const limits = (domain: string) => [{ domain, descriptors: [], source: { file: 'x', line: 1 } }];
-const user = (name: string) => ({ name, passwordHash: 'x', roles: [] });
+const user = (name: string) => ({ name, passwordHash: 'x', roles: [], apiKeys: [] });
 
 interface Case {
   readonly errors?: readonly ConfigurationError[];

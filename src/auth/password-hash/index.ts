@@ -1,4 +1,6 @@
-/** The names of users, and password hashes as text: what users.yaml holds and the authenticator checks. */
+/** The names of users, password hashes and API keys as text: what users.yaml holds and the authenticator checks. */
+
+export { type ApiKey, digestOfKey, formatKey, isKeyDigest, isKeyName, keyLengthMax, userKeysMax } from './api-key.ts';
 
 /** The cost parameters of scrypt: memory is about 128 · 2^ln · r bytes, and time grows with 2^ln · r · p. */
 export interface ScryptCost {

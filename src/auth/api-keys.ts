@@ -1,0 +1,71 @@
+/** Finds the user to whom an API key belongs, and throttles wrong keys like wrong passwords. */
+import { digestOfKey, keyLengthMax } from '#auth/password-hash';
+import type { Sender } from '#http';
+import type { Throttle } from './throttle.ts';
+import type { UserStore } from './users.ts';
+import { counted, invalid, type LoginCounts, throttledBy, unknownSender, type Verdict } from './verdict.ts';
+
+interface KeyBounds {
+  readonly throttle: Throttle;
+  /** Throttles the keys of requests that are explained. */
+  readonly rehearsals: Throttle;
+  readonly counts: LoginCounts;
+}
+
+/**
+ * Remembers which keys have been right, so that no failures of others throttle them. There are no more of these than
+ * keys. The rest of a check costs one hash, so that nothing else needs to be remembered, shared or queued.
+ */
+export function createKeyVerdicts(
+  { ownerOfKey, isAdmin }: Pick<UserStore, 'ownerOfKey' | 'isAdmin'>,
+  { throttle, rehearsals, counts }: KeyBounds,
+) {
+  const proven = new Map<string, Verdict>();
+
+  function verdictOfKey(key: string, sender?: () => Sender): Verdict {
+    if (!isPlausible(key)) return invalid;
+    const digest = digestOfKey(key);
+    return proven.get(digest) ?? counted(tryKey(digest, sender?.() ?? unknownSender), counts);
+  }
+
+  function tryKey(digest: string, sender: Sender): Verdict {
+    const login = throttle.loginOf(sender, throttleName(digest));
+    const throttled = throttledBy(login, sender);
+    if (throttled !== undefined) return throttled;
+    const verdict = find(digest);
+    if (verdict.kind === 'user') {
+      proven.set(digest, verdict);
+      login.succeeded();
+    } else login.failed();
+    return verdict;
+  }
+
+  function find(digest: string): Verdict {
+    const owner = ownerOfKey?.(digest);
+    if (owner === undefined) return invalid;
+    const { user: name, key } = owner;
+    return Object.freeze({ kind: 'user', name, isAdmin: isAdmin(name), key });
+  }
+
+  function rehearseKey(key: string, sender?: () => Sender): Verdict {
+    if (!isPlausible(key)) return invalid;
+    const digest = digestOfKey(key);
+    const from = sender?.() ?? unknownSender;
+    const [login, rehearsal] = [throttle, rehearsals].map((one) => one.loginOf(from, throttleName(digest)));
+    const throttled = [login, rehearsal].flatMap((one) => (one && throttledBy(one, from)) ?? [])[0];
+    const verdict = proven.get(digest) ?? throttled ?? find(digest);
+    if (verdict.kind === 'invalid') rehearsal?.failed();
+    return verdict;
+  }
+
+  return { verdictOfKey, rehearseKey };
+}
+
+function isPlausible(key: string): boolean {
+  return key !== '' && key.length <= keyLengthMax;
+}
+
+/** Cannot be the name of a user, which has no control characters. */
+function throttleName(digest: string): string {
+  return `\0${digest}`;
+}
