@@ -1,8 +1,9 @@
 /** Finds the user to whom an API key belongs, and throttles wrong keys like wrong passwords. */
-import { digestOfKey, keyLengthMax } from '#auth/password-hash';
+import { randomBytes } from 'node:crypto';
+import { digestOfKey, formatKey, keyLengthMax } from '#auth/password-hash';
 import type { Sender } from '#http';
 import type { Throttle } from './throttle.ts';
-import type { UserStore } from './users.ts';
+import type { Random, UserStore } from './users.ts';
 import { counted, invalid, type LoginCounts, throttledBy, unknownSender, type Verdict } from './verdict.ts';
 
 interface KeyBounds {
@@ -68,4 +69,10 @@ function isPlausible(key: string): boolean {
 /** Cannot be the name of a user, which has no control characters. */
 function throttleName(digest: string): string {
   return `\0${digest}`;
+}
+
+/** Creates a key with 256 random bits. Only its digest need be stored. */
+export function createApiKey(random: Random = randomBytes): { readonly key: string; readonly sha256: string } {
+  const key = formatKey(random(32));
+  return { key, sha256: digestOfKey(key) };
 }

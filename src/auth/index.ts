@@ -1,4 +1,5 @@
 /** Authentication: the auth service, its authenticator, users and password hashes. */
+export { createApiKey } from './api-keys.ts';
 export {
   type Authenticator,
   type AuthenticatorOptions,

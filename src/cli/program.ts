@@ -198,12 +198,22 @@ function addUserTools(program: Command): void {
     .command('users')
     .description('manage the users in users.yaml')
     .helpCommand('help [command]', 'print help for a command');
-  withExamples(users, ['frontdesk users add ann', 'frontdesk users add ann --role admin'], passwordHint)
-    .command('add')
+  withExamples(users, ['frontdesk users add ann', 'frontdesk users add-key ann', 'frontdesk users list']);
+  withExamples(users.command('add'), ['frontdesk users add ann', 'frontdesk users add ann --role admin'], passwordHint)
     .description('add a user; the password is prompted for or read from standard input')
     .argument('<name>', 'the name of the user')
     .option('--role <name>', 'a role, such as admin; can be repeated', append)
     .action(add);
+  users.command('list').description('list the users, their roles and the names of their API keys').action(listUsers);
+  withExamples(users.command('set-password'), ['frontdesk users set-password ann'], passwordHint)
+    .description('change the password of a user; it is prompted for or read from standard input')
+    .argument('<name>', 'the name of the user')
+    .action((name: string) => changeUsers(({ setPassword }, directory) => setPassword(directory, name)));
+  withExamples(users.command('remove'), ['frontdesk users remove ann'])
+    .description('remove a user with all of its API keys')
+    .argument('<name>', 'the name of the user')
+    .action((name: string) => changeUsers(({ removeUser }, directory) => removeUser(directory, name)));
+  addKeyTools(users);
 
   const hashing = program
     .command('hash-password')
@@ -226,6 +236,20 @@ function addCompletion(program: Command): void {
       const more = { 'frontdesk help': ['settings'], 'frontdesk help settings': settingSubjects };
       process.stdout.write(completionScript(program, shell, more));
     });
+}
+
+function addKeyTools(users: Command): void {
+  withExamples(users.command('add-key'), ['frontdesk users add-key ann', 'frontdesk users add-key nightly-job --new'])
+    .description('create an API key for a user, and print it once: users.yaml contains its digest')
+    .argument('<name>', 'the name of the user')
+    .option('--key-name <name>', 'a name for the key, such as laptop (default: key-1, key-2, …)')
+    .option('--new', 'add the user, who has no password, such as a program')
+    .action(addKey);
+  withExamples(users.command('remove-key'), ['frontdesk users remove-key ann key-1'])
+    .description('remove an API key of a user, which is then refused')
+    .argument('<name>', 'the name of the user')
+    .argument('<key>', 'the name of the key, which frontdesk users list shows')
+    .action((name: string, key: string) => changeUsers(({ removeKey }, directory) => removeKey(directory, name, key)));
 }
 
 /**
@@ -294,8 +318,31 @@ async function limitsOf(action: 'show' | 'reset', options: LimitsOptions): Promi
 }
 
 async function add(name: string, { role = [] }: { readonly role?: readonly string[] }): Promise<void> {
-  const { addUser } = await import('./users.ts');
-  process.stdout.write(await addUser(readSettings().configDir, { name, roles: role }));
+  await changeUsers(({ addUser }, directory) => addUser(directory, { name, roles: role }));
+}
+
+async function listUsers(): Promise<void> {
+  await changeUsers((users, directory) => users.listUsers(directory));
+}
+
+type UserTools = typeof import('./users.ts');
+
+/** Prints what the change returns. */
+async function changeUsers(change: (tools: UserTools, directory: string) => Promise<string>): Promise<void> {
+  process.stdout.write(await change(await import('./users.ts'), readSettings().configDir));
+}
+
+/** Only the key is written to standard output, for `KEY=$(frontdesk users add-key …)`. */
+async function addKey(user: string, { keyName, new: isNewUser = false }: KeyChoice): Promise<void> {
+  const tools = await import('./users.ts');
+  const { key, message } = await tools.addKey(readSettings().configDir, { user, name: keyName, isNewUser });
+  process.stdout.write(`${key}\n`);
+  process.stderr.write(message);
+}
+
+interface KeyChoice {
+  readonly keyName?: string;
+  readonly new?: boolean;
 }
 
 interface Place {

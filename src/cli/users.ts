@@ -1,15 +1,67 @@
-/** The `users add` and `hash-password` commands: prompt for a password, then update users.yaml or print the hash. */
+/** The `users` and `hash-password` commands: change or list users.yaml, and prompt for passwords. */
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
-import { hashPassword } from '#auth';
-import { addUserToFile, type NewUser } from '#config';
+import { createApiKey, hashPassword } from '#auth';
+import {
+  addKeyToFile,
+  addUserToFile,
+  type NewKey,
+  type NewUser,
+  removeKeyFromFile,
+  removeUserFromFile,
+  setPasswordInFile,
+  type User,
+  usersInFile,
+} from '#config';
 
-/**
- * Resolves to the text to print, which ends with a line break. Writes nothing when it rejects, with a user-facing Error.
- */
+// The functions that change the file resolve to the text to print, which ends with a line break. They write nothing when
+// they reject, with a user-facing Error.
+
 export async function addUser(directory: string, user: NewUser): Promise<string> {
   const file = await addUserToFile(directory, user, readHash);
-  return `Added the user ${user.name} to ${file}. A running frontdesk picks up the change.\n`;
+  return `Added the user ${user.name} to ${file}. ${pickedUp}\n`;
+}
+
+export async function setPassword(directory: string, name: string): Promise<string> {
+  const file = await setPasswordInFile(directory, name, readHash);
+  return `Changed the password of ${name} in ${file}. ${pickedUp}\n`;
+}
+
+export async function removeUser(directory: string, name: string): Promise<string> {
+  const file = await removeUserFromFile(directory, name);
+  return `Removed the user ${name} from ${file}. ${pickedUp}\n`;
+}
+
+/** Returns the key apart from the message, so that a program can read it alone. */
+export async function addKey(
+  directory: string,
+  choice: Omit<NewKey, 'sha256'>,
+): Promise<{ readonly key: string; readonly message: string }> {
+  const { key, sha256 } = createApiKey();
+  const { file, key: name } = await addKeyToFile(directory, { ...choice, sha256 });
+  const message = `Added the key ${name} of ${choice.user} to ${file}, and printed it: it cannot be shown again. ${pickedUp}\n`;
+  return { key, message };
+}
+
+export async function removeKey(directory: string, name: string, key: string): Promise<string> {
+  const file = await removeKeyFromFile(directory, name, key);
+  return `Removed the key ${key} of ${name} from ${file}. ${pickedUp}\n`;
+}
+
+const pickedUp = 'A running frontdesk picks up the change.';
+
+/** Shows names only: neither hashes nor digests. */
+export async function listUsers(directory: string): Promise<string> {
+  const users = await usersInFile(directory);
+  if (users.length === 0) return 'There are no users. Add one with: frontdesk users add NAME\n';
+  const rows = [['NAME', 'ROLES', 'PASSWORD', 'API KEYS'], ...users.map(rowOf)];
+  const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) => `${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')}\n`).join('');
+}
+
+function rowOf({ name, roles, passwordHash, apiKeys }: User): string[] {
+  const keys = apiKeys.map((key) => key.name).join(', ');
+  return [name, roles.join(', ') || '-', passwordHash === undefined ? 'no' : 'yes', keys || '-'];
 }
 
 export async function printPasswordHash(): Promise<void> {

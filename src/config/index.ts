@@ -8,9 +8,18 @@ export {
   refuseRecords,
   requireConfiguration,
 } from './acceptance.ts';
-export { addUserToFile, type NewUser } from './add-user.ts';
 export { escapedData, formatAnnotations } from './annotations.ts';
 export { hasConfiguration, settingsFile } from './directory.ts';
+export {
+  addKeyToFile,
+  addUserToFile,
+  type NewKey,
+  type NewUser,
+  removeKeyFromFile,
+  removeUserFromFile,
+  setPasswordInFile,
+  usersInFile,
+} from './edit-users.ts';
 export {
   type ConfigurationError,
   fileError,

@@ -9,6 +9,7 @@ export {
   type BasicAuthOptions,
   type BasicAuthState,
   basicAuth,
+  createApiKey,
   createAuthenticator,
   createAuthService,
   createUsers,

@@ -1,6 +1,7 @@
 /** Runs the command line as a user does, and checks its output and exit code. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
@@ -206,7 +207,10 @@ describe('frontdesk', () => {
     ['users', 'add', 'ann'],
     1,
     ({ stderr }) =>
-      assert.match(stderr, /^frontdesk: users\.yaml already has a user named ann: to change the password, replace /),
+      assert.match(
+        stderr,
+        /^frontdesk: users\.yaml already has a user named ann: to change the password: frontdesk users set-password ann\n$/,
+      ),
     async () => ({
       cwd: await writeFiles({ 'users.yaml': `users:\n  - { name: ann, password_hash: "${passwordHash}" }\n` }),
       env: { CONFIG_DIR: '.' },
@@ -221,6 +225,71 @@ describe('frontdesk', () => {
       ({ stdout }) => assert.match(stdout, /hotel/),
       async () => ({ cwd: await writeFiles() }),
     );
+
+  it('users add-key prints a new key alone, and writes only its digest', async () => {
+    const cwd = await writeFiles({ 'users.yaml': usersBefore });
+    const options = { cwd, env: { CONFIG_DIR: '.' } };
+    const { code, stdout, stderr } = await runCommand(
+      ['users', 'add-key', 'ci', '--new', '--key-name', 'github'],
+      options,
+    );
+    assert.equal(code, 0, stderr);
+    const [, key = ''] = /^(fd_[\w-]{43})\n$/.exec(stdout) ?? [];
+    assert.match(stderr, /^Added the key github of ci to users\.yaml, .* cannot be shown again\. A running /);
+    const text = await readFile(join(cwd, 'users.yaml'), 'utf8');
+    const digest = createHash('sha256').update(key).digest('hex');
+    const entry = `  - name: ci\n    api_keys:\n      - name: github\n        sha256: "${digest}"\n`;
+    assert.equal(text, usersBefore + entry);
+    assert.ok(!stderr.includes(key));
+  });
+
+  const sha256 = 'a'.repeat(64);
+  const ci = `  - { name: ci, api_keys: [{ name: github, sha256: "${sha256}" }, { name: old, sha256: "${'b'.repeat(64)}" }] }\n`;
+  const usersWithKeys = async () => ({
+    cwd: await writeFiles({ 'users.yaml': usersBefore + ci }),
+    env: { CONFIG_DIR: '.' },
+  });
+  check(
+    'users list shows roles and the names of keys, and no hash',
+    ['users', 'list'],
+    0,
+    ({ stdout }) =>
+      assert.equal(
+        stdout.replace(/ +$/gm, ''),
+        'NAME  ROLES  PASSWORD  API KEYS\nbob   admin  yes       -\nci    -      no        github, old\n',
+      ),
+    usersWithKeys,
+  );
+
+  for (const [args, message] of [
+    [['remove-key', 'ci', 'old'], 'Removed the key old of ci from users.yaml.'],
+    [['remove', 'bob'], 'Removed the user bob from users.yaml.'],
+  ] as const)
+    check(
+      `users ${args.join(' ')} says what it has removed`,
+      ['users', ...args],
+      0,
+      ({ stdout }) => assert.equal(stdout, `${message} A running frontdesk picks up the change.\n`),
+      usersWithKeys,
+    );
+
+  let passwordDirectory: string;
+  check(
+    'users set-password replaces the hash with that of the password from standard input',
+    ['users', 'set-password', 'bob'],
+    0,
+    async ({ stdout }) => {
+      assert.equal(stdout, 'Changed the password of bob in users.yaml. A running frontdesk picks up the change.\n');
+      const text = await readFile(join(passwordDirectory, 'users.yaml'), 'utf8');
+      const [, hash = ''] = /password_hash: "(\S+)"/.exec(text) ?? [];
+      assert.equal(text.replace(hash, passwordHash), usersBefore);
+      assert.ok(await verifyPassword('secret', parsePasswordHash(hash) ?? assert.fail(text)));
+    },
+    async () => {
+      passwordDirectory = await writeFiles({ 'users.yaml': usersBefore });
+      return { input: 'secret\n', cwd: passwordDirectory, env: { CONFIG_DIR: '.' } };
+    },
+  );
 
   checkProcess(
     'serve suggests `frontdesk init` when there is no configuration',
@@ -302,7 +371,8 @@ describe('frontdesk', () => {
       "command-argument value '' is invalid for argument 'directory'. Use . for the current directory.",
       /\n {2}frontdesk check \.\/config\n/,
     ],
-    ['users list', "unknown command 'list'", /\n {2}frontdesk users add ann\n/],
+    ['users everybody', "unknown command 'everybody'", /\n {2}frontdesk users add ann\n/],
+    ['users add-key ann fd_s3cret', "too many arguments for 'add-key'", /\n {2}frontdesk users add-key ann\n/],
     ['serve s3cret', `too many arguments for 'serve': ${useDirectory}`, /\n {2}frontdesk serve --demo\n/],
     [
       'serve --port 9000',
