@@ -10,7 +10,7 @@ export {
 export { type BasicAuthOptions, type BasicAuthState, basicAuth } from './basic-auth.ts';
 export { verificationsMaxDefault } from './check-queue.ts';
 export { loadUsers } from './load-users.ts';
-export { type AuthRehearsal, createRehearsal } from './rehearsal.ts';
+export { type AuthRehearsal, createRehearsal, type RehearsalOptions } from './rehearsal.ts';
 export {
   type AuthCheck,
   type AuthDecision,

@@ -6,6 +6,7 @@ import { createOncePerMinute, type Logger, silentLogger } from '#foundation';
 import {
   createProblemResponses,
   encodeHeader,
+  keyNameHeader,
   nodeHttp,
   type ProblemSlug,
   problem,
@@ -18,7 +19,7 @@ import {
 import type { Authenticator } from './authenticator.ts';
 import { basicChallenge, bearerChallenge } from './challenges.ts';
 import type { ClaimOf, TokenVerdict, TokenVerifier } from './token-verifier.ts';
-import type { Verdict } from './verdict.ts';
+import type { Verdict, VerifiedUser } from './verdict.ts';
 
 /** The parts of a request that an auth service sees. */
 export interface AuthRequest {
@@ -64,8 +65,8 @@ export type AuthDecision =
  */
 export type AuthCheck = (request: AuthRequest) => AuthDecision | Promise<AuthDecision>;
 
-/** The part of an authenticator that tells why a login failed. */
-export type Verdicts = Pick<Authenticator, 'verdictOf'>;
+/** The part of an authenticator that tells why a login failed. `verdictOfKey` is only needed where keys are accepted. */
+export type Verdicts = Pick<Authenticator, 'verdictOf'> & Partial<Pick<Authenticator, 'verdictOfKey'>>;
 
 export interface AuthServiceOptions {
   readonly authenticator: Verdicts;
@@ -79,6 +80,11 @@ export interface AuthServiceOptions {
    * every user. @default 'x-travel-user'
    */
   readonly userHeader?: string | (() => readonly string[]);
+  /**
+   * The header in which clients may send API keys. A function returns several in lower case, and is called for every
+   * request. @default none are accepted
+   */
+  readonly keyHeader?: string | (() => readonly string[]);
   /** Returns what checks the tokens that other proxies send to `app`. @default none are accepted */
   readonly tokens?: () => TokenVerifier | undefined;
   readonly logger?: Logger;
@@ -92,9 +98,15 @@ export interface AuthService {
   readonly check: AuthCheck;
   /**
    * Returns a check with a different realm, which names the user in the given headers (in lower case). `acceptsTokens`:
-   * whether the gateway also accepts tokens, which it checks itself, so that denials say so.
+   * whether the gateway also accepts tokens, which it checks itself, so that denials say so. `keyHeader`: where clients
+   * may send API keys (in lower case).
    */
-  readonly checkFor: (realm: string, userHeaders: readonly string[], acceptsTokens?: boolean) => AuthCheck;
+  readonly checkFor: (
+    realm: string,
+    userHeaders: readonly string[],
+    acceptsTokens?: boolean,
+    keyHeader?: string | undefined,
+  ) => AuthCheck;
   /**
    * Serves other proxies. It looks only at the credentials, whatever the path and method. It responds with 200, the
    * identity headers and an empty body, or with 401 or 503 and the error body. After too many failed logins it
@@ -111,29 +123,57 @@ export function createAuthService({
   authenticator,
   realm = realmDefault,
   userHeader: header = userHeader,
+  keyHeader = () => [],
   tokens = () => undefined,
   logger = silentLogger,
 }: AuthServiceOptions): AuthService {
-  const userHeaders = userHeadersOf(header);
+  const userHeaders = namesOf(header);
+  const keyHeaders = namesOf(keyHeader);
   requireAuthenticator(authenticator);
+  if (typeof keyHeader === 'string' && authenticator.verdictOfKey === undefined)
+    throw new TypeError('the authenticator has no function `verdictOfKey`: use createAuthenticator');
   const refusals = createRefusals(realm, () => tokens() !== undefined);
   const logUnchecked = createUncheckedLog(logger);
-  const watched: Verdicts = {
-    verdictOf(authorization, sender) {
-      const verdict = authenticator.verdictOf(authorization, sender);
+  const watched = (keyNames: HeaderNames): VerdictOf => {
+    const verdictOf = createVerdictOf(authenticator, keyNames);
+    return (headers, sender) => {
+      const verdict = verdictOf(headers, sender);
       return verdict instanceof Promise ? verdict.then(logUnchecked) : logUnchecked(verdict);
-    },
+    };
   };
   return Object.freeze({
-    check: createCheck(watched, refusals, userHeaders),
-    checkFor: (other: string, names: readonly string[], acceptsTokens = false) =>
-      createCheck(
-        watched,
+    check: createCheck(watched(keyHeaders), refusals, userHeaders),
+    checkFor(other: string, names: readonly string[], acceptsTokens = false, keyName?: string) {
+      const keyNames = keyName === undefined ? [] : [keyName];
+      const verdictOf = watched(() => keyNames);
+      return createCheck(
+        verdictOf,
         createRefusals(other, () => acceptsTokens),
         () => names,
-      ),
-    app: createApp(watched, { refusals, userHeaders, tokens, realm, logger }),
+      );
+    },
+    app: createApp(watched(keyHeaders), { refusals, userHeaders, tokens, realm, logger }),
   });
+}
+
+type VerdictOf = (headers: IncomingHttpHeaders, sender?: () => Sender) => Verdict | Promise<Verdict>;
+
+/** The first kind of credentials that a request has decides, whatever else it has: a key, then a password. */
+function createVerdictOf(authenticator: Verdicts, keyHeaders: HeaderNames): VerdictOf {
+  return function verdictOf(headers, sender) {
+    const key = keyIn(headers, keyHeaders());
+    const verdict = key === undefined ? undefined : authenticator.verdictOfKey?.(key, sender);
+    return verdict ?? authenticator.verdictOf(headers.authorization, sender);
+  };
+}
+
+/** Returns the API key of a request. `names`: the headers in which it may be, in lower case. */
+export function keyIn(headers: IncomingHttpHeaders, names: readonly string[]): string | undefined {
+  for (const name of names) {
+    const key = headers[name];
+    if (key !== undefined) return typeof key === 'string' ? key : key.join();
+  }
+  return undefined;
 }
 
 export function requireAuthenticator(authenticator: Verdicts): void {
@@ -141,9 +181,9 @@ export function requireAuthenticator(authenticator: Verdicts): void {
     throw new TypeError('the authenticator has no function `verdictOf`: use createAuthenticator');
 }
 
-type UserHeaders = () => readonly string[];
+type HeaderNames = () => readonly string[];
 
-function userHeadersOf(header: string | UserHeaders): UserHeaders {
+function namesOf(header: string | HeaderNames): HeaderNames {
   if (typeof header === 'function') return header;
   nodeHttp.validateHeaderName(header);
   const fixed = [header.toLowerCase()];
@@ -205,27 +245,28 @@ function realmName(realm: Realm): string {
 }
 
 /** Returns the decision for the gateway of a verdict. */
-export function createDecide({ forGateway }: Refusals, userHeaders: UserHeaders): (verdict: Verdict) => AuthDecision {
+export function createDecide({ forGateway }: Refusals, userHeaders: HeaderNames): (verdict: Verdict) => AuthDecision {
   return function decide(verdict) {
     if (verdict.kind === 'user')
-      return { outcome: 'allow', headers: named(userHeaders(), verdict.name), isAdmin: verdict.isAdmin };
+      return { outcome: 'allow', headers: named(userHeaders(), verdict), isAdmin: verdict.isAdmin };
     const { slug, headers } = forGateway(verdict);
     return { outcome: 'deny', status: problems[slug].status, headers, slug };
   };
 }
 
-function createCheck(authenticator: Verdicts, refusals: Refusals, userHeaders: UserHeaders): AuthCheck {
+function createCheck(verdictOf: VerdictOf, refusals: Refusals, userHeaders: HeaderNames): AuthCheck {
   const decide = createDecide(refusals, userHeaders);
-  return function check({ headers: { authorization }, sender }) {
-    const verdict = authenticator.verdictOf(authorization, sender);
+  return function check({ headers, sender }) {
+    const verdict = verdictOf(headers, sender);
     return verdict instanceof Promise ? verdict.then(decide, checkFailed) : decide(verdict);
   };
 }
 
-/** Returns the user's name under each header. */
-function named(headers: readonly string[], user: string): Record<string, string> {
+/** Returns the user's name under each header, and the name of the key if one was sent. */
+function named(headers: readonly string[], { name, key }: VerifiedUser): Record<string, string> {
   const found: Record<string, string> = {};
-  for (const header of headers) found[header] = encodeHeader(user);
+  for (const header of headers) found[header] = encodeHeader(name);
+  if (key !== undefined) found[keyNameHeader] = key;
   return found;
 }
 
@@ -253,13 +294,13 @@ export function tokenDecision(verdict: TokenVerdict, realm: string, userHeaders:
 
 interface AppParts {
   readonly refusals: Refusals;
-  readonly userHeaders: UserHeaders;
+  readonly userHeaders: HeaderNames;
   readonly tokens: () => TokenVerifier | undefined;
   readonly realm: Realm;
   readonly logger: Logger;
 }
 
-function createApp(authenticator: Verdicts, parts: AppParts): Koa {
+function createApp(verdictOf: VerdictOf, parts: AppParts): Koa {
   const { refusals, userHeaders, tokens, realm, logger } = parts;
   const app = new Koa();
   app.use(createProblemResponses({ logger }));
@@ -269,11 +310,12 @@ function createApp(authenticator: Verdicts, parts: AppParts): Koa {
     const token = await tokens()?.verdictOf({ headers, url });
     if (token !== undefined) return settleToken(ctx, tokenDecision(token, realmName(realm), userHeaders()), token);
     const sender = () => requestContext(ctx).addresses.sender(ctx.req);
-    const verdict = await authenticator.verdictOf(ctx.req.headers.authorization, sender);
+    const verdict = await verdictOf(headers, sender);
     if (!ctx.req.complete) await closeOverMissingBody(ctx);
     if (verdict.kind !== 'user') return refuse(ctx, refusals.forGateway(verdict), refusals.forProxy(verdict));
     requestContext(ctx).user = verdict.name;
-    writeIdentity(ctx, named(userHeaders(), verdict.name));
+    requestContext(ctx).apiKey = verdict.key;
+    writeIdentity(ctx, named(userHeaders(), verdict));
   });
   return app;
 }

@@ -166,7 +166,8 @@ function targetText({ service, redirect }: CheckedRoute): string {
 }
 
 function accessText({ auth }: CheckedRoute): string {
-  return auth.open ? 'open' : `auth ${auth.name}`;
+  if (auth.open) return 'open';
+  return auth.key_header === undefined ? `auth ${auth.name}` : `auth ${auth.name}, keys in ${auth.key_header}`;
 }
 
 function detailLines({ claims, limits, cors, upgrades, fields }: CheckedRoute): readonly string[] {

@@ -50,7 +50,7 @@ export {
 } from './load.ts';
 export { type NoticeContext, openRouteNotices, processNotices } from './notices.ts';
 export { quote, withoutSecrets } from './quote.ts';
-export { type AuthService, ownAuthService } from './records/auth-service.ts';
+export { type AuthService, keyHeaderOf, ownAuthService } from './records/auth-service.ts';
 export { recordError } from './records/conflicts.ts';
 export type { CorsRule } from './records/cors.ts';
 export type {

@@ -108,7 +108,7 @@ function formatPage({ search, explanation }: Page, title: string, place: PagePla
     stylesheets: ['diag/explain.css'],
     header: html`<nav aria-label="Related pages">${place?.above.map(({ href, text }) => html`<a href="${href}">${text}</a>`)}<a href="diag/">Diagnostics</a></nav>`,
     main: html`<p class="hint">Shows how the gateway would handle a request, without sending it.</p>
-${explainForm('explain', new URLSearchParams(search))}${explanation !== undefined && formatResult(explanation)}`,
+${explainForm('explain', withoutKey(search, explanation))}${explanation !== undefined && formatResult(explanation)}`,
   });
 }
 
@@ -140,8 +140,21 @@ ${[...headers, '', ''].map((value, index) => field(`Header ${index + 1}`, 'heade
 
 /** Such a header is not shown again. */
 function hasCredentials(line: string): boolean {
+  return ['x-api-key', ...credentialHeaders].includes(nameIn(line));
+}
+
+function nameIn(line: string): string {
   const [name] = parseHeader(line);
-  return credentialHeaders.includes(name.trim().toLowerCase());
+  return name.trim().toLowerCase();
+}
+
+/** Returns the values of the form without an API key in the header that the explanation names. */
+function withoutKey(search: string, explanation: Explanation | undefined): URLSearchParams {
+  const auth = explanation?.auth;
+  const keyHeader = auth?.asked ? auth.key_header : undefined;
+  return new URLSearchParams(
+    [...new URLSearchParams(search)].filter(([name, line]) => name !== 'header' || nameIn(line) !== keyHeader),
+  );
 }
 
 function field(label: string, name: string, value: string, example: string, look?: string): Markup {

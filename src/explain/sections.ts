@@ -179,6 +179,7 @@ function authRows(auth: AuthPart, user: string | undefined): string[][] {
   return [
     ['name', `${name} (${source})`],
     ...tokenRows(auth),
+    ...row('API keys', auth.key_header === undefined ? '' : `in the header ${auth.key_header}, which is then removed`),
     ['where', target === 'in this process' ? target : `${service}, ${target}`],
     ['request', `${method} ${path}`],
     ...headers.map((header, index) => [index === 0 ? 'headers' : '', `${header.name}: ${header.value}`]),

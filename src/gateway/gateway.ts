@@ -17,6 +17,7 @@ import { createTable, createTableInTurns, type Table } from '#routing';
 import { type AuthCounts, type ConfiguredAuthService, createAuthStages } from './auth/stage.ts';
 import { createPathChecks, createPathChecksInTurns, type PathChecks } from './check-paths.ts';
 import { createDisguises } from './disguises.ts';
+import { credentialPlaces } from './explain/conceal.ts';
 import { type GatewayRecords, guardPorts, requireTokenCheck } from './guard-ports.ts';
 import {
   attributesOf,
@@ -161,7 +162,7 @@ export interface GatewayParts {
   readonly stripHeaders: StripHeaders;
   /** Lower-case names of headers that clients must not send. */
   readonly identityHeaders: readonly string[];
-  /** The headers and query parameters in which clients may send tokens. */
+  /** The headers and query parameters in which clients may send tokens and API keys. */
   readonly tokenHeaders: readonly string[];
   readonly tokenParams: readonly string[];
   /** Undefined without Version records. */
@@ -242,8 +243,7 @@ function createDraft(options: GatewayOptions) {
       parts: {
         ...shared,
         identityHeaders,
-        tokenHeaders: authServices.flatMap(({ tokens }) => tokens?.credentialHeaders ?? []),
-        tokenParams: authServices.flatMap(({ tokens }) => tokens?.credentialParams ?? []),
+        ...credentialPlaces(authServices),
       },
       snapshot() {
         services ??= servicesOf(routes, settings);

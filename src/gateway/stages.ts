@@ -1,6 +1,7 @@
 /** The stages of a request after routing, in order: what each one does, and what it says of a request that is not sent. */
+import { hash } from 'node:crypto';
 import type { RateLimitService } from '#config';
-import { rejectAddress, requestContext } from '#http';
+import { rejectAddress, removeHeaders, requestContext } from '#http';
 import { rejectLoop } from '#proxy';
 import type { Limiter } from '#ratelimit';
 import type { ConfiguredAuthService } from './auth/stage.ts';
@@ -70,6 +71,13 @@ export function createStages(parts: StagesParts): readonly Stage[] {
       explain: explainLimit.beforeAuth,
     },
     { name: 'authenticate', run: authenticate, explain: createExplainAuth(parts) },
+    // Limits may count requests by this header, and show and store its values.
+    ownStage('replaceKey', ({ request, route }) => {
+      const { headers } = request.ctx.req;
+      const name = route.auth?.record.apiKeyHeader;
+      const key = name === undefined ? undefined : headers[name];
+      if (name !== undefined && key !== undefined) headers[name] = digestOf([key].flat().join());
+    }),
     {
       name: 'limitAfterAuth',
       run: (routed) => limitBy(routed.route.descriptors.afterAuth, routed),
@@ -80,12 +88,21 @@ export function createStages(parts: StagesParts): readonly Stage[] {
       checkReferences(request.ctx, attributes, route);
     }),
     // After the limits, which may count requests by this header.
-    ownStage('removeAuthorization', ({ request, route }) => {
-      if (route.auth?.record.removeAuthorization === true) delete request.ctx.req.headers.authorization;
+    ownStage('removeCredentials', ({ request, route }) => {
+      const { removeAuthorization, apiKeyHeader } = route.auth?.record ?? {};
+      const { req } = request.ctx;
+      if (removeAuthorization === true) delete req.headers.authorization;
+      if (apiKeyHeader !== undefined && req.headers[apiKeyHeader] !== undefined)
+        removeHeaders(req, new Set([apiKeyHeader]));
     }),
     { name: 'copyToShadow', run: copyToShadow, explain: explainShadow },
     { name: 'forward', run: forward, explain: createExplainForward(parts) },
   ];
+}
+
+/** Identifies an API key without revealing it. */
+function digestOf(key: string): string {
+  return `sha256:${hash('sha256', key, 'hex').slice(0, 16)}`;
 }
 
 /** A stage that needs no other service, so that it handles a request that is explained like any other. */

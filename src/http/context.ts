@@ -24,6 +24,8 @@ export interface RequestContext {
   basePath: string;
   /** The authenticated user, for the access log. */
   user: string | undefined;
+  /** The name of the API key that the client sent, for the access log. */
+  apiKey: string | undefined;
   /** The name of the matched mapping, for the access log. */
   mapping: string | undefined;
   /** The service that the mapping routes to, which several mappings may share: `orders`, `10.0.0.5:9001`. */
@@ -52,6 +54,9 @@ export interface RequestContext {
 
 /** Passes the user's name to services, which trust it blindly: a gateway must strip it from client requests. */
 export const userHeader = 'x-travel-user';
+
+/** Passes the name of the API key that the client sent to services. */
+export const keyNameHeader = 'x-api-key-name';
 
 const contextKey = Symbol('request context');
 
@@ -200,6 +205,7 @@ function openContext(ctx: Context, { addresses, hasHome, traceIds }: Server): Re
     hasHome,
     basePath: rootPath,
     user: undefined,
+    apiKey: undefined,
     mapping: undefined,
     service: undefined,
     upstream: undefined,

@@ -31,6 +31,7 @@ export {
   formatLifecycle,
   gatewayRoot,
   homeOf,
+  keyNameHeader,
   type Lifecycle,
   lifecycleOf,
   parseLifecycle,

@@ -6,6 +6,7 @@ import {
   type AuthService as AuthServiceOfProcess,
   createTokenCheck,
   type OpenTokenProviders,
+  type RehearsalOptions,
   type TokenCheck,
   type TokenProviders,
 } from '#auth';
@@ -13,6 +14,7 @@ import {
   type AuthService as AuthServiceRecord,
   type Configuration,
   configurationFrom,
+  keyHeaderOf,
   type Mapping,
   type MappingInput,
   ownAuthService,
@@ -25,7 +27,7 @@ import {
   type Handler,
   type InternalRoute,
 } from '#gateway';
-import { clientSubjectHeader, userHeader } from '#http';
+import { clientSubjectHeader, keyNameHeader, userHeader } from '#http';
 import { apiVersions } from '#travel';
 import type { OpenGateway } from './current-gateway.ts';
 import type { Setup } from './options.ts';
@@ -93,7 +95,7 @@ async function openRecords(
   const { limits } = configuration;
   const tokenChecks = createTokenChecks(setup, configuration, tokens);
   const authServices = configuration.authServices.map((record) =>
-    withIdentityHeaders(record, tokenChecks[record.name]),
+    withOwnHeaders(record, tokenChecks[record.name], keyHeaderOf(record, configuration.users)),
   );
   const rateLimitServices = configuration.rateLimitServices.map((record) => {
     return { ...record, failureModeDeny: failsClosed(setup, record) };
@@ -110,7 +112,7 @@ async function openRecords(
       allowAddresses: setup.settings.allowAddresses,
       denyAddresses: setup.settings.denyAddresses,
       adminUsers: setup.settings.adminUsers,
-      ...localAuthServices(setup, configuration.authServices, parts),
+      ...localAuthServices(setup, configuration, parts),
       tokenChecks,
       limiter: limiter?.limiter,
       ...commonOptions(setup, parts),
@@ -158,6 +160,7 @@ function identityHeadersOf(configuration: Configuration): readonly string[] {
     clientSubjectHeader,
     ...configuration.authServices.flatMap(({ allowedAuthorizationHeaders }) => allowedAuthorizationHeaders),
     ...ofClaims.map(({ header }) => header),
+    keyNameHeader,
   ];
 }
 
@@ -211,22 +214,27 @@ function plainRoutes(services: Readonly<Record<string, Handler>>): InternalRoute
  */
 function localAuthServices(
   setup: Setup,
-  records: readonly AuthServiceRecord[],
+  { authServices, users }: Configuration,
   { resolve, services: { auth, rehearsalFor } }: GatewayParts,
 ): {
   readonly authChecks: Readonly<Record<string, AuthCheck>>;
   readonly authRehearsals: Readonly<Record<string, AuthRehearsal>>;
 } {
   if (auth === undefined || rehearsalFor === undefined) return { authChecks: {}, authRehearsals: {} };
-  const local = records.filter(({ authService }) => resolve(authService).kind === 'local');
-  const byRecord = <T>(create: (realm: string, userHeaders: readonly string[], acceptsTokens: boolean) => T) =>
+  const local = authServices.filter(({ authService }) => resolve(authService).kind === 'local');
+  const byRecord = <T>(create: (options: RehearsalOptions, record: AuthServiceRecord) => T) =>
     Object.fromEntries(
       local.map((record) => {
-        const acceptsTokens = record.providers.length > 0;
-        return [record.name, create(realmOf(setup, record), userHeadersOf(record), acceptsTokens)];
+        const [realm, userHeaders] = [realmOf(setup, record), userHeadersOf(record)];
+        return [record.name, create({ realm, userHeaders, keyHeader: keyHeaderOf(record, users) }, record)];
       }),
     );
-  return { authChecks: byRecord(auth.checkFor), authRehearsals: byRecord(rehearsalFor) };
+  return {
+    authChecks: byRecord(({ realm, userHeaders, keyHeader }, { providers }) =>
+      auth.checkFor(realm, userHeaders, providers.length > 0, keyHeader),
+    ),
+    authRehearsals: byRecord(rehearsalFor),
+  };
 }
 
 /** By the name of the AuthService, wherever it runs: tokens need no call to it. */
@@ -244,8 +252,21 @@ function createTokenChecks(
   return Object.fromEntries(checks);
 }
 
-/** A record for frontdesk's own auth service need not list the headers that name the user, or that claims become. */
-function withIdentityHeaders(record: AuthServiceRecord, tokens: TokenCheck | undefined): AuthServiceRecord {
-  if (record.authService !== ownAuthService) return record;
-  return { ...record, allowedAuthorizationHeaders: [...userHeadersOf(record), ...(tokens?.claimHeaders ?? [])] };
+/**
+ * A record for frontdesk's own auth service need not list the headers that name the user and the key, or that claims
+ * become. No record needs to list the header of API keys.
+ */
+function withOwnHeaders(
+  record: AuthServiceRecord,
+  tokens: TokenCheck | undefined,
+  keyHeader: string | undefined,
+): AuthServiceRecord {
+  const { allowedRequestHeaders, allowedAuthorizationHeaders } = record;
+  const ownNames = [...userHeadersOf(record), ...(tokens?.claimHeaders ?? []), ...(keyHeader ? [keyNameHeader] : [])];
+  return {
+    ...record,
+    apiKeyHeader: keyHeader,
+    allowedRequestHeaders: keyHeader ? [...allowedRequestHeaders, keyHeader] : allowedRequestHeaders,
+    allowedAuthorizationHeaders: record.authService === ownAuthService ? ownNames : allowedAuthorizationHeaders,
+  };
 }

@@ -12,6 +12,7 @@ import {
   type LiveAuthenticator,
   type LoginCounts,
   type OpenTokenProviders,
+  type RehearsalOptions,
   realmDefault,
   type TokenVerifier,
   verificationsMaxDefault,
@@ -21,6 +22,7 @@ import {
   type AuthService as AuthServiceRecord,
   type Configuration,
   type JwtProvider,
+  keyHeaderOf,
   ownAuthService,
   parseServiceReference,
 } from '#config';
@@ -36,7 +38,7 @@ export interface Services {
   /** Undefined when the auth service does not run in this process. */
   readonly auth: AuthService | undefined;
   /** Creates what `auth` would decide about requests that are explained. Undefined like `auth`. */
-  readonly rehearsalFor: ((realm: string, userHeaders: readonly string[]) => AuthRehearsal) | undefined;
+  readonly rehearsalFor: ((options: RehearsalOptions) => AuthRehearsal) | undefined;
   /** Counts the results of the auth service's password checks. */
   readonly logins: LoginCounts | undefined;
   /** The API by the name of each version, such as `v1`. All versions have the same handler. */
@@ -67,16 +69,25 @@ export function createServices(setup: Setup, parts: ServicesParts): Services {
   const realm = () => realmOfListener(setup, configuration.current().configuration);
   const authenticator = logins && createReloadingAuthenticator(parts, logins);
   const namesUserIn = () => listenerUserHeaders(configuration.current().configuration);
+  const acceptsKeysIn = () => listenerKeyHeaders(configuration.current().configuration);
   const ofListener = () => tokens.ofListener;
   const auth =
-    authenticator && createAuthService({ authenticator, realm, userHeader: namesUserIn, tokens: ofListener, logger });
+    authenticator &&
+    createAuthService({
+      authenticator,
+      realm,
+      userHeader: namesUserIn,
+      keyHeader: acceptsKeysIn,
+      tokens: ofListener,
+      logger,
+    });
   const { versionNames = [], apps: travelApps } = travel?.createApps(problems) ?? {};
   const apps = { ...setup.services, ...travelApps, ...(auth && { auth: auth.app }) };
   const byName = Object.fromEntries(Object.entries(apps).map(([name, app]) => [name, isolate(app)]));
   const { api } = byName;
   const versions = api ? Object.fromEntries(versionNames.map((name) => [name, api])) : {};
   const rehearsalFor: Services['rehearsalFor'] =
-    authenticator && ((realm, userHeaders) => createRehearsal(authenticator, realm, userHeaders));
+    authenticator && ((options) => createRehearsal(authenticator, options));
   return { auth, rehearsalFor, logins, versions, byName };
 }
 
@@ -109,6 +120,13 @@ export function tokensOfListener(configuration: Configuration, opened: OpenToken
 function listenerUserHeaders({ authServices }: Configuration): readonly string[] {
   const local = authServices.filter(({ authService }) => parseServiceReference(authService)?.host === 'auth');
   return [...new Set([userHeader, ...local.flatMap(userHeadersOf)])];
+}
+
+/** The headers in which the auth listener, which serves gateways with any of the records, accepts API keys. */
+function listenerKeyHeaders({ authServices, users }: Configuration): readonly string[] {
+  const own = authServices.filter(({ authService }) => authService === ownAuthService);
+  const records = own.length > 0 ? own : [{ authService: ownAuthService, apiKeyHeader: undefined }];
+  return [...new Set(records.flatMap((record) => keyHeaderOf(record, users) ?? []))];
 }
 
 /** The realm on the auth listener, which belongs to no record: that of the default local record, or else the first. */

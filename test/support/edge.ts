@@ -73,6 +73,7 @@ export function authRecordOf(fields: Partial<AuthService> = {}): AuthService {
     proto: 'http',
     isDefault: true,
     providers: [],
+    apiKeyHeader: undefined,
     pathPrefix: '',
     allowedRequestHeaders: [],
     allowedClientHeadersOnSuccess: [],

@@ -3,7 +3,14 @@ import * as z from 'zod';
 import { httpsIfTls, identityHeaders } from '../ambassador/readers.ts';
 import type { Fault } from '../errors.ts';
 import { field, type Given, mapOf, optional, strict, text, withNames } from '../fields/field.ts';
-import { credentialHeaders, framingFault, headerMap, headerName, headerValueFault } from '../fields/headers.ts';
+import {
+  credentialHeaders,
+  framingFault,
+  headerMap,
+  headerName,
+  headerNameFault,
+  headerValueFault,
+} from '../fields/headers.ts';
 import { prefixFault, withoutTrailingSlash } from '../fields/paths.ts';
 import { serviceReference } from '../fields/service-reference.ts';
 import { commaList, flag, milliseconds, singleLine, wholeNumber } from '../fields/values.ts';
@@ -54,6 +61,15 @@ export const authServiceFields = withNames({
     default: [],
     docs: "The [JwtProviders](#jwtprovider) whose tokens frontdesk's own auth service accepts besides passwords: at most 4, with different issuers.",
     example: '[accounts]',
+  }),
+  apiKeyHeader: optional({
+    schema: text((name) => (name === '' ? undefined : headerNameFault(name)))
+      .transform((name) => name.toLowerCase())
+      .pipe(text(keyHeaderFault)),
+    type: 'header name',
+    shownDefault: '`X-Api-Key` for `auth_service: auth` once a user has a key; else none',
+    docs: 'The header in which clients send an [API key](#api-keys). It is sent to the auth service and removed before the mapping\'s service is called. `""` accepts no keys and leaves the header alone.',
+    example: 'X-Api-Key',
   }),
   pathPrefix: field({
     schema: text(pathPrefixFault).transform((path) => (path === '/' ? '' : withoutTrailingSlash(path))),
@@ -152,8 +168,37 @@ export type AuthService = PlainRecord<'AuthService', typeof authServiceFields>;
 export const readAuthService = plainReader('AuthService', authServiceFields, [
   { at: 'providers', reads: ['authService'], faultOf: providersFault },
   { at: 'tls', reads: ['authService'], faultOf: ({ tls, authService }) => tlsFault(tls, authService) },
+  { at: 'apiKeyHeader', reads: ['allowedAuthorizationHeaders'], faultOf: identifyingKeyFault },
   { at: 'cacheMs', reads: ['includeBody'], faultOf: cacheFault },
 ]);
+
+/** Returns the header in which a gateway with this record accepts API keys, in lower case. */
+export function keyHeaderOf(
+  { authService, apiKeyHeader }: Pick<AuthService, 'authService' | 'apiKeyHeader'>,
+  users: readonly { readonly apiKeys: readonly unknown[] }[],
+): string | undefined {
+  if (apiKeyHeader !== undefined) return apiKeyHeader || undefined;
+  // Without keys, the header may belong to a service.
+  return authService === ownAuthService && users.some(({ apiKeys }) => apiKeys.length > 0) ? 'x-api-key' : undefined;
+}
+
+function identifyingKeyFault({
+  apiKeyHeader = '',
+  allowedAuthorizationHeaders = [],
+}: Given<typeof authServiceFields>): Fault | undefined {
+  if (!allowedAuthorizationHeaders.includes(apiKeyHeader)) return undefined;
+  const remedy =
+    "Choose another header: those listed in allowed_authorization_headers are removed from clients' requests.";
+  return { message: `${quote(apiKeyHeader)} cannot be sent by clients`, remedy };
+}
+
+function keyHeaderFault(name: string): Fault | undefined {
+  const fault = framingFault(name);
+  if (fault !== undefined) return { ...fault, remedy: 'Choose another header.' };
+  return credentialHeaders.includes(name)
+    ? { message: `${quote(name)} carries other credentials`, remedy: 'Choose another header, such as X-Api-Key.' }
+    : undefined;
+}
 
 function cacheFault({ includeBody, cacheMs = 0 }: Given<typeof authServiceFields>): Fault | undefined {
   if (includeBody === undefined || cacheMs === 0) return undefined;

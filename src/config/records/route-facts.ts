@@ -7,6 +7,7 @@ import type { LimitDescriptor, LimitDomain } from '../limits/domains.ts';
 import { reachedDescriptors } from '../limits/reached.ts';
 import type { Configuration } from '../load.ts';
 import { withoutSecrets } from '../quote.ts';
+import { keyHeaderOf } from './auth-service.ts';
 import { type Mapping, mappingDefaults } from './mapping.ts';
 import { type MappingFields, mappingFields } from './mapping-fields.ts';
 
@@ -24,7 +25,12 @@ export interface RouteFacts {
 
 export type RouteAuth =
   | { readonly open: true; readonly reason: 'redirect' | 'bypass_auth' | 'no AuthService' }
-  | { readonly open: false; readonly name: string };
+  | {
+      readonly open: false;
+      readonly name: string;
+      /** The header in which clients may send an API key. */
+      readonly key_header: string | undefined;
+    };
 
 export interface RouteLimit {
   /** The keys of the descriptor, outermost first, without its values: `user › path=…`. */
@@ -36,7 +42,7 @@ export interface RouteLimit {
 
 type FieldValue = string | number | boolean | readonly string[];
 
-type Records = Pick<Configuration, 'authServices' | 'rateLimitServices' | 'limits'>;
+type Records = Pick<Configuration, 'authServices' | 'rateLimitServices' | 'limits' | 'users'>;
 
 export function routeFacts(mapping: Mapping, records: Records): RouteFacts {
   const { cors, allowUpgrade } = mapping;
@@ -51,11 +57,15 @@ export function routeFacts(mapping: Mapping, records: Records): RouteFacts {
 }
 
 /** A configuration is invalid if a guarded mapping names no AuthService and none is the default. */
-function authOf({ redirect, bypassAuth, authService }: Mapping, { authServices }: Records): RouteAuth {
+function authOf({ redirect, bypassAuth, authService }: Mapping, { authServices, users }: Records): RouteAuth {
   if (redirect !== undefined) return { open: true, reason: 'redirect' };
   if (bypassAuth) return { open: true, reason: 'bypass_auth' };
-  const name = authService ?? authServices.find(({ isDefault }) => isDefault)?.name;
-  return name === undefined ? { open: true, reason: 'no AuthService' } : { open: false, name };
+  const record = authServices.find(({ name, isDefault }) =>
+    authService === undefined ? isDefault : name === authService,
+  );
+  const name = authService ?? record?.name;
+  if (name === undefined) return { open: true, reason: 'no AuthService' };
+  return { open: false, name, key_header: record && keyHeaderOf(record, users) };
 }
 
 function limitsOf(mapping: Mapping, { rateLimitServices: [service], limits }: Records): readonly RouteLimit[] {

@@ -5,6 +5,7 @@ import type { AuthService, Mapping, RequiredClaim } from '#config';
 import { equalPart, type OutageLog } from '#foundation';
 import {
   decodeHeader,
+  keyNameHeader,
   type Problem,
   type ProblemSlug,
   problem,
@@ -246,7 +247,9 @@ export function setIdentity(ctx: Context, names: readonly string[], values: Read
   }
   const [userHeader] = names;
   const user = userHeader === undefined ? undefined : headers[userHeader];
-  requestContext(ctx).user = typeof user === 'string' ? decodeHeader(user) : undefined;
+  const context = requestContext(ctx);
+  context.user = typeof user === 'string' ? decodeHeader(user) : undefined;
+  context.apiKey = names.includes(keyNameHeader) ? values[keyNameHeader] : undefined;
 }
 
 /** Sets headers on the response, which the service then neither replaces nor repeats, except for cookies. */

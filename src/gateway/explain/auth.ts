@@ -32,6 +32,8 @@ export type AuthPart =
       /** How long a positive decision is cached; 0 when the service is called for every request. */
       readonly cache_ms: number;
       readonly user_header: string | undefined;
+      /** The header in which clients may send an API key, which the service does not get. */
+      readonly key_header: string | undefined;
       /** Where tokens are looked for before the service is asked. Undefined when no tokens are accepted. */
       readonly tokens: TokensPart | undefined;
       /** The claims that the mapping requires: `scope: orders`. */
@@ -77,6 +79,7 @@ export function createExplainAuth({ authServices, resolve }: ExplainAuthParts) {
       timeout_ms: isRemote ? record.timeoutMs : undefined,
       cache_ms: isRemote && record.includeBody === undefined ? record.cacheMs : 0,
       user_header: record.allowedAuthorizationHeaders[0],
+      key_header: record.apiKeyHeader,
       tokens: tokensPart(serviceOf(record)?.tokens),
       required_claims: requireClaims.length === 0 ? undefined : describeClaims(requireClaims),
       ...consequences(record, route),
@@ -135,7 +138,7 @@ interface Decided {
   readonly assumed: string | undefined;
 }
 
-type Call = Pick<Extract<AuthPart, { asked: true }>, 'user_header' | 'headers' | 'target'>;
+type Call = Pick<Extract<AuthPart, { asked: true }>, 'user_header' | 'key_header' | 'headers' | 'target'>;
 
 function decisionPart(call: Call, { decision, rejection, assumed }: Decided) {
   if (decision === undefined || decision.outcome === 'error')
@@ -161,12 +164,17 @@ function whyRefused({ slug }: Problem, user: string | undefined): string {
 }
 
 /** Repeats neither the user nor the password, which may be in the wrong place. */
-function whyDenied({ slug, headers: sent }: Extract<AuthDecision, { outcome: 'deny' }>, { headers }: Call): string {
+function whyDenied(
+  { slug, headers: sent }: Extract<AuthDecision, { outcome: 'deny' }>,
+  { key_header: keyHeader, headers }: Call,
+): string {
   const challenge = [sent['WWW-Authenticate'] ?? []].flat().join();
   if (challenge.includes('invalid_token'))
     return challenge.includes('expired') ? 'the token has expired' : 'the token is not valid';
   if (slug !== 'unauthorized' && slug !== undefined) return clauseOf(problems[slug].meaning);
-  const hasCredentials = headers.some(({ name }) => name.toLowerCase() === 'authorization');
+  const has = (header: string) => headers.some(({ name }) => name.toLowerCase() === header);
+  if (keyHeader !== undefined && has(keyHeader)) return 'the API key belongs to no user';
+  const hasCredentials = has('authorization');
   return hasCredentials ? 'the credentials belong to no user' : 'the request has no credentials';
 }
 

@@ -1,6 +1,7 @@
 /** Conceals credentials, and the values of headers that a record sets, in what stages say of a request. */
 import { credentialHeaders } from '#config';
 import { decodeHeader } from '#http';
+import type { ConfiguredAuthService } from '../auth/stage.ts';
 
 export interface HeaderPart {
   readonly name: string;
@@ -27,8 +28,19 @@ export interface ConcealOptions {
   readonly pairs: readonly string[];
   /** Values that the gateway generates for each request, such as its id. */
   readonly generated: readonly string[];
-  /** Headers in which clients send tokens, in lower case, besides the usual ones. */
+  /** Headers in which clients send tokens and API keys, in lower case, besides the usual ones. */
   readonly tokenHeaders: readonly string[];
+}
+
+/** Returns where clients may send tokens and API keys. */
+export function credentialPlaces(services: readonly ConfiguredAuthService[]) {
+  return {
+    tokenHeaders: services.flatMap(({ record: { apiKeyHeader }, tokens }) => [
+      ...(tokens?.credentialHeaders ?? []),
+      ...(apiKeyHeader ? [apiKeyHeader] : []),
+    ]),
+    tokenParams: services.flatMap(({ tokens }) => tokens?.credentialParams ?? []),
+  };
 }
 
 export function createConceal({ pairs, generated, tokenHeaders }: ConcealOptions): Conceal {

@@ -50,13 +50,14 @@ function createJsonWriter(logger: Logger) {
   const info = logger.infoPlain ?? logger.info.bind(logger);
   return function writeJson({ ctx, context, connection, startedAtMs, client, path }: StartedRequest): void {
     const { req, res } = ctx;
-    const { requestId, user, mapping, problem, upstream, upstreamMs, refusedUpgrade } = context;
+    const { requestId, user, apiKey, mapping, problem, upstream, upstreamMs, refusedUpgrade } = context;
     const { bytesIn, bytesOut } = countNewBytes(connection, req.socket);
     const fields = {
       requestId,
       traceId: traceOf(ctx).traceId,
       client,
       user,
+      apiKey,
       mapping,
       method: req.method,
       path,
