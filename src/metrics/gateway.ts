@@ -173,7 +173,7 @@ export function createDecisionFamilies(
     ),
     family(
       'frontdesk_auth_logins_total',
-      'Credentials that were not cached: `right`, `wrong`, `throttled` after too many failures, or `busy` if too many were being checked.',
+      'Passwords and API keys that were not remembered: `right`, `wrong`, `throttled` after too many failures, or `busy` if too many were being checked.',
       logins ?? {},
     ),
     family(
