@@ -68,6 +68,7 @@ describe('createAccessLog', () => {
     const handler = appOf(createAccessLog(logger), (ctx) => {
       Object.assign(requestContext(ctx), {
         user: 'demo',
+        apiKey: 'ci',
         mapping: 'hotel',
         upstream: 'http://10.0.0.1:9001',
         upstreamMs: 12.345,
@@ -87,6 +88,7 @@ describe('createAccessLog', () => {
       requestId: 'one',
       traceId,
       user: 'demo',
+      apiKey: 'ci',
       mapping: 'hotel',
       method: 'POST',
       path: '/v1/hotels/bookings/',
