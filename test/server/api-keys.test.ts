@@ -12,6 +12,7 @@ import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { runCommand } from '../support/programs/command.ts';
 import { testServers } from '../support/serve.ts';
 import { replaceFile, temporaryFiles, yamlOf } from '../support/temporary-files.ts';
+import { claimsOf, createKey, providerRecord, signToken } from '../support/tokens.ts';
 import { createLogWatcher } from '../support/waiting.ts';
 
 const { key, sha256 } = createApiKey();
@@ -78,6 +79,24 @@ describe('API keys at a server', () => {
     assert.equal((await call(desk, '/').set('X-Api-Key', key).auth('ann', 'wrong').expect(200)).body.user, 'bot');
     assert.deepEqual((await call(desk, '/').auth('ann', 'secret').expect(200)).body, { user: 'ann', spelled: 0 });
     await call(desk, '/').auth('bot', key).expect(401);
+  });
+
+  it('are one of three kinds of credentials on the same mapping, of which a token decides first', async () => {
+    const signingKey = createKey('EdDSA', 'ed');
+    const token = `Bearer ${signToken(signingKey, claimsOf())}`;
+    const { records, ...rest } = configOf({ auth: { providers: ['accounts'] } });
+    const config = { ...rest, records: [...records, providerRecord([signingKey])] };
+    const desk = await openDesk({ config, services: { app: echo }, demo: false });
+    const ask = (headers: Readonly<Record<string, string>>) => call(desk, '/').set(headers);
+    const password = `Basic ${Buffer.from('ann:secret').toString('base64')}`;
+    assert.equal((await ask({ Authorization: token }).expect(200)).body.user, 'ann');
+    assert.equal((await ask({ 'X-Api-Key': key }).expect(200)).body.user, 'bot');
+    assert.equal((await ask({ Authorization: password }).expect(200)).body.user, 'ann');
+    const { body } = await ask({ Authorization: token, 'X-Api-Key': key }).expect(200);
+    assert.deepEqual(body, { user: 'ann', spelled: 0 });
+    await ask({ Authorization: 'Bearer nonsense', 'X-Api-Key': key }).expect(401);
+    const { headers } = await ask({ Authorization: password, 'X-Api-Key': 'guess' }).expect(401);
+    assert.equal(headers['www-authenticate'], 'Bearer realm="api", Basic realm="api", charset="UTF-8"');
   });
 
   it('are left alone where they are not accepted, because a service may have keys of its own', async () => {
