@@ -18,7 +18,7 @@ interface KeyBounds {
  * keys. The rest of a check costs one hash, so that nothing else needs to be remembered, shared or queued.
  */
 export function createKeyVerdicts(
-  { ownerOfKey, isAdmin }: Pick<UserStore, 'ownerOfKey' | 'isAdmin'>,
+  users: Pick<UserStore, 'ownerOfKey' | 'isAdmin'>,
   { throttle, rehearsals, counts }: KeyBounds,
 ) {
   const proven = new Map<string, Verdict>();
@@ -42,20 +42,21 @@ export function createKeyVerdicts(
   }
 
   function find(digest: string): Verdict {
-    const owner = ownerOfKey?.(digest);
+    const owner = users.ownerOfKey?.(digest);
     if (owner === undefined) return invalid;
     const { user: name, key } = owner;
-    return Object.freeze({ kind: 'user', name, isAdmin: isAdmin(name), key });
+    return Object.freeze({ kind: 'user', name, isAdmin: users.isAdmin(name), key });
   }
 
   function rehearseKey(key: string, sender?: () => Sender): Verdict {
     if (!isPlausible(key)) return invalid;
     const digest = digestOfKey(key);
     const from = sender?.() ?? unknownSender;
-    const [login, rehearsal] = [throttle, rehearsals].map((one) => one.loginOf(from, throttleName(digest)));
-    const throttled = [login, rehearsal].flatMap((one) => (one && throttledBy(one, from)) ?? [])[0];
+    const name = throttleName(digest);
+    const rehearsal = rehearsals.loginOf(from, name);
+    const throttled = throttledBy(throttle.loginOf(from, name), from) ?? throttledBy(rehearsal, from);
     const verdict = proven.get(digest) ?? throttled ?? find(digest);
-    if (verdict.kind === 'invalid') rehearsal?.failed();
+    if (verdict.kind === 'invalid') rehearsal.failed();
     return verdict;
   }
 

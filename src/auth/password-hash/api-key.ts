@@ -22,9 +22,12 @@ export function isKeyDigest(text: string): boolean {
   return /^[0-9a-f]{64}$/.test(text);
 }
 
-/** The plain digest is enough: a random key of 256 bits cannot be guessed, however fast the hash is. */
+/**
+ * Expects a character for each byte, as Node reads headers. The plain digest is enough: a random key of 256 bits cannot
+ * be guessed, however fast the hash is.
+ */
 export function digestOfKey(key: string): string {
-  return hash('sha256', key, 'hex');
+  return hash('sha256', Buffer.from(key, 'latin1'), 'hex');
 }
 
 /** Starts with a prefix by which scanners find keys in repositories and logs. `random`: 32 unpredictable bytes. */

@@ -168,7 +168,6 @@ export type AuthService = PlainRecord<'AuthService', typeof authServiceFields>;
 export const readAuthService = plainReader('AuthService', authServiceFields, [
   { at: 'providers', reads: ['authService'], faultOf: providersFault },
   { at: 'tls', reads: ['authService'], faultOf: ({ tls, authService }) => tlsFault(tls, authService) },
-  { at: 'apiKeyHeader', reads: ['allowedAuthorizationHeaders'], faultOf: identifyingKeyFault },
   { at: 'cacheMs', reads: ['includeBody'], faultOf: cacheFault },
 ]);
 
@@ -182,23 +181,17 @@ export function keyHeaderOf(
   return authService === ownAuthService && users.some(({ apiKeys }) => apiKeys.length > 0) ? 'x-api-key' : undefined;
 }
 
-function identifyingKeyFault({
-  apiKeyHeader = '',
-  allowedAuthorizationHeaders = [],
-}: Given<typeof authServiceFields>): Fault | undefined {
-  if (!allowedAuthorizationHeaders.includes(apiKeyHeader)) return undefined;
-  const remedy =
-    "Choose another header: those listed in allowed_authorization_headers are removed from clients' requests.";
-  return { message: `${quote(apiKeyHeader)} cannot be sent by clients`, remedy };
-}
-
 function keyHeaderFault(name: string): Fault | undefined {
   const fault = framingFault(name);
   if (fault !== undefined) return { ...fault, remedy: 'Choose another header.' };
-  return credentialHeaders.includes(name)
-    ? { message: `${quote(name)} carries other credentials`, remedy: 'Choose another header, such as X-Api-Key.' }
+  const remedy = 'Choose another header, such as X-Api-Key.';
+  if (credentialHeaders.includes(name)) return { message: `${quote(name)} carries other credentials`, remedy };
+  return ownIdentityHeaders.has(name)
+    ? { message: `${quote(name)} is removed from clients' requests`, remedy }
     : undefined;
 }
+
+const ownIdentityHeaders: ReadonlySet<string> = new Set(['x-travel-user', 'x-api-key-name']);
 
 function cacheFault({ includeBody, cacheMs = 0 }: Given<typeof authServiceFields>): Fault | undefined {
   if (includeBody === undefined || cacheMs === 0) return undefined;

@@ -203,6 +203,7 @@ function findProviderErrors(
       ...unknown.map((name) => recordError(service, unknownProviderFault(name, [...byName.keys()]))),
       ...sameIssuerErrors(service, used),
       ...used.flatMap((provider) => userHeaderErrors(provider, service)),
+      ...strippedKeyErrors(service, identity),
     ];
   });
   return [...ofServices, ...providers.flatMap((provider) => strippedTokenErrors(provider, identity))];
@@ -244,6 +245,14 @@ function userHeaderErrors(provider: JwtProvider, service: AuthService): readonly
 }
 
 const defaultUserHeader = 'x-travel-user';
+
+function strippedKeyErrors(service: AuthService, identity: ReadonlyMap<string, string>): readonly ConfigurationError[] {
+  const { apiKeyHeader = '' } = service;
+  const setter = identity.get(apiKeyHeader);
+  if (setter === undefined) return [];
+  const message = `api_key_header reads ${quote(apiKeyHeader)}, which is removed from clients' requests`;
+  return [recordError(service, { message, remedy: `Choose another header: ${setter} sets it.` })];
+}
 
 function strippedTokenErrors(
   provider: JwtProvider,
