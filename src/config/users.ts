@@ -45,10 +45,7 @@ type Input = Data<z.input<typeof userSchema>>;
 export interface UserInput extends Input {
   /** Printable ASCII without a colon. */
   readonly name: Input['name'];
-  /**
-   * A scrypt PHC string, as `frontdesk hash-password` prints it and `hashPassword` returns it. @default no password, which
-   * a user with keys needs not have
-   */
+  /** A scrypt PHC string, as `frontdesk hash-password` prints it and `hashPassword` returns it. @default none */
   readonly password_hash?: Input['password_hash'];
   /** `admin` may see diagnostics, explanations and metrics. @default [] */
   readonly roles?: Input['roles'];

@@ -6,6 +6,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import request from 'supertest';
+import { createApiKey } from '#auth';
 import { authRecord, copyConfig } from '../support/desks.ts';
 import {
   type RunOptions,
@@ -76,6 +77,27 @@ describe('frontdesk serve with several threads', () => {
       if (among(await seriesFrom(server), 'frontdesk_auth_logins_total')['right'] === 2) return sent;
     }
   }
+
+  it('accepts an API key in each of them, and a wrong one in none', async () => {
+    const { key, sha256 } = createApiKey();
+    const upstream = await servers.http((_request, response) => void response.end());
+    const CONFIG_DIR = await writeFiles({
+      'services/all.yaml': yamlOf(
+        { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'app', prefix: '/', service: upstream.origin },
+        authRecord,
+      ),
+      'users.yaml': yamlOf({ users: [{ name: 'bot', api_keys: [{ name: 'ci', sha256 }] }] }),
+    });
+    const server = await start([], { CONFIG_DIR });
+    const logins = async () => among(await seriesFrom(server), 'frontdesk_auth_logins_total');
+    // Each thread checks the key when it sees it for the first time.
+    do {
+      await get(server, '/').set('X-Api-Key', key).expect(200);
+      await get(server, '/')
+        .set('X-Api-Key', `${key}x`)
+        .expect((response) => assert.notEqual(response.status, 200));
+    } while ((await logins())['right'] !== 2);
+  });
 
   it('reads the keys of a JwtProvider in each of them, and sums the tokens', async () => {
     const key = createKey('EdDSA', 'ed');
