@@ -136,8 +136,8 @@ function setClient(ctx: Context, { mapping: { sticky } }: Route, client: string)
 
 /**
  * Removes headers that only auth services and proxies may send, so that conditions do not see them, and sets the one that
- * names the subject of a verified client certificate. Throws a Problem for
- * a request that marks one of them as specific to its connection.
+ * names the subject of a verified client certificate. Throws a Problem for a request that marks one of them as specific to
+ * its connection.
  */
 export type StripHeaders = (ctx: Context) => void;
 
