@@ -1,12 +1,14 @@
-/** A page that a browser loads with a password and whose scripts send tokens, below the same mapping. */
+/** A page that a browser loads with a password and whose scripts send tokens and API keys, below the same mapping. */
 import assert from 'node:assert/strict';
 import type { Middleware } from 'koa';
 import type { Page } from 'playwright-core';
+import { createApiKey } from '#auth';
 import { annRecord, authRecord, desksOf, mappingRecord } from '../support/desks.ts';
 import { claimsOf, createKey, providerRecord, signToken } from '../support/tokens.ts';
 import { describeInBrowser } from './browser.ts';
 
 const key = createKey('ES256', 'first');
+const apiKey = createApiKey();
 
 /** The names of the caller, as the service gets them. */
 const whoami: Middleware = (ctx) => {
@@ -26,7 +28,8 @@ describeInBrowser('a mapping for browsers and programs', ({ servers, visit }) =>
       auth,
       providerRecord([key]),
     ];
-    const desk = await openDesk({ config: { records, users: [annRecord] }, services: { app: whoami }, demo: false });
+    const users = [annRecord, { name: 'bot', api_keys: [{ name: 'ci', sha256: apiKey.sha256 }] }];
+    const desk = await openDesk({ config: { records, users }, services: { app: whoami }, demo: false });
     origin = (await desk.listen()).gateway.url;
   });
 
@@ -56,16 +59,23 @@ describeInBrowser('a mapping for browsers and programs', ({ servers, visit }) =>
     assert.deepEqual(await send(page), [200, 'ann']);
   });
 
-  it('rejects a wrong token from a script, although the browser knows a password', async () => {
+  it('takes an API key from a script of the page, although the browser knows a password', async () => {
+    const { page } = await visit(origin.replace('//', '//ann:secret@'), { isAnonymous: true });
+    assert.deepEqual(await send(page, { 'X-Api-Key': apiKey.key }), [200, 'bot']);
+    assert.deepEqual(await send(page), [200, 'ann']);
+  });
+
+  it('rejects a wrong token or key from a script, although the browser knows a password', async () => {
     const { page } = await visit(origin.replace('//', '//ann:secret@'), { isAnonymous: true, expected: /401/ });
-    for (const wrong of [bearer('bob', { exp: 1 }), { Authorization: 'Bearer wrong' }])
+    for (const wrong of [bearer('bob', { exp: 1 }), { Authorization: 'Bearer wrong' }, { 'X-Api-Key': 'wrong' }])
       assert.deepEqual(await send(page, wrong), [401, undefined]);
   });
 
-  it('needs no password for a token from an open page', async () => {
+  it('needs no password for a token or a key from an open page', async () => {
     const { page } = await visit(`${origin}/open`, { isAnonymous: true, expected: /401/ });
     assert.deepEqual(await send(page), [401, undefined]);
     assert.deepEqual(await send(page, bearer('bob')), [200, 'bob']);
+    assert.deepEqual(await send(page, { 'X-Api-Key': apiKey.key }), [200, 'bot']);
     assert.deepEqual(await send(page), [401, undefined]);
   });
 });
