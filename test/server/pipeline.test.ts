@@ -36,9 +36,10 @@ const inDiagram: Readonly<Record<string, string | undefined>> = {
   rejectAmbiguousPath: 'ambiguous path',
   limitBeforeAuth: '<b>limit by address</b>',
   authenticate: '<b>authenticate</b>',
+  replaceKey: 'digest in place of the key',
   limitAfterAuth: '<b>other limits</b>',
   rejectForeignReferences: 'Destination check',
-  removeAuthorization: 'Authorization removed',
+  removeCredentials: 'credentials removed',
   copyToShadow: 'a shadow',
   forward: '<b>forward</b>',
 };
