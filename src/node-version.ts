@@ -7,7 +7,8 @@ export function nodeVersionError(version: string): string | undefined {
   const [oldestMajor = 0, oldestMinor = 0] = oldestNode.split('.').map(Number);
   if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return undefined;
   const fault = `frontdesk needs Node.js ${oldestNode} or newer; this is v${version}`;
-  return `${fault}. To install one in your project, where npx finds it, run: npm install node@${oldestMajor}`;
+  const remedy = `In your project, run npm install node@${oldestMajor} once`;
+  return `${fault}. ${remedy}, and start programs with npx, which uses it: npx frontdesk serve, npx node app.mjs`;
 }
 
 const error = nodeVersionError(process.versions.node);

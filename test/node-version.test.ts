@@ -18,7 +18,7 @@ describe('the Node version', () => {
   function check(version: string, isEnough: boolean): void {
     it(`${version} is ${isEnough ? '' : 'not '}enough`, () => {
       const expected = new RegExp(
-        `^frontdesk needs Node\\.js ${oldestNode} or newer; this is v${version}\\. .*npm install node@24`,
+        `^frontdesk needs Node\\.js ${oldestNode} or newer; this is v${version}\\. .*npm install node@24 .*npx node app\\.mjs$`,
       );
       if (isEnough) assert.equal(nodeVersionError(version), undefined);
       else assert.match(nodeVersionError(version) ?? '', expected);

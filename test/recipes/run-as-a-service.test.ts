@@ -39,9 +39,15 @@ describe('the recipe: run it as a service', () => {
   }
 
   it('starts with the command and environment of the systemd unit', async () => {
-    const settings = [...(/^Environment=(.*)$/m.exec(unit)?.[1] ?? '').matchAll(/(\w+)=(\S+)/g)];
+    const lines = [...unit.matchAll(/^Environment=(.*)$/gm)].map(([, line = '']) => line).join(' ');
+    const settings = [...lines.matchAll(/(\w+)=(\S+)/g)];
     const env = Object.fromEntries(settings.map(([, name = '', value = '']) => [name, value]));
     await runs(/^ExecStart=(.*)$/m.exec(unit)?.[1] ?? '', env);
+  });
+
+  it('finds the Node that is installed beside frontdesk', () => {
+    const [, folder = ''] = /^ExecStart=(.*)\/frontdesk /m.exec(unit) ?? [];
+    assert.match(unit, new RegExp(`^Environment=PATH=${folder}:`, 'm'));
   });
 
   it('starts with the command and environment of the Kubernetes pod', () => runs(container.command.join(' '), podEnv));
