@@ -226,9 +226,9 @@ function addUserTools(program: Command): void {
 function addCompletion(program: Command): void {
   const completing = program.command('completion').description('print a script that completes commands and options');
   withExamples(completing, [
-    'source <(frontdesk completion bash)',
-    'source <(frontdesk completion zsh)',
-    'frontdesk completion fish | source',
+    'source <(npx frontdesk completion bash)',
+    'source <(npx frontdesk completion zsh)',
+    'npx frontdesk completion fish | source',
   ])
     .addArgument(new Argument('<shell>', 'the shell').choices(shells))
     .action(async (shell: Shell) => {

@@ -56,10 +56,27 @@ describe('frontdesk completion', () => {
     });
   }
 
+  it('completes npx frontdesk in bash as well, and files for other programs of npx', async function () {
+    if (!isInstalled('bash')) return this.skip();
+    const ask = (script: string) =>
+      `source '${script}'; complete -p npx; for program in frontdesk other; do COMP_WORDS=(npx "$program" che); ` +
+      `COMP_CWORD=2; _frontdesk_npx; printf '%s\\n' "\${COMPREPLY[@]}"; done`;
+    assert.deepEqual(await offeredBy('bash', ask), ['complete -o default -F _frontdesk_npx npx', 'check']);
+  });
+
+  it('leaves the completion that npx already has in bash', async function () {
+    if (!isInstalled('bash')) return this.skip();
+    const ask = (script: string) => `complete -F _own npx; source '${script}'; complete -p npx`;
+    assert.deepEqual(await offeredBy('bash', ask), ['complete -F _own npx']);
+  });
+
   it('offers the same in fish, and options only after a dash', async function () {
     if (!isInstalled('fish')) return this.skip();
-    for (const [typed, offered] of offers) {
-      const ask = (script: string) => `source ${script}; complete -C 'frontdesk ${typed}'`;
+    const commands = offers.flatMap(([typed, offered]) =>
+      ['frontdesk', 'npx frontdesk'].map((program) => [`${program} ${typed}`, offered] as const),
+    );
+    for (const [typed, offered] of commands) {
+      const ask = (script: string) => `source ${script}; complete -C '${typed}'`;
       const lines = (await offeredBy('fish', ask)).map((line) => line.split('\t')[0]?.replace(/\/$/, ''));
       const expected = offered.filter((word) => typed.includes('-') || !word.startsWith('-'));
       assert.deepEqual(lines.toSorted(), expected.toSorted(), typed);
@@ -75,19 +92,24 @@ describe('frontdesk completion', () => {
       'frontdesk() { printf "<%s>" typed "$@"; echo; }',
       'frontdesk sp\t --de\t',
       'frontdesk check space\t',
+      'npx() { frontdesk npx "$@"; }',
+      'npx frontdesk sp\t --de\t',
+      'npx spar\t',
       'exit\n',
     ].join('\n');
     const env = { PATH: process.env['PATH'], HOME: cwd, TERM: 'dumb', INPUTRC: '/dev/null' };
     const { stdout } = spawnSync('script', ['-qec', 'bash --norc', '/dev/null'], { cwd, env, input, encoding: 'utf8' });
     assert.match(stdout, /<typed><split><--demo>/);
     assert.match(stdout, /<typed><check><space dir\/>/);
+    assert.match(stdout, /<typed><npx><frontdesk><split><--demo>/);
+    assert.match(stdout, /<typed><npx><spare\.yaml>/);
   });
 
-  it('is valid in zsh, and offers what it lists', async function () {
+  it('is valid in zsh, and offers what it lists, also after npx', async function () {
     if (!isInstalled('zsh')) return this.skip();
     const ask = (script: string) =>
       `compdef() {}; source ${script}; _describe() { print -l -- "\${candidates[@]%%:*}" }; ` +
-      `words=(frontdesk users ''); CURRENT=3; _frontdesk; words=(frontdesk serve --only ''); CURRENT=4; _frontdesk`;
+      `words=(frontdesk users ''); CURRENT=3; _frontdesk; words=(npx frontdesk serve --only ''); CURRENT=5; _frontdesk_npx`;
     const expected = ['add', 'help', '-h', '--help', 'gateway', 'auth', 'ratelimit', 'hotel', 'car', 'api'];
     assert.deepEqual(await offeredBy('zsh', ask), expected);
   });

@@ -83,7 +83,7 @@ function bashScript(places: readonly Place[]): string {
   const words = ({ words, options, takesDirectory }: Place) =>
     `words=${quoted([...words.map(({ word }) => word), ...options.flatMap(namesOf)].join(' '))}` +
     (takesDirectory ? '; compopt -o plusdirs 2> /dev/null' : '');
-  return `# Completion for bash. To use it, run: source <(frontdesk completion bash)
+  return `# Completion for bash. To use it, run: source <(npx frontdesk completion bash)
 _frontdesk() {
   local at=frontdesk words= word
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
@@ -99,7 +99,13 @@ ${casesOf(places.map((place) => [place.path, words(place)]))}
   esac
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
+# Other programs of npx have the default completion. One that npx already has stays.
+_frontdesk_npx() {
+  COMPREPLY=()
+  if [[ $COMP_CWORD -gt 1 && \${COMP_WORDS[1]} == frontdesk ]]; then _frontdesk; fi
+}
 complete -F _frontdesk frontdesk
+complete -p npx &> /dev/null || complete -o default -F _frontdesk_npx npx
 `;
 }
 
@@ -112,7 +118,7 @@ function zshScript(places: readonly Place[]): string {
       ...options.flatMap((option) => namesOf(option).map((word) => ({ word, about: option.description }))),
     ]) + (takesDirectory ? '; _files -/' : '');
   return `#compdef frontdesk
-# Completion for zsh. To use it, run after compinit: source <(frontdesk completion zsh)
+# Completion for zsh. To use it, run after compinit: source <(npx frontdesk completion zsh)
 _frontdesk() {
   local at=frontdesk word
   local -a candidates
@@ -129,7 +135,12 @@ ${casesOf(places.map((place) => [place.path, words(place)]))}
   esac
   _describe frontdesk candidates
 }
+# Other programs of npx have the default completion. One that npx already has stays.
+_frontdesk_npx() {
+  if [[ $CURRENT -gt 2 && $words[2] == frontdesk ]]; then _frontdesk; else _default; fi
+}
 compdef _frontdesk frontdesk
+[[ -n \${_comps[npx]-} ]] || compdef _frontdesk_npx npx
 `;
 }
 
@@ -145,10 +156,17 @@ function casesOf(cases: readonly (readonly [pattern: string, action: string])[])
 }
 
 function fishScript(places: readonly Place[]): string {
-  return `# Completion for fish. To use it, run: frontdesk completion fish | source
+  return `# Completion for fish. To use it, run: npx frontdesk completion fish | source
+# The words from frontdesk on, which may follow npx.
+function __frontdesk_words
+  set -l words (commandline -opc)
+  string match -qr '(^|/)npx$' -- "$words[1]"; and set -e words[1]
+  string match -qr '(^|/)frontdesk$' -- "$words[1]"; and printf '%s\\n' $words
+end
 function __frontdesk_at
+  set -l words (__frontdesk_words); or return 1
   set -l at frontdesk
-  for word in (commandline -opc)[2..-1]
+  for word in $words[2..-1]
     switch "$at $word"
       case ${pathsBelow(places).join(' ')}
         set at "$at $word"
@@ -157,12 +175,13 @@ function __frontdesk_at
   test "$at" = "$argv"
 end
 complete -c frontdesk -f
+complete -c npx -n '__frontdesk_words > /dev/null' -f
 ${places.flatMap(fishLines).join('\n')}
 `;
 }
 
 function fishLines({ path, words, options, takesDirectory }: Place): readonly string[] {
-  const line = (rest: string) => `complete -c frontdesk -n ${quoted(`__frontdesk_at ${path}`)} ${rest}`;
+  const line = (rest: string) => `complete -c frontdesk -c npx -n ${quoted(`__frontdesk_at ${path}`)} ${rest}`;
   const about = (text: string) => (text === '' ? '' : ` -d ${fishQuoted(text)}`);
   return [
     ...words.map(({ word, about: text }) => line(`-a ${quoted(word)}${about(text)}`)),
