@@ -176,7 +176,7 @@ function detailLines({ claims, limits, cors, upgrades, fields }: CheckedRoute): 
     limits: limits.map(({ descriptor, limit }) => `${descriptor}: ${limit ?? 'unknown here'}`),
     cors: cors === undefined ? [] : [...cors.origins, ...(cors.credentials ? ['with credentials'] : [])],
     upgrades,
-    sets: Object.entries(fields).map(([name, value]) => (value === '…' ? name : `${name}: ${String(value)}`)),
+    sets: Object.entries(fields).map(([name, value]) => (value === '…' ? name : `${name}: ${String(value) || '""'}`)),
   };
   // A limit has commas of its own.
   return Object.entries(details).flatMap(([name, texts]) =>

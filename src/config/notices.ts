@@ -78,8 +78,8 @@ function noMapping(directory: string | undefined): ConfigurationError {
 }
 
 /**
- * Finds routes that are open perhaps by mistake: all of them without an AuthService, and those beside guarded ones of the
- * same service. `check` reports them, and a start does not, because many are open on purpose.
+ * Finds routes that are open perhaps by mistake: all of them without an AuthService, and those through which a client gets
+ * everything that another mapping guards. `check` reports them, and a start does not, because many are open on purpose.
  */
 export function openRouteNotices({ mappings, authServices }: Configuration): readonly ConfigurationError[] {
   const forwarding = mappings.filter(({ redirect, shadow }) => redirect === undefined && !shadow);
@@ -88,21 +88,66 @@ export function openRouteNotices({ mappings, authServices }: Configuration): rea
   if (first === undefined) return [];
   if (authServices.length === 0)
     return [noticeOf(first, 'needs no credentials, because there is no AuthService', addAuth)];
-  const guardedBy = new Map(guarded.map((mapping) => [mapping.service, mapping]));
+  const guardedBelow = indexByTarget(guarded);
   return forwarding.flatMap((mapping) => {
-    const other = mapping.bypassAuth ? guardedBy.get(mapping.service) : undefined;
-    return other === undefined ? [] : [{ ...noticeOf(mapping, besideGuarded(other), keepOpen), other: other.source }];
+    const other = mapping.bypassAuth ? openedBy(mapping, guardedBelow) : undefined;
+    return other === undefined ? [] : [{ ...noticeOf(mapping, besideGuarded(other), openLess), other: other.source }];
   });
+}
+
+/** By a service and a path of it: mappings that lead to the path or below it, the first for each way of renaming paths. */
+type TargetIndex = ReadonlyMap<string, ReadonlyMap<string, Mapping>>;
+
+function indexByTarget(mappings: readonly Mapping[]): TargetIndex {
+  const index = new Map<string, Map<string, Mapping>>();
+  for (const mapping of mappings) {
+    if (mapping.prefixMatch === 'regex' || mapping.regexRewrite !== undefined) continue;
+    const segments = targetOf(mapping).split('/');
+    for (const count of segments.keys()) {
+      const key = JSON.stringify([mapping.service, segments.slice(0, count + 1).join('/')]);
+      const found = index.get(key) ?? new Map<string, Mapping>();
+      const renaming = renamingOf(mapping);
+      index.set(key, found.set(renaming, found.get(renaming) ?? mapping));
+    }
+  }
+  return index;
+}
+
+/**
+ * Returns a guarded mapping to whose every path of the service an open one leads too, under other names: `/public`, which is
+ * replaced by `/`, beside a guarded `/`. Under the same names, the order of the mappings decides what is open.
+ */
+function openedBy(open: Mapping, guardedBelow: TargetIndex): Mapping | undefined {
+  if (open.prefixMatch !== 'segments' || open.regexRewrite !== undefined) return undefined;
+  const beside = guardedBelow.get(JSON.stringify([open.service, targetOf(open)])) ?? new Map<string, Mapping>();
+  const own = renamingOf(open);
+  return Array.from(beside).find(([renaming]) => renaming !== own)?.[1];
+}
+
+/** The path at the service, without a slash at its end. */
+function targetOf({ prefix, rewrite }: Mapping): string {
+  return (rewrite === '' ? prefix : rewrite).replace(/\/$/, '');
+}
+
+/** What a mapping replaces at the start of paths, and by what: `/v1` by nothing, for `/v1/orders` and `/orders`. */
+function renamingOf(mapping: Mapping): string {
+  const from = mapping.prefix.replace(/\/$/, '').split('/');
+  const to = targetOf(mapping).split('/');
+  while (from.length > 1 && to.length > 1 && from.at(-1) === to.at(-1)) {
+    from.pop();
+    to.pop();
+  }
+  return JSON.stringify([from, to]);
 }
 
 const addAuth =
   'Add an AuthService as shown in config/README.md, or set bypass_auth: true in the mappings that are open on purpose.';
 
 function besideGuarded({ name }: Mapping): string {
-  return `is open, but Mapping ${name} requires credentials for the same service`;
+  return `is open, and leads to every path of the service for which Mapping ${name} requires credentials`;
 }
 
-const keepOpen = 'Remove bypass_auth if its paths should require credentials. Otherwise ignore this.';
+const openLess = 'Write rewrite: "" to open only the paths of its prefix, or another path. Or remove bypass_auth.';
 
 function elsewhereNotice({ module, record }: NamedModule): ConfigurationError {
   const scheme = module === 'ratelimit' ? 'grpc' : 'http';

@@ -36,6 +36,7 @@ const records = [
     retry_policy: { retry_on: '5xx' },
   }),
   mappingRecord('public', '/public', 'http://pages:9000', { bypass_auth: true, rewrite: '/pages/' }),
+  mappingRecord('docs', '/docs', 'http://pages:9000', { bypass_auth: true, rewrite: '' }),
   mappingRecord('old', '/old', 'old', { path_redirect: '/', redirect_response_code: 308 }),
 ];
 
@@ -66,6 +67,8 @@ describe('frontdesk check', () => {
       '    cors      https://app.example, with credentials',
       '    upgrades  websocket',
       '    sets      timeout_ms: 0, idle_timeout_ms: 9000, retry_policy, add_request_headers: x-key',
+      '/docs    ->  http://pages:9000  open         (Mapping docs, config/services/all.yaml)',
+      '    sets      rewrite: ""',
       '/old     ->  redirect (308)     open         (Mapping old, config/services/all.yaml)',
       '/        ->  http://far:9000    auth auth    (Mapping app, config/services/all.yaml)',
       '    limits    user: 600 per minute; plan=… › user: 5 per 30 seconds, token bucket of 20',
@@ -83,7 +86,7 @@ describe('frontdesk check', () => {
     assert.deepEqual([errors, versions, timeouts], [[], [], { timeout_ms: 60_000, idle_timeout_ms: 60_000 }]);
     assert.deepEqual(threads, { count: 1, reason: 'THREADS says so' });
     assert.deepEqual(Object.keys(notices[0]), ['file', 'message', 'remedy']);
-    const [open, chat, old, app] = routes;
+    const [open, chat, , old, app] = routes;
     assert.deepEqual(
       [open.auth, old.auth],
       [
@@ -219,19 +222,35 @@ describe('frontdesk check', () => {
     assert.equal(stdout.match(/ {2}open {2}/g)?.length, 3);
   });
 
-  it('has a notice for an open route beside guarded ones of the same service', async () => {
-    const { stderr } = await check([
-      authRecord,
-      mappingRecord('app', '/app', far),
-      mappingRecord('login', '/login', far, { bypass_auth: true }),
-      mappingRecord('other', '/other', 'http://other:9000', { bypass_auth: true }),
-    ]);
-    assert.match(
-      stderr,
-      /Mapping login: is open, but Mapping app requires credentials for the same service \(config\/services\/all\.yaml:\d+\)\n {4}Remove bypass_auth if /,
-    );
-    assert.ok(!stderr.includes('Mapping other: is open'));
-  });
+  for (const [what, open, guarded, isReported] of [
+    ['an open prefix that is replaced', { prefix: '/login' }, { prefix: '/app' }, true],
+    ['an open prefix that is replaced, below a guarded one', { prefix: '/public' }, { prefix: '/' }, true],
+    [
+      'an open prefix that is replaced, beside a guarded one that stays',
+      { prefix: '/x' },
+      { prefix: '/a', rewrite: '' },
+      true,
+    ],
+    ['an open route to paths that have a guarded prefix too', { prefix: '/' }, { prefix: '/app' }, true],
+    ['an open prefix that stays', { prefix: '/public', rewrite: '' }, { prefix: '/' }, false],
+    ['an open prefix that is replaced by another path', { prefix: '/public', rewrite: '/www' }, { prefix: '/' }, false],
+    ['an open path', { prefix: '/health', prefix_exact: true }, { prefix: '/' }, false],
+    ['an open method of a guarded path', { prefix: '/app', method: 'GET' }, { prefix: '/app' }, false],
+    ['an open path above a guarded one', { prefix: '/' }, { prefix: '/admin', rewrite: '' }, false],
+    ['a version above a guarded path', { prefix: '/v1' }, { prefix: '/v1/admin', rewrite: '/admin' }, false],
+    ['another service', { prefix: '/login', service: 'http://other:9000' }, { prefix: '/app' }, false],
+  ] as const)
+    it(`${isReported ? 'has a' : 'has no'} notice for ${what}`, async () => {
+      const { stderr } = await check([
+        authRecord,
+        { ...mappingRecord('app', '', far), ...guarded },
+        { ...mappingRecord('other', '', far, { bypass_auth: true }), ...open },
+      ]);
+      const notice =
+        /Mapping other: is open, and leads to every path of the service for which Mapping app requires credentials \(config\/services\/all\.yaml:\d+\)\n {4}Write rewrite: "" /;
+      assert.equal(notice.test(stderr), isReported, stderr);
+      assert.equal(stderr.includes('is open'), isReported);
+    });
 
   it('fits into 120 columns for the demo', async () => {
     const { stdout } = await runCommand(['check', '--demo']);
