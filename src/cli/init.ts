@@ -174,7 +174,8 @@ apiVersion: gateway/v1
 kind: Mapping
 name: app
 # Requests for this path and everything below it go to the service. The mapping with the longest matching prefix wins,
-# so a second mapping with the prefix /api can send those requests to another service.
+# so a second mapping with the prefix /api can send those requests to another service. That service gets the path without
+# the prefix unless the mapping has rewrite: "", and its requests are not limited unless you copy the labels.
 prefix: /
 service: ${JSON.stringify(service)}
 # The service has 60 s to start its response (timeout_ms). A body may have any size, and may pause for up to 60 s

@@ -1,4 +1,4 @@
-/** The recipes that add records to the configuration of `init`: limits by address, resets, a canary, versions, and a 404. */
+/** The recipes that add records to the configuration of `init`: public paths, limits by address, resets, a canary, versions, and a 404. */
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -75,6 +75,13 @@ describe('the recipes for routes', () => {
       });
     });
   }
+
+  check(readRecipe('Make a path public'), 'sends the path unchanged, and check has no notice', async (ran) => {
+    assert.equal(ran.service.only().url, '/public/1');
+    const { stdout, stderr } = await runCommand(['check'], { cwd: ran.directory });
+    assert.match(stdout, /^\/public .*\n {4}sets +rewrite: ""$/m);
+    assert.equal(stderr, '');
+  });
 
   check(
     readRecipe('Limit by address'),
