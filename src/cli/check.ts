@@ -3,13 +3,16 @@ import {
   type Configuration,
   type ConfigurationError,
   escapedData,
+  fileError,
   formatAnnotations,
   formatErrors,
+  lineOfSetting,
   loadConfiguration,
   loadDirectory,
   loadTls,
   openRouteNotices,
   processNotices,
+  type SettingFault,
 } from '#config';
 import { messageOf } from '#foundation';
 import { chooseModules, type ModuleChoice, type ModuleName, noticeContextOf, type Settings } from '#server/product';
@@ -24,6 +27,8 @@ export type CheckFormat = 'text' | 'json' | 'github';
 export interface CheckOptions extends ModuleChoice {
   /** @default 'text' */
   readonly format?: CheckFormat | undefined;
+  /** Of the settings that the others are checked without. */
+  readonly settingFaults?: readonly SettingFault[] | undefined;
 }
 
 interface Report {
@@ -42,12 +47,14 @@ interface Report {
 export async function check(
   settings: Settings,
   given: string | undefined,
-  { format = 'text', ...choice }: CheckOptions,
+  { format = 'text', settingFaults = [], ...choice }: CheckOptions,
 ): Promise<void> {
   const directory = given ?? settings.configDir;
-  const { configuration, errors, notices } = await (given === undefined
+  const loaded = await (given === undefined
     ? loadDirectory(directory, settings)
     : loadConfiguration(directory, settings));
+  const { configuration, notices } = loaded;
+  const errors = [...settingFaults.map((fault) => settingError(fault, directory)), ...loaded.errors];
   if (errors.length > 0) {
     reports[format]({ errors, notices });
     process.exitCode = 1;
@@ -56,6 +63,12 @@ export async function check(
   const more = await checkProcess(configuration, { ...settings, configDir: directory }, choice);
   reports[format]({ ...more, errors, notices: [...notices, ...more.notices] });
   if (more.startError !== undefined) throw more.startError;
+}
+
+function settingError({ names: [name = ''], text, source }: SettingFault, directory: string): ConfigurationError {
+  const inFile = process.env[name] ? undefined : lineOfSetting(directory, name);
+  const { file, line } = source ?? inFile ?? { file: '<settings>', line: 0 };
+  return fileError(file, text, 'frontdesk help settings lists the settings and the values that they take.', line);
 }
 
 /** Checks what a process with these settings would do with a valid configuration. */

@@ -8,6 +8,8 @@ import {
   packageVersion,
   parseSettings,
   readSettingsFile,
+  type SettingFault,
+  SettingsError,
 } from '#config';
 import { messageOf } from '#foundation';
 import {
@@ -301,7 +303,8 @@ async function checkFiles(
   { json, format, ...choice }: CheckOptions & { readonly json?: boolean },
 ): Promise<void> {
   const { check } = await import('./check.ts');
-  await check(readSettings({ directory: given, ...choice }), given, { ...choice, format: json ? 'json' : format });
+  const { settings, faults } = usableSettings({ directory: given, ...choice });
+  await check(settings, given, { ...choice, format: json ? 'json' : format, settingFaults: faults });
 }
 
 async function explain(method: string, url: string, options: Omit<ExplainOptions, 'method' | 'url'>): Promise<void> {
@@ -355,14 +358,39 @@ function readSettings(place: Place = {}): Settings {
   return parseSettings(settingTable, environment(place));
 }
 
+/** Leaves out the settings that cannot be used, and returns their faults instead of throwing them. */
+function usableSettings(place: Place): { readonly settings: Settings; readonly faults: readonly SettingFault[] } {
+  const faults: SettingFault[] = [];
+  const rest = (error: unknown): Environment => {
+    if (!(error instanceof SettingsError)) throw error;
+    faults.push(...error.faults);
+    return error.rest;
+  };
+  const parse = (env: Environment): Settings => {
+    try {
+      return parseSettings(settingTable, env);
+    } catch (error) {
+      return parse(rest(error));
+    }
+  };
+  const env = environment(place, (table, directory) => {
+    try {
+      return readSettingsFile(table, directory);
+    } catch (error) {
+      return rest(error);
+    }
+  });
+  return { settings: parse(env), faults };
+}
+
 /** Environment variables take precedence over settings.env in the directory; an empty variable counts as unset. */
-function environment({ directory, demo = false }: Place): Environment {
+function environment({ directory, demo = false }: Place, readFile = readSettingsFile): Environment {
   const variables = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''));
   const usual = settingTable.configDir.default;
   const named = directory ?? variables['CONFIG_DIR'];
   // The demo runs in any directory: where there is no configuration, with that of the package.
   if (demo && named === undefined && !hasConfiguration(usual)) return { ...variables, CONFIG_DIR: demoDirectory() };
-  return { ...readSettingsFile(settingTable, named ?? usual), ...variables };
+  return { ...readFile(settingTable, named ?? usual), ...variables };
 }
 
 function parseModules(text: string, previous: readonly ModuleName[] = []): ModuleName[] {

@@ -91,11 +91,14 @@ export { formatSettings, gatewaySettings, listSettings, variableOf, variables } 
 export { count, numberKind, type Setting, type SettingTable, textKind, timeoutMs } from './settings/kinds.ts';
 export {
   type Environment,
+  lineOfSetting,
   parseSettings,
   readSettingsFile,
   requireSettings,
+  type SettingFault,
   type SettingOptionsOf,
   type Settings,
+  SettingsError,
   type SettingsOf,
 } from './settings/settings.ts';
 export { demoDirectory, modulesNamedBy, openFilesMax, packageVersion, withoutAddress } from './this-process.ts';

@@ -148,6 +148,30 @@ describe('frontdesk check', () => {
     assert.equal(line, 1);
   });
 
+  it('reports settings that cannot be used in each format, with their lines, and errors in records beside them', async () => {
+    const cwd = await writeFiles({
+      'config/services/all.yaml': yamlOf({ ...mappingRecord('app', '/', far), prefx: 1 }),
+      'config/settings.env': 'PROT=8090\nRATELIMIT_PORT=99999\n',
+    });
+    const run = (...args: readonly string[]) => runCommand(['check', ...args], { cwd, env: { THREADS: 'many' } });
+    const [text, json, github] = [await run(), await run('--json'), await run('--format', 'github')];
+    assert.deepEqual([text.code, json.code, github.code], [1, 1, 1]);
+    assert.deepEqual(
+      JSON.parse(json.stdout).errors.map(({ file, line }: { file: string; line?: number }) => [file, line]),
+      [
+        ['config/settings.env', 1],
+        ['config/settings.env', 2],
+        ['<settings>', undefined],
+        ['config/services/all.yaml', 1],
+      ],
+    );
+    assert.match(
+      text.stderr,
+      /^config.settings\.env:1 {2}PROT is not a setting: did you mean PORT\?\n {4}frontdesk help/m,
+    );
+    assert.match(github.stdout, /^::error file=config.settings\.env,line=2::RATELIMIT_PORT="99999": expected/m);
+  });
+
   it('prints why a server would not start in each format, and exits with 1', async () => {
     const env = { TLS_CERT: 'no%.pem', TLS_KEY: 'no.key' };
     const json = await check(records, ['--json'], env);

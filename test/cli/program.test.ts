@@ -441,7 +441,7 @@ describe('frontdesk', () => {
     [
       'CONFIG_DIR in settings.env',
       'check',
-      /^frontdesk: A setting cannot be used:\n {2}config.settings\.env:1 CONFIG_DIR determines where this file is: set it in the env/,
+      /^config.settings\.env:1 {2}CONFIG_DIR determines where this file is: set it in the env/,
       { 'config/settings.env': 'CONFIG_DIR=./other\n' },
     ],
     [
@@ -453,13 +453,13 @@ describe('frontdesk', () => {
     [
       'a setting that settings.env contains twice',
       'check',
-      /\n {2}config.settings\.env:3 PORT is already set in line 1: remove one of the two\n$/,
+      /^config.settings\.env:3 {2}PORT is already set in line 1: remove one of the two\n {4}frontdesk help settings lists /,
       { 'config/settings.env': 'PORT=9000\n# mine\nexport PORT=9001\n' },
     ],
     [
       'values in settings.env that end early or begin with a quotation mark',
       'check',
-      /\n {2}config.settings\.env:4 REDIS_URL contains a #, .*: put the value into quotes, .*\n {2}config.settings\.env:5 HOST has a quotation mark that is never closed: close it\n$/,
+      /^config.settings\.env:4 {2}REDIS_URL contains a #, .*: put the value into quotes, .*\n.*\nconfig.settings\.env:5 {2}HOST has a quotation mark that is never closed: close it\n/,
       {
         'config/settings.env':
           'PORT=9000 # mine, a#b\nPUBLIC_URL= "http://a" #\nADMIN_USERS="a#b"\nREDIS_URL=redis://:s3#cret@a\nHOST="a\n',

@@ -1,6 +1,7 @@
 /** Reads and validates settings from the environment, from settings.env or from options. */
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
+import { formatSource, type Source } from '#foundation';
 import { readText, settingsFile } from '../directory.ts';
 import { suggestion, typeName } from '../errors.ts';
 import { quote, withoutSecrets } from '../quote.ts';
@@ -34,7 +35,7 @@ export function parseSettings<Table extends GatewaySettings>(table: Table, env: 
     if (text !== undefined && text !== '') values.set(name, fromText(text));
   }
   const show: Show = (name) => ({ name: variableOf(name), value: env[variableOf(name)], expects: 'expects' });
-  return validate(table, values, show, nearMisses(table, env));
+  return validate(table, values, show, nearMisses(table, env), env);
 }
 
 /**
@@ -50,9 +51,10 @@ export function requireSettings<Table extends GatewaySettings>(
   const unknown = [...values.keys()]
     .filter((name) => !Object.hasOwn(table, name))
     // Without quotes, a variable would be replaced by the option of the same setting, as in other messages for programs.
-    .map((name) =>
-      unknownName(/^[A-Z]/.test(name) ? `"${name}"` : name, suggestion(name, [...Object.keys(table), ...others])),
-    );
+    .map((name) => ({
+      names: [name],
+      text: unknownName(/^[A-Z]/.test(name) ? `"${name}"` : name, suggestion(name, [...Object.keys(table), ...others])),
+    }));
   return validate(table, values, (name) => ({ name, value: values.get(name), expects: 'expectsValue' }), unknown);
 }
 
@@ -69,7 +71,8 @@ function validate<Table extends GatewaySettings>(
   table: Table,
   values: ReadonlyMap<string, unknown>,
   show: Show,
-  unknown: readonly string[],
+  unknown: readonly SettingFault[],
+  env: Environment = {},
 ): SettingsOf<Table> {
   const settings: Record<string, unknown> = {};
   const errors = [...unknown];
@@ -77,55 +80,67 @@ function validate<Table extends GatewaySettings>(
     const value = values.get(name);
     const read = value === undefined ? { success: true, data: setting.default } : setting.schema.safeParse(value);
     if (read.success) settings[name] = frozen(read.data);
-    else errors.push(faultOf(show(name), setting));
+    else errors.push({ names: [show(name).name], text: faultOf(show(name), setting) });
   }
-  rejectAny(errors);
+  rejectAny(errors, env);
   // The loop has set every name of the table, but the compiler cannot verify that.
   const whole = Object.freeze(settings) as unknown as SettingsOf<Table> & Settings;
-  rejectAny(contradictions(whole, (name) => show(name).name));
+  rejectAny(
+    contradictions(whole, (name) => show(name).name),
+    env,
+  );
   return whole;
 }
 
 /** Returns errors for settings that are valid individually but not in combination. */
-function contradictions(settings: Settings, nameOf: (name: keyof Settings) => string): string[] {
-  const errors: string[] = [];
+function contradictions(settings: Settings, nameOf: (name: keyof Settings) => string): SettingFault[] {
+  const errors: SettingFault[] = [];
+  const add = (names: readonly (keyof Settings)[], text: string) => errors.push({ names: names.map(nameOf), text });
   if ((settings.tlsCert === undefined) !== (settings.tlsKey === undefined)) {
     const [set, unset] =
       settings.tlsCert === undefined ? (['tlsKey', 'tlsCert'] as const) : (['tlsCert', 'tlsKey'] as const);
-    errors.push(`${nameOf(set)} is set and ${nameOf(unset)} is not: set both for HTTPS, or neither`);
+    add([set], `${nameOf(set)} is set and ${nameOf(unset)} is not: set both for HTTPS, or neither`);
   }
   if (settings.tlsClientCa !== undefined && settings.tlsCert === undefined && settings.tlsDir === undefined)
-    errors.push(
+    add(
+      ['tlsClientCa'],
       `${nameOf('tlsClientCa')} has no effect without HTTPS: set ${nameOf('tlsDir')}, or ${nameOf('tlsCert')} and ${nameOf('tlsKey')}`,
     );
   if (settings.tlsClientAuth !== undefined && settings.tlsClientCa === undefined)
-    errors.push(`${nameOf('tlsClientAuth')} has no effect without ${nameOf('tlsClientCa')}: set both, or neither`);
+    add(
+      ['tlsClientAuth'],
+      `${nameOf('tlsClientAuth')} has no effect without ${nameOf('tlsClientCa')}: set both, or neither`,
+    );
   const isHttps = settings.tlsCert !== undefined || settings.tlsDir !== undefined;
   if (settings.httpRedirectPort !== undefined && !isHttps && settings.httpRedirectTo === undefined)
-    errors.push(
+    add(
+      ['httpRedirectPort'],
       `${nameOf('httpRedirectPort')} is set, but this process does not serve HTTPS: set ${nameOf('tlsDir')} or ${nameOf('tlsCert')}, or with a proxy that does, ${nameOf('httpRedirectTo')}`,
     );
   // Node rejects a server whose header time-out is longer than its request time-out.
   if (settings.headerTimeoutMs > settings.requestTimeoutMs) {
-    errors.push(
+    add(
+      ['headerTimeoutMs', 'requestTimeoutMs'],
       `${nameOf('headerTimeoutMs')}=${settings.headerTimeoutMs} is longer than ${nameOf('requestTimeoutMs')}=${settings.requestTimeoutMs}, which includes the headers: lower the first or raise the second`,
     );
   }
   return [...errors, ...proxyErrors(settings, nameOf)];
 }
 
-function proxyErrors({ proxyProtocol, trustedProxies }: Settings, nameOf: (name: keyof Settings) => string): string[] {
+function proxyErrors(
+  { proxyProtocol, trustedProxies }: Settings,
+  nameOf: (name: keyof Settings) => string,
+): readonly SettingFault[] {
   if (!proxyProtocol || trustedProxies.length > 0) return [];
-  return [
-    `${nameOf('proxyProtocol')} is set and ${nameOf('trustedProxies')} is not: set the addresses of the proxies, because every other connection is closed`,
-  ];
+  const text = `${nameOf('proxyProtocol')} is set and ${nameOf('trustedProxies')} is not: set the addresses of the proxies, because every other connection is closed`;
+  return [{ names: [nameOf('proxyProtocol')], text }];
 }
 
 /**
  * Returns errors for variables that look like mistyped settings, unless the similar setting is set, or Kubernetes has set
  * them for a service.
  */
-function nearMisses(table: SettingTable, env: Environment): string[] {
+function nearMisses(table: SettingTable, env: Environment): SettingFault[] {
   const all = allVariables(table);
   const unset = all.filter((variable) => env[variable] === undefined);
   const ours = new Set(all);
@@ -133,7 +148,7 @@ function nearMisses(table: SettingTable, env: Environment): string[] {
     const meant = ours.has(name) || serviceLink.test(value) ? undefined : settingMeantBy(name, unset);
     return meant === undefined
       ? []
-      : [`${unknownName(name, meant)} If another program reads it, set ${meant} as well.`];
+      : [{ names: [name], text: `${unknownName(name, meant)} If another program reads it, set ${meant} as well.` }];
   });
 }
 
@@ -169,11 +184,34 @@ function textOf(value: unknown): string {
   }
 }
 
-/** Throws an Error that lists the errors, if there are any. */
-function rejectAny(errors: readonly string[]): void {
-  if (errors.length === 0) return;
-  const head = errors.length === 1 ? 'A setting cannot be used:' : `${errors.length} settings cannot be used:`;
-  throw new Error([head, ...errors.map((error) => `  ${error}`)].join('\n'));
+export interface SettingFault {
+  /** The variables that it concerns. */
+  readonly names: readonly string[];
+  readonly text: string;
+  /** Undefined unless it is a fault of a line of settings.env. */
+  readonly source?: Source | undefined;
+}
+
+/** Settings that cannot be used. The message lists them for a terminal. */
+export class SettingsError extends Error {
+  readonly faults: readonly SettingFault[];
+  /** The variables without them. */
+  readonly rest: Environment;
+
+  constructor(message: string, faults: readonly SettingFault[], env: Environment) {
+    super(message);
+    const names = new Set(faults.flatMap((fault) => fault.names));
+    this.faults = faults;
+    this.rest = Object.fromEntries(Object.entries(env).filter(([name]) => !names.has(name)));
+  }
+}
+
+/** Throws a SettingsError that lists the faults, if there are any. */
+function rejectAny(faults: readonly SettingFault[], env: Environment): void {
+  if (faults.length === 0) return;
+  const head = faults.length === 1 ? 'A setting cannot be used:' : `${faults.length} settings cannot be used:`;
+  const lines = faults.map(({ source, text }) => `  ${source === undefined ? '' : `${formatSource(source)} `}${text}`);
+  throw new SettingsError([head, ...lines].join('\n'), faults, env);
 }
 
 function frozen(value: unknown): unknown {
@@ -191,8 +229,13 @@ export function readSettingsFile(table: SettingTable, directory: string): Enviro
   const text = (readText(file) ?? '').replace(/^\uFEFF/, '');
   const lines = linesWithoutQuotes(text);
   const names = lines.map(nameIn);
-  const fault = names.indexOf(undefined) + 1;
-  if (fault !== 0) throw new Error(`${file}:${fault} is not a setting: write NAME=value, such as PORT=9000`);
+  const env = parseEnv(text);
+  const line = names.indexOf(undefined) + 1;
+  if (line !== 0) {
+    const fault = 'is not a setting: write NAME=value, such as PORT=9000';
+    const source = { file, line };
+    throw new SettingsError(`${formatSource(source)} ${fault}`, [{ names: [], text: `this ${fault}`, source }], env);
+  }
   rejectAny(
     names.flatMap((name = '', index) => {
       const first = names.indexOf(name);
@@ -200,10 +243,18 @@ export function readSettingsFile(table: SettingTable, directory: string): Enviro
         name !== '' && first < index
           ? `${name} is already set in line ${first + 1}: remove one of the two`
           : (fileNameFault(table, name) ?? fileValueFault(name, lines[index] ?? ''));
-      return found === undefined ? [] : [`${file}:${index + 1} ${found}`];
+      return found === undefined ? [] : [{ names: [name], text: found, source: { file, line: index + 1 } }];
     }),
+    env,
   );
-  return parseEnv(text);
+  return env;
+}
+
+/** Finds the line of settings.env that sets a variable. */
+export function lineOfSetting(directory: string, name: string): Source | undefined {
+  const file = join(directory, settingsFile);
+  const line = linesWithoutQuotes(readText(file) ?? '').findIndex((text) => nameIn(text) === name) + 1;
+  return line === 0 ? undefined : { file, line };
 }
 
 function fileNameFault(table: SettingTable, name: string): string | undefined {
