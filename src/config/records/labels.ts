@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { isMap } from '#foundation';
 import { requestBounds } from '#ratelimit/limit';
+import { suggestion } from '../errors.ts';
 import { lengthFault, reportFault, strict, text } from '../fields/field.ts';
 import { headerNameFault } from '../fields/headers.ts';
 import { either, rejectEmpty, singleLine, wholeNumber } from '../fields/values.ts';
@@ -95,7 +96,7 @@ const headersByLabel = z.record(key(), strict({ header: labelledHeader(), ...whe
 
 /** Our own, long form: `x-allow:` with its fields below. */
 const headerLabels = z
-  .preprocess(rejectOutdented, headersByLabel)
+  .preprocess((value, context) => rejectMistyped(rejectOutdented(value, context), context), headersByLabel)
   .check(rejectEmpty('Name a label: write "- x-allow:" and below it, indented, "header: X-Allow".'))
   .transform((definition) => Object.entries(definition).map(([name, fields]) => headerLabel(name, fields)));
 
@@ -184,6 +185,18 @@ function rejectOutdented(value: unknown, context: z.core.$RefinementCtx): unknow
   reportFault({ value, issues: context.issues }, ['header'], {
     message: `has the same indentation as the label ${quote(name)}, did you mean to indent it?`,
     remedy: `Indent "header" and the fields after it one level deeper than ${quote(name)}.`,
+  });
+  return z.NEVER;
+}
+
+/** Rejects `remote_adress: {}`: as the long form, it would only lack a header. */
+function rejectMistyped(value: unknown, context: z.core.$RefinementCtx): unknown {
+  const [[name = '', fields] = []] = isMap(value) ? Object.entries(value) : [];
+  const meant = isMap(fields) && !('header' in fields) ? suggestion(name, forms.keys()) : undefined;
+  if (meant === undefined) return value;
+  reportFault({ value, issues: context.issues }, [name], {
+    message: `is not a known label, did you mean ${quote(meant)}?`,
+    remedy: `Write "${meant}", or the header whose value it is, such as "header: ${labelExamples.header}".`,
   });
   return z.NEVER;
 }
