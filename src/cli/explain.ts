@@ -12,6 +12,8 @@ export interface ExplainOptions extends ModuleChoice {
   readonly url: string;
   /** Header lines: `Name: value`. */
   readonly header?: readonly string[];
+  /** Name and password. */
+  readonly u?: string;
   readonly user?: string;
   readonly from?: string;
   readonly all?: boolean;
@@ -40,16 +42,22 @@ export async function explainOnce(
 
 async function explain(
   desk: Frontdesk,
-  { method, url, header = [], user, from, all }: ExplainOptions,
+  { method, url, header = [], u: credentials, user, from, all }: ExplainOptions,
 ): Promise<Explanation> {
   try {
-    const headers = header.map(parseHeader);
+    const headers = [...header.map(parseHeader), ...(credentials === undefined ? [] : [basicHeader(credentials)])];
     return await desk.explain({ method: method.toUpperCase(), url, headers, user, all, remoteAddress: from });
   } catch (thrown) {
     if (!(thrown instanceof Problem)) throw thrown;
     const faults = thrown.errors?.map(({ parameter, detail }) => `${parameter} ${detail}`);
     throw new Error(`this is not a valid request: ${faults?.join('; ')}`);
   }
+}
+
+/** Never repeats the text, which may be a password. */
+function basicHeader(credentials: string): readonly [name: string, value: string] {
+  if (!credentials.includes(':')) throw new Error('-u has no password: write it as NAME:PASSWORD');
+  return ['authorization', `Basic ${Buffer.from(credentials).toString('base64')}`];
 }
 
 function outputOf(explanation: Explanation, json: boolean): ExplainOutput {

@@ -149,7 +149,8 @@ function addConfigurationTools(program: Command): void {
     .argument('<method>', 'GET, POST, …')
     .argument('<url>', 'a path with an optional query, or a URL')
     .option('-H, --header <line>', 'a header as "Name: value"; can be repeated', append)
-    .option('--user <name>', 'assume that the auth service identifies this user (default: check the credentials in -H)')
+    .addOption(new Option('-u <name:password>', 'the credentials, as curl takes them').conflicts('user'))
+    .option('--user <name>', 'assume that the auth service identifies this user (default: check those in -u or -H)')
     .option('--from <address>', 'the IP address of the client (default: 127.0.0.1)')
     .option('--all', 'also list the mappings that do not match the path')
     .option('--json', 'print JSON');

@@ -128,9 +128,22 @@ describe('frontdesk explain', () => {
     for (const header of wrong)
       for (const json of [true, false]) {
         const { text } = await explain({ header: [header], json });
-        assert.match(text, /the credentials belong to no user/);
+        assert.match(text, /no user has these credentials: the name or the password is wrong/);
         assert.ok(!text.includes('s3cret') && !text.includes(header.split(' ').at(-1) ?? ''), text);
       }
+  });
+
+  it('takes credentials as curl does, and never prints them', async () => {
+    const run = (...args: readonly string[]) => runCommand(['explain', 'GET', '/v1/hotels', ...args]);
+    const right = await run('-u', 'demo:demo');
+    assert.equal(verdict(right.stdout), 'Mapping hotel sends it to hotel (in this process) as GET /');
+    const wrong = await run('-u', 'demo:s3cret', '--json');
+    assert.equal(JSON.parse(wrong.stdout).outcome.status, 401);
+    const incomplete = await run('-u', 's3cret');
+    assert.equal(incomplete.stderr, 'frontdesk: -u has no password: write it as NAME:PASSWORD\n');
+    const both = await run('-u', 'demo:s3cret', '--user', 'demo');
+    assert.equal(both.code, 1);
+    assert.ok(![wrong, incomplete, both].some(({ stdout, stderr }) => (stdout + stderr).includes('s3cret')));
   });
 
   it('says whether the user may see what is for administrators only', async () => {

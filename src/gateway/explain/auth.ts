@@ -174,8 +174,9 @@ function whyDenied(
   if (slug !== 'unauthorized' && slug !== undefined) return clauseOf(problems[slug].meaning);
   const has = (header: string) => headers.some(({ name }) => name.toLowerCase() === header);
   if (keyHeader !== undefined && has(keyHeader)) return 'the API key belongs to no user';
-  const hasCredentials = has('authorization');
-  return hasCredentials ? 'the credentials belong to no user' : 'the request has no credentials';
+  return has('authorization')
+    ? 'no user has these credentials: the name or the password is wrong'
+    : 'the request has no credentials';
 }
 
 /** Turns a sentence into a clause without a capital letter and a full stop. */
