@@ -69,6 +69,11 @@ describe('frontdesk', () => {
     assert.match(stdout, /\n\nlog:\n {2}LOG_LEVEL .*\n {2}ACCESS_LOG .*\n\nhttps:\n/);
   });
 
+  check('help settings lists those that a word describes', ['help', 'settings', 'proxy'], 0, ({ stdout }) => {
+    assert.match(stdout, /^Settings with proxy:\n/);
+    assert.match(stdout, /^ {2}TRUSTED_PROXIES /m);
+    assert.doesNotMatch(stdout, /^ {2}PORT /m);
+  });
   check('help settings lists those of one topic', ['help', 'settings', 'HTTPS'], 0, ({ stdout }) =>
     assert.match(
       stdout,

@@ -1,5 +1,5 @@
 /** The help for settings: all of them by topic, one topic, or one setting. */
-import { formatSettings, listSettings, suggestion, variableOf, variables } from '#config';
+import { formatSettings, listSettings, type SettingTable, suggestion, variableOf, variables } from '#config';
 import { groupByTopic, settingTable } from '#server/product';
 
 const topics = groupByTopic(settingTable);
@@ -18,8 +18,8 @@ export function settingsHelp(): string {
 }
 
 /**
- * Describes a topic or a setting, which can be written as a variable or as an option of a program. Throws a user-facing
- * Error for any other subject.
+ * Describes a topic or a setting, which can be written as a variable or as an option of a program, or lists the settings
+ * in whose names or descriptions another word occurs. Throws a user-facing Error if there are none.
  */
 export function helpOnSetting(subject: string): string {
   const table = topics.get(subject.toLowerCase());
@@ -27,9 +27,21 @@ export function helpOnSetting(subject: string): string {
   const variable = settingSubjects.includes(subject.toUpperCase()) ? subject.toUpperCase() : variableOf(subject);
   const row = listSettings(settingTable).find((one) => one.variable === variable);
   if (row !== undefined) return describe(row);
+  const about = settingsAbout(subject.toLowerCase());
+  if (Object.keys(about).length > 0) return `Settings with ${subject.toLowerCase()}:\n${formatSettings(about)}`;
   const meant = suggestion(variable, settingSubjects) ?? suggestion(subject, settingSubjects);
   const hint = meant === undefined ? `the topics are ${[...topics.keys()].join(', ')}` : `did you mean ${meant}?`;
   throw new Error(`there is no setting or topic of that name: ${hint}`);
+}
+
+/** The settings that contain the word, in lower case, in their names or descriptions. */
+function settingsAbout(word: string): SettingTable {
+  const contains = ([name, { description }]: [string, { readonly description: string }]) =>
+    `${variableOf(name)} ${description}`
+      .toLowerCase()
+      .split(/[^a-z\d]+/)
+      .some((one) => one === word || one === `${word}s`);
+  return Object.fromEntries(Object.entries(settingTable).filter(contains));
 }
 
 function describe({ variable, default: value, expects, description }: ReturnType<typeof listSettings>[number]): string {
