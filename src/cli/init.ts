@@ -36,7 +36,7 @@ export async function initialise(
     '',
     ...programLines(service),
     `The user ${user} has the password ${password}`,
-    `Note it down: users.yaml contains only its hash. Start the gateway, then call it from another terminal${portHint}:`,
+    `Note it down: users.yaml contains only its hash. ${startLine(service)}, then call it from another terminal${portHint}:`,
     `  ${setting}npx frontdesk serve`,
     `  curl -i -u ${user}:${password} ${gatewayUrl(settings)}/`,
   ].join('\n')}\n`;
@@ -46,9 +46,13 @@ function gatewayUrl({ host, port, tlsCert }: Settings): string {
   return `${tlsCert === undefined ? 'http' : 'https'}://${hostForClients(host)}:${port || 'PORT'}`;
 }
 
-/** A bare name is a network host, or a service that an embedding program provides. `serve` has no such services. */
+/** A network host, or a service that an embedding program provides. `serve` has no such services. */
+function isBareName(service: string): boolean {
+  return /^[\w-]+$/.test(service);
+}
+
 function programLines(service: string): readonly string[] {
-  if (!/^[\w-]+$/.test(service)) return [];
+  if (!isBareName(service)) return [];
   return [
     `The service ${service} is http://${service}, unless a program provides a service with this name:`,
     `  createFrontdesk({ services: { '${service}': app } })`,
@@ -56,6 +60,10 @@ function programLines(service: string): readonly string[] {
     '  service: http://127.0.0.1:3000',
     '',
   ];
+}
+
+function startLine(service: string): string {
+  return isBareName(service) ? `Run your program, or if ${service} is a host, start the gateway` : 'Start the gateway';
 }
 
 /** Quotes the text for a shell where necessary. */

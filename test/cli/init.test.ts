@@ -63,7 +63,8 @@ describe('frontdesk init', () => {
       const text = await initialise(requireSettings(settingTable, { configDir }), { directory: undefined, service });
       assert.equal(text.includes("\n  createFrontdesk({ services: { 'tickets': app } })\n"), isNamed);
       assert.equal(text.includes('\n  service: http://127.0.0.1:3000\n'), isNamed);
-      assert.match(text, /\n {2}npx frontdesk serve\n/);
+      const start = isNamed ? 'Run your program, or if tickets is a host, start the gateway' : 'Start the gateway';
+      assert.match(text, new RegExp(`only its hash\\. ${start}, then call it .*:\\n {2}npx frontdesk serve\\n`));
     });
   }
 
