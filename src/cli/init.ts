@@ -222,7 +222,8 @@ const limitsYaml = `# Limits for the labels of the domain "gateway", in the form
 domain: gateway
 descriptors:
   # Without a value, each user is counted separately. Every request counts, including those for the images and scripts of
-  # a page. A user may send 600 at once, and then 10 a second.
+  # a page. A token bucket lets a user send that many at once, and then as many again, evenly over each minute. For at
+  # most that many in each minute, remove the line with algorithm.
   - key: user
     rate_limit:
       unit: minute
