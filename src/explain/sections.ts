@@ -62,8 +62,7 @@ function printable(text: string): string {
 }
 
 /** Replaces the detail of a 404, which has no advice for operators. */
-const noMapping =
-  'no mapping matches; `frontdesk check` lists all mappings, and `--all` shows why each one does not match';
+const noMapping = 'no mapping matches; `frontdesk check` lists all mappings';
 
 /** Summarises the outcome in one sentence. */
 export function verdictOf(explanation: Explanation): string {
@@ -144,7 +143,7 @@ function candidateRows({ candidates, candidates_not_listed: others }: Explanatio
     `${reason}${source === undefined ? '' : ` (${source})`}`,
   ]);
   if (others === 0) return rows;
-  return [...rows, ['', `${others} more`, '', 'do not match the path']];
+  return [...rows, ['', `${others} more`, '', 'do not match the path, built-in routes included']];
 }
 
 function corsRows({ cors }: Explanation): string[][] {

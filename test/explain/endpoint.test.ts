@@ -161,7 +161,10 @@ describe('the explain endpoint of a desk', () => {
       (await callAsDemo(desk, explainedWith(password)).set('Accept', 'text/html').expect(200)).text;
     assert.match(await page('guest'), /<td>decision<\/td><td>allowed: the credentials are those of guest<\/td>/);
     const wrong = await page('s3cret');
-    assert.match(wrong, /rejected with 401 \(unauthorized\): no user has these credentials: the name or the password is wrong/);
+    assert.match(
+      wrong,
+      /rejected with 401 \(unauthorized\): no user has these credentials: the name or the password is wrong/,
+    );
     assert.ok(!wrong.includes(Buffer.from('guest:s3cret').toString('base64')));
   });
 

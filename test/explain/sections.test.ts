@@ -69,7 +69,7 @@ describe('formatExplanation', () => {
     assert.match(verdict(canary) ?? '', /^ {2}Mapping beta \(one of several: weight 20 of 100\) sends it to hotel /);
     assert.match(
       verdict(await read({}, { url: '/x' })) ?? '',
-      /^ {2}rejected with 404 \(not-found\): no mapping matches; .*--all/,
+      /^ {2}rejected with 404 \(not-found\): no mapping matches; `frontdesk check` lists all mappings$/,
     );
     const cors = {
       origins: ['https://a.example'],
