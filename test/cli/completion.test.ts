@@ -9,6 +9,8 @@ import { knownCommands, runFrontdesk } from '../support/programs/frontdesk-proce
 import { isInstalled } from '../support/programs/installed.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 
+const userCommands = ['add', 'list', 'set-password', 'remove', 'add-key', 'remove-key'];
+
 /** What is typed after `frontdesk`, and what is offered for its last word, which may be empty. */
 const offers: readonly (readonly [typed: string, offered: readonly string[]])[] = [
   ['', [...knownCommands, '--help', '--version', '-h', '-v']],
@@ -17,12 +19,12 @@ const offers: readonly (readonly [typed: string, offered: readonly string[]])[] 
   ['serve --demo --o', ['--only']],
   ['serve --only ', ['gateway', 'auth', 'ratelimit', 'hotel', 'car', 'api']],
   ['explain GET / --user a', []],
-  ['users ', ['add', 'help', '--help', '-h']],
+  ['users ', [...userCommands, 'help', '--help', '-h']],
   ['users add ann --r', ['--role']],
   ['completion ', [...shells, '--help', '-h']],
   ['help se', ['serve', 'settings']],
   ['help settings ACC', ['ACCESS_LOG']],
-  ['users help ', ['add', 'help']],
+  ['users help ', [...userCommands, 'help']],
   ['check sp', ['space dir']],
 ];
 
@@ -110,7 +112,7 @@ describe('frontdesk completion', () => {
     const ask = (script: string) =>
       `compdef() {}; source ${script}; _describe() { print -l -- "\${candidates[@]%%:*}" }; ` +
       `words=(frontdesk users ''); CURRENT=3; _frontdesk; words=(npx frontdesk serve --only ''); CURRENT=5; _frontdesk_npx`;
-    const expected = ['add', 'help', '-h', '--help', 'gateway', 'auth', 'ratelimit', 'hotel', 'car', 'api'];
+    const expected = [...userCommands, 'help', '-h', '--help', 'gateway', 'auth', 'ratelimit', 'hotel', 'car', 'api'];
     assert.deepEqual(await offeredBy('zsh', ask), expected);
   });
 
