@@ -14,8 +14,8 @@ export interface LandingStep {
   readonly title: string;
   readonly path: string;
   readonly description: string;
-  /** The user whose credentials the request needs. Undefined if it needs none, or if it is not for the command line. */
-  readonly command?: { readonly user?: string };
+  /** The user whose credentials the request needs, if it needs any. `post`: what it sends, and to which path. */
+  readonly command: { readonly user?: string; readonly post?: { readonly path: string; readonly body: object } };
 }
 
 export interface DemoUser {
@@ -105,7 +105,7 @@ export function landingData(landing: Landing) {
       first_steps: steps.map((step) => ({
         title: step.title,
         url: root + step.path,
-        ...(step.command !== undefined && { command: commandOf(step, landing) }),
+        command: commandOf(step, landing),
       })),
     }),
   };
@@ -160,17 +160,18 @@ function firstSteps(users: readonly DemoUser[], steps: readonly LandingStep[], l
 <ol class="steps">
 ${steps.map(
   (step) => html`<li><a href=".${step.path}">${step.title}</a>. ${step.description}
-${step.command !== undefined && html`<pre><code>${commandOf(step, landing)}</code></pre>`}</li>
+<pre><code>${commandOf(step, landing)}</code></pre></li>
 `,
 )}</ol>
 </section>`;
 }
 
-function commandOf({ path, command }: LandingStep, { root, demoUsers }: Landing): string {
-  const { name, password } = demoUsers.find((one) => one.name === command?.user) ?? {};
+function commandOf({ path, command: { user, post } }: LandingStep, { root, demoUsers }: Landing): string {
+  const { name, password } = demoUsers.find((one) => one.name === user) ?? {};
   const credentials = name === undefined ? '' : `-u ${name}:${password} `;
-  const url = (root + path).replaceAll("'", '%27');
-  return `curl ${credentials}${/^[\w:/.-]+$/.test(url) ? url : `'${url}'`}`;
+  const body = post && `-H 'Content-Type: application/json' -d '${JSON.stringify(post.body)}' `;
+  const url = (root + (post?.path ?? path)).replaceAll("'", '%27');
+  return `curl ${credentials}${body ?? ''}${/^[\w:/.-]+$/.test(url) ? url : `'${url}'`}`;
 }
 
 function routeTable(routes: readonly LandingRoute[], landing: Landing): Markup {

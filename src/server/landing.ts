@@ -181,6 +181,9 @@ function isVersion({ internal, mapping }: RouteSnapshot): boolean {
   return internal === true && mapping.service.startsWith('api-');
 }
 
+/** A hotel of config/demo.yaml. */
+const demoHotel = 'bdd640fb-0667-4ad1-9c80-317fa3b1799d';
+
 /** The users of the demo and three first steps, for the routes that there are. */
 function demoOf(
   demoUsers: readonly DemoLogin[],
@@ -207,7 +210,8 @@ function demoOf(
       title: 'Book a room',
       path: `${hotels}/docs/`,
       description:
-        'The API docs send requests from the browser, and the diagnostics show what the gateway did with them.',
+        'The API docs send requests from the browser, and the diagnostics show what the gateway did with them:',
+      command: { user: user.name, post: { path: `${hotels}/bookings/`, body: { hotel_id: demoHotel } } },
     },
   ];
   return { demoUsers, steps: steps.filter((step) => step !== false) };

@@ -96,6 +96,16 @@ describe('the page at /', () => {
     }
   });
 
+  it('shows a command that books a room of the demo', async () => {
+    const at = (await (await openDesk({ config: 'config' })).listen()).gateway.url;
+    const { body } = await get('application/json', '/', at).expect(200);
+    const command: string = body.first_steps[2].command;
+    const [, sent = '', url = ''] =
+      /^curl -u demo:demo -H 'Content-Type: application\/json' -d '(.*)' (http\S+)$/.exec(command) ??
+      assert.fail(command);
+    await request(url).post('').auth('demo', 'demo').set('Content-Type', 'application/json').send(sent).expect(201);
+  });
+
   it('has the same links as JSON and YAML, which are for clients other than browsers', async () => {
     const at = (await (await openDesk({ config: 'config' })).listen()).gateway.url;
     const urlsIn = (value: unknown): readonly string[] => {
