@@ -1,7 +1,7 @@
 /** The `serve` command: runs the server until SIGINT or SIGTERM, and reloads the configuration on SIGHUP. */
 import { flushCompileCache } from 'node:module';
 import type { Writable } from 'node:stream';
-import { demoDirectory, modulesNamedBy, packageVersion } from '#config';
+import { demoDirectory, modulesNamedBy, packageVersion, watchSettingsFile } from '#config';
 import type { CloseOptions, Frontdesk, Listeners, Listening, Setup } from '#server';
 import { type ModuleChoice, type Settings, usesDemoData } from '#server/product';
 import { isTravelModule, travelModules } from '#travel';
@@ -71,7 +71,10 @@ export async function serve(
     const report: ChildReport = { listeners, demoUsers: desk.demoUsers };
     // Fails if the parent was killed during the startup: it has disconnected already.
     process.send?.(report, undefined, undefined, (error) => error && stop());
-  } else print(process.stdout, banner(listeners, only, demo ? desk.demoUsers : [], count), colours.start);
+  } else {
+    await watchSettingsFile(configDir, (file) => logger.info({ file }, 'settings.env has changed: restart to use it'));
+    print(process.stdout, banner(listeners, only, demo ? desk.demoUsers : [], count), colours.start);
+  }
   // Now rather than at the exit: the cache then has only the code that a start needs, and a killed process has one too.
   setImmediate(flushCompileCache);
   releaseStartupMemory();

@@ -117,4 +117,5 @@ export type { UpstreamTls } from './tls/upstream-tls.ts';
 export { mapInTurns, nextTurn } from './turns.ts';
 export { type DemoLogin, demoLoginsAmong, demoUsersAmong, type User, type UserInput } from './users.ts';
 export { createFolderWatch, createQuietTimer, type FolderWatch } from './watch/folders.ts';
+export { watchSettingsFile } from './watch/settings-file.ts';
 export { type ConfigurationWatch, watchConfiguration } from './watch/watch.ts';

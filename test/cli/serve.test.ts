@@ -3,13 +3,14 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { closeSync, existsSync, openSync } from 'node:fs';
-import { rename, symlink } from 'node:fs/promises';
+import { rename, symlink, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import request from 'supertest';
 import { formatAddresses } from '../../src/cli/serve.ts';
+import { mappingRecord } from '../support/desks.ts';
 import { built } from '../support/programs/built.ts';
 import {
   type RunOptions,
@@ -22,7 +23,7 @@ import {
 } from '../support/programs/frontdesk-process.ts';
 import { seriesOf } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
-import { temporaryFiles } from '../support/temporary-files.ts';
+import { temporaryFiles, yamlOf } from '../support/temporary-files.ts';
 import { eventually } from '../support/waiting.ts';
 import { makeCertificate } from '../support/wire/certificate.ts';
 
@@ -39,6 +40,20 @@ describe('frontdesk serve', () => {
     servers.later(server.stop);
     return server;
   };
+
+  it('logs that a change of settings.env needs a restart', async () => {
+    const cwd = await writeFiles({
+      'config/services/app.yaml': yamlOf(mappingRecord('app', '/', 'http://127.0.0.1:1')),
+    });
+    const server = await startServer([], { cwd });
+    servers.later(server.stop);
+    let changes = 0;
+    // The first change may come before the first look at the file.
+    await eventually(async () => {
+      await writeFile(join(cwd, 'config/settings.env'), `LOG_LEVEL=warn # ${++changes}\n`);
+      assert.match(server.stdout(), /settings\.env","msg":"settings\.env has changed: restart to use it"/);
+    }, 500);
+  });
 
   it('prints curl commands that work, logs requests without secrets, and stops on SIGTERM to npm start', async () => {
     const server = await startByNpm({ env: { DRAIN_MS: '3000', ADMIN_PORT: '0' } });
