@@ -48,14 +48,13 @@ export async function serve(
   const { logger } = output;
   process.once('exit', output.writeBlock);
   // Imported late, because the commands that only read a configuration do not need it.
-  const { openFrontdesk, loadMainThread, resolveOptions } = await import('#server');
+  const { loadMainThread, resolveOptions } = await import('#server');
   const options = { only, demo: child ? demo : usesDemoData({ only, demo }), config: configDir, logger };
   const setup = await resolveOptions({ ...settings, ...options });
   if (demo === true && setup.has('gateway')) warnWithoutDemo(setup);
   const count = child ? 1 : countThreads({ threads, demo: demo === true, setup });
   const desk = await (count === 1
-    ? // The parent of a child has chosen the modules of all its children by the records.
-      openFrontdesk(child ? { ...setup, areModulesChosen: false } : setup)
+    ? openAlone(setup, child)
     : (await loadMainThread()).openThreads(setup, { count, start: startThread, write: writeTo(lossless) }));
   const listeners = await desk.listen().catch(async (error) => {
     await desk.close();
@@ -78,6 +77,14 @@ export async function serve(
   // Now rather than at the exit: the cache then has only the code that a start needs, and a killed process has one too.
   setImmediate(flushCompileCache);
   releaseStartupMemory();
+}
+
+/** Opens a server of one thread. Several claim their ports themselves. */
+async function openAlone(setup: Setup, child: boolean): Promise<Frontdesk> {
+  const { claimPorts, openFrontdesk } = await import('#server');
+  await claimPorts(setup);
+  // The parent of a child has chosen the modules of all its children by the records.
+  return openFrontdesk(child ? { ...setup, areModulesChosen: false } : setup);
 }
 
 /** Clients reach the demo's hotels and cars only through records, and find only what demo.yaml has put into them. */

@@ -55,6 +55,21 @@ describe('frontdesk serve', () => {
     }, 500);
   });
 
+  for (const THREADS of ['1', '2'])
+    it(`names all ports that are in use at once, with THREADS=${THREADS}`, async () => {
+      const first = await start(['--demo']);
+      const portOf = (url: string) => new URL(url).port;
+      const env = { ...scratch, THREADS, PORT: portOf(first.gatewayUrl), AUTH_PORT: portOf(first.authUrl) };
+      const { code, stderr } = await runFrontdesk(['serve', '--demo'], { env });
+      assert.equal(code, 1);
+      for (const name of ['PORT', 'AUTH_PORT'])
+        assert.match(
+          stderr,
+          new RegExp(`cannot listen on 127\\.0\\.0\\.1:${env[name as 'PORT']} .* with ${name} `, 'm'),
+        );
+      assert.equal(stderr.match(/cannot listen/g)?.length, 2);
+    });
+
   it('prints curl commands that work, logs requests without secrets, and stops on SIGTERM to npm start', async () => {
     const server = await startByNpm({ env: { DRAIN_MS: '3000', ADMIN_PORT: '0' } });
     servers.later(server.stop);
