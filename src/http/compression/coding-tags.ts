@@ -6,6 +6,10 @@ import { textOf } from './response-rules.ts';
 
 const preconditions = ['if-match', 'if-none-match'] as const;
 
+export function hasPrecondition({ req: { headers } }: Context): boolean {
+  return headers['if-match'] !== undefined || headers['if-none-match'] !== undefined;
+}
+
 /**
  * Lets the service, which knows only its own tags, recognise those of compressed responses. For a GET, a tag must be that
  * of the coding which the response would have. A change may name any representation of the resource.

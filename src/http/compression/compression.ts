@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import { beforeHead } from '../server/node-fixes.ts';
 import { createChooseCoding } from './accept-encoding.ts';
-import { addOwnTags, restoreKnownTag } from './coding-tags.ts';
+import { addOwnTags, hasPrecondition, restoreKnownTag } from './coding-tags.ts';
 import { type Coding, coders } from './codings.ts';
 import { compressStream } from './compressed-stream.ts';
 import { describeCoding, forbidsTransform, mayCompress, type ResponseRule } from './response-rules.ts';
@@ -58,7 +58,7 @@ export function createCompression({ streamsMax = compressedStreamsMaxDefault }: 
   function createRule(rule: ResponseRule): CompressionRule {
     return {
       prepare(ctx) {
-        if (rule.isOwn) addOwnTags(ctx, codingFor(ctx));
+        if (rule.isOwn && hasPrecondition(ctx)) addOwnTags(ctx, codingFor(ctx));
       },
       compress(ctx) {
         if (ctx.headerSent || ctx.respond === false) return undefined;
