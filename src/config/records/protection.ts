@@ -2,12 +2,8 @@
 import { type Mapping, mappingDefaults } from './mapping.ts';
 import { type MappingFields, mappingFields } from './mapping-fields.ts';
 
-/** The fields that say which requests a mapping matches and where they go. Every other field counts as protection. */
-const unprotecting: readonly (keyof Mapping)[] = [
-  'kind',
-  'name',
-  'source',
-  'prefix',
+/** The fields that say which requests a mapping gets, besides its prefix. */
+export const matchingFields: readonly (keyof Mapping)[] = [
   'prefixMatch',
   'caseSensitive',
   'host',
@@ -18,6 +14,15 @@ const unprotecting: readonly (keyof Mapping)[] = [
   'weight',
   'shadow',
   'sticky',
+];
+
+/** The fields that say which requests a mapping matches and where they go. Every other field counts as protection. */
+const unprotecting: readonly (keyof Mapping)[] = [
+  'kind',
+  'name',
+  'source',
+  'prefix',
+  ...matchingFields,
   'service',
   'rewrite',
   'regexRewrite',

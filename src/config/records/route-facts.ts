@@ -10,6 +10,7 @@ import { withoutSecrets } from '../quote.ts';
 import { keyHeaderOf } from './auth-service.ts';
 import { type Mapping, mappingDefaults } from './mapping.ts';
 import { type MappingFields, mappingFields } from './mapping-fields.ts';
+import { matchingFields } from './protection.ts';
 
 /** Plain data, as `frontdesk check --json` prints it. Values that may be secrets are shown as `…`. */
 export interface RouteFacts {
@@ -98,16 +99,7 @@ function reachedLimits({ descriptors }: LimitDomain, reached: ReadonlySet<LimitD
 
 /** The fields that say which requests match and where they go, and those that other facts describe. */
 const described: ReadonlySet<string> = new Set<keyof Mapping>([
-  'prefixMatch',
-  'caseSensitive',
-  'host',
-  'method',
-  'headers',
-  'queryParameters',
-  'precedence',
-  'weight',
-  'shadow',
-  'sticky',
+  ...matchingFields,
   'redirect',
   'labels',
   'bypassAuth',
