@@ -68,7 +68,7 @@ describe('documentation pages', () => {
     for (const [language, program, args] of [
       ['curl', 'sh', ['-c']],
       ['JavaScript', process.execPath, ['--input-type=module', '-e']],
-      ['Python', 'python3', ['-c']],
+      ['Python', python, ['-c']],
     ] as const)
       it(`of ${prefix} have programs in ${language} that work unchanged`, async function () {
         if (!(await canRun(language))) this.skip();
@@ -86,6 +86,8 @@ describe('documentation pages', () => {
     assert.doesNotMatch((await pageOf('/v1/hotels')).text, /\/v2\/docs\//);
   });
 });
+
+const python = process.env['TEST_PYTHON'] ?? 'python3';
 
 /** Lets several programs run as one. */
 const separate = {
@@ -107,11 +109,8 @@ function decoded(text: string): string {
 async function canRun(language: keyof typeof separate): Promise<boolean> {
   if (language === 'curl') return isInstalled('curl');
   if (language === 'JavaScript') return true;
-  return (
-    isInstalled('python3') &&
-    run('python3', ['-c', 'import requests']).then(
-      () => true,
-      () => false,
-    )
+  return run(python, ['-c', 'import requests']).then(
+    () => true,
+    () => false,
   );
 }
