@@ -9,6 +9,8 @@ import { testServers } from '../support/serve.ts';
 import { documentPrefixes } from './written-documents.ts';
 
 const run = promisify(execFile);
+/** One that has the library of the programs. */
+const python = process.env['TEST_PYTHON'] ?? 'python3';
 
 describe('documentation pages', () => {
   const servers = testServers(after);
@@ -86,8 +88,6 @@ describe('documentation pages', () => {
     assert.doesNotMatch((await pageOf('/v1/hotels')).text, /\/v2\/docs\//);
   });
 });
-
-const python = process.env['TEST_PYTHON'] ?? 'python3';
 
 /** Lets several programs run as one. */
 const separate = {
