@@ -8,6 +8,7 @@ import {
   withoutSecrets,
 } from '#config';
 import { formatSource, type Source } from '#foundation';
+import { describeAddressLists } from '#http';
 import { listRoutes } from '#routing';
 import type { Settings } from '#server/product';
 import type { ThreadChoice } from './threads.ts';
@@ -18,6 +19,8 @@ export interface CheckedRoutes {
   readonly routes: readonly CheckedRoute[];
   readonly versions: readonly CheckedVersion[];
   readonly token_providers: readonly CheckedProvider[];
+  /** The lists of client addresses that hold for all routes. */
+  readonly addresses: readonly CheckedAddresses[];
   /** The time-outs of routes to services over HTTP that do not set them, in milliseconds. 0 means no limit. */
   readonly timeouts: { readonly timeout_ms: number; readonly idle_timeout_ms: number };
   /** How many threads `serve` uses, and why. */
@@ -54,8 +57,15 @@ interface CheckedProvider {
   readonly auth_services: readonly string[];
 }
 
+interface CheckedAddresses {
+  /** Undefined for the settings. */
+  readonly source: string | undefined;
+  readonly allow_addresses: readonly string[];
+  readonly deny_addresses: readonly string[];
+}
+
 export interface CheckedRoutesParts {
-  readonly settings: Pick<Settings, 'upstreamTimeoutMs' | 'upstreamIdleTimeoutMs'>;
+  readonly settings: Pick<Settings, 'upstreamTimeoutMs' | 'upstreamIdleTimeoutMs' | 'allowAddresses' | 'denyAddresses'>;
   readonly threads: ThreadChoice;
   /** Whether a service with this name runs in this process. */
   readonly isLocal: (service: string) => boolean;
@@ -87,9 +97,25 @@ export function checkedRoutes(
       ends_at: timeOf(endsAtMs),
     })),
     token_providers: configuration.jwtProviders.map((provider) => checkedProvider(provider, configuration)),
+    addresses: addressLists(configuration, settings),
     timeouts: { timeout_ms: settings.upstreamTimeoutMs, idle_timeout_ms: settings.upstreamIdleTimeoutMs },
     threads,
   };
+}
+
+/** The lists for all routes, of the settings and of Ambassador's Modules. */
+function addressLists(
+  { addresses }: Configuration,
+  settings: CheckedRoutesParts['settings'],
+): readonly CheckedAddresses[] {
+  const all = [{ ...settings, source: undefined }, ...addresses];
+  return all
+    .filter(({ allowAddresses, denyAddresses }) => allowAddresses.length + denyAddresses.length > 0)
+    .map(({ source, allowAddresses, denyAddresses }) => ({
+      source: source && formatSource(source),
+      allow_addresses: allowAddresses,
+      deny_addresses: denyAddresses,
+    }));
 }
 
 function checkedProvider(
@@ -126,6 +152,7 @@ export function formatRoutes({
   routes,
   versions,
   token_providers: providers,
+  addresses,
   timeouts,
   threads,
 }: CheckedRoutes): string {
@@ -142,6 +169,7 @@ export function formatRoutes({
     ...lines,
     ...versions.map(versionLine),
     ...providers.map(providerLine),
+    ...addresses.map(addressesLine),
     ...(isRemote ? [timeoutsLine(timeouts)] : []),
     `serve uses ${threads.count} ${threads.count === 1 ? 'thread' : 'threads'}: ${threads.reason}`,
   ].join('\n')}\n`;
@@ -193,6 +221,11 @@ function providerLine({ name, source, issuer, jwks_uri: uri, auth_services: serv
   const keys = uri === undefined ? 'in the record' : `at ${uri}`;
   const use = services.length === 0 ? 'unused' : `for AuthService ${services.join(', ')}`;
   return `tokens of ${issuer}  keys ${keys}, ${use}  (JwtProvider ${name}, ${source})`;
+}
+
+function addressesLine({ source, allow_addresses, deny_addresses }: CheckedAddresses): string {
+  const lists = describeAddressLists({ allowAddresses: allow_addresses, denyAddresses: deny_addresses });
+  return `all routes  clients ${lists}  (${source ?? 'ALLOW_ADDRESSES and DENY_ADDRESSES'})`;
 }
 
 function timeoutsLine({ timeout_ms: timeout, idle_timeout_ms: idle }: CheckedRoutes['timeouts']): string {

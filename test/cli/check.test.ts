@@ -123,6 +123,19 @@ describe('frontdesk check', () => {
     assert.match(stdout, /^ {4}limits {4}user: unknown here; plan › user: unknown here$/m);
   });
 
+  it('lists the addresses from which the settings let clients come to any route', async () => {
+    const env = { ALLOW_ADDRESSES: '10.0.0.0/8,192.0.2.1', DENY_ADDRESSES: '10.0.0.9' };
+    const { stdout } = await check(records, [], env);
+    assert.match(
+      stdout,
+      /^all routes {2}clients only from 10\.0\.0\.0\/8 or 192\.0\.2\.1, not from 10\.0\.0\.9 {2}\(ALLOW_ADDRESSES and DENY_ADDRESSES\)$/m,
+    );
+    assert.deepEqual(JSON.parse((await check(records, ['--json'], env)).stdout).addresses, [
+      { allow_addresses: ['10.0.0.0/8', '192.0.2.1'], deny_addresses: ['10.0.0.9'] },
+    ]);
+    assert.doesNotMatch((await check(records)).stdout, /all routes/);
+  });
+
   it('says how many threads serve would use, and why', async () => {
     const lineOf = async (args: readonly string[], env: Record<string, string>) => {
       const { stdout } = await check(records, args, env);

@@ -36,7 +36,7 @@ export interface Outcome<Response> {
  * stored earlier. It stores nothing when `work` throws. Without a request, it runs `work` and stores nothing. It throws
  * `idempotency-mismatch` and `idempotency-running`.
  */
-export function createRunOnce({ transact, dialect }: Database) {
+export function createRunRequestOnce({ transact, dialect }: Database) {
   const { readStored, writeStored, deleteOld } = prepareStored(dialect);
   const running = new Set<string>();
 

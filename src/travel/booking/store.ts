@@ -9,7 +9,7 @@ import type { Slot } from '../storage/statement.ts';
 import { SoldOut, soldOutProblem } from './availability.ts';
 import { type BookingRequest, createBooking, type PreparedKind, prepareKind } from './create-booking.ts';
 import { hasExpiredAt } from './holds.ts';
-import { createRunOnce, type IdempotentRequest, type Outcome } from './idempotent-requests.ts';
+import { createRunRequestOnce, type IdempotentRequest, type Outcome } from './idempotent-requests.ts';
 import { type BookingKind, fixedColumns } from './kind.ts';
 import type { BookingLimits } from './limits.ts';
 import { type RefundStep, refundAt } from './money.ts';
@@ -53,7 +53,7 @@ export function createBookingStore<Row extends BookingRow>(options: BookingStore
   const { database, clock, limits } = options;
   const { kysely } = database;
   const kind = prepareKind(options.kind);
-  const runOnce = createRunOnce(database);
+  const runOnce = createRunRequestOnce(database);
   const ownedAt = (now: string, user: string) => bookingsAt<Row>(kysely, kind, now).where(sql.ref('user'), '=', user);
   const readPage = createPageReader(database, (slot: Slot<Owned>) => {
     const [at, user] = [slot(({ now }) => now), slot((owned) => owned.user)];
