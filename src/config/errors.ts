@@ -148,7 +148,7 @@ function remedyFor(issue: Issue, given: unknown, example: string): string {
   const name = String(issue.path.at(-1));
   switch (issue.expected) {
     case 'boolean': {
-      const meant = booleans[String(given).toLowerCase()];
+      const meant = booleans.get(typeof given === 'string' ? given.toLowerCase() : given);
       return meant === undefined ? example : `Write ${name}: ${meant}`;
     }
     case 'number':
@@ -168,18 +168,10 @@ function oneByOne({ path }: Issue, given: unknown): string {
 }
 
 /** What YAML 1.1 and other formats read as true and false. */
-const booleans: Readonly<Record<string, boolean>> = {
-  true: true,
-  yes: true,
-  on: true,
-  y: true,
-  1: true,
-  false: false,
-  no: false,
-  off: false,
-  n: false,
-  0: false,
-};
+const booleans: ReadonlyMap<unknown, boolean> = new Map([
+  ...['true', 'yes', 'on', 'y', '1', 1].map((written) => [written, true] as const),
+  ...['false', 'no', 'off', 'n', '0', 0].map((written) => [written, false] as const),
+]);
 
 /** Returns the message that follows the field's name. */
 function messageAbout(issue: Issue, value: unknown): string {

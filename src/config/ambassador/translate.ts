@@ -52,7 +52,10 @@ export function translateRecords(documents: readonly ConfigDocument[], gatewayDo
 
 /** Rejects Ambassador's records as a whole: their fields have other places and meanings. */
 function withoutAmbassador(documents: readonly ConfigDocument[], gatewayDomain: string): Translated {
-  const isForeign = ({ value }: ConfigDocument) => isAmbassadorVersion(String(asMap(value)?.['apiVersion']));
+  const isForeign = ({ value }: ConfigDocument) => {
+    const { apiVersion } = asMap(value) ?? {};
+    return typeof apiVersion === 'string' && isAmbassadorVersion(apiVersion);
+  };
   const fault: PlacedFault = {
     path: ['apiVersion'],
     message: `is a record of Ambassador, which is not read because GATEWAY_DOMAIN is ${gatewayDomain}`,
