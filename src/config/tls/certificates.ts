@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { messageOf } from '#foundation';
 import { type ConfigurationError, fileError, formatErrors } from '../errors.ts';
 import type { Settings } from '../settings/settings.ts';
+import { mapInTurns } from '../turns.ts';
 import type { Places } from '../watch/folders.ts';
 import { findPairs, linksIn, type PairOfFiles } from './find-pairs.ts';
 import { type KeyPair, keyPairFault, PemError, readPem } from './pem.ts';
@@ -100,12 +101,11 @@ async function readAll(
   errors.push(...found.errors);
   const known = new Map(last.map((one) => [one.name, one]));
   const attempt = createAttempt(errors);
-  const certificates: ServerCertificate[] = [];
-  for (const pair of found.pairs) {
-    const one = attempt(known.get(pair.name), () => readCertificate(pair, [], known.get(pair.name)));
-    if (one !== undefined) certificates.push(one);
-  }
-  certificates.push(...found.incomplete.flatMap((name) => known.get(name) ?? []));
+  const complete = await mapInTurns(found.pairs, (pair) =>
+    attempt(known.get(pair.name), () => readCertificate(pair, [], known.get(pair.name))),
+  );
+  const incomplete = found.incomplete.map((name) => known.get(name));
+  const certificates = [...complete, ...incomplete].filter((one) => one !== undefined);
   if (certificates.length > 0 || last.length === 0) return certificates;
   if (found.errors.length === 0)
     errors.push(fileError(directory, 'the directory has no certificates any more', 'Write them again.'));
