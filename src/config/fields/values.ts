@@ -98,9 +98,16 @@ export function listOfOne<T, Input>(schema: z.ZodType<T, Input>) {
   return either<z.ZodType<T, Input | Input[]>>((value) => (Array.isArray(value) ? list : schema));
 }
 
-/** Text such as `250ms`, `1.5s` or `1m30s`, converted to whole milliseconds, at least 1. */
-export function duration() {
-  const parsed = text(durationFault).transform((written) => parseDuration(written) ?? 0);
+interface DurationBounds {
+  readonly minMs: number;
+  readonly maxMs: number;
+  /** How errors name the two. */
+  readonly range: string;
+}
+
+/** Text such as `250ms`, `1.5s` or `1m30s`, converted to whole milliseconds. */
+export function duration(bounds: DurationBounds = { minMs: 1, maxMs: delayMsMax, range: '1ms to 24 days' }) {
+  const parsed = text((written) => durationFault(written, bounds)).transform((written) => parseDuration(written) ?? 0);
   return z.preprocess(rejectNumber, parsed) as z.ZodType<number, string>;
 }
 
@@ -124,11 +131,11 @@ export function parseDuration(written: string): number | undefined {
 
 const unitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-function durationFault(written: string): Fault | undefined {
+function durationFault(written: string, { minMs, maxMs, range }: DurationBounds): Fault | undefined {
   const ms = parseDuration(written);
-  if (ms !== undefined && ms >= 1 && ms <= delayMsMax) return undefined;
+  if (ms !== undefined && ms >= minMs && ms <= maxMs) return undefined;
   return {
-    message: `${quote(written)} is not a duration from 1ms to 24 days`,
+    message: `${quote(written)} is not a duration from ${range}`,
     remedy: 'Write a number with its unit, for example "250ms", "1.5s" or "1m".',
   };
 }

@@ -63,6 +63,11 @@ describe('a JwtProvider', () => {
     { ...provider, clock_skew: '1h' },
     /clock_skew "1h" is not a duration from 0s to 10m/,
   );
+  rejects(
+    'have a clock skew without a unit',
+    { ...provider, clock_skew: 30 },
+    /clock_skew has no unit\. Write 30ms, 30s/,
+  );
   rejects('read keys all the time', { ...provider, cache_duration: '1s' }, /not a duration from 30s to 24h/);
   rejects('have an empty key set', withJwks({ keys: [] }), /jwks\.keys must have at least 1 item/);
   rejects(

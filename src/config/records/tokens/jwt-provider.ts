@@ -5,14 +5,14 @@ import type { Fault } from '../../errors.ts';
 import { isLoopback } from '../../fields/addresses.ts';
 import { field, type Given, lengthFault, mapOf, optional, reportFault, text, withNames } from '../../fields/field.ts';
 import { framingFault, headerName } from '../../fields/headers.ts';
-import { commaList, flag, isToken, notEmpty, parseDuration, singleLine } from '../../fields/values.ts';
+import { commaList, duration, flag, isToken, notEmpty, singleLine } from '../../fields/values.ts';
 import { quote } from '../../quote.ts';
 import { identityFault } from '../auth-service.ts';
 import { nameField, type PlainRecord, plainReader } from '../kind.ts';
 import { publicKeyFault } from './jwk.ts';
 
 /** The signature algorithms that a key set of public keys can verify (RFC 7518 section 3.1, RFC 8037). */
-export const tokenAlgorithms = [
+const tokenAlgorithms = [
   'RS256',
   'RS384',
   'RS512',
@@ -30,19 +30,6 @@ const claimLengthMax = 256;
 const keysMax = 100;
 const headersMax = 32;
 const placesMax = 8;
-
-/** A duration between two bounds, as text with a unit. */
-function durationBetween(least: string, most: string) {
-  const [min = 0, max = 0] = [parseDuration(least), parseDuration(most)];
-  return text((written) => {
-    const ms = parseDuration(written);
-    if (ms !== undefined && ms >= min && ms <= max) return undefined;
-    return {
-      message: `${quote(written)} is not a duration from ${least} to ${most}`,
-      remedy: 'Write a number with its unit, for example "30s" or "10m".',
-    };
-  }).transform((written) => parseDuration(written) ?? 0);
-}
 
 const claimName = text((name) =>
   name === ''
@@ -115,7 +102,7 @@ export const jwtProviderFields = withNames({
   }),
   clockSkewMs: field({
     name: 'clock_skew',
-    schema: durationBetween('0s', '10m'),
+    schema: duration({ minMs: 0, maxMs: 600_000, range: '0s to 10m' }),
     type: 'duration',
     default: 60_000,
     shownDefault: '`60s`',
@@ -130,7 +117,7 @@ export const jwtProviderFields = withNames({
   }),
   cacheDurationMs: field({
     name: 'cache_duration',
-    schema: durationBetween('30s', '24h'),
+    schema: duration({ minMs: 30_000, maxMs: 86_400_000, range: '30s to 24h' }),
     type: 'duration',
     default: 600_000,
     shownDefault: '`10m`',
