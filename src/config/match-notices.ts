@@ -3,15 +3,13 @@ import type { ConfigurationError } from './errors.ts';
 import { isDisguise } from './fields/disguises.ts';
 import type { Configuration } from './load.ts';
 import { quote } from './quote.ts';
-import { fullName } from './records/conflicts.ts';
+import { fullName, identityHeadersOf } from './records/conflicts.ts';
 import type { Mapping } from './records/mapping.ts';
 import type { GatewayRecord } from './records/record.ts';
 
 /** `hasTrustedProxies`: whether some headers are kept because a trusted proxy sets them. */
-export function matchNotices(
-  { mappings, authServices }: Configuration,
-  hasTrustedProxies: boolean,
-): readonly ConfigurationError[] {
+export function matchNotices(configuration: Configuration, hasTrustedProxies: boolean): readonly ConfigurationError[] {
+  const { mappings, authServices } = configuration;
   const kept = new Set(mappings.flatMap(({ keepRequestHeaders }) => keepRequestHeaders));
   const isRemoved = (name: string, keeps: (name: string) => boolean) =>
     isDisguise(name, hasTrustedProxies) && !keeps(name);
@@ -25,8 +23,8 @@ export function matchNotices(
       .filter((name) => isRemoved(name, (one) => kept.has(one)))
       .map((name) => removedNotice(record, name)),
   );
-  const identities = new Set(authServices.flatMap(({ allowedAuthorizationHeaders }) => allowedAuthorizationHeaders));
-  const sticky = mappings.flatMap((mapping) => stickyNotice(mapping, identities));
+  const identity = identityHeadersOf(configuration);
+  const sticky = mappings.flatMap((mapping) => stickyNotice(mapping, identity));
   return [...reads, ...sent, ...sticky, ...mappings.flatMap(starNotice), ...takenPathNotices(mappings)];
 }
 
@@ -40,9 +38,9 @@ function namesRead({ headers, labels, sticky }: Mapping): readonly string[] {
 }
 
 /** A mapping is chosen before its auth service sets such a header, so no request has it. */
-function stickyNotice(mapping: Mapping, identities: ReadonlySet<string>): readonly ConfigurationError[] {
+function stickyNotice(mapping: Mapping, identity: ReturnType<typeof identityHeadersOf>): readonly ConfigurationError[] {
   const { sticky } = mapping;
-  if (sticky?.kind !== 'header' || !identities.has(sticky.name)) return [];
+  if (sticky?.kind !== 'header' || !identity.has(sticky.name)) return [];
   const message = `sticky reads the header ${quote(sticky.name)}, which is not known when the mapping is chosen`;
   return [noticeOf(mapping, message, 'Use a cookie, or a header that clients send, such as Authorization.')];
 }

@@ -11,6 +11,7 @@ import {
 import { formatSource } from '#foundation';
 import { chooseModules, type ModuleName, moduleFacts } from '#server/product';
 import { annRecord, authRecord, limitRecord, mappingRecord } from '../support/desks.ts';
+import { createKey, providerRecord } from '../support/tokens.ts';
 import { untyped } from '../support/untyped.ts';
 
 const guarded = [mappingRecord('app', '/', 'http://127.0.0.1:3000'), authRecord, limitRecord];
@@ -210,6 +211,20 @@ describe('processNotices', () => {
       trustedProxies: ['10.0.0.1'],
     }),
   );
+
+  const identities = [
+    { ...authRecord, auth_service: 'http://b', allowed_authorization_headers: ['X-Team'] },
+    { ...providerRecord([createKey('EdDSA', 'ed')]), claim_to_headers: [{ claim: 'email', header: 'X-Email' }] },
+  ];
+  const stickyBy = (header: string) => remote('a', '/', { sticky: { header }, weight: 10 });
+  for (const header of ['X-Team', 'X-Email'])
+    check(
+      `sticky by ${header}, which is set after the mapping is chosen`,
+      () => noticesOf([stickyBy(header), remote('b', '/', { sticky: { header } }), ...identities], ['gateway']),
+      /JwtProvider accounts \| no AuthService accepts its tokens/,
+      /Mapping a \| sticky reads the header "x-(?:team|email)", which is not known when the mapping is chosen/,
+      /Mapping b \| sticky reads/,
+    );
 
   const ofHost = remote('site', '/', { host: 'site.example' });
   check(

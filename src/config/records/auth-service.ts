@@ -171,6 +171,14 @@ export const readAuthService = plainReader('AuthService', authServiceFields, [
   { at: 'cacheMs', reads: ['includeBody'], faultOf: cacheFault },
 ]);
 
+/** Returns the AuthService that a mapping names, or else the default one. Undefined if there is none. */
+export function authServiceOf<Service extends Pick<AuthService, 'name' | 'isDefault'>>(
+  { authService }: { readonly authService: string | undefined },
+  services: readonly Service[],
+): Service | undefined {
+  return services.find(({ name, isDefault }) => (authService === undefined ? isDefault : name === authService));
+}
+
 /** Returns the header in which a gateway with this record accepts API keys, in lower case. */
 export function keyHeaderOf(
   { authService, apiKeyHeader }: Pick<AuthService, 'authService' | 'apiKeyHeader'>,

@@ -1,7 +1,7 @@
 /** Rules between records: unique names, one default, known auth services, identity headers, weights and shadows. */
 import { type ConfigurationError, didYouMean, type Fault } from '../errors.ts';
 import { quote } from '../quote.ts';
-import type { AuthService } from './auth-service.ts';
+import { type AuthService, authServiceOf } from './auth-service.ts';
 import type { Mapping } from './mapping.ts';
 import { groupKeys, mappingFields } from './mapping-fields.ts';
 import { isPathAlone, matchKey } from './match.ts';
@@ -21,11 +21,12 @@ export function findConflicts(records: readonly GatewayRecord[]): readonly Confi
   const named = keepFirst(records, fullName, sameName);
   const single = keepFirst(named.kept, exclusiveKey, exclusionError);
   const { mappings, authServices, jwtProviders } = recordLists(single.kept);
-  const authenticated = keepAuthenticated(mappings, { authServices, jwtProviders });
+  const identity = identityHeadersOf({ authServices, jwtProviders });
+  const authenticated = keepAuthenticated(mappings, authServices, identity);
   return [
     ...named.errors,
     ...single.errors,
-    ...findProviderErrors(authServices, jwtProviders),
+    ...findProviderErrors(authServices, jwtProviders, identity),
     ...authenticated.errors,
     ...findGroupErrors(authenticated.kept),
   ];
@@ -101,9 +102,9 @@ function exclusionFault(later: GatewayRecord, first: string): Fault {
 /** Rejects mappings whose auth service is missing: they would be open, or would use another one. */
 function keepAuthenticated(
   mappings: readonly Mapping[],
-  { authServices: services, jwtProviders }: Pick<RecordLists, 'authServices' | 'jwtProviders'>,
+  services: readonly AuthService[],
+  identity: IdentityHeaders,
 ): Kept<Mapping> {
-  const identity = identityHeadersOf(services, jwtProviders);
   const names = new Set(services.map(({ name }) => name));
   const hasDefault = services.length === 0 || services.some(({ isDefault }) => isDefault);
   const errors: ConfigurationError[] = [];
@@ -141,7 +142,7 @@ function serviceFault(mapping: Mapping, names: ReadonlySet<string>, hasDefault: 
  * Identity headers come from the auth service only. They are removed from clients' requests and must reach the service
  * unchanged.
  */
-function identityFault(mapping: Mapping, identity: ReadonlyMap<string, string>): Fault | undefined {
+function identityFault(mapping: Mapping, identity: IdentityHeaders): Fault | undefined {
   const added = mapping.requestHeaders.add.find(({ name }) => identity.has(name));
   if (added !== undefined) {
     return {
@@ -157,14 +158,16 @@ function identityFault(mapping: Mapping, identity: ReadonlyMap<string, string>):
   };
 }
 
-/** The records that set each identity header. */
-function identityHeadersOf(
-  services: readonly AuthService[],
-  providers: readonly JwtProvider[],
-): ReadonlyMap<string, string> {
+/** The record that sets each identity header. */
+type IdentityHeaders = ReadonlyMap<string, string>;
+
+export function identityHeadersOf({
+  authServices,
+  jwtProviders,
+}: Pick<RecordLists, 'authServices' | 'jwtProviders'>): IdentityHeaders {
   return new Map([
-    ...providers.flatMap((record) => record.claimToHeaders.map(({ header }) => [header, fullName(record)] as const)),
-    ...services.flatMap((record) =>
+    ...jwtProviders.flatMap((record) => record.claimToHeaders.map(({ header }) => [header, fullName(record)] as const)),
+    ...authServices.flatMap((record) =>
       record.allowedAuthorizationHeaders.map((name) => [name, fullName(record)] as const),
     ),
   ]);
@@ -172,15 +175,13 @@ function identityHeadersOf(
 
 /** Only tokens have claims, so a mapping whose auth service reads none would reject every request. */
 function claimsFault(mapping: Mapping, services: readonly AuthService[]): Fault | undefined {
-  const { requireClaims, authService, bypassAuth } = mapping;
+  const { requireClaims, bypassAuth } = mapping;
   if (requireClaims.length === 0) return undefined;
   if (bypassAuth) {
     const remedy = 'Remove bypass_auth, so that tokens are checked, or require_claims.';
     return { message: 'require_claims has no effect with bypass_auth: true', remedy };
   }
-  const service = services.find(({ name, isDefault }) =>
-    authService === undefined ? isDefault : name === authService,
-  );
+  const service = authServiceOf(mapping, services);
   if (service !== undefined && service.providers.length > 0) return undefined;
   const message =
     service === undefined
@@ -193,9 +194,9 @@ function claimsFault(mapping: Mapping, services: readonly AuthService[]): Fault 
 function findProviderErrors(
   services: readonly AuthService[],
   providers: readonly JwtProvider[],
+  identity: IdentityHeaders,
 ): readonly ConfigurationError[] {
   const byName = new Map(providers.map((record) => [record.name, record]));
-  const identity = identityHeadersOf(services, providers);
   const ofServices = services.flatMap((service) => {
     const used = service.providers.map((name) => byName.get(name)).filter((found) => found !== undefined);
     const unknown = service.providers.filter((name) => !byName.has(name));
@@ -246,7 +247,7 @@ function userHeaderErrors(provider: JwtProvider, service: AuthService): readonly
 
 const defaultUserHeader = 'x-travel-user';
 
-function strippedKeyErrors(service: AuthService, identity: ReadonlyMap<string, string>): readonly ConfigurationError[] {
+function strippedKeyErrors(service: AuthService, identity: IdentityHeaders): readonly ConfigurationError[] {
   const { apiKeyHeader = '' } = service;
   const setter = identity.get(apiKeyHeader);
   if (setter === undefined) return [];
@@ -254,10 +255,7 @@ function strippedKeyErrors(service: AuthService, identity: ReadonlyMap<string, s
   return [recordError(service, { message, remedy: `Choose another header: ${setter} sets it.` })];
 }
 
-function strippedTokenErrors(
-  provider: JwtProvider,
-  identity: ReadonlyMap<string, string>,
-): readonly ConfigurationError[] {
+function strippedTokenErrors(provider: JwtProvider, identity: IdentityHeaders): readonly ConfigurationError[] {
   const found = provider.fromHeaders.find(({ name }) => identity.has(name));
   if (found === undefined) return [];
   const message = `from_headers reads ${quote(found.name)}, which is removed from clients' requests`;

@@ -7,7 +7,7 @@ import type { LimitDescriptor, LimitDomain } from '../limits/domains.ts';
 import { reachedDescriptors } from '../limits/reached.ts';
 import type { Configuration } from '../load.ts';
 import { withoutSecrets } from '../quote.ts';
-import { keyHeaderOf } from './auth-service.ts';
+import { authServiceOf, keyHeaderOf } from './auth-service.ts';
 import { type Mapping, mappingDefaults } from './mapping.ts';
 import { type MappingFields, mappingFields } from './mapping-fields.ts';
 import { matchingFields } from './protection.ts';
@@ -61,9 +61,7 @@ export function routeFacts(mapping: Mapping, records: Records): RouteFacts {
 function authOf({ redirect, bypassAuth, authService }: Mapping, { authServices, users }: Records): RouteAuth {
   if (redirect !== undefined) return { open: true, reason: 'redirect' };
   if (bypassAuth) return { open: true, reason: 'bypass_auth' };
-  const record = authServices.find(({ name, isDefault }) =>
-    authService === undefined ? isDefault : name === authService,
-  );
+  const record = authServiceOf({ authService }, authServices);
   const name = authService ?? record?.name;
   if (name === undefined) return { open: true, reason: 'no AuthService' };
   return { open: false, name, key_header: record && keyHeaderOf(record, users) };
