@@ -85,9 +85,11 @@ export async function removeKeyFromFile(directory: string, name: string, key: st
   return edit(directory, (users) => {
     const user = users.find(name);
     const keys = user.get('api_keys');
-    if (isSeq(keys)) keys.delete(indexOfKey(keyNames(keys), key));
-    else indexOfKey([], key);
-    if (isSeq(keys) && keys.items.length > 0) return;
+    const index = indexOfKey(isSeq(keys) ? keyNames(keys) : [], key);
+    if (isSeq(keys)) {
+      keys.delete(index);
+      if (keys.items.length > 0) return;
+    }
     user.delete('api_keys');
     if (!user.has('password_hash'))
       throw new Error(
@@ -165,9 +167,11 @@ function textAfter(file: string, change: Edit): string {
   const document = parseDocument(before, { logLevel: 'error' });
   if (document.contents === null) document.set('users', document.createNode([]));
   const users = document.errors.length === 0 ? document.get('users') : undefined;
-  // Reports what is wrong with the text.
-  if (!isSeq(users)) usersIn(before, file);
-  if (!isSeq(users)) throw new Error(`${file} has several YAML documents: merge them first`);
+  if (!isSeq(users)) {
+    // Reports what is wrong with the text.
+    usersIn(before, file);
+    throw new Error(`${file} has several YAML documents: merge them first`);
+  }
   change(userNodes(users, document, file));
   const text = document.toString(styleOf(before));
   usersIn(text, file);

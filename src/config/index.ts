@@ -108,7 +108,6 @@ export {
   readTls,
   type ServerCertificate,
   type Tls,
-  type TlsReading,
   tlsPlaces,
   usesTls,
 } from './tls/certificates.ts';

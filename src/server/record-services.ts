@@ -4,6 +4,7 @@ import {
   type Configuration,
   type ConfigurationError,
   modulesNamedBy,
+  ownAuthService,
   type RateLimitService,
   recordError,
   withoutAddress,
@@ -47,7 +48,7 @@ export function checkServiceRoles(setup: LocalNames, configuration: Configuratio
         : check(mapping, mapping.service, 'an HTTP service', (name) => isHttpService(setup, name));
     }),
     ...authServices.flatMap((record) =>
-      check(record, record.authService, 'an auth service', (name) => name === 'auth'),
+      check(record, record.authService, 'an auth service', (name) => name === ownAuthService),
     ),
     ...rateLimitServices.flatMap((record) =>
       check(record, record.service, 'a rate-limit service', (name) => name === 'ratelimit'),

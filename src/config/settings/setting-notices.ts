@@ -3,6 +3,7 @@ import { type ConfigurationError, didYouMean, fileError } from '../errors.ts';
 import { isLoopback, parseServiceReference, type ServiceReference } from '../fields/addresses.ts';
 import type { Configuration } from '../load.ts';
 import { quote } from '../quote.ts';
+import { ownAuthService } from '../records/auth-service.ts';
 import { recordError } from '../records/conflicts.ts';
 import type { Settings } from './settings.ts';
 
@@ -60,7 +61,7 @@ function adminNotices(
   { users, authServices }: Configuration,
   { adminUsers }: NamingSettings,
 ): readonly ConfigurationError[] {
-  const isHere = authServices.length > 0 && authServices.every(({ authService }) => authService === 'auth');
+  const isHere = authServices.length > 0 && authServices.every(({ authService }) => authService === ownAuthService);
   const names = new Set(users.map(({ name }) => name));
   return isHere ? unknownNames('ADMIN_USERS', adminUsers, names, 'and no user has this name') : [];
 }
@@ -115,7 +116,7 @@ function hostNotices(
   { serviceAddresses }: NamingSettings,
   services: readonly string[],
 ): readonly ConfigurationError[] {
-  const own = { Mapping: services, AuthService: ['auth'], RateLimitService: ['ratelimit'] };
+  const own = { Mapping: services, AuthService: [ownAuthService], RateLimitService: ['ratelimit'] };
   const addresses = Object.keys(serviceAddresses);
   const alone = references.filter(
     ({ record, to: { scheme, host, port } }) =>

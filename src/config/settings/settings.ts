@@ -101,7 +101,8 @@ function contradictions(settings: Settings, nameOf: (name: keyof Settings) => st
       settings.tlsCert === undefined ? (['tlsKey', 'tlsCert'] as const) : (['tlsCert', 'tlsKey'] as const);
     add([set], `${nameOf(set)} is set and ${nameOf(unset)} is not: set both for HTTPS, or neither`);
   }
-  if (settings.tlsClientCa !== undefined && settings.tlsCert === undefined && settings.tlsDir === undefined)
+  const isHttps = settings.tlsCert !== undefined || settings.tlsDir !== undefined;
+  if (settings.tlsClientCa !== undefined && !isHttps)
     add(
       ['tlsClientCa'],
       `${nameOf('tlsClientCa')} has no effect without HTTPS: set ${nameOf('tlsDir')}, or ${nameOf('tlsCert')} and ${nameOf('tlsKey')}`,
@@ -111,7 +112,6 @@ function contradictions(settings: Settings, nameOf: (name: keyof Settings) => st
       ['tlsClientAuth'],
       `${nameOf('tlsClientAuth')} has no effect without ${nameOf('tlsClientCa')}: set both, or neither`,
     );
-  const isHttps = settings.tlsCert !== undefined || settings.tlsDir !== undefined;
   if (settings.httpRedirectPort !== undefined && !isHttps && settings.httpRedirectTo === undefined)
     add(
       ['httpRedirectPort'],
