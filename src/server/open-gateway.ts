@@ -108,7 +108,7 @@ async function openRecords(
     createGatewayInTurns({
       configuration: { ...configuration, mappings, authServices, rateLimitServices },
       internalRoutes: parts.routes,
-      identityHeaders: [userHeader, clientSubjectHeader],
+      identityHeaders: ownIdentityHeaders,
       allowAddresses: setup.settings.allowAddresses,
       denyAddresses: setup.settings.denyAddresses,
       adminUsers: setup.settings.adminUsers,
@@ -152,15 +152,16 @@ const noRecords: GatewayRecords = {
   addresses: [],
 };
 
+/** No client can send these, whether or not a record uses them: services believe them. */
+const ownIdentityHeaders = [userHeader, clientSubjectHeader, keyNameHeader];
+
 /** The headers in which a gateway with these records names the user. */
 function identityHeadersOf(configuration: Configuration): readonly string[] {
   const ofClaims = usedProviders(configuration).flatMap(({ claimToHeaders }) => claimToHeaders);
   return [
-    userHeader,
-    clientSubjectHeader,
+    ...ownIdentityHeaders,
     ...configuration.authServices.flatMap(({ allowedAuthorizationHeaders }) => allowedAuthorizationHeaders),
     ...ofClaims.map(({ header }) => header),
-    keyNameHeader,
   ];
 }
 

@@ -199,7 +199,7 @@ function keyHeaderFault(name: string): Fault | undefined {
     : undefined;
 }
 
-const ownIdentityHeaders: ReadonlySet<string> = new Set(['x-travel-user', 'x-api-key-name']);
+const ownIdentityHeaders: ReadonlySet<string> = new Set(['x-travel-user', 'x-api-key-name', 'x-client-cert-subject']);
 
 function cacheFault({ includeBody, cacheMs = 0 }: Given<typeof authServiceFields>): Fault | undefined {
   if (includeBody === undefined || cacheMs === 0) return undefined;
