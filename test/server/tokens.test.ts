@@ -296,6 +296,19 @@ describe('tokens at a server', () => {
       assert.match(text, /^ {2}required +scope: orders and email; others get 403$/m);
     });
 
+    it('are not shown by an explanation of limits that count by the header of a token', async () => {
+      const label = { header: 'X-Token', omit_if_not_present: true };
+      const desk = await open({
+        mappings: [mappingRecord('app', '/', 'app', { labels: { gateway: [{ by: [{ token: label }] }] } })],
+        provider: { from_headers: [{ name: 'X-Token' }] },
+        others: [limitRecord],
+      });
+      const found = token();
+      const { rate_limit: part } = await desk.explain({ method: 'GET', url: '/', headers: [['X-Token', found]] });
+      assert.ok(part?.asked);
+      assert.deepEqual(part.descriptors[0]?.entries, [{ key: 'token', value: '…' }]);
+    });
+
     it('are checked by an explanation, which says what is wrong with one', async () => {
       const { desk } = await seen();
       const decisionOn = async (value?: string) => {

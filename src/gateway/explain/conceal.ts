@@ -32,13 +32,15 @@ export interface ConcealOptions {
   readonly tokenHeaders: readonly string[];
 }
 
+/** Returns the headers in which clients may send tokens. */
+export function tokenHeadersOf(services: readonly ConfiguredAuthService[]): readonly string[] {
+  return services.flatMap(({ tokens }) => tokens?.credentialHeaders ?? []);
+}
+
 /** Returns where clients may send tokens and API keys. */
 export function credentialPlaces(services: readonly ConfiguredAuthService[]) {
   return {
-    tokenHeaders: services.flatMap(({ record: { apiKeyHeader }, tokens }) => [
-      ...(tokens?.credentialHeaders ?? []),
-      ...(apiKeyHeader ? [apiKeyHeader] : []),
-    ]),
+    tokenHeaders: [...tokenHeadersOf(services), ...services.flatMap(({ record }) => record.apiKeyHeader || [])],
     tokenParams: services.flatMap(({ tokens }) => tokens?.credentialParams ?? []),
   };
 }

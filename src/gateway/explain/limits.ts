@@ -5,11 +5,12 @@ import { decodeHeader, maskAddress } from '#http';
 import type { Limiter, Rule } from '#ratelimit';
 import { genericKey, type Unit } from '#ratelimit/limit';
 import type { RequestAttributes } from '#routing';
+import type { ConfiguredAuthService } from '../auth/stage.ts';
 import { type DescriptorsOf, sourceCluster } from '../limits/descriptors.ts';
 import { describeTarget, type Resolve, resolveLimiter } from '../resolve-service.ts';
 import type { Route } from '../route.ts';
 import type { ExplainedRequest } from '../routed-request.ts';
-import { isCredential } from './conceal.ts';
+import { isCredential, tokenHeadersOf } from './conceal.ts';
 
 export type RateLimitPart =
   | { readonly asked: false; readonly reason: string }
@@ -54,13 +55,16 @@ export interface ExplainLimitParts {
   readonly rateLimitService: RateLimitService | undefined;
   readonly limiter?: Limiter | undefined;
   readonly resolve: Resolve;
+  readonly authServices: readonly ConfiguredAuthService[];
 }
 
 /**
  * `afterAuth` explains the limits before and after authentication together. `beforeAuth` alone is what a request reaches
  * that authentication rejects. A redirect has no limits.
  */
-export function createExplainLimit({ rateLimitService: record, limiter, resolve }: ExplainLimitParts) {
+export function createExplainLimit({ rateLimitService: record, limiter, resolve, authServices }: ExplainLimitParts) {
+  const tokenHeaders = tokenHeadersOf(authServices);
+
   function limitsOf(
     record: RateLimitService,
     { attributes, route }: ExplainedRequest,
@@ -74,7 +78,7 @@ export function createExplainLimit({ rateLimitService: record, limiter, resolve 
     const second = reached === 'beforeAuth' ? [] : afterAuth(attributes);
     const descriptors = [...first, ...second];
     if (descriptors.length === 0) return { asked: false, reason: whyNone[reached] };
-    const shown = shownValues(attributes, route);
+    const shown = shownValues(attributes, route, tokenHeaders);
     const explain = limiter?.explain;
     // Explains two requests, as the gateway sends two, because a limit replaces only others in the same request.
     const limits = explain && [first, second].flatMap((some) => explain({ domain, descriptors: some }));
@@ -119,9 +123,13 @@ const headersToClient: Readonly<Record<RateLimitHeaderStyle, readonly string[]>>
 };
 
 /** Returns the values that may be shown: parts of the request except credentials, and harmless parts of the mapping. */
-function shownValues({ method, path, host, client, headers }: RequestAttributes, { labels, mapping }: Route) {
+function shownValues(
+  { method, path, host, client, headers }: RequestAttributes,
+  { labels, mapping }: Route,
+  tokenHeaders: readonly string[],
+) {
   const sent = Object.entries(headers).flatMap(([name, value]) =>
-    isCredential(name) ? [] : [decodeHeader(String(value))],
+    isCredential(name) || tokenHeaders.includes(name) ? [] : [decodeHeader(String(value))],
   );
   const words = labels.flatMap((group) => group.labels.flatMap((label) => wordOf(label, client)));
   return new Set([method, path, path.toLowerCase(), host, client, sourceCluster, mapping.service, ...sent, ...words]);
