@@ -1,5 +1,4 @@
 /** The endpoint `/gateway/v0/explain`, which responds with an explanation as JSON, as YAML or as a page with a form. */
-import { credentialHeaders } from '#config';
 import type { InternalRoute } from '#gateway';
 import {
   acceptRead,
@@ -108,7 +107,7 @@ function formatPage({ search, explanation }: Page, title: string, place: PagePla
     stylesheets: ['diag/explain.css'],
     header: html`<nav aria-label="Related pages">${place?.above.map(({ href, text }) => html`<a href="${href}">${text}</a>`)}<a href="diag/">Diagnostics</a></nav>`,
     main: html`<p class="hint">Shows how the gateway would handle a request, without sending it.</p>
-${explainForm('explain', withoutKey(search, explanation))}${explanation !== undefined && formatResult(explanation)}`,
+${explainForm('explain', withoutCredentials(search, explanation))}${explanation !== undefined && formatResult(explanation)}`,
   });
 }
 
@@ -123,7 +122,7 @@ ${explanationSections(explanation).map(
 
 /** `action`: the URL of the endpoint, relative to the page. `given`: the values of the fields. */
 export function explainForm(action: string, given: URLSearchParams = new URLSearchParams()): Markup {
-  const headers = given.getAll('header').filter((line) => line !== '' && !hasCredentials(line));
+  const headers = given.getAll('header').filter((line) => line !== '');
   const from = given.get('from') ?? '';
   return html`<form class="explain" method="get" action="${action}">
 ${field('Method', 'method', given.get('method') ?? 'GET', 'GET', 'short')}
@@ -138,23 +137,23 @@ ${[...headers, '', ''].map((value, index) => field(`Header ${index + 1}`, 'heade
 </form>`;
 }
 
-/** Such a header is not shown again. */
-function hasCredentials(line: string): boolean {
-  return ['x-api-key', ...credentialHeaders].includes(nameIn(line));
-}
-
 function nameIn(line: string): string {
   const [name] = parseHeader(line);
   return name.trim().toLowerCase();
 }
 
-/** Returns the values of the form without an API key in the header that the explanation names. */
-function withoutKey(search: string, explanation: Explanation | undefined): URLSearchParams {
-  const auth = explanation?.auth;
-  const keyHeader = auth?.asked ? auth.key_header : undefined;
-  return new URLSearchParams(
-    [...new URLSearchParams(search)].filter(([name, line]) => name !== 'header' || nameIn(line) !== keyHeader),
-  );
+/** Returns the values of the form, without those that the explanation does not show either. */
+function withoutCredentials(search: string, explanation: Explanation | undefined): URLSearchParams {
+  const values = new URLSearchParams(search);
+  if (explanation === undefined) return values;
+  const { url, credential_headers: credentials } = explanation.request;
+  // A key that the gateway does not accept may be that of a service.
+  const concealed = [...credentials, 'x-api-key'];
+  const lines = values.getAll('header').filter((line) => !concealed.includes(nameIn(line)));
+  values.delete('header');
+  for (const line of lines) values.append('header', line);
+  if (values.has('url')) values.set('url', url);
+  return values;
 }
 
 function field(label: string, name: string, value: string, example: string, look?: string): Markup {

@@ -1,5 +1,6 @@
 /** Explains a request by walking the stages of the gateway, without sending or counting it. */
 import type { Context, Middleware } from 'koa';
+import { credentialHeaders } from '#config';
 import { formatSource, isMap } from '#foundation';
 import {
   attributesOf,
@@ -7,6 +8,7 @@ import {
   createConceal,
   type ExplainedRequest,
   type Gateway,
+  type GatewayParts,
   type HeaderPart,
   headerPairs,
   type Route,
@@ -56,7 +58,7 @@ export interface EntrySettings {
 }
 
 export function createExplain({ parts, answersPreflight }: Gateway, entry: EntrySettings): Explain {
-  const { table, faultOfClient, preflightRoute, stripHeaders, identityHeaders, tokenHeaders, tokenParams } = parts;
+  const { table, faultOfClient, preflightRoute, stripHeaders, tokenHeaders, tokenParams } = parts;
   const { versionOf, stages } = parts;
 
   /** Explains a request that ends before routing. Returns undefined for any other request. */
@@ -126,7 +128,7 @@ export function createExplain({ parts, answersPreflight }: Gateway, entry: Entry
     const pairs = headerPairs(receivedHeaders(request));
     const generated = [requestContext(ctx).requestId, formatTraceparent(traceOf(ctx))];
     const client = { pairs, conceal: createConceal({ pairs, generated, tokenHeaders }) };
-    const explanation = { ...unreachedParts, request: requestPart(ctx, request, identityHeaders) };
+    const explanation = { ...unreachedParts, request: requestPart(ctx, request, parts) };
     try {
       return { ...explanation, ...(explainEntry(ctx) ?? (await explainMatch(ctx, request, client))) };
     } catch (thrown) {
@@ -199,7 +201,7 @@ function explainPreflight(ctx: Context, { addressFault }: Route): Outcome {
 function requestPart(
   ctx: Context,
   { method, url, user }: ExplainRequest,
-  identityHeaders: readonly string[],
+  { identityHeaders, tokenHeaders }: Pick<GatewayParts, 'identityHeaders' | 'tokenHeaders'>,
 ): RequestPart {
   const { req } = ctx;
   const { addresses } = requestContext(ctx);
@@ -213,6 +215,7 @@ function requestPart(
     client: addresses.client(req),
     user,
     identity_headers: identityHeaders,
+    credential_headers: [...new Set([...credentialHeaders, ...tokenHeaders])],
     stripped: identityHeaders.filter((name) => req.headers[name] !== undefined),
   };
 }

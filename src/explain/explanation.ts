@@ -61,6 +61,8 @@ export interface RequestPart {
   readonly user: string | undefined;
   /** Names of headers that only an auth service may set. */
   readonly identity_headers: readonly string[];
+  /** Names of headers in which clients send credentials, whose values are not shown. */
+  readonly credential_headers: readonly string[];
   /** The identity headers that the client sent, and that the gateway removes. */
   readonly stripped: readonly string[];
 }

@@ -309,6 +309,19 @@ describe('tokens at a server', () => {
       assert.deepEqual(part.descriptors[0]?.entries, [{ key: 'token', value: '…' }]);
     });
 
+    it('are not repeated by the form of an explanation', async () => {
+      const { desk } = await seen();
+      const found = token();
+      const query = new URLSearchParams({ url: `/a?token=${found}`, header: `X-Token: ${found}`, user: 'demo' });
+      query.append('header', 'X-Shown: yes');
+      const { text } = await call(desk, `/gateway/v0/explain?${query}`)
+        .set('Accept', 'text/html')
+        .set('X-Token', token({ sub: 'operator' }))
+        .expect(200);
+      assert.ok(text.includes('value="X-Shown: yes"'));
+      assert.ok(!text.includes(found.slice(0, 20)));
+    });
+
     it('are checked by an explanation, which says what is wrong with one', async () => {
       const { desk } = await seen();
       const decisionOn = async (value?: string) => {
