@@ -66,19 +66,20 @@ export function createServices(setup: Setup, parts: ServicesParts): Services {
   const { configuration, travel, problems, tokens } = parts;
   const { logger, has } = setup;
   const logins = has('auth') ? createLoginCounts() : undefined;
-  const realm = () => realmOfListener(setup, configuration.current().configuration);
+  const onListener = oncePerConfiguration(configuration, (current) => ({
+    realm: realmOfListener(setup, current),
+    userHeaders: listenerUserHeaders(current),
+    keyHeaders: listenerKeyHeaders(current),
+  }));
   const authenticator = logins && createReloadingAuthenticator(parts, logins);
-  const namesUserIn = () => listenerUserHeaders(configuration.current().configuration);
-  const acceptsKeysIn = () => listenerKeyHeaders(configuration.current().configuration);
-  const ofListener = () => tokens.ofListener;
   const auth =
     authenticator &&
     createAuthService({
       authenticator,
-      realm,
-      userHeader: namesUserIn,
-      keyHeader: acceptsKeysIn,
-      tokens: ofListener,
+      realm: () => onListener().realm,
+      userHeader: () => onListener().userHeaders,
+      keyHeader: () => onListener().keyHeaders,
+      tokens: () => tokens.ofListener,
       logger,
     });
   const { versionNames = [], apps: travelApps } = travel?.createApps(problems) ?? {};
@@ -89,6 +90,20 @@ export function createServices(setup: Setup, parts: ServicesParts): Services {
   const rehearsalFor: Services['rehearsalFor'] =
     authenticator && ((options) => createRehearsal(authenticator, options));
   return { auth, rehearsalFor, logins, versions, byName };
+}
+
+/** Returns what `read` returns for the current configuration, which it calls once for each. */
+function oncePerConfiguration<T extends object>(
+  { current }: Pick<LiveConfiguration, 'current'>,
+  read: (configuration: Configuration) => T,
+): () => T {
+  const known = new WeakMap<Configuration, T>();
+  return () => {
+    const { configuration } = current();
+    const value = known.get(configuration) ?? read(configuration);
+    known.set(configuration, value);
+    return value;
+  };
 }
 
 /** The realm that clients are shown when the record uses the auth service of this process. */
