@@ -20,7 +20,7 @@ export const colours = {
   routes: [
     [/^\S+(?=.* -> )/, 'bold'],
     [/(?<= {2})open(?= +\()/, 'yellow'],
-    [/\((?:Mapping|Version) .*\)$/, 'dim'],
+    [/\((?:Mapping|Version|JwtProvider) .*\)$/, 'dim'],
   ],
   errors: [
     [/^frontdesk:/, 'red'],

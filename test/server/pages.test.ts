@@ -143,4 +143,17 @@ describe('the pages of an app without a gateway', () => {
     assert.match(text, /<h1>Emma<\/h1>/);
     assert.ok(!text.includes('<nav'));
   });
+
+  it('name an item above by its path if its title depends on the item', async () => {
+    const view = createView<{ readonly name: string }>({ key: 'name', fields: {} });
+    const find = () => ({ name: 'Ann' });
+    const title = ({ name }: { readonly name: string }) => name;
+    const app = createResourceApp({
+      routes: [
+        item({ docs: { operationId: 'getMe', summary: 'Me' }, path: '/me', title, view, find }),
+        item({ docs: { operationId: 'getPet', summary: 'A pet' }, path: '/me/pet', title, view, find }),
+      ],
+    });
+    assert.deepEqual(crumbsOf((await read(app.callback(), '/me/pet')).text), ['me', 'Ann']);
+  });
 });

@@ -52,7 +52,8 @@ function linksBelow(basePath: string, current: string): (page: AppPage) => PageL
   return ({ path, title }) => {
     const parts = path.split('/');
     const filled = parts.map((part, index) => (part.startsWith(':') ? (segments[index] ?? '') : part));
-    const isItem = parts.at(-1)?.startsWith(':') === true;
+    // The title of an item may be a function of its row, which is unknown here.
+    const isItem = title === '' || parts.at(-1)?.startsWith(':') === true;
     return { href: basePath + filled.join('/'), text: isItem ? decoded(filled.at(-1) ?? '') : title };
   };
 }

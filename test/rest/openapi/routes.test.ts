@@ -7,7 +7,7 @@ import request from 'supertest';
 import { z } from 'zod';
 import { createRepresentations, createRequestContext, defineProblems } from '#http';
 import { createView } from '#query';
-import { createResourceApp, createVersions, item, type ResourceAppOptions } from '#rest';
+import { createItem, createResourceApp, createVersions, item, type ResourceAppOptions } from '#rest';
 import { createAddresses } from '../../../src/http/addresses.ts';
 
 interface Shelf {
@@ -243,6 +243,22 @@ describe('the documentation of an app without a gateway', () => {
     const { text } = await request(app).get('/docs/').set('Accept', 'text/html').expect(200);
     const marked = [...text.matchAll(/<h3 id="(\w+)-name">[^\n]*deprecated<\/b><\/h3>/g)].map(([, name]) => name);
     assert.deepEqual(marked, ['old']);
+  });
+
+  it('shows a schema that contains itself, up to a depth', async () => {
+    const view = createView<Shelf>({ key: 'id', fields: { id: { column: 'id', schema: z.string() } } });
+    const create = createItem({
+      docs: { operationId: 'create', summary: 'Create' },
+      path: '/',
+      title: 'Shelf',
+      schema: z.strictObject({ anything: z.json() }),
+      view,
+      create: async (_ctx, { responseFor }) => ({ response: responseFor({ id: '1' }), isReplayed: false }),
+    });
+    const info = { title: 'Shop', version: '1', description: 'A shop.' };
+    const app = createResourceApp({ info, routes: [create] }).callback();
+    const { text } = await request(app).get('/docs/').set('Accept', 'text/html').expect(200);
+    assert.match(text, /<code>anything<\/code> <span class="type">string or number or .*?array of .*?any/);
   });
 
   it('says what a problem of the app means, and what to do', async () => {

@@ -60,15 +60,20 @@ function alternativesOf(schema: Schema): readonly Schema[] {
   return schema.anyOf ?? schema.oneOf ?? [schema];
 }
 
+/** A schema may contain itself. Deeper types are not named, and deeper values are left out. */
+const depthMax = { types: 2, values: 8 };
+
 /** Names the type of a value in a few words: `string (date)`, `array of object`. */
-export function typeName(schema: Schema, schemas: Schemas): string {
-  const names = alternativesOf(resolve(schema, schemas)).map((one) => simpleTypeName(resolve(one, schemas), schemas));
+export function typeName(schema: Schema, schemas: Schemas, depth = 0): string {
+  if (depth > depthMax.types) return 'any';
+  const alternatives = alternativesOf(resolve(schema, schemas));
+  const names = alternatives.map((one) => simpleTypeName(resolve(one, schemas), schemas, depth));
   return [...new Set(names)].join(' or ');
 }
 
-function simpleTypeName(schema: Schema, schemas: Schemas): string {
+function simpleTypeName(schema: Schema, schemas: Schemas, depth: number): string {
   const { type = typeOfValue(schema.const ?? schema.enum?.[0]), format, items } = schema;
-  if (type === 'array' && items !== undefined) return `array of ${typeName(items, schemas)}`;
+  if (type === 'array' && items !== undefined) return `array of ${typeName(items, schemas, depth + 1)}`;
   const name = typeof type === 'string' ? type : type.join(' or ');
   return format === undefined || format.startsWith('int') ? name : `${name} (${format})`;
 }
@@ -78,15 +83,17 @@ function typeOfValue(value: unknown): string {
 }
 
 /** Returns the schema of the objects that a value consists of: the value itself, or the items of a list. */
-export function objectIn(schema: Schema, schemas: Schemas): Schema | undefined {
+export function objectIn(schema: Schema, schemas: Schemas, depth = 0): Schema | undefined {
+  if (depth > depthMax.values) return undefined;
   const found = resolve(schema, schemas);
   if (found.properties !== undefined) return found;
-  const inner = found.items ?? alternativesOf(found).find((one) => one !== found && objectIn(one, schemas));
-  return inner && objectIn(inner, schemas);
+  const inner = found.items === undefined ? alternativesOf(found).filter((one) => one !== found) : [found.items];
+  for (const one of inner) {
+    const object = objectIn(one, schemas, depth + 1);
+    if (object !== undefined) return object;
+  }
+  return undefined;
 }
-
-/** Deeper values are left out, because a schema may contain itself. */
-const depthMax = 8;
 
 /** Builds a value that the schema describes: its own example if it has one, otherwise one that is made of its parts. */
 export function exampleOf(given: Schema, schemas: Schemas, depth = 0): unknown {
@@ -96,8 +103,8 @@ export function exampleOf(given: Schema, schemas: Schemas, depth = 0): unknown {
   if (found !== undefined) return found;
   const { properties, items, type } = schema;
   const [first = schema] = alternativesOf(schema);
-  if (first !== schema) return exampleOf(first, schemas, depth + 1);
-  if (depth > depthMax) return null;
+  if (first !== schema && depth <= depthMax.values) return exampleOf(first, schemas, depth + 1);
+  if (depth > depthMax.values) return null;
   if (properties !== undefined)
     return Object.fromEntries(
       Object.entries(properties).map(([name, property]) => [name, exampleOf(property, schemas, depth + 1)]),

@@ -1,6 +1,6 @@
 /** Writes the request of an operation as a program for a shell, in JavaScript and in Python. */
 import type { PageContext, PageOperation, Parameter } from './page-document.ts';
-import { exampleOf, resolve } from './schema.ts';
+import { exampleOf } from './schema.ts';
 
 export interface Snippet {
   readonly language: string;
@@ -59,7 +59,7 @@ export function bodyExample({ requestBody }: PageOperation, { schemas }: PageCon
   const [entry] = Object.entries(requestBody?.content ?? {});
   if (entry === undefined) return undefined;
   const [type, { schema }] = entry;
-  return { type, schema, example: resolve(schema, schemas).examples?.[0] ?? exampleOf(schema, schemas) };
+  return { type, schema, example: exampleOf(schema, schemas) };
 }
 
 function curlOf({ method, url, headers, body, contentType, credentials }: ExampleRequest): string {
