@@ -9,7 +9,7 @@ export {
   resolveOptions,
   type Setup,
 } from './options.ts';
-export { claimPorts } from './threads/ports.ts';
+export { claimPorts } from './ports.ts';
 export type { ThreadConnection, ThreadStart } from './threads/thread.ts';
 export { certificateNotices } from './tls/certificates.ts';
 

@@ -14,12 +14,12 @@ import { createReadiness, probeRoute } from '../internal-routes.ts';
 import { bindingsOf, createConnectionLimits } from '../listeners.ts';
 import type { Frontdesk, Listening, Setup } from '../options.ts';
 import { createPipeline } from '../pipeline.ts';
+import { claimPorts } from '../ports.ts';
 import { type LiveConfiguration, openLiveConfiguration } from '../reload.ts';
 import { type CurrentTls, certificatesOf, createLiveCertificates, withCertificates } from '../tls/certificates.ts';
 import { type AllReports, createAllReports } from './all-reports.ts';
 import type { Reports } from './parts.ts';
 import { createThreadPool, type PoolFunctions, type ThreadPool } from './pool.ts';
-import { claimPorts } from './ports.ts';
 import type { ReloadState } from './received-configuration.ts';
 import type { MainFunctions, ThreadStart } from './thread.ts';
 

@@ -1,8 +1,8 @@
 /** Finds out whether the ports of a process are free, before it or its threads listen on them. */
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { codeOf, listenError } from '#foundation';
-import { bindingsOf, listenersOf, type PortOption, rejectSamePort } from '../listeners.ts';
-import type { Setup } from '../options.ts';
+import { bindingsOf, listenersOf, type PortOption, rejectSamePort } from './listeners.ts';
+import type { Setup } from './options.ts';
 
 /**
  * Listens on each port alone, and closes it again: a port on which several threads listen would also be open to another
