@@ -78,7 +78,9 @@ export function createHandle(parts: HandleParts): Middleware {
     } finally {
       if (!ctx.headerSent) route.editResponse?.(ctx);
     }
-    await route.compression?.compress(ctx);
+    const compressing = route.compression?.compress(ctx);
+    // As for stages, each await would delay the response.
+    if (compressing !== undefined) await compressing;
   }
 
   function respond(ctx: Context, attributes: RequestAttributes, match: Match<Route>, version?: VersionLifecycle) {
