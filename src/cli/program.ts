@@ -22,7 +22,7 @@ import {
 } from '#server/product';
 import type { CheckFormat, CheckOptions } from './check.ts';
 import type { ExplainOptions } from './explain.ts';
-import { type Shell, shells } from './help/completion.ts';
+import type { Shell } from './help/completion.ts';
 import { helpOnSetting, settingSubjects, settingsHelp } from './help/settings.ts';
 import { improveError } from './help/usage-errors.ts';
 import type { LimitsOptions } from './limits.ts';
@@ -160,6 +160,8 @@ function addConfigurationTools(program: Command): void {
   ]);
   withModules(explaining).action(explain);
 }
+
+const shells: readonly Shell[] = ['bash', 'zsh', 'fish'];
 
 const checkFormats: readonly CheckFormat[] = ['text', 'json', 'github'];
 

@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { completionScript, shells } from '../../src/cli/help/completion.ts';
+import { completionScript } from '../../src/cli/help/completion.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { runCommand } from '../support/programs/command.ts';
 import { knownCommands, runFrontdesk } from '../support/programs/frontdesk-process.ts';
 import { isInstalled } from '../support/programs/installed.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
+
+const shells = ['bash', 'zsh', 'fish'] as const;
 
 const userCommands = ['add', 'list', 'set-password', 'remove', 'add-key', 'remove-key'];
 

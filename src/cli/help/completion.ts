@@ -1,8 +1,7 @@
 /** The `completion` command: writes a script that completes commands, options and values in bash, zsh or fish. */
 import type { Command, Option } from 'commander';
 
-export const shells = ['bash', 'zsh', 'fish'] as const;
-export type Shell = (typeof shells)[number];
+export type Shell = 'bash' | 'zsh' | 'fish';
 
 /** What can follow a command. */
 interface Place {
