@@ -223,11 +223,15 @@ function isUnusable(cluster: Cluster): boolean {
   return addresses.every(({ health }) => isUnhealthy(health));
 }
 
+/** Formats milliseconds since the epoch in RFC 3339. */
+export function timeOf(atMs: number | undefined): string | undefined {
+  return atMs === undefined ? undefined : new Date(atMs).toISOString();
+}
+
 export function tokenProviderRow({ record, counts, keySet, lastRejected }: TokenProviderState): TokenProviderRow {
   const { name, issuer, jwksUri, source } = record;
   const { valid, remembered, invalid, unknownKey, unavailable } = counts;
   const { keys, readAtMs, failures, lastError } = keySet;
-  const timeOf = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString());
   return {
     name,
     issuer: conceal(issuer),

@@ -16,6 +16,7 @@ import {
   limitRows,
   nameClusters,
   routeRow,
+  timeOf,
   tokenProviderRow,
   trafficRow,
   unmatchedRow,
@@ -134,10 +135,6 @@ function certificateRows(all: readonly Certificate[]): Pick<Diagnostics, 'certif
     return { name, hosts: hosts.slice(0, hostsMax), expires_at: new Date(validToMs).toISOString() };
   });
   return { certificates: rows, certificates_total: all.length };
-}
-
-function timeOf(atMs: number | undefined): string | undefined {
-  return atMs === undefined ? undefined : new Date(atMs).toISOString();
 }
 
 function errorRow({ source, record, message, remedy }: ConfigurationError): ErrorRow {

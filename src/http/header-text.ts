@@ -14,3 +14,10 @@ export function decodeHeader(value: string): string {
   const bytes = Buffer.from(value, 'latin1');
   return isUtf8(bytes) ? bytes.toString() : value;
 }
+
+/** Returns the first cookie with this name in a `Cookie` header (RFC 6265 section 4.2.1). */
+export function cookieOf(header: string | undefined, name: string): string | undefined {
+  const start = `${name}=`;
+  const found = header?.split(';').find((pair) => pair.trimStart().startsWith(start));
+  return found?.trim().slice(start.length);
+}

@@ -42,7 +42,7 @@ export {
   traceOf,
   userHeader,
 } from './context.ts';
-export { decodeHeader, encodeHeader } from './header-text.ts';
+export { cookieOf, decodeHeader, encodeHeader } from './header-text.ts';
 export {
   blockMarkup,
   escapeHtml,
@@ -139,7 +139,7 @@ export {
   rejectNomination,
   removeHeaders,
 } from './server/received-headers.ts';
-export type { ServerTls } from './server/tls-contexts.ts';
+export { type ServerTls, wildcardOf } from './server/tls-contexts.ts';
 export { createUpgrades, type Upgrade, type UpgradeListener, type Upgrades, upgradeOf } from './server/upgrades.ts';
 export {
   createHostCheck,

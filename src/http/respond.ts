@@ -32,7 +32,7 @@ export function represent(ctx: Context, formatter: Formatter, value: unknown, op
  * Responds with 200 or 304, an entity tag, `Vary` and the body. Throws `precondition-failed` for a GET whose `If-Match`
  * does not contain the tag.
  */
-export function sendTagged(ctx: Context, { contentType, headers, body, tag }: TaggedBody): void {
+function sendTagged(ctx: Context, { contentType, headers, body, tag }: TaggedBody): void {
   const { res } = ctx;
   if (res.hasHeader('Vary')) ctx.vary('Accept');
   else res.setHeader('Vary', 'Accept');

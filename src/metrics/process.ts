@@ -80,10 +80,10 @@ export function createConnectionFamilies(counts: () => ConnectionCounts): readon
   ];
 }
 
-/** Without TLS, the metric has no series. */
 /** Returns each certificate with its name, and when it expires, in milliseconds since the epoch. */
 export type CertificatesOf = () => readonly { readonly name: string; readonly validToMs: number }[];
 
+/** Without TLS, the metric has no series. */
 export function createCertificateFamily(certificates: CertificatesOf): Family {
   return {
     name: 'frontdesk_certificate_expires_timestamp_seconds',

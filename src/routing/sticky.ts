@@ -1,6 +1,7 @@
 /** Keeps a client on its part of a weighted group, by a hash of a header or a cookie. */
 import { hash } from 'node:crypto';
 import type { Sticky } from '#config';
+import { cookieOf } from '#http';
 import type { RequestAttributes } from './conditions.ts';
 
 export interface Part {
@@ -38,13 +39,6 @@ export function createClientOf({ kind, name }: Sticky): (attributes: RequestAttr
     const value = Object.hasOwn(headers, name) ? headers[name] : undefined;
     return value === undefined ? undefined : String(value);
   };
-}
-
-/** Returns the first cookie with this name (RFC 6265 section 4.2.1). */
-function cookieOf(header = '', name: string): string | undefined {
-  const start = `${name}=`;
-  const found = header.split(';').find((pair) => pair.trimStart().startsWith(start));
-  return found?.trim().slice(start.length);
 }
 
 /** Returns 128 random bits. They need not be secret. */

@@ -7,6 +7,7 @@ import { attributesOf, type RouteSnapshot } from '#gateway';
 import {
   type CompressionRule,
   createRepresentations,
+  isPage,
   Problem,
   pageHeaders,
   publicBase,
@@ -45,16 +46,16 @@ export function createLanding({ has, demo }: Pick<Setup, 'has' | 'demo'>, parts:
 
   async function sendPage(ctx: Context): Promise<void> {
     const formatter = representations.choose(ctx.req.headers.accept);
-    const isPage = formatter.type === 'text/html';
+    const isBrowser = isPage(formatter);
     const shown = gateway.snapshot().routes.filter(isShown);
     const stage = shown.find(({ auth }) => auth?.record.isDefault)?.auth;
     ctx.vary('Authorization');
     ctx.set('Cache-Control', 'private, no-store');
-    if (isPage && stage && ctx.search === '?sign-out') return signOut(ctx, stage);
+    if (isBrowser && stage && ctx.search === '?sign-out') return signOut(ctx, stage);
     const isSignedIn = stage === undefined ? false : await signIn(ctx, stage);
     if (isSignedIn === 'done') return;
     const landing = landingOf(ctx, shown, isSignedIn ? stage : undefined, stage !== undefined && !isSignedIn);
-    represent(ctx, formatter, isPage ? landing : landingData(landing), { title: '' });
+    represent(ctx, formatter, isBrowser ? landing : landingData(landing), { title: '' });
   }
 
   /** `stage` is undefined unless the user has signed in. */
@@ -85,7 +86,7 @@ export function createLanding({ has, demo }: Pick<Setup, 'has' | 'demo'>, parts:
 
   /** For programs, a service that has `/` under other conditions, such as for another host, is missing: a 404 says so. */
   function isOfService(ctx: Context): boolean {
-    const isBrowser = representations.chooseForError(ctx.req.headers.accept).type === 'text/html';
+    const isBrowser = isPage(representations.chooseForError(ctx.req.headers.accept));
     return !isBrowser && gateway.snapshot().routes.some((route) => route.prefix === '/' && isShown(route));
   }
 

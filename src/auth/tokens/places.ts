@@ -1,6 +1,7 @@
 /** Finds the token of a request, in the headers, cookies and query parameters that the providers name. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { JwtProvider } from '#config';
+import { cookieOf } from '#http';
 
 /** The parts of a request that may contain a token. */
 export interface TokenRequest {
@@ -110,11 +111,7 @@ function inHeader(name: string, prefix: string): TokenOf {
 }
 
 function inCookie(name: string): TokenOf {
-  const start = `${name}=`;
-  return function tokenInCookie({ headers: { cookie } }) {
-    const found = cookie?.split(';').find((pair) => pair.trimStart().startsWith(start));
-    return found?.trim().slice(start.length);
-  };
+  return ({ headers: { cookie } }) => cookieOf(cookie, name);
 }
 
 function inQuery(name: string): TokenOf {

@@ -97,7 +97,11 @@ function certificatesByHost(certificates: readonly Certificate[]): ReadonlyMap<s
   return new Map(certificates.toReversed().flatMap((one) => one.hosts.map((host) => [host, one])));
 }
 
-/** A wildcard stands for one label (RFC 6125 section 6.4.3): `*.shop.example` for `www.shop.example`. */
-function wildcardOf(host: string): string {
-  return `*${host.slice(host.indexOf('.'))}`;
+/**
+ * A wildcard stands for one label (RFC 6125 section 6.4.3): `*.shop.example` for `www.shop.example`. `''` for a host
+ * without a dot.
+ */
+export function wildcardOf(host: string): string {
+  const dot = host.indexOf('.');
+  return dot === -1 ? '' : `*${host.slice(dot)}`;
 }

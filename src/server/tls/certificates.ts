@@ -179,7 +179,7 @@ function dateOf(atMs: number): string {
 }
 
 /** Returns a function that logs the notices that it has not logged for a day. */
-export function createDailyWarning(
+function createDailyWarning(
   { logger, clock }: Pick<Setup, 'logger' | 'clock'>,
   notices: () => readonly ConfigurationError[],
 ): () => void {

@@ -2,7 +2,7 @@
 import type { Context, Middleware, Next } from 'koa';
 import { allCertificates, type Mapping, type Tls } from '#config';
 import { createOncePerMinute } from '#foundation';
-import { pathOf, problem, requestContext, searchOf } from '#http';
+import { pathOf, problem, requestContext, searchOf, wildcardOf } from '#http';
 import type { Setup } from '../options.ts';
 import type { LiveConfiguration } from '../reload.ts';
 import type { CurrentTls } from './certificates.ts';
@@ -99,11 +99,6 @@ function knownHosts(mappings: readonly Mapping[], tls: Tls | undefined): Readonl
     if (host?.kind === 'suffix' && host.value.startsWith('.')) hosts.add(`**${host.value}`);
   }
   return hosts;
-}
-
-function wildcardOf(host: string): string {
-  const dot = host.indexOf('.');
-  return dot === -1 ? '' : `*${host.slice(dot)}`;
 }
 
 /** The domains above a host: `shop.example` and `example` for `www.shop.example`. */
