@@ -38,7 +38,7 @@ export { type ClaimValue, describeClaims, type RequiredClaim } from './fields/re
 export type { Sticky } from './fields/sticky.ts';
 export type { DescriptorInput, LimitDescriptor, LimitDomain, LimitDomainInput } from './limits/domains.ts';
 export type { RateLimitInput } from './limits/limit.ts';
-export { reachedDescriptors } from './limits/reached.ts';
+export { reachedLimits } from './limits/reached.ts';
 export {
   type Configuration,
   type ConfigurationRecords,

@@ -1,7 +1,7 @@
 /** Reads routes, clusters, limits and failed requests as rows. */
 
 import type { TokenProviderState } from '#auth';
-import { type LimitDescriptor, type LimitDomain, reachedDescriptors, withoutSecrets } from '#config';
+import { type LimitDescriptor, type LimitDomain, reachedLimits, withoutSecrets } from '#config';
 import { formatSource, messageOf, truncate } from '#foundation';
 import type { FailedRequest, Figures, RecentTraffic, RouteSnapshot, RouteTraffic, UnmatchedRequests } from '#gateway';
 import { describeAddressLists } from '#http';
@@ -75,25 +75,10 @@ const routeLimitsMax = 10;
 
 /** Counts limits that differ only in values once, because values are not shown. */
 function findLimits({ labels, mapping }: RouteSnapshot, { descriptors }: LimitDomain): RouteLimits {
-  const reached = new Set(labels.flatMap((group) => reachedDescriptors(group, mapping.service, descriptors)));
-  const found = new Map<string, RouteLimits['limits'][number]>();
-  for (const [descriptor, shown] of shownDescriptors('', descriptors))
-    for (const one of reached.has(descriptor) ? descriptor.limits : []) {
-      const limit = limitText(one);
-      found.set(`${limit} ${shown}`, { descriptor: shown, limit });
-    }
+  const reached = reachedLimits(labels, mapping.service, descriptors);
+  const shown = reached.map(({ descriptor, limit }) => ({ descriptor, limit: limitText(limit) }));
+  const found = new Map(shown.map((one) => [`${one.limit} ${one.descriptor}`, one]));
   return { limits: [...found.values()].slice(0, routeLimitsMax), limits_total: found.size };
-}
-
-function* shownDescriptors(
-  above: string,
-  descriptors: readonly LimitDescriptor[],
-): Generator<readonly [LimitDescriptor, string]> {
-  for (const descriptor of descriptors) {
-    const shown = above + redactedEntry(descriptor.key, descriptor.value);
-    yield [descriptor, shown];
-    yield* shownDescriptors(`${shown} › `, descriptor.descriptors);
-  }
 }
 
 /** Uses the thresholds of Ambassador for the share of responses below 500. */

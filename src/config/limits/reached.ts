@@ -1,4 +1,6 @@
 /** Finds the limits that can count requests with the labels of a mapping. */
+import type { Source } from '#foundation';
+import { type Limit, redactedEntry } from '#ratelimit/limit';
 import type { Label, LabelGroup } from '../records/labels.ts';
 import type { LimitDescriptor } from './domains.ts';
 
@@ -17,6 +19,30 @@ export function reachedDescriptors(
     places = isOptional(label) ? [...new Set([...places, ...below])] : below;
   }
   return places.filter((place) => place !== undefined);
+}
+
+/** A limit that can count a request, and its descriptor without values, outermost key first: `user › path=…`. */
+export interface ReachedLimit {
+  readonly descriptor: string;
+  readonly limit: Limit;
+  readonly source: Source;
+}
+
+/** Returns the limits that can count requests with these labels. */
+export function reachedLimits(
+  groups: readonly LabelGroup[],
+  service: string,
+  descriptors: readonly LimitDescriptor[],
+): readonly ReachedLimit[] {
+  const reached = new Set(groups.flatMap((group) => reachedDescriptors(group, service, descriptors)));
+  const walk = (some: readonly LimitDescriptor[], above: string): readonly ReachedLimit[] =>
+    some.flatMap((one) => {
+      const { key, value, limits, descriptors: below, source } = one;
+      const descriptor = above + redactedEntry(key, value);
+      const own = reached.has(one) ? limits.map((limit) => ({ descriptor, limit, source })) : [];
+      return [...own, ...walk(below, `${descriptor} › `)];
+    });
+  return walk(descriptors, '');
 }
 
 function isOptional(label: Label): boolean {

@@ -1,10 +1,9 @@
 /** What applies to the requests of a Mapping: who may pass, limits, CORS, upgrades, and fields that differ from the defaults. */
 import { isDeepStrictEqual } from 'node:util';
 import { formatSource } from '#foundation';
-import { formatLimit, type Limit, redactedEntry } from '#ratelimit/limit';
+import { formatLimit } from '#ratelimit/limit';
 import { describeClaims } from '../fields/required-claims.ts';
-import type { LimitDescriptor, LimitDomain } from '../limits/domains.ts';
-import { reachedDescriptors } from '../limits/reached.ts';
+import { reachedLimits } from '../limits/reached.ts';
 import type { Configuration } from '../load.ts';
 import { withoutSecrets } from '../quote.ts';
 import { authServiceOf, keyHeaderOf } from './auth-service.ts';
@@ -75,24 +74,9 @@ function limitsOf(mapping: Mapping, { rateLimitServices: [service], limits }: Re
       const descriptor = labels.map(({ name }) => name).join(' › ');
       return { descriptor, limit: undefined, source: undefined };
     });
-  return reachedLimits(
-    domain,
-    new Set(groups.flatMap((group) => reachedDescriptors(group, mapping.service, domain.descriptors))),
-  );
-}
-
-function reachedLimits({ descriptors }: LimitDomain, reached: ReadonlySet<LimitDescriptor>): readonly RouteLimit[] {
-  const walk = (some: readonly LimitDescriptor[], above: string): readonly RouteLimit[] =>
-    some.flatMap((descriptor) => {
-      const { key, value, limits, descriptors: below, source } = descriptor;
-      const path = above + redactedEntry(key, value);
-      const own: readonly Limit[] = reached.has(descriptor) ? limits : [];
-      return [
-        ...own.map((one) => ({ descriptor: path, limit: formatLimit(one), source: formatSource(source) })),
-        ...walk(below, `${path} › `),
-      ];
-    });
-  return walk(descriptors, '');
+  return reachedLimits(groups, mapping.service, domain.descriptors).map(({ descriptor, limit, source }) => {
+    return { descriptor, limit: formatLimit(limit), source: formatSource(source) };
+  });
 }
 
 /** The fields that say which requests match and where they go, and those that other facts describe. */
