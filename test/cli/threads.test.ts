@@ -238,9 +238,8 @@ describe('frontdesk serve with several threads', () => {
       await once(socket, 'secureConnect');
       socket.destroy();
     }
-    const [, redirectUrl = ''] = /redirect to HTTPS +(\S+)/.exec(server.stdout()) ?? [];
     for (let sent = 0; sent < 10; sent += 1)
-      await request(redirectUrl).get('/a').set('Host', 'second.example').redirects(0).expect(301);
+      await request(server.redirectUrl).get('/a').set('Host', 'second.example').redirects(0).expect(301);
     await replaceFile(join(directory, 'second.key'), 'broken');
     await server.waitForOutput(/those that could be used last stay in use/);
     await request(server.adminUrl)

@@ -47,9 +47,9 @@ describe("the recipe: certificates from Let's Encrypt", () => {
     const server = await startServer(args, { cwd, env: { ...env, PORT: '0', HTTP_REDIRECT_PORT: '0' } });
     servers.later(server.stop);
     httpsPort = gatewayPort(server);
-    const [, redirectPort] = /redirect to HTTPS +http:\/\/127\.0\.0\.1:(\d+)/.exec(server.stdout()) ?? [];
+    const redirectPort = Number(new URL(server.redirectUrl).port);
     const own = (await makeCertificate(await writeFiles(), 'IP:127.0.0.1')) ?? assert.fail();
-    authority = await startPebble(servers, own, Number(redirectPort));
+    authority = await startPebble(servers, own, redirectPort);
     await writeFile(join(cwd, 'root.pem'), authority.root);
     environment = `export REQUESTS_CA_BUNDLE='${own.file}' CURL_CA_BUNDLE=root.pem\n`;
     const ini = `${files['certbot.ini']}server = ${authority.directoryUrl}\nno-random-sleep-on-renew = true\n`;
@@ -57,7 +57,7 @@ describe("the recipe: certificates from Let's Encrypt", () => {
     await runShell(environment + issue, { cwd });
     await eventually(serialNumber, 50);
     const parsed = parseStory(story);
-    const ports = { 8443: httpsPort, 8080: Number(redirectPort) };
+    const ports = { 8443: httpsPort, 8080: redirectPort };
     responses = await runStory({ ...parsed, preparation: environment }, { cwd, ports });
   });
 

@@ -31,8 +31,8 @@ describe('the recipe: several domains', () => {
     const server = await startServer(args, { cwd, env: { ...env, PORT: '0', HTTP_REDIRECT_PORT: '0' } });
     servers.later(server.stop);
     httpsPort = gatewayPort(server);
-    const [, redirectPort] = /redirect to HTTPS +http:\/\/127\.0\.0\.1:(\d+)/.exec(server.stdout()) ?? [];
-    const ports = { 8443: httpsPort, 8080: Number(redirectPort) };
+    const redirectPort = Number(new URL(server.redirectUrl).port);
+    const ports = { 8443: httpsPort, 8080: redirectPort };
     responses = await runStory(parseStory(story), { cwd, ports });
   });
 

@@ -193,7 +193,7 @@ describe('API keys at a server', () => {
       url: '/by-key',
       headers: [['X-Api-Key', key]],
     });
-    assert.match(JSON.stringify(explained), /"sha256:[0-9a-f]{16}"|…/);
+    assert.match(JSON.stringify(explained), /"sha256:[0-9a-f]{16}"/);
     assert.ok(!JSON.stringify(explained).includes(key));
   });
 

@@ -44,6 +44,8 @@ export interface Server extends Program {
   readonly ratelimitUrl: string;
   readonly ratelimitHttpUrl: string;
   readonly adminUrl: string;
+  /** That of the port that redirects to HTTPS. */
+  readonly redirectUrl: string;
   /** Sends SIGTERM and waits until the process has ended. */
   readonly stop: () => Promise<Ended>;
 }
@@ -197,7 +199,7 @@ function collect(stream: NodeJS.ReadableStream): () => string {
 
 function addressesIn(
   banner: string,
-): Pick<Server, 'gatewayUrl' | 'authUrl' | 'ratelimitUrl' | 'ratelimitHttpUrl' | 'adminUrl'> {
+): Pick<Server, 'gatewayUrl' | 'authUrl' | 'ratelimitUrl' | 'ratelimitHttpUrl' | 'adminUrl' | 'redirectUrl'> {
   const after = (name: string) => new RegExp(`^  ${name} +(\\S+)`, 'm').exec(banner)?.[1] ?? '';
   return {
     gatewayUrl: after('(?:gateway|(?:hotel|car|api)\\S*)'),
@@ -205,5 +207,6 @@ function addressesIn(
     ratelimitUrl: after('rate limits'),
     ratelimitHttpUrl: after('rate limits \\(HTTP\\)'),
     adminUrl: after('admin'),
+    redirectUrl: after('redirect to HTTPS'),
   };
 }

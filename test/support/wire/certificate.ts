@@ -17,7 +17,7 @@ export interface Certificate extends ServerTls {
 export interface CertificateOptions {
   /** In openssl's format. @default '/CN=test' */
   readonly subject?: string;
-  /** From now on; a negative number for one that has expired. @default 90 */
+  /** From now on. @default 90 */
   readonly days?: number;
   readonly keyType?: 'ec' | 'rsa';
   /** Whose key signs it. @default its own */
