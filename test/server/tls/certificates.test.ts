@@ -140,8 +140,7 @@ describe('certificates of TLS_DIR', () => {
   it('are replaced when their files change, and open connections stay open', async () => {
     const directory = await writeFiles();
     await make(directory, 'shop', 'DNS:shop.example', { subject: '/CN=first' });
-    const log: LogLine[] = [];
-    const desk = await open({ tlsDir: directory, logger: recordingLogger(log) });
+    const desk = await open({ tlsDir: directory });
     const { gateway } = await desk.listen();
     const { socket } = await connectTo(gateway, { servername: 'shop.example' });
     await make(directory, 'shop', 'DNS:shop.example', { subject: '/CN=second' });
@@ -263,8 +262,8 @@ describe('certificates of TLS_DIR', () => {
     await make(directory, 'later', 'DNS:later.example', { days: 300 });
     let nowMs = Date.now();
     const log: LogLine[] = [];
-    const desk = await open({ tlsDir: directory, clock: () => nowMs, logger: recordingLogger(log) });
-    const warnings = () => log.filter(({ level, message }) => level === 'warn' && message?.includes('soon.crt'));
+    const desk = await openDesk({ tlsDir: directory, clock: () => nowMs, logger: recordingLogger(log) });
+    const warnings = () => log.filter(({ level, message }) => level === 'warn' && message?.includes('the certificate'));
     assert.equal(warnings().length, 0);
     nowMs += 2 * dayMs;
     for (let times = 0; times < 3; times += 1) await desk.reload();
@@ -276,6 +275,11 @@ describe('certificates of TLS_DIR', () => {
     nowMs += dayMs;
     await desk.reload();
     assert.equal(warnings().length, 2);
+    assert.ok(!warnings().some(({ message }) => message?.includes('later.crt')));
+    const { body } = await callAsDemo(desk, '/gateway/v0/diag/').set('Accept', 'application/json').expect(200);
+    const { notices } = body as Diagnostics;
+    const messages = notices.map(({ message }) => message).filter((message) => message.startsWith('the certificate'));
+    assert.equal(messages.length, 1, messages.join());
   });
 
   it('are checked by `frontdesk check`, which reports what would prevent a start and what expires soon', async () => {
