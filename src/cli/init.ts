@@ -4,7 +4,7 @@ import { lstat, open, readdir, rm, rmdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { hashPassword, type Random } from '#auth';
 import { hostForClients, parseServiceReference, quote, type Settings, settingsFile, writeError } from '#config';
-import { codeOf, inheritOwner, makeFolders } from '#foundation';
+import { codeOf, inheritOwner, makeFolders, shellWord } from '#foundation';
 
 export interface InitOptions {
   /** @default the setting CONFIG_DIR */
@@ -68,7 +68,7 @@ function startLine(service: string): string {
 
 /** Quotes the text for a shell where necessary. */
 function quoted(text: string): string {
-  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  return /^[\w./-]+$/.test(text) ? text : shellWord(text);
 }
 
 export interface StarterOptions {

@@ -1,4 +1,5 @@
 /** The page at `/`, as data and as HTML: the routes, the other pages of the server, and the first steps with the demo. */
+import { shellWord } from '#foundation';
 import { html, htmlDocument, type Markup } from '#http';
 
 export interface LandingRoute {
@@ -169,7 +170,7 @@ ${steps.map(
 function commandOf({ path, command: { user, post } }: LandingStep, { root, demoUsers }: Landing): string {
   const { name, password } = demoUsers.find((one) => one.name === user) ?? {};
   const credentials = name === undefined ? '' : `-u ${name}:${password} `;
-  const body = post && `-H 'Content-Type: application/json' -d '${JSON.stringify(post.body)}' `;
+  const body = post && `-H 'Content-Type: application/json' -d ${shellWord(JSON.stringify(post.body))} `;
   const url = (root + (post?.path ?? path)).replaceAll("'", '%27');
   return `curl ${credentials}${body ?? ''}${/^[\w:/.-]+$/.test(url) ? url : `'${url}'`}`;
 }

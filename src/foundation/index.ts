@@ -24,4 +24,4 @@ export {
 export { peerOf } from './peer.ts';
 export { type Fields, isMap, sortedJson } from './plain-data.ts';
 export { formatSource, type Source } from './source.ts';
-export { escapeForTerminal, hasControlCharacter, quoteShort, truncate } from './text.ts';
+export { escapeForTerminal, hasControlCharacter, quoteShort, shellWord, truncate } from './text.ts';

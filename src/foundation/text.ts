@@ -31,3 +31,8 @@ function escaped(character: string): string {
 export function hasControlCharacter(text: string): boolean {
   return /\p{Cc}/u.test(text);
 }
+
+/** Quotes a text for a POSIX shell. */
+export function shellWord(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,5 +1,6 @@
 /** The `completion` command: writes a script that completes commands, options and values in bash, zsh or fish. */
 import type { Command, Option } from 'commander';
+import { shellWord } from '#foundation';
 
 export type Shell = 'bash' | 'zsh' | 'fish';
 
@@ -68,19 +69,14 @@ function takesValue({ required, optional }: Option): boolean {
   return required || optional;
 }
 
-/** Single quotes have the same meaning in all three shells, except for a quote in them. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
-}
-
 /** The paths below the first one, as patterns of `case`. */
 function pathsBelow(places: readonly Place[]): readonly string[] {
-  return places.map(({ path }) => quoted(path)).slice(1);
+  return places.map(({ path }) => shellWord(path)).slice(1);
 }
 
 function bashScript(places: readonly Place[]): string {
   const words = ({ words, options, takesDirectory }: Place) =>
-    `words=${quoted([...words.map(({ word }) => word), ...options.flatMap(namesOf)].join(' '))}` +
+    `words=${shellWord([...words.map(({ word }) => word), ...options.flatMap(namesOf)].join(' '))}` +
     (takesDirectory ? '; compopt -o plusdirs 2> /dev/null' : '');
   return `# Completion for bash. To use it, run: source <(npx frontdesk completion bash)
 _frontdesk() {
@@ -91,7 +87,7 @@ _frontdesk() {
     esac
   done
   case "$at \${COMP_WORDS[COMP_CWORD-1]}" in
-${casesOf(places.flatMap(valuesAfter).map(([after, values]) => [after, `words=${quoted(values.join(' '))}`]))}
+${casesOf(places.flatMap(valuesAfter).map(([after, values]) => [after, `words=${shellWord(values.join(' '))}`]))}
     *) case "$at" in
 ${casesOf(places.map((place) => [place.path, words(place)]))}
     esac ;;
@@ -109,7 +105,7 @@ complete -p npx &> /dev/null || complete -o default -F _frontdesk_npx npx
 }
 
 function zshScript(places: readonly Place[]): string {
-  const shown = ({ word, about }: Word) => quoted(about === '' ? word : `${word}:${about.replaceAll(':', '\\:')}`);
+  const shown = ({ word, about }: Word) => shellWord(about === '' ? word : `${word}:${about.replaceAll(':', '\\:')}`);
   const list = (words: readonly Word[]) => `candidates=(${words.map(shown).join(' ')})`;
   const words = ({ words, options, takesDirectory }: Place) =>
     list([
@@ -151,7 +147,7 @@ function valuesAfter({ path, options }: Place): readonly (readonly [after: strin
 }
 
 function casesOf(cases: readonly (readonly [pattern: string, action: string])[]): string {
-  return cases.map(([pattern, action]) => `    ${quoted(pattern)}) ${action} ;;`).join('\n');
+  return cases.map(([pattern, action]) => `    ${shellWord(pattern)}) ${action} ;;`).join('\n');
 }
 
 function fishScript(places: readonly Place[]): string {
@@ -180,16 +176,16 @@ ${places.flatMap(fishLines).join('\n')}
 }
 
 function fishLines({ path, words, options, takesDirectory }: Place): readonly string[] {
-  const line = (rest: string) => `complete -c frontdesk -c npx -n ${quoted(`__frontdesk_at ${path}`)} ${rest}`;
+  const line = (rest: string) => `complete -c frontdesk -c npx -n ${shellWord(`__frontdesk_at ${path}`)} ${rest}`;
   const about = (text: string) => (text === '' ? '' : ` -d ${fishQuoted(text)}`);
   return [
-    ...words.map(({ word, about: text }) => line(`-a ${quoted(word)}${about(text)}`)),
+    ...words.map(({ word, about: text }) => line(`-a ${shellWord(word)}${about(text)}`)),
     ...(takesDirectory ? [line("-a '(__fish_complete_directories)'")] : []),
     ...options.map((option) => {
       const names = namesOf(option).map((name) =>
         name.startsWith('--') ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`,
       );
-      const values = takesValue(option) ? ` -x -a ${quoted((option.argChoices ?? []).join(' '))}` : '';
+      const values = takesValue(option) ? ` -x -a ${shellWord((option.argChoices ?? []).join(' '))}` : '';
       return line(`${names.join(' ')}${values}${about(option.description)}`);
     }),
   ];

@@ -1,4 +1,5 @@
 /** Writes the request of an operation as a program for a shell, in JavaScript and in Python. */
+import { shellWord } from '#foundation';
 import type { PageContext, PageOperation, Parameter } from './page-document.ts';
 import { exampleOf } from './schema.ts';
 
@@ -76,10 +77,6 @@ function curlOf({ method, url, headers, body, contentType, credentials }: Exampl
     ...(body === undefined ? [] : [`-d ${shellWord(JSON.stringify(body))}`]),
   ];
   return lines.join(' \\\n  ');
-}
-
-function shellWord(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 function javaScriptOf({ method, url, headers, body, contentType, credentials }: ExampleRequest): string {
