@@ -245,7 +245,7 @@ describe('architecture', () => {
   it('imports only types from node:http', () => {
     failIfAny(
       allImports().filter(
-        ({ file, from, typeOnly }) => from === 'node:http' && !typeOnly && file !== 'http/server/node-fixes.ts',
+        ({ file, from, typeOnly }) => from === 'node:http' && !typeOnly && file !== 'http/server/node-http.ts',
       ),
       ({ file }) => `src/${file} imports node:http: write \`import type\`, and use nodeHttp of #http for values.`,
     );

@@ -179,7 +179,7 @@ function overHttp(mapping: Mapping, target: RemoteTarget, ofRoute: OfRoute, part
     forward: createForward({ ...calls, ...ofRoute, path, idleTimeoutMs, bodyBytesMax }),
     preview(ctx) {
       const { path, headers, host = hostOfOrigin(origins()[0] ?? '') } = headOf(ctx);
-      hasBody(ctx.req.headers, bodyBytesMax ?? Number.POSITIVE_INFINITY);
+      hasBody(ctx.req, bodyBytesMax ?? Number.POSITIVE_INFINITY);
       return { path, headers: ['host', host, ...headers] };
     },
     describe: () => describeTarget(target),

@@ -1,12 +1,13 @@
 /** Request bodies of any type: whether there is one, whether it has been read, and a queue for its bytes. */
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import { type Problem, problem } from './problem.ts';
+import { announcesBody } from './server/node-fixes.ts';
 
-/** Returns true if the headers announce a body. Throws a problem if they already show that it must be rejected. */
-export function hasBody(headers: IncomingHttpHeaders, bytesMax: number): boolean {
-  const { 'content-length': length, 'transfer-encoding': coding } = headers;
-  if (coding === undefined && (length === undefined || Number(length) === 0)) return false;
+/** Returns true if the head announces a body. Throws a problem if it already shows that it must be rejected. */
+export function hasBody(req: IncomingMessage, bytesMax: number): boolean {
+  if (!announcesBody(req)) return false;
+  const { 'content-length': length, 'transfer-encoding': coding } = req.headers;
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') throw unknownCoding();
   if (Number(length) > bytesMax) throw bodyTooLarge(bytesMax);
   return true;

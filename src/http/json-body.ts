@@ -24,7 +24,7 @@ export const patchTypes: readonly string[] = Object.freeze([...jsonTypes, 'appli
  */
 export async function readJsonBody(ctx: Context): Promise<unknown> {
   const { req } = ctx;
-  if (!hasBody(req.headers, jsonBytesMax)) throw badBody('The body is missing: send a JSON object.');
+  if (!hasBody(req, jsonBytesMax)) throw badBody('The body is missing: send a JSON object.');
   requireJson(ctx);
   return parseJsonText(isBodyUnread(req) ? await readAll(req) : bodyFromHost(ctx, jsonBytesMax));
 }

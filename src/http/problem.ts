@@ -1,7 +1,7 @@
 /** The error class that clients may see, its response body, and pointers to the faults in a request. */
 import { truncate } from '#foundation';
 import { type ProblemKind, type ProblemSlug, type ProblemTable, problems } from './problems.ts';
-import { nodeHttp } from './server/node-fixes.ts';
+import { nodeHttp } from './server/node-http.ts';
 
 /**
  * One fault of a request. `pointer` is a JSON pointer into the body (RFC 6901), such as `/check_in`, and `parameter` is

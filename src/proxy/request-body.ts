@@ -55,7 +55,7 @@ type StreamOptions = RequestBodyOptions & { readonly bytesMax: number };
 export function createRequestBody(ctx: Context, options: RequestBodyOptions): RequestBody | undefined {
   const { req } = ctx;
   const { bytesMax = Number.POSITIVE_INFINITY } = options;
-  if (!hasBody(req.headers, bytesMax)) return undefined;
+  if (!hasBody(req, bytesMax)) return undefined;
   return isBodyUnread(req) ? streamed(req, { ...options, bytesMax }) : wholeBody(bodyFromHost(ctx, bytesMax));
 }
 

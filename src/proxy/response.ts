@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import {
   beforeHead,
+  expectTrailers,
   giveUpClient,
   isDigest,
   nodeHttp,
@@ -121,8 +122,9 @@ function streamFor(ctx: Context, { head, body }: UpstreamResponse, options: Resp
   res.once('pipe', (source) => {
     // The host application may have wrapped the stream. Trailers and flushing are then its responsibility.
     if (uncompressed(source) !== stream || res.headersSent) return;
-    if (!res.hasHeader('content-length') && req.httpVersionMinor > 0) {
+    if (!res.hasHeader('content-length') && req.httpVersion !== '1.0') {
       const isTrue = source === stream ? () => true : (name: string) => !isDigest(name);
+      expectTrailers(res);
       announceTrailers(res, head, isTrue);
       stream.once('end', () => res.addTrailers(trailersFrom(body.trailers(), isTrue)));
     }
@@ -265,7 +267,7 @@ export function forwardEarlyHints(
   rawHeaders: readonly Buffer[],
   restoration: PathRestoration,
 ): void {
-  if (status !== earlyHints || req.httpVersionMinor === 0 || res.headersSent || res.destroyed) return;
+  if (status !== earlyHints || req.httpVersion === '1.0' || res.headersSent || res.destroyed) return;
   // A pipelined response that waits for its turn has no socket. Node would send its hints after its head.
   if (res.socket === null) return;
   // Drops hints while the client is slow: interim responses have no backpressure, and a service could send any number.

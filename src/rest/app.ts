@@ -25,7 +25,7 @@ import type { ApiInfo } from './openapi/document.ts';
 import { documentRoutes, linkDocuments, problemPages } from './openapi/routes.ts';
 import type { AppParts, Route } from './operation.ts';
 
-// The ES module of koa-router imports node:http, which node-fixes.ts of #http avoids.
+// The ES module of koa-router imports node:http, which node-http.ts of #http avoids.
 const { Router } = createRequire(import.meta.url)('koa-router') as typeof import('koa-router');
 
 export interface ResourceAppOptions extends ProblemResponsesOptions {

@@ -1,12 +1,18 @@
 /** Announced bodies, and the queue of their bytes: it preserves their order, and many small chunks use few buffers. */
 import assert from 'node:assert/strict';
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
 import fc from 'fast-check';
 import { ByteQueue, hasBody } from '#http';
 
+function request(coding: string) {
+  return Object.assign(new IncomingMessage(new Socket()), { headers: { 'transfer-encoding': coding } });
+}
+
 describe('hasBody', () => {
   it('rejects a transfer coding that Node lets through', () => {
-    assert.equal(hasBody({ 'transfer-encoding': 'Chunked' }, 10), true);
-    assert.throws(() => hasBody({ 'transfer-encoding': 'gzip, chunked' }, 10), { slug: 'bad-request' });
+    assert.equal(hasBody(request('Chunked'), 10), true);
+    assert.throws(() => hasBody(request('gzip, chunked'), 10), { slug: 'bad-request' });
   });
 });
 

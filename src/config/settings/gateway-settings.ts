@@ -146,6 +146,10 @@ export const gatewaySettings = {
     true,
     "Compresses the responses of frontdesk's own services, pages, documents and metrics, unless a Mapping says compress: false.",
   ),
+  http2: flag(
+    true,
+    'Serves HTTP/2 beside HTTP/1.1: over TLS to clients that choose it, without TLS to clients that begin with it.',
+  ),
   headerBytesMax: bytes(16_384, 'Maximum size of the request line and headers together, in bytes.'),
   headerTimeoutMs: timeoutMs(10_000, 'How long the request headers may take to arrive, in milliseconds.'),
   requestTimeoutMs: timeoutMs(

@@ -6,6 +6,7 @@ import type { Context, Middleware, Next } from 'koa';
 import { hexOfCharacter, type Logger } from '#foundation';
 import { type RequestContext, requestContext, traceOf } from '../context.ts';
 import { encodeHeader } from '../header-text.ts';
+import { Http2Response } from '../server/http2/messages.ts';
 import { pathOf } from '../target.ts';
 import { finalStatus } from './final-status.ts';
 
@@ -125,7 +126,7 @@ function createTimeFormat(): (timeMs: number) => string {
 
 /** The length of the response head in bytes, or 0 if none was sent. */
 function headLength(res: ServerResponse & { readonly _header?: string | null }): number {
-  return res._header?.length ?? 0;
+  return res instanceof Http2Response ? res.headBytes : (res._header?.length ?? 0);
 }
 
 /** The bytes of a connection that earlier log lines have already counted. */

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { createOncePerMinute, type Logger, peerOf } from '#foundation';
 import { problem } from '../problem.ts';
 import type { Connections } from './connections.ts';
+import type { FirstBytes } from './http2/preface.ts';
 import { problemResponse } from './last-response.ts';
 import { createProxiedPeers, type ProxiedPeersOptions } from './proxied-peers.ts';
 
@@ -159,6 +160,8 @@ function destroy(socket: Socket): void {
 
 export interface AdmissionOptions extends Pick<Connections, 'refuse'> {
   readonly isTls: boolean;
+  /** Undefined when every connection without TLS is one of HTTP/1.1. */
+  readonly firstBytes: FirstBytes | undefined;
   /** Undefined when connections do not begin with a PROXY header. */
   readonly proxyProtocol: ProxiedPeersOptions | undefined;
 }
@@ -170,28 +173,35 @@ export interface AdmissionOptions extends Pick<Connections, 'refuse'> {
 export function limitAdmission(
   server: Server,
   share: ConnectionShare | undefined,
-  { isTls, refuse, proxyProtocol }: AdmissionOptions,
+  { isTls, firstBytes, refuse, proxyProtocol }: AdmissionOptions,
 ): () => void {
   const reject = isTls || share === undefined ? destroy : share.reject;
   const proxied = proxyProtocol && createProxiedPeers(server, isTls, proxyProtocol);
-  // The request may already be on its way. It must not run after its client has got a 503.
-  const turnAway = (socket: Socket) =>
-    proxied?.isReading(socket) ? destroy(socket) : refuse(socket, () => reject(socket));
+
+  function turnAway(socket: Socket): void {
+    if (proxied?.isReading(socket)) destroy(socket);
+    else if (firstBytes?.stop(socket)) reject(socket);
+    // The request may already be on its way. It must not run after its client has got a 503.
+    else refuse(socket, () => reject(socket));
+  }
+
   const handshakes = isTls ? boundHandshakes(server, share) : undefined;
   const listeners = server.listeners('connection') as ((socket: Socket) => void)[];
   server.removeAllListeners('connection').on('connection', (socket: Socket) => {
     if (proxied?.isFromProxy(socket) === false) return;
     if (share?.admit(socket, isTls ? destroy : turnAway) === false) return reject(socket);
     handshakes?.begin(socket);
-    const accept = () => {
+    const acceptHttp1 = () => {
       for (const listener of listeners) listener.call(server, socket);
     };
+    const accept = firstBytes === undefined ? acceptHttp1 : () => firstBytes.read(socket, acceptHttp1);
     if (proxied === undefined) accept();
     else proxied.read(socket, accept);
   });
   return () => {
     handshakes?.close();
     proxied?.close();
+    firstBytes?.close();
   };
 }
 

@@ -20,6 +20,12 @@ export function clientSubjectOf(socket: Socket): string | undefined {
   return (socket as Carrier)[subjectKey];
 }
 
+/** The subject as a property of an object that stands in for the socket. */
+export function subjectFieldOf(socket: Socket): object {
+  const subject = clientSubjectOf(socket);
+  return subject === undefined ? {} : { [subjectKey]: subject };
+}
+
 /** A longer subject would fill the headers of each request. */
 const subjectLengthMax = 2048;
 

@@ -6,7 +6,8 @@ import { type Problem, problem } from '../problem.ts';
 import { pathOf } from '../target.ts';
 import type { Connections } from './connections.ts';
 import { endWithProblem } from './last-response.ts';
-import { type ClientSocket, nodeHttp } from './node-fixes.ts';
+import type { ClientSocket } from './node-fixes.ts';
+import { nodeHttp } from './node-http.ts';
 import { createThrottledLog } from './throttled-log.ts';
 
 const missingHostCode = 'ERR_MISSING_HOST';
@@ -148,7 +149,7 @@ function requestLineOf(
 
 const pathBytesMax = 200;
 
-function requestLine(method = '', target = ''): RequestLine {
+export function requestLine(method = '', target = ''): RequestLine {
   const path = pathOf(target).replace(/[^\x21-\x7e]/g, percentEncode);
   return { method, path: path.slice(0, pathBytesMax) };
 }

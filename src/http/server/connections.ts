@@ -7,10 +7,12 @@ import { announcesBody } from './node-fixes.ts';
 
 export interface Connection {
   readonly socket: Socket;
-  /** Responses that are queued, in progress, or not yet fully received by the client, in the order of the requests. */
-  readonly responses: readonly ServerResponse[];
+  /** The requests that wait, run, or whose response the client has not fully received. */
+  readonly requestCount: () => number;
   /** When the last response was finished or, before any request, the connection was opened (`performance.now()`). */
   readonly idleSinceMs: () => number;
+  /** Closes a connection without a request. */
+  readonly end: () => void;
 }
 
 export interface Connections {
@@ -128,6 +130,8 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
     return {
       socket,
       responses,
+      requestCount: () => responses.length,
+      end: () => socket.destroy(),
       enter,
       idleSinceMs: () => idleSinceMs,
       refuse(end) {
@@ -191,6 +195,8 @@ interface Refusal {
 }
 
 interface PipelinedConnection extends Connection {
+  /** In the order of the requests. */
+  readonly responses: readonly ServerResponse[];
   /** Runs the request of this response when it is its turn. */
   readonly enter: (response: ServerResponse) => void;
   readonly refuse: (end: () => void) => void;

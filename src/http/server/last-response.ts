@@ -1,4 +1,5 @@
-/** A problem as the last response of a connection, written to the socket itself. */
+/** A problem as the response to a request that no stage handles, and as the last one of a connection of HTTP/1.1. */
+import type { ServerHttp2Stream } from 'node:http2';
 import type { Duplex } from 'node:stream';
 import { errorBody, type Problem } from '../problem.ts';
 import { jsonFormatter } from '../representations.ts';
@@ -11,17 +12,35 @@ export function endWithProblem(socket: Duplex, found: Problem): void {
 
 /** The complete response as text. */
 export function problemResponse(found: Problem): string {
-  const body = errorBody(found);
-  const text = jsonFormatter.format(body, body.message);
+  const { message, headers, text } = parts(found);
   const head = [
-    `HTTP/1.1 ${body.message.replace(': ', ' ')}`,
-    `Date: ${new Date().toUTCString()}`,
-    `Content-Type: ${jsonFormatter.contentType}`,
-    `Content-Length: ${Buffer.byteLength(text)}`,
-    ...Object.entries(found.headers ?? {}).map(([name, value]) => `${name}: ${value}`),
-    'Cache-Control: no-store',
-    'X-Content-Type-Options: nosniff',
-    'Connection: close',
+    `HTTP/1.1 ${message.replace(': ', ' ')}`,
+    ...[...headers, ['Connection', 'close']].map(([name, value]) => `${name}: ${value}`),
   ];
   return `${head.join('\r\n')}\r\n\r\n${text}`;
+}
+
+/** Responds to a request of HTTP/2 and ends its stream. The other streams of the connection go on. */
+export function endStreamWithProblem(stream: ServerHttp2Stream, found: Problem): void {
+  if (stream.destroyed || stream.closed || stream.headersSent) return;
+  const { headers, text } = parts(found);
+  const fields = headers.filter(([name]) => name.toLowerCase() !== 'connection');
+  stream.respond({ ':status': found.status, ...Object.fromEntries(fields) });
+  stream.end(text);
+  // The rest of a body is not wanted.
+  stream.close();
+}
+
+function parts(found: Problem) {
+  const body = errorBody(found);
+  const text = jsonFormatter.format(body, body.message);
+  const headers: (readonly [string, string])[] = [
+    ['Date', new Date().toUTCString()],
+    ['Content-Type', jsonFormatter.contentType],
+    ['Content-Length', String(Buffer.byteLength(text))],
+    ...Object.entries(found.headers ?? {}).map(([name, value]) => [name, String(value)] as const),
+    ['Cache-Control', 'no-store'],
+    ['X-Content-Type-Options', 'nosniff'],
+  ];
+  return { message: body.message, headers, text };
 }

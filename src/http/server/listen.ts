@@ -1,19 +1,16 @@
 /** Starts an HTTP server with size and time limits that shuts down gracefully. */
-import type { RequestListener, Server } from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import { type AddressInfo, Server as NetServer } from 'node:net';
-import type { SecureContextOptions } from 'node:tls';
+import type { SecureContextOptions, TLSSocket } from 'node:tls';
 import { type Logger, listenError } from '#foundation';
 import { type ConnectionShare, limitAdmission } from './admission.ts';
 import { readClientCertificates } from './client-certificates.ts';
 import { createClientErrorLog, requireHost, respondToClientErrors } from './client-errors.ts';
 import { type Connections, type ConnectionsOptions, createConnections } from './connections.ts';
-import {
-  closeStalledResponses,
-  limitBodyTime,
-  lingerAfterEarlyResponses,
-  nodeHttp,
-  sendContinueOnRead,
-} from './node-fixes.ts';
+import { createFirstBytes } from './http2/preface.ts';
+import { createHttp2Connections, type Http2Connections } from './http2/sessions.ts';
+import { closeStalledResponses, limitBodyTime, lingerAfterEarlyResponses, sendContinueOnRead } from './node-fixes.ts';
+import { nodeHttp } from './node-http.ts';
 import { type Certificates, createTlsContexts, type ServerTls, type TlsContexts } from './tls-contexts.ts';
 import { respondToTlsErrors } from './tls-errors.ts';
 import type { Upgrades } from './upgrades.ts';
@@ -44,6 +41,8 @@ export interface HttpServerOptions {
    * header, or come from others, are closed. @default undefined: connections begin with TLS or HTTP
    */
   readonly proxyProtocolFrom?: readonly string[] | undefined;
+  /** Whether clients may speak HTTP/2: over TLS if they choose it, otherwise if they begin with it. @default false */
+  readonly http2?: boolean | undefined;
   /** Undefined for plain HTTP. */
   readonly tls?: ServerTls | undefined;
   /** This server's share of a limit for several servers. @default no limit */
@@ -67,12 +66,16 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   const { connectionShare: share, tls, logger, proxyProtocolFrom: proxies } = options;
   const contexts = tls && (await createTlsContexts(tls));
   const server = await createListener(options, contexts);
-  const handler = limitBodyTime(server, options.handler, options.requestTimeoutMs);
+  const onLate = ({ socket }: IncomingMessage) => void server.emit('clientError', bodyIsLate(), socket);
+  const handler = limitBodyTime(options.handler, options.requestTimeoutMs, onLate);
   const connections = createConnections(server, { ...options, handler, setIdle: share?.setIdle });
+  const http2 = options.http2 ? createHttp2Connections({ ...options, setIdle: share?.setIdle }) : undefined;
   const serve = requireHost(server, connections.serve);
   server.on('request', serve).on(tls ? 'secureConnection' : 'connection', connections.add);
+  if (http2 !== undefined && tls !== undefined) serveChosenProtocol(server, http2);
   const closeHandshakes = limitAdmission(server, share, {
     isTls: tls !== undefined,
+    firstBytes: http2 && tls === undefined ? createFirstBytes(http2.accept, options.headerTimeoutMs) : undefined,
     refuse: connections.refuse,
     proxyProtocol: proxies && { proxies, timeoutMs: options.headerTimeoutMs, logger },
   });
@@ -83,12 +86,26 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   closeStalledResponses(server, options.responseIdleTimeoutMs);
   lingerAfterEarlyResponses(server);
   await listening(server, options);
+  const closing = { connections: http2 === undefined ? [connections] : [connections, http2], closeHandshakes };
   return Object.freeze({
     port: (server.address() as AddressInfo).port,
     replaceCertificates(next: Certificates) {
       if (contexts !== undefined) (server as SecureServer).setSecureContext?.(contexts.replace(next));
     },
-    close: (deadlineMs: number) => closeServer(server, { ...connections, closeHandshakes }, deadlineMs, logger),
+    close: (deadlineMs: number) => closeServer(server, closing, deadlineMs, logger),
+  });
+}
+
+function bodyIsLate(): Error {
+  return Object.assign(new Error('Request timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
+}
+
+/** Call it before other `secureConnection` listeners than those of HTTP/1.1 are added. */
+function serveChosenProtocol(server: Server, { accept }: Http2Connections): void {
+  const listeners = server.listeners('secureConnection') as ((socket: TLSSocket) => void)[];
+  server.removeAllListeners('secureConnection').on('secureConnection', (socket: TLSSocket) => {
+    if (socket.alpnProtocol === 'h2') accept(socket);
+    else for (const listener of listeners) listener.call(server, socket);
   });
 }
 
@@ -101,7 +118,7 @@ interface SecureServer extends Server {
 const tcpKeepAliveMs = 60_000;
 
 async function createListener(
-  { handler, upgrades, ...limits }: HttpServerOptions,
+  { handler, upgrades, http2 = false, ...limits }: HttpServerOptions,
   contexts: TlsContexts | undefined,
 ): Promise<Server> {
   const settings = {
@@ -124,6 +141,7 @@ async function createListener(
       : (await import('node:https')).createServer({
           ...settings,
           ...contexts.options,
+          ...(http2 && { ALPNProtocols: ['h2', 'http/1.1'] }),
           handshakeTimeout: limits.headerTimeoutMs,
         });
   return upgrades === undefined ? server : server.on('upgrade', upgrades.listener(handler));
@@ -137,38 +155,44 @@ function listening(server: Server, options: HttpServerOptions): Promise<void> {
   });
 }
 
+interface Closing {
+  readonly connections: readonly Pick<Connections, 'all' | 'drain'>[];
+  readonly closeHandshakes: () => void;
+}
+
 /** Keeps idle connections open for a moment on shutdown, so that requests already on their way still get a response. */
 const idleGraceMs = 250;
 
 /**
- * Sends `Connection: close` with every response, and closes idle connections after a grace period. Node's own `close`
+ * Asks clients to send no further requests, and closes idle connections after a grace period. Node's own `close`
  * closes idle connections immediately, and waits for connections that have never sent a request.
  */
 async function closeServer(
   server: Server,
-  { all, drain, closeHandshakes }: Pick<Connections, 'all' | 'drain'> & { readonly closeHandshakes: () => void },
+  { connections, closeHandshakes }: Closing,
   deadlineMs: number,
   logger: HttpServerOptions['logger'],
 ): Promise<void> {
   const finished = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
-  drain();
+  for (const { drain } of connections) drain();
   const startedAtMs = performance.now();
   // Idle times are measured up to the previous sweep, because after a busy period a sweep may run before data that has
   // arrived meanwhile is read.
   let lastSweepMs = startedAtMs;
+  const open = () => connections.flatMap(({ all }) => [...all()]);
   const isGraceOver = (sinceMs: number) => lastSweepMs - Math.max(sinceMs, startedAtMs) >= idleGraceMs;
   const sweep = setInterval(() => {
     if (isGraceOver(startedAtMs)) closeHandshakes();
-    for (const { socket, responses, idleSinceMs } of all()) {
-      if (responses.length === 0 && isGraceOver(idleSinceMs())) socket.destroy();
+    for (const { requestCount, idleSinceMs, end } of open()) {
+      if (requestCount() === 0 && isGraceOver(idleSinceMs())) end();
     }
     lastSweepMs = performance.now();
   }, 20);
   const deadline = setTimeout(() => {
     closeHandshakes();
     let requests = 0;
-    for (const { socket, responses } of all()) {
-      requests += responses.length;
+    for (const { socket, requestCount } of open()) {
+      requests += requestCount();
       socket.destroy();
     }
     if (requests > 0) logger?.warn({ requests, afterMs: deadlineMs }, cutOff);

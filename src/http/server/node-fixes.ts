@@ -1,15 +1,10 @@
 /** Works around Node's HTTP server: bodies, stalled responses, forgotten messages, a hook before the head, its bytes. */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
-import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
-
-/**
- * An `import` of node:http would evaluate every export, including `WebSocket`, for which Node loads its built-in fetch.
- * Import types as usual.
- */
-export const nodeHttp = createRequire(import.meta.url)('node:http') as typeof import('node:http');
+import { isHttp2 } from './http2/messages.ts';
+import { nodeHttp } from './node-http.ts';
 
 /** A socket with the response that is being written, an internal that Node's own handler of client errors uses too. */
 export interface ClientSocket extends Duplex {
@@ -18,8 +13,10 @@ export interface ClientSocket extends Duplex {
   readonly bytesRead?: number;
 }
 
-/** Looks only at the headers. */
-export function announcesBody({ headers }: IncomingMessage): boolean {
+/** Looks only at the head. */
+export function announcesBody(req: IncomingMessage): boolean {
+  if (isHttp2(req)) return req.announcesBody;
+  const { headers } = req;
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
@@ -70,17 +67,15 @@ export function disableBodyTimeout(req: IncomingMessage): void {
 
 /**
  * Limits the time for a body like Node's `requestTimeout`, but lets requests opt out. The time starts with the call of
- * the handler, because the body of a pipelined request is not read before its turn. Emits the same `clientError`.
+ * the handler, because the body of a pipelined request is not read before its turn.
  */
-export function limitBodyTime(server: Server, handler: RequestListener, timeoutMs: number): RequestListener {
-  function onLate(req: IncomingMessage): void {
-    if (req.complete || (req as Carrier)[noTimeoutKey] === true) return;
-    const error = Object.assign(new Error('Request timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
-    server.emit('clientError', error, req.socket);
+export function limitBodyTime(handler: RequestListener, timeoutMs: number, onLate: RequestListener): RequestListener {
+  function check(req: IncomingMessage, res: ServerResponse<IncomingMessage>): void {
+    if (!req.complete && (req as Carrier)[noTimeoutKey] !== true) onLate(req, res);
   }
   return (req, res) => {
     if (announcesBody(req)) {
-      const timer = setTimeout(onLate, timeoutMs, req);
+      const timer = setTimeout(check, timeoutMs, req, res);
       req.once('close', () => clearTimeout(timer));
     }
     handler(req, res);
@@ -219,8 +214,10 @@ const { _storeHeader, _send } = nodeHttp.OutgoingMessage.prototype as HeadSender
  * `Content-Disposition` as UTF-8 and then may send only the low bytes of its code points, which can be CR and LF: the
  * client would receive headers that somebody else chose (nodejs/node#50213 and #58240, both still so in 26). Node
  * builds every head in `_storeHeader`, whoever sends the response and however, in a host application's server too.
+ * HTTP/2 has no such fault.
  */
 export function sendHeadAsBytes(res: ServerResponse): void {
+  if (isHttp2(res.req)) return;
   (res as HeadSender)._storeHeader = storeHead;
 }
 

@@ -4,7 +4,8 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { notReady, type Problem, problem, stopping } from '../problem.ts';
 import { endWithProblem } from './last-response.ts';
-import { announcesBody, type ClientSocket, nodeHttp } from './node-fixes.ts';
+import { announcesBody, type ClientSocket } from './node-fixes.ts';
+import { nodeHttp } from './node-http.ts';
 
 /** The upgrade that a request asks for. */
 export interface Upgrade {

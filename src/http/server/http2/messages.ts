@@ -1,0 +1,337 @@
+/** Requests and responses of HTTP/2, as the classes of node:http, so that they are handled like those of HTTP/1.1. */
+import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { ServerHttp2Stream, ServerStreamResponseOptions } from 'node:http2';
+import type { Socket } from 'node:net';
+import { nodeHttp } from '../node-http.ts';
+
+/**
+ * A stream that also stands in for the connection of its messages: `req.socket` and `res.socket`. Destroying it ends one
+ * request, not the others of the connection.
+ */
+export type StreamSocket = ServerHttp2Stream & StreamPeer & Counted & { _httpMessage?: Http2Response | null };
+
+/** What code that looks at the connection of a request wants to know. */
+export interface StreamPeer {
+  readonly remoteAddress: string | undefined;
+  readonly remotePort: number | undefined;
+  readonly remoteFamily: string | undefined;
+  readonly localAddress: string | undefined;
+  readonly localPort: number | undefined;
+  readonly encrypted: boolean;
+  readonly getProtocol: (() => string | null) | undefined;
+}
+
+interface Counted {
+  /** The bytes of the head, as HTTP/1.1 would have sent it, and of the body so far. */
+  bytesRead: number;
+  bytesWritten: number;
+}
+
+/** The head of a request, without pseudo-headers. */
+export interface RequestHead {
+  readonly method: string;
+  readonly target: string;
+  /** Alternating names and values. The host comes first, if there is one, and all cookies are one value. */
+  readonly rawHeaders: readonly string[];
+  /** The size that the head would have in HTTP/1.1. */
+  readonly bytes: number;
+}
+
+interface WithHeaderLines {
+  _addHeaderLines(headers: readonly string[], count: number): void;
+  _dump(): void;
+}
+
+/** Reads the body from the stream only when somebody reads it from here. */
+export class Http2Request extends nodeHttp.IncomingMessage {
+  readonly stream: StreamSocket;
+  /** A body may have no length: without one, it ends with the stream. */
+  readonly announcesBody: boolean;
+  /** Sends `100 Continue` when the body is first read. */
+  onFirstRead: (() => void) | undefined = undefined;
+  /** Set when the client is asked not to send the rest of the body. */
+  isCutShort = false;
+  private isReading = false;
+
+  constructor(stream: StreamSocket, head: RequestHead) {
+    // The stream has what is used of a socket.
+    super(stream as unknown as Socket);
+    this.stream = stream;
+    this.httpVersion = '2.0';
+    this.httpVersionMajor = 2;
+    this.httpVersionMinor = 0;
+    this.method = head.method;
+    this.url = head.target;
+    this.announcesBody = !stream.endAfterHeaders;
+    addLines(this, head.rawHeaders);
+    if (this.announcesBody) stream.on('trailers', onTrailers);
+    else this.complete = true;
+  }
+
+  override _read(): void {
+    if (this.isReading) {
+      this.stream.resume();
+      return;
+    }
+    this.isReading = true;
+    if (!this.announcesBody) {
+      this.push(null);
+      return;
+    }
+    this.onFirstRead?.();
+    this.stream.on('data', onData).on('end', onEnd);
+  }
+}
+
+function addLines(request: IncomingMessage, lines: readonly string[]): void {
+  (request as IncomingMessage & WithHeaderLines)._addHeaderLines(lines, lines.length);
+}
+
+function requestOf(stream: StreamSocket): Http2Request | undefined {
+  return stream._httpMessage?.req as Http2Request | undefined;
+}
+
+function onData(this: StreamSocket, chunk: Buffer): void {
+  this.bytesRead += chunk.length;
+  if (requestOf(this)?.push(chunk) === false) this.pause();
+}
+
+/** Also emitted when the stream is reset: `close` follows then. */
+function onEnd(this: StreamSocket): void {
+  const request = requestOf(this);
+  if (request === undefined || request.isCutShort || this.rstCode !== noError) return;
+  request.complete = true;
+  request.push(null);
+}
+
+function onTrailers(this: StreamSocket, _trailers: unknown, _flags: number, rawTrailers: readonly string[]): void {
+  const request = requestOf(this);
+  if (request !== undefined) request.rawTrailers = [...rawTrailers];
+}
+
+/** They concern one connection. HTTP/2 does not allow them (RFC 9113 section 8.2.2). */
+const connectionHeaders: ReadonlySet<string> = new Set([
+  'connection',
+  'http2-settings',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** The types of Node lack `sendDate`. */
+interface SendingOptions extends ServerStreamResponseOptions {
+  readonly sendDate: boolean;
+}
+
+type Callback = (error?: Error | null) => void;
+
+/** The internals of Node's class that send the head and the body. */
+interface Sender {
+  _header: string | null;
+  _headerSent: boolean;
+  _hasBody: boolean;
+  chunkedEncoding: boolean;
+  _finish(): void;
+}
+
+/**
+ * Node's class keeps the headers and the state. Only what it writes differs: a head becomes one HEADERS frame, and the
+ * body DATA frames. The last one ends the stream.
+ */
+export class Http2Response extends nodeHttp.ServerResponse<Http2Request> {
+  /** The size that the head would have in HTTP/1.1. 0 before it is sent. */
+  headBytes = 0;
+  /** Whether trailers may follow the body. They are dropped otherwise. */
+  expectsTrailers = false;
+  private readonly stream: StreamSocket;
+  private head: OutgoingHttpHeader[] | undefined = undefined;
+  private trailers: OutgoingHttpHeaders | undefined = undefined;
+  private bodyBytesLeft = Number.POSITIVE_INFINITY;
+  private isEnding = false;
+
+  constructor(request: Http2Request) {
+    super(request);
+    const { stream } = request;
+    this.stream = stream;
+    this.assignSocket(stream as unknown as Socket);
+    stream.on('drain', onDrain).on('close', onClose).on('error', ignore).on('wantTrailers', onWantTrailers);
+    this.on('finish', onFinish);
+  }
+
+  /** Node's class calls it with the headers when the head is complete. */
+  _storeHeader(_firstLine: string, given: unknown): void {
+    const { statusCode } = this;
+    const head: OutgoingHttpHeader[] = [':status', statusCode];
+    let bytes = 0;
+    for (const [name, value] of this.headersToSend(given)) {
+      if (connectionHeaders.has(name)) continue;
+      for (const one of Array.isArray(value) ? value : [value]) {
+        head.push(name, one);
+        bytes += name.length + String(one).length;
+      }
+      if (name === 'content-length') this.bodyBytesLeft = Number(value);
+    }
+    this.head = head;
+    this.headBytes = bytes + 2 * head.length + statusLineBytes;
+    const sender = this as unknown as Sender;
+    sender._header = statusLine;
+    sender._headerSent = false;
+    sender.chunkedEncoding = false;
+  }
+
+  /** Headers that only `writeHead` got are not among those of the response. */
+  private headersToSend(given: unknown): Iterable<[string, OutgoingHttpHeader]> {
+    const own = Object.entries(this.getHeaders()) as [string, OutgoingHttpHeader][];
+    if (own.length > 0 || typeof given !== 'object' || given === null) return own;
+    const pairs = Array.isArray(given) ? pairsOf(given.flat()) : Object.entries(given);
+    return pairs.map(([name, value]) => [name.toLowerCase(), value]);
+  }
+
+  /** Node's class calls it for each part of the response, and with nothing to send the head alone. */
+  _send(data: string | Uint8Array, encoding?: BufferEncoding | null, callback?: Callback | null): boolean {
+    const { stream } = this;
+    if (stream.destroyed || stream.closed) return false;
+    if (this.head !== undefined) this.sendHead(this.head, data.length === 0);
+    if (data.length === 0) {
+      if (callback) queueMicrotask(callback);
+      return true;
+    }
+    const bytes = typeof data === 'string' ? Buffer.byteLength(data, encoding ?? 'utf8') : data.length;
+    this.bodyBytesLeft -= bytes;
+    if (this.bodyBytesLeft < 0) {
+      // The client would give up the whole connection.
+      this.destroy(new Error('the body is longer than its Content-Length'));
+      return false;
+    }
+    stream.bytesWritten += bytes;
+    return stream.write(data, encoding ?? 'utf8', callback ?? undefined);
+  }
+
+  private sendHead(head: OutgoingHttpHeader[], isEmpty: boolean): void {
+    const { stream, trailers } = this;
+    this.head = undefined;
+    (this as unknown as Sender)._headerSent = true;
+    // Another response, such as a time-out, has been sent instead.
+    if (stream.headersSent) return;
+    const endStream = isEmpty && this.isEnding && trailers === undefined;
+    stream.bytesWritten += this.headBytes;
+    const waitForTrailers = !endStream && (trailers !== undefined || this.expectsTrailers);
+    const sending: SendingOptions = { endStream, waitForTrailers, sendDate: this.sendDate };
+    stream.respond(head as unknown as OutgoingHttpHeaders, sending);
+  }
+
+  override end(...args: unknown[]): this {
+    this.isEnding = true;
+    return super.end(...(args as []));
+  }
+
+  /** Node's class calls it when all has been written. */
+  _finish(): void {
+    finishMessage.call(this as unknown as Sender);
+    if (!this.stream.destroyed) this.stream.end();
+  }
+
+  override addTrailers(given: OutgoingHttpHeaders | readonly [string, string][]): void {
+    this.trailers ??= {};
+    const pairs = Array.isArray(given) ? given : Object.entries(given);
+    for (const [name, value] of pairs) {
+      const lowerName = String(name).toLowerCase();
+      nodeHttp.validateHeaderName(lowerName);
+      nodeHttp.validateHeaderValue(lowerName, value);
+      const present = this.trailers[lowerName];
+      this.trailers[lowerName] = present === undefined ? value : ([present, value].flat() as string[]);
+    }
+  }
+
+  sendTrailers(): void {
+    if (!this.stream.destroyed && !this.stream.closed) this.stream.sendTrailers(this.trailers ?? {});
+  }
+
+  override writeContinue(callback?: () => void): void {
+    this.sendInterim({ ':status': 100 });
+    callback?.();
+  }
+
+  override writeEarlyHints(hints: Record<string, string | string[]>, callback?: () => void): void {
+    this.sendInterim({ ...hints, ':status': 103 });
+    callback?.();
+  }
+
+  override writeProcessing(callback?: () => void): void {
+    this.sendInterim({ ':status': 102 });
+    callback?.();
+  }
+
+  private sendInterim(headers: OutgoingHttpHeaders & { ':status': number }): void {
+    const { stream } = this;
+    if (!stream.destroyed && !stream.closed && !stream.headersSent) stream.additionalHeaders(headers);
+  }
+
+  /** Resets the stream, so that its client cannot take a part of the response for the whole. */
+  override destroy(error?: Error): this {
+    if (!this.destroyed && !this.stream.writableFinished) this.stream.close(internalError);
+    return super.destroy(error);
+  }
+}
+
+/** Node's class would have to be told that the stream has drained. */
+Object.defineProperty(Http2Response.prototype, 'writableNeedDrain', {
+  get(this: Http2Response) {
+    return !this.destroyed && !this.writableEnded && this.req.stream.writableNeedDrain;
+  },
+});
+
+const finishMessage = (nodeHttp.ServerResponse.prototype as unknown as Sender)._finish;
+
+/** Never sent: Node's class only looks whether there is one. */
+const statusLine = 'HTTP/2.0\r\n';
+/** Those of `HTTP/1.1 200 OK` and of the empty line after the headers. */
+const statusLineBytes = 19;
+
+/** NGHTTP2_INTERNAL_ERROR and NGHTTP2_NO_ERROR. */
+const internalError = 2;
+const noError = 0;
+
+function pairsOf(flat: readonly string[]): [string, string][] {
+  return flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1] ?? '']] : []));
+}
+
+function ignore(): void {}
+
+function onDrain(this: StreamSocket): void {
+  this._httpMessage?.emit('drain');
+}
+
+function onWantTrailers(this: StreamSocket): void {
+  this._httpMessage?.sendTrailers();
+}
+
+/** Asks the client not to send the rest of a body that nobody reads (RFC 9113 section 8.1). */
+function onFinish(this: Http2Response): void {
+  const { req } = this;
+  if (req.complete) (req as unknown as WithHeaderLines)._dump();
+  else {
+    req.isCutShort = true;
+    req.stream.close(noError);
+  }
+}
+
+/** What Node does with the requests of a connection that closes. */
+function onClose(this: StreamSocket): void {
+  const request = requestOf(this);
+  if (request === undefined || request.destroyed) return;
+  const hasEnded = request.complete && this.writableFinished;
+  request.destroy(hasEnded ? undefined : Object.assign(new Error('aborted'), { code: 'ECONNRESET' }));
+}
+
+/** Call it before the head is sent, if trailers may follow the body. HTTP/1.1 needs no such call. */
+export function expectTrailers(response: ServerResponse): void {
+  if (response instanceof Http2Response) response.expectsTrailers = true;
+}
+
+/** True for HTTP/2 over `Http2Request`, not for the classes that node:http2 itself offers. */
+export function isHttp2(request: IncomingMessage): request is Http2Request {
+  return request instanceof Http2Request;
+}
