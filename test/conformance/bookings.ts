@@ -191,9 +191,7 @@ function stayCases(client: BookingClient): void {
 function bodyCases(client: BookingClient): void {
   const { desk, kind } = client;
   const { prefix, idField, ends } = kind;
-  const authorization = `Basic ${btoa('demo:demo')}`;
-  const send = (body: Buffer<ArrayBuffer>, headers = {}) =>
-    fetch(`${desk().gatewayUrl}${prefix}/bookings/`, { method: 'POST', body, headers: { authorization, ...headers } });
+  const send = (body: Buffer, headers = {}) => callAsDemo(desk, `${prefix}/bookings/`, 'post').set(headers).send(body);
 
   it('accept JSON in UTF-8, and respond 415 to other media types', async () => {
     for (const type of ['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"'])

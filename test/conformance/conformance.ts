@@ -22,9 +22,10 @@ import { versionCases } from './versions.ts';
 
 /**
  * The listeners that a layout may have. `mounted` is a gateway below a path of a host app. `reference` is the gateway
- * of a single process. It runs all gateway tests; the others run a few and compare complete responses with it.
+ * of a single process. It runs all gateway tests; the others run a few and compare complete responses with it, as
+ * `compared` does alone.
  */
-export type Listener = 'reference' | 'gateway' | 'mounted' | 'auth' | 'ratelimit' | 'ratelimitHttp';
+export type Listener = 'reference' | 'compared' | 'gateway' | 'mounted' | 'auth' | 'ratelimit' | 'ratelimitHttp';
 
 /** Tests of what could change when modules run in other processes. */
 const gatewayCases = [authenticationCases, rateLimitCases, diagnosticsCases];
@@ -33,6 +34,7 @@ const mountCases = [versionCases, pathCases, errorCases];
 
 const cases: Readonly<Record<Listener, readonly ((desk: OpenDesk) => void)[]>> = {
   reference: [...gatewayCases, representationCases, ...mountCases, listCases],
+  compared: [responseCases],
   gateway: [...gatewayCases, responseCases],
   mounted: [...mountCases, responseCases],
   auth: [authServiceCases],

@@ -1,5 +1,7 @@
 /** A desk under test: its base URLs, and functions that send requests to them. */
 import request, { type Test } from 'supertest';
+import { openHttp2 } from '../support/wire/http2-client.ts';
+import { rawRequest, sendRaw, statusOf } from '../support/wire/raw-client.ts';
 
 export interface Desk {
   /** Has no trailing slash. Includes the mount path, if any. */
@@ -8,6 +10,10 @@ export interface Desk {
   /** `grpc://host:port` */
   readonly ratelimitUrl: string;
   readonly ratelimitHttpUrl: string;
+  /** Whether clients speak HTTP/2, without TLS with prior knowledge. @default false */
+  readonly http2?: boolean;
+  /** The certificate to trust, if clients use TLS. */
+  readonly ca?: string;
   readonly close: () => Promise<void>;
 }
 
@@ -18,7 +24,40 @@ export type Method = 'get' | 'head' | 'post' | 'put' | 'patch' | 'delete' | 'opt
 
 /** Sends a request without credentials. Does not follow redirects. */
 export function call(desk: OpenDesk, path: string, method: Method = 'get'): Test {
-  return request(desk().gatewayUrl)[method](path);
+  return callAt(desk, 'gatewayUrl', path, method);
+}
+
+type HttpListener = 'gatewayUrl' | 'authUrl' | 'ratelimitHttpUrl';
+
+/** Sends a request to one of the listeners. */
+export function callAt(desk: OpenDesk, listener: HttpListener, path: string, method: Method = 'get'): Test {
+  const { [listener]: url, http2 = false, ca } = desk();
+  const sent = request(url, { http2 })[method](path);
+  return ca === undefined ? sent : sent.ca(ca);
+}
+
+export interface PathResponse {
+  readonly status: number;
+  readonly location: string | undefined;
+}
+
+/** Sends a GET whose path is not changed, as client libraries would do. */
+export async function getPath(
+  desk: OpenDesk,
+  listener: HttpListener,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<PathResponse> {
+  const { [listener]: url, http2 = false, ca } = desk();
+  if (http2) {
+    const client = openHttp2(url, { ca });
+    const response = await client.send({ ':path': path, ...headers });
+    client.session.destroy();
+    return { status: response.status, location: response.headers['location']?.toString() };
+  }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  const response = await sendRaw(Number(new URL(url).port), rawRequest(`GET ${path}`, lines));
+  return { status: statusOf(response), location: /^location: (.*)\r$/im.exec(response)?.[1] };
 }
 
 /** Sends a request as the user who owns most of the demo data. */

@@ -1,8 +1,17 @@
 /** Paths and methods: trailing slashes, whole segments, ambiguous paths, and which methods are allowed. */
 import assert from 'node:assert/strict';
 import { bareProblem } from '../support/error-body.ts';
-import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
-import { below, call, callAsDemo, carBooking, hotelBooking, type Method, mountPath, type OpenDesk } from './desk.ts';
+import {
+  below,
+  call,
+  callAsDemo,
+  carBooking,
+  getPath,
+  hotelBooking,
+  type Method,
+  mountPath,
+  type OpenDesk,
+} from './desk.ts';
 
 const bookings = ['/v1/hotels/bookings', '/v1/cars/bookings'];
 const bookingItems = [`/v1/hotels/bookings/${hotelBooking}`, `/v1/cars/bookings/${carBooking}`];
@@ -41,14 +50,8 @@ const rawPaths: Readonly<Record<number, readonly string[]>> = {
 };
 
 export function pathCases(desk: OpenDesk): void {
-  /** Sends the path unchanged. Client libraries would normalise it. */
-  const sendBytes = (path: string) => {
-    const authorization = `Authorization: Basic ${btoa('demo:demo')}`;
-    return sendRaw(
-      Number(new URL(desk().gatewayUrl).port),
-      rawRequest(`GET ${mountPath(desk)}${path}`, [authorization]),
-    );
-  };
+  const sendBytes = (path: string) =>
+    getPath(desk, 'gatewayUrl', `${mountPath(desk)}${path}`, { authorization: `Basic ${btoa('demo:demo')}` });
 
   describe('paths', () => {
     it('of collections end in a slash: a 308 redirects there with the query and the mount path', async () => {
@@ -79,13 +82,13 @@ export function pathCases(desk: OpenDesk): void {
 
     for (const [status, paths] of Object.entries(rawPaths)) {
       it(`that servers interpret differently are normalised or rejected: ${status}`, async () => {
-        for (const path of paths) assert.equal(/^HTTP\/1\.1 (\d+)/.exec(await sendBytes(path))?.[1], status, path);
+        for (const path of paths) assert.equal(String((await sendBytes(path)).status), status, path);
       });
     }
 
     it('never redirect to another host', async () => {
       for (const path of ['//evil.example/%2e%2e/v1/messages', '//evil.example/v1/messages', '///v1/messages'])
-        assert.doesNotMatch(await sendBytes(path), /^location:/im);
+        assert.equal((await sendBytes(path)).location, undefined);
     });
   });
 

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { status } from '@grpc/grpc-js';
-import request, { type Response, type Test } from 'supertest';
+import type { Response, Test } from 'supertest';
 import { bareProblem } from '../support/error-body.ts';
 import { createReflectionClient, type ReflectionClient } from '../support/wire/reflection-client.ts';
-import { call, callAsDemo, type OpenDesk } from './desk.ts';
+import { call, callAsDemo, callAt, type OpenDesk } from './desk.ts';
 
 export function rateLimitCases(desk: OpenDesk): void {
   const labelled = (value: string) => callAsDemo(desk, '/v1/hotels').set('X-Gateway-Test-Allow', value);
@@ -108,7 +108,7 @@ export function rateLimitServiceCases(desk: OpenDesk): void {
 /** Tests the same messages in their proto3 JSON form. */
 export function rateLimitHttpCases(desk: OpenDesk): void {
   describe('the rate-limit service over HTTP', () => {
-    const decide = (body: object): Test => request(desk().ratelimitHttpUrl).post('/json').send(body);
+    const decide = (body: object): Test => callAt(desk, 'ratelimitHttpUrl', '/json', 'post').send(body);
 
     it('responds 200 or 429 with the code, and 400 to an empty domain', async () => {
       await decide({ domain: 'gateway' }).expect(200, { overallCode: 'OK' });
@@ -138,7 +138,7 @@ export function rateLimitHttpCases(desk: OpenDesk): void {
     });
 
     it('shows its health, its limits and its metrics', async () => {
-      const get = async (path: string) => (await request(desk().ratelimitHttpUrl).get(path).expect(200)).text;
+      const get = async (path: string) => (await callAt(desk, 'ratelimitHttpUrl', path).expect(200)).text;
       assert.equal(await get('/healthcheck'), 'OK');
       assert.match(await get('/rlconfig'), /^gateway\.x-gateway-test-allow: unit=MINUTE requests_per_unit=10,/m);
       assert.match(await get('/metrics'), /^frontdesk_ratelimit_hits_total\{domain="gateway",/m);

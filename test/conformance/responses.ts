@@ -5,7 +5,8 @@ import { request } from 'node:http';
 import { copyConfig, desksOf } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
-import type { OpenDesk } from './desk.ts';
+import { openHttp2 } from '../support/wire/http2-client.ts';
+import type { Desk, OpenDesk } from './desk.ts';
 
 interface RequestCase {
   readonly method?: string;
@@ -83,24 +84,26 @@ export function responseCases(desk: OpenDesk): void {
     });
 
     it('are the same as those of a single process', async () => {
-      const { gatewayUrl } = desk();
+      const { gatewayUrl, ...client } = desk();
       for (const requestCase of requests) {
-        const [expected, found] = [await send(reference, requestCase), await send(gatewayUrl, requestCase)];
-        assert.deepEqual(found, expected, JSON.stringify(requestCase));
+        const [expected, found] = [await send(reference, requestCase), await send(gatewayUrl, requestCase, client)];
+        assert.deepEqual(found, client.http2 ? inLowerCase(expected) : expected, JSON.stringify(requestCase));
       }
     });
 
     it('are the same as those of a single process after too many failed logins', async () => {
-      assert.deepEqual(await throttled(desk().gatewayUrl), await throttled(reference));
+      const { gatewayUrl, ...client } = desk();
+      const expected = await throttled(reference);
+      assert.deepEqual(await throttled(gatewayUrl, client), client.http2 ? inLowerCase(expected) : expected);
     });
   });
 }
 
 /** Guesses the password of a user that no other test uses, and returns the first 429. */
-async function throttled(gatewayUrl: string): Promise<CapturedResponse> {
+async function throttled(gatewayUrl: string, client: Client = {}): Promise<CapturedResponse> {
   const headers = { authorization: `Basic ${Buffer.from('guessed:wrong').toString('base64')}` };
   for (let guesses = 0; guesses < 40; guesses += 1) {
-    const response = await send(gatewayUrl, { path: '/v1/hotels', headers });
+    const response = await send(gatewayUrl, { path: '/v1/hotels', headers }, client);
     if (response.status === 429) return response;
   }
   return assert.fail('the guesser is never throttled');
@@ -113,27 +116,49 @@ interface CapturedResponse {
   readonly body: string;
 }
 
+type Client = Pick<Desk, 'http2' | 'ca'>;
+
 async function send(
   gatewayUrl: string,
-  { method = 'GET', path, headers = {}, body }: RequestCase,
+  requestCase: RequestCase,
+  { http2 = false, ca }: Client = {},
 ): Promise<CapturedResponse> {
+  const { status, rawHeaders, text } = await (http2
+    ? sendHttp2(gatewayUrl, requestCase, ca)
+    : sendHttp1(gatewayUrl, requestCase));
+  const lines: string[] = [];
+  for (let index = 0; index < rawHeaders.length; index += 2)
+    lines.push(...lineOf(rawHeaders[index] ?? '', masked(rawHeaders[index + 1] ?? '', gatewayUrl)));
+  return { status, headers: lines.sort(), body: masked(text, gatewayUrl) };
+}
+
+async function sendHttp1(gatewayUrl: string, { method = 'GET', path, headers = {}, body }: RequestCase) {
   const sent = request(gatewayUrl + path, { method, headers, agent: false }).end(body);
   const [response] = await once(sent, 'response');
   const text: string = (await response.setEncoding('utf8').toArray()).join('');
-  const lines: string[] = [];
-  for (let index = 0; index < response.rawHeaders.length; index += 2)
-    lines.push(...lineOf(response.rawHeaders[index], masked(response.rawHeaders[index + 1], gatewayUrl)));
-  return { status: response.statusCode, headers: lines.sort(), body: masked(text, gatewayUrl) };
+  return { status: response.statusCode as number, rawHeaders: response.rawHeaders as string[], text };
+}
+
+async function sendHttp2(gatewayUrl: string, { method = 'GET', path, headers = {}, body }: RequestCase, ca?: string) {
+  const client = openHttp2(gatewayUrl, { ca });
+  const response = await client.send({ ':method': method, ':path': path, ...headers }, body);
+  client.session.destroy();
+  return { ...response, text: Buffer.from(response.body, 'latin1').toString() };
+}
+
+/** HTTP/2 has no names in another case (RFC 9113 section 8.2.1). */
+function inLowerCase({ headers, ...response }: CapturedResponse): CapturedResponse {
+  return { ...response, headers: headers.map((line) => line.replace(/^[^:]+/, (name) => name.toLowerCase())).sort() };
 }
 
 /** Headers that belong to the connection, and `Via`. */
-const ignored = ['Connection', 'Keep-Alive', 'Via'];
+const ignored = ['connection', 'keep-alive', 'via'];
 /** Headers whose values depend on the time, on ids or on the length of the address. */
-const varying = ['Content-Length', 'Date', 'ETag', 'Retry-After', 'X-Request-Id'];
+const varying = ['content-length', 'date', 'etag', 'retry-after', 'x-request-id'];
 
 function lineOf(name: string, value: string): readonly string[] {
-  if (ignored.includes(name)) return [];
-  return [varying.includes(name) ? name : `${name}: ${value}`];
+  if (ignored.includes(name.toLowerCase())) return [];
+  return [varying.includes(name.toLowerCase()) ? name : `${name}: ${value}`];
 }
 
 /** Masks the address, the mount path, generated ids and times, and dates: those of the demo depend on the day. */

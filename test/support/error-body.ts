@@ -14,6 +14,6 @@ export function bareProblem(slug: ProblemSlug): (response: ReceivedResponse) => 
   return ({ status, body: { info_url: page, ...rest } }) => {
     assert.equal(status, code);
     assert.deepEqual(rest, { code, message: `${code}: ${STATUS_CODES[code]}` });
-    assert.match(page ?? '', new RegExp(`^http://[^/]+/(?:.+/)?gateway/v0/problems/${slug}$`));
+    assert.match(page ?? '', new RegExp(`^https?://[^/]+/(?:.+/)?gateway/v0/problems/${slug}$`));
   };
 }

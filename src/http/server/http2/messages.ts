@@ -62,9 +62,10 @@ export class Http2Request extends nodeHttp.IncomingMessage {
     this.httpVersionMinor = 0;
     this.method = head.method;
     this.url = head.target;
-    this.announcesBody = !stream.endAfterHeaders;
     addLines(this, head.rawHeaders);
-    if (this.announcesBody) stream.on('trailers', onTrailers);
+    this.announcesBody = !stream.endAfterHeaders && this.headers['content-length'] !== '0';
+    // A body without bytes may end before it is read.
+    if (this.announcesBody) stream.on('trailers', onTrailers).on('end', onEnd);
     else this.complete = true;
   }
 
@@ -79,7 +80,7 @@ export class Http2Request extends nodeHttp.IncomingMessage {
       return;
     }
     this.onFirstRead?.();
-    this.stream.on('data', onData).on('end', onEnd);
+    this.stream.on('data', onData);
   }
 }
 
