@@ -1,5 +1,4 @@
 /** A client of HTTP/2 that sends headers as they are given and shows every part of what it receives. */
-import { once } from 'node:events';
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
@@ -7,6 +6,7 @@ import {
   type OutgoingHttpHeaders,
   type SecureClientSessionOptions,
 } from 'node:http2';
+import { closeOf } from '../waiting.ts';
 
 export interface Http2Client {
   readonly session: ClientHttp2Session;
@@ -59,7 +59,7 @@ export function openHttp2(url: string, options?: SecureClientSessionOptions): Ht
       stream.end(body);
       return response;
     },
-    closed: once(session, 'close').then(() => {}),
+    closed: closeOf(session),
   };
 }
 

@@ -107,7 +107,10 @@ function onEnd(this: StreamSocket): void {
 
 function onTrailers(this: StreamSocket, _trailers: unknown, _flags: number, rawTrailers: readonly string[]): void {
   const request = requestOf(this);
-  if (request !== undefined) request.rawTrailers = [...rawTrailers];
+  if (request === undefined) return;
+  // Nothing else follows. Node's class takes the lines for headers before.
+  request.complete = true;
+  addLines(request, rawTrailers);
 }
 
 /** They concern one connection. HTTP/2 does not allow them (RFC 9113 section 8.2.2). */
@@ -132,7 +135,10 @@ type Callback = (error?: Error | null) => void;
 interface Sender {
   _header: string | null;
   _headerSent: boolean;
-  _hasBody: boolean;
+  readonly _hasBody: boolean;
+  /** Known if the body is complete when the head is built. */
+  readonly _contentLength: number | null;
+  readonly _removedContLen: boolean;
   chunkedEncoding: boolean;
   _finish(): void;
 }
@@ -164,6 +170,7 @@ export class Http2Response extends nodeHttp.ServerResponse<Http2Request> {
   /** Node's class calls it with the headers when the head is complete. */
   _storeHeader(_firstLine: string, given: unknown): void {
     const { statusCode } = this;
+    const sender = this as unknown as Sender;
     const head: OutgoingHttpHeader[] = [':status', statusCode];
     let bytes = 0;
     for (const [name, value] of this.headersToSend(given)) {
@@ -176,14 +183,22 @@ export class Http2Response extends nodeHttp.ServerResponse<Http2Request> {
     }
     this.head = head;
     this.headBytes = bytes + 2 * head.length + statusLineBytes;
-    const sender = this as unknown as Sender;
     sender._header = statusLine;
     sender._headerSent = false;
     sender.chunkedEncoding = false;
   }
 
+  private headersToSend(given: unknown): readonly (readonly [string, OutgoingHttpHeader])[] {
+    const pairs = this.headersOf(given);
+    const { _contentLength: length, _hasBody, _removedContLen } = this as unknown as Sender;
+    const addsLength = typeof length === 'number' && _hasBody && !_removedContLen;
+    return addsLength && pairs.every(([name]) => name !== 'content-length')
+      ? [...pairs, ['content-length', length]]
+      : pairs;
+  }
+
   /** Headers that only `writeHead` got are not among those of the response. */
-  private headersToSend(given: unknown): Iterable<[string, OutgoingHttpHeader]> {
+  private headersOf(given: unknown): readonly [string, OutgoingHttpHeader][] {
     const own = Object.entries(this.getHeaders()) as [string, OutgoingHttpHeader][];
     if (own.length > 0 || typeof given !== 'object' || given === null) return own;
     const pairs = Array.isArray(given) ? pairsOf(given.flat()) : Object.entries(given);

@@ -1,0 +1,133 @@
+/** Requests of HTTP/2: what is accepted, what is rejected, and how they look to a handler of node:http. */
+import assert from 'node:assert/strict';
+import type { IncomingMessage, RequestListener } from 'node:http';
+import { constants } from 'node:http2';
+import { testServers } from '../../../support/serve.ts';
+import { httpLimits, startHttp } from '../../../support/wire/http-server.ts';
+import { type Http2Client, openHttp2 } from '../../../support/wire/http2-client.ts';
+import {
+  flag,
+  formatFrame,
+  formatReset,
+  formatSettings,
+  frameType,
+  preface,
+} from '../../../support/wire/http2-frames.ts';
+import { speak } from '../../../support/wire/peer.ts';
+
+const servers = testServers();
+
+interface Opened extends Http2Client {
+  readonly port: number;
+  /** The requests that reached the handler. */
+  readonly reached: readonly IncomingMessage[];
+  /** The fields of the log's lines. */
+  readonly logged: readonly Readonly<Record<string, unknown>>[];
+}
+
+async function open(handler: RequestListener = (_req, res) => res.end('x')): Promise<Opened> {
+  const reached: IncomingMessage[] = [];
+  const logged: Readonly<Record<string, unknown>>[] = [];
+  const logger = { warn: (fields: object) => void logged.push({ ...fields }) };
+  const { port } = await startHttp(servers, {
+    http2: true,
+    logger,
+    handler(req, res) {
+      reached.push(req);
+      handler(req, res);
+    },
+  });
+  const client = openHttp2(`http://127.0.0.1:${port}`);
+  servers.later(() => client.session.destroy());
+  return { ...client, port, reached, logged };
+}
+
+describe('a request of HTTP/2', () => {
+  it('has the headers and the method of HTTP/1.1, with a host and without pseudo-headers', async () => {
+    const { send, reached } = await open();
+    await send({ ':method': 'PUT', ':path': '/a?b=c', ':authority': 'a.example', 'X-Custom': 'one', accept: '*/*' });
+    const [request] = reached;
+    assert.deepEqual([request?.method, request?.url, request?.httpVersion], ['PUT', '/a?b=c', '2.0']);
+    assert.deepEqual({ ...request?.headers }, { host: 'a.example', 'x-custom': 'one', accept: '*/*' });
+    assert.deepEqual(request?.rawHeaders, ['host', 'a.example', 'x-custom', 'one', 'accept', '*/*']);
+    assert.deepEqual({ ...request?.headersDistinct }, { host: ['a.example'], 'x-custom': ['one'], accept: ['*/*'] });
+  });
+
+  it('has one Cookie header, in whichever number of lines the client sends its cookies', async () => {
+    const { send, reached } = await open();
+    await send({ cookie: ['a=1', 'b=2; c=3'] });
+    assert.deepEqual(reached[0]?.headersDistinct['cookie'], ['a=1; b=2; c=3']);
+    assert.equal(reached[0]?.headers.cookie, 'a=1; b=2; c=3');
+  });
+
+  it('has its Host header as host, if there is no :authority', async () => {
+    const { send, reached } = await open();
+    await send({ ':authority': undefined, host: 'b.example' });
+    assert.equal(reached[0]?.headers.host, 'b.example');
+  });
+
+  it('may have a Host that equals its :authority but for the case', async () => {
+    const { send, reached } = await open();
+    assert.equal((await send({ ':authority': 'a.example', host: 'A.example' })).status, 200);
+    assert.deepEqual(reached[0]?.headersDistinct['host'], ['a.example']);
+  });
+
+  it('has its header values as bytes', async () => {
+    const { send, reached } = await open((req, res) => res.setHeader('x-back', req.headers['x-text'] ?? '').end());
+    const text = Buffer.from('é€ ÿ').toString('latin1');
+    const { headers } = await send({ 'x-text': text });
+    assert.equal(reached[0]?.headers['x-text'], text);
+    assert.equal(headers['x-back'], text);
+  });
+
+  it('may have * as its target, if its method is OPTIONS', async () => {
+    const { send, reached } = await open();
+    assert.equal((await send({ ':method': 'OPTIONS', ':path': '*' })).status, 200);
+    assert.equal(reached[0]?.url, '*');
+  });
+
+  for (const [what, headers, status] of [
+    ['a Host that differs from its :authority', { ':authority': 'a.example', host: 'b.example' }, 400],
+    ['a method that does not exist', { ':method': 'BREW' }, 501],
+    ['CONNECT', { ':method': 'CONNECT', ':path': undefined, ':scheme': undefined }, 501],
+    ['headers beyond the limit', { 'x-long': 'a'.repeat(httpLimits.headerBytesMax) }, 431],
+    ['headers far beyond the limit', { 'x-long': 'a'.repeat(60_000) }, 431],
+  ] as const) {
+    it(`with ${what} gets ${status}, is logged and reaches no handler, and the next one is served`, async () => {
+      const { send, reached, logged } = await open();
+      const response = await send(headers);
+      assert.equal(response.status, status);
+      assert.equal(JSON.parse(response.body).code, status);
+      assert.equal(response.code, constants.NGHTTP2_NO_ERROR);
+      assert.equal(logged.length, 1);
+      assert.equal(logged[0]?.['status'], status);
+      assert.equal((await send()).status, 200);
+      assert.equal(reached.length, 1);
+    });
+  }
+
+  it('without :authority and Host is a PROTOCOL_ERROR', async () => {
+    const { port, reached } = await open();
+    // The method, the scheme and the path, from the static table of HPACK.
+    const head = formatFrame(frameType.headers, flag.endHeaders | flag.endStream, 1, Buffer.from([0x82, 0x86, 0x84]));
+    const peer = speak(port, Buffer.concat([Buffer.from(preface), formatSettings(), head]).toString('latin1'));
+    await peer.until(formatReset(1, constants.NGHTTP2_PROTOCOL_ERROR).toString('latin1'));
+    peer.socket.destroy();
+    assert.equal(reached.length, 0);
+  });
+
+  for (const [what, headers] of [
+    ['without a slash', { ':path': 'a' }],
+    ['in absolute form', { ':path': 'http://a.example/' }],
+    ['that is empty', { ':path': '' }],
+    ['that is *, for GET', { ':path': '*' }],
+  ] as const) {
+    it(`with a path ${what} is a PROTOCOL_ERROR, and the next one is served`, async () => {
+      const { send, reached } = await open();
+      const { status, code } = await send(headers);
+      assert.deepEqual([status, code], [0, constants.NGHTTP2_PROTOCOL_ERROR]);
+      assert.equal((await send()).status, 200);
+      assert.equal(reached.length, 1);
+    });
+  }
+});
