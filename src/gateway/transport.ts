@@ -218,8 +218,8 @@ export function clusterSpec(
   rules: ClusterRules,
   tls?: ServiceTls,
 ): ClusterSpec {
-  const { circuitBreakers, healthCheck, outlierDetection, loadBalancer, idleConnectionMs, connectionLifetimeMs } =
-    rules;
+  const { circuitBreakers, healthCheck, outlierDetection, loadBalancer } = rules;
+  const { idleConnectionMs, connectionLifetimeMs, http2 } = rules;
   return {
     service,
     origins,
@@ -228,6 +228,7 @@ export function clusterSpec(
     connectTimeoutMs,
     idleConnectionMs,
     connectionLifetimeMs,
+    http2,
     circuitBreakers,
     healthCheck,
     outlierDetection,
@@ -237,11 +238,12 @@ export function clusterSpec(
 
 /** An address that does not accept connections must leave time for another one. */
 export function authClusterSpec(
-  { authService, timeoutMs, tls }: AuthService,
+  { authService, timeoutMs, tls, http2 }: AuthService,
   target: RemoteTarget,
   { connectTimeoutMs, tlsOf }: Pick<TransportParts, 'connectTimeoutMs' | 'tlsOf'>,
 ): ClusterSpec {
-  return clusterSpec(authService, target, Math.min(connectTimeoutMs, timeoutMs), mappingDefaults, tlsOf(tls));
+  const rules = { ...mappingDefaults, http2 };
+  return clusterSpec(authService, target, Math.min(connectTimeoutMs, timeoutMs), rules, tlsOf(tls));
 }
 
 /** The gateway itself sends redirects, without authentication or rate limits. */

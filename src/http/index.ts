@@ -16,6 +16,8 @@ export {
   isBodyUnread,
   markBodyRestored,
 } from './body.ts';
+export { streamsOfSessionMax } from './client/session.ts';
+export { createSessions, type Sessions, type SessionsOptions } from './client/sessions.ts';
 export { uncompressed } from './compression/compressed-stream.ts';
 export {
   type Compression,

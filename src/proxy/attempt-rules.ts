@@ -6,7 +6,7 @@ import type { RequestBody } from './request-body.ts';
 
 /** A row of the table. It allows another attempt if all of its conditions hold. */
 export interface AttemptRule {
-  readonly name: 'next-address' | 'start-over' | 'new-connection' | 'fail-over' | 'policy';
+  readonly name: 'next-address' | 'start-over' | 'refused' | 'new-connection' | 'fail-over' | 'policy';
   /** How the last attempt ended. */
   readonly after: readonly Ending[];
   /** What its failure was. `policy`: one that the retry policy of the mapping covers. */
@@ -55,12 +55,24 @@ const startOver: AttemptRule = {
   where: 'tried',
 };
 
+/** A service that restarts, or that ends a session, names the requests that it has not processed (HTTP/2). */
+const refused: AttemptRule = {
+  name: 'refused',
+  after: ['unsent'],
+  failures: ['refused'],
+  methods: 'any',
+  body: 'unread',
+  unlessFollowed: ['refused'],
+  where: 'fresh',
+};
+
 /** The rules for each kind of request. The first rule that allows another attempt is followed. */
 export const attemptRules = {
   /** Requests of clients. */
   idempotent: [
     nextAddress,
     startOver,
+    refused,
     // The service may have closed an idle connection just as it was reused.
     {
       name: 'new-connection',
@@ -104,6 +116,7 @@ export const attemptRules = {
   failover: [
     nextAddress,
     startOver,
+    refused,
     {
       name: 'new-connection',
       after: ['keep-alive-race'],
@@ -189,8 +202,8 @@ export interface RetryRules {
 }
 
 /**
- * Supports Envoy's conditions except `refused-stream`, which does not exist in HTTP/1.1. An attempt without a response
- * counts as the 5xx that the client would receive.
+ * Supports Envoy's conditions. `refused-stream` does not exist in HTTP/1.1. An attempt without a response counts as the
+ * 5xx that the client would receive.
  */
 export function createRetryRules(policy: RetryPolicy | undefined): RetryRules {
   const on = new Set(policy?.retryOn);
@@ -208,6 +221,7 @@ export function createRetryRules(policy: RetryPolicy | undefined): RetryRules {
     isRetriableFailure(cause: unknown) {
       const { retry } = failureOf(cause);
       if (retry === 'connect') return coversNoResponse || on.has('connect-failure');
+      if (retry === 'refused') return coversNoResponse || on.has('refused-stream');
       return coversNoResponse && (retry === 'reset' || retry === 'timeout');
     },
   });

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { nominatedBy, Problem } from '#http';
 import { CallAborted, failureOf } from './failures.ts';
+import type { RawText } from './headers.ts';
 import { ResponseBody } from './response-body.ts';
 
 /** A slot for one request at one address. */
@@ -54,12 +55,14 @@ export interface ResponseHead {
   /** Keyed by lower-case name. A header that occurs several times is an array. */
   readonly headers: IncomingHttpHeaders;
   /** Alternating names and values, as received. */
-  readonly rawHeaders: readonly Buffer[];
+  readonly rawHeaders: readonly RawText[];
+  /** True if the head has ended the response (HTTP/2): it has neither a body, even an empty one, nor trailers. */
+  readonly endsResponse: boolean;
 }
 
 export interface AttemptListener {
   /** Called for each interim response (1xx). */
-  onInterim(status: number, rawHeaders: readonly Buffer[]): void;
+  onInterim(status: number, rawHeaders: readonly RawText[]): void;
   /** Called once, unless the attempt fails. The listener must then consume the body or the switched connection. */
   onResponse(head: ResponseHead, body: ResponseBody, connection?: Duplex): void;
   /** Called once if the attempt fails before a response. Not called for an abandoned attempt. */
@@ -68,7 +71,7 @@ export interface AttemptListener {
 
 /**
  * How far a failed attempt got:
- * - `unsent`: nothing was written.
+ * - `unsent`: nothing was written, or the service says that it has not processed the request.
  * - `keep-alive-race`: sent without a response, on a reused connection that the service may have just closed as idle.
  * - `sent`: sent without a response, on a new connection.
  * - `responding`: the response had begun.
@@ -97,6 +100,9 @@ export function startAttempt(
   }
   return handler;
 }
+
+/** undici's controller, with what HTTP/2 adds. */
+type ResponseController = Dispatcher.DispatchController & { readonly endsWithHead?: boolean };
 
 /** A class, like `ResponseBody`, because each request has one. */
 class AttemptHandler implements RunningAttempt, Dispatcher.DispatchHandler {
@@ -136,13 +142,8 @@ class AttemptHandler implements RunningAttempt, Dispatcher.DispatchHandler {
     this.hasResponseBegun = true;
   }
 
-  onResponseStart(
-    controller: Dispatcher.DispatchController,
-    status: number,
-    headers: IncomingHttpHeaders,
-    message = '',
-  ): void {
-    const rawHeaders = controller.rawHeaders as readonly Buffer[];
+  onResponseStart(controller: ResponseController, status: number, headers: IncomingHttpHeaders, message = ''): void {
+    const rawHeaders = controller.rawHeaders as readonly RawText[];
     if (status < 200) {
       this.interims += 1;
       if (this.interims > interimsMax) controller.abort(tooManyInterims());
@@ -156,7 +157,8 @@ class AttemptHandler implements RunningAttempt, Dispatcher.DispatchHandler {
       () => controller.resume(),
       (late) => this.abandon(() => late ?? bodyNotNeeded()),
     );
-    this.listener.onResponse({ status, message, headers, rawHeaders }, this.body);
+    const endsResponse = controller.endsWithHead === true;
+    this.listener.onResponse({ status, message, headers, rawHeaders, endsResponse }, this.body);
   }
 
   onRequestUpgrade(
@@ -169,9 +171,9 @@ class AttemptHandler implements RunningAttempt, Dispatcher.DispatchHandler {
     this.attempt.reportOutcome({ kind: 'responded', status });
     this.attempt.reportSwitch();
     connection.once('error', () => connection.destroy()).once('close', () => this.attempt.release());
-    const rawHeaders = controller.rawHeaders as readonly Buffer[];
+    const rawHeaders = controller.rawHeaders as readonly RawText[];
     const noBody = new ResponseBody(ignore, () => connection.destroy());
-    this.listener.onResponse({ status, message: '', headers, rawHeaders }, noBody, connection);
+    this.listener.onResponse({ status, message: '', headers, rawHeaders, endsResponse: false }, noBody, connection);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -182,11 +184,11 @@ class AttemptHandler implements RunningAttempt, Dispatcher.DispatchHandler {
   onResponseEnd(controller: Dispatcher.DispatchController): void {
     if (this.hasBodyBegun) this.attempt.reportBody();
     this.end();
-    this.body?.end((controller.rawTrailers ?? []) as readonly Buffer[]);
+    this.body?.end((controller.rawTrailers ?? []) as readonly RawText[]);
   }
 
   onResponseError(_controller: unknown, cause: Error): void {
-    const stage = this.stageReached();
+    const stage = this.stageReached(cause);
     if (this.abandonReason === undefined) this.reportFailure(cause);
     this.end();
     if (this.body !== undefined) this.body.fail(cause);
@@ -203,8 +205,8 @@ class AttemptHandler implements RunningAttempt, Dispatcher.DispatchHandler {
     else if (!this.body.wasHeldUp()) this.attempt.reportBody(cause);
   }
 
-  private stageReached(): FailureStage {
-    if (this.controller === undefined) return 'unsent';
+  private stageReached(cause: Error): FailureStage {
+    if (this.controller === undefined || failureOf(cause).retry === 'refused') return 'unsent';
     if (this.hasResponseBegun) return 'responding';
     return this.attempt.isReused() ? 'keep-alive-race' : 'sent';
   }

@@ -17,7 +17,7 @@ import {
 } from './attempt-rules.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { clientGone, timedOut } from './failures.ts';
-import { firstValue } from './headers.ts';
+import { firstValue, type RawText } from './headers.ts';
 import { type RequestBody, uploadTimedOut } from './request-body.ts';
 import type { ResponseBody } from './response-body.ts';
 
@@ -191,11 +191,11 @@ class Call implements AttemptListener {
       perTryTimeoutMs === undefined ? undefined : setTimeout(Call.onTryTimeout, perTryTimeoutMs, this, perTryTimeoutMs);
     this.tried = tried.length === 0 ? [origin] : [...tried, origin];
     request.onAttempt?.(origin);
-    const isFresh = followed.includes('new-connection');
+    const isFresh = followed.includes('new-connection') || followed.includes('refused');
     this.attempt = startAttempt(slot, dispatchOptionsOf(request), this, isFresh);
   }
 
-  onInterim(status: number, rawHeaders: readonly Buffer[]): void {
+  onInterim(status: number, rawHeaders: readonly RawText[]): void {
     this.request.onInterim?.(status, rawHeaders);
   }
 

@@ -38,11 +38,12 @@ export function clientSlow(): CallAborted {
 /**
  * Decides whether a failed attempt may be retried:
  * - `connect`: nothing was sent.
+ * - `refused`: the service has not processed the request (HTTP/2), and another session may take it.
  * - `reset`: the connection broke before a response.
  * - `timeout`: the service took too long.
  * - `never`: another attempt would fail the same way, or is not allowed.
  */
-export type RetryClass = 'connect' | 'reset' | 'timeout' | 'never';
+export type RetryClass = 'connect' | 'refused' | 'reset' | 'timeout' | 'never';
 
 export interface Failure {
   readonly slug: ProblemSlug;
@@ -55,7 +56,7 @@ export interface Failure {
   readonly isProvoked?: true;
 }
 
-/** The classes of failures, each with its error codes from undici, the operating system or OpenSSL. */
+/** The classes of failures, each with its error codes from undici, our HTTP/2 client, the operating system or OpenSSL. */
 const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]])[] = [
   [{ slug: 'upstream-unavailable', retry: 'connect' }, 'ECONNREFUSED', 'EAI_AGAIN'],
   [{ slug: 'upstream-unavailable', retry: 'connect', isProvoked: true }, 'EADDRNOTAVAIL'],
@@ -103,9 +104,27 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
     'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
     'UND_ERR_ABORT',
     'UND_ERR_ABORTED',
+    'HTTP2_RESET',
   ],
+  [{ slug: 'upstream-unavailable', retry: 'refused', isProvoked: true }, 'HTTP2_REFUSED'],
   [{ slug: 'upstream-timeout', retry: 'timeout' }, 'ETIMEDOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'],
-  [{ slug: 'upstream-timeout', retry: 'connect' }, 'UND_ERR_CONNECT_TIMEOUT'],
+  [{ slug: 'upstream-timeout', retry: 'connect' }, 'UND_ERR_CONNECT_TIMEOUT', 'HTTP2_CONNECT_TIMEOUT'],
+  [
+    {
+      slug: 'upstream-failed',
+      retry: 'connect',
+      remedy: 'check that the service speaks HTTP/2 on this port, or remove http2: true from the mapping',
+    },
+    'HTTP2_UNSUPPORTED',
+  ],
+  [
+    {
+      slug: 'upstream-failed',
+      retry: 'reset',
+      remedy: 'the response is not valid HTTP/2: check the port and the service',
+    },
+    'HTTP2_PROTOCOL',
+  ],
   [
     {
       slug: 'upstream-failed',
@@ -128,6 +147,7 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
       isProvoked: true,
     },
     'UND_ERR_HEADERS_OVERFLOW',
+    'HTTP2_HEADERS_OVERFLOW',
   ],
   [{ slug: 'upstream-failed', retry: 'never' }, 'UND_ERR_RES_EXCEEDED_MAX_SIZE'],
   [
@@ -191,14 +211,19 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
     'ERR_SSL_',
     'EPROTO',
   ],
-  [{ slug: 'not-ready', retry: 'never', isProvoked: true }, 'UND_ERR_DESTROYED', 'UND_ERR_CLOSED'],
+  [{ slug: 'not-ready', retry: 'never', isProvoked: true }, 'UND_ERR_DESTROYED', 'UND_ERR_CLOSED', 'HTTP2_DESTROYED'],
   // The body does not have the length that the client declared. The client's connection is broken by then.
-  [{ slug: 'bad-request', retry: 'never', isProvoked: true }, 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'],
+  [
+    { slug: 'bad-request', retry: 'never', isProvoked: true },
+    'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
+    'HTTP2_BODY_LENGTH',
+  ],
   // A bug in the gateway, or a feature of undici that it does not use. The client gets a 500, and an error is logged.
   [
     { slug: 'internal', retry: 'never', isProvoked: true },
     'UND_ERR',
     'UND_ERR_INVALID_ARG',
+    'HTTP2_INVALID_REQUEST',
     'UND_ERR_INVALID_RETURN_VALUE',
     'UND_ERR_NOT_SUPPORTED',
     'UND_ERR_BPL_MISSING_UPSTREAM',

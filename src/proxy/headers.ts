@@ -31,8 +31,11 @@ export function withoutNames(pairs: readonly string[], names: ReadonlySet<string
   return pairs.filter((_, index) => !names.has(pairs[index - (index % 2)] ?? ''));
 }
 
+/** A name or a value as it was received: bytes over HTTP/1.1, and over HTTP/2 text each character of which is one byte. */
+export type RawText = Buffer | string;
+
 /** Returns the first value of a header. `name` is in lower case; `rawHeaders` are alternating names and values. */
-export function firstValue(rawHeaders: readonly Buffer[], name: string): string | undefined {
+export function firstValue(rawHeaders: readonly RawText[], name: string): string | undefined {
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const found = rawHeaders[index];
     if (found?.length === name.length && textOf(found).toLowerCase() === name) return textOf(rawHeaders[index + 1]);
@@ -41,8 +44,8 @@ export function firstValue(rawHeaders: readonly Buffer[], name: string): string 
 }
 
 /** Decodes byte for byte, because header values have no defined encoding (RFC 9110 section 5.5). */
-export function textOf(bytes: Buffer | undefined): string {
-  return bytes === undefined ? '' : bytes.toString('latin1');
+export function textOf(raw: RawText | undefined = ''): string {
+  return typeof raw === 'string' ? raw : raw.toString('latin1');
 }
 
 /** Every edit removes headers first and then adds others. */

@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream';
 import { ByteQueue } from '#http';
 import { CallAborted, timedOut } from './failures.ts';
+import type { RawText } from './headers.ts';
 import { createIdleTimer, type IdleTimer, type PaceCheck } from './time-limits.ts';
 
 /** How much is buffered before the body is consumed. */
@@ -10,7 +11,7 @@ const discardedBytesMax = 64 * 1024;
 const discardMs = 1000;
 /** A service may give up after a client has not read for this long. */
 const heldUpMs = 5000;
-const none: readonly Buffer[] = [];
+const none: readonly RawText[] = [];
 
 /**
  * The attempt writes the body with `write`, `end` and `fail`. The caller consumes it once, with `whole`, `stream`,
@@ -82,7 +83,7 @@ export class ResponseBody {
   }
 
   /** `trailers` are alternating names and values. */
-  end(trailers: readonly Buffer[]): void {
+  end(trailers: readonly RawText[]): void {
     this.isEnded = true;
     this.rawTrailers = trailers;
     this.stopTimers();
@@ -206,7 +207,7 @@ export class ResponseBody {
   }
 
   /** Alternating names and values. Empty until the stream has ended. */
-  trailers(): readonly Buffer[] {
+  trailers(): readonly RawText[] {
     return this.rawTrailers;
   }
 

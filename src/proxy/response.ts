@@ -17,7 +17,7 @@ import { type PathRestoration, restoreCookie, restoreHeader } from '#routing';
 import type { ResponseHead } from './attempt.ts';
 import type { UpstreamResponse } from './call.ts';
 import { CallAborted, clientPaused, clientSlow, timedOut } from './failures.ts';
-import { firstValue, isEndToEnd, textOf } from './headers.ts';
+import { firstValue, isEndToEnd, type RawText, textOf } from './headers.ts';
 import { responseVia } from './request-headers.ts';
 import { createIdleTimer, createPaceCheck } from './time-limits.ts';
 
@@ -150,7 +150,7 @@ function announceTrailers(res: ServerResponse, { rawHeaders }: ResponseHead, isT
  */
 export function copyResponseHeaders(
   res: ServerResponse,
-  rawHeaders: readonly Buffer[],
+  rawHeaders: readonly RawText[],
   restoration: PathRestoration,
 ): void {
   res.removeHeader('Content-Type');
@@ -172,7 +172,7 @@ export function copyResponseHeaders(
 function copyAll(
   res: ServerResponse,
   ours: readonly string[],
-  rawHeaders: readonly Buffer[],
+  rawHeaders: readonly RawText[],
   restoration: PathRestoration,
 ): void {
   const nominated = nominatedIn(rawHeaders);
@@ -214,7 +214,7 @@ function fieldsOf(list: string): readonly string[] {
 }
 
 /** Compares lengths first, because this runs for every header of every response. */
-function nominatedIn(rawHeaders: readonly Buffer[]): ReadonlySet<string> {
+function nominatedIn(rawHeaders: readonly RawText[]): ReadonlySet<string> {
   let nominating: string | undefined;
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const name = rawHeaders[index];
@@ -244,7 +244,7 @@ const blockedTrailers = new Set([
 ]);
 
 /** Returns the allowed trailers as pairs of name and value. */
-function trailersFrom(rawTrailers: readonly Buffer[], isTrue: IsTrue): [string, string][] {
+function trailersFrom(rawTrailers: readonly RawText[], isTrue: IsTrue): [string, string][] {
   const pairs: [string, string][] = [];
   for (let index = 0; index + 1 < rawTrailers.length; index += 2) {
     const name = textOf(rawTrailers[index]);
@@ -264,7 +264,7 @@ const earlyHints = 103;
 export function forwardEarlyHints(
   { req, res }: Context,
   status: number,
-  rawHeaders: readonly Buffer[],
+  rawHeaders: readonly RawText[],
   restoration: PathRestoration,
 ): void {
   if (status !== earlyHints || req.httpVersion === '1.0' || res.headersSent || res.destroyed) return;
@@ -284,10 +284,10 @@ export function forwardEarlyHints(
  */
 const sendableLink = /^<[^>]*>(?:\s*;\s*[^;"\s]+(?:(?<=[^;"\s]=)"[^;"\s]*")?)*$/;
 
-function isLink(name: Buffer, index: number): boolean {
+function isLink(name: RawText, index: number): boolean {
   return index % 2 === 0 && textOf(name).toLowerCase() === 'link';
 }
 
-function linksIn(value: Buffer | undefined): string[] {
+function linksIn(value: RawText | undefined): string[] {
   return textOf(value).split(/,\s*(?=<)/);
 }

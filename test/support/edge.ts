@@ -71,6 +71,7 @@ export function authRecordOf(fields: Partial<AuthService> = {}): AuthService {
     authService: 'auth',
     tls: undefined,
     proto: 'http',
+    http2: false,
     isDefault: true,
     providers: [],
     apiKeyHeader: undefined,

@@ -48,6 +48,11 @@ export const authServiceFields = withNames({
     docs: 'The only supported protocol.',
     example: 'http',
   }),
+  http2: field({
+    ...flag,
+    default: false,
+    docs: 'Calls the service over HTTP/2: over TLS for `https`, and otherwise with prior knowledge.',
+  }),
   isDefault: field({
     name: 'default',
     ...flag,

@@ -120,6 +120,22 @@ const mappingRules: readonly MappingRule[] = [
     },
   },
   {
+    at: 'http2',
+    reads: ['allowUpgrade'],
+    faultOf: ({ http2, allowUpgrade = [] }) =>
+      http2 && allowUpgrade.length > 0
+        ? conflictsWith('allow_upgrade', 'Give requests for an upgrade a mapping without http2.')
+        : undefined,
+  },
+  {
+    at: 'preserveHeaderCase',
+    reads: ['http2'],
+    faultOf: ({ preserveHeaderCase, http2 }) =>
+      preserveHeaderCase && http2
+        ? conflictsWith('http2', 'Keep one of the two: HTTP/2 has only names in lower case.')
+        : undefined,
+  },
+  {
     at: 'authService',
     reads: ['bypassAuth'],
     faultOf: ({ authService, bypassAuth }) =>

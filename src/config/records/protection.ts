@@ -35,6 +35,7 @@ const unprotecting: readonly (keyof Mapping)[] = [
   'connectTimeoutMs',
   'idleConnectionMs',
   'connectionLifetimeMs',
+  'http2',
   'retryPolicy',
   'loadBalancer',
   'healthCheck',

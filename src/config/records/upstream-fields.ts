@@ -21,7 +21,7 @@ import {
   text,
   type ValuesOf,
 } from '../fields/field.ts';
-import { commaList, duration, listOfOne, milliseconds, rejectEmpty, wholeNumber } from '../fields/values.ts';
+import { commaList, duration, flag, listOfOne, milliseconds, rejectEmpty, wholeNumber } from '../fields/values.ts';
 import { quote } from '../quote.ts';
 import { hostFault } from './match.ts';
 
@@ -224,7 +224,7 @@ export const upstreamFields = {
   idleConnectionMs: optional({
     ...milliseconds(),
     shownDefault: '`1500`',
-    docs: "How long an idle connection to the service is kept open. A shorter time in the service's `Keep-Alive` header wins; a longer one, up to 60000, applies only if this field is not set.",
+    docs: "How long an idle connection to the service is kept open. A shorter time in the service's `Keep-Alive` header wins; a longer one, up to 60000, applies only if this field is not set. Over HTTP/2, the default is `60000`.",
     example: '1500',
     allowedWithRedirect: false,
   }),
@@ -233,6 +233,12 @@ export const upstreamFields = {
     default: 600_000,
     docs: 'How long a connection to the service gets new requests, less up to a tenth at random; 0 means no limit. A new connection asks DNS again.',
     example: '60000',
+    allowedWithRedirect: false,
+  }),
+  http2: field({
+    ...flag,
+    default: false,
+    docs: 'Calls the service over HTTP/2, whatever the client speaks: over TLS for `https`, and otherwise with prior knowledge.',
     allowedWithRedirect: false,
   }),
   maxRequestBytes: optional({

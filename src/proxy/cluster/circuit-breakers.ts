@@ -42,9 +42,13 @@ const retriesMin = 3;
 const crowdedPaceMin = 1024;
 const exhaustedPaceMin = 16 * 1024;
 
-/** Each address handles up to `maxConnections` requests concurrently. Further ones wait for a connection. */
-export function createCircuitBreakers(service: string, limits: Limits): CircuitBreakers {
-  const { maxConnections, maxPendingRequests, maxRequests, maxRetries, maxUpgrades } = limits;
+/**
+ * The connections of each address carry up to `requestsOfConnection` requests each at a time. Further ones wait for a
+ * connection.
+ */
+export function createCircuitBreakers(service: string, limits: Limits, requestsOfConnection = 1): CircuitBreakers {
+  const runningMax = limits.maxConnections * requestsOfConnection;
+  const { maxPendingRequests, maxRequests, maxRetries, maxUpgrades } = limits;
   const counts: BreakerCounts = { activeRequests: 0, activeUpgrades: 0, activeRetries: 0, overflows: 0 };
   let pending = 0;
 
@@ -56,7 +60,7 @@ export function createCircuitBreakers(service: string, limits: Limits): CircuitB
   }
 
   function isFull({ activeRequests }: AddressLoad): boolean {
-    return activeRequests >= maxConnections && pending >= maxPendingRequests;
+    return activeRequests >= runningMax && pending >= maxPendingRequests;
   }
 
   function isCrowded(): boolean {
@@ -84,12 +88,12 @@ export function createCircuitBreakers(service: string, limits: Limits): CircuitB
         address.activeUpgrades += 1;
         counts.activeUpgrades += 1;
       }
-      if (address.activeRequests >= maxConnections) pending += 1;
+      if (address.activeRequests >= runningMax) pending += 1;
       address.activeRequests += 1;
       counts.activeRequests += 1;
     },
     release(address: AddressLoad) {
-      if (address.activeRequests > maxConnections) pending -= 1;
+      if (address.activeRequests > runningMax) pending -= 1;
       address.activeRequests -= 1;
       counts.activeRequests -= 1;
     },

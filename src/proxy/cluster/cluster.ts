@@ -1,5 +1,6 @@
 /** A cluster: a service with one or more addresses. Picks an address for each attempt and tracks its health. */
 import type { Mapping, OutlierDetection } from '#config';
+import { streamsOfSessionMax } from '#http';
 import type { Attempt, AttemptOutcome } from '../attempt.ts';
 import { isProvoked } from '../failures.ts';
 import { createCircuitBreakers } from './circuit-breakers.ts';
@@ -8,6 +9,7 @@ import {
   type Endpoint,
   type EndpointOptions,
   type EndpointParts,
+  noteDraining,
   outcomeFields,
 } from './endpoints.ts';
 import { type Health, isEjected, recordBrokenBody, recordOutcome, recordRecovery } from './health.ts';
@@ -72,7 +74,7 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
   const { clock, logger, withoutTracing } = parts;
   const endpoints = createEndpoints(spec, parts);
   const pick = createLoadBalancer<Endpoint>(spec.loadBalancer);
-  const breakers = createCircuitBreakers(service, spec.circuitBreakers);
+  const breakers = createCircuitBreakers(service, spec.circuitBreakers, spec.http2 ? streamsOfSessionMax : 1);
   const { acquireRetry, isCrowded, createPaceMin } = breakers;
   const attemptParts: AttemptParts = { breakers, recordHealth, recordBody, withoutTracing };
   let isUsed = spec.healthCheck !== undefined;
@@ -99,7 +101,7 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
 
   function recordHealth(endpoint: Endpoint, outcome: AttemptOutcome): void {
     const { outlier } = endpoint;
-    if (outcome.kind === 'responded' && outcome.closesConnection) endpoint.drainingUntilMs = clock() + drainingMs;
+    if (outcome.kind === 'responded' && outcome.closesConnection) noteDraining(endpoint, clock());
     if (isNeutral(outcome)) return;
     const hasFailed = outcome.kind === 'failed' || outcome.status >= 500;
     if (hasFailed || outlier.failures > 0 || outlier.isSuspect) recordInOutlier(endpoint, outcome, hasFailed);
@@ -208,9 +210,6 @@ const noneTried: readonly string[] = [];
 function isNeutral(outcome: AttemptOutcome): boolean {
   return outcome.kind === 'failed' ? isProvoked(outcome.cause) : provokedStatuses.has(outcome.status);
 }
-
-/** An address that closes a connection by itself may be shutting down, and may cut off requests it has not read. */
-const drainingMs = 1000;
 
 /**
  * The 5xx statuses with which a healthy service may reject a request, such as one with an unknown method or a loop. If

@@ -1,6 +1,7 @@
 /** The current addresses of a cluster, each with its connections, health and outlier state. */
 import type { CircuitBreakers, HealthCheck } from '#config';
 import type { Logger } from '#foundation';
+import { createSessions } from '#http';
 import type { AttemptOutcome } from '../attempt.ts';
 import { explainFailure } from '../failures.ts';
 import {
@@ -31,7 +32,7 @@ export interface Endpoint extends Candidate {
   activeRequests: number;
   activeUpgrades: number;
   health: Health;
-  /** Other addresses are preferred until then, because the last response had `Connection: close`. */
+  /** Other addresses are preferred until then, because the service has announced that it closes a connection. */
   drainingUntilMs: number;
   readonly outlier: OutlierState;
   readonly pool: Pool;
@@ -102,8 +103,7 @@ export function createEndpoints(options: EndpointOptions, parts: EndpointParts):
 
 /** Starts `lastPicked` at a random negative number, so that different gateways start with different addresses. */
 function openEndpoint(origin: string, options: EndpointOptions, parts: EndpointParts): Endpoint {
-  const { circuitBreakers, healthCheck } = options;
-  const pool = createPool({ ...options, origin }, circuitBreakers.maxConnections, parts);
+  const { healthCheck } = options;
   let stopWatching = () => {};
   const endpoint: Endpoint = {
     origin,
@@ -113,20 +113,33 @@ function openEndpoint(origin: string, options: EndpointOptions, parts: EndpointP
     health: 'unknown',
     drainingUntilMs: Number.NEGATIVE_INFINITY,
     outlier: createOutlierState(),
-    pool,
+    pool: openPool({ ...options, origin }, parts, () => noteDraining(endpoint, parts.clock())),
     close() {
       stopWatching();
-      return pool.close();
+      return endpoint.pool.close();
     },
   };
   if (healthCheck !== undefined) stopWatching = watchEndpoint(endpoint, healthCheck, options, parts);
   return endpoint;
 }
 
+function openPool(options: EndpointOptions & ConnectionOptions, parts: EndpointParts, onGoaway: () => void): Pool {
+  const { maxConnections } = options.circuitBreakers;
+  if (options.http2) return createSessions(options, maxConnections, { ...parts, onGoaway });
+  return createPool(options, maxConnections, parts);
+}
+
+/** An address that closes a connection by itself may be shutting down, and may cut off requests it has not read. */
+const drainingMs = 1000;
+
+export function noteDraining(endpoint: Endpoint, nowMs: number): void {
+  endpoint.drainingUntilMs = nowMs + drainingMs;
+}
+
 function watchEndpoint(
   endpoint: Endpoint,
   check: HealthCheck,
-  { service, serverName, tls }: EndpointOptions,
+  { service, serverName, tls, http2 }: EndpointOptions,
   { random, timer, logger, clock, headerBytesMax }: EndpointParts,
 ): () => void {
   const { origin, outlier } = endpoint;
@@ -140,7 +153,7 @@ function watchEndpoint(
     if (endEjection(outlier, clock()))
       logger.info({ service, origin }, 'ejection ended: the address passes its health check');
   }
-  return watchHealth({ origin, serverName, tls }, check, { random, timer, headerBytesMax, onChange, onPass });
+  return watchHealth({ origin, serverName, tls, http2 }, check, { random, timer, headerBytesMax, onChange, onPass });
 }
 
 /** The status or the error, for a log line about the health of an address. */

@@ -1,8 +1,18 @@
 /** The health of an address: active checks at an interval, and the detection of outliers among the responses. */
 import type { HealthCheck, OutlierDetection } from '#config';
+import { createSessions } from '#http';
 import type { AttemptOutcome } from '../attempt.ts';
 import { timedOut } from '../failures.ts';
-import { type ConnectionOptions, type ConnectionParts, createConnector, loadUndici, withServerName } from './pool.ts';
+import {
+  type ConnectionOptions,
+  type ConnectionParts,
+  createConnector,
+  loadUndici,
+  type PooledRequest,
+  withServerName,
+} from './pool.ts';
+
+type ProbedAddress = Pick<ConnectionOptions, 'origin' | 'serverName' | 'tls' | 'http2'>;
 
 /** Calls `run` once after `delayMs`. Returns a function that cancels it. */
 export type Timer = (run: () => void, delayMs: number) => () => void;
@@ -24,11 +34,11 @@ export interface HealthCheckParts extends Partial<Pick<ConnectionParts, 'headerB
  * so that the checks of many addresses do not come in bursts.
  */
 export function watchHealth(
-  address: Pick<ConnectionOptions, 'origin' | 'serverName' | 'tls'>,
+  address: ProbedAddress,
   check: HealthCheck,
   { random, timer, headerBytesMax, onChange, onPass }: HealthCheckParts,
 ): () => void {
-  const probe = createProbe(address, check, { timer, headerBytesMax });
+  const probe = createProbe(address, check, { timer, headerBytesMax, random });
   let health: Health = 'unknown';
   let streak = 0;
   let cancelProbe = () => {};
@@ -79,28 +89,18 @@ function isExpected({ expectedStatuses }: HealthCheck, outcome: AttemptOutcome):
 type Probe = (done: (outcome: AttemptOutcome) => void) => () => void;
 
 /** Probes over a separate connection: a check that had to wait for a busy connection would fail. */
-function createProbe(
-  address: Pick<ConnectionOptions, 'origin' | 'serverName' | 'tls'>,
-  check: HealthCheck,
-  { timer, headerBytesMax: maxHeaderSize }: Pick<HealthCheckParts, 'timer' | 'headerBytesMax'>,
-): Probe {
+function createProbe(address: ProbedAddress, check: HealthCheck, parts: ProbeParts): Probe {
   const { hostname, path, timeoutMs } = check;
-  const { connect, serverName } = createConnector({ ...address, connectTimeoutMs: timeoutMs });
+  const { timer } = parts;
   const headers = hostname === undefined ? {} : { host: hostname };
-  const options = withServerName({ method: 'GET', path, headers }, serverName);
+  const open = (address.http2 ? probeOverHttp2 : probeOverHttp1)(address, timeoutMs, parts);
   return (done) => {
-    const client = new (loadUndici().Client)(address.origin, {
-      connect,
-      pipelining: 0,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      ...(maxHeaderSize && { maxHeaderSize }),
-    });
+    const { dispatch, destroy } = open();
     let isOver = false;
     const end = () => {
       isOver = true;
       cancel();
-      void client.destroy();
+      destroy();
     };
     const finish = (outcome: AttemptOutcome) => {
       if (isOver) return;
@@ -109,16 +109,64 @@ function createProbe(
     };
     const fail = (cause: unknown) => finish({ kind: 'failed', cause });
     const cancel = timer(() => fail(timedOut(`no response within ${timeoutMs} ms`)), timeoutMs);
-    client.dispatch(options, {
-      onRequestStart() {},
-      onResponseStart(_controller, status) {
-        if (status >= 200) finish({ kind: 'responded', status });
+    dispatch(
+      { method: 'GET', path, headers },
+      {
+        onRequestStart() {},
+        onResponseStart(_controller, status) {
+          if (status >= 200) finish({ kind: 'responded', status });
+        },
+        onResponseData() {},
+        onResponseEnd() {},
+        onResponseError: (_controller, cause) => fail(cause),
       },
-      onResponseData() {},
-      onResponseEnd() {},
-      onResponseError: (_controller, cause) => fail(cause),
-    });
+    );
     return end;
+  };
+}
+
+type ProbeParts = Pick<HealthCheckParts, 'timer' | 'headerBytesMax' | 'random'>;
+
+/** Opens a connection for a single request. */
+type OpenProbe = () => {
+  readonly dispatch: (options: PooledRequest['options'], handler: PooledRequest['handler']) => void;
+  readonly destroy: () => void;
+};
+
+function probeOverHttp1(
+  address: ProbedAddress,
+  connectTimeoutMs: number,
+  { headerBytesMax: maxHeaderSize }: ProbeParts,
+): OpenProbe {
+  const { connect, serverName } = createConnector({ ...address, connectTimeoutMs });
+  return () => {
+    const client = new (loadUndici().Client)(address.origin, {
+      connect,
+      pipelining: 0,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      ...(maxHeaderSize && { maxHeaderSize }),
+    });
+    return {
+      dispatch: (options, handler) => void client.dispatch(withServerName(options, serverName), handler),
+      destroy: () => void client.destroy(),
+    };
+  };
+}
+
+function probeOverHttp2(
+  address: ProbedAddress,
+  connectTimeoutMs: number,
+  { timer, random, headerBytesMax }: ProbeParts,
+): OpenProbe {
+  const clock = () => performance.now();
+  return () => {
+    const sessions = createSessions({ ...address, connectTimeoutMs }, 1, { clock, random, timer, headerBytesMax });
+    return {
+      dispatch: (options, handler) =>
+        sessions.run({ options, handler, isFresh: false, connection: undefined, openSocket: 0 }),
+      destroy: sessions.destroy,
+    };
   };
 }
 

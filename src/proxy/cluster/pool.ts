@@ -175,6 +175,8 @@ export interface ConnectionOptions {
   readonly idleConnectionMs?: number | undefined;
   /** How long a connection gets new requests. 0 or undefined for no limit. */
   readonly connectionLifetimeMs?: number | undefined;
+  /** Calls the service over HTTP/2. @default false */
+  readonly http2?: boolean | undefined;
 }
 
 /** In PEM format. */
@@ -202,7 +204,8 @@ export interface PooledRequest {
   /** True if the request needs a new connection. */
   readonly isFresh: boolean;
   readonly withoutTracing: WithoutTracing | undefined;
-  connection: Connection | undefined;
+  /** What carries it. Counts the sockets that it has opened so far. */
+  connection: { readonly socketsOpened: number } | undefined;
   /** The value of `socketsOpened` when the request was sent, or 0 if no socket was open then. */
   openSocket: number;
 }
