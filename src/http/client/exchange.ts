@@ -21,6 +21,8 @@ export type RequestBody = NonNullable<Dispatcher.DispatchOptions['body']> | null
 export interface ExchangeSession {
   /** The last stream that the server processes, from its GOAWAY. */
   readonly lastStreamId: number;
+  /** The largest header list, in bytes, and 32 for each header (RFC 9113 section 6.5.2). */
+  readonly headerBytesMax: number;
   /** Why the session has ended, as far as it is known. */
   readonly failure: Error | undefined;
   /** True once the connection has ended or is about to. */
@@ -123,16 +125,14 @@ export class Exchange implements Dispatcher.DispatchController {
   }
 
   onInterim(status: number, rawHeaders: string[], headers: IncomingHttpHeaders): void {
-    if (this.isOver) return;
-    this.session.onActivity();
-    this.handler.onResponseStarted?.();
+    if (!this.accepts(rawHeaders)) return;
     this.rawHeaders = rawHeaders;
+    this.handler.onResponseStarted?.();
     this.handler.onResponseStart?.(this, status, headers);
   }
 
   onHead(status: number, rawHeaders: string[], headers: IncomingHttpHeaders, flags: number): void {
-    if (this.isOver) return;
-    this.session.onActivity();
+    if (!this.accepts(rawHeaders)) return;
     this.hasHead = true;
     this.rawHeaders = rawHeaders;
     this.endsWithHead = (flags & endStreamFlag) !== 0;
@@ -151,7 +151,16 @@ export class Exchange implements Dispatcher.DispatchController {
   }
 
   onTrailers(rawTrailers: string[]): void {
-    this.rawTrailers = rawTrailers;
+    if (this.accepts(rawTrailers)) this.rawTrailers = rawTrailers;
+  }
+
+  /** Node announces the limit to the server, but does not enforce it. */
+  private accepts(list: readonly string[]): boolean {
+    if (this.isOver) return false;
+    this.session.onActivity();
+    if (sizeOf(list) <= this.session.headerBytesMax) return true;
+    this.abort(headersTooLarge());
+    return false;
   }
 
   /** Node also ends a stream that the server resets with NO_ERROR in the middle of the body. */
@@ -222,7 +231,13 @@ function connectionEnded(cause: Error | undefined): Error {
   return new Http2Error('ECONNRESET', 'the service closed the connection', { cause });
 }
 
-/** Node resets a stream with this code if the headers of the response are too large. */
+function sizeOf(list: readonly string[]): number {
+  let bytes = list.length * 16;
+  for (const text of list) bytes += text.length;
+  return bytes;
+}
+
+/** Node itself resets a stream with this code if there are too many headers. */
 function headersTooLarge(): Http2Error {
   return new Http2Error('HTTP2_HEADERS_OVERFLOW', 'the headers of the response are too large (ENHANCE_YOUR_CALM)');
 }

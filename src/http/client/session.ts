@@ -211,6 +211,7 @@ export function openSession(
   }
 
   const session: Session = {
+    headerBytesMax,
     get lastStreamId() {
       return lastStreamId;
     },

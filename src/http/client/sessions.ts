@@ -129,7 +129,8 @@ export function createSessions(options: SessionsOptions, sessionsMax: number, pa
       const declaredBytes = lengthIn(head);
       const body = bodyOf(request.options.body);
       if (body instanceof Uint8Array) addLength(head, declaredBytes, body.byteLength);
-      session.request(head, request, body).send(body, declaredBytes);
+      const sent = isEmpty(body) ? null : body;
+      session.request(head, request, sent).send(sent, declaredBytes);
     } catch (cause) {
       fail(request, cause as Error);
     }
@@ -180,6 +181,11 @@ function destroyed(): Http2Error {
 /** Returns bytes for a body in memory. */
 function bodyOf(body: Dispatcher.DispatchOptions['body']): RequestBody {
   return typeof body === 'string' ? Buffer.from(body) : (body ?? null);
+}
+
+/** An empty body needs no frame of its own. */
+function isEmpty(body: RequestBody): boolean {
+  return body instanceof Uint8Array && body.byteLength === 0;
 }
 
 /** Returns the `content-length` of a request. */
