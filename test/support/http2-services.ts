@@ -15,6 +15,8 @@ import type { Served, TestServers } from './serve.ts';
 export interface Http2Service extends Served {
   /** All sessions so far, in the order in which they opened. */
   readonly sessions: readonly ServerHttp2Session[];
+  /** The connections of the sessions. */
+  readonly sockets: readonly Socket[];
   /** All streams so far, in the order of arrival. */
   readonly streams: readonly ServerHttp2Stream[];
 }
@@ -27,14 +29,16 @@ export async function startHttp2(
 ): Promise<Http2Service> {
   const sessions: ServerHttp2Session[] = [];
   const streams: ServerHttp2Stream[] = [];
+  const sockets: Socket[] = [];
   const server = createServer(options)
+    .on('connection', (socket) => void sockets.push(socket))
     .on('session', (session) => void sessions.push(session))
     .on('sessionError', () => {})
     .on('stream', (stream, headers) => {
       streams.push(stream.on('error', () => {}));
       onStream(stream, headers);
     });
-  return { ...(await servers.listen(server as Server)), sessions, streams };
+  return { ...(await servers.listen(server as Server)), sessions, sockets, streams };
 }
 
 /** Responds with `ok`, or with the given body. */

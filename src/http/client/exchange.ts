@@ -61,9 +61,6 @@ export class Exchange implements Dispatcher.DispatchController {
   private readonly handler: Dispatcher.DispatchHandler;
   private upload: Readable | undefined = undefined;
   private hasHead = false;
-  /** The declared length of the response, or NaN. */
-  private declaredBytes = Number.NaN;
-  private bytes = 0;
   private hasEndedOrderly = false;
   private isOver = false;
   private isDraining = false;
@@ -137,7 +134,6 @@ export class Exchange implements Dispatcher.DispatchController {
     this.rawHeaders = rawHeaders;
     this.endsWithHead = (flags & endStreamFlag) !== 0;
     this.hasEndedOrderly = this.endsWithHead;
-    if (!this.endsWithHead) this.declaredBytes = Number(headers['content-length']);
     if (!this.endsWithHead) this.stream.push = pushAndNoteEnd;
     this.handler.onResponseStarted?.();
     this.handler.onResponseStart?.(this, status, headers);
@@ -146,7 +142,6 @@ export class Exchange implements Dispatcher.DispatchController {
   onData(chunk: Buffer): void {
     if (this.isOver) return;
     this.session.onActivity();
-    this.bytes += chunk.length;
     this.handler.onResponseData?.(this, chunk);
   }
 
@@ -170,17 +165,13 @@ export class Exchange implements Dispatcher.DispatchController {
 
   onEnd(): void {
     if (this.isOver || !this.hasHead) return;
-    if (!this.hasEndedOrderly || this.isShort()) {
+    if (!this.hasEndedOrderly) {
       this.fail(new Http2Error('HTTP2_RESET', 'the service broke the response off'));
       return;
     }
     this.isOver = true;
     this.stopUpload();
     this.handler.onResponseEnd?.(this, {});
-  }
-
-  private isShort(): boolean {
-    return this.declaredBytes > this.bytes && this.request.options.method !== 'HEAD';
   }
 
   onError(cause: Error): void {

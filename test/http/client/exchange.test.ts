@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { constants, type ServerHttp2Stream } from 'node:http2';
+import { createServer as createTcpServer } from 'node:net';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { codeOf, framesIn, respond, send, sessionsTo, startHttp2, startMute } from '../../support/http2-services.ts';
@@ -19,6 +20,17 @@ async function startSessions(
   const service = await startHttp2(servers, onStream, options);
   return { service, sessions: sessionsTo(servers, service, { sessionsMax: 2 }) };
 }
+
+/** A frame of the first stream, or of another. */
+function frame(type: number, flags: number, payload: Buffer, stream = 1): Buffer {
+  const head = Buffer.from([0, 0, payload.length, type, flags, 0, 0, 0, stream]);
+  return Buffer.concat([head, payload]);
+}
+
+/** `:status: 200` in the static table of HPACK. */
+const ok = 0x88;
+
+const settings = frame(4, 0, Buffer.alloc(0), 0);
 
 /** Every byte that a value of a header may contain. */
 const anyBytes = String.fromCharCode(9, ...Array.from({ length: 224 }, (_, index) => index + 32)).replace('\x7f', '');
@@ -274,10 +286,11 @@ describe('a response over HTTP/2', () => {
     const sent = send(sessions, { isPaused: true });
     const controller = await sent.head;
     await eventually(() => assert.equal(service.streams[0]?.destroyed, true));
-    const closed = closeOf(service.sessions[0] as never);
-    service.sessions[0]?.socket.destroy();
+    const [socket] = service.sockets;
+    const closed = closeOf(socket as NonNullable<typeof socket>);
+    socket?.destroy();
     await closed;
-    await send(sessions).response;
+    await eventually(() => assert.equal(sent.bytes(), 100_000));
     controller.resume();
     assert.equal((await sent.response).body.length, 100_000);
   });
@@ -342,12 +355,6 @@ describe('a stream that the service resets', () => {
     });
   }
 
-  function frame(type: number, flags: number, payload: Buffer): Buffer {
-    const head = Buffer.from([0, 0, payload.length, type, flags, 0, 0, 0, 1]);
-    return Buffer.concat([head, payload]);
-  }
-
-  const ok = 0x88;
   const length100 = [0x0f, 0x0d, 3, 0x31, 0x30, 0x30];
   const part = frame(0, 0, Buffer.from('part'));
   const reset = (code: number) => frame(3, 0, Buffer.from([0, 0, 0, code]));
@@ -426,22 +433,22 @@ describe('GOAWAY', () => {
   });
 
   it('closes the connection after the last request, even if the service leaves it open', async () => {
-    const waiting: ServerHttp2Stream[] = [];
     const closed = createDeferred();
-    const { sessions, service } = await startSessions((stream) => void waiting.push(stream));
-    const sent = send(sessions);
-    await eventually(() => assert.equal(waiting.length, 1));
-    const [session] = service.sessions;
-    session?.socket.once('close', closed.resolve);
-    session?.goaway(NGHTTP2_NO_ERROR, 2 ** 31 - 1);
-    await eventually(async () => {
-      const other = send(sessions);
-      await eventually(() => assert.equal(waiting.length, service.streams.length));
-      assert.equal(service.sessions.length, 2);
-      other.abort(new Error('not needed'));
+    const goaway = Buffer.from([0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
+    const server = createTcpServer({ allowHalfOpen: true }, (socket) => {
+      socket.on('error', () => {}).once('close', closed.resolve);
+      socket.write(settings);
+      socket.on('data', (data) => {
+        if (framesIn(data, 1).length > 0) socket.write(Buffer.concat([goaway, frame(1, 5, Buffer.from([ok]))]));
+      });
+      // The client resets the connection when it receives something although it has closed it.
+      socket.on('end', () => {
+        const timer = setInterval(() => socket.write(goaway), 5);
+        socket.once('close', () => clearInterval(timer));
+      });
     });
-    respond(waiting[0] as ServerHttp2Stream);
-    assert.equal((await sent.response).status, 200);
+    const sessions = sessionsTo(servers, await servers.listen(server));
+    assert.equal((await send(sessions).response).status, 200);
     await closed.promise;
   });
 });
