@@ -8,7 +8,7 @@ import {
 } from 'node:http2';
 import type { Server, Socket } from 'node:net';
 import type { Dispatcher } from 'undici';
-import { createSessions, type Sessions } from '#http';
+import { createSessions, type Sessions, type SessionsOptions } from '#http';
 import type { ManualTime } from './clusters.ts';
 import type { Served, TestServers } from './serve.ts';
 
@@ -71,7 +71,7 @@ export function framesIn(data: Buffer, type: number): readonly Buffer[] {
   return found;
 }
 
-export interface SessionsSetUp {
+export interface SessionsSetUp extends Pick<SessionsOptions, 'tls' | 'serverName'> {
   readonly sessionsMax?: number;
   readonly time?: ManualTime;
   readonly connectTimeoutMs?: number;

@@ -30,7 +30,7 @@ export function createConnect(address: Http2Address): OpenConnection {
   const open = isSecure ? tlsOpener(place, address) : () => connectTcp(place);
   return (done) => {
     const socket = open();
-    const onFailure = (failure: Error) => settle(failure);
+    const onFailure = (failure: Error) => settle(selectsNothing(failure) ? withoutH2(failure) : failure);
     const onEnd = () => settle(new Http2Error('ECONNRESET', 'the connection ended before a session was open'));
     const onConnected = () => settle(isSecure ? alpnFailure(socket as TLSSocket) : undefined);
     function settle(failure: Error | undefined): void {
@@ -70,7 +70,16 @@ function tlsOpener(
 
 function alpnFailure({ alpnProtocol }: TLSSocket): Error | undefined {
   if (alpnProtocol === 'h2') return undefined;
-  return new Http2Error('HTTP2_UNSUPPORTED', 'the server does not select h2 in the TLS handshake (ALPN)');
+  return withoutH2();
+}
+
+/** Most servers end the handshake if they have no protocol that the client offers (RFC 7301 section 3.2). */
+function selectsNothing(failure: Error & { code?: string }): boolean {
+  return failure.code === 'ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL';
+}
+
+function withoutH2(cause?: Error): Http2Error {
+  return new Http2Error('HTTP2_UNSUPPORTED', 'the server does not select h2 in the TLS handshake (ALPN)', { cause });
 }
 
 function ignore(): void {}
