@@ -44,6 +44,25 @@ export {
   traceOf,
   userHeader,
 } from './context.ts';
+export {
+  createGrpcFrameReader,
+  formatGrpcFrame,
+  type GrpcFrame,
+  type GrpcFrameReader,
+  parseGrpcFrame,
+} from './grpc/frames.ts';
+export { decodeGrpcMessage, encodeGrpcMessage } from './grpc/message.ts';
+export { type GrpcKind, grpcKindOf } from './grpc/requests.ts';
+export {
+  type GrpcStatusName,
+  grpcStatus,
+  grpcStatusName,
+  grpcStatusOfHttp,
+  grpcStatusOfRefusal,
+  grpcStatusOfReset,
+  parseGrpcStatus,
+} from './grpc/status.ts';
+export { formatGrpcTimeout, parseGrpcTimeout } from './grpc/timeout.ts';
 export { cookieOf, decodeHeader, encodeHeader } from './header-text.ts';
 export {
   blockMarkup,
