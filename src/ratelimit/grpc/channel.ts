@@ -8,6 +8,7 @@ import {
   type IncomingHttpStatusHeader,
 } from 'node:http2';
 import { connect as connectSocket, type Socket } from 'node:net';
+import { decodeGrpcMessage, formatGrpcFrame, grpcStatus, parseGrpcFrame, parseGrpcStatus } from '#http';
 import { type Admission, type BreakerOptions, createBreaker, startDeadline } from '../breaker.ts';
 
 export interface Target {
@@ -79,7 +80,7 @@ export function createChannel(target: () => Target, breakerOptions: BreakerOptio
     }
     return new Promise((resolve) => {
       const onResult = (result: CallResult) => resolve(report(result, admission, used));
-      sendCall(used, stream, formatFrame(message), timeoutMs, onResult);
+      sendCall(used, stream, formatGrpcFrame(message), timeoutMs, onResult);
     });
   }
 
@@ -270,17 +271,16 @@ function onClose(this: CallStream): void {
 
 function resultOf(call: PendingCall, resetCode: number): CallResult {
   const code = grpcStatusOf(call);
-  if (code === deadlineExceeded) return timedOut;
+  if (code === grpcStatus.DEADLINE_EXCEEDED) return timedOut;
   if (code === undefined) return resultWithoutStatus(call, resetCode);
   if (code !== 0) return { kind: 'status', code, message: grpcMessageOf(call) };
-  const message = parseFrame(Buffer.concat(call.chunks));
+  const message = parseGrpcFrame(Buffer.concat(call.chunks));
   return message === undefined
     ? invalid('its response is not a single uncompressed message')
     : { kind: 'message', message };
 }
 
 /** The service may end the call at the deadline we sent. grpc-go resets the stream with CANCEL in that case. */
-const deadlineExceeded = 4;
 const timedOut: CallResult = Object.freeze({ kind: 'timedOut', reason: 'it ended the call at its deadline' });
 
 const remedy = 'use the port on which it accepts gRPC without TLS';
@@ -306,22 +306,15 @@ function resultWithoutStatus({ session, headers, error }: PendingCall, resetCode
  */
 function grpcStatusOf({ headers, trailers }: PendingCall): number | undefined {
   if (headers?.[':status'] !== 200 || !isGrpc(headers)) return undefined;
-  const text = String((trailers ?? headers)['grpc-status']);
-  return /^\d{1,3}$/.test(text) ? Number(text) : undefined;
+  return parseGrpcStatus(String((trailers ?? headers)['grpc-status']));
 }
 
 function isGrpc(headers: IncomingHttpHeaders): boolean {
   return headers['content-type']?.startsWith('application/grpc') === true;
 }
 
-/** `grpc-message` is percent-encoded. Invalid encoding is returned unchanged. */
 function grpcMessageOf({ headers, trailers }: PendingCall): string {
-  const text = String((trailers ?? headers)?.['grpc-message'] ?? '');
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  return decodeGrpcMessage(String((trailers ?? headers)?.['grpc-message'] ?? ''));
 }
 
 function invalid(reason: string): CallResult {
@@ -330,25 +323,4 @@ function invalid(reason: string): CallResult {
 
 function disconnected(reason: string): CallResult {
   return { kind: 'disconnected', reason };
-}
-
-const frameHeaderBytes = 5;
-
-/**
- * Formats a Length-Prefixed-Message: a byte for the compression flag, four for the length, and the message
- * (PROTOCOL-HTTP2.md in grpc/grpc).
- */
-function formatFrame(message: Buffer): Buffer {
-  const frame = Buffer.allocUnsafe(frameHeaderBytes + message.length);
-  frame.writeUInt8(0, 0);
-  frame.writeUInt32BE(message.length, 1);
-  frame.set(message, frameHeaderBytes);
-  return frame;
-}
-
-/** Parses a single uncompressed message. Returns undefined if it is compressed, truncated, or followed by another. */
-function parseFrame(frame: Buffer): Buffer | undefined {
-  if (frame.length < frameHeaderBytes || frame.readUInt8(0) !== 0) return undefined;
-  if (frame.readUInt32BE(1) !== frame.length - frameHeaderBytes) return undefined;
-  return frame.subarray(frameHeaderBytes);
 }

@@ -44,7 +44,7 @@ const failures: readonly (readonly [string, OnStream, string | RegExp])[] = [
   [
     'a gRPC status',
     (stream) => refuse(stream, '14', 'redis%20is down 100%'),
-    'it responded with gRPC status 14: redis%20is down 100%',
+    'it responded with gRPC status 14: redis is down 100%',
   ],
   [
     'a status after a message',
