@@ -37,6 +37,8 @@ export interface RequestContext {
   refusedUpgrade: string | undefined;
   /** The error that was sent to the client. */
   problem: Problem | undefined;
+  /** The status of a gRPC call, ours or that of its service. */
+  grpcStatus: number | undefined;
   readonly traceIds: TraceIds;
   /** Read it with `traceOf`, which creates it on demand: with logging and tracing off, most requests never need one. */
   trace: Trace | undefined;
@@ -212,6 +214,7 @@ function openContext(ctx: Context, { addresses, hasHome, traceIds }: Server): Re
     upstreamMs: undefined,
     refusedUpgrade: undefined,
     problem: undefined,
+    grpcStatus: undefined,
     traceIds,
     trace: undefined,
     route: undefined,

@@ -52,7 +52,7 @@ export {
   parseGrpcFrame,
 } from './grpc/frames.ts';
 export { decodeGrpcMessage, encodeGrpcMessage } from './grpc/message.ts';
-export { type GrpcKind, grpcKindOf } from './grpc/requests.ts';
+export { type GrpcKind, grpcKindOf, grpcTypeOf } from './grpc/requests.ts';
 export {
   type GrpcStatusName,
   grpcStatus,
@@ -88,7 +88,7 @@ export {
   readJsonBody,
 } from './json-body.ts';
 export { createAccessLog } from './log/access-log.ts';
-export { finalStatus, giveUpClient, hasClientLeft, replaceStatus } from './log/final-status.ts';
+export { countAs, countedStatus, finalStatus, giveUpClient, hasClientLeft, replaceStatus } from './log/final-status.ts';
 export { requestLogFields } from './log/request-log.ts';
 export {
   type AddressFault,

@@ -3,6 +3,8 @@ import { inspect } from 'node:util';
 import type { Context, Middleware, Next } from 'koa';
 import { createOutageLogs, type Logger, type OutageLogs } from '#foundation';
 import { gatewayRoot, type RequestContext, requestContext } from './context.ts';
+import { writeGrpcRefusal } from './grpc/refusal.ts';
+import { grpcTypeOf } from './grpc/requests.ts';
 import type { ProblemNotes } from './html/pages.ts';
 import { type PageRoute, placeOf } from './html/places.ts';
 import { hasClientLeft, replaceStatus } from './log/final-status.ts';
@@ -116,15 +118,23 @@ function createRenderer(options: RendererOptions) {
   }
 
   function write(ctx: Context, found: Problem): void {
-    const formatter = representations.chooseForError(ctx.req.headers.accept);
     try {
-      writeProblem(ctx, found, formatter, options);
+      writeAny(ctx, found);
     } catch (cause) {
       // A problem thrown by a service may have headers or members that cannot be sent.
       const unsendable = problem('internal', { cause });
       reportProblem(ctx, unsendable, cause);
-      writeProblem(ctx, unsendable, formatter, options);
+      writeAny(ctx, unsendable);
     }
+  }
+
+  function writeAny(ctx: Context, found: Problem): void {
+    for (const name of staleHeaders) ctx.remove(name);
+    const grpcType = grpcTypeOf(ctx.req);
+    if (grpcType !== undefined) writeGrpcRefusal(ctx, found, grpcType);
+    else writeProblem(ctx, found, representations.chooseForError(ctx.req.headers.accept), options);
+    // A handler may have set this to false to write to the socket itself. It has not begun, because no headers were sent.
+    ctx.respond = true;
   }
 }
 
@@ -158,7 +168,6 @@ type PageParts = Pick<RendererOptions, 'problemPagesPath' | 'page'>;
 function writeProblem(ctx: Context, found: Problem, formatter: Formatter, options: PageParts): void {
   const pages = hasTableStatus(found) ? problemPagesOf(ctx, options.problemPagesPath) : undefined;
   const body = errorBody(found, pages && pages.infoUrl + found.slug);
-  for (const name of staleHeaders) ctx.remove(name);
   ctx.status = found.status;
   ctx.message = reasonOf(found.status);
   ctx.set({ 'Cache-Control': 'no-store', ...formatter.headers });
@@ -167,8 +176,6 @@ function writeProblem(ctx: Context, found: Problem, formatter: Formatter, option
   ctx.set('Content-Type', formatter.contentType);
   const notes = notesOn(ctx, found, pages && pages.type + found.slug);
   ctx.body = formatter.format(body, body.message, notes, isPage(formatter) ? placeOf(ctx, options.page) : undefined);
-  // A handler may have set this to false to write to the socket itself. It has not begun, because no headers were sent.
-  ctx.respond = true;
 }
 
 /** What comes before the slug of a problem in the `info_url` of an error and in its `type`. */

@@ -28,7 +28,7 @@ export function createRouteFamilies({ all, durationBoundsMs }: RouteParts): read
   return [
     family(
       ['counter', 'frontdesk_requests_total', 'code'],
-      'Completed requests by status class (`1xx` to `5xx`), or `499` if the client disconnected before it had received the response. A response that the service broke off counts as `5xx`. `mapping` is empty if no mapping matched.',
+      'Completed requests by status class (`1xx` to `5xx`), or `499` if the client disconnected before it had received the response. A response that the service broke off counts as `5xx`, and a gRPC call that is refused by the status of its problem. `mapping` is empty if no mapping matched.',
       completionsOf,
     ),
     family(['gauge', 'frontdesk_requests_in_flight'], 'Requests in progress.', ({ name: mapping, inFlight }) => [

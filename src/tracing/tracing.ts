@@ -4,6 +4,7 @@ import type { Context, Middleware, Next } from 'koa';
 import type { Logger } from '#foundation';
 import {
   boundTracestate,
+  countedStatus,
   type Problem,
   parseTraceparent,
   pathOf,
@@ -132,12 +133,14 @@ function attributesOf(ctx: Context, { addresses, basePath }: RequestContext): At
 }
 
 /** `basePath` is that of the start of the request. It has changed if the client disconnects inside a service. */
-function endSpan(span: Span, ctx: Context, { route, problem }: RequestContext, basePath: string, error: number): void {
+function endSpan(span: Span, ctx: Context, request: RequestContext, basePath: string, error: number): void {
+  const { route, problem, grpcStatus } = request;
   if (route !== undefined) {
     span.setAttribute('http.route', basePath + route);
     span.updateName(spanNameOf(ctx.method, basePath + route));
   }
   if (ctx.res.headersSent) setStatus(span, ctx.res.statusCode, 500, error);
+  if (grpcStatus !== undefined) setGrpcStatus(span, grpcStatus, countedStatus(ctx.res), error);
   if (problem !== undefined && problem.status >= 500) span.recordException(exceptionOf(problem));
   span.end();
 }
@@ -206,6 +209,14 @@ function methodAttributes(method: string): Readonly<Record<string, string>> {
 function setStatus(span: Span, status: number, failsFrom: number, error: number): void {
   span.setAttribute('http.response.status_code', status);
   if (status < failsFrom) return;
+  span.setAttribute('error.type', String(status));
+  span.setStatus({ code: error });
+}
+
+/** `counted` is the status of HTTP that says the same. */
+function setGrpcStatus(span: Span, status: number, counted: number, error: number): void {
+  span.setAttribute('rpc.grpc.status_code', status);
+  if (counted < 500) return;
   span.setAttribute('error.type', String(status));
   span.setStatus({ code: error });
 }

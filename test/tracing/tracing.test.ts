@@ -204,6 +204,17 @@ describe('spans', () => {
     check('/closed', 503, ['/closed', 'ECONNREFUSED']);
     check('/near/broken', 500, ['/near', 'TypeError']);
 
+    for (const [path, status, grpcStatus, code] of [
+      ['/closed', 'UNAVAILABLE', 14, SpanStatusCode.ERROR],
+      ['/guarded', 'UNAUTHENTICATED', 16, SpanStatusCode.UNSET],
+    ] as const)
+      it(`have the gRPC status ${status} of a call to ${path} that was refused`, async () => {
+        const { url } = await setUp();
+        await request(url).post(path).set('Content-Type', 'application/grpc').expect(200);
+        const { attributes, status: outcome } = await ended();
+        assert.deepEqual([attributes['rpc.grpc.status_code'], outcome.code], [grpcStatus, code]);
+      });
+
     it('end when the client disconnects before the response', async () => {
       const waits = await servers.http(() => socket.destroy());
       const { port } = await setUp({ config: { records: [mappingRecord('far', '/far', bare(waits))] } });

@@ -50,7 +50,7 @@ function labelOf(level: number, paint: Paint): string {
 
 /** Formats a line such as `GET /v1/hotels/ 403 2.5 ms ann access-denied`. */
 function requestText(
-  { method, path, status, durationMs, user, problem, refusedUpgrade }: Fields,
+  { method, path, status, grpcStatus, durationMs, user, problem, refusedUpgrade }: Fields,
   paint: Paint,
 ): string {
   const upgrade = refusedUpgrade === undefined ? undefined : `refusedUpgrade=${textOf(refusedUpgrade)}`;
@@ -58,6 +58,7 @@ function requestText(
     textOf(method),
     textOf(path),
     paint(colourOf(Number(status)), textOf(status)),
+    ...(grpcStatus === undefined ? [] : [paint(grpcStatus === 'OK' ? 'green' : 'yellow', textOf(grpcStatus))]),
     paint('dim', `${textOf(durationMs)} ms`),
     ...(user === undefined ? [] : [paint('cyan', textOf(user))]),
     ...[problem, upgrade].flatMap((note) => (note === undefined ? [] : [paint('yellow', textOf(note))])),

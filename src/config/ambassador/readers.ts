@@ -294,3 +294,18 @@ function inMap(given: unknown, convert: (value: unknown) => unknown): unknown {
 function inList(given: unknown, convert: (value: unknown) => unknown): unknown {
   return Array.isArray(given) ? given.map(convert) : given;
 }
+
+/** Ambassador's default is the opposite. Without the field, a record gets no notice. */
+export const limitedStatus: AmbassadorReader = (value) => {
+  const isExhausted = isEmpty(value) || (isMap(value) && value['use_resource_exhausted_code'] === true);
+  return {
+    fields: {},
+    notice: isExhausted
+      ? undefined
+      : {
+          message:
+            'is not supported: calls beyond a limit get RESOURCE_EXHAUSTED, because clients repeat UNAVAILABLE at once',
+          remedy: 'Set use_resource_exhausted_code: true.',
+        },
+  };
+};

@@ -20,6 +20,7 @@ import {
   healthChecks,
   ignored,
   ignoredSilently,
+  limitedStatus,
   refused,
   shorthand,
   tls,
@@ -368,10 +369,10 @@ export const kinds: Readonly<Record<string, Kind>> = {
     defaultsFor: () => ({ domain: 'ambassador' }),
     others: {
       ...commonFields,
-      grpc: ignored('denied gRPC requests get the same response as others'),
+      grpc: limitedStatus,
       protocol_version: ignoredSilently,
       tls: ignored('the rate-limit service is called without encryption', 'Run both on the same machine or network.'),
-      v3GRPC: ignored('denied gRPC requests get the same response as others'),
+      v3GRPC: limitedStatus,
     },
   },
 };

@@ -5,6 +5,7 @@ import type { AuthService, Mapping, RequiredClaim } from '#config';
 import { equalPart, type OutageLog } from '#foundation';
 import {
   decodeHeader,
+  grpcKindOf,
   keyNameHeader,
   type Problem,
   type ProblemSlug,
@@ -268,10 +269,13 @@ function setClientHeaders(
 
 type Denial = Extract<AuthDecision, { outcome: 'deny' }>;
 
-/** Sends a denial that has a body unchanged. A denial without a body becomes a Problem with its status. */
+/**
+ * Sends a denial that has a body unchanged. A denial without a body becomes a Problem with its status, and so does every
+ * denial of a gRPC call, whose client could not read the body.
+ */
 function deny(ctx: Context, decision: Denial): void {
   const { status, headers, body } = decision;
-  if (body === undefined) throw denialOf(decision);
+  if (body === undefined || grpcKindOf(ctx.req) !== undefined) throw denialOf(decision);
   // Bypasses Koa, which rejects a repeated `Content-Type`, as the auth service may have sent it.
   for (const [name, value] of Object.entries(headers)) ctx.res.setHeader(name, value);
   ctx.set('Cache-Control', 'no-store');

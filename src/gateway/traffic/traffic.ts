@@ -1,7 +1,7 @@
 /** Counts requests for each route across reloads, and retains the latest failures and the latest unmatched paths. */
 import type { Context } from 'koa';
 import { createBoundedMap, messageOf, truncate } from '#foundation';
-import { finalStatus, type Problem, pathOf, type RequestContext, requestContext } from '#http';
+import { countedStatus, type Problem, pathOf, type RequestContext, requestContext } from '#http';
 import { createLeases, type Lease } from '#proxy';
 import type { Descriptor, DescriptorStatus } from '#ratelimit';
 import { createRouteTraffic, type RouteTraffic } from './route-traffic.ts';
@@ -92,7 +92,7 @@ export function createTraffic({ clock = Date.now, stopwatch = () => performance.
 
   function end(route: RouteTraffic, request: InFlightRequest, startedAtMs: number): void {
     const { ctx } = request;
-    const status = finalStatus(ctx.res);
+    const status = countedStatus(ctx.res);
     const nowMs = stopwatch();
     route.inFlight -= 1;
     route.count({ status, durationMs: nowMs - startedAtMs, refusedBy: refusalOf(request, status) }, nowMs);
@@ -123,7 +123,7 @@ export function createTraffic({ clock = Date.now, stopwatch = () => performance.
     unmatched,
     addUnmatched({ method, res }: Context, path: string) {
       res.on('close', () => {
-        if (finalStatus(res) === 404) recordUnmatched(method, path);
+        if (countedStatus(res) === 404) recordUnmatched(method, path);
       });
     },
     failures: () => failed.toReversed(),

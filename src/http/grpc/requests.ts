@@ -4,15 +4,20 @@ import type { IncomingMessage } from 'node:http';
 /** `web-text` is gRPC-Web whose bodies are base64. */
 export type GrpcKind = 'grpc' | 'web' | 'web-text';
 
-/** Returns what kind of gRPC call the request is. Undefined if it is none. */
-export function grpcKindOf({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): GrpcKind | undefined {
-  return method === 'POST' ? grpcKindOfType(headers['content-type']) : undefined;
+/**
+ * Returns the content type of a gRPC call without parameters, in lower case: `application/grpc-web-text+proto`, for
+ * example. Undefined if the request is no gRPC call.
+ */
+export function grpcTypeOf({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): string | undefined {
+  return method === 'POST' ? grpcType.exec(headers['content-type'] ?? '')?.[0].toLowerCase() : undefined;
 }
 
-/** Returns what kind of gRPC body has this content type: `application/grpc`, `application/grpc-web-text+proto`. */
-export function grpcKindOfType(contentType: string | undefined): GrpcKind | undefined {
-  const [type] = /^application\/grpc(?:-web(?:-text)?)?(?=\+[\w.-]|[\t ]*(?:;|$))/i.exec(contentType ?? '') ?? [];
-  return type === undefined ? undefined : kinds[type.toLowerCase()];
+const grpcType = /^application\/grpc(?:-web(?:-text)?)?(?:\+[\w.-]{1,40})?(?=[\t ]*(?:;|$))/i;
+
+/** Returns what kind of gRPC call the request is. Undefined if it is none. */
+export function grpcKindOf(req: Pick<IncomingMessage, 'method' | 'headers'>): GrpcKind | undefined {
+  const [type = ''] = grpcTypeOf(req)?.split('+', 1) ?? [];
+  return kinds[type];
 }
 
 const kinds: Readonly<Record<string, GrpcKind>> = {

@@ -60,6 +60,10 @@ export function grpcStatusOfRefusal(httpStatus: number): number {
 }
 
 const ofRefusal: Readonly<Record<number, GrpcStatusName>> = {
+  // An auth service sends browsers to its login page.
+  302: 'UNAUTHENTICATED',
+  303: 'UNAUTHENTICATED',
+  307: 'UNAUTHENTICATED',
   400: 'INVALID_ARGUMENT',
   401: 'UNAUTHENTICATED',
   403: 'PERMISSION_DENIED',

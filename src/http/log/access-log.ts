@@ -5,6 +5,7 @@ import type { TLSSocket } from 'node:tls';
 import type { Context, Middleware, Next } from 'koa';
 import { hexOfCharacter, type Logger } from '#foundation';
 import { type RequestContext, requestContext, traceOf } from '../context.ts';
+import { grpcStatusName } from '../grpc/status.ts';
 import { encodeHeader } from '../header-text.ts';
 import { Http2Response } from '../server/http2/messages.ts';
 import { pathOf } from '../target.ts';
@@ -51,7 +52,7 @@ function createJsonWriter(logger: Logger) {
   const info = logger.infoPlain ?? logger.info.bind(logger);
   return function writeJson({ ctx, context, connection, startedAtMs, client, path }: StartedRequest): void {
     const { req, res } = ctx;
-    const { requestId, user, apiKey, mapping, problem, upstream, upstreamMs, refusedUpgrade } = context;
+    const { requestId, user, apiKey, mapping, problem, upstream, upstreamMs, refusedUpgrade, grpcStatus } = context;
     const { bytesIn, bytesOut } = countNewBytes(connection, req.socket);
     const fields = {
       requestId,
@@ -65,6 +66,7 @@ function createJsonWriter(logger: Logger) {
       protocol: protocolOf(req),
       tls: connection.tls,
       status: finalStatus(res),
+      grpcStatus: grpcStatus === undefined ? undefined : (grpcStatusName(grpcStatus) ?? String(grpcStatus)),
       problem: problem?.slug,
       bytesIn,
       bytesOut,

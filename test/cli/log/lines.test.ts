@@ -30,11 +30,13 @@ describe('a line of the log for people', () => {
     const text = await logged((logger) => {
       logger.infoPlain({ ...line, durationMs: 2.6 }, 'request');
       logger.info({ ...line, status: 429, durationMs: 0.4, user: 'ann b', problem: 'rate-limited' }, 'request');
+      logger.info({ ...line, durationMs: 1, grpcStatus: 'UNIMPLEMENTED', problem: 'not-found' }, 'request');
       logger.info({ ...line, durationMs: 1, refusedUpgrade: 'websocket' }, 'request');
     });
     assert.deepEqual(text.split('\n'), [
       'GET /v1/hotels/ 200 2.6 ms',
       'GET /v1/hotels/ 429 0.4 ms "ann b" rate-limited',
+      'GET /v1/hotels/ 200 UNIMPLEMENTED 1 ms not-found',
       'GET /v1/hotels/ 200 1 ms refusedUpgrade=websocket',
       '',
     ]);

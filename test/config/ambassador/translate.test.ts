@@ -285,6 +285,24 @@ describe("Ambassador's own files", () => {
     }
   });
 
+  it('get a notice if calls beyond a limit should get another gRPC status than RESOURCE_EXHAUSTED', () => {
+    const noticesOf = (grpc: object | undefined) => {
+      const spec = { service: 'limits:8081', grpc };
+      const record = {
+        apiVersion: 'getambassador.io/v3alpha1',
+        kind: 'RateLimitService',
+        metadata: { name: 'a' },
+        spec,
+      };
+      const { notices } = configurationFrom(untyped({ records: [record] }), { gatewayDomain });
+      return notices.map(({ message }) => message).filter((message) => /grpc/.test(message));
+    };
+    assert.deepEqual([undefined, {}, { use_resource_exhausted_code: true }].flatMap(noticesOf), []);
+    const [notice, ...more] = noticesOf({ use_resource_exhausted_code: false });
+    assert.match(notice ?? '', /RESOURCE_EXHAUSTED/);
+    assert.deepEqual(more, []);
+  });
+
   it('can be mixed with our records, which get no notice', () => {
     const { configuration, errors, notices } = configurationFrom(untyped({ records: [ours] }), { gatewayDomain });
     assert.deepEqual([configuration.mappings.length, errors, notices], [1, [], []]);

@@ -1,5 +1,6 @@
 /** The status codes of gRPC, and the ones that stand for HTTP statuses, refusals and resets. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { constants } from 'node:http2';
 import { status as grpcJsStatus } from '@grpc/grpc-js';
 import {
@@ -76,6 +77,17 @@ describe('the gRPC status of a refusal', () => {
       unknown.map(([slug]) => slug),
       ['not-acceptable'],
     );
+  });
+
+  it('is the one that the documentation lists', () => {
+    const page = readFileSync('src/http/README.md', 'utf8');
+    const rows = [...page.matchAll(/^\| ([\d, ]+) \| ([A-Z_]+) \|$/gm)];
+    const listed = rows.flatMap(([, statuses = '', name]) =>
+      statuses.split(', ').map((status) => [Number(status), name]),
+    );
+    const all = Array.from({ length: 300 }, (_, index) => [300 + index, nameOf(300 + index)] as const);
+    const known = all.filter(([, name]) => name !== 'UNKNOWN');
+    assert.deepEqual(Object.fromEntries(listed), Object.fromEntries(known));
   });
 
   it('is UNKNOWN for a status without a row, which another party has chosen', () => {
