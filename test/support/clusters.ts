@@ -27,6 +27,7 @@ export function breakersOf(fields: Partial<ClusterSpec['circuitBreakers']>): Clu
 /** Checks every second with a time-out of 300 ms; two equal results in a row change an address's health. */
 export function healthCheckOf(fields: Partial<HealthCheck> = {}): HealthCheck {
   return {
+    grpc: undefined,
     path: '/health',
     hostname: undefined,
     timeoutMs: 300,

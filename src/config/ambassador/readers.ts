@@ -204,13 +204,15 @@ export const loadBalancer: AmbassadorReader = (value) => {
   );
 };
 
-export const healthChecks: AmbassadorReader = (value) => {
+/** A check over gRPC needs a service that speaks it. */
+export const healthChecks: AmbassadorReader = (value, { grpc }) => {
   const list: readonly unknown[] = Array.isArray(value) ? value : [value];
-  const kept = list.find((one) => isMap(one) && isMap(one['health_check']) && !('grpc' in one['health_check']));
+  const isKept = (check: unknown) => isMap(check) && (grpc === true || !('grpc' in check));
+  const kept = list.find((one) => isMap(one) && isKept(one['health_check']));
   const fields = kept === undefined ? {} : { health_checks: withoutHeaders(kept) };
   const isUnchanged =
     list.length === 1 && kept !== undefined && JSON.stringify(fields.health_checks) === JSON.stringify(kept);
-  const message = 'are read as a single HTTP check, without added or removed headers';
+  const message = 'are read as a single check, without added or removed headers';
   return {
     fields,
     notice: isUnchanged ? undefined : { message, remedy: 'Provide a path for health checks in the service.' },

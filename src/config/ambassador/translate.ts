@@ -327,10 +327,14 @@ const authService: Kind = {
 export const kinds: Readonly<Record<string, Kind>> = {
   Mapping: {
     rows: mappingFields,
-    defaultsFor: ({ host_redirect: redirects, prefix_regex: isRegex, regex_rewrite: regex }) =>
+    defaultsFor: ({ host_redirect: redirects, prefix_regex: isRegex, regex_rewrite: regex, grpc }) =>
       redirects === true
         ? {}
-        : { timeout_ms: 3000, cookie_path: 'keep', ...(isRegex === true && !regex && { rewrite: '/' }) },
+        : {
+            timeout_ms: 3000,
+            cookie_path: 'keep',
+            ...((isRegex === true || grpc === true) && !regex && { rewrite: '/' }),
+          },
     others: {
       ...commonFields,
       auth_context_extensions: ignored('it is for auth services that speak gRPC'),
@@ -346,7 +350,6 @@ export const kinds: Readonly<Record<string, Kind>> = {
       enable_ipv6: ignoredSilently,
       envoy_override: refused(undefined, 'it may protect requests, and there is no Envoy here'),
       error_response_overrides: ignored('errors have a fixed format here', 'See the table of problems in README.'),
-      grpc: ignored('services are called over HTTP/1.1', 'Give the service a port for HTTP/1.1.'),
       keepalive: ignored('TCP keep-alive is left to the system'),
       modules: refused(undefined, 'it may protect requests'),
       // Its circuit breakers have been chosen.

@@ -130,7 +130,7 @@ export const mappingFields = withNames({
     schema: rewrittenPrefix,
     type: 'path',
     shownDefault: '`/`',
-    docs: 'Replaces the matched prefix; `""` leaves the path unchanged.',
+    docs: 'Replaces the matched prefix; `""`, the default with `grpc`, leaves the path unchanged.',
     example: '/ (or "" to leave the path alone)',
     allowedWithRedirect: false,
     ambassador: translateRewrite,

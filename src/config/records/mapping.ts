@@ -13,6 +13,7 @@ import { labelExamples } from './labels.ts';
 import { callKeys, type MappingFields, mappingFields } from './mapping-fields.ts';
 import { hostFault, matchKeys, type RequestMatch, requestMatchOf } from './match.ts';
 import { type Redirect, redirectOf } from './rewrite.ts';
+import { grpcCheckFault, grpcConditionFault } from './upstream-fields.ts';
 
 /** Fields of the record that a Mapping contains only in converted form or combined with others. */
 const combined = [
@@ -152,6 +153,33 @@ const mappingRules: readonly MappingRule[] = [
           }
         : undefined,
   },
+  {
+    at: 'retryPolicy',
+    reads: ['grpc'],
+    faultOf: ({ retryPolicy, grpc }) =>
+      retryPolicy === undefined || grpc ? undefined : grpcConditionFault(retryPolicy),
+  },
+  {
+    at: 'healthCheck',
+    reads: ['grpc'],
+    faultOf: ({ healthCheck, grpc }) => (healthCheck === undefined || grpc ? undefined : grpcCheckFault(healthCheck)),
+  },
+  {
+    at: 'allowUpgrade',
+    reads: ['grpc'],
+    faultOf: ({ allowUpgrade = [], grpc }) =>
+      grpc && allowUpgrade.length > 0
+        ? conflictsWith('grpc: true', 'Use two mappings: a connection of HTTP/2 does not switch its protocol.')
+        : undefined,
+  },
+  {
+    at: 'preserveHeaderCase',
+    reads: ['grpc'],
+    faultOf: ({ preserveHeaderCase, grpc }) =>
+      preserveHeaderCase && grpc
+        ? conflictsWith('grpc: true', 'Remove it: HTTP/2 has names of headers only in lower case.')
+        : undefined,
+  },
   { at: 'prefixRedirect', reads: pathRedirects, faultOf: secondPathFault('prefixRedirect', ['pathRedirect']) },
   {
     at: 'regexRedirect',
@@ -191,7 +219,7 @@ function toMapping(fields: MappingFields, source: Source): Mapping {
     kind: 'Mapping',
     ...plainFields(fields),
     ...requestMatchOf(fields),
-    rewrite: fields.rewrite ?? (fields.prefixRegex ? '' : '/'),
+    rewrite: fields.rewrite ?? (fields.prefixRegex || fields.grpc ? '' : '/'),
     redirect: redirectOf(fields),
     requestHeaders: headerRulesOf(fields.addRequestHeaders, fields.removeRequestHeaders),
     responseHeaders: headerRulesOf(fields.addResponseHeaders, fields.removeResponseHeaders),

@@ -21,7 +21,16 @@ import {
   text,
   type ValuesOf,
 } from '../fields/field.ts';
-import { commaList, duration, flag, listOfOne, milliseconds, rejectEmpty, wholeNumber } from '../fields/values.ts';
+import {
+  commaList,
+  duration,
+  flag,
+  listOfOne,
+  milliseconds,
+  rejectEmpty,
+  singleLine,
+  wholeNumber,
+} from '../fields/values.ts';
 import { quote } from '../quote.ts';
 import { hostFault } from './match.ts';
 
@@ -58,8 +67,13 @@ const conditions = [
   'retriable-status-codes',
 ] as const;
 
+/** The statuses of gRPC after which a call is retried. The names are Envoy's. */
+const grpcConditions = ['cancelled', 'deadline-exceeded', 'internal', 'resource-exhausted', 'unavailable'] as const;
+
+export type GrpcRetryCondition = (typeof grpcConditions)[number];
+
 /** A condition under which a failed attempt is retried. */
-export type RetryCondition = (typeof conditions)[number];
+export type RetryCondition = (typeof conditions)[number] | GrpcRetryCondition;
 
 export interface RetryPolicy {
   readonly retryOn: readonly RetryCondition[];
@@ -73,7 +87,9 @@ export interface RetryPolicy {
 
 const retryFields = {
   retryOn: field({
-    schema: commaList(z.enum(conditions)).check(rejectEmpty('Name a condition: retry_on: connect-failure')),
+    schema: commaList(z.enum([...conditions, ...grpcConditions])).check(
+      rejectEmpty('Name a condition: retry_on: connect-failure'),
+    ),
   }),
   numRetries: count(0, 10, 1),
   perTryTimeout: time,
@@ -126,8 +142,25 @@ const circuitBreakers = listOfOne(
   }).transform(({ priority: _priority, ...limits }): CircuitBreakers => limits),
 );
 
+/** Returns the fault of a mapping without `grpc` whose `retry_on` names a status of gRPC. */
+export function grpcConditionFault({ retryOn }: RetryPolicy): Fault | undefined {
+  const found = retryOn.find((one) => grpcConditions.some((name) => name === one));
+  return (
+    found && { message: `retries after the gRPC status ${found}, but the mapping is not for gRPC`, remedy: addGrpc }
+  );
+}
+
+/** Returns the fault of a mapping without `grpc` whose health check is one of gRPC. */
+export function grpcCheckFault({ grpc }: HealthCheck): Fault | undefined {
+  return grpc && { message: 'has a check over gRPC, but the mapping is not for gRPC', remedy: addGrpc };
+}
+
+const addGrpc = 'Add grpc: true to the mapping, if its service speaks gRPC.';
+
 /** Each address of the service is checked at this interval, with or without traffic. */
 export interface HealthCheck {
+  /** Asks `grpc.health.v1` for the status of this service, `''` for that of the server. Undefined for a check over HTTP. */
+  readonly grpc: { readonly service: string } | undefined;
   /** The path on the service, which is not rewritten. */
   readonly path: string;
   /** The `Host` header of the check. Undefined to use the address. */
@@ -153,6 +186,20 @@ const http = strict({
   expected_statuses: z.array(statusRange).default([{ min: 200, max: 200 }]),
 });
 
+const grpc = strict({
+  upstream_name: singleLine(),
+  authority: text(hostFault).optional(),
+});
+
+const probe = strict({ http: http.optional(), grpc: grpc.optional() }).check((payload) => {
+  const count = Object.values(payload.value).filter((one) => one !== undefined).length;
+  if (count !== 1)
+    reportFault(payload, [], {
+      message: count === 0 ? 'is empty' : 'has two kinds of checks',
+      remedy: 'Write one: { http: { path: /health } } or { grpc: { upstream_name: package.Service } }.',
+    });
+});
+
 const healthCheckFields = {
   timeout: time,
   timeoutMs: timeMs,
@@ -160,21 +207,35 @@ const healthCheckFields = {
   intervalMs: timeMs,
   unhealthyThreshold: count(1, 100, 2),
   healthyThreshold: count(1, 100, 1),
-  healthCheck: field({ schema: strict({ http }) }),
+  healthCheck: field({ schema: probe }),
 };
 
 const healthChecks = listOfOne(
   mapOf(healthCheckFields, [oneForm('timeout'), oneForm('interval')]).transform(
-    ({ healthCheck: { http: request }, timeout, interval, ...given }): HealthCheck => ({
+    ({ healthCheck, timeout, interval, ...given }): HealthCheck => ({
       ...given,
-      path: request.path,
-      hostname: request.hostname,
-      expectedStatuses: request.expected_statuses,
+      ...requestOf(healthCheck),
       timeoutMs: timeout ?? given.timeoutMs ?? 3000,
       intervalMs: interval ?? given.intervalMs ?? 5000,
     }),
   ),
 );
+
+/** The request of a check. One over gRPC has the path that the protocol defines. */
+function requestOf({
+  http: request,
+  grpc: asked,
+}: z.output<typeof probe>): Pick<HealthCheck, 'grpc' | 'path' | 'hostname' | 'expectedStatuses'> {
+  if (asked !== undefined)
+    return {
+      grpc: { service: asked.upstream_name },
+      path: '/grpc.health.v1.Health/Check',
+      hostname: asked.authority,
+      expectedStatuses: [],
+    };
+  const { path = '/', hostname, expected_statuses: expectedStatuses = [] } = request ?? {};
+  return { grpc: undefined, path, hostname, expectedStatuses };
+}
 
 function pathFault(path: string): Fault | undefined {
   if (/^\/[\x21-\x22\x24-\x7e]*$/.test(path)) return undefined;
@@ -202,10 +263,16 @@ const outlierDetection = mapOf(outlierFields);
 
 /** A part of the table in mapping-fields.ts. */
 export const upstreamFields = {
+  grpc: field({
+    ...flag,
+    default: false,
+    docs: 'The service speaks gRPC, so it is called over HTTP/2. See [gRPC](#grpc).',
+    allowedWithRedirect: false,
+  }),
   timeoutMs: optional({
     ...milliseconds(0),
     shownDefault: '`UPSTREAM_TIMEOUT_MS`',
-    docs: "How long to wait for the service's response headers, including retries; 0 means no limit.",
+    docs: "How long to wait for the service's response headers, including retries; 0 means no limit. With `grpc`, how long the whole call may take.",
     allowedWithRedirect: false,
   }),
   connectTimeoutMs: optional({
@@ -252,7 +319,7 @@ export const upstreamFields = {
   retryPolicy: optional({
     schema: retryPolicy,
     type: 'map',
-    docs: '`retry_on` (`5xx`, `gateway-error`, `connect-failure`, `refused-stream`, `reset`, `retriable-4xx`, `retriable-status-codes`), `num_retries` (0 to 10, default 1), `per_try_timeout` or `per_try_timeout_ms`, `retriable_status_codes`.',
+    docs: '`retry_on` (`5xx`, `gateway-error`, `connect-failure`, `refused-stream`, `reset`, `retriable-4xx`, `retriable-status-codes`; with `grpc` also `cancelled`, `deadline-exceeded`, `internal`, `resource-exhausted`, `unavailable`), `num_retries` (0 to 10, default 1), `per_try_timeout` or `per_try_timeout_ms`, `retriable_status_codes`.',
     example: '{ retry_on: connect-failure, num_retries: 2, per_try_timeout: 1s }',
     allowedWithRedirect: false,
   }),
@@ -270,7 +337,7 @@ export const upstreamFields = {
     name: 'health_checks',
     schema: healthChecks,
     type: 'map',
-    docs: '`timeout` (3s), `interval` (5s), `unhealthy_threshold` (2), `healthy_threshold` (1), `health_check: { http: { path, hostname, expected_statuses: [{ min, max }] } }`.',
+    docs: '`timeout` (3s), `interval` (5s), `unhealthy_threshold` (2), `healthy_threshold` (1), `health_check: { http: { path, hostname, expected_statuses: [{ min, max }] } }`, or with `grpc` `health_check: { grpc: { upstream_name, authority } }`.',
     example: '{ interval: 5s, health_check: { http: { path: /health } } }',
     allowedWithRedirect: false,
     ambassador: translateHealthChecks,

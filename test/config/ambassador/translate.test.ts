@@ -161,6 +161,18 @@ describe("Ambassador's own files", () => {
     ]);
   });
 
+  it('can call a service over gRPC, with its health checks and with the prefix removed by default', () => {
+    const checks = [{ interval: '10s', health_check: { grpc: { upstream_name: 'shop.Carts', authority: 'carts' } } }];
+    const head = { apiVersion: 'getambassador.io/v3alpha1', kind: 'Mapping' };
+    const spec = { prefix: '/shop.Carts/', service: 'carts:50051', grpc: true, health_checks: checks };
+    const [carts] = translated({ ...head, metadata: { name: 'carts' }, spec }).mappings;
+    assert.deepEqual([carts?.grpc, carts?.rewrite, carts?.timeoutMs], [true, '/', 3000]);
+    assert.deepEqual(carts?.healthCheck?.grpc, { service: 'shop.Carts' });
+    const plain = { ...spec, grpc: false, rewrite: '/shop.Carts/' };
+    const [other] = translated({ ...head, metadata: { name: 'carts' }, spec: plain }).mappings;
+    assert.deepEqual([other?.grpc, other?.rewrite, other?.healthCheck], [false, '/shop.Carts', undefined]);
+  });
+
   it('can redirect a path to the same path with a slash, beside a Mapping for that path', () => {
     const head = { apiVersion: 'getambassador.io/v3alpha1', kind: 'Mapping' };
     const pairs = ['path_redirect', 'prefix_redirect'].map((field) =>
