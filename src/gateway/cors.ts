@@ -2,10 +2,22 @@
 import cors from '@koa/cors';
 import type { Context, Middleware } from 'koa';
 import { type AllowedOrigin, type CorsRule, createAllowedOrigin } from '#config';
+import { grpcWebCallOf } from '#http';
+
+/** What clients of gRPC-Web send, besides the metadata of their users. */
+const sentByWeb = ['Content-Type', 'Grpc-Timeout', 'X-Grpc-Web', 'X-User-Agent'];
+/** What they read in a response of headers alone. */
+const readByWeb = ['Grpc-Status', 'Grpc-Message', 'Grpc-Status-Details-Bin'];
 
 /** Sets headers, which services may replace, and responds to preflights. Permits the methods of REST and any headers. */
 export function createSiteCors(origins: readonly string[], exposedHeaders: readonly string[]): Middleware {
-  return applyCors(createAllowedOrigin(origins), { exposeHeaders: exposedHeaders.join() });
+  const allowedOrigin = createAllowedOrigin(origins);
+  const exposing = (names: readonly string[]) => applyCors(allowedOrigin, { exposeHeaders: names.join() });
+  const plain = exposing(exposedHeaders);
+  const web = exposing([...exposedHeaders, ...readByWeb]);
+  return function siteCors(ctx, next) {
+    return (grpcWebCallOf(ctx.req) === undefined ? plain : web)(ctx, next);
+  };
 }
 
 /** The CORS of a mapping. */
@@ -22,7 +34,9 @@ export interface Cors {
 
 type CorsHeaders = Readonly<Record<string, string>>;
 
-export function createCors(rule: CorsRule): Cors {
+/** `isGrpc`: whether clients of gRPC-Web may call the mapping. They need headers that its rule need not list. */
+export function createCors(given: CorsRule, isGrpc = false): Cors {
+  const rule = isGrpc ? withWebHeaders(given) : given;
   const allowedOrigin = createAllowedOrigin(rule.origins);
   const apply = applyCors((origin) => (origin === '' ? '' : allowedOrigin(origin)), optionsOf(rule));
 
@@ -70,6 +84,20 @@ function applyCors(allowedOrigin: AllowedOrigin, options: cors.Options): Middlew
     ctx.vary('Origin');
     return next();
   };
+}
+
+function withWebHeaders(rule: CorsRule): CorsRule {
+  return {
+    ...rule,
+    headers: union(rule.headers, sentByWeb),
+    exposedHeaders: union(rule.exposedHeaders, readByWeb),
+  };
+}
+
+/** Header names are equal in any case. */
+function union(names: readonly string[], more: readonly string[]): string[] {
+  const present = names.map((name) => name.toLowerCase());
+  return [...names, ...more.filter((name) => !present.includes(name.toLowerCase()))];
 }
 
 function optionsOf({ origins, methods, headers, exposedHeaders, credentials, maxAgeSeconds }: CorsRule): cors.Options {

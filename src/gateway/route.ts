@@ -169,7 +169,7 @@ function ruleOf(mapping: Route['mapping']) {
     shadow,
     sticky,
     conditions: () => describeConditions(mapping),
-    cors: cors && createCors(cors),
+    cors: cors && createCors(cors, mapping.grpc),
     addressFault: createAddressFault(mapping, {
       allow: `allow_addresses of Mapping ${name}`,
       deny: `deny_addresses of Mapping ${name}`,

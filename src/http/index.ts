@@ -63,6 +63,16 @@ export {
   parseGrpcStatus,
 } from './grpc/status.ts';
 export { formatGrpcTimeout, parseGrpcTimeout } from './grpc/timeout.ts';
+export {
+  createWebTextReader,
+  encodeWebText,
+  formatWebTrailers,
+  type GrpcWebCall,
+  grpcTypeFromWeb,
+  grpcWebCallOf,
+  type WebTextReader,
+  webTypeFromGrpc,
+} from './grpc/web.ts';
 export { cookieOf, decodeHeader, encodeHeader } from './header-text.ts';
 export {
   blockMarkup,

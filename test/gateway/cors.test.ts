@@ -273,6 +273,37 @@ describe('a mapping with cors', () => {
     assert.equal(upstream.reached.map(({ method }) => method).join(), 'OPTIONS,OPTIONS,OPTIONS');
   });
 
+  describe('and grpc: true', () => {
+    const grpc = {
+      methods: ['POST'],
+      headers: ['authorization', 'x-grpc-web'],
+      exposedHeaders: ['cart-id', 'grpc-message'],
+    };
+    const calls = (fields: Partial<CorsRule> = grpc) => ({
+      mappings: [mappingOf({ grpc: true, cors: ruleOf(fields) })],
+    });
+
+    it('lets clients of gRPC-Web send and read what they need, without a rule that lists it', async () => {
+      const { preflight, edge } = await setUp(
+        {},
+        { ...calls(), authService: authRecordOf(), authPort: () => denied(401) },
+      );
+      const { 'access-control-allow-headers': sent } = permissions(await preflight(app, 'POST'));
+      assert.equal(sent, 'authorization, x-grpc-web, Content-Type, Grpc-Timeout, X-User-Agent');
+      const headers = { Origin: app, 'Content-Type': 'application/grpc-web+proto' };
+      const response = await fetch(`${edge.origin}/v1/hotels/x`, { method: 'POST', headers });
+      const { 'access-control-expose-headers': read } = permissions(response);
+      assert.deepEqual([response.status, response.headers.get('grpc-status')], [200, '16']);
+      assert.equal(read, 'cart-id, grpc-message, Grpc-Status, Grpc-Status-Details-Bin');
+    });
+
+    it('allows these headers also if its rule lists none', async () => {
+      const { preflight } = await setUp({}, calls({ methods: ['POST'], headers: [], exposedHeaders: [] }));
+      const { 'access-control-allow-headers': sent } = permissions(await preflight(app, 'POST'));
+      assert.equal(sent, 'Content-Type, Grpc-Timeout, X-Grpc-Web, X-User-Agent');
+    });
+  });
+
   it('replaces the CORS headers of a host app around the gateway', async () => {
     const { ask } = await setUp({}, { host: [cors({ origin: () => '*', exposeHeaders: 'X-Host' })] });
     assert.deepEqual(permissions(await ask({ Origin: app })), readable);

@@ -183,6 +183,15 @@ describe('CORS_ORIGINS, and a mapping with its own origins', () => {
     assert.deepEqual(await ask('/plain', everywhere, 'options'), [204, everywhere, undefined]);
   });
 
+  it('let clients of gRPC-Web read the status of a refused call', async () => {
+    const response = await request((await opening).app.callback())
+      .post('/plain')
+      .set({ Origin: everywhere, 'Content-Type': 'application/grpc-web' })
+      .expect(200);
+    assert.equal(response.headers['grpc-status'], '16');
+    assert.match(response.headers['access-control-expose-headers'] ?? '', /Grpc-Status,Grpc-Message/);
+  });
+
   it('may have a star for all subdomains', async () => {
     const origin = 'https://eu.shop.example';
     assert.deepEqual(await ask('/plain', origin, 'get'), [401, origin, undefined]);
