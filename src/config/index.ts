@@ -81,6 +81,7 @@ export { publicKeyOf } from './records/tokens/jwk.ts';
 export type { JwtProvider } from './records/tokens/jwt-provider.ts';
 export type {
   CircuitBreakers,
+  GrpcRetryCondition,
   HealthCheck,
   OutlierDetection,
   RetryCondition,

@@ -92,6 +92,10 @@ export function createTransport(mapping: Mapping, ofRoute: OfRoute, parts: Trans
     throw new TypeError(
       `Mapping ${mapping.name} is a shadow, so it needs a service over HTTP, but "${target.name}" runs in this process`,
     );
+  if (mapping.grpc)
+    throw new TypeError(
+      `Mapping ${mapping.name} has grpc: true, so it needs a service over HTTP/2, but "${target.name}" runs in this process`,
+    );
   return inProcess(mapping, parts.appOf(target.name));
 }
 

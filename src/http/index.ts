@@ -60,6 +60,7 @@ export {
   grpcStatusOfHttp,
   grpcStatusOfRefusal,
   grpcStatusOfReset,
+  httpStatusOfGrpc,
   parseGrpcStatus,
 } from './grpc/status.ts';
 export { formatGrpcTimeout, parseGrpcTimeout } from './grpc/timeout.ts';

@@ -1,7 +1,9 @@
 /** When a call makes another attempt: a table of rules, and the retry policy of a mapping, to which two of them refer. */
-import type { RetryPolicy } from '#config';
+import type { GrpcRetryCondition, RetryPolicy } from '#config';
+import { grpcStatus } from '#http';
 import type { FailureStage } from './attempt.ts';
 import { failureOf, type RetryClass } from './failures.ts';
+import { statusOfFailure } from './grpc/status.ts';
 import type { RequestBody } from './request-body.ts';
 
 /** A row of the table. It allows another attempt if all of its conditions hold. */
@@ -136,6 +138,20 @@ export const attemptRules = {
       where: 'untried',
     },
   ],
+  /** Calls of gRPC. All of them are POST, so the retry policy says what can safely be sent twice. */
+  grpc: [
+    nextAddress,
+    startOver,
+    {
+      name: 'policy',
+      after: ['unsent', 'keep-alive-race', 'sent', 'responding', 'timed-out', 'retriable-status'],
+      failures: 'policy',
+      methods: 'any',
+      body: 'unread',
+      unlessFollowed: [],
+      where: 'later',
+    },
+  ],
   never: [],
 } as const satisfies Record<string, readonly AttemptRule[]>;
 
@@ -197,6 +213,7 @@ export interface RetryRules {
   readonly perTryTimeoutMs: number | undefined;
   readonly isRetriableMethod: (method: string) => boolean;
   readonly isRetriableStatus: (status: number) => boolean;
+  readonly isRetriableGrpcStatus: (code: number) => boolean;
   /** Applies to an attempt that failed before the response headers. */
   readonly isRetriableFailure: (cause: unknown) => boolean;
 }
@@ -206,10 +223,11 @@ export interface RetryRules {
  * 5xx that the client would receive.
  */
 export function createRetryRules(policy: RetryPolicy | undefined): RetryRules {
-  const on = new Set(policy?.retryOn);
+  const on = new Set<string>(policy?.retryOn);
   const codes = new Set(on.has('retriable-status-codes') ? policy?.statusCodes : []);
   if (on.has('gateway-error')) for (const status of [502, 503, 504]) codes.add(status);
   if (on.has('retriable-4xx')) codes.add(409);
+  const grpcCodes = new Set(Object.entries(grpcConditions).flatMap(([name, code]) => (on.has(name) ? [code] : [])));
   // Each of these conditions covers any failure before a response.
   const coversNoResponse = on.has('5xx') || on.has('gateway-error') || on.has('reset');
   return Object.freeze({
@@ -218,14 +236,26 @@ export function createRetryRules(policy: RetryPolicy | undefined): RetryRules {
     isRetriableMethod: (method: string) =>
       attemptRules.idempotent.some((rule) => rule.name === 'policy' && coversMethod(rule, method)),
     isRetriableStatus: (status: number) => codes.has(status) || (status >= 500 && on.has('5xx')),
+    isRetriableGrpcStatus: (code: number) => grpcCodes.has(code),
     isRetriableFailure(cause: unknown) {
       const { retry } = failureOf(cause);
+      if (retry === 'never') return false;
+      if (grpcCodes.size > 0 && grpcCodes.has(statusOfFailure(cause))) return true;
       if (retry === 'connect') return coversNoResponse || on.has('connect-failure');
       if (retry === 'refused') return coversNoResponse || on.has('refused-stream');
-      return coversNoResponse && (retry === 'reset' || retry === 'timeout');
+      return coversNoResponse;
     },
   });
 }
+
+/** The conditions that are statuses of gRPC. */
+const grpcConditions: Readonly<Record<GrpcRetryCondition, number>> = {
+  cancelled: grpcStatus.CANCELLED,
+  'deadline-exceeded': grpcStatus.DEADLINE_EXCEEDED,
+  internal: grpcStatus.INTERNAL,
+  'resource-exhausted': grpcStatus.RESOURCE_EXHAUSTED,
+  unavailable: grpcStatus.UNAVAILABLE,
+};
 
 const backOffBaseMs = 25;
 const backOffMsMax = 250;
@@ -241,4 +271,13 @@ export const retryAfterMsMax = 10_000;
 /** Parses a `Retry-After` in seconds to milliseconds (RFC 9110 section 10.2.3). Ignores dates: clocks differ. */
 export function retryAfterMs(value: string | undefined): number | undefined {
   return value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) * 1000 : undefined;
+}
+
+/**
+ * Parses `grpc-retry-pushback-ms`, with which a service says when to call again (grpc/proposal, A6). Infinite for anything
+ * but a number of milliseconds, with which it asks for no further attempt.
+ */
+export function pushbackMs(value: string | undefined): number {
+  if (value === undefined) return 0;
+  return /^\d{1,9}$/.test(value) ? Number(value) : Number.POSITIVE_INFINITY;
 }

@@ -2,8 +2,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import { nominatedBy, Problem } from '#http';
+import { grpcStatus, httpStatusOfGrpc, nominatedBy, Problem } from '#http';
 import { CallAborted, failureOf } from './failures.ts';
+import type { GrpcCall } from './grpc/call.ts';
+import { statusInHead, statusInTrailers } from './grpc/status.ts';
 import type { RawText } from './headers.ts';
 import { ResponseBody } from './response-body.ts';
 
@@ -43,6 +45,8 @@ export type AttemptOutcome =
   | {
       readonly kind: 'responded';
       readonly status: number;
+      /** The status of a gRPC call, to which `status` corresponds. */
+      readonly grpcStatus?: number;
       /** The service closes the connection by its own choice. */
       readonly closesConnection?: boolean;
     }
@@ -61,6 +65,8 @@ export interface ResponseHead {
 }
 
 export interface AttemptListener {
+  /** Set for a gRPC call, whose outcome is its status. */
+  readonly grpc?: GrpcCall | undefined;
   /** Called for each interim response (1xx). */
   onInterim(status: number, rawHeaders: readonly RawText[]): void;
   /** Called once, unless the attempt fails. The listener must then consume the body or the switched connection. */
@@ -114,6 +120,8 @@ class AttemptHandler implements RunningAttempt, Dispatcher.DispatchHandler {
   private abandonReason: Error | undefined = undefined;
   private hasResponseBegun = false;
   private hasBodyBegun = false;
+  /** True for the response of a gRPC call whose status is in its trailers. */
+  private awaitsStatus = false;
   private interims = 0;
   private isOver = false;
   private body: ResponseBody | undefined = undefined;
@@ -152,7 +160,8 @@ class AttemptHandler implements RunningAttempt, Dispatcher.DispatchHandler {
     }
     // undici itself asks the service to close the connection after a HEAD.
     const closesConnection = !this.isHead && closes(headers);
-    this.attempt.reportOutcome({ kind: 'responded', status, closesConnection });
+    if (this.listener.grpc === undefined) this.attempt.reportOutcome({ kind: 'responded', status, closesConnection });
+    else this.reportStatus(statusInHead(status, headers), this.listener.grpc);
     this.body = new ResponseBody(
       () => controller.resume(),
       (late) => this.abandon(() => late ?? bodyNotNeeded()),
@@ -182,9 +191,12 @@ class AttemptHandler implements RunningAttempt, Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
+    const trailers = (controller.rawTrailers ?? []) as readonly RawText[];
     if (this.hasBodyBegun) this.attempt.reportBody();
+    if (this.awaitsStatus && this.listener.grpc !== undefined)
+      this.reportStatus(statusInTrailers(trailers), this.listener.grpc);
     this.end();
-    this.body?.end((controller.rawTrailers ?? []) as readonly RawText[]);
+    this.body?.end(trailers);
   }
 
   onResponseError(_controller: unknown, cause: Error): void {
@@ -193,6 +205,13 @@ class AttemptHandler implements RunningAttempt, Dispatcher.DispatchHandler {
     this.end();
     if (this.body !== undefined) this.body.fail(cause);
     else if (this.abandonReason === undefined) this.listener.onFailure(cause, stage);
+  }
+
+  /** The time that a client allows may be too short for a healthy service. */
+  private reportStatus(code: number | 'in-trailers', { isClientsLimit }: GrpcCall): void {
+    this.awaitsStatus = code === 'in-trailers';
+    if (code === 'in-trailers' || (code === grpcStatus.DEADLINE_EXCEEDED && isClientsLimit)) return;
+    this.attempt.reportOutcome({ kind: 'responded', status: httpStatusOfGrpc(code), grpcStatus: code });
   }
 
   /** A client that disconnects or sends too much says nothing about the health of the address. */

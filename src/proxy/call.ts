@@ -9,6 +9,7 @@ import {
   backOffMs,
   coversAddress,
   type Ending,
+  pushbackMs,
   type Repeat,
   type RetryRules,
   retryAfterMs,
@@ -16,7 +17,9 @@ import {
   rulesAllowing,
 } from './attempt-rules.ts';
 import type { Cluster } from './cluster/cluster.ts';
-import { clientGone, timedOut } from './failures.ts';
+import { clientGone, limitReached, timedOut } from './failures.ts';
+import { type GrpcCall, hopHeaders, timeLeftMs } from './grpc/call.ts';
+import { statusInHead } from './grpc/status.ts';
 import { firstValue, type RawText } from './headers.ts';
 import { type RequestBody, uploadTimedOut } from './request-body.ts';
 import type { ResponseBody } from './response-body.ts';
@@ -28,6 +31,8 @@ export interface UpstreamRequest {
   /** Alternating lower-case names and values. If they lack a `host`, the host of the address is sent. */
   readonly headers: readonly string[];
   readonly body: RequestBody | undefined;
+  /** Set for a gRPC call. */
+  readonly grpc?: GrpcCall | undefined;
   /** Asks the service to switch to this protocol. */
   readonly upgrade?: string | undefined;
   /** The response to the client. When it closes, the call and the reading of the request body are aborted. */
@@ -99,6 +104,7 @@ type Phase = 'buffering' | 'attempting' | 'pausing' | 'settled';
 /** A class, like its attempts, because each request has one. */
 class Call implements AttemptListener {
   private readonly cluster: Cluster;
+  readonly grpc: GrpcCall | undefined;
   private readonly request: UpstreamRequest;
   private readonly options: CallOptions;
   private readonly resolve: (response: UpstreamResponse) => void;
@@ -107,6 +113,8 @@ class Call implements AttemptListener {
   /** The time at which the deadline started, at the latest at the end of the request body. */
   private startedAtMs: number;
   private deadline: NodeJS.Timeout | undefined = undefined;
+  /** Limits the whole of a gRPC call, also its response. */
+  private callDeadline: NodeJS.Timeout | undefined = undefined;
   /** Limits the current attempt, or ends the pause before the next one. */
   private timer: NodeJS.Timeout | undefined = undefined;
   /** The last attempt, which may have ended. An abandoned one reports nothing. */
@@ -127,6 +135,7 @@ class Call implements AttemptListener {
   ) {
     this.cluster = cluster;
     this.request = request;
+    this.grpc = request.grpc;
     this.options = options;
     this.resolve = resolve;
     this.reject = reject;
@@ -139,8 +148,15 @@ class Call implements AttemptListener {
     // The event occurs once, and `on` takes less time than `once`.
     client?.on('close', () => this.abort(clientGone));
     if (timeoutMs > 0) this.deadline = setTimeout(Call.onDeadline, timeoutMs, this);
+    if (this.grpc?.timeoutMs !== undefined) this.startCallDeadline(this.grpc.timeoutMs);
     if (body === undefined) this.makeAttempt();
     else this.bufferBody(body);
+  }
+
+  /** It is also stopped when the client has left or has its response. */
+  private startCallDeadline(timeoutMs: number): void {
+    this.callDeadline = setTimeout(Call.onCallDeadline, timeoutMs, this);
+    this.request.client?.on('close', () => clearTimeout(this.callDeadline));
   }
 
   /** Acquires a slot only when there is something to send, so that slow clients do not occupy all slots. */
@@ -192,7 +208,7 @@ class Call implements AttemptListener {
     this.tried = tried.length === 0 ? [origin] : [...tried, origin];
     request.onAttempt?.(origin);
     const isFresh = followed.includes('new-connection') || followed.includes('refused');
-    this.attempt = startAttempt(slot, dispatchOptionsOf(request), this, isFresh);
+    this.attempt = startAttempt(slot, dispatchOptionsOf(request, options), this, isFresh);
   }
 
   onInterim(status: number, rawHeaders: readonly RawText[]): void {
@@ -202,7 +218,10 @@ class Call implements AttemptListener {
   onResponse(head: ResponseHead, body: ResponseBody, connection?: Duplex): void {
     this.endAttempt();
     if (this.phase === 'settled' || this.tryAgainAfterStatus(head)) body.discard();
-    else this.settle(this.resolve, { head, body, origin: this.tried.at(-1) ?? '', connection });
+    else {
+      this.request.body?.forget();
+      this.settle(this.resolve, { head, body, origin: this.tried.at(-1) ?? '', connection });
+    }
   }
 
   onFailure(cause: unknown, ending: Ending): void {
@@ -210,10 +229,17 @@ class Call implements AttemptListener {
     if (this.phase !== 'settled' && !this.tryAgain(ending, cause)) this.fail(cause);
   }
 
-  private tryAgainAfterStatus({ status, rawHeaders }: ResponseHead): boolean {
-    if (this.options.retries?.rules.isRetriableStatus(status) !== true) return false;
-    const pauseMsMin = retryAfterMs(firstValue(rawHeaders, 'retry-after')) ?? 0;
-    return pauseMsMin <= retryAfterMsMax && this.tryAgain('retriable-status', status, pauseMsMin);
+  private tryAgainAfterStatus(head: ResponseHead): boolean {
+    const rules = this.options.retries?.rules;
+    if (rules === undefined) return false;
+    const { status, rawHeaders } = head;
+    const code = this.grpc && statusInHead(status, head.headers);
+    const isRetriable = typeof code === 'number' && rules.isRetriableGrpcStatus(code);
+    if (!isRetriable && !rules.isRetriableStatus(status)) return false;
+    const pauseMsMin = isRetriable
+      ? pushbackMs(firstValue(rawHeaders, 'grpc-retry-pushback-ms'))
+      : (retryAfterMs(firstValue(rawHeaders, 'retry-after')) ?? 0);
+    return pauseMsMin <= retryAfterMsMax && this.tryAgain('retriable-status', code ?? status, pauseMsMin);
   }
 
   /** Returns false when no rule allows another attempt. `reason` is the error or the status that caused it. */
@@ -244,13 +270,13 @@ class Call implements AttemptListener {
 
   /** Returns false when no more retries are allowed or the pause would last beyond the deadline. */
   private tryLater(rules: readonly AttemptRule[], reason: unknown, pauseMsMin: number): boolean {
-    const { cluster, followed, startedAtMs } = this;
-    const { retries, timeoutMs } = this.options;
+    const { cluster, followed } = this;
+    const { retries } = this.options;
     const rule = rules.find(({ where }) => where === 'later');
     const retryCount = followed.filter((name) => name === rule?.name).length;
     if (rule === undefined || retries === undefined || retryCount >= retries.rules.retriesMax) return false;
     const pauseMs = Math.max(pauseMsMin, backOffMs(retryCount + 1, retries.random));
-    if (timeoutMs > 0 && retries.clock() - startedAtMs + pauseMs >= timeoutMs) return false;
+    if (pauseMs >= this.leftMs(retries.clock())) return false;
     this.releaseRetry = cluster.acquireRetry();
     if (this.releaseRetry === undefined) return false;
     this.followed = [...followed, rule.name];
@@ -258,6 +284,13 @@ class Call implements AttemptListener {
     this.timer = setTimeout(Call.onPauseEnd, pauseMs, this);
     retries.onRetry(pauseMs, reason);
     return true;
+  }
+
+  /** How much time the call has left for the head of a response. */
+  private leftMs(nowMs: number): number {
+    const { timeoutMs } = this.options;
+    const headMs = timeoutMs > 0 ? timeoutMs - (nowMs - this.startedAtMs) : Number.POSITIVE_INFINITY;
+    return this.grpc === undefined ? headMs : Math.min(headMs, timeLeftMs(this.grpc, nowMs));
   }
 
   private static onPauseEnd(call: Call): void {
@@ -275,6 +308,14 @@ class Call implements AttemptListener {
     if (!call.isUploading()) call.abort(() => timedOut(`no response within ${call.options.timeoutMs} ms`));
   }
 
+  /** A service that has begun to respond is healthy: it is the call that takes longer than the mapping allows. */
+  private static onCallDeadline(call: Call): void {
+    const { grpc } = call;
+    const isServicesFault = call.phase !== 'settled' && grpc?.isClientsLimit !== true;
+    const message = `the call was not complete within ${grpc?.timeoutMs} ms`;
+    call.abort(() => (isServicesFault ? timedOut(message) : limitReached(message)));
+  }
+
   /** While the request body is arriving, only its idle time-out applies, even if it is the service that reads slowly. */
   private isUploading(): boolean {
     return this.request.body?.hasArrived() === false;
@@ -287,6 +328,7 @@ class Call implements AttemptListener {
   }
 
   fail(cause: unknown): void {
+    clearTimeout(this.callDeadline);
     this.settle(this.reject, cause);
     this.request.body?.discard();
   }
@@ -308,11 +350,14 @@ class Call implements AttemptListener {
 
 const none: readonly never[] = [];
 
-function dispatchOptionsOf({ method, path, headers, body, upgrade }: UpstreamRequest): Dispatcher.DispatchOptions {
+function dispatchOptionsOf(
+  { method, path, headers, body, upgrade, grpc }: UpstreamRequest,
+  options: CallOptions,
+): Dispatcher.DispatchOptions {
   return {
     method: method as Dispatcher.HttpMethod,
     path,
-    headers: headers as string[],
+    headers: (grpc === undefined ? headers : [...headers, ...hopHeaders(grpc, nowOf(options))]) as string[],
     body: body?.open() ?? null,
     upgrade: upgrade ?? null,
   };

@@ -5,9 +5,9 @@ import { type Problem, type ProblemSlug, problem } from '#http';
 /** The gateway ended the call itself. `code` is that of the equivalent system error. */
 export class CallAborted extends Error {
   override readonly name = 'CallAborted';
-  readonly code: 'ETIMEDOUT' | 'ECONNRESET';
+  readonly code: 'ETIMEDOUT' | 'ECONNRESET' | 'ECANCELED';
 
-  constructor(code: 'ETIMEDOUT' | 'ECONNRESET', message: string) {
+  constructor(code: CallAborted['code'], message: string) {
     super(message);
     this.code = code;
   }
@@ -21,6 +21,11 @@ export class CircuitOpen extends Error {
 
 export function timedOut(message: string): CallAborted {
   return new CallAborted('ETIMEDOUT', message);
+}
+
+/** A limit that says nothing about the service. */
+export function limitReached(message: string): CallAborted {
+  return new CallAborted('ECANCELED', message);
 }
 
 export function clientGone(): CallAborted {
@@ -108,6 +113,7 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
   ],
   [{ slug: 'upstream-unavailable', retry: 'refused', isProvoked: true }, 'HTTP2_REFUSED'],
   [{ slug: 'upstream-timeout', retry: 'timeout' }, 'ETIMEDOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'],
+  [{ slug: 'upstream-timeout', retry: 'never', isProvoked: true }, 'ECANCELED'],
   [{ slug: 'upstream-timeout', retry: 'connect' }, 'UND_ERR_CONNECT_TIMEOUT', 'HTTP2_CONNECT_TIMEOUT'],
   [
     {

@@ -3,12 +3,16 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
 import type { Logger } from '#foundation';
-import { disableBodyTimeout, Problem, requestContext, type TracedCall, traceOf } from '#http';
+import { disableBodyTimeout, grpcKindOf, Problem, requestContext, type TracedCall, traceOf } from '#http';
 import { type PathRestoration, rewritePrefixes } from '#routing';
 import { createRetryRules } from './attempt-rules.ts';
 import { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { countFailure, createUpstreamCounts, type UpstreamCounts, upstreamProblem } from './failures.ts';
+import { grpcCallOf, withoutHopHeaders } from './grpc/call.ts';
+import { createCallBody } from './grpc/call-body.ts';
+import { sendCallResponse } from './grpc/response.ts';
+import { callProblem } from './grpc/status.ts';
 import type { HeaderEdits } from './headers.ts';
 import { createMappingHints } from './mapping-hints.ts';
 import { createRequestBody } from './request-body.ts';
@@ -57,10 +61,13 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
   }
   const retries = { rules: createRetryRules(mapping.retryPolicy), random, clock, onRetry };
   const callOptions: CallOptions = { timeoutMs, repeat: 'idempotent', retries };
+  // The time-out of a mapping is that of the whole call.
+  const grpcOptions: CallOptions = { timeoutMs: mapping.timeoutMs === undefined ? timeoutMs : 0, repeat: 'grpc', retries };
   const innerPrefix = options.path + rewritePrefixes(mapping).replacement;
   const hints = createMappingHints(mapping, logger);
   const bodyOptions = { bytesMax: bodyBytesMax, idleTimeoutMs };
   const eventsIdleTimeoutMs = mapping.idleTimeoutMs ?? 0;
+  const callBodyOptions = { bytesMax: bodyBytesMax, idleTimeoutMs: eventsIdleTimeoutMs };
   const switchedIdleTimeoutMs = mapping.idleTimeoutMs ?? switchedIdleTimeoutMsDefault;
 
   return async function forward(ctx) {
@@ -69,7 +76,8 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
     const startedAtMs = clock();
     let response: UpstreamResponse;
     try {
-      response = await callUpstream(cluster, prepared.request, callOptions);
+      const options = prepared.request.grpc === undefined ? callOptions : grpcOptions;
+      response = await callUpstream(cluster, prepared.request, options);
     } catch (cause) {
       span?.failed(cause);
       // The client has disconnected, which is not the upstream's fault.
@@ -81,24 +89,33 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
     }
     requestContext(ctx).isAnswered = true;
     span?.responded(response.head.status, response.origin);
-    if (endsSoon(response)) await nextTurn();
+    if (endsSoon(response, isCall(ctx))) await nextTurn();
     respond(ctx, response, prepared);
   };
+
+  function isCall({ req }: Context): boolean {
+    return mapping.grpc && grpcKindOf(req) === 'grpc';
+  }
 
   /** Ends the span if the request cannot be sent. */
   function prepare(ctx: Context, span: TracedCall | undefined): PreparedRequest {
     try {
       const head = headOf(ctx, span?.trace);
       if (head.host !== undefined) head.headers.push('host', head.host);
-      const body = createRequestBody(ctx, bodyOptions);
+      const grpc = isCall(ctx) ? grpcCallOf(ctx.req, mapping.timeoutMs, clock()) : undefined;
+      const body =
+        grpc === undefined
+          ? createRequestBody(ctx, bodyOptions)
+          : createRequestBody(ctx, callBodyOptions, createCallBody);
       disableBodyTimeout(ctx.req);
       const handshake = handshakeOf(ctx.req, mapping.allowUpgrade);
       if (handshake === undefined) hints.onPlainRequest(ctx);
       const request: UpstreamRequest = {
         method: ctx.req.method ?? 'GET',
         path: head.path,
-        headers: head.headers,
+        headers: grpc === undefined ? head.headers : withoutHopHeaders(grpc, head.headers),
         body,
+        grpc,
         upgrade: handshake?.protocol,
         client: ctx.res,
         onAttempt(origin) {
@@ -115,7 +132,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
   }
 
   function countedFailure(cause: unknown): Problem {
-    const failure = cause instanceof Problem ? cause : upstreamProblem(cause);
+    const failure = mapping.grpc ? callProblem(cause) : cause instanceof Problem ? cause : upstreamProblem(cause);
     countFailure(counts, failure);
     return failure;
   }
@@ -127,7 +144,8 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
       const switching = { restoration, editResponse, idleTimeoutMs: switchedIdleTimeoutMs };
       switchProtocols(ctx, handshake, head, connection, switching);
     } else if (!clientIsGone(ctx)) {
-      sendResponse(ctx, response, {
+      const send = isCall(ctx) ? sendCallResponse : sendResponse;
+      send(ctx, response, {
         restoration,
         idleTimeoutMs,
         eventsIdleTimeoutMs,
@@ -165,9 +183,9 @@ interface PreparedRequest {
 }
 
 /** A short body is often complete one turn of the event loop later, and is then sent in a single write. */
-function endsSoon({ head, body, connection }: UpstreamResponse): boolean {
+function endsSoon({ head, body, connection }: UpstreamResponse, isCall: boolean): boolean {
   if (connection !== undefined || body.hasArrived()) return false;
-  return Number(head.headers['content-length']) <= bufferedBytesMax;
+  return isCall || Number(head.headers['content-length']) <= bufferedBytesMax;
 }
 
 /** Closes the connection after the response if the request is incomplete: the rest would be parsed as a request. */

@@ -33,6 +33,8 @@ export interface RequestBody {
   /** True when the client has sent the whole body. */
   readonly hasArrived: () => boolean;
   readonly watch: (watcher: BodyWatcher) => void;
+  /** Frees what only another attempt would need. Call it when there will be none. */
+  readonly forget: () => void;
   /** Reads the rest and drops it. */
   readonly discard: () => void;
 }
@@ -46,17 +48,21 @@ export interface RequestBodyOptions {
   readonly slowAfterMs?: number;
 }
 
-type StreamOptions = RequestBodyOptions & { readonly bytesMax: number };
+export type StreamOptions = RequestBodyOptions & { readonly bytesMax: number };
 
 /**
- * Returns undefined when the request has no body. Throws `body-too-large` or `body-consumed`. If a stream exceeds the
+ * Returns undefined when the request has no body. `createStream` is called for one that arrives. Throws `body-too-large` or `body-consumed`. If a stream exceeds the
  * limit later, `onTooLarge` is called.
  */
-export function createRequestBody(ctx: Context, options: RequestBodyOptions): RequestBody | undefined {
+export function createRequestBody(
+  ctx: Context,
+  options: RequestBodyOptions,
+  createStream = streamed,
+): RequestBody | undefined {
   const { req } = ctx;
   const { bytesMax = Number.POSITIVE_INFINITY } = options;
   if (!hasBody(req, bytesMax)) return undefined;
-  return isBodyUnread(req) ? streamed(req, { ...options, bytesMax }) : wholeBody(bodyFromHost(ctx, bytesMax));
+  return isBodyUnread(req) ? createStream(req, { ...options, bytesMax }) : wholeBody(bodyFromHost(ctx, bytesMax));
 }
 
 /** How much is read ahead, also before a slot is acquired. Most bodies are then complete and can be sent again. */
@@ -212,6 +218,7 @@ function streamed(req: IncomingMessage, { bytesMax, idleTimeoutMs, slowAfterMs }
     watch(listener) {
       watcher = listener;
     },
+    forget: ignore,
     discard,
   };
 }
@@ -226,6 +233,7 @@ export function wholeBody(content: Uint8Array | string): RequestBody {
     isWhole: yes,
     hasArrived: yes,
     watch: ignore,
+    forget: ignore,
     discard: ignore,
   };
 }

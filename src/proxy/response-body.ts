@@ -27,6 +27,7 @@ export class ResponseBody {
   private isDiscarded = false;
   private error: Error | undefined = undefined;
   private rawTrailers = none;
+  private trailersAfter: ((cause: Error) => readonly Buffer[]) | undefined = undefined;
   private reader: Readable | undefined = undefined;
   /** Buffers here instead of in the reader, which would keep an object for each chunk. */
   private readonly queue = new ByteQueue();
@@ -91,7 +92,12 @@ export class ResponseBody {
   }
 
   fail(cause: Error): void {
+    if (this.isEnded) return;
     this.error = cause;
+    if (this.trailersAfter !== undefined) {
+      this.end(this.trailersAfter(cause));
+      return;
+    }
     this.stopTimers();
     this.reader?.destroy(cause);
   }
@@ -103,7 +109,11 @@ export class ResponseBody {
 
   /** Returns the body if it is complete and has no trailers. */
   whole(): Buffer | undefined {
-    if (!this.isEnded || this.rawTrailers.length > 0) return undefined;
+    return this.isEnded && this.rawTrailers.length === 0 ? this.takeWhole() : undefined;
+  }
+
+  /** Returns the body, which must be complete. */
+  takeWhole(): Buffer | undefined {
     const chunks = this.queue.take();
     return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, this.bufferedBytes);
   }
@@ -133,6 +143,16 @@ export class ResponseBody {
     if (this.isPaused) pace?.resume();
     if (this.error !== undefined) this.reader.destroy(this.error);
     return this.reader;
+  }
+
+  /** From now on, what breaks the body off ends it instead, with the trailers that `trailersAfter` returns. */
+  endInsteadOfFailing(trailersAfter: (cause: Error) => readonly Buffer[]): void {
+    this.trailersAfter = trailersAfter;
+  }
+
+  /** Breaks the body off for a reason of ours. */
+  giveUp(reason: CallAborted): void {
+    if (!this.isEnded) this.abandon(reason);
   }
 
   /** Called when the reader is empty. Pushes a single chunk, so that each one a slow client reads restarts `idle`. */

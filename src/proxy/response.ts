@@ -58,7 +58,8 @@ function isBodiless(status: number): boolean {
   return status === 204 || status === 205 || status === 304;
 }
 
-function writeHead(ctx: Context, { status, message, rawHeaders }: ResponseHead, restoration: PathRestoration): void {
+/** Throws if a header cannot be sent. */
+export function writeHead(ctx: Context, { status, message, rawHeaders }: ResponseHead, restoration: PathRestoration): void {
   copyResponseHeaders(ctx.res, rawHeaders, restoration);
   if (status === 426) requireUpgrade(ctx.res, firstValue(rawHeaders, 'upgrade'));
   if (status === 205) beforeHead(ctx.res, setEmptyLength);
@@ -244,7 +245,7 @@ const blockedTrailers = new Set([
 ]);
 
 /** Returns the allowed trailers as pairs of name and value. */
-function trailersFrom(rawTrailers: readonly RawText[], isTrue: IsTrue): [string, string][] {
+export function trailersFrom(rawTrailers: readonly RawText[], isTrue: IsTrue): [string, string][] {
   const pairs: [string, string][] = [];
   for (let index = 0; index + 1 < rawTrailers.length; index += 2) {
     const name = textOf(rawTrailers[index]);

@@ -29,13 +29,13 @@ const types: ReadonlySet<string> = new Set([
 ]);
 const suffixes = /\+(?:json|xml|yaml|text)$/;
 
-/** Events must arrive one by one, whatever decodes them. */
+/** Events must arrive one by one, whatever decodes them, and so must the messages of gRPC, which has codings of its own. */
 const eventStream = 'text/event-stream';
 
 function isCompressibleType(contentType: string): boolean {
   const [type = ''] = contentType.toLowerCase().split(';');
   const name = type.trim();
-  if (name === eventStream) return false;
+  if (name === eventStream || name.startsWith('application/grpc')) return false;
   return name.startsWith('text/') || types.has(name) || suffixes.test(name);
 }
 

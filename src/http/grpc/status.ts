@@ -51,6 +51,16 @@ const ofHttp: Readonly<Record<number, GrpcStatusName>> = {
   504: 'UNAVAILABLE',
 };
 
+/** Returns the HTTP status that says the same, as in Envoy. 500 for a number that is no status. */
+export function httpStatusOfGrpc(code: number): number {
+  return httpStatuses[code] ?? 500;
+}
+
+/** By code. */
+const httpStatuses: readonly number[] = [
+  200, 499, 500, 400, 504, 404, 409, 403, 429, 400, 409, 400, 501, 500, 503, 500, 401,
+];
+
 /**
  * Returns the status that says what our refusal with an HTTP status says. It is more exact than `grpcStatusOfHttp`, and
  * does not let clients repeat at once what a limit or a time-out has ended: they repeat UNAVAILABLE.

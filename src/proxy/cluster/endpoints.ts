@@ -1,7 +1,7 @@
 /** The current addresses of a cluster, each with its connections, health and outlier state. */
 import type { CircuitBreakers, HealthCheck } from '#config';
 import type { Logger } from '#foundation';
-import { createSessions } from '#http';
+import { createSessions, grpcStatusName } from '#http';
 import type { AttemptOutcome } from '../attempt.ts';
 import { explainFailure } from '../failures.ts';
 import {
@@ -158,5 +158,9 @@ function watchEndpoint(
 
 /** The status or the error, for a log line about the health of an address. */
 export function outcomeFields(outcome: AttemptOutcome): object {
-  return outcome.kind === 'responded' ? { status: outcome.status } : { err: explainFailure(outcome.cause) };
+  return outcome.kind === 'responded' ? statusFields(outcome) : { err: explainFailure(outcome.cause) };
+}
+
+function statusFields({ status, grpcStatus }: Extract<AttemptOutcome, { kind: 'responded' }>): object {
+  return grpcStatus === undefined ? { status } : { grpcStatus: grpcStatusName(grpcStatus) ?? grpcStatus };
 }

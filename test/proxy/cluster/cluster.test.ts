@@ -397,7 +397,7 @@ describe('clusters', () => {
     ];
     const clusters = openClusters({ timer: createManualTime().timer });
     const all = [{}, ...others].map((fields) => clusters.acquire({ ...plain, ...fields }).cluster);
-    assert.equal(new Set(all).size, 1 + 4 + 5 + 3 + 1 + 7);
+    assert.equal(new Set(all).size, 1 + 4 + 5 + 3 + 1 + 8);
   });
 
   it('keep connections and counts from one configuration to the next', async () => {

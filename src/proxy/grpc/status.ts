@@ -1,0 +1,61 @@
+/** The status of a gRPC call: in the response of a service, and for a failure without one. */
+import type { IncomingHttpHeaders } from 'node:http';
+import {
+  encodeGrpcMessage,
+  grpcStatus,
+  grpcStatusOfHttp,
+  grpcStatusOfRefusal,
+  grpcStatusOfReset,
+  httpStatusOfGrpc,
+  Problem,
+  parseGrpcStatus,
+  problem,
+} from '#http';
+import { explainFailure, upstreamProblem } from '../failures.ts';
+import { firstValue } from '../headers.ts';
+
+/** False for a response of something else than the service, such as a proxy in front of it. */
+export function isGrpcResponse(headers: IncomingHttpHeaders): boolean {
+  return headers['content-type']?.startsWith('application/grpc') === true;
+}
+
+/** What the head of a response says of the status: a code, or that it follows in the trailers. */
+export function statusInHead(status: number, headers: IncomingHttpHeaders): number | 'in-trailers' {
+  if (!isGrpcResponse(headers)) return grpcStatusOfHttp(status);
+  const code = headers['grpc-status'];
+  return code === undefined ? 'in-trailers' : (parseGrpcStatus(String(code)) ?? grpcStatus.UNKNOWN);
+}
+
+/** UNKNOWN for a response that ends without a status. */
+export function statusInTrailers(rawTrailers: readonly Buffer[]): number {
+  return parseGrpcStatus(firstValue(rawTrailers, 'grpc-status')) ?? grpcStatus.UNKNOWN;
+}
+
+/** Returns the problem for a failed call. The client gets the status that stands for the service's reset of the stream. */
+export function callProblem(cause: unknown): Problem {
+  if (cause instanceof Problem) return cause;
+  const code = resetCodeOf(cause);
+  if (code === undefined) return upstreamProblem(cause);
+  return problem('upstream-failed', {
+    status: httpStatusOfGrpc(grpcStatusOfReset(code)),
+    detail: `The service has reset the call, with the error code ${code} of HTTP/2.`,
+    cause: explainFailure(cause),
+  });
+}
+
+/** The error code with which the service reset the stream (RFC 9113 section 7). */
+function resetCodeOf(cause: unknown): number | undefined {
+  const { resetCode } = Object(cause) as { readonly resetCode?: unknown };
+  return typeof resetCode === 'number' ? resetCode : undefined;
+}
+
+/** Returns the status that a client gets for a failure. */
+export function statusOfFailure(cause: unknown): number {
+  return grpcStatusOfRefusal(callProblem(cause).status);
+}
+
+/** Returns the trailers, as alternating names and values, of a response that breaks off. */
+export function trailersOf({ status, message }: Problem): readonly Buffer[] {
+  const fields = ['grpc-status', String(grpcStatusOfRefusal(status)), 'grpc-message', encodeGrpcMessage(message)];
+  return fields.map((field) => Buffer.from(field, 'latin1'));
+}
