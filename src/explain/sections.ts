@@ -159,11 +159,12 @@ function corsRows({ cors }: Explanation): string[][] {
 
 function targetRows({ target, shadow }: Explanation): string[][] {
   if (target === undefined) return [];
-  const { service, kind, addresses, method, path, response_headers: response, compressed } = target;
+  const { service, kind, addresses, method, grpc, path, response_headers: response, compressed } = target;
   return [
     ['name', service],
     ['where', kind === 'local' ? 'in this process' : addresses.join(', ')],
     ['request', `${method} ${path}`],
+    ...row('gRPC', grpc === undefined ? '' : `method ${grpc.method} of ${grpc.service}`),
     ...row('copy to', shadow === undefined ? '' : `${shadow.url} (${shadow.name}: ${shadow.reason})`),
     ...response.remove.map((name) => ['response', `without ${name}`]),
     ...response.add.map(({ name, value }) => ['response', `with ${name}: ${value}`]),
@@ -255,8 +256,9 @@ function headerRows({ headers, headers_removed: removed }: TargetPart): string[]
 
 function upstreamRows(upstream: UpstreamPart): string[][] {
   const { retries, circuit_breakers: breakers, health_check: health, upgrades_allowed: upgrades } = upstream;
+  const bounded = upstream.bounds_whole_call ? 'for the whole call' : 'until the response headers';
   return [
-    ['time-out', `${duration(upstream.timeout_ms, 'UPSTREAM_TIMEOUT_MS')}, until the response headers`],
+    ['time-out', `${duration(upstream.timeout_ms, 'UPSTREAM_TIMEOUT_MS')}, ${bounded}`],
     ['connect', duration(upstream.connect_timeout_ms, 'UPSTREAM_CONNECT_TIMEOUT_MS')],
     ['idle body', duration(upstream.idle_timeout_ms, undefined)],
     ['body', upstream.body_bytes_max === undefined ? 'no limit' : `at most ${upstream.body_bytes_max} bytes`],

@@ -186,7 +186,7 @@ function overHttp(mapping: Mapping, target: RemoteTarget, ofRoute: OfRoute, part
       hasBody(ctx.req, bodyBytesMax ?? Number.POSITIVE_INFINITY);
       return { path, headers: ['host', host, ...headers] };
     },
-    describe: () => describeTarget(target),
+    describe: () => describeTarget(target) + (mapping.grpc ? ' (gRPC)' : ''),
     location: undefined,
     origins,
     cluster,

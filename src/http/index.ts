@@ -100,6 +100,7 @@ export {
 } from './json-body.ts';
 export { createAccessLog } from './log/access-log.ts';
 export { countAs, countedStatus, finalStatus, giveUpClient, hasClientLeft, replaceStatus } from './log/final-status.ts';
+export { finalGrpcStatus } from './log/grpc-status.ts';
 export { requestLogFields } from './log/request-log.ts';
 export {
   type AddressFault,

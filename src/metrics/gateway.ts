@@ -1,6 +1,6 @@
 /** Metrics of mappings, of services, and of the decisions of auth and rate-limit services. */
 import type { GatewayCounts, RouteTraffic, StatusClass } from '#gateway';
-import type { CompressionCounts } from '#http';
+import { type CompressionCounts, grpcStatusName } from '#http';
 import type { ClusterSnapshot } from '#proxy';
 import { counter, type Family, mergeByLabels, type Sample, samplesBy } from './registry.ts';
 
@@ -30,6 +30,11 @@ export function createRouteFamilies({ all, durationBoundsMs }: RouteParts): read
       ['counter', 'frontdesk_requests_total', 'code'],
       'Completed requests by status class (`1xx` to `5xx`), or `499` if the client disconnected before it had received the response. A response that the service broke off counts as `5xx`, and a gRPC call that is refused by the status of its problem. `mapping` is empty if no mapping matched.',
       completionsOf,
+    ),
+    family(
+      ['counter', 'frontdesk_grpc_calls_total', 'grpc_status'],
+      'Completed gRPC calls by status (`OK` to `UNAUTHENTICATED`), ours or that of the service, or `other` for a number that is no status. `CANCELLED` also counts calls whose client left. Mappings without gRPC calls have no series.',
+      callsOf,
     ),
     family(['gauge', 'frontdesk_requests_in_flight'], 'Requests in progress.', ({ name: mapping, inFlight }) => [
       { labels: { mapping }, value: inFlight },
@@ -69,6 +74,12 @@ function completionsOf({ name: mapping, totals }: RouteTraffic): readonly Sample
     ...statusClasses.map((first) => ({ labels: { mapping, code: `${first}xx` }, value: totals?.byClass[first] ?? 0 })),
     { labels: { mapping, code: '499' }, value: totals?.abandoned ?? 0 },
   ];
+}
+
+function callsOf({ name: mapping, totals }: RouteTraffic): readonly Sample[] {
+  return Array.from(totals?.byGrpcStatus ?? [], (value, code) => {
+    return { labels: { mapping, grpc_status: grpcStatusName(code) ?? 'other' }, value };
+  });
 }
 
 function refusalsOf({ name: mapping, totals }: RouteTraffic): readonly Sample[] {

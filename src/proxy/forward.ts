@@ -62,9 +62,14 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
   const retries = { rules: createRetryRules(mapping.retryPolicy), random, clock, onRetry };
   const callOptions: CallOptions = { timeoutMs, repeat: 'idempotent', retries };
   // The time-out of a mapping is that of the whole call.
-  const grpcOptions: CallOptions = { timeoutMs: mapping.timeoutMs === undefined ? timeoutMs : 0, repeat: 'grpc', retries };
+  const grpcOptions: CallOptions = {
+    timeoutMs: mapping.timeoutMs === undefined ? timeoutMs : 0,
+    repeat: 'grpc',
+    retries,
+  };
   const innerPrefix = options.path + rewritePrefixes(mapping).replacement;
   const hints = createMappingHints(mapping, logger);
+  const problemOf = mapping.grpc ? callProblem : problemOfFailure;
   const bodyOptions = { bytesMax: bodyBytesMax, idleTimeoutMs };
   const eventsIdleTimeoutMs = mapping.idleTimeoutMs ?? 0;
   const callBodyOptions = { bytesMax: bodyBytesMax, idleTimeoutMs: eventsIdleTimeoutMs };
@@ -89,7 +94,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
     }
     requestContext(ctx).isAnswered = true;
     span?.responded(response.head.status, response.origin);
-    if (endsSoon(response, isCall(ctx))) await nextTurn();
+    if (endsSoon(response, prepared)) await nextTurn();
     respond(ctx, response, prepared);
   };
 
@@ -102,20 +107,11 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
     try {
       const head = headOf(ctx, span?.trace);
       if (head.host !== undefined) head.headers.push('host', head.host);
-      const grpc = isCall(ctx) ? grpcCallOf(ctx.req, mapping.timeoutMs, clock()) : undefined;
-      const body =
-        grpc === undefined
-          ? createRequestBody(ctx, bodyOptions)
-          : createRequestBody(ctx, callBodyOptions, createCallBody);
-      disableBodyTimeout(ctx.req);
       const handshake = handshakeOf(ctx.req, mapping.allowUpgrade);
-      if (handshake === undefined) hints.onPlainRequest(ctx);
       const request: UpstreamRequest = {
+        ...contentOf(ctx, head),
         method: ctx.req.method ?? 'GET',
         path: head.path,
-        headers: grpc === undefined ? head.headers : withoutHopHeaders(grpc, head.headers),
-        body,
-        grpc,
         upgrade: handshake?.protocol,
         client: ctx.res,
         onAttempt(origin) {
@@ -124,6 +120,8 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
         onInterim: (status, rawHeaders) =>
           forwardEarlyHints(ctx, status, rawHeaders, restorationOf(head, requestContext(ctx).upstream ?? '')),
       };
+      disableBodyTimeout(ctx.req);
+      if (handshake === undefined) hints.onPlainRequest(ctx);
       return { request, handshake, head };
     } catch (cause) {
       span?.failed(cause);
@@ -131,20 +129,28 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
     }
   }
 
+  function contentOf(ctx: Context, { headers }: RequestHead): Pick<UpstreamRequest, 'headers' | 'body' | 'grpc'> {
+    if (!isCall(ctx)) return { headers, body: createRequestBody(ctx, bodyOptions) };
+    const grpc = grpcCallOf(ctx.req, mapping.timeoutMs, clock());
+    const body = createRequestBody(ctx, callBodyOptions, createCallBody);
+    return { headers: withoutHopHeaders(grpc, headers), body, grpc };
+  }
+
   function countedFailure(cause: unknown): Problem {
-    const failure = mapping.grpc ? callProblem(cause) : cause instanceof Problem ? cause : upstreamProblem(cause);
+    const failure = problemOf(cause);
     countFailure(counts, failure);
     return failure;
   }
 
-  function respond(ctx: Context, response: UpstreamResponse, { handshake, head: sent }: PreparedRequest): void {
+  function respond(ctx: Context, response: UpstreamResponse, prepared: PreparedRequest): void {
+    const { handshake, head: sent, request } = prepared;
     const { head, connection, origin } = response;
     const restoration = restorationOf(sent, origin);
     if (handshake !== undefined && connection !== undefined) {
       const switching = { restoration, editResponse, idleTimeoutMs: switchedIdleTimeoutMs };
       switchProtocols(ctx, handshake, head, connection, switching);
     } else if (!clientIsGone(ctx)) {
-      const send = isCall(ctx) ? sendCallResponse : sendResponse;
+      const send = request.grpc === undefined ? sendResponse : sendCallResponse;
       send(ctx, response, {
         restoration,
         idleTimeoutMs,
@@ -176,6 +182,10 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
   }
 }
 
+function problemOfFailure(cause: unknown): Problem {
+  return cause instanceof Problem ? cause : upstreamProblem(cause);
+}
+
 interface PreparedRequest {
   readonly request: UpstreamRequest;
   readonly handshake: Handshake | undefined;
@@ -183,9 +193,9 @@ interface PreparedRequest {
 }
 
 /** A short body is often complete one turn of the event loop later, and is then sent in a single write. */
-function endsSoon({ head, body, connection }: UpstreamResponse, isCall: boolean): boolean {
+function endsSoon({ head, body, connection }: UpstreamResponse, { request: { grpc } }: PreparedRequest): boolean {
   if (connection !== undefined || body.hasArrived()) return false;
-  return isCall || Number(head.headers['content-length']) <= bufferedBytesMax;
+  return grpc !== undefined || Number(head.headers['content-length']) <= bufferedBytesMax;
 }
 
 /** Closes the connection after the response if the request is incomplete: the rest would be parsed as a request. */

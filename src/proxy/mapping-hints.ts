@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
 import type { Logger } from '#foundation';
-import { requestContext, requestLogFields } from '#http';
+import { grpcKindOf, requestContext, requestLogFields } from '#http';
 
 export interface MappingHints {
   /** Call it for a request whose connection stays as it is. */
@@ -11,10 +11,10 @@ export interface MappingHints {
   readonly onResponse: (ctx: Context, sentPath: string) => void;
 }
 
-type HintedMapping = Pick<Mapping, 'name' | 'allowUpgrade' | 'rewrite' | 'regexRewrite'>;
+type HintedMapping = Pick<Mapping, 'name' | 'grpc' | 'allowUpgrade' | 'rewrite' | 'regexRewrite'>;
 
 export function createMappingHints(
-  { name: mapping, allowUpgrade, rewrite, regexRewrite }: HintedMapping,
+  { name: mapping, grpc, allowUpgrade, rewrite, regexRewrite }: HintedMapping,
   logger: Logger,
 ): MappingHints {
   const isRewriting = rewrite !== '' || regexRewrite !== undefined;
@@ -27,8 +27,11 @@ export function createMappingHints(
   };
   const warnOfUpgrade = warnOnce();
   const warnOfRedirect = warnOnce();
+  const warnOfCall = warnOnce();
   return Object.freeze({
     onPlainRequest(ctx: Context) {
+      if (!grpc && grpcKindOf(ctx.req) !== undefined)
+        warnOfCall(ctx, 'a client makes gRPC calls, which the mapping forwards as HTTP/1.1: set grpc: true');
       const offered = protocolOf(ctx);
       if (offered === undefined || allowUpgrade.includes(offered)) return;
       requestContext(ctx).refusedUpgrade = offered;

@@ -59,7 +59,11 @@ function isBodiless(status: number): boolean {
 }
 
 /** Throws if a header cannot be sent. */
-export function writeHead(ctx: Context, { status, message, rawHeaders }: ResponseHead, restoration: PathRestoration): void {
+export function writeHead(
+  ctx: Context,
+  { status, message, rawHeaders }: ResponseHead,
+  restoration: PathRestoration,
+): void {
   copyResponseHeaders(ctx.res, rawHeaders, restoration);
   if (status === 426) requireUpgrade(ctx.res, firstValue(rawHeaders, 'upgrade'));
   if (status === 205) beforeHead(ctx.res, setEmptyLength);

@@ -4,11 +4,12 @@ import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
 import type { Logger } from '#foundation';
-import { announcesBody, ByteQueue, isBodyUnread } from '#http';
+import { announcesBody, ByteQueue, grpcKindOf, isBodyUnread } from '#http';
 import type { Attempt } from './attempt.ts';
 import { type CallOptions, callUpstream, type UpstreamRequest } from './call.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { CircuitOpen } from './failures.ts';
+import { grpcCallOf, withoutHopHeaders } from './grpc/call.ts';
 import { wholeBody } from './request-body.ts';
 import { type HeadOfRequest, hostOfOrigin } from './request-headers.ts';
 
@@ -46,7 +47,14 @@ export function createShadow(options: ShadowOptions): CopyRequest {
   function requestFor(ctx: Context, attempt: Attempt): UpstreamRequest {
     const { path, headers, host = hostOfOrigin(attempt.origin) } = headOf(ctx);
     headers.push('host', shadowHost(host));
-    return { method: ctx.req.method ?? 'GET', path, headers, body: undefined, firstAttempt: attempt };
+    const method = ctx.req.method ?? 'GET';
+    const call = isCall(ctx) ? grpcCallOf(ctx.req, mapping.timeoutMs, 0) : undefined;
+    const content = call === undefined ? { headers } : { headers: withoutHopHeaders(call, headers), grpc: call };
+    return { ...content, method, path, body: undefined, firstAttempt: attempt };
+  }
+
+  function isCall({ req }: Context): boolean {
+    return mapping.grpc && grpcKindOf(req) === 'grpc';
   }
 
   function send(request: UpstreamRequest): void {
@@ -75,10 +83,12 @@ export function createShadow(options: ShadowOptions): CopyRequest {
       return;
     }
     if (!isBodyUnread(req) || Number(req.headers['content-length']) > bodyBytesMax) throw uncopyableBody();
-    copyBody(req, (body) => {
-      if (body === undefined) skip(uncopyableBody(), attempt);
+    const stopWaiting = copyBody(req, (body) => {
+      clearTimeout(timer);
+      if (body === undefined || (request.grpc !== undefined && !isOneMessage(body))) skip(uncopyableBody(), attempt);
       else send({ ...request, body: wholeBody(body) });
     });
+    const timer = request.grpc && setTimeout(stopWaiting, unaryMs);
   }
 
   return function copyRequest(ctx) {
@@ -100,13 +110,13 @@ function uncopyableBody(): RangeError {
 
 /**
  * Calls `done` with the whole body after it has been read, or with undefined if it is too large, is cut off or is not
- * read. This neither starts nor slows the reading: a `data` listener added through EventEmitter does not make Node's
+ * read. Returns a function that gives up. This neither starts nor slows the reading: a `data` listener added through EventEmitter does not make Node's
  * stream flow.
  */
-function copyBody(req: IncomingMessage, done: (body: Uint8Array | undefined) => void): void {
+function copyBody(req: IncomingMessage, done: (body: Buffer | undefined) => void): () => void {
   const queue = new ByteQueue();
 
-  function finish(body: Uint8Array | undefined): void {
+  function finish(body: Buffer | undefined): void {
     req.removeListener('data', onData);
     req.removeListener('end', onEnd);
     req.removeListener('close', onClose);
@@ -131,6 +141,15 @@ function copyBody(req: IncomingMessage, done: (body: Uint8Array | undefined) => 
   EventEmitter.prototype.on.call(req, 'data', onData);
   req.on('end', onEnd);
   req.on('close', onClose);
+  return onClose;
+}
+
+/** A unary call ends with its message. The copy of a stream would hold its slot for as long as the stream lasts. */
+const unaryMs = 1000;
+
+/** Compares the length before the message with that of the whole body. */
+function isOneMessage(body: Buffer): boolean {
+  return body.length >= 5 && body.readUInt32BE(1) === body.length - 5;
 }
 
 /** Adds Envoy's suffix to the host: `orders-shadow:8080`. */

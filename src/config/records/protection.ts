@@ -36,6 +36,7 @@ const unprotecting: readonly (keyof Mapping)[] = [
   'idleConnectionMs',
   'connectionLifetimeMs',
   'http2',
+  'grpc',
   'retryPolicy',
   'loadBalancer',
   'healthCheck',

@@ -28,6 +28,8 @@ export interface TargetPart {
   /** The origins of the service. Empty for a service in this process. */
   readonly addresses: readonly string[];
   readonly method: string;
+  /** Undefined if the mapping is not for gRPC, or the service does not get the path of a call. */
+  readonly grpc: { readonly service: string; readonly method: string } | undefined;
   /** The path and query that the service receives. */
   readonly path: string;
   /** All headers that the gateway sends, in order. */
@@ -47,6 +49,8 @@ export interface TargetPart {
 /** Settings for a service over HTTP. */
 export interface UpstreamPart {
   readonly timeout_ms: EffectivePart;
+  /** Whether this bounds the whole call, and not only the time until the response headers. */
+  readonly bounds_whole_call: boolean;
   readonly connect_timeout_ms: EffectivePart;
   readonly idle_timeout_ms: EffectivePart;
   /** Undefined when there is no limit. */
@@ -113,12 +117,19 @@ function targetPart(
     service: mapping.service,
     addresses: origins?.() ?? [],
     method,
+    grpc: mapping.grpc ? grpcPart(path) : undefined,
     path,
     ...headerParts(headers, client, mapping.requestHeaders.add),
     response_headers: responseHeaders(mapping.responseHeaders, client.conceal),
     compressed: route.compression !== undefined,
     across: timeouts && upstreamPart(mapping, timeouts, method, bodyBytesMax),
   };
+}
+
+/** Splits the path of a call: `/package.Service/Method`. */
+function grpcPart(path: string): TargetPart['grpc'] {
+  const [, service, method] = /^\/([^/?]+)\/([^/?]+)$/.exec(path) ?? [];
+  return service === undefined || method === undefined ? undefined : { service, method };
 }
 
 function headerParts(sent: readonly string[], { pairs, conceal }: ClientHeaders, set: readonly Named[]) {
@@ -157,6 +168,7 @@ function upstreamPart(
   const { retriesMax, perTryTimeoutMs, isRetriableMethod } = createRetryRules(retryPolicy);
   return {
     timeout_ms: effective(timeouts.timeoutMs, mapping.timeoutMs),
+    bounds_whole_call: mapping.grpc && mapping.timeoutMs !== undefined,
     connect_timeout_ms: effective(timeouts.connectTimeoutMs, mapping.connectTimeoutMs),
     idle_timeout_ms: effective(timeouts.idleTimeoutMs, mapping.idleTimeoutMs),
     body_bytes_max: mapping.maxRequestBytes ?? bodyBytesMax,
@@ -165,7 +177,7 @@ function upstreamPart(
       on: retryPolicy?.retryOn ?? [],
       most: retriesMax,
       per_try_timeout_ms: perTryTimeoutMs,
-      applies: retriesMax > 0 && isRetriableMethod(method),
+      applies: retriesMax > 0 && (mapping.grpc || isRetriableMethod(method)),
     },
     circuit_breakers: {
       max_connections: breakers.maxConnections,
@@ -184,6 +196,7 @@ function effective(value: number, own: number | undefined) {
 }
 
 /** Omits the query of the path, which may contain a token. */
-function healthText({ path, intervalMs, timeoutMs }: NonNullable<Mapping['healthCheck']>): string {
-  return `${withoutSecrets(path.replace(/\?.*/, ''))} every ${intervalMs} ms, within ${timeoutMs} ms`;
+function healthText({ grpc, path, intervalMs, timeoutMs }: NonNullable<Mapping['healthCheck']>): string {
+  const asked = grpc === undefined ? path.replace(/\?.*/, '') : `grpc.health.v1 for ${grpc.service}`;
+  return `${withoutSecrets(asked)} every ${intervalMs} ms, within ${timeoutMs} ms`;
 }

@@ -10,6 +10,8 @@ export const durationBoundsMs: readonly number[] = Object.freeze([
 export interface Outcome {
   /** 499 when the client disconnected or the response was aborted. */
   readonly status: number;
+  /** Undefined unless it was a gRPC call. */
+  readonly grpcStatus?: number | undefined;
   readonly durationMs: number;
   /** The stage that rejected the request. Undefined when it reached its service or failed otherwise. */
   readonly refusedBy: 'address' | 'auth' | 'limit' | undefined;
@@ -31,6 +33,8 @@ export interface Totals extends Figures {
   readonly byClass: Record<StatusClass, number>;
   /** Requests whose client disconnected or whose response was aborted. */
   abandoned: number;
+  /** The gRPC calls by status, and at the end those with a number that is no status. Undefined without a call. */
+  byGrpcStatus: Float64Array | undefined;
   durationMsSum: number;
   /** One bucket for each of `durationBoundsMs`, and one more. Not cumulative. */
   readonly durations: Float64Array;
@@ -57,6 +61,8 @@ export interface RouteTraffic {
   readonly count: (outcome: Outcome, nowMs: number) => void;
 }
 
+/** The statuses of gRPC are numbered from 0. */
+const grpcStatusCount = 17;
 const slotMs = 5_000;
 const slotCount = 60;
 const bucketCount = durationBoundsMs.length + 1;
@@ -105,7 +111,11 @@ function add(figures: Figures, { status, refusedBy }: Outcome): void {
   else if (refusedBy === 'limit') figures.refusedByLimit += 1;
 }
 
-function addToTotals(totals: Totals, { status, durationMs }: Outcome, bucket: number): void {
+function addToTotals(totals: Totals, { status, grpcStatus, durationMs }: Outcome, bucket: number): void {
+  if (grpcStatus !== undefined) {
+    totals.byGrpcStatus ??= new Float64Array(grpcStatusCount + 1);
+    increase(totals.byGrpcStatus, Math.min(grpcStatus, grpcStatusCount), 1);
+  }
   totals.durationMsSum += durationMs;
   increase(totals.durations, bucket, 1);
   if (status === 499) totals.abandoned += 1;
@@ -196,6 +206,7 @@ function emptyTotals(): Totals {
     ...emptyFigures(),
     byClass: { 1: 0, 2: 0, 3: 0, 4: 0, 5: 0 },
     abandoned: 0,
+    byGrpcStatus: undefined,
     durationMsSum: 0,
     durations: new Float64Array(bucketCount),
   };

@@ -1,7 +1,15 @@
 /** Counts requests for each route across reloads, and retains the latest failures and the latest unmatched paths. */
 import type { Context } from 'koa';
 import { createBoundedMap, messageOf, truncate } from '#foundation';
-import { countedStatus, type Problem, pathOf, type RequestContext, requestContext } from '#http';
+import {
+  countedStatus,
+  finalGrpcStatus,
+  grpcStatusName,
+  type Problem,
+  pathOf,
+  type RequestContext,
+  requestContext,
+} from '#http';
 import { createLeases, type Lease } from '#proxy';
 import type { Descriptor, DescriptorStatus } from '#ratelimit';
 import { createRouteTraffic, type RouteTraffic } from './route-traffic.ts';
@@ -95,7 +103,8 @@ export function createTraffic({ clock = Date.now, stopwatch = () => performance.
     const status = countedStatus(ctx.res);
     const nowMs = stopwatch();
     route.inFlight -= 1;
-    route.count({ status, durationMs: nowMs - startedAtMs, refusedBy: refusalOf(request, status) }, nowMs);
+    const grpcStatus = finalGrpcStatus(ctx);
+    route.count({ status, grpcStatus, durationMs: nowMs - startedAtMs, refusedBy: refusalOf(request, status) }, nowMs);
     if (status < 500) return;
     failed.push(failureOf(ctx, requestContext(ctx), status, clock()));
     if (failed.length > trafficBounds.failures) failed.shift();
@@ -146,7 +155,7 @@ function failureOf(
   status: number,
   atMs: number,
 ): FailedRequest {
-  const { requestId, mapping, problem, upstream } = context;
+  const { requestId, mapping, problem, upstream, grpcStatus } = context;
   return {
     atMs,
     requestId,
@@ -155,9 +164,14 @@ function failureOf(
     mapping,
     status,
     problem: problem?.slug,
-    reason: problem && truncate(reasonOf(problem), textLengthMax),
+    reason: problem === undefined ? callReason(grpcStatus) : truncate(reasonOf(problem), textLengthMax),
     upstream,
   };
+}
+
+function callReason(grpcStatus: number | undefined): string | undefined {
+  if (grpcStatus === undefined) return undefined;
+  return `the service ended the call with the gRPC status ${grpcStatusName(grpcStatus) ?? grpcStatus}`;
 }
 
 function reasonOf({ cause, message }: Problem): string {

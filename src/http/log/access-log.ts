@@ -10,6 +10,7 @@ import { encodeHeader } from '../header-text.ts';
 import { Http2Response } from '../server/http2/messages.ts';
 import { pathOf } from '../target.ts';
 import { finalStatus } from './final-status.ts';
+import { finalGrpcStatus } from './grpc-status.ts';
 
 export type AccessLogFormat = 'json' | 'combined';
 
@@ -52,7 +53,8 @@ function createJsonWriter(logger: Logger) {
   const info = logger.infoPlain ?? logger.info.bind(logger);
   return function writeJson({ ctx, context, connection, startedAtMs, client, path }: StartedRequest): void {
     const { req, res } = ctx;
-    const { requestId, user, apiKey, mapping, problem, upstream, upstreamMs, refusedUpgrade, grpcStatus } = context;
+    const { requestId, user, apiKey, mapping, problem, upstream, upstreamMs, refusedUpgrade } = context;
+    const grpcStatus = finalGrpcStatus(ctx);
     const { bytesIn, bytesOut } = countNewBytes(connection, req.socket);
     const fields = {
       requestId,
