@@ -1,7 +1,7 @@
 /** Puts the response of a gRPC call on Koa's context: each message as it comes, and a status at the end in any case. */
 import type { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import { countAs, giveUpClient, httpStatusOfGrpc, requestContext } from '#http';
+import { countAs, expectTrailers, giveUpClient, httpStatusOfGrpc, requestContext } from '#http';
 import type { UpstreamResponse } from '../call.ts';
 import { CallAborted, clientPaused, clientSlow, timedOut } from '../failures.ts';
 import { type ResponseOptions, trailersFrom, writeHead } from '../response.ts';
@@ -69,7 +69,9 @@ function streamOf(
       if (hasTrailers || body.failure() !== undefined) addTrailers(ctx, body.trailers());
     });
     // A response of headers alone ends with them.
-    if (hasTrailers && !body.hasArrived()) res.flushHeaders();
+    if (!hasTrailers) return;
+    expectTrailers(res);
+    if (!body.hasArrived()) res.flushHeaders();
   });
   return stream;
 }
