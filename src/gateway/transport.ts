@@ -174,7 +174,8 @@ function overHttp(mapping: Mapping, target: RemoteTarget, ofRoute: OfRoute, part
     idleTimeoutMs: mapping.idleTimeoutMs ?? parts.idleTimeoutMs,
   };
   const { timeoutMs, idleTimeoutMs } = timeouts;
-  const spec = clusterSpec(mapping.service, target, timeouts.connectTimeoutMs, mapping, parts.tlsOf(mapping.tls));
+  const rules = mapping.grpc ? { ...mapping, http2: true } : mapping;
+  const spec = clusterSpec(mapping.service, target, timeouts.connectTimeoutMs, rules, parts.tlsOf(mapping.tls));
   const cluster = acquireCluster(spec);
   const { origins } = target;
   const headOf = createRequestHead({ mapping, path, origins, identity });

@@ -142,6 +142,7 @@ export const attemptRules = {
   grpc: [
     nextAddress,
     startOver,
+    refused,
     {
       name: 'policy',
       after: ['unsent', 'keep-alive-race', 'sent', 'responding', 'timed-out', 'retriable-status'],

@@ -27,7 +27,7 @@ export class ResponseBody {
   private isDiscarded = false;
   private error: Error | undefined = undefined;
   private rawTrailers = none;
-  private trailersAfter: ((cause: Error) => readonly Buffer[]) | undefined = undefined;
+  private trailersAfter: ((cause: Error) => readonly RawText[]) | undefined = undefined;
   private reader: Readable | undefined = undefined;
   /** Buffers here instead of in the reader, which would keep an object for each chunk. */
   private readonly queue = new ByteQueue();
@@ -146,7 +146,7 @@ export class ResponseBody {
   }
 
   /** From now on, what breaks the body off ends it instead, with the trailers that `trailersAfter` returns. */
-  endInsteadOfFailing(trailersAfter: (cause: Error) => readonly Buffer[]): void {
+  endInsteadOfFailing(trailersAfter: (cause: Error) => readonly RawText[]): void {
     this.trailersAfter = trailersAfter;
   }
 

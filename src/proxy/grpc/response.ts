@@ -4,6 +4,7 @@ import type { Context } from 'koa';
 import { countAs, expectTrailers, giveUpClient, httpStatusOfGrpc, requestContext } from '#http';
 import type { UpstreamResponse } from '../call.ts';
 import { CallAborted, clientPaused, clientSlow, timedOut } from '../failures.ts';
+import type { RawText } from '../headers.ts';
 import { type ResponseOptions, trailersFrom, writeHead } from '../response.ts';
 import { createIdleTimer, createPaceCheck } from '../time-limits.ts';
 import { callProblem, statusInHead, statusInTrailers, trailersOf } from './status.ts';
@@ -58,7 +59,7 @@ function streamOf(
   }
 
   /** A client that has left reads no trailers. */
-  function trailersAfter(cause: Error): readonly Buffer[] {
+  function trailersAfter(cause: Error): readonly RawText[] {
     if (cause instanceof CallAborted && cause.code === 'ECONNRESET') return [];
     onBreak(ctx, cause);
     return trailersOf(callProblem(cause));
@@ -76,7 +77,7 @@ function streamOf(
   return stream;
 }
 
-function addTrailers(ctx: Context, rawTrailers: readonly Buffer[]): void {
+function addTrailers(ctx: Context, rawTrailers: readonly RawText[]): void {
   setStatus(ctx, statusInTrailers(rawTrailers));
   ctx.res.addTrailers(trailersFrom(rawTrailers, () => true));
 }

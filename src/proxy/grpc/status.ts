@@ -12,7 +12,7 @@ import {
   problem,
 } from '#http';
 import { explainFailure, upstreamProblem } from '../failures.ts';
-import { firstValue } from '../headers.ts';
+import { firstValue, type RawText } from '../headers.ts';
 
 /** False for a response of something else than the service, such as a proxy in front of it. */
 export function isGrpcResponse(headers: IncomingHttpHeaders): boolean {
@@ -27,7 +27,7 @@ export function statusInHead(status: number, headers: IncomingHttpHeaders): numb
 }
 
 /** UNKNOWN for a response that ends without a status. */
-export function statusInTrailers(rawTrailers: readonly Buffer[]): number {
+export function statusInTrailers(rawTrailers: readonly RawText[]): number {
   return parseGrpcStatus(firstValue(rawTrailers, 'grpc-status')) ?? grpcStatus.UNKNOWN;
 }
 
@@ -55,7 +55,6 @@ export function statusOfFailure(cause: unknown): number {
 }
 
 /** Returns the trailers, as alternating names and values, of a response that breaks off. */
-export function trailersOf({ status, message }: Problem): readonly Buffer[] {
-  const fields = ['grpc-status', String(grpcStatusOfRefusal(status)), 'grpc-message', encodeGrpcMessage(message)];
-  return fields.map((field) => Buffer.from(field, 'latin1'));
+export function trailersOf({ status, message }: Problem): readonly RawText[] {
+  return ['grpc-status', String(grpcStatusOfRefusal(status)), 'grpc-message', encodeGrpcMessage(message)];
 }

@@ -54,9 +54,11 @@ export async function startGrpcService(
       {
         call(call: Stream) {
           calls.push(call.metadata);
-          call.on('error', () => {}).on('cancelled', () => {
-            cancelled += 1;
-          });
+          call
+            .on('error', () => {})
+            .on('cancelled', () => {
+              cancelled += 1;
+            });
           handle(call);
         },
       },
