@@ -5,7 +5,7 @@ import type { Dispatcher } from 'undici';
 import { grpcStatus, httpStatusOfGrpc, nominatedBy, Problem } from '#http';
 import { CallAborted, failureOf } from './failures.ts';
 import type { GrpcCall } from './grpc/call.ts';
-import { statusInHead, statusInTrailers } from './grpc/status.ts';
+import { statusInHead, statusInTrailers, trailersOfFailure } from './grpc/status.ts';
 import type { RawText } from './headers.ts';
 import { ResponseBody } from './response-body.ts';
 
@@ -167,6 +167,7 @@ class AttemptHandler implements RunningAttempt, Dispatcher.DispatchHandler {
       (late) => this.abandon(() => late ?? bodyNotNeeded()),
     );
     const endsResponse = controller.endsWithHead === true;
+    if (this.awaitsStatus) this.body.endInsteadOfFailing(trailersOfFailure);
     this.listener.onResponse({ status, message, headers, rawHeaders, endsResponse }, this.body);
   }
 

@@ -166,7 +166,8 @@ export class Exchange implements Dispatcher.DispatchController {
   onEnd(): void {
     if (this.isOver || !this.hasHead) return;
     if (!this.hasEndedOrderly) {
-      this.fail(new Http2Error('HTTP2_RESET', 'the service broke the response off'));
+      const resetCode = this.stream.rstCode ?? resetCodes.noError;
+      this.fail(new Http2Error('HTTP2_RESET', 'the service broke the response off', { resetCode }));
       return;
     }
     this.isOver = true;

@@ -55,6 +55,7 @@ export function statusOfFailure(cause: unknown): number {
 }
 
 /** Returns the trailers, as alternating names and values, of a response that breaks off. */
-export function trailersOf({ status, message }: Problem): readonly RawText[] {
+export function trailersOfFailure(cause: unknown): readonly RawText[] {
+  const { status, message } = callProblem(cause);
   return ['grpc-status', String(grpcStatusOfRefusal(status)), 'grpc-message', encodeGrpcMessage(message)];
 }
