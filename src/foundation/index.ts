@@ -23,5 +23,6 @@ export {
 } from './outage-log.ts';
 export { peerOf } from './peer.ts';
 export { type Fields, isMap, sortedJson } from './plain-data.ts';
+export { type ProtobufField, protobufContent, protobufFields, protobufNumber } from './protobuf.ts';
 export { formatSource, type Source } from './source.ts';
 export { escapeForTerminal, hasControlCharacter, quoteShort, shellWord, truncate } from './text.ts';

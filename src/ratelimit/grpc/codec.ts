@@ -1,6 +1,7 @@
 /** Encodes and decodes requests and decisions in both versions of the gRPC protocol. */
 import { fileURLToPath } from 'node:url';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/proto-loader';
+import { type ProtobufField, protobufFields } from '#foundation';
 import { requestBounds, unitsByNumber, windowSeconds } from '#ratelimit/limit';
 import type {
   CurrentLimit,
@@ -41,7 +42,7 @@ const packages = {
 
 /** Loads the library and compiles the protocol files, which takes some tens of milliseconds. */
 export async function loadCodec(name: ProtocolName): Promise<Codec> {
-  const [{ load }, fieldsOf] = await Promise.all([import('@grpc/proto-loader'), loadFieldReader()]);
+  const { load } = await import('@grpc/proto-loader');
   const { file, service } = packages[name];
   // The path is the same from src/ratelimit/grpc and from dist/ratelimit/grpc.
   const includeDirs = [fileURLToPath(new URL('../../../proto', import.meta.url))];
@@ -49,7 +50,7 @@ export async function loadCodec(name: ProtocolName): Promise<Codec> {
   const method = methodOf(definitions[service], service);
   const encodeRequest = (request: RateLimitRequest) => method.requestSerialize(wireRequest(request));
   const decodeRequest = (bytes: Buffer) => {
-    checkFieldCount(bytes, fieldsOf);
+    checkFieldCount(bytes);
     return requestOf(method.requestDeserialize(bytes) as WireRequest);
   };
   const encodeDecision = (decision: Decision) => method.responseSerialize(wireDecision(decision));
@@ -255,39 +256,18 @@ const fieldsMax = 2 * requestBounds.descriptors;
  * Throws for a request with too many fields before the library decodes them. Half a million descriptors fit into the
  * largest message. They would block the process for half a second and take 150 MB.
  */
-function checkFieldCount(request: Buffer, fieldsOf: FieldReader): void {
+function checkFieldCount(request: Buffer): void {
   if (request.length <= uncheckedBytes) return;
-  for (const [tag, content] of checkedFields(fieldsOf(request, fieldsMax + 1), [0x0a, descriptorTag, 0x18]))
-    if (tag === descriptorTag && content !== undefined)
-      checkedFields(fieldsOf(content, fieldsMax + 1), [0x0a, 0x12, 0x1a, 0x20]);
+  for (const { tag, content } of checkedFields(request, [0x0a, descriptorTag, 0x18]))
+    if (tag === descriptorTag && content !== undefined) checkedFields(content, [0x0a, 0x12, 0x1a, 0x20]);
 }
 
 const descriptorTag = 0x12;
 
 /** `tags` are those of the fields 1 to 4. The library ignores the type in a tag, so another one would mislead us. */
-function checkedFields(fields: readonly Field[], tags: readonly number[]): readonly Field[] {
-  if (fields.length > fieldsMax || fields.some(([tag]) => tag < 0x28 && !tags.includes(tag)))
+function checkedFields(message: Buffer, tags: readonly number[]): readonly ProtobufField[] {
+  const fields = protobufFields(message, fieldsMax + 1);
+  if (fields.length > fieldsMax || fields.some(({ tag }) => tag < 0x28 && !tags.includes(tag)))
     throw new RangeError('the message has too many fields, or one of the wrong type');
   return fields;
-}
-
-/** A tag contains the number and the type of the field. `content` is undefined for numbers. */
-type Field = readonly [tag: number, content: Uint8Array | undefined];
-
-/** Splits a protobuf message into its first `max` fields without decoding them. Throws if they are malformed. */
-export type FieldReader = (message: Uint8Array, max?: number) => readonly Field[];
-
-export async function loadFieldReader(): Promise<FieldReader> {
-  const { Reader } = (await import('protobufjs/minimal.js')).default;
-  return function fieldsOf(message, max = Number.POSITIVE_INFINITY) {
-    const reader = Reader.create(message);
-    const fields: Field[] = [];
-    while (reader.pos < reader.len && fields.length < max) {
-      const tag = reader.uint32();
-      const hasLength = tag % 8 === 2;
-      fields.push([tag, hasLength ? reader.bytes() : undefined]);
-      if (!hasLength) reader.skipType(tag % 8);
-    }
-    return fields;
-  };
 }

@@ -7,7 +7,7 @@ import type {
   ServerWritableStream,
   ServiceError,
 } from '@grpc/grpc-js';
-import type { Logger } from '#foundation';
+import { type Logger, protobufFields } from '#foundation';
 import {
   CountersUnavailable,
   checkBounds,
@@ -16,7 +16,7 @@ import {
   type Limiter,
   type RateLimitRequest,
 } from '../limiter.ts';
-import { type FieldReader, loadCodec, loadFieldReader } from './codec.ts';
+import { loadCodec } from './codec.ts';
 
 /**
  * The libraries of a gRPC server. They are loaded on demand, because they take a sixth of start-up time and most
@@ -26,7 +26,6 @@ export interface GrpcLibrary {
   readonly grpc: typeof import('@grpc/grpc-js');
   readonly reflection: typeof import('@grpc/reflection');
   readonly health: typeof import('grpc-health-check');
-  readonly fieldsOf: FieldReader;
 }
 
 export async function loadGrpc(): Promise<GrpcLibrary> {
@@ -34,7 +33,6 @@ export async function loadGrpc(): Promise<GrpcLibrary> {
     grpc: await import('@grpc/grpc-js'),
     reflection: await import('@grpc/reflection'),
     health: await import('grpc-health-check'),
-    fieldsOf: await loadFieldReader(),
   };
 }
 
@@ -187,11 +185,11 @@ function addHealth(server: Server, { grpc, health }: GrpcLibrary, services: read
  *       envoy/service/ratelimit/v3/rls.proto ratelimit.proto grpc/health/v1/health.proto \
  *       grpc/reflection/v1/reflection.proto grpc/reflection/v1alpha/reflection.proto
  */
-function addReflection(server: Server, { reflection, fieldsOf }: GrpcLibrary): void {
+function addReflection(server: Server, { reflection }: GrpcLibrary): void {
   const bytes = readFileSync(new URL('../../../proto/descriptors.binpb', import.meta.url));
   // The service uses only the file descriptors and ignores the other members of a definition.
   const format = 'Protocol Buffer 3 EnumDescriptorProto';
-  const fileDescriptorProtos = fieldsOf(bytes).map(([, file]) => file as Buffer);
+  const fileDescriptorProtos = protobufFields(bytes).flatMap(({ content }) => content ?? []);
   const files = { format, type: {}, fileDescriptorProtos } as const;
   new reflection.ReflectionService({ files }).addToServer(server);
 }
