@@ -231,7 +231,7 @@ function requestOf({
       grpc: { service: asked.upstream_name },
       path: '/grpc.health.v1.Health/Check',
       hostname: asked.authority,
-      expectedStatuses: [],
+      expectedStatuses: [{ min: 200, max: 200 }],
     };
   const { path = '/', hostname, expected_statuses: expectedStatuses = [] } = request ?? {};
   return { grpc: undefined, path, hostname, expectedStatuses };

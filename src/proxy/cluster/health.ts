@@ -1,8 +1,10 @@
 /** The health of an address: active checks at an interval, and the detection of outliers among the responses. */
+import type { Dispatcher } from 'undici';
 import type { HealthCheck, OutlierDetection } from '#config';
 import { createSessions } from '#http';
 import type { AttemptOutcome } from '../attempt.ts';
 import { timedOut } from '../failures.ts';
+import { createHealthReader, healthRequest } from '../grpc/health-probe.ts';
 import {
   type ConnectionOptions,
   type ConnectionParts,
@@ -90,9 +92,12 @@ type Probe = (done: (outcome: AttemptOutcome) => void) => () => void;
 
 /** Probes over a separate connection: a check that had to wait for a busy connection would fail. */
 function createProbe(address: ProbedAddress, check: HealthCheck, parts: ProbeParts): Probe {
-  const { hostname, path, timeoutMs } = check;
+  const { grpc, hostname, path, timeoutMs } = check;
   const { timer } = parts;
-  const headers = hostname === undefined ? {} : { host: hostname };
+  const options =
+    grpc === undefined
+      ? { method: 'GET' as const, path, headers: hostname === undefined ? {} : { host: hostname } }
+      : healthRequest(grpc.service, path, hostname);
   const open = (address.http2 ? probeOverHttp2 : probeOverHttp1)(address, timeoutMs, parts);
   return (done) => {
     const { dispatch, destroy } = open();
@@ -109,19 +114,22 @@ function createProbe(address: ProbedAddress, check: HealthCheck, parts: ProbePar
     };
     const fail = (cause: unknown) => finish({ kind: 'failed', cause });
     const cancel = timer(() => fail(timedOut(`no response within ${timeoutMs} ms`)), timeoutMs);
-    dispatch(
-      { method: 'GET', path, headers },
-      {
-        onRequestStart() {},
-        onResponseStart(_controller, status) {
-          if (status >= 200) finish({ kind: 'responded', status });
-        },
-        onResponseData() {},
-        onResponseEnd() {},
-        onResponseError: (_controller, cause) => fail(cause),
-      },
-    );
+    const reader = grpc === undefined ? createStatusReader(finish) : createHealthReader(finish);
+    dispatch(options, { ...reader, onResponseError: (_controller, cause) => fail(cause) });
     return end;
+  };
+}
+
+function createStatusReader(
+  finish: (outcome: AttemptOutcome) => void,
+): Omit<Dispatcher.DispatchHandler, 'onResponseError'> {
+  return {
+    onRequestStart() {},
+    onResponseStart(_controller, status) {
+      if (status >= 200) finish({ kind: 'responded', status });
+    },
+    onResponseData() {},
+    onResponseEnd() {},
   };
 }
 
