@@ -63,7 +63,9 @@ function outcomeOf(body: Buffer): AttemptOutcome {
   const message = parseGrpcFrame(body);
   if (message === undefined) return unhealthy('the response of grpc.health.v1 is not a single message');
   const status = servingStatuses[numberOfFirstField(message)];
-  return status === 'SERVING' ? { kind: 'responded', status: 200 } : unhealthy(`grpc.health.v1 says ${status ?? 'something else'}`);
+  return status === 'SERVING'
+    ? { kind: 'responded', status: 200 }
+    : unhealthy(`grpc.health.v1 says ${status ?? 'something else'}`);
 }
 
 /** The default of a field is not sent. */
