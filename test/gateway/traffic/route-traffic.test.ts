@@ -29,9 +29,17 @@ describe('the traffic of a route', () => {
       refusedByLimit: 1,
       byClass: { 1: 0, 2: 1, 3: 1, 4: 3, 5: 2 },
       abandoned: 1,
+      byGrpcStatus: undefined,
       durationMsSum: 32,
     });
     assert.equal(durations[durationBoundsMs.indexOf(5)], 8);
+  });
+
+  it('counts gRPC calls by status, and those with a number that is no status together', () => {
+    const traffic = createRouteTraffic('carts');
+    for (const grpcStatus of [0, 0, 14, 17, 999]) traffic.count({ ...ok, grpcStatus }, 0);
+    const counts = [...(traffic.totals?.byGrpcStatus ?? [])];
+    assert.deepEqual([counts.length, counts[0], counts[14], counts[17]], [18, 2, 1, 2]);
   });
 
   it('counts durations in buckets that include their upper bound', () => {
