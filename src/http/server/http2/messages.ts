@@ -152,6 +152,8 @@ export class Http2Response extends nodeHttp.ServerResponse<Http2Request> {
   headBytes = 0;
   /** Whether trailers may follow the body. They are dropped otherwise. */
   expectsTrailers = false;
+  /** True until the trailers have been sent, if the body does not end the stream. */
+  owesTrailers = false;
   private readonly stream: StreamSocket;
   private head: OutgoingHttpHeader[] | undefined = undefined;
   private trailers: OutgoingHttpHeaders | undefined = undefined;
@@ -234,6 +236,7 @@ export class Http2Response extends nodeHttp.ServerResponse<Http2Request> {
     const endStream = isEmpty && this.isEnding && trailers === undefined;
     stream.bytesWritten += this.headBytes;
     const waitForTrailers = !endStream && (trailers !== undefined || this.expectsTrailers);
+    this.owesTrailers = waitForTrailers;
     const sending: SendingOptions = { endStream, waitForTrailers, sendDate: this.sendDate };
     stream.respond(head as unknown as OutgoingHttpHeaders, sending);
   }
@@ -262,7 +265,11 @@ export class Http2Response extends nodeHttp.ServerResponse<Http2Request> {
   }
 
   sendTrailers(): void {
-    if (!this.stream.destroyed && !this.stream.closed) this.stream.sendTrailers(this.trailers ?? {});
+    const { stream } = this;
+    if (stream.destroyed || stream.closed) return;
+    stream.sendTrailers(this.trailers ?? {});
+    this.owesTrailers = false;
+    if (this.req.isCutShort) cutShortLater(stream);
   }
 
   override writeContinue(callback?: () => void): void {
@@ -330,8 +337,17 @@ function onFinish(this: Http2Response): void {
   if (req.complete) (req as unknown as WithHeaderLines)._dump();
   else {
     req.isCutShort = true;
-    req.stream.close(noError);
+    if (!this.owesTrailers) req.stream.close(noError);
   }
+}
+
+/** Clients of gRPC end their stream when they have the trailers. */
+const trailersMs = 1000;
+
+/** A reset overtakes trailers that are not on their way yet, and then they are not sent. */
+function cutShortLater(stream: StreamSocket): void {
+  const timer = setTimeout(() => stream.close(noError), trailersMs);
+  stream.once('close', () => clearTimeout(timer));
 }
 
 /** What Node does with the requests of a connection that closes. */
