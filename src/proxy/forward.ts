@@ -9,7 +9,7 @@ import { createRetryRules } from './attempt-rules.ts';
 import { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { countFailure, createUpstreamCounts, type UpstreamCounts, upstreamProblem } from './failures.ts';
-import { grpcCallOf, withoutHopHeaders } from './grpc/call.ts';
+import { callHeaders, grpcCallOf } from './grpc/call.ts';
 import { createCallBody } from './grpc/call-body.ts';
 import { sendCallResponse } from './grpc/response.ts';
 import { callProblem } from './grpc/status.ts';
@@ -133,7 +133,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
     if (!isCall(ctx)) return { headers, body: createRequestBody(ctx, bodyOptions) };
     const grpc = grpcCallOf(ctx.req, mapping.timeoutMs, clock());
     const body = createRequestBody(ctx, callBodyOptions, createCallBody);
-    return { headers: withoutHopHeaders(grpc, headers), body, grpc };
+    return { headers: callHeaders(grpc, headers, ctx.req), body, grpc };
   }
 
   function countedFailure(cause: unknown): Problem {

@@ -9,7 +9,7 @@ import type { Attempt } from './attempt.ts';
 import { type CallOptions, callUpstream, type UpstreamRequest } from './call.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { CircuitOpen } from './failures.ts';
-import { grpcCallOf, withoutHopHeaders } from './grpc/call.ts';
+import { callHeaders, grpcCallOf } from './grpc/call.ts';
 import { wholeBody } from './request-body.ts';
 import { type HeadOfRequest, hostOfOrigin } from './request-headers.ts';
 
@@ -49,7 +49,7 @@ export function createShadow(options: ShadowOptions): CopyRequest {
     headers.push('host', shadowHost(host));
     const method = ctx.req.method ?? 'GET';
     const call = isCall(ctx) ? grpcCallOf(ctx.req, mapping.timeoutMs, 0) : undefined;
-    const content = call === undefined ? { headers } : { headers: withoutHopHeaders(call, headers), grpc: call };
+    const content = call === undefined ? { headers } : { headers: callHeaders(call, headers, ctx.req), grpc: call };
     return { ...content, method, path, body: undefined, firstAttempt: attempt };
   }
 

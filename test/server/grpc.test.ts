@@ -84,6 +84,16 @@ describe('a desk, for a gRPC call', () => {
     assert.deepEqual([headers?.get('x-served'), headers?.get('content-encoding')], [['desk'], []]);
   });
 
+  it('refuses messages of more than max_request_bytes with RESOURCE_EXHAUSTED, also after the response has begun', async () => {
+    const { client } = await open((call) => void call.resume().write(Buffer.from('one')), {
+      mapping: { max_request_bytes: 1000 },
+    });
+    const call = client.chat(add);
+    call.once('data', () => call.write(Buffer.alloc(2000)));
+    const { messages, code } = await readAll(call);
+    assert.deepEqual([messages.length, code], [1, status.RESOURCE_EXHAUSTED]);
+  });
+
   it('rewrites the path', async () => {
     const { client } = await open(saying('hi'), { mapping: { prefix: '/v2.Carts', rewrite: '/shop.Carts' } });
     assert.equal((await client.unary('/v2.Carts/Add')).code, status.OK);

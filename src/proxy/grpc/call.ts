@@ -33,9 +33,20 @@ export function timeLeftMs({ timeoutMs, startedAtMs }: GrpcCall, nowMs: number):
 /** Headers of one hop: each attempt gets its own, with the time that is left. */
 const ofHop: ReadonlySet<string> = new Set(['te', 'grpc-timeout']);
 
-/** Returns the headers for the service, without those of each attempt. */
-export function withoutHopHeaders(call: GrpcCall, headers: string[]): string[] {
-  return call.timeoutMs === undefined ? headers : withoutNames(headers, ofHop);
+/** Returns the headers for the service: each value on its own, and without the headers of each attempt. */
+export function callHeaders(call: GrpcCall, headers: string[], req: IncomingMessage): string[] {
+  const kept = call.timeoutMs === undefined ? headers : withoutNames(headers, ofHop);
+  return kept.flatMap((value, index) => (index % 2 === 0 ? [] : linesOf(kept[index - 1] ?? '', value, req)));
+}
+
+/**
+ * Node joins the values of a repeated header, but services may decode a binary one only if it stands alone. Values that a
+ * stage has changed stay as they are.
+ */
+function linesOf(name: string, value: string, { headersDistinct }: IncomingMessage): readonly string[] {
+  const values = headersDistinct[name];
+  if (values === undefined || values.length < 2 || values.join(', ') !== value) return [name, value];
+  return values.flatMap((one) => [name, one]);
 }
 
 /** Returns the headers that an attempt adds. `te` shows a service that the gateway forwards trailers. */

@@ -26,12 +26,12 @@ function createAnswer<T>() {
   return { promise, resolve: (value: T) => resolve(value) };
 }
 
-type HandleStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
+type HandleStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]) => void;
 
 async function startService(handle: HandleStream): Promise<Served> {
-  const server = createServer().on('stream', (stream, headers) => {
+  const server = createServer().on('stream', (stream, headers, _flags, rawHeaders) => {
     stream.on('error', () => {});
-    handle(stream, headers);
+    handle(stream, headers, rawHeaders);
   });
   const sessions = new Set<{ destroy(): void }>();
   server.on('session', (session) => sessions.add(session));
@@ -48,7 +48,7 @@ async function startService(handle: HandleStream): Promise<Served> {
 async function openCall(
   service: Served,
   mapping: Partial<MappingInput> = {},
-  headers: Readonly<Record<string, string>> = {},
+  headers: Readonly<Record<string, string | string[]>> = {},
 ): Promise<ClientHttp2Stream> {
   const records = [mappingRecord('carts', '/shop.Carts', service.origin, { grpc: true, ...mapping })];
   const desk = await openDesk({ config: { records } });
@@ -108,6 +108,19 @@ describe('the frames of a gRPC call', () => {
     assert.deepEqual([headers['grpc-encoding'], headers['grpc-timeout']], ['gzip', undefined]);
   });
 
+  it('reach the service with each value of a repeated header on its own', async () => {
+    const seen = createAnswer<readonly string[]>();
+    const service = await startService((stream, _headers, rawHeaders) => {
+      const values = rawHeaders.filter((_, index) => rawHeaders[index - 1] === 'x-key-bin');
+      seen.resolve(values);
+      respond(stream, message, { 'grpc-status': '0' });
+    });
+    const call = await openCall(service, {}, { 'x-key-bin': ['AAE', 'AQ'] });
+    call.end(message);
+    await receive(call);
+    assert.deepEqual(await seen.promise, ['AAE', 'AQ']);
+  });
+
   it('come back without a length, and with all trailers', async () => {
     const service = await startService((stream) =>
       respond(stream, message, { 'grpc-status': '0', 'grpc-message': '%C3%A4', 'x-detail-bin': 'AAE' }),
@@ -145,6 +158,14 @@ describe('the frames of a gRPC call', () => {
     call.write(message);
     const { headers, isOneFrame } = await receive(call);
     assert.deepEqual([isOneFrame, headers['grpc-status']], [true, '7']);
+  });
+
+  it('end with trailers also while the client is still sending, and the stream is then closed', async () => {
+    const service = await startService((stream) => respond(stream, message, { 'grpc-status': '9' }));
+    const call = await openCall(service);
+    call.write(message);
+    const { body, trailers } = await receive(call);
+    assert.deepEqual([body.length, trailers?.['grpc-status'], call.rstCode], [message.length, '9', 0]);
   });
 
   it('begin with the headers of the response as soon as the service has sent them', async () => {
