@@ -52,7 +52,7 @@ export {
   parseGrpcFrame,
 } from './grpc/frames.ts';
 export { decodeGrpcMessage, encodeGrpcMessage } from './grpc/message.ts';
-export { type GrpcKind, grpcKindOf, grpcTypeOf } from './grpc/requests.ts';
+export { type GrpcKind, grpcKindOf } from './grpc/requests.ts';
 export {
   type GrpcStatusName,
   grpcStatus,

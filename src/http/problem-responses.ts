@@ -3,11 +3,12 @@ import { inspect } from 'node:util';
 import type { Context, Middleware, Next } from 'koa';
 import { createOutageLogs, type Logger, type OutageLogs } from '#foundation';
 import { gatewayRoot, type RequestContext, requestContext } from './context.ts';
-import { writeGrpcRefusal } from './grpc/refusal.ts';
+import { refusalHeaders } from './grpc/refusal.ts';
 import { grpcTypeOf } from './grpc/requests.ts';
+import { grpcStatusOfRefusal } from './grpc/status.ts';
 import type { ProblemNotes } from './html/pages.ts';
 import { type PageRoute, placeOf } from './html/places.ts';
-import { hasClientLeft, replaceStatus } from './log/final-status.ts';
+import { countAs, hasClientLeft, replaceStatus } from './log/final-status.ts';
 import { logRequest, requestLogFields } from './log/request-log.ts';
 import { errorBody, Problem, problem, problemOf, reasonOf } from './problem.ts';
 import { problemTitle } from './problems.ts';
@@ -131,7 +132,7 @@ function createRenderer(options: RendererOptions) {
   function writeAny(ctx: Context, found: Problem): void {
     for (const name of staleHeaders) ctx.remove(name);
     const grpcType = grpcTypeOf(ctx.req);
-    if (grpcType !== undefined) writeGrpcRefusal(ctx, found, grpcType);
+    if (grpcType !== undefined) writeRefusal(ctx, found, grpcType);
     else writeProblem(ctx, found, representations.chooseForError(ctx.req.headers.accept), options);
     // A handler may have set this to false to write to the socket itself. It has not begun, because no headers were sent.
     ctx.respond = true;
@@ -176,6 +177,20 @@ function writeProblem(ctx: Context, found: Problem, formatter: Formatter, option
   ctx.set('Content-Type', formatter.contentType);
   const notes = notesOn(ctx, found, pages && pages.type + found.slug);
   ctx.body = formatter.format(body, body.message, notes, isPage(formatter) ? placeOf(ctx, options.page) : undefined);
+}
+
+/** The response to a gRPC call. The counts show the status of the problem. */
+function writeRefusal(ctx: Context, found: Problem, grpcType: string): void {
+  ctx.status = 200;
+  for (const [name, value] of Object.entries(found.headers ?? {})) setHeader(ctx, name, value);
+  // That of another body, which an auth service has sent.
+  ctx.remove('Content-Encoding');
+  ctx.set(refusalHeaders(found, grpcType));
+  // Without a length, the headers are the last frame over HTTP/2.
+  ctx.body = '';
+  ctx.remove('Content-Length');
+  requestContext(ctx).grpcStatus = grpcStatusOfRefusal(found.status);
+  countAs(ctx.res, found.status);
 }
 
 /** What comes before the slug of a problem in the `info_url` of an error and in its `type`. */

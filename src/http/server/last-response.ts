@@ -1,6 +1,7 @@
 /** A problem as the response to a request that no stage handles, and as the last one of a connection of HTTP/1.1. */
 import type { ServerHttp2Stream } from 'node:http2';
 import type { Duplex } from 'node:stream';
+import { refusalHeaders } from '../grpc/refusal.ts';
 import { errorBody, type Problem } from '../problem.ts';
 import { jsonFormatter } from '../representations.ts';
 
@@ -20,15 +21,27 @@ export function problemResponse(found: Problem): string {
   return `${head.join('\r\n')}\r\n\r\n${text}`;
 }
 
-/** Responds to a request of HTTP/2 and ends its stream. The other streams of the connection go on. */
-export function endStreamWithProblem(stream: ServerHttp2Stream, found: Problem): void {
+/**
+ * Responds to a request of HTTP/2 and ends its stream. The other streams of the connection go on. A gRPC call, whose
+ * content type is `grpcType`, gets headers alone.
+ */
+export function endStreamWithProblem(stream: ServerHttp2Stream, found: Problem, grpcType?: string): void {
   if (stream.destroyed || stream.closed || stream.headersSent) return;
   const { headers, text } = parts(found);
-  const fields = headers.filter(([name]) => name.toLowerCase() !== 'connection');
-  stream.respond({ ':status': found.status, ...Object.fromEntries(fields) });
-  stream.end(text);
+  if (grpcType !== undefined) {
+    const fields = { ...withoutConnection(Object.entries(found.headers ?? {})), ...refusalHeaders(found, grpcType) };
+    stream.respond({ ':status': 200, ...fields }, { endStream: true });
+  } else {
+    stream.respond({ ':status': found.status, ...withoutConnection(headers) });
+    stream.end(text);
+  }
   // The rest of a body is not wanted.
   stream.close();
+}
+
+/** HTTP/2 does not allow it (RFC 9113 section 8.2.2). */
+function withoutConnection<T>(headers: readonly (readonly [string, T])[]): Record<string, T> {
+  return Object.fromEntries(headers.filter(([name]) => name.toLowerCase() !== 'connection'));
 }
 
 function parts(found: Problem) {

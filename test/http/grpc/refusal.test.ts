@@ -1,5 +1,14 @@
 /** Problems in answer to gRPC calls: one response of headers alone, with a status of gRPC. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { OutgoingHttpHeaders } from 'node:http';
+import {
+  type ClientHttp2Session,
+  connect as connectHttp2,
+  constants,
+  type IncomingHttpHeaders,
+  type IncomingHttpStatusHeader,
+} from 'node:http2';
 import Koa, { type Middleware } from 'koa';
 import request from 'supertest';
 import {
@@ -9,10 +18,12 @@ import {
   createProblemResponses,
   createRequestContext,
   finalStatus,
+  type HttpServerOptions,
   problem,
   requestContext,
 } from '#http';
 import { testServers } from '../../support/serve.ts';
+import { startHttp } from '../../support/wire/http-server.ts';
 import { rawRequest, sendRaw } from '../../support/wire/raw-client.ts';
 
 const silent = { info() {}, warn() {}, error() {} };
@@ -53,6 +64,64 @@ describe('a problem in answer to a gRPC call', () => {
     const response = await sendRaw(port, rawRequest('POST /shop.Carts/Add', head));
     assert.match(response, /^HTTP\/1\.1 200 OK\r\n/);
     assert.match(response, /\r\n\r\n$/);
+  });
+
+  describe('over HTTP/2', () => {
+    async function connectTo(options: Partial<HttpServerOptions>) {
+      const { port } = await startHttp(servers, { http2: true, ...options });
+      const session = connectHttp2(`http://127.0.0.1:${port}`);
+      servers.later(() => session.destroy());
+      return session;
+    }
+
+    /** Returns the only frame of headers, and whether it ends the stream. */
+    async function headersFor(session: ClientHttp2Session, fields: OutgoingHttpHeaders = {}, isOpen = false) {
+      const call = { ':method': 'POST', ':path': '/shop.Carts/Add', 'content-type': 'application/grpc', ...fields };
+      const stream = session.request(call, { endStream: false });
+      if (isOpen) stream.write('\0\0');
+      else stream.end('\0\0\0\0\0');
+      const [headers, flags] = (await once(stream, 'response')) as [
+        IncomingHttpHeaders & IncomingHttpStatusHeader,
+        number,
+      ];
+      stream.on('data', () => assert.fail('the response has a body'));
+      stream.resume();
+      await once(stream, 'close');
+      return { headers, isEnd: (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0 };
+    }
+
+    async function check(
+      options: Partial<HttpServerOptions>,
+      grpcStatus: string,
+      ...rest: [OutgoingHttpHeaders?, boolean?]
+    ) {
+      const { headers, isEnd } = await headersFor(await connectTo(options), ...rest);
+      assert.deepEqual([headers[':status'], headers['grpc-status'], isEnd], [200, grpcStatus, true]);
+      assert.equal(headers['content-type'], 'application/grpc');
+      assert.equal(headers['content-length'], undefined);
+      return headers;
+    }
+
+    it('is one frame of headers that ends the stream', async () => {
+      const headers = await check(
+        { handler: throwing(problem('too-many-requests', { headers: { 'Retry-After': '7' } })) },
+        '8',
+      );
+      assert.equal(headers['grpc-retry-pushback-ms'], '7000');
+    });
+
+    it('is one although the client has not sent the whole message', async () => {
+      await check({ handler: throwing(problem('unauthorized')) }, '16', {}, true);
+    });
+
+    it('is one for a call that is rejected before it is served', async () => {
+      const headers = await check({}, '3', { ':authority': 'one.example', host: 'other.example' });
+      assert.match(String(headers['grpc-message']), /^Bad request: The Host header differs/);
+    });
+
+    it('is one for a message that does not arrive in time', async () => {
+      await check({ requestTimeoutMs: 50, handler() {} }, '4', {}, true);
+    });
   });
 
   it('has the meaning of the problem as its message if there is no detail', async () => {

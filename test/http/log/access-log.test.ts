@@ -73,13 +73,14 @@ describe('createAccessLog', () => {
         upstream: 'http://10.0.0.1:9001',
         upstreamMs: 12.345,
         refusedUpgrade: 'websocket',
+        grpcStatus: 0,
       });
       ctx.status = 201;
       ctx.body = 'made';
     });
     await request(handler)
       .post('/v1/hotels/bookings/?token=secret')
-      .set({ ...ids, Authorization: 'Basic secret', Cookie: 'session=secret' })
+      .set({ ...ids, Authorization: 'Basic secret', Cookie: 'session=secret', 'Content-Type': 'application/grpc' })
       .expect(201);
     await firstLine;
     const [{ durationMs, bytesIn, bytesOut, client, ...rest } = {}] = lines;
@@ -95,6 +96,7 @@ describe('createAccessLog', () => {
       protocol: 'HTTP/1.1',
       tls: undefined,
       status: 201,
+      grpcStatus: 'OK',
       problem: undefined,
       upstream: 'http://10.0.0.1:9001',
       upstreamMs: 12.3,

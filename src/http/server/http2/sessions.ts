@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Logger } from '#foundation';
+import { grpcTypeOf } from '../../grpc/requests.ts';
 import { giveUpClient, replaceStatus } from '../../log/final-status.ts';
 import { type Problem, problem } from '../../problem.ts';
 import { subjectFieldOf } from '../client-certificates.ts';
@@ -117,11 +118,12 @@ export function createHttp2Connections(options: Http2Options): Http2Connections 
     handler(request, response);
   }
 
-  function reject(stream: StreamSocket, { method, target }: RequestHead, fault: Problem): void {
+  function reject(stream: StreamSocket, { method, target, rawHeaders }: RequestHead, fault: Problem): void {
     const { remoteAddress: client } = stream;
     log?.(() => ({ client, status: fault.status, reason: fault.message, ...requestLine(method, target) }));
     stream.on('error', ignore);
-    endStreamWithProblem(stream, fault);
+    const headers = { 'content-type': rawHeaders[rawHeaders.indexOf('content-type') + 1] };
+    endStreamWithProblem(stream, fault, grpcTypeOf({ method, headers }));
   }
 
   function closeUnused(): void {
@@ -146,14 +148,14 @@ export function createHttp2Connections(options: Http2Options): Http2Connections 
 function ignore(): void {}
 
 /** The client gets 408 unless the response has begun. */
-function onLateBody({ socket }: IncomingMessage, response: ServerResponse): void {
+function onLateBody(request: IncomingMessage, response: ServerResponse): void {
   const late = problem('request-timeout');
   if (response.headersSent) {
     response.destroy();
     return;
   }
   replaceStatus(response, late.status);
-  endStreamWithProblem(socket as unknown as StreamSocket, late);
+  endStreamWithProblem(request.socket as unknown as StreamSocket, late, grpcTypeOf(request));
 }
 
 interface SessionEvents {
