@@ -66,6 +66,7 @@ export {
 export { formatGrpcTimeout, parseGrpcTimeout } from './grpc/timeout.ts';
 export {
   createWebTextReader,
+  decodeWebText,
   encodeWebText,
   formatWebTrailers,
   type GrpcWebCall,

@@ -164,7 +164,7 @@ class Call implements AttemptListener {
     body.watch({
       onEnd: () => this.restartTimers(),
       onIdle: (isClientIdle) => this.abort(isClientIdle ? uploadTimedOut : serviceTimedOut),
-      onTooLarge: (reason) => this.abort(() => reason),
+      onRefused: (reason) => this.abort(() => reason),
       isCrowded: this.cluster.isCrowded,
       paceMin: this.cluster.createPaceMin(),
     });

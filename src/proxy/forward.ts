@@ -3,7 +3,18 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
 import type { Logger } from '#foundation';
-import { disableBodyTimeout, grpcKindOf, Problem, requestContext, type TracedCall, traceOf } from '#http';
+import {
+  createWebTextReader,
+  disableBodyTimeout,
+  grpcKindOf,
+  grpcWebCallOf,
+  isBodyUnread,
+  Problem,
+  problem,
+  requestContext,
+  type TracedCall,
+  traceOf,
+} from '#http';
 import { type PathRestoration, rewritePrefixes } from '#routing';
 import { createRetryRules } from './attempt-rules.ts';
 import { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';
@@ -99,7 +110,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
   };
 
   function isCall({ req }: Context): boolean {
-    return mapping.grpc && grpcKindOf(req) === 'grpc';
+    return mapping.grpc && grpcKindOf(req) !== undefined;
   }
 
   /** Ends the span if the request cannot be sent. */
@@ -132,8 +143,15 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
   function contentOf(ctx: Context, { headers }: RequestHead): Pick<UpstreamRequest, 'headers' | 'body' | 'grpc'> {
     if (!isCall(ctx)) return { headers, body: createRequestBody(ctx, bodyOptions) };
     const grpc = grpcCallOf(ctx.req, mapping.timeoutMs, clock());
-    const body = createRequestBody(ctx, callBodyOptions, createCallBody);
+    const body = createRequestBody(ctx, callBodyOptions, createBodyOf(ctx));
     return { headers: callHeaders(grpc, headers, ctx.req), body, grpc };
+  }
+
+  function createBodyOf({ req }: Context): typeof createCallBody {
+    if (grpcWebCallOf(req)?.isRequestText !== true) return createCallBody;
+    // A body that the host application has read is sent as it is.
+    if (!isBodyUnread(req)) throw problem('body-consumed');
+    return (_, options) => createCallBody(req, { ...options, text: createWebTextReader() });
   }
 
   function countedFailure(cause: unknown): Problem {

@@ -10,8 +10,8 @@ export interface BodyWatcher {
   readonly onEnd: () => void;
   /** Called when the body pauses for too long. `isClientIdle` is true if the client caused it, not the upstream. */
   readonly onIdle: (isClientIdle: boolean) => void;
-  /** Called when the body exceeds its size limit. */
-  readonly onTooLarge: (reason: Problem) => void;
+  /** Called when the body exceeds its size limit, or cannot be decoded. */
+  readonly onRefused: (reason: Problem) => void;
   /** True while the slots of the upstream are scarce, so that slow bodies must not occupy them. */
   readonly isCrowded: () => boolean;
   /** Returns the bytes per second that the client must send while the upstream waits for it. */
@@ -52,7 +52,7 @@ export type StreamOptions = RequestBodyOptions & { readonly bytesMax: number };
 
 /**
  * Returns undefined when the request has no body. `createStream` is called for one that arrives. Throws `body-too-large` or `body-consumed`. If a stream exceeds the
- * limit later, `onTooLarge` is called.
+ * limit later, `onRefused` is called.
  */
 export function createRequestBody(
   ctx: Context,
@@ -140,7 +140,7 @@ function streamed(req: IncomingMessage, { bytesMax, idleTimeoutMs, slowAfterMs }
   function onData(chunk: Buffer): void {
     bytes += chunk.length;
     if (bytes > bytesMax) {
-      watcher?.onTooLarge(bodyTooLarge(bytesMax));
+      watcher?.onRefused(bodyTooLarge(bytesMax));
       return;
     }
     idle.touch();

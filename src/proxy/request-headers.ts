@@ -7,6 +7,7 @@ import {
   dashedName,
   deprecationHeader,
   gatewayRoot,
+  grpcWebCallOf,
   lifecycleOf,
   type PublicAddress,
   pathOf,
@@ -25,11 +26,12 @@ import {
   resourceElsewhere,
   rewritePrefixes,
 } from '#routing';
+import { headersFromWeb } from './grpc/web.ts';
 import { createHeaderRules, isEndToEnd } from './headers.ts';
 import type { Identity } from './identity.ts';
 
 export interface RequestHeadOptions {
-  readonly mapping: Pick<Mapping, 'hostRewrite' | 'preserveHeaderCase' | 'requestHeaders'> & PathRule;
+  readonly mapping: Pick<Mapping, 'grpc' | 'hostRewrite' | 'preserveHeaderCase' | 'requestHeaders'> & PathRule;
   /** Prepended to every path: `''` or, for example, `/base`. */
   readonly path: string;
   /** Returns the origins of the service's addresses. Without it, references with a host are sent as paths. */
@@ -91,7 +93,9 @@ export function createRequestHead({ mapping, path: basePath, origins, identity }
   return function requestHead(ctx, trace) {
     const { url = '/', method } = ctx.req;
     const address = publicAddress(ctx);
-    const headers = clientHeaders(ctx.req.headers, identity);
+    const received = clientHeaders(ctx.req.headers, identity);
+    const isWeb = mapping.grpc && grpcWebCallOf(ctx.req) !== undefined;
+    const headers = isWeb ? headersFromWeb(received) : received;
     const references = editReferences(method, ctx.req.headers, (text, header) => innerReference(ctx, text, header));
     if (references !== undefined) replaceValues(headers, references);
     addForwardedHeaders(headers, ctx, address, address.path + removedPrefix, trace);

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
 import type { Logger } from '#foundation';
-import { announcesBody, ByteQueue, grpcKindOf, isBodyUnread } from '#http';
+import { announcesBody, ByteQueue, decodeWebText, grpcKindOf, grpcWebCallOf, isBodyUnread } from '#http';
 import type { Attempt } from './attempt.ts';
 import { type CallOptions, callUpstream, type UpstreamRequest } from './call.ts';
 import type { Cluster } from './cluster/cluster.ts';
@@ -54,7 +54,7 @@ export function createShadow(options: ShadowOptions): CopyRequest {
   }
 
   function isCall({ req }: Context): boolean {
-    return mapping.grpc && grpcKindOf(req) === 'grpc';
+    return mapping.grpc && grpcKindOf(req) !== undefined;
   }
 
   function send(request: UpstreamRequest): void {
@@ -83,8 +83,10 @@ export function createShadow(options: ShadowOptions): CopyRequest {
       return;
     }
     if (!isBodyUnread(req) || Number(req.headers['content-length']) > bodyBytesMax) throw uncopyableBody();
-    const stopWaiting = copyBody(req, (body) => {
+    const isText = request.grpc !== undefined && grpcWebCallOf(req)?.isRequestText === true;
+    const stopWaiting = copyBody(req, (received) => {
       clearTimeout(timer);
+      const body = isText && received !== undefined ? decodeWebText(received) : received;
       if (body === undefined || (request.grpc !== undefined && !isOneMessage(body))) skip(uncopyableBody(), attempt);
       else send({ ...request, body: wholeBody(body) });
     });

@@ -157,7 +157,7 @@ function openBody(length: number, options: Partial<RequestBodyOptions> = {}) {
   return { req, body };
 }
 
-const unwatched: BodyWatcher = { onEnd() {}, onIdle() {}, onTooLarge() {}, isCrowded: () => false, paceMin: () => 0 };
+const unwatched: BodyWatcher = { onEnd() {}, onIdle() {}, onRefused() {}, isCrowded: () => false, paceMin: () => 0 };
 
 it('the rest of a request body is read and dropped after the call, without destroying the request', async () => {
   const { req, body } = openBody(400_000);

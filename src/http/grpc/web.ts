@@ -65,6 +65,13 @@ export function createWebTextReader(): WebTextReader {
   });
 }
 
+/** Decodes a whole body. Undefined if it is not base64. */
+export function decodeWebText(text: Buffer): Buffer | undefined {
+  const reader = createWebTextReader();
+  const decoded = reader.read(text);
+  return reader.isComplete() ? decoded : undefined;
+}
+
 /** Decodes groups of four characters. */
 function decodeGroups(text: string): Buffer | undefined {
   const parts: Buffer[] = [];

@@ -1,9 +1,15 @@
 /** The messages of a gRPC call on their way to the service: sent as they arrive, and kept for another attempt at first. */
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
-import { ByteQueue, bodyTooLarge } from '#http';
+import { ByteQueue, bodyTooLarge, type WebTextReader } from '#http';
 import type { BodyWatcher, RequestBody, StreamOptions } from '../request-body.ts';
 import { createIdleTimer } from '../time-limits.ts';
+import { badWebText } from './web.ts';
+
+export interface CallBodyOptions extends StreamOptions {
+  /** Decodes a body in base64. */
+  readonly text?: WebTextReader | undefined;
+}
 
 /** How much is kept for another attempt, and how much is read ahead of the service. */
 const keptBytesMax = 64 * 1024;
@@ -13,7 +19,7 @@ const keptBytesMax = 64 * 1024;
  * be sent again although an attempt has read from it, as long as it has at most 64 KiB. A client may pause for as long
  * as it likes, so it is not measured.
  */
-export function createCallBody(req: IncomingMessage, { bytesMax, idleTimeoutMs }: StreamOptions): RequestBody {
+export function createCallBody(req: IncomingMessage, { bytesMax, idleTimeoutMs, text }: CallBodyOptions): RequestBody {
   /** All that has arrived. Undefined when it is too much, or no other attempt will follow. */
   let kept: Buffer[] | undefined = [];
   /** What has arrived and the reader has not got yet. */
@@ -27,13 +33,18 @@ export function createCallBody(req: IncomingMessage, { bytesMax, idleTimeoutMs }
   let watcher: BodyWatcher | undefined;
   const idle = createIdleTimer(idleTimeoutMs, () => watcher?.onIdle(!req.isPaused()));
 
-  function onData(chunk: Buffer): void {
-    bytes += chunk.length;
-    if (bytes > bytesMax) {
-      watcher?.onTooLarge(bodyTooLarge(bytesMax));
+  function onData(received: Buffer): void {
+    bytes += received.length;
+    const chunk = text === undefined ? received : text.read(received);
+    if (bytes > bytesMax || chunk === undefined) {
+      watcher?.onRefused(bytes > bytesMax ? bodyTooLarge(bytesMax) : badWebText());
       return;
     }
     idle.touch();
+    if (chunk.length > 0) add(chunk);
+  }
+
+  function add(chunk: Buffer): void {
     if (bytes > keptBytesMax) kept = undefined;
     kept?.push(chunk);
     if (isReaderWaiting && reader !== undefined) isReaderWaiting = reader.push(chunk);
@@ -42,6 +53,10 @@ export function createCallBody(req: IncomingMessage, { bytesMax, idleTimeoutMs }
   }
 
   function onEnd(): void {
+    if (text?.isComplete() === false) {
+      watcher?.onRefused(badWebText());
+      return;
+    }
     hasEnded = true;
     idle.stop();
     if (queue.length() === 0) reader?.push(null);
