@@ -32,5 +32,8 @@ function messageOf({ slug, kind, status, detail }: Problem): string {
  */
 function pushbackOf({ headers = {} }: Problem): string | undefined {
   const [, value] = Object.entries(headers).find(([name]) => name.toLowerCase() === 'retry-after') ?? [];
-  return /^\d{1,6}$/.test(String(value)) ? String(Number(value) * 1000) : undefined;
+  return /^\d{1,9}$/.test(String(value)) ? String(Math.min(Number(value) * 1000, pushbackMsMax)) : undefined;
 }
+
+/** Clients read a number of 32 bits. */
+const pushbackMsMax = 2 ** 31 - 1;

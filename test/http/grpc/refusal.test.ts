@@ -141,6 +141,8 @@ describe('a problem in answer to a gRPC call', () => {
     assert.equal(refused.headers['grpc-retry-pushback-ms'], '7000');
     assert.equal(refused.headers['www-authenticate'], 'Basic realm="x"');
     assert.deepEqual(refused.headers['set-cookie'], ['a=1', 'b=2']);
+    const late = await refuse(problem('too-many-requests', { headers: { 'Retry-After': '9999999' } }));
+    assert.equal(late.headers['grpc-retry-pushback-ms'], '2147483647');
     const dated = await refuse(
       problem('upstream-unavailable', { headers: { 'Retry-After': new Date(0).toUTCString() } }),
     );
@@ -172,31 +174,35 @@ describe('a problem in answer to a gRPC call', () => {
     assert.equal((await get).status, 404);
   });
 
+  /** Resolves to the fields of the only line of the access log, which is written after the response. */
+  async function lineOf(thrown: unknown, ...inside: readonly Middleware[]): Promise<Readonly<Record<string, unknown>>> {
+    return new Promise((resolve, reject) => {
+      const log = createAccessLog({ ...silent, info: (fields) => resolve({ ...fields }) });
+      const sent = request(throwing(thrown, log, ...inside))
+        .post('/')
+        .set('Content-Type', 'application/grpc');
+      sent.expect(200).catch(reject);
+    });
+  }
+
   it('is logged with the status of the response and that of gRPC, and counted as the status of the problem', async () => {
-    const lines: Readonly<Record<string, unknown>>[] = [];
     const counted: number[] = [];
     const watch: Middleware = (ctx, next) => {
-      ctx.res.on('close', () => counted.push(finalStatus(ctx.res), countedStatus(ctx.res)));
+      ctx.res.prependListener('close', () => counted.push(finalStatus(ctx.res), countedStatus(ctx.res)));
       return next();
     };
-    const log = createAccessLog({ ...silent, info: (fields) => void lines.push({ ...fields }) });
-    const handler = throwing(problem('upstream-timeout'), log, watch);
-    await request(handler).post('/').set('Content-Type', 'application/grpc').expect(200);
-    assert.deepEqual(counted, [200, 504]);
-    const [{ status, grpcStatus, problem: slug } = {}] = lines;
+    const { status, grpcStatus, problem: slug } = await lineOf(problem('upstream-timeout'), watch);
     assert.deepEqual([status, grpcStatus, slug], [200, 'DEADLINE_EXCEEDED', 'upstream-timeout']);
+    assert.deepEqual(counted, [200, 504]);
   });
 
   it('is logged with a number if a service has sent a status without a name', async () => {
-    const lines: Readonly<Record<string, unknown>>[] = [];
-    const log = createAccessLog({ ...silent, info: (fields) => void lines.push({ ...fields }) });
     const setStatus: Middleware = (ctx, next) => {
-      requestContext(ctx).grpcStatus = 77;
+      ctx.res.prependListener('close', () => {
+        requestContext(ctx).grpcStatus = 77;
+      });
       return next();
     };
-    await request(throwing(problem('not-found'), log, setStatus))
-      .get('/')
-      .expect(404);
-    assert.equal(lines[0]?.['grpcStatus'], '77');
+    assert.equal((await lineOf(problem('not-found'), setStatus))['grpcStatus'], '77');
   });
 });
