@@ -83,7 +83,11 @@ function lengthOf(text: string): Buffer {
 
 /** The header block of a request for `/`, from the static table but for the host. */
 export function formatHead(method: 'GET' | 'POST', ...more: readonly Buffer[]): Buffer {
-  return Buffer.concat([Buffer.from([method === 'GET' ? 0x82 : 0x83, 0x86, 0x84]), literal(':authority', 'a'), ...more]);
+  return Buffer.concat([
+    Buffer.from([method === 'GET' ? 0x82 : 0x83, 0x86, 0x84]),
+    literal(':authority', 'a'),
+    ...more,
+  ]);
 }
 
 /** A complete request without a body. */
