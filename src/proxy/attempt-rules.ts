@@ -18,6 +18,8 @@ export interface AttemptRule {
   readonly body: 'unread' | 'whole';
   /** Not if one of these rules has been followed in the same call. */
   readonly unlessFollowed: readonly AttemptRule['name'][];
+  /** How often a call may follow it. @default as often as the other conditions hold */
+  readonly timesMax?: number;
   /**
    * Where the next attempt is made. Only the last one waits, and counts towards the limits of the retry policy:
    * - `untried`: at an address that has not been tried.
@@ -57,14 +59,18 @@ const startOver: AttemptRule = {
   where: 'tried',
 };
 
-/** A service that restarts, or that ends a session, names the requests that it has not processed (HTTP/2). */
+/**
+ * A service that restarts, or that ends a session, names the requests that it has not processed (HTTP/2). Under load,
+ * one that ends each session after some thousand requests can refuse the same request again and again.
+ */
 const refused: AttemptRule = {
   name: 'refused',
   after: ['unsent'],
   failures: ['refused'],
   methods: 'any',
   body: 'unread',
-  unlessFollowed: ['refused'],
+  unlessFollowed: [],
+  timesMax: 5,
   where: 'fresh',
 };
 
@@ -179,8 +185,13 @@ export function rulesAllowing(repeat: Repeat, ended: EndedAttempt): readonly Att
       coversFailure(rule, ended) &&
       coversMethod(rule, ended.method) &&
       coversBody(rule, ended.body) &&
-      !rule.unlessFollowed.some((name) => ended.followed.includes(name)),
+      !rule.unlessFollowed.some((name) => ended.followed.includes(name)) &&
+      isWithinTimes(rule, ended.followed),
   );
+}
+
+function isWithinTimes({ name, timesMax }: AttemptRule, followed: EndedAttempt['followed']): boolean {
+  return timesMax === undefined || followed.filter((one) => one === name).length < timesMax;
 }
 
 function coversFailure({ failures }: AttemptRule, { ending, reason, policy }: EndedAttempt): boolean {

@@ -20,7 +20,9 @@ const read = { ...unread, isRepeatable: () => false };
 
 const ended = fc.record({
   ending: fc.constantFrom(...endings),
-  reason: fc.constantFrom('ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT', 'OVERFLOW').map((code) => ({ code })),
+  reason: fc
+    .constantFrom('ECONNREFUSED', 'HTTP2_REFUSED', 'ECONNRESET', 'ETIMEDOUT', 'OVERFLOW')
+    .map((code) => ({ code })),
 });
 const anyRepeat = fc.constantFrom<Repeat>('idempotent', 'failover', 'never');
 const request = fc.record({
@@ -52,6 +54,11 @@ describe('the rules for further attempts', () => {
   it('never repeat what is not idempotent once it was written, unless the gateway asks an auth service', () =>
     walk(({ repeat, attempt: { method, ending } }) => {
       if (['POST', 'PATCH'].includes(method)) assert.ok(repeat === 'failover' || ending === 'unsent');
+    }));
+
+  it('send a request again at most five times that was not processed, besides the retry policy', () =>
+    walk(({ attempt: { followed }, rule }) => {
+      if (rule.name === 'refused') assert.ok(followed.filter((name) => name === 'refused').length < 5);
     }));
 
   it('never send a body again that an attempt has read, or may still read after its time-out', () =>

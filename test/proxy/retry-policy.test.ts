@@ -23,6 +23,7 @@ const policyOf = (...retryOn: readonly RetryCondition[]): RetryPolicy => ({
 describe('the rules of a retry policy', () => {
   const failuresBy = {
     connect: { code: 'ECONNREFUSED' },
+    refused: { code: 'HTTP2_REFUSED' },
     reset: { code: 'ECONNRESET' },
     timeout: { code: 'ETIMEDOUT' },
     never: { code: 'OVERFLOW' },
@@ -38,11 +39,11 @@ describe('the rules of a retry policy', () => {
     });
   }
 
-  check('5xx', [500, 501, 502, 503, 504, 599], ['connect', 'reset', 'timeout']);
-  check('gateway-error', [502, 503, 504], ['connect', 'reset', 'timeout']);
-  check('reset', [], ['connect', 'reset', 'timeout']);
+  check('5xx', [500, 501, 502, 503, 504, 599], ['connect', 'refused', 'reset', 'timeout']);
+  check('gateway-error', [502, 503, 504], ['connect', 'refused', 'reset', 'timeout']);
+  check('reset', [], ['connect', 'refused', 'reset', 'timeout']);
   check('connect-failure', [], ['connect']);
-  check('refused-stream', [], []);
+  check('refused-stream', [], ['refused']);
   check('retriable-4xx', [409], []);
   check('retriable-status-codes', [418], []);
 
