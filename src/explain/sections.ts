@@ -258,6 +258,7 @@ function upstreamRows(upstream: UpstreamPart): string[][] {
   const { retries, circuit_breakers: breakers, health_check: health, upgrades_allowed: upgrades } = upstream;
   const bounded = upstream.bounds_whole_call ? 'for the whole call' : 'until the response headers';
   return [
+    ['protocol', upstream.protocol],
     ['time-out', `${duration(upstream.timeout_ms, 'UPSTREAM_TIMEOUT_MS')}, ${bounded}`],
     ['connect', duration(upstream.connect_timeout_ms, 'UPSTREAM_CONNECT_TIMEOUT_MS')],
     ['idle body', duration(upstream.idle_timeout_ms, undefined)],

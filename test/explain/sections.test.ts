@@ -114,6 +114,7 @@ describe('formatExplanation', () => {
     const retryPolicy = { retryOn: ['5xx', 'reset'], numRetries: 2, perTryTimeoutMs: 100, statusCodes: [] } as const;
     const mappings = [mappingOf({ timeoutMs: 0, retryPolicy, allowUpgrade: ['websocket'] })];
     assert.deepEqual(section(await read({ mappings }, { method: 'POST' }), 'Upstream settings'), [
+      'protocol | HTTP/1.1',
       'time-out | no limit (mapping), until the response headers',
       'connect | 3000 ms (UPSTREAM_CONNECT_TIMEOUT_MS)',
       'idle body | 60000 ms (default)',
@@ -123,6 +124,11 @@ describe('formatExplanation', () => {
       'at most | 1024 connections per address, 1024 pending requests, 1024 active requests, 3 retries',
       'upgrades | websocket, at most 10000 connections',
     ]);
+  });
+
+  it('shows that a service is called over HTTP/2', async () => {
+    const lines = section(await read({ mappings: [mappingOf({ http2: true })] }), 'Upstream settings');
+    assert.equal(lines[0], 'protocol | HTTP/2');
   });
 
   it('shows the request to the auth service, and how long its decision is cached', async () => {

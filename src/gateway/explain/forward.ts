@@ -48,6 +48,7 @@ export interface TargetPart {
 
 /** Settings for a service over HTTP. */
 export interface UpstreamPart {
+  readonly protocol: 'HTTP/1.1' | 'HTTP/2';
   readonly timeout_ms: EffectivePart;
   /** Whether this bounds the whole call, and not only the time until the response headers. */
   readonly bounds_whole_call: boolean;
@@ -167,6 +168,7 @@ function upstreamPart(
   const { retryPolicy, circuitBreakers: breakers, healthCheck, loadBalancer, allowUpgrade } = mapping;
   const { retriesMax, perTryTimeoutMs, isRetriableMethod } = createRetryRules(retryPolicy);
   return {
+    protocol: mapping.http2 ? 'HTTP/2' : 'HTTP/1.1',
     timeout_ms: effective(timeouts.timeoutMs, mapping.timeoutMs),
     bounds_whole_call: mapping.grpc && mapping.timeoutMs !== undefined,
     connect_timeout_ms: effective(timeouts.connectTimeoutMs, mapping.connectTimeoutMs),
