@@ -275,6 +275,8 @@ function openHttp2(origin: string, socket: Socket, headerBytesMax: number): Clie
     settings: { enablePush: false, initialWindowSize: streamWindowBytes, maxHeaderListSize: headerBytesMax },
     // Each counts as its length and 32 bytes (RFC 9113 section 6.5.2).
     maxHeaderListPairs: Math.ceil(headerBytesMax / 32),
+    // Whoever accepted the headers has bounded them. Node's limit would end the session.
+    maxSendHeaderBlockLength: 1024 * 1024,
     maxReservedRemoteStreams: 0,
     // Node would reject some headers that occur twice, which HTTP/1.1 forwards.
     strictSingleValueFields: false,

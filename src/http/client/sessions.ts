@@ -7,7 +7,7 @@ import { requestHead } from './request-head.ts';
 import { openSession, type Session, type SessionOptions, type SessionParts, streamsOfSessionMax } from './session.ts';
 
 export interface Sessions {
-  /** Calls the handler as undici does, but never before it returns. Never throws. */
+  /** Calls the handler as undici does. Never throws: a request that cannot be sent fails after the call. */
   readonly run: (request: SessionRequest) => void;
   /** Removes the request from the queue, if it is still there. */
   readonly cancel: (request: SessionRequest) => void;
@@ -81,7 +81,12 @@ export function createSessions(options: SessionsOptions, sessionsMax: number, pa
   }
 
   function openForQueue(): void {
-    while (queue.size > connecting.size * streamsOfSessionMax && !isFull()) openOne();
+    while (queue.size > connecting.size * streamsOfSessionMax && !isFull() && !hasUselessSession()) openOne();
+  }
+
+  /** Another session would be of no use either: the service allows no stream at present. */
+  function hasUselessSession(): boolean {
+    return ready.some((session) => session.streams() === 0 && !session.hasRoom());
   }
 
   function openOne(): void {

@@ -121,6 +121,17 @@ describe('requests over HTTP/2', () => {
     await Promise.all(sent.map(({ response }) => response));
   });
 
+  it('wait without further connections while the service allows no stream at all', async () => {
+    const service = await startPatient(allowing(0));
+    const sessions = sessionsTo(servers, service);
+    const sent = send(sessions);
+    await eventually(() => assert.equal(service.sessions.length, 1));
+    service.sessions[0]?.settings({ maxConcurrentStreams: 1 });
+    await service.respondNext();
+    assert.equal((await sent.response).status, 200);
+    assert.equal(service.sessions.length, 1);
+  });
+
   it('are never sent if they are removed from the queue or fail beforehand', async () => {
     const service = await startPatient(allowing(1));
     const sessions = sessionsTo(servers, service, { sessionsMax: 1 });
