@@ -7,6 +7,7 @@ import { nodeHttp } from '../server/node-http.ts';
 import type { OpenConnection } from './connect.ts';
 import { Http2Error, nameOfReset, resetCodes } from './errors.ts';
 import { Exchange, type ExchangeSession, type RequestBody, type SessionRequest } from './exchange.ts';
+import { watchSession } from './watch.ts';
 
 export interface Session extends ExchangeSession {
   /** The number of open streams. */
@@ -66,13 +67,6 @@ const idleMsDefault = 60_000;
 const streamWindowBytes = 256 * 1024;
 const sessionWindowBytes = 4 * 1024 * 1024;
 
-/** How often a session is checked, if its idle time is not shorter. */
-const checkMs = 5_000;
-/** How long a server may send nothing while it has requests before it gets a PING, and how long it has to reply. */
-const silentMs = 10_000;
-const pingMs = 10_000;
-/** gRPC servers close a session that pings more often than every five minutes while they send nothing. */
-const nextPingMs = 330_000;
 /** A request that waited this long in vain makes its session suspect. */
 const suspectMs = 1_000;
 
@@ -97,7 +91,6 @@ export function openSession(
   let isClosing = false;
   let isClosed = false;
   let isReady = false;
-  let silence: Silence = { bytes: 0, sinceMs: 0, pingAtMs: 0, deadlineMs: Number.POSITIVE_INFINITY };
 
   const giveUp = connect((cause, connected) => {
     if (cause !== undefined) onEnded(cause);
@@ -136,8 +129,7 @@ export function openSession(
     idleSinceMs = readyAtMs;
     // Varies by a tenth, so that sessions that opened together are not replaced together.
     expiresAtMs = readyAtMs + (options.connectionLifetimeMs || Number.POSITIVE_INFINITY) * (1 - random() / 10);
-    noteBytes(readyAtMs);
-    checkLater();
+    stopTimer = watch();
     events.onReady(session);
   }
 
@@ -159,6 +151,21 @@ export function openSession(
     events.onClosed(session, cause);
   }
 
+  function watch(): () => void {
+    const connection = { http2: http2 as ClientHttp2Session, socket: socket as Socket };
+    const isBusy = () => exchanges.size > 0;
+    return watchSession({
+      ...connection,
+      idleMs,
+      clock,
+      timer,
+      isBusy,
+      idleSinceMs: () => idleSinceMs,
+      close,
+      destroy,
+    });
+  }
+
   function destroy(cause: Error): void {
     if (isClosed) return;
     failure ??= cause;
@@ -176,92 +183,52 @@ export function openSession(
     else http2.close();
   }
 
-  function checkLater(): void {
-    stopTimer = timer(check, Math.max(10, Math.min(checkMs, idleMs)));
+  function ofSession(): Session {
+    return {
+      headerBytesMax,
+      get lastStreamId() {
+        return lastStreamId;
+      },
+      get failure() {
+        return failure;
+      },
+      hasEnded: () => http2?.destroyed !== false,
+      onActivity() {
+        activity += 1;
+      },
+      onAborted(exchange, reason) {
+        const isSuspect = activity === exchange.activityBefore && clock() - exchange.sentAtMs >= suspectMs;
+        if (isSuspect && Reflect.get(reason, 'code') === 'ETIMEDOUT') isClosing = true;
+      },
+      onClosed(exchange) {
+        exchanges.delete(exchange);
+        if (exchanges.size === 0) {
+          idleSinceMs = clock();
+          if (isClosing) close();
+        }
+        events.onRoom(session);
+      },
+      streams: () => exchanges.size,
+      takesRequests() {
+        if (clock() >= expiresAtMs) close();
+        return !isClosing && http2?.closed === false && !http2.destroyed;
+      },
+      hasRoom: () => exchanges.size < streamsMax,
+      isProven: () => activity > 0,
+      readyAtMs: () => readyAtMs,
+      request(head, request, body) {
+        const stream = (http2 as ClientHttp2Session).request(head, body === null ? withoutBody : withBody);
+        const exchange = new Exchange(session, stream, request, activity, clock());
+        exchanges.add(exchange);
+        return exchange;
+      },
+      close,
+      destroy,
+    };
   }
 
-  function check(): void {
-    const nowMs = clock();
-    checkLater();
-    if (exchanges.size === 0) {
-      // The socket of a closed session may wait for a peer that is gone.
-      if (http2?.closed) socket?.destroy();
-      else if (nowMs - idleSinceMs >= idleMs) close();
-      noteBytes(nowMs);
-    } else if (socket !== undefined && socket.bytesRead !== silence.bytes) noteBytes(nowMs);
-    else checkSilence(nowMs);
-  }
-
-  function noteBytes(nowMs: number): void {
-    const bytes = socket?.bytesRead ?? 0;
-    silence = { bytes, sinceMs: nowMs, pingAtMs: nowMs + silentMs, deadlineMs: Number.POSITIVE_INFINITY };
-  }
-
-  function checkSilence(nowMs: number): void {
-    if (nowMs >= silence.deadlineMs) {
-      destroy(new Http2Error('ETIMEDOUT', `the service did not reply to a PING within ${pingMs} ms`));
-    } else if (nowMs >= silence.pingAtMs && silence.deadlineMs === Number.POSITIVE_INFINITY) {
-      silence.deadlineMs = nowMs + pingMs;
-      http2?.ping((cause) => {
-        if (cause !== null) return;
-        noteBytes(clock());
-        silence.pingAtMs = clock() + nextPingMs;
-      });
-    }
-  }
-
-  const session: Session = {
-    headerBytesMax,
-    get lastStreamId() {
-      return lastStreamId;
-    },
-    get failure() {
-      return failure;
-    },
-    hasEnded: () => http2?.destroyed !== false,
-    onActivity() {
-      activity += 1;
-    },
-    onAborted(exchange, reason) {
-      const isSuspect = activity === exchange.activityBefore && clock() - exchange.sentAtMs >= suspectMs;
-      if (isSuspect && Reflect.get(reason, 'code') === 'ETIMEDOUT') isClosing = true;
-    },
-    onClosed(exchange) {
-      exchanges.delete(exchange);
-      if (exchanges.size === 0) {
-        idleSinceMs = clock();
-        if (isClosing) close();
-      }
-      events.onRoom(session);
-    },
-    streams: () => exchanges.size,
-    takesRequests() {
-      if (clock() >= expiresAtMs) close();
-      return !isClosing && http2?.closed === false && !http2.destroyed;
-    },
-    hasRoom: () => exchanges.size < streamsMax,
-    isProven: () => activity > 0,
-    readyAtMs: () => readyAtMs,
-    request(head, request, body) {
-      const stream = (http2 as ClientHttp2Session).request(head, body === null ? withoutBody : withBody);
-      const exchange = new Exchange(session, stream, request, activity, clock());
-      exchanges.add(exchange);
-      return exchange;
-    },
-    close,
-    destroy,
-  };
+  const session = ofSession();
   return session;
-}
-
-/** How long the server has sent nothing, although it has requests. */
-interface Silence {
-  /** What it had sent by then. */
-  bytes: number;
-  sinceMs: number;
-  pingAtMs: number;
-  /** When the reply to a PING must be there. */
-  deadlineMs: number;
 }
 
 const withBody = Object.freeze({ endStream: false });

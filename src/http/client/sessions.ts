@@ -141,25 +141,24 @@ export function createSessions(options: SessionsOptions, sessionsMax: number, pa
     }
   }
 
-  return Object.freeze({
-    run,
-    cancel: (request: SessionRequest) => void queue.delete(request),
-    close() {
-      closing ??= new Promise<void>((resolve) => {
-        whenEmpty = resolve;
-        for (const session of ready) if (session.streams() === 0 && queue.size === 0) session.close();
-        if (open.size === 0 && queue.size === 0) resolve();
-      });
-      return closing;
-    },
-    destroy() {
-      isDestroyed = true;
-      const waiting = [...queue.keys()];
-      queue.clear();
-      for (const session of [...open]) session.destroy(destroyed());
-      for (const request of waiting) fail(request, destroyed());
-    },
-  });
+  function close(): Promise<void> {
+    closing ??= new Promise<void>((resolve) => {
+      whenEmpty = resolve;
+      for (const session of ready) if (session.streams() === 0 && queue.size === 0) session.close();
+      if (open.size === 0 && queue.size === 0) resolve();
+    });
+    return closing;
+  }
+
+  function destroy(): void {
+    isDestroyed = true;
+    const waiting = [...queue.keys()];
+    queue.clear();
+    for (const session of [...open]) session.destroy(destroyed());
+    for (const request of waiting) fail(request, destroyed());
+  }
+
+  return Object.freeze({ run, cancel: (request: SessionRequest) => void queue.delete(request), close, destroy });
 }
 
 const oneSocket = Object.freeze({ socketsOpened: 1 });
