@@ -160,6 +160,12 @@ export const problems = {
     meaning: 'The server does not support the method of the request on any path.',
     remedy: 'Use a registered HTTP method, in upper case.',
   },
+  'unknown-protocol': {
+    status: 501,
+    meaning:
+      'The client wants to switch to a protocol over HTTP/2 that the server or the service does not support here.',
+    remedy: 'Use a protocol that the mapping of the path allows, such as `websocket`, or an ordinary request.',
+  },
   'upstream-failed': {
     status: 502,
     meaning: 'The service behind the gateway broke the connection or sent something that is not HTTP.',

@@ -30,7 +30,7 @@ import { createRequestBody } from './request-body.ts';
 import type { HeadOfRequest, RequestHead } from './request-headers.ts';
 import { forwardEarlyHints, sendResponse } from './response.ts';
 import { bufferedBytesMax } from './response-body.ts';
-import { type Handshake, handshakeOf, switchProtocols } from './upgrade.ts';
+import { type Handshake, handshakeOf, rejectRequiredUpgrade, switchProtocols } from './upgrade.ts';
 
 export interface ForwardOptions {
   readonly mapping: Mapping;
@@ -132,7 +132,10 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
           forwardEarlyHints(ctx, status, rawHeaders, restorationOf(head, requestContext(ctx).upstream ?? '')),
       };
       disableBodyTimeout(ctx.req);
-      if (handshake === undefined) hints.onPlainRequest(ctx);
+      if (handshake === undefined) {
+        hints.onPlainRequest(ctx);
+        rejectRequiredUpgrade(ctx.req);
+      }
       return { request, handshake, head };
     } catch (cause) {
       span?.failed(cause);

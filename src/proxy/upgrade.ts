@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Context } from 'koa';
-import { type Upgrade, upgradeOf } from '#http';
+import { problem, type Upgrade, upgradeOf } from '#http';
 import type { PathRestoration } from '#routing';
 import type { ResponseHead } from './attempt.ts';
 import { clientIsGone } from './call.ts';
@@ -26,6 +26,11 @@ export function handshakeOf(req: IncomingMessage, allowed: readonly string[]): H
   return upgrade === undefined || protocol === undefined ? undefined : { upgrade, protocol };
 }
 
+/** Throws `unknown-protocol` if the client cannot do without the upgrade, so that the service gets no other request. */
+export function rejectRequiredUpgrade(req: IncomingMessage): void {
+  if (upgradeOf(req)?.isRequired === true) throw problem('unknown-protocol');
+}
+
 export interface SwitchOptions {
   readonly restoration: PathRestoration;
   /** The mapping's edits of the response headers, if it has any. */
@@ -44,6 +49,7 @@ export function switchProtocols(
 ): void {
   try {
     requireProtocol(protocol, firstValue(rawHeaders, 'upgrade'));
+    requireAccept(upgrade.webSocketAccept, firstValue(rawHeaders, 'sec-websocket-accept'));
     copyResponseHeaders(ctx.res, rawHeaders, restoration);
     editResponse?.(ctx);
   } catch (cause) {
@@ -62,6 +68,12 @@ export function switchProtocols(
 function requireProtocol(expected: string, switched: string | undefined): void {
   if (switched?.trim().toLowerCase() === expected) return;
   throw new Error(`the service switched to ${switched ?? 'an unnamed protocol'} instead of ${expected}`);
+}
+
+/** Rejects the response of something that does not speak WebSocket (RFC 6455 section 4.1). */
+function requireAccept(expected: string | undefined, received: string | undefined): void {
+  if (expected !== undefined && received?.trim() !== expected)
+    throw new Error('the service switched with another Sec-WebSocket-Accept than that of its key');
 }
 
 /** A client that has left looks like one that has ended only its half, and a service may never end its own. */

@@ -1,9 +1,13 @@
 /** Protocol upgrades (RFC 9110 section 7.8): the request is served like any other until a stage accepts the upgrade. */
+import { createHash } from 'node:crypto';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { notReady, type Problem, problem, stopping } from '../problem.ts';
-import { endWithProblem } from './last-response.ts';
+import { webSocketKeyHeader } from './http2/head.ts';
+import { type Http2Request, type Http2Response, isHttp2 } from './http2/messages.ts';
+import { openTunnel } from './http2/tunnel.ts';
+import { endStreamWithProblem, endWithProblem } from './last-response.ts';
 import { announcesBody, type ClientSocket } from './node-fixes.ts';
 import { nodeHttp } from './node-http.ts';
 
@@ -11,12 +15,16 @@ import { nodeHttp } from './node-http.ts';
 export interface Upgrade {
   /** The protocols that the client offers, in order of preference and in lower case: `websocket`. */
   readonly protocols: readonly string[];
+  /** The client waits for nothing else, so that an ordinary success would be wrong: an extended CONNECT of HTTP/2. */
+  readonly isRequired: boolean;
+  /** The `Sec-WebSocket-Accept` with which the service must respond. Undefined if the client checks it. */
+  readonly webSocketAccept: string | undefined;
   /**
-   * Sends 101 with the headers that are set on the response, and returns the connection. Its first bytes are those that
-   * the client sent early. The caller then owns the connection, and must handle its errors and end it. When it closes,
-   * the response emits `close`.
+   * Sends 101 with the headers that are set on the response, or what HTTP/2 has in its place, and returns the connection
+   * or the stream. Its first bytes are those that the client sent early. The caller then owns it, and must handle its
+   * errors and end it. When it closes, the response emits `close`.
    */
-  readonly accept: (protocol: string) => Socket;
+  readonly accept: (protocol: string) => Duplex;
 }
 
 /** A listener for the `upgrade` event of a server. */
@@ -27,6 +35,8 @@ export interface Upgrades {
   readonly shouldUpgrade: (req: IncomingMessage) => boolean;
   /** Passes requests to `handler`. If no stage accepts the upgrade, the connection closes after the response. */
   readonly listener: (handler: RequestListener) => UpgradeListener;
+  /** Passes an extended CONNECT (RFC 8441) to `handler`. If no stage accepts the upgrade, the stream closes. */
+  readonly serveConnect: (handler: RequestListener, req: Http2Request, res: Http2Response) => void;
   /** Closes open connections after the deadline, and responds to later requests with `not-ready`. */
   readonly close: (deadlineMs: number) => Promise<void>;
 }
@@ -44,21 +54,20 @@ export function upgradeOf(req: IncomingMessage): Upgrade | undefined {
 
 /** `isAllowed` returns true if a route accepts the protocol (in lower case). `max` limits upgraded connections. */
 export function createUpgrades(isAllowed: (protocol: string) => boolean, max = Number.POSITIVE_INFINITY): Upgrades {
-  const open = new Set<Socket>();
+  const open = new Set<Duplex>();
   let closed = false;
 
-  function serve(handler: RequestListener, req: IncomingMessage, socket: Socket): void {
+  function serve(handler: RequestListener, res: ServerResponse, socket: Duplex, upgrade: Upgrade): void {
     open.add(socket);
     socket.once('close', () => open.delete(socket));
-    const res = new nodeHttp.ServerResponse(req);
-    (req as Carrier)[upgradeKey] = openUpgrade(req, res, socket);
-    handler(req, res);
+    (res.req as Carrier)[upgradeKey] = upgrade;
+    handler(res.req, res);
   }
 
   function refusal(req: IncomingMessage): Problem | undefined {
     if (closed) return notReady(stopping);
     if (open.size >= max) return problem('overloaded');
-    if (canUpgrade(req)) return undefined;
+    if (isHttp2(req) || canUpgrade(req)) return undefined;
     return problem('bad-request', {
       detail: 'A request with `Upgrade` needs a `Host` header and must not have a body.',
     });
@@ -76,8 +85,14 @@ export function createUpgrades(isAllowed: (protocol: string) => boolean, max = N
       else if (refused !== undefined) endWithProblem(socket, refused);
       else {
         if (head.length > 0) socket.unshift(head);
-        serve(handler, req, socket);
+        const res = new nodeHttp.ServerResponse(req);
+        serve(handler, res, socket, openUpgrade(req, res, socket));
       }
+    },
+    serveConnect(handler: RequestListener, req: Http2Request, res: Http2Response) {
+      const refused = refusal(req);
+      if (refused !== undefined) endStreamWithProblem(req.stream, refused);
+      else serve(handler, res, req.stream, openConnect(req, res));
     },
     async close(deadlineMs: number) {
       closed = true;
@@ -117,18 +132,45 @@ function openUpgrade(req: IncomingMessage, res: ServerResponse, socket: Socket):
   res.once('finish', finish);
   return {
     protocols: protocolsOf(req),
+    isRequired: false,
+    webSocketAccept: undefined,
     accept(protocol) {
       res.removeListener('finish', finish);
       socket.removeListener('end', close).removeListener('drain', drain).removeListener('timeout', closeStalled);
-      res.removeHeader('Content-Length');
       res.setHeader('Connection', 'Upgrade');
       res.setHeader('Upgrade', protocol);
-      res.writeHead(101).end();
-      res.detachSocket(socket);
-      socket.once('close', () => res.emit('close'));
+      sendSwitch(res, socket);
       return socket;
     },
   };
+}
+
+function sendSwitch(res: ServerResponse, socket: Socket): void {
+  res.removeHeader('Content-Length');
+  res.writeHead(101).end();
+  res.detachSocket(socket);
+  socket.once('close', () => res.emit('close'));
+}
+
+/** The client is not told which protocol, because there is no other, nor what its key would have become. */
+function openConnect(req: Http2Request, res: Http2Response): Upgrade {
+  const { stream, connectProtocol = '' } = req;
+  const key = req.headers[webSocketKeyHeader];
+  return {
+    protocols: [connectProtocol],
+    isRequired: true,
+    webSocketAccept: typeof key === 'string' ? acceptOf(key) : undefined,
+    accept() {
+      res.removeHeader('Sec-WebSocket-Accept');
+      sendSwitch(res, stream as unknown as Socket);
+      return openTunnel(stream);
+    },
+  };
+}
+
+/** The digest of RFC 6455 section 4.2.2. */
+function acceptOf(key: string): string {
+  return createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
 }
 
 /** True while the response to an earlier, pipelined request is still in progress. */

@@ -2,12 +2,15 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { constants } from 'node:http2';
 import { Readable } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
-import { createUpgrades, type HttpServerOptions, type Upgrades, upgradeOf } from '#http';
+import { createUpgrades, finalStatus, type HttpServerOptions, type Upgrades, upgradeOf } from '#http';
 import { testServers } from '../../support/serve.ts';
 import { temporaryFiles } from '../../support/temporary-files.ts';
+import { eventually } from '../../support/waiting.ts';
 import { makeCertificate } from '../../support/wire/certificate.ts';
+import { startConnectClient } from '../../support/wire/extended-connect.ts';
 import { startHttp } from '../../support/wire/http-server.ts';
 import { peerOf, speak, upgradeRequest } from '../../support/wire/peer.ts';
 import { bodyOf } from '../../support/wire/raw-client.ts';
@@ -161,6 +164,105 @@ describe('createUpgrades', () => {
       const client = speak(port, `GET /first HTTP/1.1\r\nHost: a\r\n\r\n${upgradeRequest('/chat')}`);
       assert.equal(await client.closed, '');
     });
+  });
+});
+
+describe('createUpgrades over HTTP/2', () => {
+  async function connecting(handler: RequestListener, upgrades = createUpgrades((one) => one === 'websocket')) {
+    const { port } = await startHttp(servers, { handler, upgrades, http2: true });
+    servers.later(() => upgrades.close(0));
+    return startConnectClient(servers, `http://127.0.0.1:${port}`);
+  }
+
+  it('responds to an extended CONNECT with 200 and the headers of the response, and hands over the stream', async () => {
+    const { open } = await connecting(echo);
+    const client = open('/chat');
+    client.socket.write('early');
+    const { date, ...head } = await client.response;
+    assert.equal(typeof date, 'string');
+    assert.deepEqual(Object.entries(head), [
+      [':status', 200],
+      ['x-kept', 'yes'],
+    ]);
+    await client.until('early');
+    client.socket.end(' and late');
+    assert.equal(await client.closed, 'early and late');
+    assert.equal(client.socket.rstCode, 0);
+  });
+
+  it('serves it as the GET with which a client of HTTP/1.1 asks for the protocol', async () => {
+    const seen: unknown[] = [];
+    const { open } = await connecting((req, res) => {
+      const { 'sec-websocket-key': key, ...headers } = req.headers;
+      seen.push(req.method, req.url, headers, Buffer.from(String(key), 'base64').length);
+      res.writeHead(403).end();
+    });
+    const client = open('/chat?a=1', { ':authority': 'a', 'sec-websocket-version': '13', 'sec-websocket-key': 'mine' });
+    assert.equal((await client.response)[':status'], 403);
+    await client.closed;
+    const headers = { host: 'a', connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' };
+    assert.deepEqual(seen, ['GET', '/chat?a=1', headers, 16]);
+  });
+
+  it('carries 4 MiB both ways at the pace of the slower side', async () => {
+    const { open } = await connecting(echo);
+    const { socket, response } = open('/chat');
+    await response;
+    const size = 4 * 1024 * 1024;
+    let received = 0;
+    socket.removeAllListeners('data').on('data', (chunk: Buffer) => {
+      received += chunk.length;
+      socket.pause();
+      setImmediate(() => socket.resume());
+    });
+    Readable.from(chunks(size)).pipe(socket);
+    await once(socket, 'end');
+    assert.equal(received, size);
+  });
+
+  it('responds with 501 if a success would not be a switch, and ends the stream', async () => {
+    const statuses: number[] = [];
+    const { open } = await connecting((_req, res) => {
+      res.on('close', () => statuses.push(finalStatus(res)));
+      res.end('an ordinary page');
+    });
+    const client = open('/page');
+    assert.equal((await client.response)[':status'], 501);
+    assert.match(await client.closed, /"code":501/);
+    await eventually(() => assert.deepEqual(statuses, [501]));
+  });
+
+  it('counts each stream of a connection as one that has switched', async () => {
+    const { open } = await connecting(
+      echo,
+      createUpgrades(() => true, 2),
+    );
+    const [first, second] = [open('/first'), open('/second')];
+    await Promise.all([first.response, second.response]);
+    assert.equal((await open('/third').response)[':status'], 503);
+    first.socket.end();
+    await first.closed;
+    await eventually(async () => assert.equal((await open('/fourth').response)[':status'], 200));
+  });
+
+  it('keeps switched streams open until the deadline, then resets them, and rejects new ones', async () => {
+    const upgrades = createUpgrades(() => true);
+    const { open } = await connecting(echo, upgrades);
+    const client = open('/chat');
+    await client.response;
+    const closed = upgrades.close(50);
+    assert.equal((await open('/late').response)[':status'], 503);
+    client.socket.write('still here');
+    await client.until('still here');
+    await closed;
+    await client.closed;
+    assert.equal(client.socket.rstCode, constants.NGHTTP2_CANCEL);
+  });
+
+  it('is not offered by a server without upgrades', async () => {
+    const { port } = await startHttp(servers, { http2: true });
+    const { session } = await startConnectClient(servers, `http://127.0.0.1:${port}`);
+    assert.notEqual(session.remoteSettings.enableConnectProtocol, true);
   });
 });
 

@@ -1,8 +1,9 @@
 /** One end of a raw connection, which records everything it receives. */
 import { connect, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 
-export interface Peer {
-  readonly socket: Socket;
+export interface Peer<End extends Duplex = Socket> {
+  readonly socket: End;
   /** Everything received so far, as Latin-1. */
   readonly received: () => string;
   /** Resolves when `text` has been received. Rejects if the connection closes before. */
@@ -11,7 +12,7 @@ export interface Peer {
   readonly closed: Promise<string>;
 }
 
-export function peerOf(socket: Socket): Peer {
+export function peerOf<End extends Duplex = Socket>(socket: End): Peer<End> {
   const waiting = new Set<() => void>();
   let received = '';
   const notify = () => {

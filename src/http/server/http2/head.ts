@@ -1,4 +1,5 @@
 /** Reads the head of an HTTP/2 request, and rejects what HTTP/1.1 rejects when it is parsed. */
+import { randomBytes } from 'node:crypto';
 import { type Problem, problem } from '../../problem.ts';
 import { nodeHttp } from '../node-http.ts';
 import type { RequestHead } from './messages.ts';
@@ -6,8 +7,6 @@ import type { RequestHead } from './messages.ts';
 /** A head, or why it is rejected. The method and the target are known anyway, for the log. */
 export interface ReadHead {
   readonly head: RequestHead;
-  /** The protocol of an extended CONNECT (RFC 8441), in lower case: `websocket`. */
-  readonly protocol: string | undefined;
   readonly fault: Problem | undefined;
 }
 
@@ -32,12 +31,22 @@ export function readHead(received: readonly string[], bytesMax: number): ReadHea
   const { ':method': method = '', ':authority': authority, ':path': path = '', ':protocol': protocol } = pseudo;
   const host = authority ?? hosts[0];
   const rawHeaders = host === undefined ? lines : ['host', host, ...lines];
-  return {
-    head: { method: protocol === undefined ? method : 'GET', target: path, rawHeaders, bytes },
-    protocol: protocol?.toLowerCase(),
-    fault: faultOf({ method, authority, hosts, isTooLarge: bytes > bytesMax, protocol }),
-  };
+  const fault = faultOf({ method, authority, hosts, isTooLarge: bytes > bytesMax, protocol });
+  if (protocol === undefined) return { head: { method, target: path, rawHeaders, bytes }, fault };
+  const connectProtocol = protocol.toLowerCase();
+  const upgrade = { method: 'GET', rawHeaders: upgradeHeaders(rawHeaders, connectProtocol), connectProtocol };
+  return { head: { ...upgrade, target: path, bytes }, fault };
 }
+
+/** Those of the request with which a client of HTTP/1.1 asks for the protocol. Over HTTP/2, a WebSocket has no key. */
+function upgradeHeaders(rawHeaders: readonly string[], protocol: string): readonly string[] {
+  const upgrade = ['connection', 'Upgrade', 'upgrade', protocol];
+  if (protocol !== 'websocket') return [...rawHeaders, ...upgrade];
+  const others = rawHeaders.filter((_, index) => rawHeaders[index - (index % 2)] !== webSocketKeyHeader);
+  return [...others, ...upgrade, webSocketKeyHeader, randomBytes(16).toString('base64')];
+}
+
+export const webSocketKeyHeader = 'sec-websocket-key';
 
 /** What a line of HTTP/1.1 has beside its name and value: `: ` and the line break. */
 const lineBytes = 4;

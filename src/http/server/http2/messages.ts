@@ -25,6 +25,8 @@ interface Counted {
   /** The bytes of the head, as HTTP/1.1 would have sent it, and of the body so far. */
   bytesRead: number;
   bytesWritten: number;
+  /** The stream has switched to another protocol. */
+  isTunnel?: boolean;
 }
 
 /** The head of a request, without pseudo-headers. */
@@ -35,6 +37,8 @@ export interface RequestHead {
   readonly rawHeaders: readonly string[];
   /** The size that the head would have in HTTP/1.1. */
   readonly bytes: number;
+  /** The protocol of an extended CONNECT (RFC 8441), in lower case: `websocket`. */
+  readonly connectProtocol?: string | undefined;
 }
 
 interface WithHeaderLines {
@@ -47,6 +51,8 @@ export class Http2Request extends nodeHttp.IncomingMessage {
   readonly stream: StreamSocket;
   /** A body may have no length: without one, it ends with the stream. */
   readonly announcesBody: boolean;
+  /** The protocol that the client wants to switch to. Undefined for all but an extended CONNECT. */
+  readonly connectProtocol: string | undefined;
   /** Sends `100 Continue` when the body is first read. */
   onFirstRead: (() => void) | undefined = undefined;
   /** Set when the client is asked not to send the rest of the body. */
@@ -62,8 +68,11 @@ export class Http2Request extends nodeHttp.IncomingMessage {
     this.httpVersionMinor = 0;
     this.method = head.method;
     this.url = head.target;
+    this.connectProtocol = head.connectProtocol;
     addLines(this, head.rawHeaders);
-    this.announcesBody = !stream.endAfterHeaders && this.headers['content-length'] !== '0';
+    // What follows an extended CONNECT belongs to the other protocol.
+    const isBody = head.connectProtocol === undefined && this.headers['content-length'] !== '0';
+    this.announcesBody = isBody && !stream.endAfterHeaders;
     // A body without bytes may end before it is read.
     if (this.announcesBody) stream.on('trailers', onTrailers).on('end', onEnd);
     else this.complete = true;
@@ -173,7 +182,8 @@ export class Http2Response extends nodeHttp.ServerResponse<Http2Request> {
   _storeHeader(_firstLine: string, given: unknown): void {
     const { statusCode } = this;
     const sender = this as unknown as Sender;
-    const head: OutgoingHttpHeader[] = [':status', statusCode];
+    // A success is what 101 is in HTTP/1.1 (RFC 8441 section 5).
+    const head: OutgoingHttpHeader[] = [':status', this.hasSwitched() ? 200 : statusCode];
     let bytes = 0;
     for (const [name, value] of this.headersToSend(given)) {
       if (connectionHeaders.has(name)) continue;
@@ -233,7 +243,7 @@ export class Http2Response extends nodeHttp.ServerResponse<Http2Request> {
     (this as unknown as Sender)._headerSent = true;
     // Another response, such as a time-out, has been sent instead.
     if (stream.headersSent) return;
-    const endStream = isEmpty && this.isEnding && trailers === undefined;
+    const endStream = isEmpty && this.isEnding && trailers === undefined && !this.hasSwitched();
     stream.bytesWritten += this.headBytes;
     const waitForTrailers = !endStream && (trailers !== undefined || this.expectsTrailers);
     this.owesTrailers = waitForTrailers;
@@ -249,7 +259,12 @@ export class Http2Response extends nodeHttp.ServerResponse<Http2Request> {
   /** Node's class calls it when all has been written. */
   _finish(): void {
     finishMessage.call(this as unknown as Sender);
-    if (!this.stream.destroyed) this.stream.end();
+    if (!this.stream.destroyed && !this.hasSwitched()) this.stream.end();
+  }
+
+  /** The stream goes on after the response. */
+  hasSwitched(): boolean {
+    return this.statusCode === 101;
   }
 
   override addTrailers(given: OutgoingHttpHeaders | readonly [string, string][]): void {
@@ -331,10 +346,11 @@ function onWantTrailers(this: StreamSocket): void {
   this._httpMessage?.sendTrailers();
 }
 
-/** Asks the client not to send the rest of a body that nobody reads (RFC 9113 section 8.1). */
+/** Asks the client not to send the rest of what nobody reads (RFC 9113 section 8.1). */
 function onFinish(this: Http2Response): void {
   const { req } = this;
-  if (req.complete) (req as unknown as WithHeaderLines)._dump();
+  if (this.hasSwitched()) return;
+  if (req.complete && req.connectProtocol === undefined) (req as unknown as WithHeaderLines)._dump();
   else {
     req.isCutShort = true;
     if (!this.owesTrailers) req.stream.close(noError);

@@ -14,6 +14,7 @@ import type { Connection } from '../connections.ts';
 import { endStreamWithProblem } from '../last-response.ts';
 import { limitBodyTime } from '../node-fixes.ts';
 import { createThrottledLog } from '../throttled-log.ts';
+import type { Upgrades } from '../upgrades.ts';
 import { readHead } from './head.ts';
 import { Http2Request, Http2Response, type RequestHead, type StreamPeer, type StreamSocket } from './messages.ts';
 
@@ -30,6 +31,8 @@ export interface Http2Options {
   readonly responseIdleTimeoutMs: number;
   /** Called when a connection becomes idle or busy. */
   readonly setIdle?: ((socket: Socket, isIdle: boolean) => void) | undefined;
+  /** @default none: clients cannot ask for another protocol */
+  readonly upgrades?: Upgrades | undefined;
   readonly logger?: Pick<Logger, 'warn'> | undefined;
 }
 
@@ -69,7 +72,8 @@ function loadHttp2(): typeof import('node:http2') {
 }
 
 export function createHttp2Connections(options: Http2Options): Http2Connections {
-  const { headerTimeoutMs, keepAliveTimeoutMs, responseIdleTimeoutMs, setIdle, logger } = options;
+  const { headerTimeoutMs, keepAliveTimeoutMs, responseIdleTimeoutMs, setIdle, upgrades, logger } = options;
+  const enableConnectProtocol = upgrades !== undefined;
   const connections = new Map<Socket, Session>();
   const log = logger && createThrottledLog(logger, 'a client sent something that is not a valid HTTP request');
   const handler = limitBodyTime(options.handler, options.requestTimeoutMs, onLateBody);
@@ -79,7 +83,7 @@ export function createHttp2Connections(options: Http2Options): Http2Connections 
   let sweep: NodeJS.Timeout | undefined;
 
   function accept(socket: Socket): void {
-    const session = openSession(socket, { onStream, onOpenStreams, onClose, onFault });
+    const session = openSession(socket, enableConnectProtocol, { onStream, onOpenStreams, onClose, onFault });
     connections.set(socket, session);
     if (isDraining) session.drain();
     sweep ??= setInterval(closeUnused, sweepMs).unref();
@@ -115,7 +119,11 @@ export function createHttp2Connections(options: Http2Options): Http2Connections 
     const response = new Http2Response(request);
     if (request.headers.expect?.toLowerCase() === '100-continue')
       request.onFirstRead = () => void (response.headersSent || response.writeContinue());
-    handler(request, response);
+    if (head.connectProtocol === undefined) handler(request, response);
+    else {
+      refuseSuccess(response);
+      upgrades?.serveConnect(handler, request, response);
+    }
   }
 
   function reject(stream: StreamSocket, { method, target, rawHeaders }: RequestHead, fault: Problem): void {
@@ -130,7 +138,7 @@ export function createHttp2Connections(options: Http2Options): Http2Connections 
     const nowMs = performance.now();
     for (const session of connections.values()) {
       const isOver = nowMs - session.idleSinceMs() >= (session.isSilent() ? headerTimeoutMs : keepAliveTimeoutMs);
-      if (session.requestCount() === 0 && isOver) session.end();
+      if (session.isIdle() && isOver) session.end();
       if (responseIdleTimeoutMs > 0) session.resetStalled(nowMs - responseIdleTimeoutMs);
     }
   }
@@ -158,6 +166,19 @@ function onLateBody(request: IncomingMessage, response: ServerResponse): void {
   endStreamWithProblem(request.socket as unknown as StreamSocket, late, grpcTypeOf(request));
 }
 
+/** An ordinary success would mean that the stream has switched (RFC 8441 section 5): the client gets 501 instead. */
+function refuseSuccess(res: Http2Response): void {
+  const { writeHead } = res;
+  res.writeHead = function writeHeadOfFailure(status: number, ...rest: readonly unknown[]) {
+    if (status >= 200 && status < 300) {
+      const refused = problem('unknown-protocol');
+      replaceStatus(res, refused.status);
+      endStreamWithProblem(res.req.stream, refused);
+    }
+    return writeHead.apply(res, [status, ...rest] as [number]);
+  };
+}
+
 interface SessionEvents {
   readonly onStream: (stream: StreamSocket, rawHeaders: readonly string[]) => void;
   /** Called with the number of open streams when there is none any more, or the first. */
@@ -167,6 +188,8 @@ interface SessionEvents {
 }
 
 interface Session extends Connection {
+  /** No stream is open. */
+  readonly isIdle: () => boolean;
   /** No request has arrived yet. */
   readonly isSilent: () => boolean;
   /** Announces the shutdown. */
@@ -178,40 +201,45 @@ interface Session extends Connection {
 /** The highest number of a stream. A GOAWAY with it announces the next one, and refuses no request. */
 const lastStreamId = 2 ** 31 - 1;
 
-function openSession(socket: Socket, events: SessionEvents): Session {
-  const session: ServerHttp2Session = loadHttp2().performServerHandshake(socket, sessionOptions);
+function openSession(socket: Socket, enableConnectProtocol: boolean, events: SessionEvents): Session {
+  const settings = { ...sessionOptions.settings, enableConnectProtocol };
+  const session: ServerHttp2Session = loadHttp2().performServerHandshake(socket, { ...sessionOptions, settings });
   const peer = peerOf(socket);
+  // Servers of HTTP/1.1 let a client end its half. Here, it has left.
+  socket.allowHalfOpen = false;
   destroyAfterEnd(socket);
-  const streams = new Map<ServerHttp2Stream, Progress>();
+  const streams = new Map<StreamSocket, Progress>();
   let isSilent = true;
   let idleSinceMs = performance.now();
 
-  function onStreamClose(this: ServerHttp2Stream): void {
+  function onStreamClose(this: StreamSocket): void {
     streams.delete(this);
     if (streams.size > 0) return;
     idleSinceMs = performance.now();
     events.onOpenStreams(socket, 0);
   }
 
-  session.on('stream', (stream, _headers, _flags, rawHeaders) => {
+  session.on('stream', (opened, _headers, _flags, rawHeaders) => {
+    const stream = Object.assign(opened, peer) as StreamSocket;
     isSilent = false;
     streams.set(stream, { waiting: 0, sinceMs: 0 });
     if (streams.size === 1) events.onOpenStreams(socket, 1);
     stream.on('close', onStreamClose);
-    events.onStream(Object.assign(stream, peer) as StreamSocket, rawHeaders);
+    events.onStream(stream, rawHeaders);
   });
   session.on('error', (error) => events.onFault(socket, error));
   session.once('close', () => events.onClose(socket));
   return {
     socket,
-    requestCount: () => streams.size,
+    requestCount: () => [...streams.keys()].filter(({ isTunnel = false }) => !isTunnel).length,
+    isIdle: () => streams.size === 0,
     idleSinceMs: () => idleSinceMs,
     isSilent: () => isSilent,
     drain: () => void (session.destroyed || session.goaway(0, lastStreamId)),
     end: () => session.close(),
     resetStalled(sinceMs) {
       for (const [stream, progress] of streams)
-        if (hasStalled(stream, progress, sinceMs)) giveUp(stream as StreamSocket);
+        if (!stream.isTunnel && hasStalled(stream, progress, sinceMs)) giveUp(stream);
     },
   };
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { constants } from 'node:http2';
+import { finalStatus } from '#http';
 import { testServers } from '../../../support/serve.ts';
 import { httpLimits, startHttp } from '../../../support/wire/http-server.ts';
 import { type Http2Client, openHttp2 } from '../../../support/wire/http2-client.ts';
@@ -43,6 +44,20 @@ async function open(handler: RequestListener = (_req, res) => res.end('x')): Pro
 }
 
 describe('a request of HTTP/2', () => {
+  it('is aborted when the client ends its connection, which HTTP/1.1 allows before a response', async () => {
+    const statuses: number[] = [];
+    const { port } = await open((_req, res) => {
+      res.once('close', () => void statuses.push(finalStatus(res)));
+      socket.end();
+    });
+    const get = Buffer.from([0x82, 0x84, 0x86, 0x01, 0x01, 0x61]);
+    const headers = formatFrame(frameType.headers, flag.endHeaders | flag.endStream, 1, get);
+    const start = Buffer.concat([Buffer.from(preface), formatSettings(), headers]);
+    const { socket, closed } = speak(port, start.toString('latin1'));
+    await closed;
+    assert.deepEqual(statuses, [499]);
+  });
+
   it('has the headers and the method of HTTP/1.1, with a host and without pseudo-headers', async () => {
     const { send, reached } = await open();
     await send({ ':method': 'PUT', ':path': '/a?b=c', ':authority': 'a.example', 'X-Custom': 'one', accept: '*/*' });
