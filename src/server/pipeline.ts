@@ -1,5 +1,5 @@
 /** The middleware of all listeners, in order, in one array. */
-import Koa, { type Context, type Middleware, type Next } from 'koa';
+import Koa, { type Context, type Middleware } from 'koa';
 import compose from 'koa-compose';
 import type { AuthService } from '#auth';
 import { createAllowedOrigin } from '#config';
@@ -22,6 +22,7 @@ import {
   replaceStatus,
   requestContext,
   requestLogFields,
+  takeOverHttp2,
 } from '#http';
 import type { Tracing } from '#tracing';
 import type { CurrentGateway } from './current-gateway.ts';
@@ -91,6 +92,7 @@ export function createSteps(setup: Setup, parts: PipelineParts): readonly Step[]
   const { compression: shared } = parts.state;
   const compression = settings.compress ? shared.createRule({ isOwn: true, withCookies: false }) : undefined;
   return [
+    ['HTTP/2 of the host', ['embedded'], takeOverHttp2],
     ['request context', withHome, createRequestContext(addresses, { hasHome: true })],
     ['request context', withoutHome, createRequestContext(addresses)],
     ['tracing', ['embedded', 'standalone', 'redirect', 'auth'], tracing?.middleware],
@@ -99,7 +101,6 @@ export function createSteps(setup: Setup, parts: PipelineParts): readonly Step[]
     ['CORS_ORIGINS', gateways, createCorsOrigins(settings.corsOrigins, gateway.answersPreflight)],
     ['problems', gateways, createProblemResponses(problems)],
     ['problems without pages', ['admin'], createProblemResponses({ ...problems, problemPagesPath: undefined })],
-    ['HTTP/1', ['embedded'], requireHttp1],
     ...entryChecks.map(([name, create]): Step => [name, [...gateways, 'admin'], create()]),
     ['redirect to HTTPS', ['redirect'], httpsRedirect],
     ['landing page', withHome, createLanding(setup, { ...parts, compression })],
@@ -116,14 +117,6 @@ const entryChecks = [
   ['host', createHostCheck],
   ['safe path', createSafePath],
 ] as const;
-
-/** The headers of `node:http2` differ: without `Host`, and with pseudo-headers that cannot be forwarded. */
-function requireHttp1({ req }: Context, next: Next): Promise<void> {
-  if (req.httpVersionMajor !== 2) return next();
-  throw new Error(
-    'the app that mounts frontdesk runs on node:http2: use node:http or node:https, with HTTP/2 in front',
-  );
-}
 
 type ActiveStep = readonly [name: string, listeners: readonly PipelineListener[], run: Middleware];
 

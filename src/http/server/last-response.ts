@@ -29,19 +29,20 @@ export function endStreamWithProblem(stream: ServerHttp2Stream, found: Problem, 
   if (stream.destroyed || stream.closed || stream.headersSent) return;
   const { headers, text } = parts(found);
   if (grpcType !== undefined) {
-    const fields = { ...withoutConnection(Object.entries(found.headers ?? {})), ...refusalHeaders(found, grpcType) };
+    const fields = { ...streamHeaders(Object.entries(found.headers ?? {})), ...refusalHeaders(found, grpcType) };
     stream.respond({ ':status': 200, ...fields }, { endStream: true });
   } else {
-    stream.respond({ ':status': found.status, ...withoutConnection(headers) });
+    stream.respond({ ':status': found.status, ...streamHeaders(headers) });
     stream.end(text);
   }
   // The rest of a body is not wanted.
   stream.close();
 }
 
-/** HTTP/2 does not allow it (RFC 9113 section 8.2.2). */
-function withoutConnection<T>(headers: readonly (readonly [string, T])[]): Record<string, T> {
-  return Object.fromEntries(headers.filter(([name]) => name.toLowerCase() !== 'connection'));
+/** Without `Connection` (RFC 9113 section 8.2.2). Node adds a date unless there is one in lower case. */
+function streamHeaders<T>(headers: readonly (readonly [string, T])[]): Record<string, T> {
+  const fields = headers.map(([name, value]) => [name.toLowerCase(), value] as const);
+  return Object.fromEntries(fields.filter(([name]) => name !== 'connection'));
 }
 
 function parts(found: Problem) {

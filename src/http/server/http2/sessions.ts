@@ -244,7 +244,7 @@ function openSession(socket: Socket, enableConnectProtocol: boolean, events: Ses
   };
 }
 
-function peerOf(socket: Socket & Partial<Pick<TLSSocket, 'encrypted' | 'getProtocol'>>): StreamPeer {
+export function peerOf(socket: Socket & Partial<Pick<TLSSocket, 'encrypted' | 'getProtocol'>>): StreamPeer {
   const { remoteAddress, remotePort, remoteFamily, localAddress, localPort, encrypted = false } = socket;
   const protocol = socket.getProtocol?.() ?? null;
   const getProtocol = encrypted ? () => protocol : undefined;
