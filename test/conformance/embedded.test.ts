@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer as createHttp2Server } from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { createFrontdesk, type Frontdesk } from 'frontdesk';
 import Koa, { type Context, type Next } from 'koa';
@@ -24,6 +25,16 @@ conformance(
   async (config) => {
     const { url, close } = await startHost(config);
     return { gatewayUrl: `${url}/travel`, authUrl: '', ratelimitUrl: '', ratelimitHttpUrl: '', close };
+  },
+  { listeners: ['mounted'] },
+);
+
+conformance(
+  'mounted in another Koa app on node:http2',
+  async (config) => {
+    const { url, close } = await startHost(config, { http2: true });
+    const gatewayUrl = `${url}/travel`;
+    return { gatewayUrl, authUrl: '', ratelimitUrl: '', ratelimitHttpUrl: '', http2: true, close };
   },
   { listeners: ['mounted'] },
 );
@@ -86,7 +97,10 @@ describe('a host with two desks', () => {
   });
 });
 
-async function startHost(config: string): Promise<Host & { readonly first: Frontdesk }> {
+async function startHost(
+  config: string,
+  { http2 = false }: { readonly http2?: boolean } = {},
+): Promise<Host & { readonly first: Frontdesk }> {
   const options = { config, databaseUrl: 'sqlite::memory:', demo: true, landingPage: true };
   const [first, second] = await Promise.all([createFrontdesk(options), createFrontdesk(options)]);
   const errors: unknown[] = [];
@@ -96,7 +110,9 @@ async function startHost(config: string): Promise<Host & { readonly first: Front
   app.use(mount('/travel', first.middleware));
   app.use(mount('/other', second.middleware));
   app.use(hostRoutes);
-  const server = createServer(app.callback());
+  const server = http2 ? createHttp2Server(app.callback()) : createServer(app.callback());
+  const sockets: Socket[] = [];
+  server.on('connection', (socket: Socket) => void sockets.push(socket));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
@@ -105,7 +121,7 @@ async function startHost(config: string): Promise<Host & { readonly first: Front
     first,
     async close() {
       server.close();
-      server.closeAllConnections();
+      for (const socket of sockets) socket.destroy();
       await Promise.all([first.close(), second.close()]);
     },
   };

@@ -141,7 +141,8 @@ async function sendHttp1(gatewayUrl: string, { method = 'GET', path, headers = {
 
 async function sendHttp2(gatewayUrl: string, { method = 'GET', path, headers = {}, body }: RequestCase, ca?: string) {
   const client = openHttp2(gatewayUrl, { ca });
-  const response = await client.send({ ':method': method, ':path': path, ...headers }, body);
+  const { pathname, search } = new URL(gatewayUrl + path);
+  const response = await client.send({ ':method': method, ':path': pathname + search, ...headers }, body);
   client.session.destroy();
   return { ...response, text: Buffer.from(response.body, 'latin1').toString() };
 }
