@@ -1,11 +1,9 @@
 /** A WebSocket through the whole server: on its own listener, in another app, during a reload, and during a shutdown. */
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
-import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import { constants } from 'node:http2';
-import type { Socket } from 'node:net';
 import Koa from 'koa';
 import mount from 'koa-mount';
 import { WebSocket } from 'undici';
@@ -14,13 +12,12 @@ import { annRecord, authRecord, desksOf, limitRecord, mappingRecord } from '../s
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { eventually } from '../support/waiting.ts';
+import { acceptOf, echoWebSocket, switchingLines } from '../support/wire/echo-websocket.ts';
 import { startConnectClient } from '../support/wire/extended-connect.ts';
 import { speak, upgradeRequest } from '../support/wire/peer.ts';
-import { startSwitchingUpstream, type UpgradeRequest } from '../support/wire/switching-upstream.ts';
+import { startSwitchingUpstream } from '../support/wire/switching-upstream.ts';
 
 const credentials = { authorization: `Basic ${btoa('ann:secret')}` };
-
-const switchingLines = ['HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', 'Upgrade: websocket'];
 
 describe('a server with allow_upgrade', () => {
   const servers = testServers();
@@ -29,7 +26,7 @@ describe('a server with allow_upgrade', () => {
 
   /** Starts a server for a service that echoes each WebSocket message. */
   async function openDesk(mapping: object = {}, options: FrontdeskOptions = {}) {
-    const echo = await startSwitchingUpstream(servers, echoFrames);
+    const echo = await startSwitchingUpstream(servers, echoWebSocket);
     const chat = mappingRecord('chat', '/v1/chat', echo.origin, { allow_upgrade: ['websocket'], ...mapping });
     const desk = await open({
       config: { records: [chat, authRecord, limitRecord], users: [annRecord] },
@@ -243,7 +240,7 @@ describe('a server with allow_upgrade', () => {
   });
 
   it('reloads which upgrades are allowed, without affecting open connections', async () => {
-    const { origin } = await startSwitchingUpstream(servers, echoFrames);
+    const { origin } = await startSwitchingUpstream(servers, echoWebSocket);
     const [allowed, forbidden] = [{ allow_upgrade: ['websocket'] }, {}].map((fields) =>
       JSON.stringify(mappingRecord('chat', '/v1/chat', origin, fields)),
     );
@@ -281,37 +278,9 @@ describe('a server with allow_upgrade', () => {
   });
 });
 
-function acceptOf(headers: IncomingHttpHeaders): string {
-  const key = `${headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`;
-  return createHash('sha1').update(key).digest('base64');
-}
-
 /** A frame of a client, with a short text. */
 function masked(opcode: number, text: string): Buffer {
   const mask = [1, 2, 3, 4];
   const payload = Buffer.from(text).map((byte, index) => byte ^ (mask[index % 4] ?? 0));
   return Buffer.from([0x80 | opcode, 0x80 | payload.length, ...mask, ...payload]);
-}
-
-/** The part of RFC 6455 that the test needs: echoes short texts of one frame each, and the client's close frame. */
-function echoFrames(socket: Socket, { headers }: UpgradeRequest): void {
-  const lines = [...switchingLines, `Sec-WebSocket-Accept: ${acceptOf(headers)}`, 'Sec-WebSocket-Protocol: chat'];
-  socket.write([...lines, '', ''].join('\r\n'));
-  let rest = Buffer.alloc(0);
-  socket.on('data', (chunk: Buffer) => {
-    rest = Buffer.concat([rest, chunk]);
-    for (let frame = frameOf(rest); frame !== undefined; frame = frameOf(rest)) {
-      rest = rest.subarray(frame.length);
-      socket.write(Buffer.from([frame.head, frame.payload.length, ...frame.payload]));
-      if ((frame.head & 0x0f) === 8) socket.end();
-    }
-  });
-}
-
-function frameOf(bytes: Buffer): { head: number; payload: Buffer; length: number } | undefined {
-  const size = (bytes[1] ?? 0) & 0x7f;
-  if (bytes.length < 6 + size) return undefined;
-  const mask = bytes.subarray(2, 6);
-  const payload = Buffer.from(bytes.subarray(6, 6 + size).map((byte, index) => byte ^ (mask[index % 4] ?? 0)));
-  return { head: bytes[0] ?? 0, payload, length: 6 + size };
 }
