@@ -21,6 +21,7 @@ import {
   serveHttp,
   type UpgradeListener,
   type Upgrades,
+  upgradesOfHost,
   waitingMaxDefault,
 } from '#http';
 import { type Limiter, portBounds, serveRateLimit } from '#ratelimit';
@@ -104,7 +105,7 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
       // Checked here, because an error in the listener would end the process at the first upgrade.
       if (typeof handler !== 'function')
         throw new TypeError('upgradesThrough: expected a request listener such as app.callback()');
-      return upgrades.listener(handler);
+      return upgradesOfHost(upgrades, handler);
     },
     async replaceCertificates(found: Tls) {
       await opening?.catch(() => {});

@@ -85,7 +85,8 @@ export interface Frontdesk {
   /** Middleware for another Koa app, to be mounted under any prefix. It responds to every request. */
   readonly middleware: Middleware;
   /**
-   * Creates a listener for the `upgrade` event of the program's own server, needed for mappings with `allow_upgrade`.
+   * Creates a listener for the `upgrade` event of the program's own server, needed for mappings with `allow_upgrade`, and
+   * for the `connect` event of a server of node:http2 with `settings: { enableConnectProtocol: true }`.
    * Such requests are passed to `handler`, which must reach `middleware`, as the `callback()` of the outer app does.
    * `close` ends the upgraded connections. Throws TypeError if `handler` is not a function.
    * @default app.callback()

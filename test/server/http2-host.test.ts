@@ -2,7 +2,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
-import { createSecureServer, createServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import {
+  constants,
+  createSecureServer,
+  createServer,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+} from 'node:http2';
 import { get } from 'node:https';
 import { text } from 'node:stream/consumers';
 import cors from '@koa/cors';
@@ -14,7 +20,10 @@ import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { createDeferred, eventually } from '../support/waiting.ts';
 import { makeCertificate } from '../support/wire/certificate.ts';
+import { echoWebSocket } from '../support/wire/echo-websocket.ts';
+import { startConnectClient } from '../support/wire/extended-connect.ts';
 import { openHttp2 } from '../support/wire/http2-client.ts';
+import { startSwitchingUpstream } from '../support/wire/switching-upstream.ts';
 
 const authorization = `Basic ${btoa('ann:secret')}`;
 const credentials = { authorization };
@@ -295,6 +304,41 @@ describe('a desk in an app on node:http2', () => {
       ['HTTP/2.0', 'HTTP/1.1'],
     );
     assert.match(String(lines[0]?.['tls']), /^TLSv1/);
+  });
+
+  describe('of which the server has extended CONNECT', () => {
+    async function openConnecting() {
+      const echoed = await startSwitchingUpstream(servers, echoWebSocket);
+      const { app, desk, lines } = await openHost({
+        mapping: { allow_upgrade: ['websocket'], service: echoed.origin },
+      });
+      const server = createServer({ settings: { enableConnectProtocol: true } }, app.callback());
+      server.on('connect', desk.upgradesThrough(app.callback()));
+      const client = await startConnectClient(servers, (await servers.listen(server)).origin);
+      return { ...client, desk, lines, echoed };
+    }
+
+    it('opens a WebSocket, and closes it with the desk', async () => {
+      const { open: connect, desk, lines, echoed } = await openConnecting();
+      const client = connect('/travel/v1/app/room', credentials);
+      assert.equal((await client.response)[':status'], 200);
+      client.socket.write(Buffer.from([0x82, 0x82, 0, 0, 0, 0, 0x68, 0x69]));
+      await client.until('hi');
+      assert.equal(echoed.upgrades[0]?.headers['x-travel-user'], 'ann');
+      await desk.close({ withinMs: 0 });
+      await client.closed;
+      assert.equal(client.socket.rstCode, constants.NGHTTP2_CANCEL);
+      await eventually(() => assert.equal(lines[0]?.['status'], 101));
+    });
+
+    it('responds with 401 without credentials, and with 501 to CONNECT and outside of mappings that switch', async () => {
+      const { open: connect, session } = await openConnecting();
+      assert.equal((await connect('/travel/v1/app/room').response)[':status'], 401);
+      assert.equal((await connect('/travel/gateway/v0/problems/not-found').response)[':status'], 501);
+      const plain = session.request({ ':method': 'CONNECT', ':authority': 'elsewhere:443' });
+      const [head] = await once(plain, 'response');
+      assert.equal(head[':status'], 501);
+    });
   });
 
   it('responds with 503 after it has been closed', async () => {

@@ -36,7 +36,7 @@ export interface Upgrades {
   /** Passes requests to `handler`. If no stage accepts the upgrade, the connection closes after the response. */
   readonly listener: (handler: RequestListener) => UpgradeListener;
   /** Passes an extended CONNECT (RFC 8441) to `handler`. If no stage accepts the upgrade, the stream closes. */
-  readonly serveConnect: (handler: RequestListener, req: Http2Request, res: Http2Response) => void;
+  readonly serveConnect: (handler: RequestListener, res: Http2Response) => void;
   /** Closes open connections after the deadline, and responds to later requests with `not-ready`. */
   readonly close: (deadlineMs: number) => Promise<void>;
 }
@@ -65,6 +65,7 @@ export function createUpgrades(isAllowed: (protocol: string) => boolean, max = N
   }
 
   function refusal(req: IncomingMessage): Problem | undefined {
+    if (req.method === 'CONNECT') return problem('unknown-method');
     if (closed) return notReady(stopping);
     if (open.size >= max) return problem('overloaded');
     if (isHttp2(req) || canUpgrade(req)) return undefined;
@@ -89,7 +90,8 @@ export function createUpgrades(isAllowed: (protocol: string) => boolean, max = N
         serve(handler, res, socket, openUpgrade(req, res, socket));
       }
     },
-    serveConnect(handler: RequestListener, req: Http2Request, res: Http2Response) {
+    serveConnect(handler: RequestListener, res: Http2Response) {
+      const { req } = res;
       const refused = refusal(req);
       if (refused !== undefined) endStreamWithProblem(req.stream, refused);
       else serve(handler, res, req.stream, openConnect(req, res));

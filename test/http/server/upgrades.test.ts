@@ -159,6 +159,13 @@ describe('createUpgrades', () => {
       assert.match(bodyOf(response), /must not have a body/);
     });
 
+    it('responds with 501 to CONNECT, if it emits that too', async () => {
+      const server = createServer().on('connect', switched.listener(echo));
+      const { port } = await servers.listen(server);
+      const response = await speak(port, 'CONNECT elsewhere:443 HTTP/1.1\r\nHost: elsewhere:443\r\n\r\n').closed;
+      assert.match(response, /^HTTP\/1\.1 501 /);
+    });
+
     it('closes the connection of a client that did not wait for the previous response', async () => {
       const port = await hosting(() => {});
       const client = speak(port, `GET /first HTTP/1.1\r\nHost: a\r\n\r\n${upgradeRequest('/chat')}`);

@@ -1,9 +1,12 @@
 /** Requests of a host's server on node:http2: puts our messages in place of Node's, which lack much of those of HTTP/1.1. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import type { Duplex } from 'node:stream';
 import type { Context, Next } from 'koa';
 import { endStreamWithProblem } from '../last-response.ts';
 import { beforeHead } from '../node-fixes.ts';
+import type { UpgradeListener, Upgrades } from '../upgrades.ts';
+import { serveConnect } from './connect.ts';
 import { readHead } from './head.ts';
 import { Http2Request, Http2Response, isHttp2, type StreamSocket } from './messages.ts';
 import { peerOf } from './sessions.ts';
@@ -28,13 +31,26 @@ export function takeOverHttp2(ctx: Context, next: Next): Promise<void> | undefin
   return next();
 }
 
+/**
+ * For the `upgrade` event of a host's server, and for `connect` on node:http2, which has a response in place of the
+ * socket, and needs the setting `enableConnectProtocol`.
+ */
+export function upgradesOfHost(upgrades: Upgrades, handler: RequestListener): UpgradeListener {
+  const listener = upgrades.listener(handler);
+  return (req: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (!isNodesOwn(req)) return listener(req, socket, head);
+    const taken = takeOver(req, socket as unknown as Http2ServerResponse);
+    if (taken !== undefined) serveConnect(upgrades, handler, taken.res);
+  };
+}
+
 /** True for a request of the compatibility API of node:http2. */
-export function isNodesOwn(req: IncomingMessage): req is IncomingMessage & Http2ServerRequest {
+function isNodesOwn(req: IncomingMessage): req is IncomingMessage & Http2ServerRequest {
   return req.httpVersionMajor === 2 && !isHttp2(req);
 }
 
 /** Returns messages over the same stream, as the host has left its own. Rejects what our servers reject. */
-export function takeOver(
+function takeOver(
   givenRequest: Http2ServerRequest,
   givenResponse: Http2ServerResponse,
 ): { readonly req: Http2Request; readonly res: Http2Response } | undefined {

@@ -15,6 +15,7 @@ import { endStreamWithProblem } from '../last-response.ts';
 import { limitBodyTime } from '../node-fixes.ts';
 import { createThrottledLog } from '../throttled-log.ts';
 import type { Upgrades } from '../upgrades.ts';
+import { serveConnect } from './connect.ts';
 import { readHead } from './head.ts';
 import { Http2Request, Http2Response, type RequestHead, type StreamPeer, type StreamSocket } from './messages.ts';
 
@@ -120,10 +121,7 @@ export function createHttp2Connections(options: Http2Options): Http2Connections 
     if (request.headers.expect?.toLowerCase() === '100-continue')
       request.onFirstRead = () => void (response.headersSent || response.writeContinue());
     if (head.connectProtocol === undefined) handler(request, response);
-    else {
-      refuseSuccess(response);
-      upgrades?.serveConnect(handler, request, response);
-    }
+    else serveConnect(upgrades, handler, response);
   }
 
   function reject(stream: StreamSocket, { method, target, rawHeaders }: RequestHead, fault: Problem): void {
@@ -164,19 +162,6 @@ function onLateBody(request: IncomingMessage, response: ServerResponse): void {
   }
   replaceStatus(response, late.status);
   endStreamWithProblem(request.socket as unknown as StreamSocket, late, grpcTypeOf(request));
-}
-
-/** An ordinary success would mean that the stream has switched (RFC 8441 section 5): the client gets 501 instead. */
-function refuseSuccess(res: Http2Response): void {
-  const { writeHead } = res;
-  res.writeHead = function writeHeadOfFailure(status: number, ...rest: readonly unknown[]) {
-    if (status >= 200 && status < 300) {
-      const refused = problem('unknown-protocol');
-      replaceStatus(res, refused.status);
-      endStreamWithProblem(res.req.stream, refused);
-    }
-    return writeHead.apply(res, [status, ...rest] as [number]);
-  };
 }
 
 interface SessionEvents {
