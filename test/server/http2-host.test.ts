@@ -11,6 +11,7 @@ import {
 } from 'node:http2';
 import { get } from 'node:https';
 import { text } from 'node:stream/consumers';
+import { Metadata, status } from '@grpc/grpc-js';
 import cors from '@koa/cors';
 import Koa, { type Middleware } from 'koa';
 import mount from 'koa-mount';
@@ -22,6 +23,7 @@ import { createDeferred, eventually } from '../support/waiting.ts';
 import { makeCertificate } from '../support/wire/certificate.ts';
 import { echoWebSocket } from '../support/wire/echo-websocket.ts';
 import { startConnectClient } from '../support/wire/extended-connect.ts';
+import { connectGrpc, startGrpcService, unary } from '../support/wire/grpc-peers.ts';
 import { openHttp2 } from '../support/wire/http2-client.ts';
 import { startSwitchingUpstream } from '../support/wire/switching-upstream.ts';
 
@@ -304,6 +306,18 @@ describe('a desk in an app on node:http2', () => {
       ['HTTP/2.0', 'HTTP/1.1'],
     );
     assert.match(String(lines[0]?.['tls']), /^TLSv1/);
+  });
+
+  it('forwards gRPC calls, and refuses them with a status', async () => {
+    const calls = '/shop.Carts/Add';
+    const service = await startGrpcService(servers, { [calls]: unary(() => Buffer.from('hi')) });
+    const records = [mappingRecord('carts', '/shop.Carts', service.origin, { grpc: true }), authRecord];
+    const desk = await open({ config: { records, users: [annRecord] }, demo: false });
+    const { port } = await servers.listen(createServer(desk.app.callback()));
+    const client = connectGrpc(servers, { port });
+    const { code, message } = await client.unary(calls, '', { metadata: Metadata.fromHttp2Headers(credentials) });
+    assert.deepEqual([code, String(message)], [status.OK, 'hi']);
+    assert.equal((await client.unary(calls)).code, status.UNAUTHENTICATED);
   });
 
   describe('of which the server has extended CONNECT', () => {

@@ -3,6 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Duplex } from 'node:stream';
 import type { Context, Next } from 'koa';
+import { grpcTypeOf } from '../../grpc/requests.ts';
 import { endStreamWithProblem } from '../last-response.ts';
 import { beforeHead } from '../node-fixes.ts';
 import type { UpgradeListener, Upgrades } from '../upgrades.ts';
@@ -57,7 +58,7 @@ function takeOver(
   const stream = Object.assign(givenRequest.stream, peerOfStream(givenRequest)) as unknown as StreamSocket;
   const { head, fault } = readHead(givenRequest.rawHeaders, Number.POSITIVE_INFINITY);
   if (fault !== undefined) {
-    endStreamWithProblem(stream, fault);
+    endStreamWithProblem(stream, fault, grpcTypeOf(givenRequest));
     return undefined;
   }
   Object.assign(stream, { bytesRead: head.bytes, bytesWritten: 0 });
