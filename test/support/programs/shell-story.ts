@@ -78,7 +78,7 @@ export function onPorts(text: string, ports: Readonly<Record<number, number>>, b
 }
 
 function parseResponses(log: string): readonly CurlResponse[] {
-  return log.split(/(?=HTTP\/1\.1 \d)/).map((text) => {
+  return log.split(/(?=HTTP\/[12][.\d]* \d)/).map((text) => {
     const [head = '', ...body] = text.split('\r\n\r\n');
     return { status: Number(head.split(' ')[1]), head, body: body.join('\r\n\r\n') };
   });
