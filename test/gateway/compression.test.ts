@@ -85,6 +85,7 @@ describe('a compressed response', () => {
 
   const untouched: readonly (readonly [what: string, headers: OutgoingHttpHeaders, status?: number])[] = [
     ['an event stream', { 'content-type': 'text/event-stream' }],
+    ['a message of gRPC', { 'content-type': 'application/grpc+json' }],
     ['a picture', { 'content-type': 'image/png' }],
     ['a body of no type', { 'content-type': '' }],
     ['a body that is encoded', { 'content-encoding': 'br' }],

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import fc from 'fast-check';
 import type { Mapping, RetryCondition, RetryPolicy } from '#config';
 import { createClusters } from '#proxy';
-import { backOffMs, createRetryRules, retryAfterMs } from '../../src/proxy/attempt-rules.ts';
+import { backOffMs, createRetryRules, pushbackMs, retryAfterMs } from '../../src/proxy/attempt-rules.ts';
 import { breakersOf } from '../support/clusters.ts';
 import { type EdgeOptions, startEdge } from '../support/edge.ts';
 import { type Served, testServers } from '../support/serve.ts';
@@ -44,8 +44,23 @@ describe('the rules of a retry policy', () => {
   check('reset', [], ['connect', 'refused', 'reset', 'timeout']);
   check('connect-failure', [], ['connect']);
   check('refused-stream', [], ['refused']);
+  check('unavailable', [], ['connect', 'refused', 'reset']);
+  check('deadline-exceeded', [], ['timeout']);
+  check('resource-exhausted', [], []);
   check('retriable-4xx', [409], []);
   check('retriable-status-codes', [418], []);
+
+  it('cover the statuses of gRPC that they name', () => {
+    const { isRetriableGrpcStatus } = createRetryRules(policyOf('unavailable', 'cancelled', '5xx'));
+    const codes = Array.from({ length: 17 }, (_, code) => code);
+    assert.deepEqual(codes.filter(isRetriableGrpcStatus), [1, 14]);
+  });
+
+  it('wait as long as a gRPC service asks for, and forever for anything but milliseconds', () => {
+    assert.deepEqual([undefined, '0', '250'].map(pushbackMs), [0, 0, 250]);
+    for (const value of ['-1', '', '1.5', 'soon', '9999999999'])
+      assert.equal(pushbackMs(value), Number.POSITIVE_INFINITY);
+  });
 
   it('retry nothing without a policy', () => {
     const rules = createRetryRules(undefined);
