@@ -7,6 +7,6 @@ import { finalStatus } from './final-status.ts';
 
 /** The status of a call whose response has closed. Undefined for any other request, or if its service sent none. */
 export function finalGrpcStatus(ctx: Context): number | undefined {
-  if (grpcKindOf(ctx.req) === undefined) return undefined;
-  return finalStatus(ctx.res) === 499 ? grpcStatus.CANCELLED : requestContext(ctx).grpcStatus;
+  if (finalStatus(ctx.res) === 499 && grpcKindOf(ctx.req) !== undefined) return grpcStatus.CANCELLED;
+  return requestContext(ctx).grpcStatus;
 }
