@@ -168,7 +168,7 @@ function upstreamPart(
   const { retryPolicy, circuitBreakers: breakers, healthCheck, loadBalancer, allowUpgrade } = mapping;
   const { retriesMax, perTryTimeoutMs, isRetriableMethod } = createRetryRules(retryPolicy);
   return {
-    protocol: mapping.http2 ? 'HTTP/2' : 'HTTP/1.1',
+    protocol: mapping.http2 || mapping.grpc ? 'HTTP/2' : 'HTTP/1.1',
     timeout_ms: effective(timeouts.timeoutMs, mapping.timeoutMs),
     bounds_whole_call: mapping.grpc && mapping.timeoutMs !== undefined,
     connect_timeout_ms: effective(timeouts.connectTimeoutMs, mapping.connectTimeoutMs),
