@@ -48,7 +48,8 @@ export function createShadow(options: ShadowOptions): CopyRequest {
     const { path, headers, host = hostOfOrigin(attempt.origin) } = headOf(ctx);
     headers.push('host', shadowHost(host));
     const method = ctx.req.method ?? 'GET';
-    const call = isCall(ctx) ? grpcCallOf(ctx.req, mapping.timeoutMs, 0) : undefined;
+    // No client ends the time of the copy, so it must have a limit of ours.
+    const call = isCall(ctx) ? grpcCallOf(ctx.req, timeoutMs, 0) : undefined;
     const content = call === undefined ? { headers } : { headers: callHeaders(call, headers, ctx.req), grpc: call };
     return { ...content, method, path, body: undefined, firstAttempt: attempt };
   }

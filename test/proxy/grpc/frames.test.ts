@@ -207,6 +207,41 @@ describe('the frames of a gRPC call', () => {
     assert.deepEqual([body.length, trailers?.['grpc-status']], [400 * chunk.length, '0']);
   });
 
+  it('wait for a service that does not read, and stop the client', async () => {
+    const hasBegun = createAnswer<ServerHttp2Stream>();
+    const service = await startService((stream) => {
+      stream.respond(responseHead, { waitForTrailers: true });
+      stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+      stream.pause();
+      hasBegun.resolve(stream);
+    });
+    const call = await openCall(service);
+    let sent = 0;
+    const chunk = formatGrpcFrame(Buffer.alloc(64 * 1024));
+    const write = () => {
+      if (sent === 400) call.end();
+      else {
+        sent += 1;
+        call.write(chunk, write);
+      }
+    };
+    write();
+    const stream = await hasBegun.promise;
+    let before = -1;
+    while (before !== sent) {
+      before = sent;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    assert.ok(sent < 200, `the client could send ${sent} of 400 messages`);
+    let bytes = 0;
+    stream.on('data', ({ length }: Buffer) => {
+      bytes += length;
+    });
+    stream.on('end', () => stream.end(message)).resume();
+    const { trailers } = await receive(call);
+    assert.deepEqual([bytes, trailers?.['grpc-status']], [400 * chunk.length, '0']);
+  });
+
   const resets = [
     [constants.NGHTTP2_CANCEL, '1'],
     [constants.NGHTTP2_INTERNAL_ERROR, '13'],
