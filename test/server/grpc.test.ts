@@ -138,6 +138,46 @@ describe('a desk, for a gRPC call', () => {
     await eventually(async () => assert.equal(String((await client.unary(add)).message), 'after'));
   });
 
+  it('leaves nothing behind of calls, however they end', async () => {
+    const replies: Readonly<Record<string, HandleCall>> = {
+      end: (call) => void call.write(Buffer.alloc(10)),
+      fail: (call) => void call.emit('error', { code: status.ABORTED, details: '' }),
+      large: (call) => void call.write(Buffer.alloc(300_000)),
+    };
+    const handle: HandleCall = (call) => {
+      call.on('data', (message) => replies[String(message)]?.(call)).on('end', () => call.end());
+    };
+    const fields = { mapping: { bypass_auth: true }, records: [authRecord] };
+    const { client, desk, log } = await open(handle, fields);
+    type Call = ReturnType<typeof client.chat>;
+    const ways: readonly (readonly [message: string, go: (call: Call) => void, code: number])[] = [
+      ['end', (call) => call.end(), status.OK],
+      ['fail', () => {}, status.ABORTED],
+      ['large', (call) => void call.once('data', () => call.cancel()), status.CANCELLED],
+      ['cancel', (call) => call.cancel(), status.CANCELLED],
+      ['wait', () => {}, status.DEADLINE_EXCEEDED],
+    ];
+    const calls = Array.from({ length: 20 }, () => ways).flat();
+    const ended = calls.map(async ([message, go, code]) => {
+      const call = client.chat(add, message === 'wait' ? { deadline: Date.now() + 100 } : {});
+      const result = readAll(call);
+      call.write(Buffer.from(message));
+      go(call);
+      return [(await result).code, code];
+    });
+    for (const [code, expected] of await Promise.all(ended)) assert.equal(code, expected);
+    await eventually(async () => {
+      const { body } = await callAsDemo(desk, '/gateway/v0/diag/').set('Accept', 'application/json');
+      const [cluster] = body.clusters;
+      assert.equal(cluster.active_requests, 0);
+      assert.equal((await scrape(desk))['frontdesk_requests_in_flight carts'], 0);
+    });
+    assert.deepEqual(
+      log.filter(({ level }) => level === 'error'),
+      [],
+    );
+  });
+
   it('logs the status, and counts it', async () => {
     const { client, requests, desk } = await open((call) => {
       call.on('data', (message: Buffer) => {
