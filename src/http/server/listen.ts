@@ -76,7 +76,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   const closeHandshakes = limitAdmission(server, share, {
     isTls: tls !== undefined,
     firstBytes: http2 && tls === undefined ? createFirstBytes(http2.accept, options.headerTimeoutMs) : undefined,
-    refuse: connections.refuse,
+    refuse: (socket, end) => void (http2?.turnAway(socket) || connections.refuse(socket, end)),
     proxyProtocol: proxies && { proxies, timeoutMs: options.headerTimeoutMs, logger },
   });
   if (tls !== undefined) respondToTlsErrors(server, logger);

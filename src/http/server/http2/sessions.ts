@@ -3,6 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { ServerHttp2Session, ServerHttp2Stream, ServerOptions } from 'node:http2';
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { Logger } from '#foundation';
 import { grpcTypeOf } from '../../grpc/requests.ts';
@@ -42,10 +43,13 @@ export interface Http2Connections {
   readonly accept: (socket: Socket) => void;
   readonly all: () => Iterable<Connection>;
   /**
-   * Starts shutdown: asks clients to send no further requests. Those on their way are still served for a moment. `close`
-   * on each connection then says which was the last.
+   * Starts shutdown: refuses further requests, and closes each connection after its last response. GOAWAY says which
+   * request was the last, so that a client can send later ones again elsewhere. nghttp2 would drop them silently if a
+   * GOAWAY that refuses none had been sent before.
    */
   readonly drain: () => void;
+  /** Closes a connection at once. Returns false if it is none of HTTP/2. */
+  readonly turnAway: (socket: Duplex) => boolean;
 }
 
 /** The streams of a connection that may be open. Each is a request. */
@@ -86,7 +90,7 @@ export function createHttp2Connections(options: Http2Options): Http2Connections 
   function accept(socket: Socket): void {
     const session = openSession(socket, enableConnectProtocol, { onStream, onOpenStreams, onClose, onFault });
     connections.set(socket, session);
-    if (isDraining) session.drain();
+    if (isDraining) session.end();
     sweep ??= setInterval(closeUnused, sweepMs).unref();
   }
 
@@ -146,7 +150,12 @@ export function createHttp2Connections(options: Http2Options): Http2Connections 
     all: () => connections.values(),
     drain() {
       isDraining = true;
-      for (const session of connections.values()) session.drain();
+      for (const session of connections.values()) session.end();
+    },
+    turnAway(socket) {
+      const isOurs = connections.has(socket as Socket);
+      if (isOurs) socket.destroy();
+      return isOurs;
     },
   } satisfies Http2Connections);
 }
@@ -177,14 +186,9 @@ interface Session extends Connection {
   readonly isIdle: () => boolean;
   /** No request has arrived yet. */
   readonly isSilent: () => boolean;
-  /** Announces the shutdown. */
-  readonly drain: () => void;
   /** Resets streams whose client has read nothing since then, though there is something to read. */
   readonly resetStalled: (sinceMs: number) => void;
 }
-
-/** The highest number of a stream. A GOAWAY with it announces the next one, and refuses no request. */
-const lastStreamId = 2 ** 31 - 1;
 
 function openSession(socket: Socket, enableConnectProtocol: boolean, events: SessionEvents): Session {
   const settings = { ...sessionOptions.settings, enableConnectProtocol };
@@ -220,7 +224,6 @@ function openSession(socket: Socket, enableConnectProtocol: boolean, events: Ses
     isIdle: () => streams.size === 0,
     idleSinceMs: () => idleSinceMs,
     isSilent: () => isSilent,
-    drain: () => void (session.destroyed || session.goaway(0, lastStreamId)),
     end: () => session.close(),
     resetStalled(sinceMs) {
       for (const [stream, progress] of streams)
