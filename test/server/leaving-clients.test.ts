@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2, constants } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
@@ -18,10 +19,51 @@ import { rawRequest } from '../support/wire/raw-client.ts';
 const servers = testServers();
 const open = desksOf(servers);
 
+/** Sends the request, passes on what arrives, and returns a function with which the client leaves. */
+type Connect = (port: number, request: string, onText: (text: string) => void) => () => void;
+
 const leaves: Readonly<Record<string, (socket: Socket) => void>> = {
   'closes its connection': (socket) => void socket.destroy(),
   'resets its connection': (socket) => void socket.resetAndDestroy(),
 };
+
+const clients: Readonly<Record<string, Connect>> = {
+  ...Object.fromEntries(Object.entries(leaves).map(([how, leave]) => [how, overHttp1(leave)])),
+  'closes its connection of HTTP/2': overHttp2(({ session }) => session.destroy()),
+  'cancels its request of HTTP/2': overHttp2(({ stream }) => stream.close(constants.NGHTTP2_CANCEL)),
+};
+
+function overHttp1(leave: (socket: Socket) => void): Connect {
+  return (port, request, onText) => {
+    const socket = connect(port, '127.0.0.1').on('data', (chunk) => onText(chunk.toString('latin1', 0, 1000)));
+    socket.write(request);
+    return () => leave(socket);
+  };
+}
+
+interface Http2Request {
+  readonly session: ClientHttp2Session;
+  readonly stream: ClientHttp2Stream;
+}
+
+/** The head of the response is passed on as two line breaks. */
+function overHttp2(leave: (request: Http2Request) => void): Connect {
+  return (port, request, onText) => {
+    const session = connectHttp2(`http://127.0.0.1:${port}`).on('error', () => {});
+    servers.later(() => session.destroy());
+    const [head = '', body = ''] = request.split('\r\n\r\n');
+    const [method, path] = head.split(' ');
+    const length = /(?<=Content-Length: )\d+/.exec(head)?.[0];
+    const stream = session.request(
+      { ':method': method, ':path': path, ...(length && { 'content-length': length }) },
+      { endStream: body === '' },
+    );
+    stream.on('error', () => {}).on('response', () => onText('\r\n\r\n'));
+    stream.on('data', (chunk: Buffer) => onText(chunk.toString('latin1', 0, 1000)));
+    if (body !== '') stream.write(body);
+    return () => leave({ session, stream });
+  };
+}
 
 /** What a service, an auth service or a limiter tells the test. */
 interface Hooks {
@@ -158,8 +200,9 @@ const accessLines = (lines: readonly LogLine[]) => lines.filter(({ message }) =>
 const troubles = (lines: readonly LogLine[]) => lines.filter(({ level }) => level !== 'info');
 
 describe('a client that leaves', () => {
-  for (const [how, leave] of Object.entries(leaves))
-    for (const [when, one] of Object.entries(cases))
+  for (const [how, connectBy] of Object.entries(clients))
+    for (const [when, one] of Object.entries(cases)) {
+      if (one.upgrade !== undefined && how.includes('HTTP/2')) continue;
       it(`and ${how} ${when} is logged and counted as ${one.status ?? 499}, and as nobody's error`, async () => {
         const { request, until, status = 499 } = one;
         const lines: LogLine[] = [];
@@ -167,15 +210,13 @@ describe('a client that leaves', () => {
         const desk = await openDesk(one, { arrived: arrived.resolve, gone: gone.promise }, lines);
         const { gateway } = await desk.listen();
         lines.length = 0;
-        const client = connect(gateway.port, '127.0.0.1');
         let received = '';
-        client.on('data', (chunk) => {
-          received += chunk.toString('latin1', 0, 1000);
+        const leave = connectBy(gateway.port, request, (text) => {
+          received += text;
           if (until !== undefined && received.includes(until)) arrived.resolve();
         });
-        client.write(request);
         await arrived.promise;
-        leave(client);
+        leave();
         await eventually(() => assert.equal(accessLines(lines).length, 1));
         gone.resolve();
         // What the stages do after the client has left is over when the next request has its response.
@@ -193,6 +234,7 @@ describe('a client that leaves', () => {
         assert.ok(Object.values(among(series, 'frontdesk_upstream_failures_total')).every((count) => count === 0));
         assert.deepEqual(troubles(lines), []);
       });
+    }
 
   it("or stops reading is logged and counted as 499, and as nobody's error", async () => {
     const lines: LogLine[] = [];

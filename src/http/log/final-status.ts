@@ -62,8 +62,8 @@ export function hasClientLeft(res: ServerResponse): boolean {
   // A stream that fails destroys its response, and with it the connection.
   const { errored = null } = res;
   if (errored !== null && errored === socket.errored) return false;
-  // Node also finishes a stream that the client has reset.
-  if (isHttp2(res.req)) return !res.writableFinished || !res.req.stream.writableFinished;
+  // Node ends a stream that the client resets, which may make it look finished.
+  if (isHttp2(res.req)) return res.req.stream.aborted || !res.req.stream.writableFinished;
   // `writableFinished` is also true of data that Node has dropped because the connection was lost, and in older
   // versions, such as 24.16, of data that it still buffered.
   return !res.writableFinished || socket.errored !== null || socket.writableEnded;
