@@ -10,9 +10,17 @@ import { createUpgrades, isolate } from '#http';
 import { authRecordOf, type EdgeOptions, remote, startEdge } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { startHttp } from '../support/wire/http-server.ts';
+import { openHttp2 } from '../support/wire/http2-client.ts';
 import { speak, upgradeRequest } from '../support/wire/peer.ts';
 import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
-import { headerBytesCases, opaqueLines, opaqueLinesIn, opaqueValues, startWireService } from './header-bytes.ts';
+import {
+  headerBytesCases,
+  opaqueLines,
+  opaqueLinesIn,
+  opaqueValues,
+  type SendLines,
+  startWireService,
+} from './header-bytes.ts';
 
 const servers = testServers();
 const mapping = { prefix: '/', allowUpgrade: ['websocket'] };
@@ -20,6 +28,20 @@ const values = Object.values(opaqueValues);
 
 /** The headers of `opaqueLines`, as Node has them. */
 const opaqueHeaders = (value: string) => Object.fromEntries(opaqueLines(value).map((line) => line.split(/: (.*)/s, 2)));
+
+const sendOverHttp2: SendLines = async (port, method, lines, onHead = () => {}) => {
+  const client = openHttp2(`http://127.0.0.1:${port}`);
+  const headers = Object.fromEntries(lines.map((line) => line.split(/: (.*)/s, 2)));
+  const { stream, status, response } = client.start({ ':method': method, ...headers });
+  stream.end();
+  const head = [`HTTP/1.1 ${await status}`];
+  onHead();
+  const { rawHeaders, body } = await response;
+  client.session.destroy();
+  for (let index = 0; index < rawHeaders.length; index += 2)
+    head.push(`${rawHeaders[index]}: ${rawHeaders[index + 1]}`);
+  return [...head, '', body].join('\r\n');
+};
 
 const silent = isolate(async (ctx) => {
   ctx.status = 204;
@@ -42,6 +64,14 @@ describe('the gateway on a server of its own', () => {
   headerBytesCases(async (upstream, suite) => {
     const port = await startGateway({ upstream }, suite);
     return { port, origin: `http://127.0.0.1:${port}` };
+  });
+
+  describe('over HTTP/2', () => {
+    headerBytesCases(async (upstream, suite) => {
+      const { listener } = await startEdge(suite, { mapping, upstream });
+      const { port } = await startHttp(suite, { handler: listener, http2: true });
+      return { port, origin: `http://127.0.0.1:${port}` };
+    }, sendOverHttp2);
   });
 
   it('passes the bytes of header values on in the response to an upgrade', async () => {

@@ -117,8 +117,26 @@ interface Sent {
   socket: Socket | undefined;
 }
 
+/** Returns what arrives as text of HTTP/1.1. Calls `onHead` when the head has arrived. */
+export type SendLines = (
+  port: number,
+  method: string,
+  lines: readonly string[],
+  onHead?: () => void,
+) => Promise<string>;
+
+const sendOverHttp1: SendLines = async (port, method, lines, onHead = () => {}) => {
+  const client = speak(port, rawRequest(`${method} /`, lines));
+  await client.until('\r\n\r\n');
+  onHead();
+  return client.closed;
+};
+
 /** `start` starts the proxy in front of a service, for all paths. */
-export function headerBytesCases(start: (service: Served, servers: TestServers) => Promise<Served>): void {
+export function headerBytesCases(
+  start: (service: Served, servers: TestServers) => Promise<Served>,
+  send: SendLines = sendOverHttp1,
+): void {
   const servers = testServers(after);
   const sent: Sent = { bytes: '', socket: undefined };
   const heads: string[] = [];
@@ -137,10 +155,9 @@ export function headerBytesCases(start: (service: Served, servers: TestServers) 
     const { framing = [], body = '', rest = '', framingFirst = false } = response;
     const headers = framingFirst ? [...framing, ...opaqueLines(value)] : [...opaqueLines(value), ...framing];
     sent.bytes = [`HTTP/1.1 ${status}`, ...headers, '', body].join('\r\n');
-    const client = speak(port, rawRequest(`${method} /`));
-    await client.until('\r\n\r\n');
-    if (rest !== '') sent.socket?.write(rest, 'latin1');
-    const received = await client.closed;
+    const received = await send(port, method, [], () => {
+      if (rest !== '') sent.socket?.write(rest, 'latin1');
+    });
     assert.deepEqual(opaqueLinesIn(received), opaqueLines(value));
     assert.equal(received.match(/(?:^|\r\n)HTTP\/1\.1 /g)?.length, 1);
   }
@@ -158,7 +175,7 @@ export function headerBytesCases(start: (service: Served, servers: TestServers) 
     sent.bytes = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
     for (const value of Object.values(opaqueValues)) {
       const lines = [`Content-Disposition: ${value}`, `Cookie: a=${value}`, `Referer: /${value}`, `X-Name: ${value}`];
-      await speak(port, rawRequest('GET /', lines)).closed;
+      await send(port, 'GET', lines);
       const head = heads.at(-1)?.toLowerCase().split('\r\n') ?? [];
       const missing = lines.filter((line) => !head.includes(line.toLowerCase()));
       assert.deepEqual(missing, []);
