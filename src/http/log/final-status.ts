@@ -1,6 +1,6 @@
 /** The status of a response for the log and the counts, which may differ from the status in its head. */
 import type { ServerResponse } from 'node:http';
-import { isHttp2 } from '../server/http2/messages.ts';
+import { isHttp2, wasCutOff } from '../server/http2/messages.ts';
 import { upgradeOf } from '../server/upgrades.ts';
 
 const replacedKey = Symbol('replaced status');
@@ -62,8 +62,7 @@ export function hasClientLeft(res: ServerResponse): boolean {
   // A stream that fails destroys its response, and with it the connection.
   const { errored = null } = res;
   if (errored !== null && errored === socket.errored) return false;
-  // Node ends a stream that the client resets, which may make it look finished.
-  if (isHttp2(res.req)) return res.req.stream.aborted || !res.req.stream.writableFinished;
+  if (isHttp2(res.req)) return wasCutOff(res.req.stream);
   // `writableFinished` is also true of data that Node has dropped because the connection was lost, and in older
   // versions, such as 24.16, of data that it still buffered.
   return !res.writableFinished || socket.errored !== null || socket.writableEnded;

@@ -16,11 +16,9 @@ export function readHead(received: readonly string[], bytesMax: number): ReadHea
   const lines: string[] = [];
   const hosts: string[] = [];
   const cookies: string[] = [];
-  let bytes = requestLineBytes;
   for (let index = 0; index + 1 < received.length; index += 2) {
     const name = received[index] as string;
     const value = received[index + 1] as string;
-    bytes += name.length + value.length + lineBytes;
     if (name.startsWith(':')) pseudo[name] = value;
     else if (name === 'host') hosts.push(value);
     else if (name === 'cookie') cookies.push(value);
@@ -31,6 +29,7 @@ export function readHead(received: readonly string[], bytesMax: number): ReadHea
   const { ':method': method = '', ':authority': authority, ':path': path = '', ':protocol': protocol } = pseudo;
   const host = authority ?? hosts[0];
   const rawHeaders = host === undefined ? lines : ['host', host, ...lines];
+  const bytes = requestLineBytes + method.length + path.length + sizeOf(rawHeaders);
   const fault = faultOf({ method, authority, hosts, isTooLarge: bytes > bytesMax, protocol });
   if (protocol === undefined) return { head: { method, target: path, rawHeaders, bytes }, fault };
   const connectProtocol = protocol.toLowerCase();
@@ -48,8 +47,11 @@ function upgradeHeaders(rawHeaders: readonly string[], protocol: string): readon
 
 export const webSocketKeyHeader = 'sec-websocket-key';
 
-/** What a line of HTTP/1.1 has beside its name and value: `: ` and the line break. */
-const lineBytes = 4;
+/** As lines of HTTP/1.1: two characters follow each name and each value. */
+function sizeOf(rawHeaders: readonly string[]): number {
+  return rawHeaders.reduce((bytes, text) => bytes + text.length + 2, 0);
+}
+
 /** Those of `HTTP/1.1`, of its blanks and line break, and of the empty line after the headers. */
 const requestLineBytes = 14;
 

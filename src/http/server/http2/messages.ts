@@ -163,6 +163,8 @@ export class Http2Response extends nodeHttp.ServerResponse<Http2Request> {
   expectsTrailers = false;
   /** True until the trailers have been sent, if the body does not end the stream. */
   owesTrailers = false;
+  /** Called before a response is cut off because its body has not the length that its head says. */
+  onWrongLength: ((response: Http2Response, reason: string) => void) | undefined = undefined;
   private readonly stream: StreamSocket;
   private head: OutgoingHttpHeader[] | undefined = undefined;
   private trailers: OutgoingHttpHeaders | undefined = undefined;
@@ -180,21 +182,19 @@ export class Http2Response extends nodeHttp.ServerResponse<Http2Request> {
 
   /** Node's class calls it with the headers when the head is complete. */
   _storeHeader(_firstLine: string, given: unknown): void {
-    const { statusCode } = this;
     const sender = this as unknown as Sender;
-    // A success is what 101 is in HTTP/1.1 (RFC 8441 section 5).
-    const head: OutgoingHttpHeader[] = [':status', this.hasSwitched() ? 200 : statusCode];
-    let bytes = 0;
+    const head: OutgoingHttpHeader[] = [':status', this.statusToSend()];
+    let bytes = statusLineBytes + this.addedBytes();
     for (const [name, value] of this.headersToSend(given)) {
       if (connectionHeaders.has(name)) continue;
       for (const one of Array.isArray(value) ? value : [value]) {
         head.push(name, one);
-        bytes += name.length + String(one).length;
+        bytes += name.length + String(one).length + lineBytes;
       }
       if (name === 'content-length') this.bodyBytesLeft = Number(value);
     }
     this.head = head;
-    this.headBytes = bytes + 2 * head.length + statusLineBytes;
+    this.headBytes = bytes;
     sender._header = statusLine;
     sender._headerSent = false;
     sender.chunkedEncoding = false;
@@ -207,6 +207,17 @@ export class Http2Response extends nodeHttp.ServerResponse<Http2Request> {
     return addsLength && pairs.every(([name]) => name !== 'content-length')
       ? [...pairs, ['content-length', length]]
       : pairs;
+  }
+
+  /** A success is what 101 is in HTTP/1.1 (RFC 8441 section 5). */
+  private statusToSend(): number {
+    if (this.statusCode > statusMax) this.statusCode = 502;
+    return this.hasSwitched() ? 200 : this.statusCode;
+  }
+
+  /** Those of the date, which is added when the head is sent. */
+  private addedBytes(): number {
+    return this.sendDate && !this.hasHeader('date') ? dateLineBytes : 0;
   }
 
   /** Headers that only `writeHead` got are not among those of the response. */
@@ -230,7 +241,7 @@ export class Http2Response extends nodeHttp.ServerResponse<Http2Request> {
     this.bodyBytesLeft -= bytes;
     if (this.bodyBytesLeft < 0) {
       // The client would give up the whole connection.
-      this.destroy(new Error('the body is longer than its Content-Length'));
+      this.cutOff('the body is longer than its Content-Length');
       return false;
     }
     stream.bytesWritten += bytes;
@@ -259,12 +270,23 @@ export class Http2Response extends nodeHttp.ServerResponse<Http2Request> {
   /** Node's class calls it when all has been written. */
   _finish(): void {
     finishMessage.call(this as unknown as Sender);
+    if (this.lacksBytes()) this.cutOff('the body is shorter than its Content-Length');
     if (!this.stream.destroyed && !this.hasSwitched()) this.stream.end();
   }
 
   /** The stream goes on after the response. */
   hasSwitched(): boolean {
     return this.statusCode === 101;
+  }
+
+  private lacksBytes(): boolean {
+    const { _hasBody } = this as unknown as Sender;
+    return _hasBody && this.bodyBytesLeft > 0 && Number.isFinite(this.bodyBytesLeft);
+  }
+
+  private cutOff(reason: string): void {
+    this.onWrongLength?.(this, reason);
+    this.destroy(new Error(reason));
   }
 
   override addTrailers(given: OutgoingHttpHeaders | readonly [string, string][]): void {
@@ -307,9 +329,12 @@ export class Http2Response extends nodeHttp.ServerResponse<Http2Request> {
     if (!stream.destroyed && !stream.closed && !stream.headersSent) stream.additionalHeaders(headers);
   }
 
-  /** Resets the stream, so that its client cannot take a part of the response for the whole. */
+  /**
+   * Resets the stream, so that its client cannot take a part of the response for the whole. `close` would end the response
+   * before the reset.
+   */
   override destroy(error?: Error): this {
-    if (!this.destroyed && !this.stream.writableFinished) this.stream.close(internalError);
+    if (!this.destroyed && !this.stream.writableFinished) this.stream.destroy(error ?? new Error('cut off'));
     return super.destroy(error);
   }
 }
@@ -327,9 +352,15 @@ const finishMessage = (nodeHttp.ServerResponse.prototype as unknown as Sender)._
 const statusLine = 'HTTP/2.0\r\n';
 /** Those of `HTTP/1.1 200 OK` and of the empty line after the headers. */
 const statusLineBytes = 19;
+/** What a line of HTTP/1.1 has beside its name and value: `: ` and the line break. */
+const lineBytes = 4;
+/** Those of `Date: Thu, 26 Nov 2026 05:54:57 GMT`. */
+const dateLineBytes = 37;
 
-/** NGHTTP2_INTERNAL_ERROR and NGHTTP2_NO_ERROR. */
-const internalError = 2;
+/** Node sends no higher one over HTTP/2. A client treats it as a 5xx in any case (RFC 9110 section 15). */
+const statusMax = 599;
+
+/** NGHTTP2_NO_ERROR. */
 const noError = 0;
 
 function pairsOf(flat: readonly string[]): [string, string][] {
@@ -370,8 +401,16 @@ function cutShortLater(stream: StreamSocket): void {
 function onClose(this: StreamSocket): void {
   const request = requestOf(this);
   if (request === undefined || request.destroyed) return;
-  const hasEnded = request.complete && this.writableFinished;
+  const hasEnded = request.complete && !wasCutOff(this);
   request.destroy(hasEnded ? undefined : Object.assign(new Error('aborted'), { code: 'ECONNRESET' }));
+}
+
+/**
+ * For a stream that has closed: whether its client has not had the whole response. `writableFinished` may be false then
+ * although all has been sent. A client that has all of it may reset the stream instead of ending its body.
+ */
+export function wasCutOff({ aborted, rstCode, writableFinished }: ServerHttp2Stream): boolean {
+  return aborted || (rstCode !== noError && !writableFinished);
 }
 
 /** Call it before the head is sent, if trailers may follow the body. HTTP/1.1 needs no such call. */

@@ -122,10 +122,17 @@ export function createHttp2Connections(options: Http2Options): Http2Connections 
   function serve(stream: StreamSocket, head: RequestHead): void {
     const request = new Http2Request(stream, head);
     const response = new Http2Response(request);
+    response.onWrongLength = onWrongLength;
     if (request.headers.expect?.toLowerCase() === '100-continue')
       request.onFirstRead = () => void (response.headersSent || response.writeContinue());
     if (head.connectProtocol === undefined) handler(request, response);
     else serveConnect(upgrades, handler, response);
+  }
+
+  function onWrongLength(response: Http2Response, reason: string): void {
+    const { method, url } = response.req;
+    replaceStatus(response, problem('internal').status);
+    logger?.warn({ ...requestLine(method, url), reason }, 'a response is cut off, because its length is wrong');
   }
 
   function reject(stream: StreamSocket, { method, target, rawHeaders }: RequestHead, fault: Problem): void {

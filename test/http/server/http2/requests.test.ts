@@ -4,14 +4,17 @@ import type { IncomingMessage, RequestListener } from 'node:http';
 import { constants } from 'node:http2';
 import { finalStatus } from '#http';
 import { testServers } from '../../../support/serve.ts';
+import { eventually } from '../../../support/waiting.ts';
 import { httpLimits, startHttp } from '../../../support/wire/http-server.ts';
 import { type Http2Client, openHttp2 } from '../../../support/wire/http2-client.ts';
 import {
   flag,
   formatFrame,
+  formatGet,
   formatReset,
   formatSettings,
   frameType,
+  literal,
   preface,
 } from '../../../support/wire/http2-frames.ts';
 import { speak } from '../../../support/wire/peer.ts';
@@ -129,6 +132,31 @@ describe('a request of HTTP/2', () => {
     await peer.until(formatReset(1, constants.NGHTTP2_PROTOCOL_ERROR).toString('latin1'));
     peer.socket.destroy();
     assert.equal(reached.length, 0);
+  });
+
+  for (const [what, name, value] of [
+    ['a name with a capital letter', 'X-Custom', 'one'],
+    ['a Connection', 'connection', 'close'],
+    ['a Transfer-Encoding', 'transfer-encoding', 'chunked'],
+    ['an Upgrade', 'upgrade', 'websocket'],
+  ] as const) {
+    it(`with ${what} is a PROTOCOL_ERROR`, async () => {
+      const { port, reached } = await open();
+      const frames = [Buffer.from(preface), formatSettings(), formatGet(1, literal(name, value))];
+      const peer = speak(port, Buffer.concat(frames).toString('latin1'));
+      await peer.until(formatReset(1, constants.NGHTTP2_PROTOCOL_ERROR).toString('latin1'));
+      peer.socket.destroy();
+      assert.equal(reached.length, 0);
+    });
+  }
+
+  it('lacks a header whose value has a line break, and has no other instead', async () => {
+    const { port, reached } = await open();
+    const frames = [Buffer.from(preface), formatSettings(), formatGet(1, literal('x-custom', 'one\r\nx-other: two'))];
+    const peer = speak(port, Buffer.concat(frames).toString('latin1'));
+    await eventually(() => assert.equal(reached.length, 1));
+    peer.socket.destroy();
+    assert.deepEqual({ ...reached[0]?.headers }, { host: 'a' });
   });
 
   for (const [what, headers] of [
