@@ -3,6 +3,7 @@ import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
   connect,
+  constants,
   type OutgoingHttpHeaders,
   type SecureClientSessionOptions,
 } from 'node:http2';
@@ -89,4 +90,36 @@ function exchangeOf(stream: ClientHttp2Stream): Http2Exchange {
     });
   });
   return { stream, status, response };
+}
+
+export interface Outcome {
+  readonly path: string;
+  readonly status: number;
+  /** The server says that it has not processed the request. */
+  readonly isRefused: boolean;
+}
+
+/** Keeps three requests open until the server closes the connection. */
+export async function sendUntilGoAway(
+  { session, start }: Http2Client,
+  pathOf: (sent: number) => string,
+): Promise<readonly Outcome[]> {
+  const outcomes: Outcome[] = [];
+  let sent = 0;
+  let lastServed = 2 ** 31 - 1;
+  session.on('goaway', (_code, last: number) => {
+    lastServed = last;
+  });
+  const keepSending = async () => {
+    while (!session.closed && !session.destroyed) {
+      const path = pathOf(sent);
+      sent += 1;
+      const { stream, response } = start({ ':path': path });
+      const { status, code } = await response;
+      const isRefused = code === constants.NGHTTP2_REFUSED_STREAM || Number(stream.id) > lastServed;
+      outcomes.push({ path, status, isRefused });
+    }
+  };
+  await Promise.all([keepSending(), keepSending(), keepSending()]);
+  return outcomes;
 }
