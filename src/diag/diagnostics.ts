@@ -12,6 +12,7 @@ export interface Diagnostics {
   /** The time of this snapshot, in RFC 3339. */
   readonly at: string;
   readonly threads: ThreadsRow;
+  readonly connections: ConnectionsRow;
   readonly configuration: ConfigurationRow;
   /** The parts of the files that are not in use, or not all of it, because of the errors below. */
   readonly refused: readonly RefusedRow[];
@@ -69,6 +70,16 @@ export interface EndedThreadRow {
   /** RFC 3339. */
   readonly at: string;
   readonly reason: string;
+}
+
+/** Client connections at the listeners of this process, except the admin port. */
+export interface ConnectionsRow {
+  readonly open: number;
+  /** `CONNECTIONS_MAX` */
+  readonly max: number;
+  /** Those that speak HTTP/2, without those of the rate-limit port, and their requests since the start. */
+  readonly http2: number;
+  readonly http2_requests: number;
 }
 
 /** Counts the responses of auth services since the start. `error` counts calls without a response. */

@@ -2,6 +2,7 @@
 import type {
   AuthRow,
   ClusterRow,
+  ConnectionsRow,
   Diagnostics,
   LimitRow,
   RateLimitRow,
@@ -33,6 +34,7 @@ export function mergeDiagnostics(
   return {
     ...first,
     uptime_seconds: Math.max(...all.map((one) => one.uptime_seconds)),
+    connections: mergeConnections(all.map(({ connections }) => connections)),
     routes: mergeByKey(
       all,
       ({ routes }) => routes,
@@ -107,6 +109,15 @@ function latestFirst(a: { readonly at: string }, b: { readonly at: string }): nu
 
 function latest(times: readonly (string | undefined)[]): string | undefined {
   return times.toSorted().findLast((time) => time !== undefined);
+}
+
+function mergeConnections(rows: readonly ConnectionsRow[]): ConnectionsRow {
+  return {
+    open: sum(rows, (row) => row.open),
+    max: sum(rows, (row) => row.max),
+    http2: sum(rows, (row) => row.http2),
+    http2_requests: sum(rows, (row) => row.http2_requests),
+  };
 }
 
 function mergeRoutes(rows: readonly [RouteRow, ...RouteRow[]]): RouteRow {

@@ -4,12 +4,13 @@ import type { TokenProviderState } from '#auth';
 import { type LimitDescriptor, type LimitDomain, reachedLimits, withoutSecrets } from '#config';
 import { formatSource, messageOf, truncate } from '#foundation';
 import type { FailedRequest, Figures, RecentTraffic, RouteSnapshot, RouteTraffic, UnmatchedRequests } from '#gateway';
-import { describeAddressLists } from '#http';
+import { type ConnectionCounts, describeAddressLists } from '#http';
 import type { UsageOf } from '#ratelimit';
 import { formatWindow, type Limit, redactedEntry } from '#ratelimit/limit';
 import { isUnhealthy } from './browser/verdict.js';
 import type {
   ClusterRow,
+  ConnectionsRow,
   FailureRow,
   LimitRow,
   RecentRow,
@@ -312,6 +313,10 @@ export interface ThreadCounts {
 }
 
 const endReasonMax = 200;
+
+export function connectionsRow({ open, max, http2, http2Requests }: ConnectionCounts): ConnectionsRow {
+  return { open, max, http2, http2_requests: http2Requests };
+}
 
 export function threadsRow({ configured, serving, ended }: ThreadCounts): ThreadsRow {
   return {

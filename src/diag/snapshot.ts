@@ -4,12 +4,13 @@ import type { TokenProviderState } from '#auth';
 import type { ConfigurationError, LimitDomain, Refusal, Version } from '#config';
 import { formatSource } from '#foundation';
 import type { GatewaySnapshot, RouteSnapshot, Traffic } from '#gateway';
-import { type Fault, longQueryFault, problem, queryFault } from '#http';
+import { type ConnectionCounts, type Fault, longQueryFault, problem, queryFault } from '#http';
 import type { UsageOf } from '#ratelimit';
 import type { Diagnostics, ErrorRow, VersionRow } from './diagnostics.ts';
 import {
   type Cluster,
   clusterRow,
+  connectionsRow,
   countLimits,
   failureRow,
   type KnownCluster,
@@ -29,6 +30,7 @@ export interface DiagnosticsParts {
   /** Returns milliseconds since the epoch. */
   readonly clock: () => number;
   readonly gateway: () => GatewaySnapshot;
+  readonly connections: () => ConnectionCounts;
   readonly tokenProviders: () => readonly TokenProviderState[];
   /** Returns all clusters, including those of auth services. */
   readonly clusters: () => readonly Cluster[];
@@ -76,6 +78,7 @@ export function readDiagnostics(
     uptime_seconds: Math.floor(uptimeMs / 1000),
     at: new Date(parts.clock()).toISOString(),
     threads: { configured: 1, serving: 1, ended: [], ended_total: 0 },
+    connections: connectionsRow(parts.connections()),
     configuration: { generation, hash, applied_at: new Date(appliedAtMs).toISOString() },
     refused: configuration.refused().map(({ part, sinceMs, consequence }) => ({
       part,

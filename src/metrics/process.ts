@@ -67,6 +67,12 @@ export function createConnectionFamilies(counts: () => ConnectionCounts): readon
       'Maximum number of open client connections (`CONNECTIONS_MAX`).',
       () => counts().max,
     ),
+    gauge(
+      'frontdesk_http2_connections',
+      'Those of the open client connections that speak HTTP/2, without those of the rate-limit port.',
+      () => counts().http2,
+    ),
+    counter('frontdesk_http2_requests_total', 'Requests over these connections.', () => counts().http2Requests),
     counter(
       'frontdesk_connections_refused_total',
       'Connections rejected because the maximum was reached.',

@@ -57,6 +57,7 @@ export function createInternalRoutes(
     uptimeMs: () => performance.now() - startedAtMs,
     clock,
     gateway: gateway.snapshot,
+    connections: parts.connectionLimit.counts,
     tokenProviders: parts.tokenProviders.states,
     clusters: clusters.list,
     traffic,

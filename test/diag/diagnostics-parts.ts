@@ -32,6 +32,7 @@ export const parts: Parts = {
   uptimeMs: () => 61_999,
   clock: () => Date.UTC(2026, 0, 2, 3, 5, 0),
   clusters: () => [],
+  connections: () => ({ open: 9_125, max: 9_126, refused: 0, idleClosed: 0, http2: 9_127, http2Requests: 9_128 }),
   tokenProviders: () => [],
   traffic: createTraffic(),
   usages: () => () => undefined,

@@ -87,6 +87,7 @@ export const sample: Diagnostics = {
   version: '1.2.3',
   uptime_seconds: 90_061,
   at: '2026-01-02T03:04:05.678Z',
+  connections: { open: 9_125, max: 9_126, http2: 9_127, http2_requests: 9_128 },
   threads: {
     configured: 9_122,
     serving: 9_121,

@@ -56,6 +56,13 @@ describe('mergeDiagnostics', () => {
     assert.deepEqual(merge([one]), one);
   });
 
+  it('sums the connections and the requests over HTTP/2', () => {
+    const connections = { open: 3, max: 10, http2: 2, http2_requests: 7 };
+    const other = thread({ connections: { open: 1, max: 10, http2: 1, http2_requests: 5 } });
+    const merged = merge([thread({ connections }), other]);
+    assert.deepEqual(merged.connections, { open: 4, max: 20, http2: 3, http2_requests: 12 });
+  });
+
   it('sums the tokens of a provider, and shows the state of the thread with the oldest keys', () => {
     const [provider] = sample.token_providers;
     assert.ok(provider !== undefined);

@@ -17,6 +17,7 @@ describe('readDiagnostics', () => {
       uptime_seconds: 61,
       at: '2026-01-02T03:05:00.000Z',
       threads: { configured: 1, serving: 1, ended: [], ended_total: 0 },
+      connections: { open: 9_125, max: 9_126, http2: 9_127, http2_requests: 9_128 },
       configuration: { generation: 7, hash: '0123456789ab', applied_at: '2026-01-02T03:04:05.000Z' },
       filter: '',
       offset: 0,

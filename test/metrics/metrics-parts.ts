@@ -24,5 +24,5 @@ export const parts: MetricsParts = {
   },
   droppedLogLines: undefined,
   certificates: () => [],
-  connections: () => ({ open: 0, max: 1000, refused: 0, idleClosed: 0 }),
+  connections: () => ({ open: 0, max: 1000, refused: 0, idleClosed: 0, http2: 0, http2Requests: 0 }),
 };

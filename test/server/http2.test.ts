@@ -7,6 +7,7 @@ import type { Context } from 'koa';
 import type { FrontdeskOptions, MappingInput } from '../../src/index.ts';
 import { authRecord, demoRecord, desksOf, mappingRecord } from '../support/desks.ts';
 import { type LogLine, recordingLogger } from '../support/edge.ts';
+import { scrape } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { closeOf, eventually } from '../support/waiting.ts';
@@ -148,6 +149,20 @@ describe('a client of HTTP/2 of the gateway', () => {
     const head = rawHeaders.reduce((sum, text) => sum + text.length + 2, 'HTTP/1.1 200 OK\r\n\r\n'.length);
     assert.equal(bytesIn, `POST / HTTP/1.1\r\nhost: shop.example\r\n\r\n`.length + 3000);
     assert.equal(bytesOut, head + 5000);
+  });
+
+  it('is counted, and so are its requests, in the metrics', async () => {
+    const { send, session, desk } = await openInFrontOf((_req, res) => void res.end(), { adminPort: 0 });
+    const counts = async () => {
+      const series = await scrape(desk);
+      const metrics = [series['frontdesk_http2_connections'], series['frontdesk_http2_requests_total']];
+      return [series['frontdesk_connections'], ...metrics];
+    };
+    await eventually(async () => assert.deepEqual(await counts(), [1, 1, 0]));
+    for (let sent = 0; sent < 3; sent += 1) await send();
+    assert.deepEqual(await counts(), [1, 1, 3]);
+    session.close();
+    await eventually(async () => assert.deepEqual(await counts(), [0, 0, 3]));
   });
 
   it('ends the call to the service when it cancels its request', async () => {

@@ -90,7 +90,7 @@ function recordLink(record, routes) {
 
 /** @param {Diagnostics} diagnostics */
 export function tiles(diagnostics) {
-  const { version, uptime_seconds, at, configuration, threads, auth, ratelimit } = diagnostics;
+  const { version, uptime_seconds, at, configuration, threads, connections, auth, ratelimit } = diagnostics;
   const { generation, hash, applied_at } = configuration;
   return h(
     'dl',
@@ -107,6 +107,8 @@ export function tiles(diagnostics) {
     ),
     tile('Version', large(version), br, `up for ${spanText(uptime_seconds)}`),
     threads.configured > 1 && threadsTile(threads),
+    // In another app, the connections are those of the host.
+    connections.open > 0 && connectionsTile(connections),
     auth && decisionsTile('Auth decisions', { allowed: auth.allowed, denied: auth.denied }, auth.error),
     ratelimit &&
       decisionsTile(
@@ -129,6 +131,12 @@ function threadsTile({ configured, serving }) {
   const text = `${countText(serving)} of ${countText(configured)}`;
   const all = figure('threads', { text, state: serving < configured ? 'error' : 'ok' });
   return tile('Threads', large(all), ' serve', br, 'Counts are their sums, states the worst.');
+}
+
+/** @param {Diagnostics['connections']} connections */
+function connectionsTile({ open, max, http2, http2_requests: requests }) {
+  const ofHttp2 = [counted(http2, 'over HTTP/2'), ', with ', countOf(requests, 'request')];
+  return tile('Connections', large(countText(open)), ` of ${countText(max)}`, br, ofHttp2);
 }
 
 /**

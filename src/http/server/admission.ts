@@ -25,6 +25,9 @@ export interface ConnectionShare {
   readonly setIdle: (socket: Socket, isIdle: boolean) => void;
   /** Counts the TLS socket instead of the one below it. */
   readonly replace: (socket: Socket, tlsSocket: Socket) => void;
+  /** Counts the connection as one of HTTP/2 until it closes. */
+  readonly countHttp2: (socket: Socket) => void;
+  readonly countHttp2Request: () => void;
   /** Responds with 503 to a connection for which there is no room. */
   readonly reject: (socket: Socket) => void;
 }
@@ -36,6 +39,9 @@ export interface ConnectionCounts {
   readonly refused: number;
   /** Idle connections, and those without a request, closed to make room since the start. */
   readonly idleClosed: number;
+  /** Those of the open connections that speak HTTP/2, and their requests since the start. */
+  readonly http2: number;
+  readonly http2Requests: number;
 }
 
 export interface ConnectionLimitOptions {
@@ -71,13 +77,19 @@ export function createConnectionLimit(options: ConnectionLimitOptions): Connecti
   const mayWarn = createOncePerMinute();
   let refused = 0;
   let idleClosed = 0;
+  let http2 = 0;
+  let http2Requests = 0;
 
-  const counts = () => ({ open: shares.reduce((sum, { open }) => sum + open.size, 0), max, refused, idleClosed });
+  const counts = () => {
+    const open = shares.reduce((sum, share) => sum + share.open.size, 0);
+    return { open, max, refused, idleClosed, http2, http2Requests };
+  };
 
   function warn(): void {
     if (!mayWarn()) return;
     const message = `connections are near ${name}: closing silent and idle ones, and rejecting new ones beyond the limit`;
-    logger.warn(counts(), message);
+    const { open } = counts();
+    logger.warn({ open, max, refused, idleClosed }, message);
   }
 
   /** The number of connections that a listener may have: what the others neither use nor have reserved. */
@@ -140,6 +152,15 @@ export function createConnectionLimit(options: ConnectionLimitOptions): Connecti
       replace(socket: Socket, tlsSocket: Socket) {
         forget(own, socket);
         count(tlsSocket, destroy);
+      },
+      countHttp2(socket: Socket) {
+        http2 += 1;
+        socket.once('close', () => {
+          http2 -= 1;
+        });
+      },
+      countHttp2Request() {
+        http2Requests += 1;
       },
       reject,
     } satisfies ConnectionShare);

@@ -69,7 +69,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   const onLate = ({ socket }: IncomingMessage) => void server.emit('clientError', bodyIsLate(), socket);
   const handler = limitBodyTime(options.handler, options.requestTimeoutMs, onLate);
   const connections = createConnections(server, { ...options, handler, setIdle: share?.setIdle });
-  const http2 = options.http2 ? createHttp2Connections({ ...options, setIdle: share?.setIdle }) : undefined;
+  const http2 = options.http2 ? createHttp2Connections({ ...options, ...http2EventsOf(share) }) : undefined;
   const serve = requireHost(server, connections.serve);
   server.on('request', serve).on(tls ? 'secureConnection' : 'connection', connections.add);
   if (http2 !== undefined && tls !== undefined) serveChosenProtocol(server, http2);
@@ -94,6 +94,10 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     },
     close: (deadlineMs: number) => closeServer(server, closing, deadlineMs, logger),
   });
+}
+
+function http2EventsOf(share: ConnectionShare | undefined) {
+  return { setIdle: share?.setIdle, onConnection: share?.countHttp2, onRequest: share?.countHttp2Request };
 }
 
 function bodyIsLate(): Error {

@@ -35,6 +35,9 @@ export interface Http2Options {
   readonly setIdle?: ((socket: Socket, isIdle: boolean) => void) | undefined;
   /** @default none: clients cannot ask for another protocol */
   readonly upgrades?: Upgrades | undefined;
+  /** Called with each connection, and for each request. */
+  readonly onConnection?: ((socket: Socket) => void) | undefined;
+  readonly onRequest?: (() => void) | undefined;
   readonly logger?: Pick<Logger, 'warn'> | undefined;
 }
 
@@ -90,6 +93,7 @@ export function createHttp2Connections(options: Http2Options): Http2Connections 
   function accept(socket: Socket): void {
     const session = openSession(socket, enableConnectProtocol, { onStream, onOpenStreams, onClose, onFault });
     connections.set(socket, session);
+    options.onConnection?.(socket);
     if (isDraining) session.end();
     sweep ??= setInterval(closeUnused, sweepMs).unref();
   }
@@ -113,6 +117,7 @@ export function createHttp2Connections(options: Http2Options): Http2Connections 
   }
 
   function onStream(stream: StreamSocket, received: readonly string[]): void {
+    options.onRequest?.();
     const { head, fault } = readHead(received, options.headerBytesMax);
     Object.assign(stream, { bytesRead: head.bytes, bytesWritten: 0 });
     if (fault === undefined) serve(stream, head);
