@@ -85,10 +85,7 @@ export function readDiagnostics(
       since: new Date(sinceMs).toISOString(),
       consequence,
     })),
-    errors: configuration.errors().slice(0, rowsMax).map(errorRow),
-    errors_total: configuration.errors().length,
-    notices: configuration.notices().slice(0, rowsMax).map(errorRow),
-    notices_total: configuration.notices().length,
+    ...faultRows(configuration.errors(), configuration.notices()),
     filter,
     offset,
     rows_max: rowsMax,
@@ -111,6 +108,17 @@ export function readDiagnostics(
     failures: traffic.failures().map(failureRow),
     auth: auth && { ...auth, last_error_at: timeOf(lastUnanswered.auth) },
     ratelimit: ratelimit && { ...ratelimit, last_error_at: timeOf(limitErrorAtMs) },
+  };
+}
+
+type FaultRows = Pick<Diagnostics, 'errors' | 'errors_total' | 'notices' | 'notices_total'>;
+
+function faultRows(errors: readonly ConfigurationError[], notices: readonly ConfigurationError[]): FaultRows {
+  return {
+    errors: errors.slice(0, rowsMax).map(errorRow),
+    errors_total: errors.length,
+    notices: notices.slice(0, rowsMax).map(errorRow),
+    notices_total: notices.length,
   };
 }
 

@@ -185,6 +185,7 @@ describe('the parts of the diagnostics page', () => {
   });
 
   it('say how many threads share the figures, if there are several', () => {
+    assert.match(text, /Connections 9,125 of 9,126 9,127 over HTTP\/2, with 9,128 requests/);
     assert.match(text, /Threads 9,121 of 9,122 serve Counts are their sums, states the worst\./);
     assert.doesNotMatch(textOf(pageOf(emptyDiagnostics)), /Threads/);
   });
