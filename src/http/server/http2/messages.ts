@@ -270,8 +270,10 @@ export class Http2Response extends nodeHttp.ServerResponse<Http2Request> {
   /** Node's class calls it when all has been written. */
   _finish(): void {
     finishMessage.call(this as unknown as Sender);
+    // What is written after the client has left is not counted.
+    if (this.stream.destroyed || this.stream.closed) return;
     if (this.lacksBytes()) this.cutOff('the body is shorter than its Content-Length');
-    if (!this.stream.destroyed && !this.hasSwitched()) this.stream.end();
+    else if (!this.hasSwitched()) this.stream.end();
   }
 
   /** The stream goes on after the response. */
