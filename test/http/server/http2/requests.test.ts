@@ -11,6 +11,7 @@ import {
   flag,
   formatFrame,
   formatGet,
+  formatHead,
   formatReset,
   formatSettings,
   frameType,
@@ -149,6 +150,20 @@ describe('a request of HTTP/2', () => {
       assert.equal(reached.length, 0);
     });
   }
+
+  it('with a header of more than 64 KiB ends its connection, and is logged', async () => {
+    const { port, reached, logged } = await open();
+    const block = formatHead('GET', literal('x-long', 'a'.repeat(70_000)));
+    const parts = [0, 1, 2, 3, 4].map((index) => block.subarray(index * 16_000, (index + 1) * 16_000));
+    const frames = parts.map((part, index) => {
+      const isLast = index === parts.length - 1;
+      const type = index === 0 ? frameType.headers : frameType.continuation;
+      return formatFrame(type, (index === 0 ? flag.endStream : 0) | (isLast ? flag.endHeaders : 0), 1, part);
+    });
+    await speak(port, Buffer.concat([Buffer.from(preface), formatSettings(), ...frames]).toString('latin1')).closed;
+    assert.equal(reached.length, 0);
+    assert.deepEqual(logged, [{ client: '127.0.0.1', code: 'ERR_HTTP2_ERROR', reason: 'Protocol error' }]);
+  });
 
   it('lacks a header whose value has a line break, and has no other instead', async () => {
     const { port, reached } = await open();
