@@ -61,7 +61,10 @@ describe('a port without TLS', () => {
     const http2 = peerOf(await trickle(port, Buffer.concat([greeting, formatGet(1)])));
     await http2.until('over 2.0');
     http2.socket.destroy();
-    assert.match(await peerOf(await trickle(port, Buffer.from(get))).closed, /over 1\.1$/);
+    for (const method of ['GET', 'PUT', 'PROPFIND']) {
+      const { closed } = peerOf(await trickle(port, Buffer.from(get.replace('GET', method))));
+      assert.match(await closed, /over 1\.1$/);
+    }
   });
 
   it('serves methods that begin like the preface, and pipelined requests, over HTTP/1.1', async () => {
