@@ -171,19 +171,25 @@ describe('the body of a request of HTTP/2', () => {
     assert.equal((await send()).body, 'fine');
   });
 
-  it('that nobody reads stops at the window of its stream, and the others go on', async () => {
-    const { start, send } = await open((req, res) => {
-      if (req.method === 'GET') res.end('fine');
+  for (const [what, read] of [
+    ['nobody reads', () => {}],
+    ['is no longer read', (req: IncomingMessage) => void req.once('data', () => req.pause())],
+  ] as const) {
+    it(`that ${what} stops at the window of its stream, and the others go on`, async () => {
+      const { start, send } = await open((req, res) => {
+        if (req.method === 'GET') res.end('fine');
+        else read(req);
+      });
+      const { stream } = start(post);
+      let isSent = false;
+      stream.write(Buffer.alloc(4 * 1024 * 1024), () => {
+        isSent = true;
+      });
+      for (let sent = 0; sent < 200; sent += 1) assert.equal((await send()).body, 'fine');
+      assert.equal(isSent, false);
+      stream.close();
     });
-    const { stream } = start(post);
-    let isSent = false;
-    stream.write(Buffer.alloc(1024 * 1024), () => {
-      isSent = true;
-    });
-    for (let sent = 0; sent < 10; sent += 1) assert.equal((await send()).body, 'fine');
-    assert.equal(isSent, false);
-    stream.close();
-  });
+  }
 
   it('that is broken off ends the request as a connection of HTTP/1.1 does that closes', async () => {
     const failure = rejection();
