@@ -56,6 +56,44 @@ export function bodyTooLarge(bytesMax: number): Problem {
   });
 }
 
+/**
+ * Reads the whole body. Rejects with `body-too-large` beyond `bytesMax`, and with ECONNRESET if the client leaves.
+ *
+ * Avoids `for await`, which destroys the request and with it the connection when it stops early. If the body grows too
+ * large, the rest is read and discarded: closing a connection with unread bytes resets it, and the reset can overtake
+ * the response.
+ */
+export function readBody(req: IncomingMessage, bytesMax: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const queue = new ByteQueue();
+    const stop = () => {
+      req.removeListener('data', onData).removeListener('end', onEnd);
+      req.removeListener('error', onError).removeListener('close', onClose);
+    };
+    const onData = (chunk: Buffer) => {
+      queue.add(chunk);
+      if (queue.length() <= bytesMax) return;
+      stop();
+      req.resume();
+      reject(bodyTooLarge(bytesMax));
+    };
+    const onEnd = () => {
+      stop();
+      resolve(Buffer.concat(queue.take()));
+    };
+    const onError = (error: Error) => {
+      stop();
+      reject(error);
+    };
+    const onClose = () =>
+      onError(Object.assign(new Error('the client disconnected before the end of its body'), { code: 'ECONNRESET' }));
+    // A body that was read ahead and put back may have ended already. A destroyed request emits no further events.
+    if (req.readableEnded) onEnd();
+    else if (req.destroyed) onClose();
+    else req.on('data', onData).on('end', onEnd).on('error', onError).on('close', onClose);
+  });
+}
+
 /** Node decodes only `chunked`: any other coding, such as gzip, would reach the reader still encoded. */
 function unknownCoding(): Problem {
   return problem('bad-request', {

@@ -15,6 +15,7 @@ export {
   hasBody,
   isBodyUnread,
   markBodyRestored,
+  readBody,
 } from './body.ts';
 export { streamsOfSessionMax } from './client/session.ts';
 export { createSessions, type Sessions, type SessionsOptions } from './client/sessions.ts';

@@ -1,9 +1,8 @@
 /** JSON request bodies: reads them within size limits, validates them, and describes their faults in plain English. */
-import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { z } from 'zod';
 import { describeIssue } from '#foundation';
-import { ByteQueue, bodyFromHost, bodyTooLarge, hasBody, isBodyUnread } from './body.ts';
+import { bodyFromHost, hasBody, isBodyUnread, readBody } from './body.ts';
 import { findJsonFaults } from './json/json-faults.ts';
 import { bodyPointer, type Fault, type Problem, problem } from './problem.ts';
 
@@ -26,7 +25,7 @@ export async function readJsonBody(ctx: Context): Promise<unknown> {
   const { req } = ctx;
   if (!hasBody(req, jsonBytesMax)) throw badBody('The body is missing: send a JSON object.');
   requireJson(ctx);
-  return parseJsonText(isBodyUnread(req) ? await readAll(req) : bodyFromHost(ctx, jsonBytesMax));
+  return parseJsonText(isBodyUnread(req) ? await readBody(req, jsonBytesMax) : bodyFromHost(ctx, jsonBytesMax));
 }
 
 /** Validates a parsed body. Throws `bad-body` with a JSON pointer, such as `/check_in`, for each fault. */
@@ -74,42 +73,6 @@ function unsupported(ctx: Context, detail: string, headers: Readonly<Record<stri
 
 function typesFor({ method }: Context): readonly string[] {
   return method === 'PATCH' ? patchTypes : jsonTypes;
-}
-
-/**
- * Avoids `for await`, which destroys the request and with it the connection when it stops early. If the body grows too
- * large, the rest is read and discarded: closing a connection with unread bytes resets it, and the reset can overtake
- * the response.
- */
-function readAll(req: IncomingMessage): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const queue = new ByteQueue();
-    const stop = () => {
-      req.removeListener('data', onData).removeListener('end', onEnd);
-      req.removeListener('error', onError).removeListener('close', onClose);
-    };
-    const onData = (chunk: Buffer) => {
-      queue.add(chunk);
-      if (queue.length() <= jsonBytesMax) return;
-      stop();
-      req.resume();
-      reject(bodyTooLarge(jsonBytesMax));
-    };
-    const onEnd = () => {
-      stop();
-      resolve(Buffer.concat(queue.take()));
-    };
-    const onError = (error: Error) => {
-      stop();
-      reject(error);
-    };
-    const onClose = () =>
-      onError(Object.assign(new Error('the client disconnected before the end of its body'), { code: 'ECONNRESET' }));
-    // A body that was read ahead and put back may have ended already. A destroyed request emits no further events.
-    if (req.readableEnded) onEnd();
-    else if (req.destroyed) onClose();
-    else req.on('data', onData).on('end', onEnd).on('error', onError).on('close', onClose);
-  });
 }
 
 /** Checks depth and number of keys before parsing, so that the cost stays linear in the length. Throws `bad-body`. */
