@@ -18,6 +18,7 @@ import {
 } from '#http';
 import type { Authenticator } from './authenticator.ts';
 import { basicChallenge, bearerChallenge } from './challenges.ts';
+import { createCheckOverGrpc } from './over-grpc.ts';
 import type { ClaimOf, TokenVerdict, TokenVerifier } from './token-verifier.ts';
 import type { Verdict, VerifiedUser } from './verdict.ts';
 
@@ -111,7 +112,8 @@ export interface AuthService {
    * Serves other proxies. It looks only at the credentials, whatever the path and method. It responds with 200, the
    * identity headers and an empty body, or with 401 or 503 and the error body. After too many failed logins it
    * responds with 401 and `Retry-After`, because a proxy may treat any other status as a failure of the service. With
-   * `Prefer: return=minimal` it responds like `check`, without a body.
+   * `Prefer: return=minimal` it responds like `check`, without a body. Over HTTP/2 it also serves Envoy's ext_authz over
+   * gRPC, with the same responses.
    */
   readonly app: Koa;
 }
@@ -303,6 +305,7 @@ interface AppParts {
 function createApp(verdictOf: VerdictOf, parts: AppParts): Koa {
   const { refusals, userHeaders, tokens, realm, logger } = parts;
   const app = new Koa();
+  app.use(createCheckOverGrpc(() => [...userHeaders(), keyNameHeader, ...(tokens()?.claimHeaders ?? [])]));
   app.use(createProblemResponses({ logger }));
   app.use(async function authenticate(ctx) {
     rejectNomination(requestContext(ctx).nominated);
