@@ -4,6 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import Koa, { type Context } from 'koa';
 import { createOncePerMinute, type Logger, silentLogger } from '#foundation';
 import {
+  canonicalCase,
   createProblemResponses,
   encodeHeader,
   keyNameHeader,
@@ -363,11 +364,6 @@ function writeIdentity(ctx: Context, headers: Readonly<Record<string, string>>):
   ctx.status = 200;
   for (const [name, value] of Object.entries(headers)) ctx.set(canonicalCase(name), value);
   ctx.set('Cache-Control', 'no-store');
-}
-
-/** Turns `x-travel-user` into `X-Travel-User`, because Node sends header names as they are written. */
-function canonicalCase(name: string): string {
-  return name.toLowerCase().replace(/(?<![^-])[a-z]/g, (letter) => letter.toUpperCase());
 }
 
 /**

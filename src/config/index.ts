@@ -31,7 +31,13 @@ export {
 export { hostForClients, isLoopback, parseServiceReference, type ServiceReference } from './fields/addresses.ts';
 export { isDisguise } from './fields/disguises.ts';
 export { snakeCase } from './fields/field.ts';
-export { credentialHeaders, type HeaderRules, type HeaderValue, type HeaderVariable } from './fields/headers.ts';
+export {
+  credentialHeaders,
+  framingFault,
+  type HeaderRules,
+  type HeaderValue,
+  type HeaderVariable,
+} from './fields/headers.ts';
 export { type AllowedOrigin, createAllowedOrigin } from './fields/origins.ts';
 export { compileIgnoringCase, compilePattern, type Pattern } from './fields/pattern.ts';
 export { type ClaimValue, describeClaims, type RequiredClaim } from './fields/required-claims.ts';

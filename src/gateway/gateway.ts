@@ -372,6 +372,7 @@ function createAuth(settings: Settings, acquire: Acquire) {
     acquireCluster: (record, target) => acquire.cluster(authClusterSpec(record, target, settings)),
     acquireOutageLog: ({ authService }) => acquire.outageLog('auth', authService),
     counts: counts.auth,
+    identityHeaders: strippedNames(settings),
     adminUsers,
     threads: settings.state.threads,
     onError() {

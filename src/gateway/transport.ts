@@ -243,11 +243,11 @@ export function clusterSpec(
 
 /** An address that does not accept connections must leave time for another one. */
 export function authClusterSpec(
-  { authService, timeoutMs, tls, http2 }: AuthService,
+  { authService, timeoutMs, tls, http2, proto }: AuthService,
   target: RemoteTarget,
   { connectTimeoutMs, tlsOf }: Pick<TransportParts, 'connectTimeoutMs' | 'tlsOf'>,
 ): ClusterSpec {
-  const rules = { ...mappingDefaults, http2 };
+  const rules = { ...mappingDefaults, http2: http2 || proto === 'grpc' };
   return clusterSpec(authService, target, Math.min(connectTimeoutMs, timeoutMs), rules, tlsOf(tls));
 }
 

@@ -15,6 +15,11 @@ export function decodeHeader(value: string): string {
   return isUtf8(bytes) ? bytes.toString() : value;
 }
 
+/** Turns `x-travel-user` into `X-Travel-User`, because Node sends header names as they are written. */
+export function canonicalCase(name: string): string {
+  return name.toLowerCase().replace(/(?<![^-])[a-z]/g, (letter) => letter.toUpperCase());
+}
+
 /** Returns the first cookie with this name in a `Cookie` header (RFC 6265 section 4.2.1). */
 export function cookieOf(header: string | undefined, name: string): string | undefined {
   const start = `${name}=`;

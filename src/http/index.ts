@@ -76,7 +76,7 @@ export {
   type WebTextReader,
   webTypeFromGrpc,
 } from './grpc/web.ts';
-export { cookieOf, decodeHeader, encodeHeader } from './header-text.ts';
+export { canonicalCase, cookieOf, decodeHeader, encodeHeader } from './header-text.ts';
 export {
   blockMarkup,
   escapeHtml,

@@ -15,6 +15,7 @@ export {
 } from './cluster/registry.ts';
 export { createUpstreamCounts, isProvoked, type UpstreamCounts } from './failures.ts';
 export { createForward } from './forward.ts';
+export { callUnary, GrpcFailure, type UnaryResponse } from './grpc/unary.ts';
 export { createHeaderRules, type HeaderEdits, withoutNames } from './headers.ts';
 export { createIdentity, type Identity } from './identity.ts';
 export { wholeBody } from './request-body.ts';

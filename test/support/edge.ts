@@ -71,6 +71,7 @@ export function authRecordOf(fields: Partial<AuthService> = {}): AuthService {
     authService: 'auth',
     tls: undefined,
     proto: 'http',
+    protocolVersion: 'v3',
     http2: false,
     isDefault: true,
     providers: [],

@@ -311,3 +311,17 @@ export const limitedStatus: AmbassadorReader = (value) => {
         },
   };
 };
+
+/** Drops a field of an AuthService that Ambassador ignores for services over gRPC. */
+export function onlyOverHttp(name: string): AmbassadorReader {
+  return (value, { proto }) => {
+    if (proto !== 'grpc') return { fields: { [name]: value } };
+    const notice = { message: 'has no effect with proto: grpc', remedy: 'Remove it.' };
+    return { fields: {}, notice: isEmpty(value) ? undefined : notice };
+  };
+}
+
+/** Ambassador reads it only for services over gRPC. */
+export const protocolVersion: AmbassadorReader = (value, { proto }) => ({
+  fields: proto === 'grpc' ? { protocol_version: value } : {},
+});

@@ -313,13 +313,12 @@ const commonFields = {
 
 const authService: Kind = {
   rows: authServiceFields,
-  defaultsFor: () => ({ allow_status: 200 }),
+  defaultsFor: ({ proto }): Fields => (proto === 'grpc' ? {} : { allow_status: 200 }),
   others: {
     ...commonFields,
     allowed_headers: allowedHeaders,
     allow_request_body: shorthand('include_body', { max_bytes: 4096, allow_partial: true }),
     circuit_breakers: ignored('auth services have no circuit breakers'),
-    protocol_version: ignoredSilently,
     v3CircuitBreakers: ignored('auth services have no circuit breakers'),
   },
 };
@@ -337,7 +336,6 @@ export const kinds: Readonly<Record<string, Kind>> = {
           },
     others: {
       ...commonFields,
-      auth_context_extensions: ignored('it is for auth services that speak gRPC'),
       auto_host_rewrite: withoutRedirect(shorthand('host_rewrite', serviceHost)),
       bypass_error_response_overrides: ignoredSilently,
       circuit_breaker: withoutRedirect(refused('circuit_breakers', 'it refers to a record of Ambassador 0.x')),

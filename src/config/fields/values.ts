@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { delayMsMax, hasControlCharacter } from '#foundation';
 import type { Fault } from '../errors.ts';
 import { quote } from '../quote.ts';
-import { type Choice, reportFault, text } from './field.ts';
+import { type Choice, lengthFault, reportFault, text } from './field.ts';
 
 /** The common part of a row for a boolean field. */
 export const flag = { schema: z.boolean(), type: 'true or false', example: 'true' } as const;
@@ -53,6 +53,15 @@ export function singleLine(faultOf: (name: string) => Fault | undefined = () => 
       : { message: 'is empty or contains control characters', remedy: 'Give it a name on a single line.' },
   );
 }
+
+/** A map of names to texts, all of which are sent with a request. */
+export const textMap = z
+  .record(singleLine(), z.string())
+  .check((payload) => {
+    const length = Object.entries(payload.value).flat().join('').length;
+    reportFault(payload, [], lengthFault({ length }, 8192));
+  })
+  .transform((map): readonly (readonly [name: string, value: string])[] => Object.entries(map));
 
 /**
  * Parses with the schema that `select` returns for the value. Unlike a zod union, it reports the errors of one schema

@@ -1,6 +1,6 @@
 /** The fields of an AuthService: the service that authenticates clients, and the headers that it may read and set. */
 import * as z from 'zod';
-import { httpsIfTls, identityHeaders } from '../ambassador/readers.ts';
+import { httpsIfTls, identityHeaders, onlyOverHttp, protocolVersion } from '../ambassador/readers.ts';
 import type { Fault } from '../errors.ts';
 import { field, type Given, mapOf, optional, strict, text, withNames } from '../fields/field.ts';
 import {
@@ -42,11 +42,19 @@ export const authServiceFields = withNames({
   }),
   tls: tlsField,
   proto: field({
-    schema: z.literal('http'),
-    type: '`http`',
+    schema: z.literal(['http', 'grpc']),
+    type: '`http` or `grpc`',
     default: 'http',
-    docs: 'The only supported protocol.',
-    example: 'http',
+    docs: "How the service is called: over HTTP, or with Envoy's ext_authz over gRPC, as described in [Auth services over gRPC](#auth-services-over-grpc).",
+    example: 'grpc',
+  }),
+  protocolVersion: field({
+    schema: text(protocolVersionFault).transform(() => 'v3' as const),
+    type: '`v3`',
+    default: 'v3',
+    docs: 'The version of ext_authz. There is no other.',
+    example: 'v3',
+    ambassador: protocolVersion,
   }),
   http2: field({
     ...flag,
@@ -83,6 +91,7 @@ export const authServiceFields = withNames({
     shownDefault: 'none',
     docs: "Prepended to the request's path.",
     example: '/extauth',
+    ambassador: onlyOverHttp('path_prefix'),
   }),
   allowedRequestHeaders: field({
     schema: z.array(headerName(forwardedFault)),
@@ -90,6 +99,7 @@ export const authServiceFields = withNames({
     default: [],
     docs: 'Request headers to send to the auth service, in addition to the usual ones.',
     example: '[X-Api-Key]',
+    ambassador: onlyOverHttp('allowed_request_headers'),
   }),
   allowedAuthorizationHeaders: field({
     schema: z.array(headerName(identityFault)),
@@ -170,10 +180,19 @@ export const authServiceFields = withNames({
 
 export type AuthService = PlainRecord<'AuthService', typeof authServiceFields>;
 
+/** What a record for gRPC must not set. */
+const ofHttpOnly = [
+  'pathPrefix',
+  'allowedRequestHeaders',
+  'allowedClientHeadersOnSuccess',
+  'allowStatus',
+] as const satisfies readonly (keyof typeof authServiceFields)[];
+
 export const readAuthService = plainReader('AuthService', authServiceFields, [
   { at: 'providers', reads: ['authService'], faultOf: providersFault },
   { at: 'tls', reads: ['authService'], faultOf: ({ tls, authService }) => tlsFault(tls, authService) },
   { at: 'cacheMs', reads: ['includeBody'], faultOf: cacheFault },
+  ...ofHttpOnly.map((at) => ({ at, reads: ['proto'] as const, faultOf: overGrpcFault(at) })),
 ]);
 
 /** Returns the AuthService that a mapping names, or else the default one. Undefined if there is none. */
@@ -192,6 +211,24 @@ export function keyHeaderOf(
   if (apiKeyHeader !== undefined) return apiKeyHeader || undefined;
   // Without keys, the header may belong to a service.
   return authService === ownAuthService && users.some(({ apiKeys }) => apiKeys.length > 0) ? 'x-api-key' : undefined;
+}
+
+function overGrpcFault(at: (typeof ofHttpOnly)[number]): (given: Given<typeof authServiceFields>) => Fault | undefined {
+  return ({ proto, [at]: value }) =>
+    proto === 'grpc' && value !== undefined
+      ? {
+          message: 'has no effect with proto: grpc',
+          remedy: 'Remove it: the whole request is described, and the service chooses the headers.',
+        }
+      : undefined;
+}
+
+function protocolVersionFault(version: string): Fault | undefined {
+  if (version === 'v3') return undefined;
+  return {
+    message: `${quote(version)} is not supported`,
+    remedy: 'Write v3, and let the service speak envoy.service.auth.v3.',
+  };
 }
 
 function keyHeaderFault(name: string): Fault | undefined {

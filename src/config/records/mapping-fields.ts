@@ -20,7 +20,7 @@ import { addedHeaders, headerName, removedHeaders } from '../fields/headers.ts';
 import { requiredClaims } from '../fields/required-claims.ts';
 import { serviceReference } from '../fields/service-reference.ts';
 import { sticky } from '../fields/sticky.ts';
-import { commaList, flag, singleLine, upgradeProtocols, wholeNumber } from '../fields/values.ts';
+import { commaList, flag, singleLine, textMap, upgradeProtocols, wholeNumber } from '../fields/values.ts';
 import { tlsField } from '../tls/upstream-tls.ts';
 import { cors } from './cors.ts';
 import { nameField } from './kind.ts';
@@ -340,6 +340,15 @@ export const mappingFields = withNames({
     example: 'auth',
     allowedWithRedirect: false,
     sameInGroup: true,
+  }),
+  authContextExtensions: field({
+    schema: textMap,
+    type: 'map',
+    default: [],
+    shownDefault: '`{}`',
+    docs: 'What the auth service is told about the mapping, if it is called over gRPC: names and values.',
+    example: '{ tier: gold }',
+    allowedWithRedirect: false,
   }),
   requireClaims: field({
     schema: requiredClaims,

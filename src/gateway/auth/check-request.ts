@@ -1,8 +1,9 @@
-/** Builds the check request for an auth service, in this process or over HTTP. */
+/** Builds the check request for an auth service, in this process, over HTTP or over gRPC. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from 'koa';
 import type { AuthDecision, AuthRequest } from '#auth';
-import type { AuthService } from '#config';
+import type { HeaderEdit } from '#auth/ext-authz';
+import type { AuthService, Mapping } from '#config';
 import { encodeHeader, requestContext } from '#http';
 import { withoutNames } from '#proxy';
 import type { RequestAttributes } from '#routing';
@@ -12,20 +13,27 @@ import type { AuthBody } from './body.ts';
  * Asks the auth service for a decision. Returns it synchronously when no I/O is needed, and never throws. `body` is set
  * only for a record with `include_body`.
  */
-export type Ask = (
-  ctx: Context,
-  attributes: RequestAttributes,
-  body: AuthBody | undefined,
-) => AuthDecision | Promise<AuthDecision>;
+export type Ask = (ctx: Context, attributes: RequestAttributes, body: AuthBody | undefined) => Answer | Promise<Answer>;
 
-/** An auth service, in this process or over HTTP. */
+/** A decision, and the changes that a service over gRPC makes to a request that may pass. */
+export type Answer = AuthDecision & { readonly edits?: RequestEdits };
+
+export interface RequestEdits {
+  /** The names of headers to remove, in lower case. */
+  readonly remove: ReadonlySet<string>;
+  readonly set: readonly HeaderEdit[];
+}
+
+/** An auth service, in this process, over HTTP or over gRPC. */
 export interface AuthClient {
   readonly ask: Ask;
   /** Returns the request that `ask` would send. Pure. */
   readonly preview: (ctx: Context, attributes: RequestAttributes) => CheckRequest;
+  /** Returns a client that also tells the service what a mapping says. Undefined except over gRPC. */
+  readonly withContext?: (context: Mapping['authContextExtensions']) => AuthClient;
 }
 
-/** A request to an auth service. */
+/** A request to an auth service, or over gRPC the one that it is told about. */
 export interface CheckRequest {
   readonly method: string;
   /** Starts with `path_prefix`, verbatim, and includes the query. */
@@ -64,21 +72,26 @@ const neverSent = new Set([
 
 /**
  * Joins repeated headers with commas (RFC 9110 section 5.3). Never sends connection-specific headers, even if listed.
+ * Over gRPC, sends all others, as Envoy does, except for other spellings of identity headers.
  */
 export function createCheckRequest(
-  record: Pick<AuthService, 'pathPrefix' | 'allowedRequestHeaders' | 'addAuthHeaders' | 'includeBody'>,
+  record: Pick<AuthService, 'proto' | 'pathPrefix' | 'allowedRequestHeaders' | 'addAuthHeaders' | 'includeBody'>,
+  isIdentity: (name: string) => boolean = () => false,
 ): CreateCheckRequest {
-  const { pathPrefix, addAuthHeaders, includeBody } = record;
+  const { proto, pathPrefix, addAuthHeaders, includeBody } = record;
   const added = addAuthHeaders.flatMap(({ name, value }) => [name.toLowerCase(), encodeHeader(value)]);
   const overridden = new Set(addAuthHeaders.map(({ name }) => name.toLowerCase()));
   const listed = [...alwaysSent, ...(includeBody ? bodyHeaders : []), ...record.allowedRequestHeaders];
-  const sent = [...new Set(listed)].filter((name) => maySend(name) && !overridden.has(name));
+  const isSent = (name: string) => maySend(name) && !overridden.has(name);
+  const sent = [...new Set(listed)].filter(isSent);
+  const namesIn = (headers: IncomingHttpHeaders) =>
+    proto === 'grpc' ? Object.keys(headers).filter((name) => isSent(name) && !isIdentity(name)) : sent;
   const unlessOverridden = (forwarded: readonly string[]) =>
     overridden.size === 0 ? forwarded : withoutNames(forwarded, overridden);
   return ({ method, path, search, headers }, forwarded) => ({
     method,
     path: pathPrefix + path + search,
-    headers: [...pickPairs(headers, sent), ...unlessOverridden(forwarded), ...added],
+    headers: [...pickPairs(headers, namesIn(headers)), ...unlessOverridden(forwarded), ...added],
   });
 }
 

@@ -1,11 +1,10 @@
-/** An auth service over HTTP, called like Envoy's ext_authz filter does, and a cache of its positive decisions. */
-import { createHash } from 'node:crypto';
+/** An auth service over HTTP, called like Envoy's ext_authz filter does. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from 'koa';
 import type { AuthDecision } from '#auth';
 import type { AuthService } from '#config';
-import { createBoundedMap, messageOf } from '#foundation';
-import { type ProblemSlug, requestContext } from '#http';
+import { messageOf } from '#foundation';
+import { requestContext } from '#http';
 import {
   addForwardedHeaders,
   type CallOptions,
@@ -16,11 +15,12 @@ import {
   type UpstreamResponse,
   viaOf,
   wholeBody,
-  withoutNames,
 } from '#proxy';
 import type { RequestAttributes } from '#routing';
 import type { AuthBody } from './body.ts';
+import { createAuthCache, mayBeCached } from './cache.ts';
 import { type AuthClient, type CheckRequest, createCheckRequest } from './check-request.ts';
+import { uncheckedSlug, withoutBody } from './own-service.ts';
 
 export interface AuthOverHttpOptions {
   readonly record: AuthService;
@@ -31,11 +31,6 @@ export interface AuthOverHttpOptions {
 
 /** Headers of a denial that are sent to the client in addition to those that the record lists. */
 const denialHeaders = ['Location', 'Proxy-Authenticate', 'Retry-After', 'Set-Cookie', 'WWW-Authenticate'];
-
-/**
- * Requests denials without a body, so that the gateway can write its own error body, wherever the auth service runs.
- */
-const withoutBody = ['prefer', 'return=minimal'];
 
 export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOptions): AuthClient {
   const { timeoutMs, cacheMs, includeBody, allowedAuthorizationHeaders } = record;
@@ -116,14 +111,6 @@ async function bodyOf({ body }: UpstreamResponse, deadlineMs: number): Promise<B
   }
 }
 
-/** What these statuses mean from frontdesk's own auth service, which honours `Prefer`. Any other means its own limits. */
-const uncheckedSlugs: Readonly<Record<number, ProblemSlug>> = { 429: 'login-throttled', 503: 'auth-overloaded' };
-
-/** The problem of a login that frontdesk's own auth service, over HTTP, did not check. */
-function uncheckedSlug(status: number, headers: IncomingHttpHeaders): ProblemSlug | undefined {
-  return headers['preference-applied'] === 'return=minimal' ? uncheckedSlugs[status] : undefined;
-}
-
 function decisionOf(
   { status, headers }: UpstreamResponse['head'],
   body: Buffer | undefined,
@@ -160,63 +147,4 @@ function pick(headers: IncomingHttpHeaders, names: readonly string[]): Record<st
 function joined(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string> {
   const entries = Object.entries(pick(headers, names));
   return Object.fromEntries(entries.map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]));
-}
-
-/** A bounded, short-lived cache of positive decisions. */
-export interface AuthCache {
-  /** Returns the decision for an identical request, unless it has expired. */
-  readonly recall: (request: CheckRequest) => AuthDecision | undefined;
-  /** `askedAtMs`: when the service was asked. A decision that took long may already be outdated. */
-  readonly remember: (request: CheckRequest, decision: AuthDecision, askedAtMs: number) => void;
-}
-
-export interface AuthCacheOptions {
-  /** How long a decision is valid from when the service was asked, in milliseconds. */
-  readonly ttlMs: number;
-  /** Beyond this number, the least recently used decision is evicted. @default 10_000 */
-  readonly entriesMax?: number;
-  /** Monotonic milliseconds. @default performance.now */
-  readonly clock?: () => number;
-}
-
-interface Entry {
-  readonly decision: AuthDecision;
-  readonly expiresAt: number;
-}
-
-/** Use one cache for each AuthService, because another one may decide differently about the same request. */
-export function createAuthCache(options: AuthCacheOptions): AuthCache {
-  const { ttlMs, entriesMax = 10_000, clock = () => performance.now() } = options;
-  const entries = createBoundedMap<string, Entry>(entriesMax);
-  return Object.freeze({
-    recall(request: CheckRequest) {
-      const key = keyOf(request);
-      const entry = entries.use(key);
-      if (entry !== undefined && clock() < entry.expiresAt) return entry.decision;
-      entries.delete(key);
-      return undefined;
-    },
-    remember(request: CheckRequest, decision: AuthDecision, askedAtMs: number) {
-      entries.set(keyOf(request), { decision, expiresAt: askedAtMs + ttlMs });
-    },
-  });
-}
-
-/**
- * Hashes everything that is sent except request ids and `Via`, because the decision may depend on the method, the path, the
- * address and any header. A hash also avoids keeping credentials in memory in clear text.
- */
-function keyOf({ method, path, headers }: CheckRequest): string {
-  const relevant = withoutNames(headers, irrelevant);
-  return createHash('sha256')
-    .update(JSON.stringify([method, path, relevant]))
-    .digest('base64');
-}
-
-const irrelevant: ReadonlySet<string> = new Set(['x-request-id', 'traceparent', 'tracestate', 'via']);
-
-/** False for a response that sets a cookie or forbids caching. */
-export function mayBeCached(headers: IncomingHttpHeaders): boolean {
-  if (headers['set-cookie'] !== undefined) return false;
-  return !/\b(?:no-store|no-cache|max-age=0)\b/i.test(String(headers['cache-control'] ?? ''));
 }

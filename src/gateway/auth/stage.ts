@@ -11,6 +11,7 @@ import {
   type ProblemSlug,
   problem,
   problems,
+  removeHeaders,
   requestContext,
   requestLogFields,
 } from '#http';
@@ -19,7 +20,8 @@ import type { RequestAttributes } from '#routing';
 import type { RemoteTarget, Resolve } from '../resolve-service.ts';
 import type { Step } from '../stage-result.ts';
 import { createAuthBodyReader, heldBytesMax, type ReadAuthBody } from './body.ts';
-import { type AuthClient, createPortRequest, headerPairs } from './check-request.ts';
+import { type Answer, type AuthClient, createPortRequest, headerPairs, type RequestEdits } from './check-request.ts';
+import { createAuthOverGrpc } from './over-grpc.ts';
 import { createAuthOverHttp } from './over-http.ts';
 import { holdsClaims } from './required-claims.ts';
 
@@ -61,7 +63,7 @@ export interface AuthStages {
    * none.
    */
   readonly of: (
-    mapping: Pick<Mapping, 'name' | 'bypassAuth' | 'authService' | 'requireClaims'>,
+    mapping: Pick<Mapping, 'name' | 'bypassAuth' | 'authService' | 'authContextExtensions' | 'requireClaims'>,
     options?: { readonly forAdmins: boolean },
   ) => AuthStage | undefined;
 }
@@ -72,6 +74,8 @@ export interface AuthStagesParts {
   readonly acquireOutageLog: (record: AuthService) => OutageLog;
   /** Counters to increment, for all auth services together. */
   readonly counts: AuthCounts;
+  /** The headers that clients must not send, in lower case. */
+  readonly identityHeaders: readonly string[];
   /** The names of administrators. */
   readonly adminUsers: readonly string[];
   /** The number of threads with such stages. @default 1 */
@@ -90,7 +94,7 @@ export function createAuthStages(services: readonly ConfiguredAuthService[], par
   return Object.freeze({
     hasDefault: defaults.length === 1,
     of(mapping: Parameters<AuthStages['of']>[0], options) {
-      const { name, bypassAuth, authService = defaults[0]?.record.name, requireClaims } = mapping;
+      const { name, bypassAuth, authService = defaults[0]?.record.name } = mapping;
       if (bypassAuth || (authService === undefined && services.length === 0)) return undefined;
       if (authService === undefined)
         throw new TypeError(
@@ -99,32 +103,35 @@ export function createAuthStages(services: readonly ConfiguredAuthService[], par
       const pair = stages.get(authService);
       if (pair === undefined) throw new TypeError(`Mapping ${name}: there is no auth service "${authService}"`);
       if (options?.forAdmins) return pair.forAdmins;
-      return requireClaims.length === 0 ? pair.asConfigured : pair.forClaims(requireClaims);
+      return pair.of(mapping);
     },
   } satisfies AuthStages);
 }
 
 /** With a requirement, the stage rejects everyone while the auth service fails, even with `failure_mode_allow`. */
 function createStagesOf({ record, port, tokens }: ConfiguredAuthService, parts: AuthStagesParts) {
-  const client = withTokens(
-    port === undefined ? createRemoteClient(record, parts) : createPortClient(port, record),
-    tokens,
-  );
+  const service = port === undefined ? createRemoteClient(record, parts) : createPortClient(port, record);
+  const plain = withTokens(service, tokens);
   const outage = parts.acquireOutageLog(record);
   const { threads = 1 } = parts;
   const readBody = record.includeBody && createAuthBodyReader(record.includeBody, equalPart(heldBytesMax, threads));
-  const stageOf = (stageRecord: AuthService, refusalOf?: Requirement): AuthStage =>
+  const stageOf = (stageRecord: AuthService, { ask, preview }: AuthClient, refusalOf?: Requirement): AuthStage =>
     Object.freeze({
       record: stageRecord,
-      authenticate: createAuthenticate(stageRecord, client.ask, { ...parts, outage, readBody }, refusalOf),
-      preview: client.preview,
+      authenticate: createAuthenticate(stageRecord, ask, { ...parts, outage, readBody }, refusalOf),
+      preview,
       refusalOf,
     });
   const closed = { ...record, failureModeAllow: false };
+  const asConfigured = stageOf(record, plain);
   return {
-    asConfigured: stageOf(record),
-    forAdmins: stageOf(closed, createRequireAdmin(parts.adminUsers)),
-    forClaims: (required: readonly RequiredClaim[]) => stageOf(closed, createRequireClaims(required, tokens)),
+    forAdmins: stageOf(closed, plain, createRequireAdmin(parts.adminUsers)),
+    of({ requireClaims, authContextExtensions: context }: Pick<Mapping, 'requireClaims' | 'authContextExtensions'>) {
+      const own = context.length === 0 ? undefined : service.withContext?.(context);
+      const client = own === undefined ? plain : withTokens(own, tokens);
+      if (requireClaims.length > 0) return stageOf(closed, client, createRequireClaims(requireClaims, tokens));
+      return client === plain ? asConfigured : stageOf(record, client);
+    },
   };
 }
 
@@ -161,13 +168,15 @@ function createRequireAdmin(adminUsers: readonly string[]): Requirement {
   };
 }
 
-function createRemoteClient(record: AuthService, { resolve, acquireCluster }: AuthStagesParts): AuthClient {
+function createRemoteClient(record: AuthService, parts: AuthStagesParts): AuthClient {
+  const { resolve, acquireCluster, identityHeaders } = parts;
   const target = resolve(record.authService);
   if (target.kind === 'local')
     throw new TypeError(
       `the auth service "${target.name}" runs in this process, but \`authChecks\` has no check for its record "${record.name}"`,
     );
-  return createAuthOverHttp({ record, cluster: acquireCluster(record, target), path: target.path });
+  const remote = { record, cluster: acquireCluster(record, target), path: target.path };
+  return record.proto === 'grpc' ? createAuthOverGrpc({ ...remote, identityHeaders }) : createAuthOverHttp(remote);
 }
 
 function createPortClient(port: AuthCheck, record: AuthService): AuthClient {
@@ -193,7 +202,7 @@ function createAuthenticate(
   { counts, onError, outage, readBody }: AuthenticateParts,
   refusalOf?: Requirement,
 ): Authenticate {
-  function settle(ctx: Context, decision: AuthDecision): Step {
+  function settle(ctx: Context, decision: Answer): Step {
     if (decision.outcome === 'error') return settleError(ctx, decision);
     outage.answered();
     if (decision.outcome === 'deny') {
@@ -201,9 +210,7 @@ function createAuthenticate(
       deny(ctx, decision);
       return 'done';
     }
-    setIdentity(ctx, record.allowedAuthorizationHeaders, decision.headers);
-    if (decision.clientHeaders !== undefined)
-      setClientHeaders(ctx, record.allowedClientHeadersOnSuccess, decision.clientHeaders);
+    applyAllowed(ctx, decision, record);
     const refusal = refusalOf?.(ctx, decision);
     counts[refusal === undefined ? 'allowed' : 'denied'] += 1;
     if (refusal !== undefined) throw refusal;
@@ -213,7 +220,7 @@ function createAuthenticate(
   /**
    * Stops when the client has disconnected. Otherwise, with `failure_mode_allow`, disconnecting would bypass the check.
    */
-  const settleLater = (ctx: Context, decision: AuthDecision) => (clientIsGone(ctx) ? 'done' : settle(ctx, decision));
+  const settleLater = (ctx: Context, decision: Answer) => (clientIsGone(ctx) ? 'done' : settle(ctx, decision));
 
   function settleError(ctx: Context, { reason, isProvoked }: Extract<AuthDecision, { outcome: 'error' }>): Step {
     counts.error += 1;
@@ -251,6 +258,27 @@ export function setIdentity(ctx: Context, names: readonly string[], values: Read
   const context = requestContext(ctx);
   context.user = typeof user === 'string' ? decodeHeader(user) : undefined;
   context.apiKey = names.includes(keyNameHeader) ? values[keyNameHeader] : undefined;
+}
+
+function applyAllowed(
+  ctx: Context,
+  { headers, clientHeaders = {}, edits }: Extract<Answer, { outcome: 'allow' }>,
+  { allowedAuthorizationHeaders, allowedClientHeadersOnSuccess }: AuthService,
+): void {
+  if (edits !== undefined) editRequest(ctx, edits);
+  setIdentity(ctx, allowedAuthorizationHeaders, headers);
+  setClientHeaders(ctx, edits ? Object.keys(clientHeaders) : allowedClientHeadersOnSuccess, clientHeaders);
+}
+
+function editRequest({ req }: Context, { remove, set }: RequestEdits): void {
+  removeHeaders(req, remove);
+  for (const { name, value, action } of set) {
+    const present = req.headers[name];
+    if (action === (present === undefined ? 'set-if-present' : 'set-if-absent')) continue;
+    removeHeaders(req, new Set([name]));
+    req.headers[name] =
+      action === 'append' && present !== undefined ? `${[present].flat().join(', ')}, ${value}` : value;
+  }
 }
 
 /** Sets headers on the response, which the service then neither replaces nor repeats, except for cookies. */

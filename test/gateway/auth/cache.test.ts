@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { AuthDecision } from '#auth';
+import { createAuthCache, mayBeCached } from '../../../src/gateway/auth/cache.ts';
 import type { CheckRequest } from '../../../src/gateway/auth/check-request.ts';
-import { createAuthCache, mayBeCached } from '../../../src/gateway/auth/over-http.ts';
 
 const allow: AuthDecision = { outcome: 'allow', headers: { 'x-travel-user': 'demo' } };
 const question: CheckRequest = { method: 'GET', path: '/v1/hotels?a', headers: ['authorization', 'Basic eA=='] };

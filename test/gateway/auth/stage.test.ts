@@ -124,6 +124,7 @@ describe('the authentication stage', () => {
       acquireCluster: () => assert.fail('opened'),
       counts,
       adminUsers: [],
+      identityHeaders: [],
       onError() {},
       acquireOutageLog: () => createOutageLog(outageLog),
     });
