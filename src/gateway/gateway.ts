@@ -32,7 +32,7 @@ import {
 import { namesRead, strippedNames } from './header-names.ts';
 import { createLimitStage, type LimitCounts } from './limits/stage.ts';
 import { createProtectionOf } from './protection.ts';
-import { describeTarget, type Resolve, resolveLimiter, type Target } from './resolve-service.ts';
+import { describeAuthTarget, describeTarget, type Resolve, resolveLimiter, type Target } from './resolve-service.ts';
 import {
   createInternalRoute,
   createRoute,
@@ -432,9 +432,10 @@ function servicesOf(
   const describe = (target: Target) => () => describeTarget(target);
   return [
     ...mapped.map(({ name, mapping, transport }) => row(`Mapping ${name}`, mapping.service, transport.describe)),
-    ...authServices.map(({ record: { name, authService } }) =>
-      row(`AuthService ${name}`, authService, describe(resolve(authService))),
-    ),
+    ...authServices.map(({ record }) => {
+      const target = resolve(record.authService);
+      return row(`AuthService ${record.name}`, record.authService, () => describeAuthTarget(target, record));
+    }),
     ...(rateLimitService === undefined ? [] : [rateLimitService]).map(({ name, service }) =>
       row(`RateLimitService ${name}`, service, describe(resolveLimiter(resolve, service))),
     ),

@@ -1,5 +1,5 @@
 /** Resolves service references to modules in this process or to network addresses. */
-import { parseServiceReference, type ServiceReference } from '#config';
+import { type AuthService, parseServiceReference, type ServiceReference } from '#config';
 
 export type Target =
   | { readonly kind: 'local'; readonly name: string }
@@ -25,6 +25,11 @@ export function describeTarget(target: Target): string {
     .origins()
     .map((origin) => origin + target.path)
     .join(', ');
+}
+
+/** The same with ` (gRPC)`, for a record that chooses how its service is called. */
+export function describeAuthTarget(target: Target, { proto }: Pick<AuthService, 'proto'>): string {
+  return describeTarget(target) + (target.kind === 'remote' && proto === 'grpc' ? ' (gRPC)' : '');
 }
 
 /** Returns host and port of a service reference, so that different spellings of the same address are equal. */

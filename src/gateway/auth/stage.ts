@@ -28,9 +28,9 @@ import { holdsClaims } from './required-claims.ts';
 /** An AuthService record, and the service itself if it runs in this process. */
 export interface ConfiguredAuthService {
   readonly record: AuthService;
-  /** Undefined when the service is called over HTTP. */
+  /** Undefined when the service runs elsewhere. */
   readonly port?: AuthCheck | undefined;
-  /** What it would decide about a request that is explained. Undefined when it is called over HTTP. */
+  /** What it would decide about a request that is explained. Undefined when it runs elsewhere. */
   readonly rehearse?: AuthRehearsal | undefined;
   /** Decides about requests with a token, wherever the service runs. Undefined when it accepts none. */
   readonly tokens?: TokenCheck | undefined;

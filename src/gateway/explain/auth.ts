@@ -5,7 +5,7 @@ import { formatSource } from '#foundation';
 import { decodeHeader, encodeHeader, type Problem, problems } from '#http';
 import { createPortRequest } from '../auth/check-request.ts';
 import { type AuthStage, type ConfiguredAuthService, denialOf, setIdentity } from '../auth/stage.ts';
-import { describeTarget, type Resolve } from '../resolve-service.ts';
+import { describeAuthTarget, type Resolve } from '../resolve-service.ts';
 import type { Route } from '../route.ts';
 import type { ExplainedRequest } from '../routed-request.ts';
 import type { HeaderPart } from './conceal.ts';
@@ -14,7 +14,7 @@ export type AuthPart =
   | { readonly asked: false; readonly reason: string }
   | {
       readonly asked: true;
-      /** `unknown`: only the auth service, which is called over HTTP, knows. Nothing is sent to it. */
+      /** `unknown`: only the auth service, which runs elsewhere, knows. Nothing is sent to it. */
       readonly decision: 'allowed' | 'denied' | 'unknown';
       /** Why, without credentials: `the request has no credentials`. */
       readonly decision_reason: string;
@@ -70,7 +70,7 @@ export function createExplainAuth({ authServices, resolve }: ExplainAuthParts) {
       asked: true as const,
       name: record.name,
       service: record.authService,
-      target: describeTarget(resolve(record.authService)),
+      target: describeAuthTarget(resolve(record.authService), record),
       source: formatSource(record.source),
       method: check.method,
       path: check.path,
@@ -82,7 +82,7 @@ export function createExplainAuth({ authServices, resolve }: ExplainAuthParts) {
       key_header: record.apiKeyHeader,
       tokens: tokensPart(serviceOf(record)?.tokens),
       required_claims: requireClaims.length === 0 ? undefined : describeClaims(requireClaims),
-      ...consequences(record, route),
+      ...consequences(record, route, isRemote),
     };
   }
 
@@ -91,7 +91,7 @@ export function createExplainAuth({ authServices, resolve }: ExplainAuthParts) {
     return authServices.find(({ record }) => record.name === name);
   }
 
-  /** Undefined when only the auth service knows. A service over HTTP is assumed to name the user in its first header. */
+  /** Undefined when only the auth service knows. A service elsewhere is assumed to name the user in its first header. */
   async function decisionOn(
     { request: { ctx }, user }: ExplainedRequest,
     record: AuthService,
@@ -203,16 +203,20 @@ function bodyText({ includeBody }: AuthService): string {
 }
 
 /** Built-in routes always fail closed. */
-function consequences(record: AuthService, { source }: Route) {
+function consequences(record: AuthService, { source }: Route, isRemote: boolean) {
   const { allowedAuthorizationHeaders, allowedClientHeadersOnSuccess, allowStatus } = record;
   const { failureModeAllow, statusOnError, removeAuthorization } = record;
   const names = allowedAuthorizationHeaders.join(', ');
   const set = names === '' ? '' : ` with ${names} from the response`;
   const clientNames = allowedClientHeadersOnSuccess.join(', ');
   const toClient = clientNames === '' ? '' : `, and the client gets ${clientNames}`;
+  const without = removeAuthorization ? ', without Authorization' : '';
+  const isOverGrpc = isRemote && record.proto === 'grpc';
   return {
-    on_success: `after ${allowStatus}, the request continues${set}${toClient}${removeAuthorization ? ', without Authorization' : ''}`,
-    on_refusal: 'any other status below 500 is sent to the client',
+    on_success: isOverGrpc
+      ? `after OK, the request continues with the changes in the response${without}`
+      : `after ${allowStatus}, the request continues${set}${toClient}${without}`,
+    on_refusal: isOverGrpc ? 'a denial is sent to the client' : 'any other status below 500 is sent to the client',
     on_error:
       failureModeAllow && source !== undefined
         ? 'the request continues without an identity'

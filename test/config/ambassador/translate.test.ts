@@ -289,6 +289,24 @@ describe("Ambassador's own files", () => {
     assert.match(notices.map(({ remedy }) => remedy).join(), /allowed_client_headers_on_success/);
   });
 
+  it('call an AuthService over gRPC, and get a notice for fields that Ambassador ignores then', () => {
+    const auth = { apiVersion: 'ambassador/v2', kind: 'AuthService', name: 'auth', auth_service: 'policies:9191' };
+    const overGrpc = { ...auth, proto: 'grpc', protocol_version: 'v3', path_prefix: '/check', allow_status: undefined };
+    const mapping = { ...ours, apiVersion: 'ambassador/v2', auth_context_extensions: { tier: 'gold' } };
+    const read = (record: object) => configurationFrom(untyped({ records: [record, mapping] }), { gatewayDomain });
+    const { configuration, errors, notices } = read(overGrpc);
+    const [{ proto, pathPrefix, allowStatus } = {}] = configuration.authServices;
+    assert.deepEqual([proto, pathPrefix, allowStatus, errors], ['grpc', '', '2xx', []]);
+    assert.deepEqual(configuration.mappings[0]?.authContextExtensions, [['tier', 'gold']]);
+    assert.deepEqual(
+      notices.map(({ message }) => message),
+      ['path_prefix has no effect with proto: grpc'],
+    );
+    const [error] = read({ ...overGrpc, path_prefix: '', protocol_version: 'v2' }).errors;
+    assert.match(error?.message ?? '', /"v2" is not supported/);
+    assert.deepEqual(read({ ...auth, protocol_version: 'v2' }).errors, []);
+  });
+
   it('get a notice with a remedy for unsupported kinds', () => {
     for (const kind of ['ConsulResolver', 'DevPortal', 'OutlierDetection', 'TCPMapping', 'TracingService']) {
       const record = { apiVersion: 'ambassador/v1', kind, name: 'x', max_connections: 5 };
