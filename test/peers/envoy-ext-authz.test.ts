@@ -14,7 +14,7 @@ import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 const clusterName = 'limits';
 
 /** Envoy turns the 401 into the status UNAUTHENTICATED for clients of gRPC. */
-const unauthenticated = /^HTTP\/1\.1 (?:401 |200 OK\r\n[^]*\r\ngrpc-status: 16\r\n)/;
+const unauthenticated = /^HTTP\/1\.1 (?:401 |200 OK\r\n.*\r\ngrpc-status: 16\r\n)/s;
 
 /** An Envoy at the edge that asks the service on `auth` about every request. */
 function edge(port: number, target: number, auth: number, more: object = {}): string {
