@@ -1,5 +1,6 @@
 /** The auth service over gRPC (ext_authz): the same decisions as over HTTP, about the request that a call describes. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { connect } from 'node:http2';
 import { status } from '@grpc/grpc-js';
 import Koa from 'koa';
@@ -294,6 +295,28 @@ describe('the auth service over gRPC', () => {
         await http.post('/shop.Carts/Add').set('Content-Type', type).send(frame).expect(401);
       await http.post('/shop.Carts/Add').set('Content-Type', 'application/grpc').set('Authorization', demo).expect(200);
     });
+  });
+
+  it('resets the oldest call when too many have an incomplete message', async () => {
+    const { port } = await setUp();
+    const path = '/envoy.service.auth.v3.Authorization/Check';
+    const head = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' };
+    const open = (count: number) => {
+      const session = connect(`http://127.0.0.1:${port}`);
+      servers.later(() => session.destroy());
+      return Array.from({ length: count }, () => session.request(head, { endStream: false }).on('error', () => {}));
+    };
+    const [oldest = assert.fail()] = open(1);
+    oldest.write(Buffer.alloc(5));
+    const closed = once(oldest, 'close');
+    const others = [86, 85, 85].flatMap(open);
+    let hasAnswer = false;
+    oldest.on('response', () => {
+      hasAnswer = true;
+    });
+    await closed;
+    assert.equal(hasAnswer, false);
+    assert.equal(others.filter((stream) => stream.closed).length, 0);
   });
 
   describe('fails a call whose message is', () => {
