@@ -223,7 +223,7 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
   async function http(
     name: ListenerName,
     handler: RequestListener | undefined,
-    overrides: Pick<HttpServerOptions, 'tls' | 'upgrades' | 'proxyProtocolFrom'> = {},
+    overrides: Pick<HttpServerOptions, 'tls' | 'upgrades' | 'proxyProtocolFrom' | 'refusesInGrpc'> = {},
   ): Promise<Listening | undefined> {
     const { port, ...binding } = bindings[name];
     if (port === undefined || handler === undefined) return undefined;
@@ -251,7 +251,9 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
   const limits = limiter && (await openRateLimit(setup, { ...rateLimiting, limiter, threads }, shareOf('ratelimit')));
   const ratelimit = limits && add('ratelimit', 'grpc', limits);
   const ratelimitHttp = await http('ratelimit-http', rateLimiting.http);
-  const auth = await http('auth', names.includes('auth') ? pipeline.auth.callback() : undefined);
+  const auth = await http('auth', names.includes('auth') ? pipeline.auth.callback() : undefined, {
+    refusesInGrpc: false,
+  });
   // Behind a gateway, the proxies are gateways, which speak HTTP.
   const proxyProtocolFrom = settings.proxyProtocol && setup.has('gateway') ? settings.trustedProxies : undefined;
   const gateway = await http('gateway', names.includes('gateway') ? pipeline.standalone.callback() : undefined, {

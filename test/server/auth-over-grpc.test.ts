@@ -1,5 +1,7 @@
 /** A gateway that asks frontdesk's auth service in another process over gRPC. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:http2';
 import request from 'supertest';
 import { authRecord, demoRecord, desksOf, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
@@ -62,5 +64,16 @@ describe("frontdesk's auth service in another process, with proto: grpc", () => 
     await away.close();
     await client.get('/a').auth('demo', 'demo').expect(503).expect('Retry-After', /\d/);
     assert.equal(upstream.reached.length, 0);
+  });
+
+  it('refuses what it cannot serve with a status that no caller takes for permission, whatever the content type', async () => {
+    const { auth } = await setUp();
+    const session = connect(auth.url);
+    servers.later(() => session.destroy());
+    const long = 'x'.repeat(6000);
+    const head = { 'content-type': 'application/grpc', 'x-a': long, 'x-b': long, 'x-c': long };
+    const stream = session.request({ ':method': 'POST', ':path': '/shop.Carts/Add', ...head });
+    const [headers] = await once(stream.end(), 'response');
+    assert.equal(headers[':status'], 431);
   });
 });

@@ -43,6 +43,11 @@ export interface HttpServerOptions {
   readonly proxyProtocolFrom?: readonly string[] | undefined;
   /** Whether clients may speak HTTP/2: over TLS if they choose it, otherwise if they begin with it. @default false */
   readonly http2?: boolean | undefined;
+  /**
+   * Whether a gRPC call that is not served gets a status of gRPC. Its status of HTTP is then 200, which the callers of an
+   * auth service take for permission, and the client of such a caller chooses the content type. @default true
+   */
+  readonly refusesInGrpc?: boolean | undefined;
   /** Undefined for plain HTTP. */
   readonly tls?: ServerTls | undefined;
   /** This server's share of a limit for several servers. @default no limit */

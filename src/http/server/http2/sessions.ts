@@ -38,6 +38,8 @@ export interface Http2Options {
   /** Called with each connection, and for each request. */
   readonly onConnection?: ((socket: Socket) => void) | undefined;
   readonly onRequest?: (() => void) | undefined;
+  /** Whether a gRPC call that is not served gets a status of gRPC. @default true */
+  readonly refusesInGrpc?: boolean | undefined;
   readonly logger?: Pick<Logger, 'warn'> | undefined;
 }
 
@@ -84,6 +86,8 @@ export function createHttp2Connections(options: Http2Options): Http2Connections 
   const enableConnectProtocol = upgrades !== undefined;
   const connections = new Map<Socket, Session>();
   const log = logger && createThrottledLog(logger, 'a client sent something that is not a valid HTTP request');
+  const { refusesInGrpc = true } = options;
+  const typeOf: typeof grpcTypeOf = (request) => (refusesInGrpc ? grpcTypeOf(request) : undefined);
   const handler = limitBodyTime(options.handler, options.requestTimeoutMs, onLateBody);
   const timeouts = [headerTimeoutMs, keepAliveTimeoutMs, responseIdleTimeoutMs].filter((timeout) => timeout > 0);
   const sweepMs = Math.min(1000, ...timeouts.map((timeout) => timeout / 2));
@@ -145,7 +149,18 @@ export function createHttp2Connections(options: Http2Options): Http2Connections 
     log?.(() => ({ client, status: fault.status, reason: fault.message, ...requestLine(method, target) }));
     stream.on('error', ignore);
     const headers = { 'content-type': rawHeaders[rawHeaders.indexOf('content-type') + 1] };
-    endStreamWithProblem(stream, fault, grpcTypeOf({ method, headers }));
+    endStreamWithProblem(stream, fault, typeOf({ method, headers }));
+  }
+
+  /** The client gets 408 unless the response has begun. */
+  function onLateBody(request: IncomingMessage, response: ServerResponse): void {
+    const late = problem('request-timeout');
+    if (response.headersSent) {
+      response.destroy();
+      return;
+    }
+    replaceStatus(response, late.status);
+    endStreamWithProblem(request.socket as unknown as StreamSocket, late, typeOf(request));
   }
 
   function closeUnused(): void {
@@ -173,17 +188,6 @@ export function createHttp2Connections(options: Http2Options): Http2Connections 
 }
 
 function ignore(): void {}
-
-/** The client gets 408 unless the response has begun. */
-function onLateBody(request: IncomingMessage, response: ServerResponse): void {
-  const late = problem('request-timeout');
-  if (response.headersSent) {
-    response.destroy();
-    return;
-  }
-  replaceStatus(response, late.status);
-  endStreamWithProblem(request.socket as unknown as StreamSocket, late, grpcTypeOf(request));
-}
 
 interface SessionEvents {
   readonly onStream: (stream: StreamSocket, rawHeaders: readonly string[]) => void;
