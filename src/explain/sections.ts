@@ -175,7 +175,8 @@ function targetRows({ target, shadow }: Explanation): string[][] {
 /** `user`: the user that the auth service is assumed to return. */
 function authRows(auth: AuthPart, user: string | undefined): string[][] {
   if (!auth.asked) return [['skipped', auth.reason]];
-  const { name, source, service, target, method, path, headers, body, timeout_ms: timeout, cache_ms: cache } = auth;
+  const { name, source, service, target, method, path, headers, body, context } = auth;
+  const { timeout_ms: timeout, cache_ms: cache } = auth;
   return [
     ['name', `${name} (${source})`],
     ...tokenRows(auth),
@@ -184,6 +185,7 @@ function authRows(auth: AuthPart, user: string | undefined): string[][] {
     ['request', `${method} ${path}`],
     ...headers.map((header, index) => [index === 0 ? 'headers' : '', `${header.name}: ${header.value}`]),
     ['body', body],
+    ...row('told', context.map((one) => `${one}: …`).join(', ')),
     ...(timeout === undefined ? [] : [['time-out', `${timeout} ms`]]),
     ...(cache === 0 ? [] : [['cached', `positive decisions for ${cache} ms`]]),
     ['on success', auth.on_success],

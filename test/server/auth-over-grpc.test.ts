@@ -43,7 +43,7 @@ describe("frontdesk's auth service in another process, with proto: grpc", () => 
   });
 
   it('is shown in explanations and diagnostics', async () => {
-    const { desk, client, auth } = await setUp();
+    const { desk, client, auth } = await setUp({ tier: 'gold' });
     const target = `http://127.0.0.1:${auth.port} (gRPC)`;
     const explained = await desk.explain({ method: 'GET', url: '/a?b=1', user: 'ann' });
     const found = explained.auth;
@@ -51,6 +51,7 @@ describe("frontdesk's auth service in another process, with proto: grpc", () => 
     assert.deepEqual([found.target, found.method, found.path], [target, 'GET', '/a?b=1']);
     assert.match(found.on_success, /^after OK, the request continues with the changes in the response/);
     assert.equal(found.on_refusal, 'a denial is sent to the client');
+    assert.deepEqual(found.context, ['tier']);
     const { body } = await client.get('/gateway/v0/diag/').auth('demo', 'demo').set('Accept', 'application/json');
     const services: readonly Record<string, string>[] = body.services;
     assert.ok(

@@ -28,6 +28,8 @@ export type AuthPart =
       readonly path: string;
       readonly headers: readonly HeaderPart[];
       readonly body: string;
+      /** The names of what the mapping tells the service (`auth_context_extensions`). Empty unless it is called over gRPC. */
+      readonly context: readonly string[];
       readonly timeout_ms: number | undefined;
       /** How long a positive decision is cached; 0 when the service is called for every request. */
       readonly cache_ms: number;
@@ -64,7 +66,7 @@ export interface ExplainAuthParts {
 export function createExplainAuth({ authServices, resolve }: ExplainAuthParts) {
   function callPart({ request: { ctx }, attributes, route, client }: ExplainedRequest, { record, preview }: AuthStage) {
     const isRemote = serviceOf(record)?.port === undefined;
-    const { requireClaims } = route.mapping;
+    const { requireClaims, authContextExtensions } = route.mapping;
     const check = preview(ctx, attributes);
     return {
       asked: true as const,
@@ -76,6 +78,7 @@ export function createExplainAuth({ authServices, resolve }: ExplainAuthParts) {
       path: check.path,
       headers: client.conceal(check.headers, record.addAuthHeaders),
       body: bodyText(record),
+      context: isRemote && record.proto === 'grpc' ? authContextExtensions.map(([name]) => name) : [],
       timeout_ms: isRemote ? record.timeoutMs : undefined,
       cache_ms: isRemote && record.includeBody === undefined ? record.cacheMs : 0,
       user_header: record.allowedAuthorizationHeaders[0],
