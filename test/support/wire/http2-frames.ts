@@ -22,9 +22,11 @@ export const flag = Object.freeze({ ack: 1, endStream: 1, endHeaders: 4 });
 
 export const setting = Object.freeze({
   headerTableSize: 1,
+  maxConcurrentStreams: 3,
   initialWindowSize: 4,
   maxFrameSize: 5,
   maxHeaderListSize: 6,
+  enableConnectProtocol: 8,
 });
 
 export function formatFrame(type: number, flags: number, stream: number, payload: Uint8Array = nothing): Buffer {

@@ -1,6 +1,6 @@
 /** The HTTP/2 connections of a server: serves their streams, and closes what is silent, idle or stalled. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import type { ServerHttp2Session, ServerHttp2Stream, ServerOptions } from 'node:http2';
+import type { ServerHttp2Session, ServerOptions } from 'node:http2';
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -19,6 +19,7 @@ import type { Upgrades } from '../upgrades.ts';
 import { serveConnect } from './connect.ts';
 import { readHead } from './head.ts';
 import { Http2Request, Http2Response, type RequestHead, type StreamPeer, type StreamSocket } from './messages.ts';
+import { watchMisuse } from './misuse.ts';
 
 export interface Http2Options {
   readonly handler: RequestListener;
@@ -59,18 +60,33 @@ export interface Http2Connections {
 
 /** The streams of a connection that may be open. Each is a request. */
 const streamsMax = 100;
-/** Resets that a client may send at once, and per second after that. Each may have started a request. */
-const resetBurst = 100;
-const resetRate = 33;
-/** As many as Node reads of a request of HTTP/1.1. */
-const headerPairsMax = 2000;
+/**
+ * A browser may have 180 cookies of a site, each in a line of its own. Each line may be a reference of one byte to 4 KiB
+ * in the table of HPACK, which counts as memory that V8 has to collect.
+ */
+const headerPairsMax = 256;
 /** The most that nghttp2 accepts. What exceeds the setting, but not this, gets a response. */
 const headerListBytesMax = 65_535;
 
+/**
+ * How much of a body, and of all bodies of a connection, a client may send before anybody reads it. The default of 64 KiB
+ * for both would slow an upload down to 3 MB/s at 20 ms away.
+ */
+const streamWindowBytes = 262_144;
+const connectionWindowBytes = 1_048_576;
+/**
+ * Beyond it, Node resets new streams. It counts what waits to be sent too, so its default of 10 MB would fail requests
+ * of a slow client that asks for a few large responses.
+ */
+const sessionMegabytesMax = 1_000;
+
 const sessionOptions: ServerOptions = {
-  settings: { maxConcurrentStreams: streamsMax, maxHeaderListSize: headerListBytesMax },
-  streamResetBurst: resetBurst,
-  streamResetRate: resetRate,
+  settings: {
+    maxConcurrentStreams: streamsMax,
+    maxHeaderListSize: headerListBytesMax,
+    initialWindowSize: streamWindowBytes,
+  },
+  maxSessionMemory: sessionMegabytesMax,
   maxHeaderListPairs: headerPairsMax,
   // A header that occurs several times is sent as it is, as over HTTP/1.1.
   strictSingleValueFields: false,
@@ -123,12 +139,12 @@ export function createHttp2Connections(options: Http2Options): Http2Connections 
   function onStream(stream: StreamSocket, received: readonly string[]): void {
     options.onRequest?.();
     const { head, fault } = readHead(received, options.headerBytesMax);
-    Object.assign(stream, { bytesRead: head.bytes, bytesWritten: 0 });
     if (fault === undefined) serve(stream, head);
     else reject(stream, head, fault);
   }
 
   function serve(stream: StreamSocket, head: RequestHead): void {
+    stream.bytesRead = head.bytes;
     const request = new Http2Request(stream, head);
     const response = new Http2Response(request);
     response.onWrongLength = onWrongLength;
@@ -147,7 +163,6 @@ export function createHttp2Connections(options: Http2Options): Http2Connections 
   function reject(stream: StreamSocket, { method, target, rawHeaders }: RequestHead, fault: Problem): void {
     const { remoteAddress: client } = stream;
     log?.(() => ({ client, status: fault.status, reason: fault.message, ...requestLine(method, target) }));
-    stream.on('error', ignore);
     const headers = { 'content-type': rawHeaders[rawHeaders.indexOf('content-type') + 1] };
     endStreamWithProblem(stream, fault, typeOf({ method, headers }));
   }
@@ -169,6 +184,8 @@ export function createHttp2Connections(options: Http2Options): Http2Connections 
       const isOver = nowMs - session.idleSinceMs() >= (session.isSilent() ? headerTimeoutMs : keepAliveTimeoutMs);
       if (session.isIdle() && isOver) session.end();
       if (responseIdleTimeoutMs > 0) session.resetStalled(nowMs - responseIdleTimeoutMs);
+      session.endMisuse();
+      session.finish(nowMs);
     }
   }
 
@@ -204,33 +221,47 @@ interface Session extends Connection {
   readonly isSilent: () => boolean;
   /** Resets streams whose client has read nothing since then, though there is something to read. */
   readonly resetStalled: (sinceMs: number) => void;
+  /** Closes the connection if the client sends too much besides requests. */
+  readonly endMisuse: () => void;
+  /** Destroys the connection if it has ended, but its client keeps it open. */
+  readonly finish: (nowMs: number) => void;
 }
 
 function openSession(socket: Socket, enableConnectProtocol: boolean, events: SessionEvents): Session {
   const settings = { ...sessionOptions.settings, enableConnectProtocol };
   const session: ServerHttp2Session = loadHttp2().performServerHandshake(socket, { ...sessionOptions, settings });
+  session.setLocalWindowSize(connectionWindowBytes);
   const peer = peerOf(socket);
   // Servers of HTTP/1.1 let a client end its half. Here, it has left.
   socket.allowHalfOpen = false;
-  destroyAfterEnd(socket);
+  const misuse = watchMisuse(socket, { streamsMax, windowBytes: streamWindowBytes }, (reason) => {
+    hasMisused = true;
+    session.destroy(Object.assign(new Error(reason), { code: 'ENHANCE_YOUR_CALM' }), enhanceYourCalm);
+  });
+  /** Those that the client has reset are open until their handlers know. */
   const streams = new Map<StreamSocket, Progress>();
   let isSilent = true;
+  let hasMisused = false;
   let idleSinceMs = performance.now();
+  let endedMs: number | undefined;
 
   function onStreamClose(this: StreamSocket): void {
     streams.delete(this);
+    misuse.onStreamClose(this);
     if (streams.size > 0) return;
     idleSinceMs = performance.now();
     events.onOpenStreams(socket, 0);
   }
 
   session.on('stream', (opened, _headers, _flags, rawHeaders) => {
-    const stream = Object.assign(opened, peer) as StreamSocket;
     isSilent = false;
-    streams.set(stream, { waiting: 0, sinceMs: 0 });
+    const stream: StreamSocket = Object.assign(opened, peer, { bytesRead: 0, bytesWritten: 0 });
+    streams.set(stream, { left: 0, sinceMs: 0 });
     if (streams.size === 1) events.onOpenStreams(socket, 1);
-    stream.on('close', onStreamClose);
-    events.onStream(stream, rawHeaders);
+    stream.on('error', ignore).on('close', onStreamClose);
+    misuse.onStreamOpen(streams.size);
+    // Frames that arrive together may all be read before the first of their requests is announced.
+    if (!hasMisused) events.onStream(stream, rawHeaders);
   });
   session.on('error', (error) => events.onFault(socket, error));
   session.once('close', () => events.onClose(socket));
@@ -245,6 +276,12 @@ function openSession(socket: Socket, enableConnectProtocol: boolean, events: Ses
       for (const [stream, progress] of streams)
         if (!stream.isTunnel && hasStalled(stream, progress, sinceMs)) giveUp(stream);
     },
+    endMisuse: () => misuse.onSweep(streams.keys()),
+    finish(nowMs) {
+      if (!session.destroyed && (!session.closed || streams.size > 0)) return;
+      endedMs ??= nowMs;
+      if (nowMs - endedMs >= closingMs) socket.destroy();
+    },
   };
 }
 
@@ -257,33 +294,33 @@ export function peerOf(socket: Socket & Partial<Pick<TLSSocket, 'encrypted' | 'g
 }
 
 interface Progress {
-  /** The bytes that waited for the client when it was last looked at. */
-  waiting: number;
-  /** Since when there have been as many. */
+  /** What the client had not taken when the stream was last looked at: bytes, and the end of the response. */
+  left: number;
+  /** Since when it has been as much. */
   sinceMs: number;
 }
 
-function hasStalled(stream: ServerHttp2Stream, progress: Progress, sinceMs: number): boolean {
-  const waiting = stream.bufferSize;
-  if (waiting !== progress.waiting) Object.assign(progress, { waiting, sinceMs: performance.now() });
-  return waiting > 0 && progress.sinceMs <= sinceMs;
+function hasStalled(stream: StreamSocket, progress: Progress, sinceMs: number): boolean {
+  const left = stream.bufferSize + (hasEnded(stream) ? 1 : 0);
+  if (left !== progress.left) Object.assign(progress, { left, sinceMs: performance.now() });
+  return left > 0 && progress.sinceMs <= sinceMs;
 }
 
+/** Node ends the stream of a HEAD request before there is a response. */
+function hasEnded({ writableEnded, _httpMessage: response }: StreamSocket): boolean {
+  return writableEnded && response?.writableEnded !== false;
+}
+
+/** Does not wait until the reset is sent: the client may read nothing at all. */
 function giveUp(stream: StreamSocket): void {
   if (stream._httpMessage) giveUpClient(stream._httpMessage);
   stream.close(cancel);
+  stream.destroy();
 }
 
-/** NGHTTP2_CANCEL. */
+/** NGHTTP2_CANCEL and NGHTTP2_ENHANCE_YOUR_CALM. */
 const cancel = 8;
+const enhanceYourCalm = 11;
 
-/** How long a client may take to close its side after ours. */
+/** How long a client may take to close its side after ours, and to read what is still on its way. */
 const closingMs = 1000;
-
-/** After the last stream, Node only ends the socket, which a client that never ends its side would keep open. */
-function destroyAfterEnd(socket: Socket): void {
-  socket.once('finish', () => {
-    const deadline = setTimeout(() => socket.destroy(), closingMs);
-    socket.once('close', () => clearTimeout(deadline));
-  });
-}
