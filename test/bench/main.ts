@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { built } from '../support/programs/built.ts';
 import { attack } from './measurements/attacks.ts';
 import { measureBodies } from './measurements/bodies.ts';
+import { measureHttp2Attacks } from './measurements/http2-attacks.ts';
 import { measureLoad } from './measurements/load-configuration.ts';
 import { measureLogins } from './measurements/logins.ts';
 import { measureMessages } from './measurements/messages.ts';
@@ -36,10 +37,11 @@ const measurements: Readonly<Record<string, (directory: string) => readonly Meas
   throughput: measureThroughput,
   messages: measureMessages,
   soak,
-  attacks: attack,
+  attacks: async (directory) => [...(await attack(directory)), ...(await measureHttp2Attacks(directory))],
+  'http2-attacks': measureHttp2Attacks,
 };
-/** These take a minute and twelve minutes, and run only by name. */
-const longNames = ['soak', 'attacks'];
+/** These take from one to fourteen minutes, and run only by name. `attacks` includes `http2-attacks`. */
+const longNames = ['soak', 'attacks', 'http2-attacks'];
 const known = [...requestNames, ...Object.keys(measurements), 'startup'].filter((name) => name !== 'requests');
 
 const args = process.argv.slice(2);

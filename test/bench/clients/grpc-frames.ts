@@ -1,30 +1,5 @@
 /** Encodes a call to the rate-limit service: a gRPC message in HTTP/2 frames (RFC 9113). */
-
-export const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
-
-export const frameHeaderBytes = 9;
-
-export const frameType = Object.freeze({
-  data: 0,
-  headers: 1,
-  reset: 3,
-  settings: 4,
-  ping: 6,
-  goAway: 7,
-  windowUpdate: 8,
-  continuation: 9,
-});
-
-export const flag = Object.freeze({ ack: 1, endStream: 1, endHeaders: 4 });
-
-export function formatFrame(type: number, flags: number, stream: number, payload: Uint8Array): Buffer {
-  const header = Buffer.alloc(frameHeaderBytes);
-  header.writeUIntBE(payload.length, 0, 3);
-  header.writeUInt8(type, 3);
-  header.writeUInt8(flags, 4);
-  header.writeUInt32BE(stream, 5);
-  return Buffer.concat([header, payload]);
-}
+import { flag, formatFrame, frameHeaderBytes, frameType } from '../../support/wire/http2-frames.ts';
 
 /** The two frames of a call with one descriptor for each key. */
 export function formatCall(stream: number, keys: readonly number[]): Buffer {

@@ -1,7 +1,8 @@
 /** Generates load on a rate-limit service from a separate process: 64 concurrent calls with prepared frames. */
 import { connect, type Socket } from 'node:net';
+import { flag, formatFrame, frameHeaderBytes, frameType, preface } from '../../support/wire/http2-frames.ts';
 import type { LoadOrder } from '../measurements/samples.ts';
-import { callFrom, flag, formatCall, formatFrame, frameHeaderBytes, frameType, preface } from './grpc-frames.ts';
+import { callFrom, formatCall } from './grpc-frames.ts';
 
 export interface GrpcLoadOrder extends LoadOrder {
   /** The number of counters. Calls use them in turn. */
