@@ -13,6 +13,8 @@ import { boundTracestate, createTraceIds, parseTraceparent, type Trace, type Tra
 export interface RequestContext {
   /** Taken from `X-Request-Id` if valid, otherwise generated. */
   readonly requestId: string;
+  /** When the request arrived, in the milliseconds of `performance.now`. */
+  readonly arrivedAtMs: number;
   readonly addresses: Addresses;
   /** The names that the client nominates in `Connection`, in lower case. */
   readonly nominated: ReadonlySet<string>;
@@ -201,6 +203,7 @@ function openContext(ctx: Context, { addresses, hasHome, traceIds }: Server): Re
   const rootPath = addresses.prefix(ctx.req) + mountPath(ctx);
   const opened: RequestContext = {
     requestId: validId(ctx.req.headers['x-request-id']) ?? randomUUID(),
+    arrivedAtMs: performance.now(),
     addresses,
     nominated,
     rootPath,

@@ -145,7 +145,8 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
 
   function contentOf(ctx: Context, { headers }: RequestHead): Pick<UpstreamRequest, 'headers' | 'body' | 'grpc'> {
     if (!isCall(ctx)) return { headers, body: createRequestBody(ctx, bodyOptions) };
-    const grpc = grpcCallOf(ctx.req, mapping.timeoutMs, clock());
+    const elapsedMs = performance.now() - requestContext(ctx).arrivedAtMs;
+    const grpc = grpcCallOf(ctx.req, mapping.timeoutMs, clock() - elapsedMs);
     const body = createRequestBody(ctx, callBodyOptions, createBodyOf(ctx));
     return { headers: callHeaders(grpc, headers, ctx.req), body, grpc };
   }

@@ -10,9 +10,10 @@ import {
 } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { formatGrpcFrame } from '#http';
-import type { MappingInput } from '../../../src/index.ts';
-import { desksOf, mappingRecord } from '../../support/desks.ts';
+import type { MappingInput, RecordInput } from '../../../src/index.ts';
+import { authRecord, desksOf, mappingRecord } from '../../support/desks.ts';
 import { type Served, testServers } from '../../support/serve.ts';
+import { startUpstream } from '../../support/upstream.ts';
 
 const servers = testServers();
 const openDesk = desksOf(servers);
@@ -49,8 +50,9 @@ async function openCall(
   service: Served,
   mapping: Partial<MappingInput> = {},
   headers: Readonly<Record<string, string | string[]>> = {},
+  others: readonly RecordInput[] = [],
 ): Promise<ClientHttp2Stream> {
-  const records = [mappingRecord('carts', '/shop.Carts', service.origin, { grpc: true, ...mapping })];
+  const records = [mappingRecord('carts', '/shop.Carts', service.origin, { grpc: true, ...mapping }), ...others];
   const desk = await openDesk({ config: { records } });
   const { gateway } = await desk.listen();
   const session = connect(`http://127.0.0.1:${gateway.port}`);
@@ -296,6 +298,20 @@ describe('the frames of a gRPC call', () => {
     assert.match(await timeoutOf({ timeout_ms: 10_000 }, '20S'), /^(?:10000|9\d\d\d)m$/);
     assert.match(await timeoutOf({ timeout_ms: 30_000 }, '20S'), /^(?:20000|19\d\d\d)m$/);
     assert.equal(await timeoutOf({ timeout_ms: 0 }, 'soon'), 'soon');
+  });
+
+  it('give the service what the auth service has left of the time', async () => {
+    const auth = await startUpstream(servers, (res) => void setTimeout(() => res.end(), 300));
+    const seen = createAnswer<string>();
+    const service = await startService((stream, headers) => {
+      seen.resolve(String(headers['grpc-timeout']));
+      respond(stream, message, { 'grpc-status': '0' });
+    });
+    const records = [{ ...authRecord, auth_service: auth.origin }];
+    const call = await openCall(service, {}, { 'grpc-timeout': '10S' }, records);
+    call.end(message);
+    await receive(call);
+    assert.ok(Number.parseInt(await seen.promise, 10) <= 9701);
   });
 
   it('end with DEADLINE_EXCEEDED when the time of the client is over, and cancel the call of the service', async () => {
