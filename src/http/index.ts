@@ -166,7 +166,7 @@ export {
 export { clientSubjectHeader, clientSubjectOf } from './server/client-certificates.ts';
 export { waitingMaxDefault } from './server/connections.ts';
 export { takeOverHttp2, upgradesOfHost } from './server/http2/host.ts';
-export { expectTrailers, isHttp2 } from './server/http2/messages.ts';
+export { expectTrailers } from './server/http2/messages.ts';
 export { type HttpServer, type HttpServerOptions, serveHttp } from './server/listen.ts';
 export { announcesBody, beforeHead, disableBodyTimeout } from './server/node-fixes.ts';
 export { nodeHttp } from './server/node-http.ts';
