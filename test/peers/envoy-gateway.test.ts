@@ -3,13 +3,16 @@ import assert from 'node:assert/strict';
 import { request as ask } from 'node:http';
 import request from 'supertest';
 import type { LimitDomainInput } from '#config';
+import type { MappingInput } from '../../src/index.ts';
 import { authRecord, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
-import { envoyConfiguration } from '../support/programs/envoy-configuration.ts';
+import { type EnvoyParts, envoyConfiguration } from '../support/programs/envoy-configuration.ts';
 import { freePort } from '../support/programs/free-port.ts';
 import { describeWith } from '../support/programs/installed.ts';
 import { envoy, startProxy } from '../support/programs/proxy-process.ts';
 import { type Served, testServers } from '../support/serve.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { type Certificate, makeCertificate } from '../support/wire/certificate.ts';
 import { speak, upgradeRequest } from '../support/wire/peer.ts';
 import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 import { startSwitchingUpstream } from '../support/wire/switching-upstream.ts';
@@ -18,10 +21,10 @@ const credentials = ['demo', 'demo'] as const;
 const authorization = `Authorization: Basic ${btoa('demo:demo')}`;
 
 /** An Envoy that forwards all requests with the client's address. */
-function passOn(port: number, target: number): string {
+function passOn(parts: EnvoyParts): string {
   const upgrades = [{ upgrade_type: 'websocket' }];
   const manager = { use_remote_address: true, preserve_external_request_id: true, upgrade_configs: upgrades };
-  return envoyConfiguration({ port, target, manager });
+  return envoyConfiguration({ ...parts, manager });
 }
 
 /** A limit for one client address. */
@@ -30,10 +33,25 @@ const limits: LimitDomainInput = {
   descriptors: [{ key: 'remote_address', value: '127.0.0.2', rate_limit: { unit: 'day', requests_per_unit: 2 } }],
 };
 
-function configFor(target: number) {
-  const byAddress = { rewrite: '', allow_upgrade: ['websocket'], labels: { gateway: [{ by: ['remote_address'] }] } };
-  const mapping = mappingRecord('all', '/', `http://127.0.0.1:${target}`, byAddress);
+function configFor(service: string, more: Partial<MappingInput>) {
+  const byAddress = { rewrite: '', labels: { gateway: [{ by: ['remote_address'] }] }, ...more };
+  const mapping = mappingRecord('all', '/', service, byAddress);
   return { records: [mapping, authRecord, limitRecord], limits: [limits], users: [demoRecord] };
+}
+
+interface Between {
+  readonly isBehind: boolean;
+  readonly http2: boolean;
+  readonly tls: Certificate | undefined;
+}
+
+/** How the gateway takes its part of the connections between itself and Envoy. */
+function gatewayBetween({ isBehind, http2, tls }: Between) {
+  const upgrades = http2 ? {} : { allow_upgrade: ['websocket'] };
+  const options = tls === undefined ? {} : { tlsCert: tls.file, tlsKey: tls.keyFile };
+  if (isBehind) return { scheme: 'http', mapping: upgrades, options };
+  const verified = tls === undefined ? {} : { tls: { ca: tls.file } };
+  return { scheme: tls === undefined ? 'http' : 'https', mapping: { ...upgrades, ...verified, http2 }, options: {} };
 }
 
 interface Gateway extends Served {
@@ -41,29 +59,37 @@ interface Gateway extends Served {
   readonly restart: () => Promise<void>;
 }
 
+const chains = (['the gateway behind Envoy', 'Envoy behind the gateway'] as const).flatMap((order) =>
+  (['HTTP/1.1', 'HTTP/2', 'HTTP/2 over TLS'] as const).map((protocol) => [order, protocol] as const),
+);
+
 describeWith('envoy', 'Envoy and the gateway in a chain', () => {
-  for (const order of ['the gateway behind Envoy', 'Envoy behind the gateway'] as const) {
-    describe(order, () => {
+  for (const [order, protocol] of chains) {
+    describe(`${order}, with ${protocol} between them`, () => {
       const servers = testServers(after);
       const openDesk = desksOf(servers);
+      const writeFiles = temporaryFiles();
       const isBehind = order === 'the gateway behind Envoy';
+      const http2 = protocol !== 'HTTP/1.1';
+      let tls: Certificate | undefined;
       let upstream: Upstream;
       let gateway: Gateway;
       let front: Served;
-      let switching: Awaited<ReturnType<typeof startSwitchingUpstream>>;
-      let switchingFront: Served;
 
       async function startEnvoy(target: number): Promise<Served> {
         const port = await freePort();
-        const { remove, ...served } = await startProxy(envoy, passOn(port, target), port);
+        const between = isBehind ? { http2, ca: tls?.file } : { tls };
+        const { remove, ...served } = await startProxy(envoy, passOn({ port, target, ...between }), port);
         servers.later(remove);
         return served;
       }
 
       async function startGateway(target: number): Promise<Gateway> {
         const port = await freePort();
+        const { scheme, mapping, options } = gatewayBetween({ isBehind, http2, tls });
+        const config = configFor(`${scheme}://127.0.0.1:${target}`, mapping);
         const start = async () => {
-          const desk = await openDesk({ demo: false, port, trustedProxies: ['127.0.0.1'], config: configFor(target) });
+          const desk = await openDesk({ demo: false, port, trustedProxies: ['127.0.0.1'], config, ...options });
           await desk.listen();
           return desk;
         };
@@ -82,12 +108,14 @@ describeWith('envoy', 'Envoy and the gateway in a chain', () => {
         return startEnvoy(gateway.port);
       }
 
-      before(async () => {
+      before(async function () {
+        if (protocol === 'HTTP/2 over TLS') {
+          tls = await makeCertificate(await writeFiles(), 'IP:127.0.0.1');
+          if (tls === undefined) return this.skip();
+        }
         upstream = await startUpstream(servers, (res, { url }) => {
           res.writeHead(url.startsWith('/teapot') ? 418 : 200, { 'X-Own': 'yes' }).end(`you asked ${url}`);
         });
-        switching = await startSwitchingUpstream(servers);
-        switchingFront = await startBoth(switching.port);
         front = await startBoth(upstream.port);
       });
 
@@ -186,19 +214,22 @@ describeWith('envoy', 'Envoy and the gateway in a chain', () => {
         });
       }
 
-      it('switch a connection to WebSocket and pass the user name', async () => {
-        const next = switching.next();
-        const client = speak(switchingFront.port, upgradeRequest('/live', [authorization]));
-        const { peer, headers } = await next;
-        assert.equal(headers['x-travel-user'], 'demo');
-        await client.until('101 Switching Protocols');
-        client.socket.write('from the client');
-        await peer.until('from the client');
-        peer.socket.write('from the service');
-        await client.until('from the service');
-        client.socket.end();
-        await peer.closed;
-      });
+      if (!http2)
+        it('switch a connection to WebSocket and pass the user name', async () => {
+          const switching = await startSwitchingUpstream(servers);
+          const switchingFront = await startBoth(switching.port);
+          const next = switching.next();
+          const client = speak(switchingFront.port, upgradeRequest('/live', [authorization]));
+          const { peer, headers } = await next;
+          assert.equal(headers['x-travel-user'], 'demo');
+          await client.until('101 Switching Protocols');
+          client.socket.write('from the client');
+          await peer.until('from the client');
+          peer.socket.write('from the service');
+          await client.until('from the service');
+          client.socket.end();
+          await peer.closed;
+        });
     });
   }
 });
