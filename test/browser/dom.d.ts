@@ -1,7 +1,8 @@
 /**
- * Declares the DOM types that playwright's types refer to. Tests run in Node, without the DOM library of TypeScript.
+ * Declares the DOM types that the types of playwright and Connect refer to. Tests run in Node, without the DOM library of TypeScript.
  */
 type Node = object;
 type HTMLElement = object;
 type SVGElement = object;
 type HTMLElementTagNameMap = Record<string, HTMLElement>;
+type HeadersInit = Headers | Record<string, string> | [string, string][];
