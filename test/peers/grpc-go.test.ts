@@ -92,6 +92,7 @@ async function openEnvoy(servers: TestServers, target: number): Promise<number> 
 
 describeWith('grpc-interop-client', "grpc-go's interop client", () => {
   const servers = testServers();
+  const openDesk = desksOf(servers);
   const openGateway = gatewaysOf(servers);
   const writeFiles = temporaryFiles();
   let tls: Certificate;
@@ -172,6 +173,13 @@ describeWith('grpc-interop-client', "grpc-go's interop client", () => {
     const call = (method: string, data: object) => [
       ...['--proto', grpcTestProto, '--call', `grpc.testing.TestService.${method}`, '-d', JSON.stringify(data)],
     ];
+    /** Returns how many calls ended with each status. */
+    async function ghz(port: number, args: readonly string[]): Promise<Readonly<Record<string, number>>> {
+      const options = { maxBuffer: 64 * 1024 * 1024 };
+      const { stdout } = await promisify(execFile)('ghz', ['--insecure', ...args, `127.0.0.1:${port}`], options);
+      return JSON.parse(stdout).statusCodeDistribution;
+    }
+
     const streamed = { response_parameters: [{ size: 1000 }, { size: 100_000 }, {}] };
 
     for (const [what, count, args] of [
@@ -183,14 +191,19 @@ describeWith('grpc-interop-client', "grpc-go's interop client", () => {
         const port = await openGateway(origin);
         for (const connections of [1, 5]) {
           const load = ['-n', String(count), '-c', '50', '--connections', String(connections), '-O', 'json'];
-          const options = { maxBuffer: 64 * 1024 * 1024 };
-          const { stdout } = await promisify(execFile)(
-            'ghz',
-            ['--insecure', ...args, ...load, `127.0.0.1:${port}`],
-            options,
-          );
-          assert.deepEqual(JSON.parse(stdout).statusCodeDistribution, { OK: count });
+          assert.deepEqual(await ghz(port, [...load, ...args]), { OK: count });
         }
       });
+
+    it('leaves no call open when it closes its connections in the middle of 200', async () => {
+      const { origin } = await startInteropServer(servers);
+      const records = [mappingRecord('interop', '/', origin, { grpc: true })];
+      // With this time-out, a stop that waits for a call outlasts the test.
+      const desk = await openDesk({ demo: false, config: { records }, shutdownTimeoutMs: 600_000 });
+      const { gateway } = await desk.listen();
+      const load = ['-z', '1s', '--duration-stop', 'close', '-c', '200', '--connections', '4', '-O', 'json'];
+      await ghz(gateway.port, [...load, ...call('UnaryCall', { response_size: 100_000 })]);
+      await desk.close();
+    });
   });
 });

@@ -102,6 +102,8 @@ export class Exchange implements Dispatcher.DispatchController {
     this.session.onAborted(this, reason);
     this.stream.close(resetCodes.cancel);
     this.fail(reason);
+    // A paused stream with data that was not read would never close.
+    this.drain();
   }
 
   pause(): void {
