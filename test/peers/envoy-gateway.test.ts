@@ -13,9 +13,10 @@ import { type Served, testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { type Certificate, makeCertificate } from '../support/wire/certificate.ts';
+import { acceptOf, switchingLines } from '../support/wire/echo-websocket.ts';
 import { speak, upgradeRequest } from '../support/wire/peer.ts';
 import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
-import { startSwitchingUpstream } from '../support/wire/switching-upstream.ts';
+import { bytesOf, startSwitchingUpstream } from '../support/wire/switching-upstream.ts';
 
 const credentials = ['demo', 'demo'] as const;
 const authorization = `Authorization: Basic ${btoa('demo:demo')}`;
@@ -47,11 +48,10 @@ interface Between {
 
 /** How the gateway takes its part of the connections between itself and Envoy. */
 function gatewayBetween({ isBehind, http2, tls }: Between) {
-  const upgrades = http2 ? {} : { allow_upgrade: ['websocket'] };
   const options = tls === undefined ? {} : { tlsCert: tls.file, tlsKey: tls.keyFile };
-  if (isBehind) return { scheme: 'http', mapping: upgrades, options };
+  if (isBehind || !http2) return { scheme: 'http', mapping: { allow_upgrade: ['websocket'] }, options };
   const verified = tls === undefined ? {} : { tls: { ca: tls.file } };
-  return { scheme: tls === undefined ? 'http' : 'https', mapping: { ...upgrades, ...verified, http2 }, options: {} };
+  return { scheme: tls === undefined ? 'http' : 'https', mapping: { ...verified, http2 }, options: {} };
 }
 
 interface Gateway extends Served {
@@ -214,15 +214,24 @@ describeWith('envoy', 'Envoy and the gateway in a chain', () => {
         });
       }
 
-      if (!http2)
+      if (isBehind || !http2)
         it('switch a connection to WebSocket and pass the user name', async () => {
-          const switching = await startSwitchingUpstream(servers);
+          const switching = await startSwitchingUpstream(servers, (socket, { headers }) => {
+            socket.write(bytesOf([...switchingLines, `Sec-WebSocket-Accept: ${acceptOf(headers)}`]));
+          });
           const switchingFront = await startBoth(switching.port);
           const next = switching.next();
-          const client = speak(switchingFront.port, upgradeRequest('/live', [authorization]));
+          const key = { 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' };
+          const handshake = [
+            authorization,
+            `Sec-WebSocket-Key: ${key['sec-websocket-key']}`,
+            'Sec-WebSocket-Version: 13',
+          ];
+          const client = speak(switchingFront.port, upgradeRequest('/live', handshake));
           const { peer, headers } = await next;
           assert.equal(headers['x-travel-user'], 'demo');
           await client.until('101 Switching Protocols');
+          await client.until(acceptOf(key));
           client.socket.write('from the client');
           await peer.until('from the client');
           peer.socket.write('from the service');

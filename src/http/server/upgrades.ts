@@ -4,7 +4,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { notReady, type Problem, problem, stopping } from '../problem.ts';
-import { webSocketKeyHeader } from './http2/head.ts';
+import { hasOurKey, webSocketKeyHeader } from './http2/head.ts';
 import { type Http2Request, type Http2Response, isHttp2 } from './http2/messages.ts';
 import { openTunnel } from './http2/tunnel.ts';
 import { endStreamWithProblem, endWithProblem } from './last-response.ts';
@@ -154,16 +154,17 @@ function sendSwitch(res: ServerResponse, socket: Socket): void {
   socket.once('close', () => res.emit('close'));
 }
 
-/** The client is not told which protocol, because there is no other, nor what its key would have become. */
+/** The client is not told which protocol, because there is no other, nor what our key has become. */
 function openConnect(req: Http2Request, res: Http2Response): Upgrade {
   const { stream, connectProtocol = '' } = req;
   const key = req.headers[webSocketKeyHeader];
+  const isOurs = hasOurKey(req);
   return {
     protocols: [connectProtocol],
     isRequired: true,
     webSocketAccept: typeof key === 'string' ? acceptOf(key) : undefined,
     accept() {
-      res.removeHeader('Sec-WebSocket-Accept');
+      if (isOurs) res.removeHeader('Sec-WebSocket-Accept');
       sendSwitch(res, stream as unknown as Socket);
       return openTunnel(stream);
     },

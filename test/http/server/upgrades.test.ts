@@ -204,11 +204,25 @@ describe('createUpgrades over HTTP/2', () => {
       seen.push(req.method, req.url, headers, Buffer.from(String(key), 'base64').length);
       res.writeHead(403).end();
     });
-    const client = open('/chat?a=1', { ':authority': 'a', 'sec-websocket-version': '13', 'sec-websocket-key': 'mine' });
+    const client = open('/chat?a=1', { ':authority': 'a', 'sec-websocket-version': '13' });
     assert.equal((await client.response)[':status'], 403);
     await client.closed;
     const headers = { host: 'a', connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' };
     assert.deepEqual(seen, ['GET', '/chat?a=1', headers, 16]);
+  });
+
+  it('keeps a key that the client sends, and what becomes of it, for a client behind a proxy', async () => {
+    const { open } = await connecting((req, res) => {
+      const upgrade = upgradeOf(req);
+      assert.ok(upgrade);
+      res.setHeader('Sec-WebSocket-Accept', String(upgrade.webSocketAccept));
+      upgrade.accept('websocket').end();
+    });
+    // The example of RFC 6455 section 1.3.
+    const client = open('/chat', { 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' });
+    assert.equal((await client.response)['sec-websocket-accept'], 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=');
+    client.socket.end();
+    await client.closed;
   });
 
   it('carries 4 MiB both ways at the pace of the slower side', async () => {

@@ -75,7 +75,8 @@ const streamsMax = 100;
 
 /** The cluster of a server on this machine, which gets HTTP/2. */
 function http2Cluster(name: string, port: number): object {
-  const http2 = { explicit_http_config: { http2_protocol_options: { max_concurrent_streams: streamsMax } } };
+  const http2_protocol_options = { max_concurrent_streams: streamsMax, allow_connect: true };
+  const http2 = { explicit_http_config: { http2_protocol_options } };
   const options = typed('upstreams.http.v3.HttpProtocolOptions', http2);
   return {
     ...envoyCluster(name, port),

@@ -37,15 +37,23 @@ export function readHead(received: readonly string[], bytesMax: number): ReadHea
   return { head: { ...upgrade, target: path, bytes }, fault };
 }
 
-/** Those of the request with which a client of HTTP/1.1 asks for the protocol. Over HTTP/2, a WebSocket has no key. */
+/**
+ * Those of the request with which a client of HTTP/1.1 asks for the protocol. Over HTTP/2, a WebSocket has no key, unless
+ * a proxy such as Envoy forwards that of a client of HTTP/1.1, which checks what becomes of it.
+ */
 function upgradeHeaders(rawHeaders: readonly string[], protocol: string): readonly string[] {
   const upgrade = ['connection', 'Upgrade', 'upgrade', protocol];
-  if (protocol !== 'websocket') return [...rawHeaders, ...upgrade];
-  const others = rawHeaders.filter((_, index) => rawHeaders[index - (index % 2)] !== webSocketKeyHeader);
-  return [...others, ...upgrade, webSocketKeyHeader, randomBytes(16).toString('base64')];
+  const hasKey = rawHeaders.some((name, index) => index % 2 === 0 && name === webSocketKeyHeader);
+  if (protocol !== 'websocket' || hasKey) return [...rawHeaders, ...upgrade];
+  return [...rawHeaders, ...upgrade, webSocketKeyHeader, randomBytes(16).toString('base64')];
 }
 
 export const webSocketKeyHeader = 'sec-websocket-key';
+
+/** True if the client has sent no key: ours is the last header. */
+export function hasOurKey({ rawHeaders }: { readonly rawHeaders: readonly string[] }): boolean {
+  return rawHeaders.at(-2) === webSocketKeyHeader;
+}
 
 /** As lines of HTTP/1.1: two characters follow each name and each value. */
 function sizeOf(rawHeaders: readonly string[]): number {
