@@ -2,9 +2,12 @@
 import type { Socket } from 'node:net';
 import type { StreamSocket } from './messages.ts';
 
-/** Requests that a client may reset at once, and per second after that. Each has started its work. */
+/**
+ * Requests that a client may reset at once, and per second after that. Each has started its work. A proxy in front puts
+ * the requests of many clients on one connection, and gRPC clients reset each call that is too late.
+ */
 const resetBurst = 100;
-const resetRate = 33;
+const resetRate = 100;
 
 /**
  * What a client may send at once, and per second after that, in frames that carry no request and no body. Bodies count as
