@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { built } from '../support/programs/built.ts';
 import { attack } from './measurements/attacks.ts';
 import { measureBodies } from './measurements/bodies.ts';
+import { measureHttp2 } from './measurements/http2.ts';
 import { measureHttp2Attacks } from './measurements/http2-attacks.ts';
 import { measureLoad } from './measurements/load-configuration.ts';
 import { measureLogins } from './measurements/logins.ts';
@@ -36,6 +37,7 @@ const measurements: Readonly<Record<string, (directory: string) => readonly Meas
   bodies: (directory) => measureBodies(directory, mebibytes),
   throughput: measureThroughput,
   messages: measureMessages,
+  http2: measureHttp2,
   soak,
   attacks: async (directory) => [...(await attack(directory)), ...(await measureHttp2Attacks(directory))],
   'http2-attacks': measureHttp2Attacks,

@@ -7,9 +7,9 @@ import { root } from './child.ts';
 
 /**
  * For the hotel module: with an in-process limiter, also with tokens, or one over gRPC. For an upstream: its mapping alone, with auth and a
- * label, or among this number of mappings.
+ * label, or among this number of mappings. For a gRPC service: its mapping.
  */
-export type ConfigurationKind = 'in-process' | 'tokens' | 'grpc' | 'proxy' | 'proxy-auth' | number;
+export type ConfigurationKind = 'in-process' | 'tokens' | 'grpc' | 'proxy' | 'proxy-auth' | 'grpc-proxy' | number;
 
 /** The ports of the processes that the servers under test call. */
 export interface Ports {
@@ -43,6 +43,8 @@ function recordsOf(kind: ConfigurationKind, { upstreamPort = 9, ratelimitPort = 
       return [proxied];
     case 'proxy-auth':
       return [...authAndLimiter('ratelimit'), { ...proxied, labels }];
+    case 'grpc-proxy':
+      return [mappingRecord('grpc', '/', service, { grpc: true })];
     case 'in-process':
       return [...authAndLimiter('ratelimit'), hotelRecord];
     case 'tokens':

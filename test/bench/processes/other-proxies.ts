@@ -94,7 +94,11 @@ function envoyFor({ port, auth, limits, hotel }: Readonly<Record<'port' | 'auth'
   });
 }
 
-async function startMeasured(program: ProxyProgram, configuration: string, port: number): Promise<MeasuredServer> {
+export async function startMeasured(
+  program: ProxyProgram,
+  configuration: string,
+  port: number,
+): Promise<MeasuredServer> {
   const { pid, remove } = await startProxy(program, configuration, port);
   return { usage: async () => usageOf(pid), stop: remove };
 }
