@@ -2,7 +2,7 @@
  * Generates load from a separate process: 64 keep-alive connections, with one request at a time on each. Or one connection,
  * with cold caches.
  */
-import type { LoadOrder } from '../measurements/samples.ts';
+import { type LoadOrder, stopOrder } from '../measurements/samples.ts';
 import { orderBody } from './booking-orders.ts';
 import { type Exchange, openConnection } from './http-connection.ts';
 
@@ -16,12 +16,6 @@ export interface HttpLoadOrder extends LoadOrder {
   /** Run this process on the server's core. @default false */
   readonly coldCaches?: boolean;
 }
-
-/**
- * The load continues until this order, and then ends after its open requests: a request that is cut off costs the server
- * more than a complete one. Its last message has the number of requests sent.
- */
-export const stopOrder = 'stop';
 
 /** Takes the place of the server's memory in the caches of a core that both share. */
 const walked = new Uint8Array(8 * 1024 * 1024);

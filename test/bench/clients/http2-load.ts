@@ -1,8 +1,7 @@
 /** Generates load from a separate process: 64 concurrent requests, over HTTP/2 or over HTTP/1.1 and TLS. */
 import { connect } from 'node:http2';
 import { Agent, get } from 'node:https';
-import type { LoadOrder } from '../measurements/samples.ts';
-import { stopOrder } from './http-load.ts';
+import { type LoadOrder, stopOrder } from '../measurements/samples.ts';
 
 export interface Http2LoadOrder extends LoadOrder {
   readonly protocol: 'http/1.1' | 'h2' | 'h2c';

@@ -7,7 +7,6 @@ import { envoyConfiguration } from '../../support/programs/envoy-configuration.t
 import { isInstalled } from '../../support/programs/installed.ts';
 import { accepts, envoy } from '../../support/programs/proxy-process.ts';
 import { type Certificate, makeCertificate } from '../../support/wire/certificate.ts';
-import { stopOrder } from '../clients/http-load.ts';
 import type { Http2LoadOrder } from '../clients/http2-load.ts';
 import { type Child, root, startChild } from '../processes/child.ts';
 import { startMeasured } from '../processes/other-proxies.ts';
@@ -20,7 +19,7 @@ import {
   startOn,
 } from '../processes/start-servers.ts';
 import type { MeasuredRow, Target } from '../table.ts';
-import { measureUnderLoad, median, quantile, takeTurns } from './samples.ts';
+import { measureUnderLoad, median, quantile, stopOrder, takeTurns } from './samples.ts';
 
 interface Row {
   readonly title: string;

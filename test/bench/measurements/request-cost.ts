@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { orderBody } from '../clients/booking-orders.ts';
-import { type HttpLoadOrder, stopOrder } from '../clients/http-load.ts';
+import type { HttpLoadOrder } from '../clients/http-load.ts';
 import { demoHeaders, untilReady } from '../clients/requests.ts';
 import { type Child, root, startChild } from '../processes/child.ts';
 import { onMeasuredCore } from '../processes/cores.ts';
@@ -14,7 +14,7 @@ import { type Row, type Started, startBackends, startOn } from '../processes/sta
 import { missingRows, rows } from '../rows/request-rows.ts';
 import type { TableRow } from '../table.ts';
 import { requireSameResponse } from './same-response.ts';
-import { measureUnderLoad, median, quantile, takeTurns } from './samples.ts';
+import { measureUnderLoad, median, quantile, stopOrder, takeTurns } from './samples.ts';
 
 /** The order in which V8 optimises functions differs from start to start, and changes the cost by up to a tenth. */
 const starts = 3;

@@ -22,6 +22,12 @@ export interface LoadOrder {
   readonly durationMs: number;
 }
 
+/**
+ * The load continues until this order, and then ends after its open requests: a request that is cut off costs the server
+ * more than a complete one.
+ */
+export const stopOrder = 'stop';
+
 /** Returns the number of requests between the two messages, and the CPU time of the server in that period. */
 export async function measureUnderLoad(server: MeasuredServer, load: Child, order: LoadOrder) {
   const began = once(load.process, 'message');
