@@ -80,8 +80,9 @@ export class Exchange implements Dispatcher.DispatchController {
     this.activityBefore = activity;
     this.sentAtMs = nowMs;
     this.stream[exchangeKey] = this;
+    stream.push = pushAndNoteEnd;
     stream.on('response', onResponse).on('headers', onInterim).on('trailers', onTrailers);
-    stream.on('data', onData).on('end', onEnd).on('error', onError).on('close', onClose);
+    stream.on('end', onEnd).on('error', onError).on('close', onClose);
   }
 
   /** Sends the body. The head is on its way. */
@@ -120,7 +121,7 @@ export class Exchange implements Dispatcher.DispatchController {
   /** Delivers what has arrived, even to a paused handler, because the session is about to end. */
   drain(): void {
     this.isDraining = true;
-    this.resume();
+    if (this.hasHead || this.isOver) this.resume();
   }
 
   onInterim(status: number, rawHeaders: string[], headers: IncomingHttpHeaders): void {
@@ -135,8 +136,9 @@ export class Exchange implements Dispatcher.DispatchController {
     this.hasHead = true;
     this.rawHeaders = rawHeaders;
     this.endsWithHead = (flags & endStreamFlag) !== 0;
-    this.hasEndedOrderly = this.endsWithHead;
-    if (!this.endsWithHead) this.stream.push = pushAndNoteEnd;
+    this.hasEndedOrderly ||= this.endsWithHead;
+    // Not earlier: Node may emit the head after the data, and even the end, that arrived with it.
+    this.stream.on('data', onData);
     this.handler.onResponseStarted?.();
     this.handler.onResponseStart?.(this, status, headers);
   }

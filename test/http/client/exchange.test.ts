@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { constants, type ServerHttp2Stream } from 'node:http2';
+import { type ClientHttp2Stream, constants, type ServerHttp2Stream } from 'node:http2';
 import { createServer as createTcpServer } from 'node:net';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { Exchange } from '../../../src/http/client/exchange.ts';
 import { codeOf, framesIn, respond, send, sessionsTo, startHttp2, startMute } from '../../support/http2-services.ts';
 import { testServers } from '../../support/serve.ts';
 import { closeOf, createDeferred, eventually } from '../../support/waiting.ts';
@@ -328,6 +329,38 @@ describe('a response over HTTP/2', () => {
 function pairsOf(list: readonly string[]): string[][] {
   return list.flatMap((name, index) => (index % 2 === 0 ? [[name, list[index + 1] ?? '']] : []));
 }
+
+describe('the events of a response over HTTP/2', () => {
+  it('begin with the head, although Node emits it after the data and the end that arrived with it', async () => {
+    const sent = { writableEnded: true, writableLength: 0 };
+    const stream = Object.assign(new Readable({ read() {} }), sent) as unknown as ClientHttp2Stream;
+    const seen: unknown[] = [];
+    const handler = {
+      onResponseStart: (_controller: unknown, status: number) => void seen.push(status),
+      onResponseData: (_controller: unknown, chunk: Buffer) => void seen.push(String(chunk)),
+      onResponseEnd: () => void seen.push('end'),
+      onResponseError: (_controller: unknown, cause: Error) => void seen.push(cause),
+    };
+    const session = {
+      lastStreamId: 1,
+      headerBytesMax: 1000,
+      failure: undefined,
+      hasEnded: () => false,
+      onActivity() {},
+      onClosed() {},
+      onAborted() {},
+    };
+    const options = { path: '/', method: 'GET' as const };
+    const request = { options, handler, isFresh: false, connection: undefined, openSocket: 0 };
+    new Exchange(session, stream, request, 0, 0).send(null, undefined);
+    // Node resumes the stream by now, if something listens for its data.
+    await new Promise(setImmediate);
+    for (const chunk of ['data', null]) stream.push(chunk);
+    stream.emit('response', { ':status': 200 }, 0, [':status', '200']);
+    await closeOf(stream);
+    assert.deepEqual(seen, [200, 'data', 'end']);
+  });
+});
 
 describe('a stream that the service resets', () => {
   function check(what: string, code: number, expected: unknown) {
