@@ -37,32 +37,3 @@ export class Http2Error extends Error {
     this.resetCode = options.resetCode;
   }
 }
-
-/** Error codes of RST_STREAM and GOAWAY frames (RFC 9113 section 7). */
-export const resetCodes = Object.freeze({
-  noError: 0,
-  refusedStream: 7,
-  cancel: 8,
-  enhanceYourCalm: 11,
-});
-
-const names = [
-  'NO_ERROR',
-  'PROTOCOL_ERROR',
-  'INTERNAL_ERROR',
-  'FLOW_CONTROL_ERROR',
-  'SETTINGS_TIMEOUT',
-  'STREAM_CLOSED',
-  'FRAME_SIZE_ERROR',
-  'REFUSED_STREAM',
-  'CANCEL',
-  'COMPRESSION_ERROR',
-  'CONNECT_ERROR',
-  'ENHANCE_YOUR_CALM',
-  'INADEQUATE_SECURITY',
-  'HTTP_1_1_REQUIRED',
-];
-
-export function nameOfReset(code: number): string {
-  return names[code] ?? `error ${code}`;
-}

@@ -2,7 +2,8 @@
 import type { ClientHttp2Stream, IncomingHttpHeaders, IncomingHttpStatusHeader } from 'node:http2';
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import { Http2Error, nameOfReset, resetCodes } from './errors.ts';
+import { http2CodeName, http2Codes } from '../http2-codes.ts';
+import { Http2Error } from './errors.ts';
 
 /** A request: waiting for a session or in flight. */
 export interface SessionRequest {
@@ -101,7 +102,7 @@ export class Exchange implements Dispatcher.DispatchController {
     this.aborted = true;
     this.reason = reason;
     this.session.onAborted(this, reason);
-    this.stream.close(resetCodes.cancel);
+    this.stream.close(http2Codes.CANCEL);
     this.fail(reason);
     // A paused stream with data that was not read would never close.
     this.drain();
@@ -170,7 +171,7 @@ export class Exchange implements Dispatcher.DispatchController {
   onEnd(): void {
     if (this.isOver || !this.hasHead) return;
     if (!this.hasEndedOrderly) {
-      const resetCode = this.stream.rstCode ?? resetCodes.noError;
+      const resetCode = this.stream.rstCode ?? http2Codes.NO_ERROR;
       this.fail(new Http2Error('HTTP2_RESET', 'the service broke the response off', { resetCode }));
       return;
     }
@@ -192,7 +193,7 @@ export class Exchange implements Dispatcher.DispatchController {
   private stopUpload(): void {
     const { stream, upload } = this;
     const isSent = stream.writableEnded && stream.writableLength === 0;
-    if (!isSent) stream.close(resetCodes.cancel);
+    if (!isSent) stream.close(http2Codes.CANCEL);
     if (upload?.destroyed === false && !upload.readableEnded) upload.destroy();
   }
 
@@ -210,16 +211,16 @@ export class Exchange implements Dispatcher.DispatchController {
     if (session.hasEnded()) return session.failure ?? connectionEnded(failure);
     // The session goes on, so the server has not closed it as idle.
     this.request.openSocket = 0;
-    if (rstCode === resetCodes.refusedStream && !this.hasHead) return refused('the service refused it');
-    if (rstCode === resetCodes.enhanceYourCalm && !this.hasHead) return headersTooLarge();
-    const message = `the service reset the request (${nameOfReset(rstCode)})`;
+    if (rstCode === http2Codes.REFUSED_STREAM && !this.hasHead) return refused('the service refused it');
+    if (rstCode === http2Codes.ENHANCE_YOUR_CALM && !this.hasHead) return headersTooLarge();
+    const message = `the service reset the request (${http2CodeName(rstCode)})`;
     return new Http2Error('HTTP2_RESET', message, { cause: failure, resetCode: rstCode });
   }
 }
 
 function refused(why: string): Http2Error {
   return new Http2Error('HTTP2_REFUSED', `the request was not processed: ${why}`, {
-    resetCode: resetCodes.refusedStream,
+    resetCode: http2Codes.REFUSED_STREAM,
   });
 }
 

@@ -1,11 +1,10 @@
 /** An HTTP/2 session to a server: ready when the server has sent its settings, and watched until it closes. */
-
 import type { ClientHttp2Session, Settings } from 'node:http2';
-import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
-import { nodeHttp } from '../server/node-http.ts';
+import { http2CodeName, http2Codes } from '../http2-codes.ts';
+import { loadHttp2, nodeHttp } from '../server/node-http.ts';
 import type { OpenConnection } from './connect.ts';
-import { Http2Error, nameOfReset, resetCodes } from './errors.ts';
+import { Http2Error } from './errors.ts';
 import { Exchange, type ExchangeSession, type RequestBody, type SessionRequest } from './exchange.ts';
 import { watchSession } from './watch.ts';
 
@@ -136,8 +135,8 @@ export function openSession(
   /** Node closes the session: at once after an error, and otherwise after its streams. */
   function onGoawayFrame(code: number, lastId: number): void {
     lastStreamId = Math.min(lastStreamId, lastId);
-    if (code !== resetCodes.noError)
-      failure ??= new Http2Error('HTTP2_RESET', `the service ended the session (${nameOfReset(code)})`, {
+    if (code !== http2Codes.NO_ERROR)
+      failure ??= new Http2Error('HTTP2_RESET', `the service ended the session (${http2CodeName(code)})`, {
         resetCode: code,
       });
     onGoaway?.();
@@ -264,9 +263,4 @@ function brokenBy(cause: Error & { code?: string }): Error {
   return cause.code === 'ERR_HTTP2_ERROR'
     ? new Http2Error('HTTP2_PROTOCOL', `the service violates HTTP/2 (${cause.message})`, { cause })
     : cause;
-}
-
-/** Loaded with the first session, because most processes never need it. */
-function loadHttp2(): typeof import('node:http2') {
-  return createRequire(import.meta.url)('node:http2') as typeof import('node:http2');
 }

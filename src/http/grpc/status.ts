@@ -1,4 +1,5 @@
 /** The status codes of gRPC, and the one that stands for an HTTP status, a refusal of ours or an HTTP/2 error code. */
+import { http2Codes } from '../http2-codes.ts';
 
 /** By name, as in grpc/grpc, doc/statuscodes.md. */
 export const grpcStatus = Object.freeze({
@@ -110,14 +111,9 @@ export function grpcStatusOfReset(errorCode: number): number {
   return grpcStatus[ofReset[errorCode] ?? 'INTERNAL'];
 }
 
-/** By error code (RFC 9113 section 7). */
 const ofReset: Readonly<Record<number, GrpcStatusName>> = {
-  // REFUSED_STREAM
-  7: 'UNAVAILABLE',
-  // CANCEL
-  8: 'CANCELLED',
-  // ENHANCE_YOUR_CALM
-  11: 'RESOURCE_EXHAUSTED',
-  // INADEQUATE_SECURITY
-  12: 'PERMISSION_DENIED',
+  [http2Codes.REFUSED_STREAM]: 'UNAVAILABLE',
+  [http2Codes.CANCEL]: 'CANCELLED',
+  [http2Codes.ENHANCE_YOUR_CALM]: 'RESOURCE_EXHAUSTED',
+  [http2Codes.INADEQUATE_SECURITY]: 'PERMISSION_DENIED',
 };

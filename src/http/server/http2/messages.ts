@@ -2,6 +2,7 @@
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { ServerHttp2Stream, ServerStreamResponseOptions } from 'node:http2';
 import type { Socket } from 'node:net';
+import { http2Codes } from '../../http2-codes.ts';
 import { nodeHttp } from '../node-http.ts';
 
 /**
@@ -109,7 +110,7 @@ function onData(this: StreamSocket, chunk: Buffer): void {
 /** Also emitted when the stream is reset: `close` follows then. */
 function onEnd(this: StreamSocket): void {
   const request = requestOf(this);
-  if (request === undefined || request.isCutShort || this.rstCode !== noError) return;
+  if (request === undefined || request.isCutShort || this.rstCode !== http2Codes.NO_ERROR) return;
   request.complete = true;
   request.push(null);
 }
@@ -362,9 +363,6 @@ const dateLineBytes = 37;
 /** Node sends no higher one over HTTP/2. A client treats it as a 5xx in any case (RFC 9110 section 15). */
 const statusMax = 599;
 
-/** NGHTTP2_NO_ERROR. */
-const noError = 0;
-
 function pairsOf(flat: readonly string[]): [string, string][] {
   return flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1] ?? '']] : []));
 }
@@ -386,7 +384,7 @@ function onFinish(this: Http2Response): void {
   if (req.complete && req.connectProtocol === undefined) (req as unknown as WithHeaderLines)._dump();
   else {
     req.isCutShort = true;
-    if (!this.owesTrailers) req.stream.close(noError);
+    if (!this.owesTrailers) req.stream.close(http2Codes.NO_ERROR);
   }
 }
 
@@ -395,7 +393,7 @@ const trailersMs = 1000;
 
 /** A reset overtakes trailers that are not on their way yet, and then they are not sent. */
 function cutShortLater(stream: StreamSocket): void {
-  const timer = setTimeout(() => stream.close(noError), trailersMs);
+  const timer = setTimeout(() => stream.close(http2Codes.NO_ERROR), trailersMs);
   stream.once('close', () => clearTimeout(timer));
 }
 
@@ -404,7 +402,11 @@ function onClose(this: StreamSocket): void {
   const request = requestOf(this);
   if (request === undefined || request.destroyed) return;
   const hasEnded = request.complete && !wasCutOff(this);
-  request.destroy(hasEnded ? undefined : Object.assign(new Error('aborted'), { code: 'ECONNRESET' }));
+  request.destroy(hasEnded ? undefined : abortedError());
+}
+
+export function abortedError(): Error {
+  return Object.assign(new Error('aborted'), { code: 'ECONNRESET' });
 }
 
 /**
@@ -412,7 +414,7 @@ function onClose(this: StreamSocket): void {
  * although all has been sent. A client that has all of it may reset the stream instead of ending its body.
  */
 export function wasCutOff({ aborted, rstCode, writableFinished }: ServerHttp2Stream): boolean {
-  return aborted || (rstCode !== noError && !writableFinished);
+  return aborted || (rstCode !== http2Codes.NO_ERROR && !writableFinished);
 }
 
 /** Call it before the head is sent, if trailers may follow the body. HTTP/1.1 needs no such call. */

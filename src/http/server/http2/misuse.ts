@@ -1,5 +1,6 @@
 /** Bounds what a client of HTTP/2 may send besides requests and bodies, and how many of its requests it may reset. */
 import type { Socket } from 'node:net';
+import { http2Codes } from '../../http2-codes.ts';
 import type { StreamSocket } from './messages.ts';
 
 /**
@@ -73,7 +74,7 @@ function justifiedBy({ bytesRead, bytesWritten }: StreamSocket): number {
 
 /** By the client, or because of a frame that is not allowed. A response that the server cuts off is destroyed before. */
 function isReset({ rstCode, _httpMessage: response }: StreamSocket): boolean {
-  return (rstCode !== 0 || response?.writableEnded === false) && response?.destroyed !== true;
+  return (rstCode !== http2Codes.NO_ERROR || response?.writableEnded === false) && response?.destroyed !== true;
 }
 
 /** `add` returns false if there is too much in the bucket. */

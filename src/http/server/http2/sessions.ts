@@ -1,12 +1,12 @@
 /** The HTTP/2 connections of a server: serves their streams, and closes what is silent, idle or stalled. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { ServerHttp2Session, ServerOptions } from 'node:http2';
-import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { Logger } from '#foundation';
 import { grpcTypeOf } from '../../grpc/requests.ts';
+import { http2Codes } from '../../http2-codes.ts';
 import { giveUpClient, replaceStatus } from '../../log/final-status.ts';
 import { type Problem, problem } from '../../problem.ts';
 import { subjectFieldOf } from '../client-certificates.ts';
@@ -14,6 +14,7 @@ import { requestLine } from '../client-errors.ts';
 import type { Connection } from '../connections.ts';
 import { endStreamWithProblem } from '../last-response.ts';
 import { limitBodyTime } from '../node-fixes.ts';
+import { loadHttp2 } from '../node-http.ts';
 import { createThrottledLog } from '../throttled-log.ts';
 import type { Upgrades } from '../upgrades.ts';
 import { serveConnect } from './connect.ts';
@@ -91,11 +92,6 @@ const sessionOptions: ServerOptions = {
   // A header that occurs several times is sent as it is, as over HTTP/1.1.
   strictSingleValueFields: false,
 };
-
-/** Loaded with the first connection of HTTP/2. */
-function loadHttp2(): typeof import('node:http2') {
-  return createRequire(import.meta.url)('node:http2') as typeof import('node:http2');
-}
 
 export function createHttp2Connections(options: Http2Options): Http2Connections {
   const { headerTimeoutMs, keepAliveTimeoutMs, responseIdleTimeoutMs, setIdle, upgrades, logger } = options;
@@ -236,7 +232,7 @@ function openSession(socket: Socket, enableConnectProtocol: boolean, events: Ses
   socket.allowHalfOpen = false;
   const misuse = watchMisuse(socket, { streamsMax, windowBytes: streamWindowBytes }, (reason) => {
     hasMisused = true;
-    session.destroy(Object.assign(new Error(reason), { code: 'ENHANCE_YOUR_CALM' }), enhanceYourCalm);
+    session.destroy(Object.assign(new Error(reason), { code: 'ENHANCE_YOUR_CALM' }), http2Codes.ENHANCE_YOUR_CALM);
   });
   /** Those that the client has reset are open until their handlers know. */
   const streams = new Map<StreamSocket, Progress>();
@@ -314,13 +310,9 @@ function hasEnded({ writableEnded, _httpMessage: response }: StreamSocket): bool
 /** Does not wait until the reset is sent: the client may read nothing at all. */
 function giveUp(stream: StreamSocket): void {
   if (stream._httpMessage) giveUpClient(stream._httpMessage);
-  stream.close(cancel);
+  stream.close(http2Codes.CANCEL);
   stream.destroy();
 }
-
-/** NGHTTP2_CANCEL and NGHTTP2_ENHANCE_YOUR_CALM. */
-const cancel = 8;
-const enhanceYourCalm = 11;
 
 /** How long a client may take to close its side after ours, and to read what is still on its way. */
 const closingMs = 1000;

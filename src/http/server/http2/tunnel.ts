@@ -1,5 +1,6 @@
 /** The stream of an HTTP/2 request that has switched to another protocol, such as WebSocket (RFC 8441). */
-import type { StreamSocket } from './messages.ts';
+import { http2Codes } from '../../http2-codes.ts';
+import { abortedError, type StreamSocket } from './messages.ts';
 
 /**
  * From now on, the stream counts its bytes for the log, and a reset is not taken for an end (RFC 8441 section 5): one from
@@ -13,7 +14,7 @@ export function openTunnel(stream: StreamSocket): StreamSocket {
     return (write as (...args: unknown[]) => boolean).call(this, chunk, ...rest);
   } as typeof write;
   stream.destroy = function reset(this: StreamSocket, error?: Error): StreamSocket {
-    if (!this.destroyed && !this.closed) this.close(cancel);
+    if (!this.destroyed && !this.closed) this.close(http2Codes.CANCEL);
     // Otherwise it would look as if both sides had ended, because Node ends an aborted stream.
     return destroy.call(this, error ?? (this.aborted ? abortedError() : undefined)) as StreamSocket;
   };
@@ -26,10 +27,3 @@ export function openTunnel(stream: StreamSocket): StreamSocket {
 function count(this: StreamSocket, chunk: Buffer): void {
   this.bytesRead += chunk.length;
 }
-
-function abortedError(): Error {
-  return Object.assign(new Error('aborted'), { code: 'ECONNRESET' });
-}
-
-/** NGHTTP2_CANCEL. */
-const cancel = 8;
