@@ -50,6 +50,7 @@ export {
   formatGrpcFrame,
   type GrpcFrame,
   type GrpcFrameReader,
+  isGrpcFrame,
   parseGrpcFrame,
 } from './grpc/frames.ts';
 export { decodeGrpcMessage, encodeGrpcMessage } from './grpc/message.ts';

@@ -6,7 +6,6 @@ import type { Logger } from '#foundation';
 import {
   createWebTextReader,
   disableBodyTimeout,
-  grpcKindOf,
   grpcWebCallOf,
   isBodyUnread,
   Problem,
@@ -20,7 +19,7 @@ import { createRetryRules } from './attempt-rules.ts';
 import { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { countFailure, createUpstreamCounts, type UpstreamCounts, upstreamProblem } from './failures.ts';
-import { callHeaders, grpcCallOf } from './grpc/call.ts';
+import { callHeaders, grpcCallOf, isGrpcCall } from './grpc/call.ts';
 import { createCallBody } from './grpc/call-body.ts';
 import { sendCallResponse } from './grpc/response.ts';
 import { callProblem } from './grpc/status.ts';
@@ -109,10 +108,6 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
     respond(ctx, response, prepared);
   };
 
-  function isCall({ req }: Context): boolean {
-    return mapping.grpc && grpcKindOf(req) !== undefined;
-  }
-
   /** Ends the span if the request cannot be sent. */
   function prepare(ctx: Context, span: TracedCall | undefined): PreparedRequest {
     try {
@@ -144,7 +139,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
   }
 
   function contentOf(ctx: Context, { headers }: RequestHead): Pick<UpstreamRequest, 'headers' | 'body' | 'grpc'> {
-    if (!isCall(ctx)) return { headers, body: createRequestBody(ctx, bodyOptions) };
+    if (!isGrpcCall(mapping, ctx.req)) return { headers, body: createRequestBody(ctx, bodyOptions) };
     const elapsedMs = performance.now() - requestContext(ctx).arrivedAtMs;
     const grpc = grpcCallOf(ctx.req, mapping.timeoutMs, clock() - elapsedMs);
     const body = createRequestBody(ctx, callBodyOptions, createBodyOf(ctx));

@@ -4,12 +4,12 @@ import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
 import type { Logger } from '#foundation';
-import { announcesBody, ByteQueue, decodeWebText, grpcKindOf, grpcWebCallOf, isBodyUnread } from '#http';
+import { announcesBody, ByteQueue, decodeWebText, grpcWebCallOf, isBodyUnread, isGrpcFrame } from '#http';
 import type { Attempt } from './attempt.ts';
 import { type CallOptions, callUpstream, type UpstreamRequest } from './call.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { CircuitOpen } from './failures.ts';
-import { callHeaders, grpcCallOf } from './grpc/call.ts';
+import { callHeaders, grpcCallOf, isGrpcCall } from './grpc/call.ts';
 import { wholeBody } from './request-body.ts';
 import { type HeadOfRequest, hostOfOrigin } from './request-headers.ts';
 
@@ -49,13 +49,9 @@ export function createShadow(options: ShadowOptions): CopyRequest {
     headers.push('host', shadowHost(host));
     const method = ctx.req.method ?? 'GET';
     // No client ends the time of the copy, so it must have a limit of ours.
-    const call = isCall(ctx) ? grpcCallOf(ctx.req, timeoutMs, 0) : undefined;
+    const call = isGrpcCall(mapping, ctx.req) ? grpcCallOf(ctx.req, timeoutMs, 0) : undefined;
     const content = call === undefined ? { headers } : { headers: callHeaders(call, headers, ctx.req), grpc: call };
     return { ...content, method, path, body: undefined, firstAttempt: attempt };
-  }
-
-  function isCall({ req }: Context): boolean {
-    return mapping.grpc && grpcKindOf(req) !== undefined;
   }
 
   function send(request: UpstreamRequest): void {
@@ -88,7 +84,7 @@ export function createShadow(options: ShadowOptions): CopyRequest {
     const stopWaiting = copyBody(req, (received) => {
       clearTimeout(timer);
       const body = isText && received !== undefined ? decodeWebText(received) : received;
-      if (body === undefined || (request.grpc !== undefined && !isOneMessage(body))) skip(uncopyableBody(), attempt);
+      if (body === undefined || (request.grpc !== undefined && !isGrpcFrame(body))) skip(uncopyableBody(), attempt);
       else send({ ...request, body: wholeBody(body) });
     });
     const timer = request.grpc && setTimeout(stopWaiting, unaryMs);
@@ -113,8 +109,8 @@ function uncopyableBody(): RangeError {
 
 /**
  * Calls `done` with the whole body after it has been read, or with undefined if it is too large, is cut off or is not
- * read. Returns a function that gives up. This neither starts nor slows the reading: a `data` listener added through EventEmitter does not make Node's
- * stream flow.
+ * read. Returns a function that gives up. This neither starts nor slows the reading: a `data` listener added through
+ * EventEmitter does not make Node's stream flow.
  */
 function copyBody(req: IncomingMessage, done: (body: Buffer | undefined) => void): () => void {
   const queue = new ByteQueue();
@@ -149,11 +145,6 @@ function copyBody(req: IncomingMessage, done: (body: Buffer | undefined) => void
 
 /** A unary call ends with its message. The copy of a stream would hold its slot for as long as the stream lasts. */
 const unaryMs = 1000;
-
-/** Compares the length before the message with that of the whole body. */
-function isOneMessage(body: Buffer): boolean {
-  return body.length >= 5 && body.readUInt32BE(1) === body.length - 5;
-}
 
 /** Adds Envoy's suffix to the host: `orders-shadow:8080`. */
 function shadowHost(host: string): string {

@@ -19,8 +19,12 @@ export function formatGrpcFrame(message: Uint8Array, flags = 0): Buffer {
 
 /** Parses a body of a single uncompressed message. Undefined if it is compressed, truncated, or followed by another. */
 export function parseGrpcFrame(body: Buffer): Buffer | undefined {
-  if (body.length < headBytes || body.readUInt8(0) !== 0) return undefined;
-  return body.readUInt32BE(1) === body.length - headBytes ? body.subarray(headBytes) : undefined;
+  return isGrpcFrame(body) && body.readUInt8(0) === 0 ? body.subarray(headBytes) : undefined;
+}
+
+/** True for a body of a single message, compressed or not. */
+export function isGrpcFrame(body: Buffer): boolean {
+  return body.length >= headBytes && body.readUInt32BE(1) === body.length - headBytes;
 }
 
 export interface GrpcFrameReader {

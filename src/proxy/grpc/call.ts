@@ -1,7 +1,8 @@
 /** What a call of gRPC has besides an HTTP request: a deadline for the whole of it, and a status in every response. */
 import type { IncomingMessage } from 'node:http';
+import type { Mapping } from '#config';
 import { delayMsMax } from '#foundation';
-import { formatGrpcTimeout, parseGrpcTimeout } from '#http';
+import { formatGrpcTimeout, grpcKindOf, parseGrpcTimeout } from '#http';
 import { withoutNames } from '../headers.ts';
 
 export interface GrpcCall {
@@ -11,6 +12,11 @@ export interface GrpcCall {
   readonly isClientsLimit: boolean;
   /** When the call began, by the clock of the calls. */
   readonly startedAtMs: number;
+}
+
+/** Other requests to a mapping for gRPC are forwarded as they are. */
+export function isGrpcCall({ grpc }: Pick<Mapping, 'grpc'>, req: IncomingMessage): boolean {
+  return grpc && grpcKindOf(req) !== undefined;
 }
 
 /** `timeoutMs` is the limit of the mapping, where 0 is none. A `grpc-timeout` that cannot be parsed sets no limit. */
