@@ -13,6 +13,7 @@ import {
 } from '#auth/ext-authz';
 import {
   announcesBody,
+  connectionHeaders,
   dashedName,
   formatGrpcFrame,
   grpcKindOf,
@@ -111,14 +112,11 @@ function createMessageReader() {
 
 /** Headers of the described request that concern its connection or its body, which is not here. */
 const notDescribed: ReadonlySet<string> = new Set([
-  'connection',
+  ...connectionHeaders,
   'content-length',
   'content-type',
   'expect',
   'prefer',
-  'te',
-  'transfer-encoding',
-  'upgrade',
 ]);
 
 /** `Prefer` is that of the call, whose client is the one that knows what to do with the response. */

@@ -172,6 +172,7 @@ export { type HttpServer, type HttpServerOptions, serveHttp } from './server/lis
 export { announcesBody, beforeHead, disableBodyTimeout } from './server/node-fixes.ts';
 export { nodeHttp } from './server/node-http.ts';
 export {
+  connectionHeaders,
   dashedName,
   nominatedBy,
   type ReceivedHeaders,

@@ -2,22 +2,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from 'koa';
 import type { HeaderRules, HeaderValue, HeaderVariable } from '#config';
-import { encodeHeader, requestContext } from '#http';
+import { connectionHeaders, encodeHeader, requestContext } from '#http';
 
 /** Headers that are never forwarded (RFC 9110 section 7.6.1). */
-const hopByHop = new Set([
-  'connection',
-  'expect',
-  'http2-settings',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
+const hopByHop = new Set([...connectionHeaders, 'expect', 'proxy-authenticate', 'proxy-authorization', 'trailer']);
 
 const none: ReadonlySet<string> = new Set();
 

@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import type { AuthDecision, AuthRequest } from '#auth';
 import type { HeaderEdit } from '#auth/ext-authz';
 import type { AuthService, Mapping } from '#config';
-import { encodeHeader, requestContext } from '#http';
+import { connectionHeaders, encodeHeader, requestContext } from '#http';
 import { withoutNames } from '#proxy';
 import type { RequestAttributes } from '#routing';
 import type { AuthBody } from './body.ts';
@@ -53,18 +53,13 @@ const bodyHeaders = ['content-encoding', 'content-type'];
 
 /** Connection-specific headers, and headers that the gateway itself sets. */
 const neverSent = new Set([
-  'connection',
+  ...connectionHeaders,
   'content-length',
   'expect',
   'host',
-  'keep-alive',
-  'proxy-connection',
-  'te',
   'trailer',
   'traceparent',
   'tracestate',
-  'transfer-encoding',
-  'upgrade',
   'x-envoy-auth-partial-body',
   'x-request-id',
   'via',

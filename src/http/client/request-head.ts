@@ -1,19 +1,10 @@
 /** The header list of a request over HTTP/2: pseudo-headers first, names in lower case, nothing of the connection. */
 import type { Dispatcher } from 'undici';
+import { connectionHeaders } from '../server/received-headers.ts';
 import { Http2Error } from './errors.ts';
 
 /** What a request line and its headers are made of. */
 export type RequestParts = Pick<Dispatcher.DispatchOptions, 'method' | 'path' | 'headers'>;
-
-/** Headers that belong to a connection of HTTP/1.1 (RFC 9113 section 8.2.2). `te` may only have the value `trailers`. */
-const ofConnection: ReadonlySet<string> = new Set([
-  'connection',
-  'http2-settings',
-  'keep-alive',
-  'proxy-connection',
-  'transfer-encoding',
-  'upgrade',
-]);
 
 const invalidPath = /[^\x21-\x7e\x80-\xff]/;
 const invalidValue = /[^\t\x20-\x7e\x80-\xff]/;
@@ -39,7 +30,7 @@ const authorityIndex = 5;
 
 function add(list: string[], name: string, value: string): void {
   const lowerName = name.toLowerCase();
-  if (ofConnection.has(lowerName) || (lowerName === 'te' && value !== 'trailers')) return;
+  if (connectionHeaders.has(lowerName) && !(lowerName === 'te' && value === 'trailers')) return;
   if (lowerName.startsWith(':')) throw invalid('the name of a header', name);
   if (invalidValue.test(value)) throw invalid(`the header ${lowerName}`, value);
   if (lowerName === 'host') list[authorityIndex] = value;

@@ -1,6 +1,20 @@
-/** Removes headers from a received request, and first of all those that the client nominates in `Connection`. */
+/** Headers that concern one connection, and how to remove those that the client nominates in `Connection`. */
 import type { IncomingMessage } from 'node:http';
 import { problem } from '../problem.ts';
+
+/**
+ * They concern one connection of HTTP/1.1 (RFC 9110 section 7.6.1). HTTP/2 does not allow them, except for `te: trailers`
+ * in a request (RFC 9113 section 8.2.2).
+ */
+export const connectionHeaders: ReadonlySet<string> = new Set([
+  'connection',
+  'http2-settings',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'transfer-encoding',
+  'upgrade',
+]);
 
 export type ReceivedHeaders = Pick<IncomingMessage, 'headers' | 'headersDistinct' | 'rawHeaders'>;
 

@@ -4,6 +4,7 @@ import type { ServerHttp2Stream, ServerStreamResponseOptions } from 'node:http2'
 import type { Socket } from 'node:net';
 import { http2Codes } from '../../http2-codes.ts';
 import { nodeHttp } from '../node-http.ts';
+import { connectionHeaders } from '../received-headers.ts';
 
 /**
  * A stream that also stands in for the connection of its messages: `req.socket` and `res.socket`. Destroying it ends one
@@ -122,17 +123,6 @@ function onTrailers(this: StreamSocket, _trailers: unknown, _flags: number, rawT
   request.complete = true;
   addLines(request, rawTrailers);
 }
-
-/** They concern one connection. HTTP/2 does not allow them (RFC 9113 section 8.2.2). */
-const connectionHeaders: ReadonlySet<string> = new Set([
-  'connection',
-  'http2-settings',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'transfer-encoding',
-  'upgrade',
-]);
 
 /** The types of Node lack `sendDate`. */
 interface SendingOptions extends ServerStreamResponseOptions {
