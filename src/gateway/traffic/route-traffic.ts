@@ -1,4 +1,5 @@
 /** The traffic counts of one route: totals since the start, and the last five minutes in slots with quantiles. */
+import { grpcStatus } from '#http';
 import { createUpstreamCounts, type UpstreamCounts } from '#proxy';
 
 /** The upper bounds of the histogram's buckets, in milliseconds. One more bucket counts slower requests. */
@@ -62,7 +63,7 @@ export interface RouteTraffic {
 }
 
 /** The statuses of gRPC are numbered from 0. */
-const grpcStatusCount = 17;
+const grpcStatusCount = Object.keys(grpcStatus).length;
 const slotMs = 5_000;
 const slotCount = 60;
 const bucketCount = durationBoundsMs.length + 1;
