@@ -51,8 +51,8 @@ export interface RequestBodyOptions {
 export type StreamOptions = RequestBodyOptions & { readonly bytesMax: number };
 
 /**
- * Returns undefined when the request has no body. `createStream` is called for one that arrives. Throws `body-too-large` or `body-consumed`. If a stream exceeds the
- * limit later, `onRefused` is called.
+ * Returns undefined when the request has no body. `createStream` is called for one that arrives. Throws `body-too-large`
+ * or `body-consumed`. If a stream exceeds the limit later, `onRefused` is called.
  */
 export function createRequestBody(
   ctx: Context,

@@ -4,9 +4,11 @@ import { isHttp2, wasCutOff } from '../server/http2/messages.ts';
 import { upgradeOf } from '../server/upgrades.ts';
 
 const replacedKey = Symbol('replaced status');
+const countedKey = Symbol('counted status');
 
 interface Carrier {
   [replacedKey]?: number;
+  [countedKey]?: number;
 }
 
 /**
@@ -34,26 +36,20 @@ export function finalStatus(res: ServerResponse): number {
   return res.writableFinished && !isCutOff ? res.statusCode : clientLeft;
 }
 
-const countedKey = Symbol('counted status');
-
-interface CountedCarrier {
-  [countedKey]?: number;
-}
-
 /** Counts a response as one with another status than that of its head, which for gRPC is always 200. */
 export function countAs(res: ServerResponse, status: number): void {
-  (res as CountedCarrier)[countedKey] = status;
+  (res as Carrier)[countedKey] = status;
 }
 
 /** The status by which a closed response is counted: its final status, unless `countAs` was called. */
 export function countedStatus(res: ServerResponse): number {
   const status = finalStatus(res);
-  return status === res.statusCode ? ((res as CountedCarrier)[countedKey] ?? status) : status;
+  return status === res.statusCode ? ((res as Carrier)[countedKey] ?? status) : status;
 }
 
 /**
- * True once the connection is lost before the client had the whole response, or `giveUpClient` was called. Everything that fails from then on fails
- * because of that, or for nobody: it is neither an error of the service nor one of this process.
+ * True once the connection is lost before the client had the whole response, or `giveUpClient` was called. What fails
+ * from then on is neither an error of the service nor one of this process.
  */
 export function hasClientLeft(res: ServerResponse): boolean {
   const { socket } = res.req;
