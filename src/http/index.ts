@@ -45,14 +45,7 @@ export {
   traceOf,
   userHeader,
 } from './context.ts';
-export {
-  createGrpcFrameReader,
-  formatGrpcFrame,
-  type GrpcFrame,
-  type GrpcFrameReader,
-  isGrpcFrame,
-  parseGrpcFrame,
-} from './grpc/frames.ts';
+export { formatGrpcFrame, isGrpcFrame, parseGrpcFrame } from './grpc/frames.ts';
 export { decodeGrpcMessage, encodeGrpcMessage } from './grpc/message.ts';
 export { type GrpcKind, grpcKindOf } from './grpc/requests.ts';
 export {

@@ -4,11 +4,12 @@ import { once } from 'node:events';
 import { connect as connectHttp2, createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { Metadata, status } from '@grpc/grpc-js';
 import Koa from 'koa';
-import { createGrpcFrameReader, formatGrpcFrame } from '#http';
+import { formatGrpcFrame } from '#http';
 import type { MappingInput } from '../../../src/index.ts';
 import { desksOf, mappingRecord } from '../../support/desks.ts';
 import { testServers } from '../../support/serve.ts';
 import { createDeferred } from '../../support/waiting.ts';
+import { grpcFramesIn } from '../../support/wire/grpc-frames.ts';
 import { failing, type HandleCall, startGrpcService, unary } from '../../support/wire/grpc-peers.ts';
 
 const servers = testServers();
@@ -48,7 +49,7 @@ function bytesOf(type: string, body: Buffer): Buffer {
 }
 
 function parse(type: string, body: Buffer) {
-  const frames = createGrpcFrameReader(1_000_000).read(bytesOf(type, body)) ?? [];
+  const frames = grpcFramesIn(bytesOf(type, body));
   const [trailers, ...more] = frames.filter(({ flags }) => flags === 128);
   assert.deepEqual(more, []);
   return {
