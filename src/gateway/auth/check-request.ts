@@ -29,11 +29,11 @@ export interface AuthClient {
   readonly ask: Ask;
   /** Returns the request that `ask` would send. Pure. */
   readonly preview: (ctx: Context, attributes: RequestAttributes) => CheckRequest;
-  /** Returns a client that also tells the service what a mapping says. Undefined except over gRPC. */
+  /** Returns a client that also sends the context of a mapping. Undefined except over gRPC. */
   readonly withContext?: (context: Mapping['authContextExtensions']) => AuthClient;
 }
 
-/** A request to an auth service, or over gRPC the one that it is told about. */
+/** A request to an auth service, or over gRPC the one that the call describes. */
 export interface CheckRequest {
   readonly method: string;
   /** Starts with `path_prefix`, verbatim, and includes the query. */

@@ -28,7 +28,7 @@ export type AuthPart =
       readonly path: string;
       readonly headers: readonly HeaderPart[];
       readonly body: string;
-      /** The names of what the mapping tells the service (`auth_context_extensions`). Empty unless it is called over gRPC. */
+      /** The names in `auth_context_extensions` of the mapping. Empty unless the service is called over gRPC. */
       readonly context: readonly string[];
       readonly timeout_ms: number | undefined;
       /** How long a positive decision is cached; 0 when the service is called for every request. */

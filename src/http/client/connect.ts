@@ -36,9 +36,7 @@ export function createConnect(address: Http2Address): OpenConnection {
     function settle(failure: Error | undefined): void {
       socket.removeListener('close', onEnd).removeListener(isSecure ? 'secureConnect' : 'connect', onConnected);
       socket.removeListener('error', onFailure);
-      if (failure !== undefined) {
-        socket.on('error', ignore).destroy();
-      }
+      if (failure !== undefined) socket.on('error', ignore).destroy();
       done(failure, socket);
     }
     socket
@@ -69,8 +67,7 @@ function tlsOpener(
 }
 
 function alpnFailure({ alpnProtocol }: TLSSocket): Error | undefined {
-  if (alpnProtocol === 'h2') return undefined;
-  return withoutH2();
+  return alpnProtocol === 'h2' ? undefined : withoutH2();
 }
 
 /** Most servers end the handshake if they have no protocol that the client offers (RFC 7301 section 3.2). */

@@ -10,7 +10,7 @@ import { watchSession } from './watch.ts';
 
 export interface Session extends ExchangeSession {
   /** The number of open streams. */
-  readonly streams: () => number;
+  readonly streamCount: () => number;
   /** False once it is closing. Closes it when its lifetime is over. */
   readonly takesRequests: () => boolean;
   /** True if the server allows another stream. */
@@ -62,7 +62,7 @@ export const streamsOfSessionMax = 100;
 /** Longer than over HTTP/1.1: a server that closes an idle session says which requests it has not processed. */
 const idleMsDefault = 60_000;
 
-/** What a server may send on a stream that nobody reads, and on all streams of a session in a round trip. */
+/** What a server may send on a stream that is not read, and on all streams of a session in a round trip. */
 const streamWindowBytes = 256 * 1024;
 const sessionWindowBytes = 4 * 1024 * 1024;
 
@@ -109,7 +109,7 @@ export function openSession(
       failure ??= isReady ? brokenBy(cause) : unsupported(cause);
     });
     http2.once('close', () => onEnded(failure ?? (isReady ? undefined : unsupported())));
-    // The server has ended the connection. Node is about to drop what it has received and no one has read.
+    // The server has ended the connection. Node is about to drop what it has received and that has not been read.
     connected.once('end', () => {
       for (const exchange of exchanges) exchange.drain();
     });
@@ -207,7 +207,7 @@ export function openSession(
         }
         events.onRoom(session);
       },
-      streams: () => exchanges.size,
+      streamCount: () => exchanges.size,
       takesRequests() {
         if (clock() >= expiresAtMs) close();
         return !isClosing && http2?.closed === false && !http2.destroyed;
@@ -241,7 +241,7 @@ function openHttp2(origin: string, socket: Socket, headerBytesMax: number): Clie
     settings: { enablePush: false, initialWindowSize: streamWindowBytes, maxHeaderListSize: headerBytesMax },
     // Each counts as its length and 32 bytes (RFC 9113 section 6.5.2).
     maxHeaderListPairs: Math.ceil(headerBytesMax / 32),
-    // Whoever accepted the headers has bounded them. Node's limit would end the session.
+    // The headers were bounded when they were received. Node's limit would end the session.
     maxSendHeaderBlockLength: 1024 * 1024,
     maxReservedRemoteStreams: 0,
     // Node would reject some headers that occur twice, which HTTP/1.1 forwards.

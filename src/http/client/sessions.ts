@@ -86,7 +86,7 @@ export function createSessions(options: SessionsOptions, sessionsMax: number, pa
 
   /** Another session would be of no use either: the service allows no stream at present. */
   function hasUselessSession(): boolean {
-    return ready.some((session) => session.streams() === 0 && !session.hasRoom());
+    return ready.some((session) => session.streamCount() === 0 && !session.hasRoom());
   }
 
   function openOne(): void {
@@ -104,7 +104,7 @@ export function createSessions(options: SessionsOptions, sessionsMax: number, pa
 
   function onRoom(session: Session): void {
     if (queue.size > 0) startQueued();
-    if (closing !== undefined && session.streams() === 0) session.close();
+    if (closing !== undefined && session.streamCount() === 0) session.close();
   }
 
   function onClosed(session: Session, cause: Error | undefined): void {
@@ -144,7 +144,7 @@ export function createSessions(options: SessionsOptions, sessionsMax: number, pa
   function close(): Promise<void> {
     closing ??= new Promise<void>((resolve) => {
       whenEmpty = resolve;
-      for (const session of ready) if (session.streams() === 0 && queue.size === 0) session.close();
+      for (const session of ready) if (session.streamCount() === 0 && queue.size === 0) session.close();
       if (open.size === 0 && queue.size === 0) resolve();
     });
     return closing;
@@ -187,7 +187,7 @@ function bodyOf(body: Dispatcher.DispatchOptions['body']): RequestBody {
   return typeof body === 'string' ? Buffer.from(body) : (body ?? null);
 }
 
-/** An empty body needs no frame of its own. */
+/** No frame needs to be sent for an empty body. */
 function isEmpty(body: RequestBody): boolean {
   return body instanceof Uint8Array && body.byteLength === 0;
 }

@@ -29,12 +29,13 @@ const types: ReadonlySet<string> = new Set([
 ]);
 const suffixes = /\+(?:json|xml|yaml|text)$/;
 
-/** Events must arrive one by one, whatever decodes them, and so must the messages of gRPC, which has codings of its own. */
+/** Events must arrive one by one, whatever decodes them. */
 const eventStream = 'text/event-stream';
 
 function isCompressibleType(contentType: string): boolean {
   const [type = ''] = contentType.toLowerCase().split(';');
   const name = type.trim();
+  // The messages of gRPC must arrive one by one too, and gRPC compresses them itself.
   if (name === eventStream || name.startsWith('application/grpc')) return false;
   return name.startsWith('text/') || types.has(name) || suffixes.test(name);
 }

@@ -154,7 +154,7 @@ function sendSwitch(res: ServerResponse, socket: Socket): void {
   socket.once('close', () => res.emit('close'));
 }
 
-/** The client is not told which protocol, because there is no other, nor what our key has become. */
+/** The response names neither the protocol, of which there is only one, nor what has become of our key. */
 function openConnect(req: Http2Request, res: Http2Response): Upgrade {
   const { stream, connectProtocol = '' } = req;
   const key = req.headers[webSocketKeyHeader];

@@ -10,7 +10,7 @@ import type { UpgradeListener, Upgrades } from '../upgrades.ts';
 import { serveConnect } from './connect.ts';
 import { readHead } from './head.ts';
 import { Http2Request, Http2Response, isHttp2, type StreamSocket } from './messages.ts';
-import { peerOf } from './sessions.ts';
+import { streamPeerOf } from './sessions.ts';
 
 /**
  * The first step in an app that may run on node:http2. Later steps of the host see our messages too. Node's own still
@@ -55,7 +55,7 @@ function takeOver(
   givenRequest: Http2ServerRequest,
   givenResponse: Http2ServerResponse,
 ): { readonly req: Http2Request; readonly res: Http2Response } | undefined {
-  const stream = Object.assign(givenRequest.stream, peerOfStream(givenRequest)) as unknown as StreamSocket;
+  const stream = Object.assign(givenRequest.stream, peerFieldsOf(givenRequest)) as unknown as StreamSocket;
   const { head, fault } = readHead(givenRequest.rawHeaders, Number.POSITIVE_INFINITY);
   if (fault !== undefined) {
     endStreamWithProblem(stream, fault, grpcTypeOf(givenRequest));
@@ -71,8 +71,8 @@ function takeOver(
   return { req, res };
 }
 
-function peerOfStream({ stream }: Http2ServerRequest): object {
-  return stream.session === undefined ? {} : peerOf(stream.session.socket);
+function peerFieldsOf({ stream }: Http2ServerRequest): object {
+  return stream.session === undefined ? {} : streamPeerOf(stream.session.socket);
 }
 
 function copyRequest(given: Http2ServerRequest, request: Http2Request): void {

@@ -48,7 +48,7 @@ interface WithHeaderLines {
   _dump(): void;
 }
 
-/** Reads the body from the stream only when somebody reads it from here. */
+/** Reads the body from the stream only when it is read itself. */
 export class Http2Request extends nodeHttp.IncomingMessage {
   readonly stream: StreamSocket;
   /** A body may have no length: without one, it ends with the stream. */
@@ -332,7 +332,7 @@ export class Http2Response extends nodeHttp.ServerResponse<Http2Request> {
   }
 }
 
-/** Node's class would have to be told that the stream has drained. */
+/** Node's class does not know when the stream has drained. */
 Object.defineProperty(Http2Response.prototype, 'writableNeedDrain', {
   get(this: Http2Response) {
     return !this.destroyed && !this.writableEnded && this.req.stream.writableNeedDrain;
@@ -367,7 +367,7 @@ function onWantTrailers(this: StreamSocket): void {
   this._httpMessage?.sendTrailers();
 }
 
-/** Asks the client not to send the rest of what nobody reads (RFC 9113 section 8.1). */
+/** Asks the client not to send the rest of a body that is not read (RFC 9113 section 8.1). */
 function onFinish(this: Http2Response): void {
   const { req } = this;
   if (this.hasSwitched()) return;

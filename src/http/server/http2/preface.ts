@@ -1,4 +1,4 @@
-/** Tells HTTP/2 from HTTP/1.1 by the first bytes of a connection, on ports without TLS. */
+/** Distinguishes HTTP/2 from HTTP/1.1 by the first bytes of a connection, on ports without TLS. */
 import type { Socket } from 'node:net';
 import { problem } from '../../problem.ts';
 import { endWithProblem } from '../last-response.ts';

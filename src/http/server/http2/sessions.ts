@@ -70,7 +70,7 @@ const headerPairsMax = 256;
 const headerListBytesMax = 65_535;
 
 /**
- * How much of a body, and of all bodies of a connection, a client may send before anybody reads it. The default of 64 KiB
+ * How much of a body, and of all bodies of a connection, a client may send before it is read. The default of 64 KiB
  * for both would slow an upload down to 3 MB/s at 20 ms away.
  */
 const streamWindowBytes = 262_144;
@@ -99,7 +99,7 @@ export function createHttp2Connections(options: Http2Options): Http2Connections 
   const connections = new Map<Socket, Session>();
   const log = logger && createThrottledLog(logger, 'a client sent something that is not a valid HTTP request');
   const { refusesInGrpc = true } = options;
-  const typeOf: typeof grpcTypeOf = (request) => (refusesInGrpc ? grpcTypeOf(request) : undefined);
+  const refusalTypeOf: typeof grpcTypeOf = (request) => (refusesInGrpc ? grpcTypeOf(request) : undefined);
   const handler = limitBodyTime(options.handler, options.requestTimeoutMs, onLateBody);
   const timeouts = [headerTimeoutMs, keepAliveTimeoutMs, responseIdleTimeoutMs].filter((timeout) => timeout > 0);
   const sweepMs = Math.min(1000, ...timeouts.map((timeout) => timeout / 2));
@@ -160,7 +160,7 @@ export function createHttp2Connections(options: Http2Options): Http2Connections 
     const { remoteAddress: client } = stream;
     log?.(() => ({ client, status: fault.status, reason: fault.message, ...requestLine(method, target) }));
     const headers = { 'content-type': rawHeaders[rawHeaders.indexOf('content-type') + 1] };
-    endStreamWithProblem(stream, fault, typeOf({ method, headers }));
+    endStreamWithProblem(stream, fault, refusalTypeOf({ method, headers }));
   }
 
   /** The client gets 408 unless the response has begun. */
@@ -171,7 +171,7 @@ export function createHttp2Connections(options: Http2Options): Http2Connections 
       return;
     }
     replaceStatus(response, late.status);
-    endStreamWithProblem(request.socket as unknown as StreamSocket, late, typeOf(request));
+    endStreamWithProblem(request.socket as unknown as StreamSocket, late, refusalTypeOf(request));
   }
 
   function closeUnused(): void {
@@ -204,7 +204,7 @@ function ignore(): void {}
 
 interface SessionEvents {
   readonly onStream: (stream: StreamSocket, rawHeaders: readonly string[]) => void;
-  /** Called with the number of open streams when there is none any more, or the first. */
+  /** Called with the number of open streams when the first has opened, and when the last has closed. */
   readonly onOpenStreams: (socket: Socket, count: number) => void;
   readonly onFault: (socket: Socket, error: NodeJS.ErrnoException) => void;
   readonly onClose: (socket: Socket) => void;
@@ -227,7 +227,7 @@ function openSession(socket: Socket, enableConnectProtocol: boolean, events: Ses
   const settings = { ...sessionOptions.settings, enableConnectProtocol };
   const session: ServerHttp2Session = loadHttp2().performServerHandshake(socket, { ...sessionOptions, settings });
   session.setLocalWindowSize(connectionWindowBytes);
-  const peer = peerOf(socket);
+  const peer = streamPeerOf(socket);
   // Servers of HTTP/1.1 let a client end its half. Here, it has left.
   socket.allowHalfOpen = false;
   const misuse = watchMisuse(socket, { streamsMax, windowBytes: streamWindowBytes }, (reason) => {
@@ -281,7 +281,7 @@ function openSession(socket: Socket, enableConnectProtocol: boolean, events: Ses
   };
 }
 
-export function peerOf(socket: Socket & Partial<Pick<TLSSocket, 'encrypted' | 'getProtocol'>>): StreamPeer {
+export function streamPeerOf(socket: Socket & Partial<Pick<TLSSocket, 'encrypted' | 'getProtocol'>>): StreamPeer {
   const { remoteAddress, remotePort, remoteFamily, localAddress, localPort, encrypted = false } = socket;
   const protocol = socket.getProtocol?.() ?? null;
   const getProtocol = encrypted ? () => protocol : undefined;
