@@ -10,10 +10,10 @@ function openSession(): ClientHttp2Session {
   return session;
 }
 
-const connectionHeaders = new Set([':status', ':scheme', ':authority']);
+const pseudoHeaders = new Set([':status', ':scheme', ':authority']);
 
 function forwarded(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !connectionHeaders.has(name)));
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !pseudoHeaders.has(name)));
 }
 
 createServer({ settings: { maxConcurrentStreams: 1000 } })

@@ -1,6 +1,5 @@
 /** Clients of HTTP/2 that hold a connection without using it, or do not read: when each loses it or its requests. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { constants } from 'node:http2';
 import type { Socket } from 'node:net';
@@ -247,23 +246,4 @@ describe('the settings of an HTTP/2 client', () => {
         50_000,
       );
     });
-});
-
-it('without `http2`, the preface of HTTP/2 is a faulty request of HTTP/1.1', async () => {
-  const { socket, closed } = await hold(Buffer.alloc(0), { http2: false });
-  const received: string[] = [];
-  socket.on('data', (chunk: Buffer) => void received.push(chunk.toString('latin1')));
-  socket.write(preface);
-  await closed;
-  assert.match(received.join(''), /^HTTP\/1\.1 400 /);
-});
-
-it('without `http2`, a server does not choose HTTP/2 over TLS', async function () {
-  const certificate = await makeCertificate(await writeFiles(), 'DNS:localhost');
-  if (certificate === undefined) return this.skip();
-  const { port } = await startHttp(servers, { http2: false, tls: certificate });
-  const socket = connectTls({ port, ALPNProtocols: ['h2', 'http/1.1'], rejectUnauthorized: false });
-  servers.later(() => socket.destroy());
-  await once(socket, 'secureConnect');
-  assert.equal(socket.alpnProtocol, 'http/1.1');
 });
