@@ -45,9 +45,9 @@ export {
   traceOf,
   userHeader,
 } from './context.ts';
+export { type GrpcKind, grpcKindOf, isGrpcType } from './grpc/content-type.ts';
 export { formatGrpcFrame, isGrpcFrame, parseGrpcFrame } from './grpc/frames.ts';
 export { decodeGrpcMessage, encodeGrpcMessage } from './grpc/message.ts';
-export { type GrpcKind, grpcKindOf } from './grpc/requests.ts';
 export {
   type GrpcStatusName,
   grpcStatus,

@@ -1,5 +1,6 @@
 /** Which responses may be compressed, and how their headers change (RFC 9110 sections 8.4 and 8.8.3, RFC 9530). */
 import type { ServerResponse } from 'node:http';
+import { isGrpcType } from '../grpc/content-type.ts';
 import type { Coding } from './codings.ts';
 
 /** A shorter body is sent as it is: with its headers, it fits into one packet anyway. */
@@ -36,7 +37,7 @@ function isCompressibleType(contentType: string): boolean {
   const [type = ''] = contentType.toLowerCase().split(';');
   const name = type.trim();
   // The messages of gRPC must arrive one by one too, and gRPC compresses them itself.
-  if (name === eventStream || name.startsWith('application/grpc')) return false;
+  if (name === eventStream || isGrpcType(name)) return false;
   return name.startsWith('text/') || types.has(name) || suffixes.test(name);
 }
 

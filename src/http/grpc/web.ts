@@ -1,7 +1,7 @@
 /** gRPC-Web, the form of gRPC for browsers, translated to gRPC and back (grpc/grpc, doc/PROTOCOL-WEB.md). */
 import type { IncomingMessage } from 'node:http';
+import { grpcKindOf } from './content-type.ts';
 import { formatGrpcFrame } from './frames.ts';
-import { grpcKindOf } from './requests.ts';
 
 /** A call of gRPC-Web. */
 export interface GrpcWebCall {

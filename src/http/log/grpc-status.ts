@@ -1,7 +1,7 @@
 /** The status of a gRPC call for the log and the counts. */
 import type { Context } from 'koa';
 import { requestContext } from '../context.ts';
-import { grpcKindOf } from '../grpc/requests.ts';
+import { grpcKindOf } from '../grpc/content-type.ts';
 import { grpcStatus } from '../grpc/status.ts';
 import { finalStatus } from './final-status.ts';
 

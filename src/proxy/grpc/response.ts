@@ -8,6 +8,7 @@ import {
   giveUpClient,
   grpcWebCallOf,
   httpStatusOfGrpc,
+  isGrpcType,
   requestContext,
   webTypeFromGrpc,
 } from '#http';
@@ -16,7 +17,7 @@ import { type CallAborted, clientPaused, clientSlow, timedOut } from '../failure
 import { firstValue } from '../headers.ts';
 import { type ResponseOptions, sendResponse, trailersFrom, writeHead } from '../response.ts';
 import { createIdleTimer, createPaceCheck } from '../time-limits.ts';
-import { isGrpcResponse, statusInHead, statusInTrailers } from './status.ts';
+import { statusInHead, statusInTrailers } from './status.ts';
 import { encodeForWeb, streamForWeb, type Trailers } from './web.ts';
 
 /**
@@ -27,7 +28,7 @@ export function sendCallResponse(ctx: Context, response: UpstreamResponse, optio
   const { head, body } = response;
   const found = statusInHead(head.status, head.headers);
   if (found !== 'in-trailers') setStatus(ctx, found);
-  if (!isGrpcResponse(head.headers)) {
+  if (!isGrpcType(head.headers['content-type'])) {
     sendResponse(ctx, response, options);
     return;
   }

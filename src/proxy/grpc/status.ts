@@ -7,6 +7,7 @@ import {
   grpcStatusOfRefusal,
   grpcStatusOfReset,
   httpStatusOfGrpc,
+  isGrpcType,
   Problem,
   parseGrpcStatus,
   problem,
@@ -14,14 +15,9 @@ import {
 import { explainFailure, upstreamProblem } from '../failures.ts';
 import { firstValue, type RawText } from '../headers.ts';
 
-/** False for a response of something else than the service, such as a proxy in front of it. */
-export function isGrpcResponse(headers: IncomingHttpHeaders): boolean {
-  return headers['content-type']?.startsWith('application/grpc') === true;
-}
-
 /** What the head of a response says of the status: a code, or that it follows in the trailers. */
 export function statusInHead(status: number, headers: IncomingHttpHeaders): number | 'in-trailers' {
-  if (!isGrpcResponse(headers)) return grpcStatusOfHttp(status);
+  if (!isGrpcType(headers['content-type'])) return grpcStatusOfHttp(status);
   const code = headers['grpc-status'];
   return code === undefined ? 'in-trailers' : (parseGrpcStatus(String(code)) ?? grpcStatus.UNKNOWN);
 }

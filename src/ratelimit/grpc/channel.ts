@@ -8,7 +8,7 @@ import {
   type IncomingHttpStatusHeader,
 } from 'node:http2';
 import { connect as connectSocket, type Socket } from 'node:net';
-import { decodeGrpcMessage, formatGrpcFrame, grpcStatus, parseGrpcFrame, parseGrpcStatus } from '#http';
+import { decodeGrpcMessage, formatGrpcFrame, grpcStatus, isGrpcType, parseGrpcFrame, parseGrpcStatus } from '#http';
 import { type Admission, type BreakerOptions, createBreaker, startDeadline } from '../breaker.ts';
 
 export interface Target {
@@ -297,7 +297,7 @@ function resultWithoutStatus({ session, headers, error }: PendingCall, resetCode
   if (resetCode === constants.NGHTTP2_REFUSED_STREAM) return { kind: 'refused', reason: 'it refused the call' };
   if (headers === undefined) return invalid(`it reset the stream (${resetCode})`);
   if (headers[':status'] !== 200) return invalid(`it responded with HTTP status ${headers[':status']}`);
-  return invalid(isGrpc(headers) ? 'its response has no grpc-status' : 'its response is not gRPC');
+  return invalid(isGrpcType(headers['content-type']) ? 'its response has no grpc-status' : 'its response is not gRPC');
 }
 
 /**
@@ -305,12 +305,8 @@ function resultWithoutStatus({ session, headers, error }: PendingCall, resetCode
  * response is not gRPC or was truncated.
  */
 function grpcStatusOf({ headers, trailers }: PendingCall): number | undefined {
-  if (headers?.[':status'] !== 200 || !isGrpc(headers)) return undefined;
+  if (headers?.[':status'] !== 200 || !isGrpcType(headers['content-type'])) return undefined;
   return parseGrpcStatus(String((trailers ?? headers)['grpc-status']));
-}
-
-function isGrpc(headers: IncomingHttpHeaders): boolean {
-  return headers['content-type']?.startsWith('application/grpc') === true;
 }
 
 function grpcMessageOf({ headers, trailers }: PendingCall): string {

@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Duplex } from 'node:stream';
 import type { Context, Next } from 'koa';
-import { grpcTypeOf } from '../../grpc/requests.ts';
+import { grpcTypeOf } from '../../grpc/content-type.ts';
 import { endStreamWithProblem } from '../last-response.ts';
 import { beforeHead } from '../node-fixes.ts';
 import type { UpgradeListener, Upgrades } from '../upgrades.ts';

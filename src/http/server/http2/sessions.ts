@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { Logger } from '#foundation';
-import { grpcTypeOf } from '../../grpc/requests.ts';
+import { grpcTypeOf } from '../../grpc/content-type.ts';
 import { http2Codes } from '../../http2-codes.ts';
 import { giveUpClient, replaceStatus } from '../../log/final-status.ts';
 import { type Problem, problem } from '../../problem.ts';

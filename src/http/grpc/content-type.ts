@@ -1,4 +1,4 @@
-/** Recognises the requests of gRPC and gRPC-Web by their content types. */
+/** Recognises the requests and responses of gRPC and gRPC-Web by their content types. */
 import type { IncomingMessage } from 'node:http';
 
 /** `web-text` is gRPC-Web whose bodies are base64. */
@@ -25,3 +25,8 @@ const kinds: Readonly<Record<string, GrpcKind>> = {
   'application/grpc-web': 'web',
   'application/grpc-web-text': 'web-text',
 };
+
+/** True for the content type of a response of gRPC, in lower case. A proxy in front of the service may send another. */
+export function isGrpcType(contentType: string | undefined): boolean {
+  return contentType?.startsWith('application/grpc') === true;
+}
