@@ -174,7 +174,7 @@ function overHttp(mapping: Mapping, target: RemoteTarget, ofRoute: OfRoute, part
     idleTimeoutMs: mapping.idleTimeoutMs ?? parts.idleTimeoutMs,
   };
   const { timeoutMs, idleTimeoutMs } = timeouts;
-  const rules = mapping.grpc ? { ...mapping, http2: true } : mapping;
+  const rules = { ...mapping, http2: usesHttp2(mapping) };
   const spec = clusterSpec(mapping.service, target, timeouts.connectTimeoutMs, rules, parts.tlsOf(mapping.tls));
   const cluster = acquireCluster(spec);
   const { origins } = target;
@@ -239,6 +239,11 @@ export function clusterSpec(
     outlierDetection,
     loadBalancer,
   };
+}
+
+/** gRPC needs HTTP/2. */
+export function usesHttp2({ http2, grpc }: Pick<Mapping, 'http2' | 'grpc'>): boolean {
+  return http2 || grpc;
 }
 
 /** An address that does not accept connections must leave time for another one. */

@@ -4,6 +4,7 @@ import { type HeaderRules, type Mapping, withoutSecrets } from '#config';
 import { createRetryRules } from '#proxy';
 import type { Route } from '../route.ts';
 import type { ExplainedRequest } from '../routed-request.ts';
+import { usesHttp2 } from '../transport.ts';
 import { type ClientHeaders, type Conceal, type HeaderPart, type Named, partsOf } from './conceal.ts';
 
 /** One of the two. */
@@ -168,7 +169,7 @@ function upstreamPart(
   const { retryPolicy, circuitBreakers: breakers, healthCheck, loadBalancer, allowUpgrade } = mapping;
   const { retriesMax, perTryTimeoutMs, isRetriableMethod } = createRetryRules(retryPolicy);
   return {
-    protocol: mapping.http2 || mapping.grpc ? 'HTTP/2' : 'HTTP/1.1',
+    protocol: usesHttp2(mapping) ? 'HTTP/2' : 'HTTP/1.1',
     timeout_ms: effective(timeouts.timeoutMs, mapping.timeoutMs),
     bounds_whole_call: mapping.grpc && mapping.timeoutMs !== undefined,
     connect_timeout_ms: effective(timeouts.connectTimeoutMs, mapping.connectTimeoutMs),
