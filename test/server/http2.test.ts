@@ -321,8 +321,9 @@ describe('a client of HTTP/2 of the gateway', () => {
     const chunk = Buffer.alloc(64 * 1024);
     const handler: Respond = async (req, res) => {
       if (req.url === '/fine') return void res.end('fine');
+      const closed = closeOf(res);
       for (; sent < 1000 && !res.destroyed; sent += 1)
-        if (!res.write(chunk)) await Promise.race([once(res, 'drain'), once(res, 'close')]);
+        if (!res.write(chunk)) await Promise.race([once(res, 'drain'), closed]);
     };
     const { start, send, line } = await openInFrontOf(handler, { mapping: { idle_timeout_ms: 200 } });
     const { stream, response } = start();
