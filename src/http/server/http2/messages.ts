@@ -57,9 +57,8 @@ export class Http2Request extends nodeHttp.IncomingMessage {
   readonly connectProtocol: string | undefined;
   /** Sends `100 Continue` when the body is first read. */
   onFirstRead: (() => void) | undefined = undefined;
-  /** Set when the client is asked not to send the rest of the body. */
-  isCutShort = false;
   private isReading = false;
+  private isCutShort = false;
 
   constructor(stream: StreamSocket, head: RequestHead) {
     // The stream has what is used of a socket.
@@ -93,6 +92,22 @@ export class Http2Request extends nodeHttp.IncomingMessage {
     this.onFirstRead?.();
     this.stream.on('data', onData);
   }
+
+  /** Reads and drops a body that nothing has read. */
+  dumpUnread(): void {
+    if (!this.isReading) (this as unknown as WithHeaderLines)._dump();
+  }
+
+  /** Asks the client not to send the rest (RFC 9113 section 8.1). */
+  cutShort(): void {
+    this.isCutShort = true;
+    this.stream.close(http2Codes.NO_ERROR);
+  }
+
+  /** False if the stream ends before its request does. */
+  hasArrived(): boolean {
+    return !this.isCutShort && this.stream.rstCode === http2Codes.NO_ERROR;
+  }
 }
 
 function addLines(request: IncomingMessage, lines: readonly string[]): void {
@@ -111,7 +126,7 @@ function onData(this: StreamSocket, chunk: Buffer): void {
 /** Also emitted when the stream is reset: `close` follows then. */
 function onEnd(this: StreamSocket): void {
   const request = requestOf(this);
-  if (request === undefined || request.isCutShort || this.rstCode !== http2Codes.NO_ERROR) return;
+  if (request?.hasArrived() !== true) return;
   request.complete = true;
   request.push(null);
 }
@@ -153,7 +168,7 @@ export class Http2Response extends nodeHttp.ServerResponse<Http2Request> {
   /** Whether trailers may follow the body. They are dropped otherwise. */
   expectsTrailers = false;
   /** True until the trailers have been sent, if the body does not end the stream. */
-  owesTrailers = false;
+  hasTrailers = false;
   /** Called before a response is cut off because its body has not the length that its head says. */
   onWrongLength: ((response: Http2Response, reason: string) => void) | undefined = undefined;
   private readonly stream: StreamSocket;
@@ -248,7 +263,7 @@ export class Http2Response extends nodeHttp.ServerResponse<Http2Request> {
     const endStream = isEmpty && this.isEnding && trailers === undefined && !this.hasSwitched();
     stream.bytesWritten += this.headBytes;
     const waitForTrailers = !endStream && (trailers !== undefined || this.expectsTrailers);
-    this.owesTrailers = waitForTrailers;
+    this.hasTrailers = waitForTrailers;
     const sending: SendingOptions = { endStream, waitForTrailers, sendDate: this.sendDate };
     stream.respond(head as unknown as OutgoingHttpHeaders, sending);
   }
@@ -298,8 +313,7 @@ export class Http2Response extends nodeHttp.ServerResponse<Http2Request> {
     const { stream } = this;
     if (stream.destroyed || stream.closed) return;
     stream.sendTrailers(this.trailers ?? {});
-    this.owesTrailers = false;
-    if (this.req.isCutShort) cutShortLater(stream);
+    cutShortLater(this.req);
   }
 
   override writeContinue(callback?: () => void): void {
@@ -367,24 +381,27 @@ function onWantTrailers(this: StreamSocket): void {
   this._httpMessage?.sendTrailers();
 }
 
-/** Asks the client not to send the rest of a body that is not read (RFC 9113 section 8.1). */
+/**
+ * Reads what has arrived of a body that nothing else reads, so that the stream of a short one ends. The client of a longer
+ * one gets some time to notice that it has its response.
+ */
 function onFinish(this: Http2Response): void {
   const { req } = this;
   if (this.hasSwitched()) return;
-  if (req.complete && req.connectProtocol === undefined) (req as unknown as WithHeaderLines)._dump();
-  else {
-    req.isCutShort = true;
-    if (!this.owesTrailers) req.stream.close(http2Codes.NO_ERROR);
-  }
+  req.dumpUnread();
+  if (!this.hasTrailers) cutShortLater(req);
 }
 
-/** Clients of gRPC end their stream when they have the trailers. */
-const trailersMs = 1000;
+const cutShortMs = 1000;
 
-/** A reset overtakes trailers that are not on their way yet, and then they are not sent. */
-function cutShortLater(stream: StreamSocket): void {
-  const timer = setTimeout(() => stream.close(http2Codes.NO_ERROR), trailersMs);
-  stream.once('close', () => clearTimeout(timer));
+/**
+ * Cuts a request short unless it ends in time. Not at once, because nghttp2 sends a reset before a head or trailers that
+ * wait for a write to end, and then leaves them out.
+ */
+function cutShortLater(req: Http2Request): void {
+  if (req.complete && req.connectProtocol === undefined) return;
+  const timer = setTimeout(() => req.cutShort(), cutShortMs);
+  req.stream.once('close', () => clearTimeout(timer));
 }
 
 /** What Node does with the requests of a connection that closes. */
