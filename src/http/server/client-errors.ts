@@ -115,12 +115,17 @@ function wholeLineBefore(packet: Buffer, position = 0) {
   return found && { method: found[1], target: found[2], end: found.index + found[0].length };
 }
 
+const reasonOfCode: Readonly<Record<string, string>> = {
+  HPE_PAUSED_H2_UPGRADE: 'HTTP/2 is not served here: HTTP2 is false, or the connection began with HTTP/1.1',
+};
+
 export function createClientErrorLog(logger: Pick<Logger, 'warn'>): LogClientError {
   const log = createThrottledLog(logger, 'a client sent something that is not a valid HTTP request');
   return function logClientError(error, socket, status) {
     // Ignores connections without data: browsers open them ahead of time, and load balancers for TCP health checks.
     if (socket.bytesRead === 0) return;
-    const { code, reason = error.message } = error;
+    const { code } = error;
+    const reason = reasonOfCode[code ?? ''] ?? error.reason ?? error.message;
     log(() => ({ client: socket.remoteAddress, status, code, reason, ...requestLineOf(error, socket) }));
   };
 }

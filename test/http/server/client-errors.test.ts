@@ -11,6 +11,7 @@ import { createClientErrorLog } from '../../../src/http/server/client-errors.ts'
 import { testServers } from '../../support/serve.ts';
 import { eventually } from '../../support/waiting.ts';
 import { startHttp } from '../../support/wire/http-server.ts';
+import { preface } from '../../support/wire/http2-frames.ts';
 import { peerOf, speak } from '../../support/wire/peer.ts';
 import { bodyOf, sendRaw } from '../../support/wire/raw-client.ts';
 
@@ -90,6 +91,12 @@ describe('input that is not a valid request', () => {
       for (const [name, value] of Object.entries(logged)) assert.equal(line[name], value, name);
       assert.doesNotMatch(JSON.stringify(line), /secret|Cookie/);
     });
+
+  it('is logged as what it is if it is HTTP/2, which is turned off', async () => {
+    const { port, lines } = await logging();
+    assertError(await sendRaw(port, `${preface}\0\0\0\x04\0\0\0\0\0`), 400);
+    assert.match(String(lines[0]?.['reason']), /^HTTP\/2 is not served here: HTTP2 is false/);
+  });
 
   it('closes the connection even if the client keeps its side open', async () => {
     const limit = createConnectionLimit({ max: 10, logger: silentLogger });

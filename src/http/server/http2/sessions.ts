@@ -237,12 +237,24 @@ function openSession(socket: Socket, enableConnectProtocol: boolean, events: Ses
   /** Those that the client has reset are open until their handlers know. */
   const streams = new Map<StreamSocket, Progress>();
   let isSilent = true;
+  /** A request has lost its response with the connection. */
+  let hasLostResponse = false;
+  /** What had been read when the last stream closed. */
+  let readBytes = 0;
   let hasMisused = false;
   let idleSinceMs = performance.now();
   let endedMs: number | undefined;
 
+  /** A client of grpc-go leaves with a GOAWAY that names its own last request, which nghttp2 rejects. This is no fault. */
+  function isFarewell({ errno }: NodeJS.ErrnoException): boolean {
+    const isShort = socket.bytesRead - readBytes < farewellBytesMax;
+    return errno === protocolErrno && !isSilent && !hasLostResponse && isShort;
+  }
+
   function onStreamClose(this: StreamSocket): void {
     streams.delete(this);
+    readBytes = socket.bytesRead;
+    hasLostResponse ||= session.destroyed && !this.writableEnded;
     misuse.onStreamClose(this);
     if (streams.size > 0) return;
     idleSinceMs = performance.now();
@@ -259,7 +271,9 @@ function openSession(socket: Socket, enableConnectProtocol: boolean, events: Ses
     // Frames that arrive together may all be read before the first of their requests is announced.
     if (!hasMisused) events.onStream(stream, rawHeaders);
   });
-  session.on('error', (error) => events.onFault(socket, error));
+  session.on('error', (error: NodeJS.ErrnoException) => {
+    if (!isFarewell(error)) events.onFault(socket, error);
+  });
   session.once('close', () => events.onClose(socket));
   return {
     socket,
@@ -316,3 +330,8 @@ function giveUp(stream: StreamSocket): void {
 
 /** How long a client may take to close its side after ours, and to read what is still on its way. */
 const closingMs = 1000;
+
+/** The error of nghttp2 for a frame that is not allowed (NGHTTP2_ERR_PROTO). */
+const protocolErrno = -505;
+/** What a client may say when it leaves: a GOAWAY with a reason. */
+const farewellBytesMax = 1024;

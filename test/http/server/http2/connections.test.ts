@@ -266,3 +266,39 @@ describe('the shutdown', () => {
     await server.close(neverMs);
   });
 });
+
+describe('a client that leaves as grpc-go does, with a GOAWAY that names a request of its own', () => {
+  const reason = Buffer.concat([Buffer.from([0, 0, 0, 1, 0, 0, 0, 0]), Buffer.from('client transport shutdown')]);
+  const farewell = formatFrame(frameType.goAway, 0, 0, reason);
+
+  async function leave(handler: RequestListener, isReady: (received: string) => boolean, last = farewell) {
+    const logged: object[] = [];
+    const logger = { warn: (fields: object) => void logged.push({ ...fields }) };
+    const { port } = await start({ logger, handler });
+    const { socket, received, closed } = speak(port, Buffer.concat([greeting, formatGet(1)]).toString('latin1'));
+    await eventually(() => assert.ok(isReady(received())));
+    socket.write(last);
+    await closed;
+    return logged;
+  }
+
+  it('is not logged when it has its responses', async () => {
+    const logged = await leave(protocol, (received) => received.includes('over 2.0'));
+    assert.deepEqual(logged, []);
+  });
+
+  it('is logged when it waits for one', async () => {
+    let begun = 0;
+    const handler = () => {
+      begun += 1;
+    };
+    const logged = await leave(handler, () => begun === 1);
+    assert.deepEqual(logged, [{ client: '127.0.0.1', code: 'ERR_HTTP2_ERROR', reason: 'Protocol error' }]);
+  });
+
+  it('is logged when it sends more than a reason', async () => {
+    const tooMuch = formatFrame(frameType.goAway, 0, 0, Buffer.concat([reason, Buffer.alloc(2000)]));
+    const logged = await leave(protocol, (received) => received.includes('over 2.0'), tooMuch);
+    assert.equal(logged.length, 1);
+  });
+});
