@@ -119,7 +119,7 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
     {
       slug: 'upstream-failed',
       retry: 'connect',
-      remedy: 'check that the service speaks HTTP/2 on this port, or remove http2: true from the mapping',
+      remedy: 'check the port of the service, or remove http2 or grpc from the record, which call it over HTTP/2',
     },
     'HTTP2_UNSUPPORTED',
   ],
@@ -135,7 +135,8 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
     {
       slug: 'upstream-failed',
       retry: 'reset',
-      remedy: 'the response is not valid HTTP/1.1: check the port and the service',
+      remedy:
+        'the response is not valid HTTP/1.1: check the port, or set http2: true or grpc: true if the service speaks HTTP/2',
     },
     'HPE_',
     'ERR_ASSERTION',

@@ -231,6 +231,7 @@ describe('a desk, for a gRPC call', () => {
     const { target } = await desk.explain({ method: 'POST', url: add });
     assert.deepEqual(target?.grpc, { service: 'shop.Carts', method: 'Add' });
     assert.equal(target?.across?.bounds_whole_call, true);
+    assert.deepEqual(target?.across?.idle_timeout_ms, { value: 0, from: 'setting' });
   });
 
   it('says that the mapping lacks grpc: true', async () => {

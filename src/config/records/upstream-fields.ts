@@ -187,7 +187,7 @@ const http = strict({
 });
 
 const grpc = strict({
-  upstream_name: singleLine(),
+  upstream_name: singleLine().default(''),
   authority: text(hostFault).optional(),
 });
 
@@ -337,7 +337,7 @@ export const upstreamFields = {
     name: 'health_checks',
     schema: healthChecks,
     type: 'map',
-    docs: '`timeout` (3s), `interval` (5s), `unhealthy_threshold` (2), `healthy_threshold` (1), `health_check: { http: { path, hostname, expected_statuses: [{ min, max }] } }`, or with `grpc` `health_check: { grpc: { upstream_name, authority } }`.',
+    docs: '`timeout` (3s), `interval` (5s), `unhealthy_threshold` (2), `healthy_threshold` (1), `health_check: { http: { path, hostname, expected_statuses: [{ min, max }] } }`, or with `grpc` `health_check: { grpc: { upstream_name, authority } }`, in which both are optional.',
     example: '{ interval: 5s, health_check: { http: { path: /health } } }',
     allowedWithRedirect: false,
     ambassador: translateHealthChecks,

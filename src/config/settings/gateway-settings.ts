@@ -55,7 +55,7 @@ export const gatewaySettings = {
   ratelimitHost: address(undefined, 'Address of the rate-limit service (gRPC and HTTP); HOST by default.'),
   ratelimitPort: port(8081, 'Port of the rate-limit service (gRPC); 0 picks a free one.'),
   authHost: address(undefined, 'Address of the auth service; HOST by default.'),
-  authPort: port(8082, 'Port of the auth service (HTTP); 0 picks a free one.'),
+  authPort: port(8082, 'Port of the auth service (HTTP and gRPC); 0 picks a free one.'),
   adminHost: address(undefined, 'Address of the admin port; HOST by default.'),
   adminPort: port(
     undefined,

@@ -173,7 +173,11 @@ function upstreamPart(
     timeout_ms: effective(timeouts.timeoutMs, mapping.timeoutMs),
     bounds_whole_call: mapping.grpc && mapping.timeoutMs !== undefined,
     connect_timeout_ms: effective(timeouts.connectTimeoutMs, mapping.connectTimeoutMs),
-    idle_timeout_ms: effective(timeouts.idleTimeoutMs, mapping.idleTimeoutMs),
+    // A gRPC call may pause unless the mapping says otherwise.
+    idle_timeout_ms: effective(
+      mapping.grpc ? (mapping.idleTimeoutMs ?? 0) : timeouts.idleTimeoutMs,
+      mapping.idleTimeoutMs,
+    ),
     body_bytes_max: mapping.maxRequestBytes ?? bodyBytesMax,
     load_balancer: loadBalancer,
     retries: {

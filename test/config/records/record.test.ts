@@ -89,6 +89,7 @@ describe('a Mapping', () => {
     grpc: true, rewrite: /a                           -> grpc: true, rewrite: /a
     grpc: true, retry_policy: { retry_on: 'connect-failure, unavailable' } -> grpc: true, rewrite: '', retryPolicy: { retryOn: [connect-failure, unavailable], numRetries: 1, statusCodes: [] }
     grpc: true, health_checks: { health_check: { grpc: { upstream_name: a.B, authority: a.example } } } -> grpc: true, rewrite: '', healthCheck: { grpc: { service: a.B }, path: /grpc.health.v1.Health/Check, hostname: a.example, timeoutMs: 3000, intervalMs: 5000, expectedStatuses: [{ min: 200, max: 200 }], unhealthyThreshold: 2, healthyThreshold: 1 }
+    grpc: true, health_checks: { health_check: { grpc: {} } } -> grpc: true, rewrite: '', healthCheck: { grpc: { service: '' }, path: /grpc.health.v1.Health/Check, timeoutMs: 3000, intervalMs: 5000, expectedStatuses: [{ min: 200, max: 200 }], unhealthyThreshold: 2, healthyThreshold: 1 }
     outlier_detection: { consecutive_5xx: 0 }         -> outlierDetection: { consecutive5xx: 0, baseEjectionTimeMs: 30000, maxEjectionPercent: 50 }
     cors: { origins: 'https://a.example, https://b.example', headers: X-Plan, credentials: true, max_age: '600' } -> cors: { origins: [https://a.example, https://b.example], methods: [GET, HEAD, POST], headers: [x-plan], exposedHeaders: [], credentials: true, maxAgeSeconds: 600 }
     add_request_headers: { X-A: a, X-B: { value: b, append: false } } -> requestHeaders: { add: [{ name: x-a, value: a, append: true }, { name: x-b, value: b, append: false }], remove: [] }
