@@ -25,7 +25,14 @@ export function matchNotices(configuration: Configuration, hasTrustedProxies: bo
   );
   const identity = identityHeadersOf(configuration);
   const sticky = mappings.flatMap((mapping) => stickyNotice(mapping, identity));
-  return [...reads, ...sent, ...sticky, ...mappings.flatMap(starNotice), ...takenPathNotices(mappings)];
+  return [
+    ...reads,
+    ...sent,
+    ...sticky,
+    ...mappings.flatMap(starNotice),
+    ...mappings.flatMap(packageNotice),
+    ...takenPathNotices(mappings),
+  ];
 }
 
 function namesRead({ headers, labels, sticky }: Mapping): readonly string[] {
@@ -54,6 +61,17 @@ function starNotice(mapping: Mapping): readonly ConfigurationError[] {
       ? `Write prefix: ${prefix.replace(/\/?\**$/, '') || '/'}, which matches everything below it, or set prefix_regex: true.`
       : 'Remove prefix_exact and the star, or set prefix_regex: true.';
   return [noticeOf(mapping, `matches a literal "*" at the end of ${quote(prefix)}, not any text`, remedy)];
+}
+
+/** The path of a call is `/package.Service/Method`, and a prefix matches whole segments. */
+function packageNotice(mapping: Mapping): readonly ConfigurationError[] {
+  const { grpc, prefix, prefixMatch } = mapping;
+  if (!grpc || prefixMatch === 'regex' || !prefix.endsWith('.')) return [];
+  const all = `/${prefix.slice(1).replaceAll('.', '\\.')}[^/]+/.*`;
+  const remedy = `Write the whole name of a service, such as ${prefix}Service, or prefix: ${all} with prefix_regex: true.`;
+  return [
+    noticeOf(mapping, `matches no gRPC call, because ${quote(prefix)} is not the whole name of a service`, remedy),
+  ];
 }
 
 function removedNotice(record: GatewayRecord, name: string): ConfigurationError {

@@ -345,4 +345,19 @@ describe('processNotices', () => {
     /Mapping below \| matches a literal "\*" at the end of "\/below\/\*", .* \| Write prefix: \/below, which matches everything below it/,
     /Mapping exact \| matches a literal "\*" .* \| Remove prefix_exact and the star/,
   );
+
+  check(
+    'prefixes of gRPC that end within the name of a service',
+    () =>
+      noticesOf(
+        [
+          remote('package', '/shop.v1.', { grpc: true }),
+          remote('service', '/shop.v1.Carts', { grpc: true }),
+          remote('regex', '/shop\\.', { grpc: true, prefix_regex: true }),
+          remote('plain', '/plain.'),
+        ],
+        ['gateway'],
+      ),
+    /Mapping package \| matches no gRPC call, because "\/shop\.v1\." .* \| Write .* \/shop\.v1\.Service, or prefix: \/shop\\\.v1\\\.\[\^\/\]\+\/\.\* with prefix_regex/,
+  );
 });
