@@ -94,7 +94,8 @@ export function createTransport(mapping: Mapping, ofRoute: OfRoute, parts: Trans
     );
   if (mapping.grpc)
     throw new TypeError(
-      `Mapping ${mapping.name} has grpc: true, so it needs a service over HTTP/2, but "${target.name}" runs in this process`,
+      `Mapping ${mapping.name} has grpc: true, so it needs a service over HTTP/2, but "${target.name}" runs in this process: ` +
+        'remove it, or name a service by its address',
     );
   return inProcess(mapping, parts.appOf(target.name));
 }

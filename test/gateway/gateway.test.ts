@@ -320,6 +320,11 @@ describe('the gateway', () => {
       { mappings: [mappingOf({ shadow: true })], services: { hotel: local } },
       /^TypeError: Mapping hotel is a shadow, .*"hotel" runs in this process/,
     ],
+    [
+      'with gRPC in this process',
+      { mappings: [mappingOf({ grpc: true })], services: { hotel: local } },
+      /"hotel" runs in this process: remove it, or name a service by its address$/,
+    ],
     ['without the limiter of a record', { rateLimitService: limitRecordOf() }, /no `limiter` was passed/],
     [
       'with an object that is not a limiter',

@@ -89,7 +89,10 @@ function errorLines(err: unknown, withStack: boolean): readonly string[] {
   if (err === undefined) return [];
   if (!isMap(err)) return [indented(textOf(err))];
   const { message = JSON.stringify(err), stack = message, cause } = err;
-  const lines = String(withStack ? stack : message).split('\n');
+  // Messages of OpenSSL end with a line break.
+  const lines = String(withStack ? stack : message)
+    .trimEnd()
+    .split('\n');
   return [...lines.map(indented), ...errorLines(cause, withStack)];
 }
 

@@ -80,6 +80,12 @@ describe('a line of the log for people', () => {
     assert.match(stack.join('\n'), /^ {4}Error: fetch failed\n {8}at .*\n {4}Error: connect ECONNREFUSED\n {8}at /s);
   });
 
+  it('has no empty line after an error of OpenSSL, whose message ends with a line break', async () => {
+    const err = new Error('fetch failed', { cause: new Error('SSL alert number 120\n') });
+    const text = await logged((logger) => logger.warn({ err }, 'orders does not respond'));
+    assert.equal(text, 'WARN orders does not respond\n    fetch failed\n    SSL alert number 120\n');
+  });
+
   it('has no character from outside that a terminal would act on, and no line of a client', async () => {
     const nasty = 'a\u001b[2J\u009b31m\u0007\u202e\u2028\r\n00:00:00 GET / 200';
     const text = await logged((logger) => {
