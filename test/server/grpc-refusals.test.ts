@@ -6,6 +6,7 @@ import { authRecord, demoRecord, desksOf, limitRecord, mappingRecord } from '../
 import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { among, scrape } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
+import { startUpstream } from '../support/upstream.ts';
 import { connectGrpc, startGrpcService, unary } from '../support/wire/grpc-peers.ts';
 
 const add = '/shop.Carts/Add';
@@ -76,5 +77,29 @@ describe('a call of a gRPC client that is refused', () => {
     const counted = among(series, 'frontdesk_requests_total');
     assert.equal(counted['limited 4xx'], 1);
     assert.equal(among(series, 'frontdesk_requests_refused_total')['limited limit'], 1);
+  });
+
+  it('is no permission for a gateway that asks an auth service behind this one', async () => {
+    const service = await startUpstream(servers);
+    const inner = await openDesk({
+      only: ['gateway'],
+      demo: false,
+      config: { records: [mappingRecord('auth', '/', (await servers.refusing()).origin, { bypass_auth: true })] },
+    });
+    const auth = {
+      ...authRecord,
+      auth_service: (await inner.listen()).gateway.url,
+      include_body: { max_bytes: 100, allow_partial: true },
+    };
+    const outer = await openDesk({
+      only: ['gateway'],
+      demo: false,
+      config: { records: [auth, mappingRecord('all', '/', service.origin)] },
+    });
+    const { gateway } = await outer.listen();
+    const headers = { 'content-type': 'application/grpc' };
+    const response = await fetch(`${gateway.url}/a`, { method: 'POST', headers, body: 'a' });
+    assert.equal(response.headers.get('grpc-status'), String(status.UNAVAILABLE));
+    assert.equal(service.reached.length, 0);
   });
 });

@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import type { AuthDecision } from '#auth';
 import type { AuthService } from '#config';
 import { messageOf } from '#foundation';
-import { requestContext } from '#http';
+import { grpcStatus, httpStatusOfGrpc, parseGrpcStatus, requestContext } from '#http';
 import {
   addForwardedHeaders,
   type CallOptions,
@@ -111,19 +111,35 @@ async function bodyOf({ body }: UpstreamResponse, deadlineMs: number): Promise<B
   }
 }
 
+/**
+ * A proxy or gateway in front of the service may refuse the check as it refuses gRPC calls, with 200 and a status of gRPC,
+ * because it knows the content type that the client has chosen.
+ */
+function statusOf({ status, headers }: UpstreamResponse['head']): number {
+  const code = headers['grpc-status'];
+  if (code === undefined || status >= 300) return status;
+  return httpStatusOfGrpc(parseGrpcStatus(String(code)) ?? grpcStatus.UNKNOWN);
+}
+
 function decisionOf(
-  { status, headers }: UpstreamResponse['head'],
+  head: UpstreamResponse['head'],
   body: Buffer | undefined,
   { allowStatus, allowedAuthorizationHeaders, allowedClientHeadersOnSuccess }: AuthService,
   sentToClient: readonly string[],
 ): AuthDecision {
+  const { headers } = head;
+  const status = statusOf(head);
   if (status === 200 || (allowStatus === '2xx' && status < 300)) {
     const clientHeaders = pick(headers, allowedClientHeadersOnSuccess);
     return { outcome: 'allow', headers: joined(headers, allowedAuthorizationHeaders), clientHeaders };
   }
   const slug = uncheckedSlug(status, headers);
   if (status >= 500 && slug === undefined)
-    return { outcome: 'error', reason: `the auth service responded with ${status}` };
+    return {
+      outcome: 'error',
+      reason: `the auth service responded with ${status}`,
+      isProvoked: headers['grpc-status'] !== undefined,
+    };
   const denial = {
     outcome: 'deny',
     status,

@@ -419,6 +419,25 @@ describe('an auth service over HTTP', () => {
     assert.equal(upstream.reached.length, 0);
   });
 
+  /** As a proxy or another gateway in front of the service refuses what has the content type of gRPC. */
+  const inGrpc: readonly (readonly [grpcStatus: string, expected: number])[] = [
+    ['16', 401],
+    ['7', 403],
+    ['8', 429],
+    ['14', 503],
+    ['14, 0', 503],
+    ['0', 200],
+  ];
+  for (const [grpcStatus, expected] of inGrpc)
+    it(`causes ${expected} with a 200 whose status of gRPC is ${grpcStatus}, even with failure_mode_allow`, async () => {
+      const { upstream, client } = await setUp(
+        (res) => res.writeHead(200, { 'Content-Type': 'application/grpc', 'grpc-status': grpcStatus }).end(),
+        { failureModeAllow: true },
+      );
+      await client.post('/v1/hotels').send('a').expect(expected);
+      assert.equal(upstream.reached.length, expected === 200 ? 1 : 0);
+    });
+
   for (const failureModeAllow of [false, true])
     it(`rejects a login that a busy frontdesk did not check (failure_mode_allow: ${failureModeAllow})`, async () => {
       const unchecked = { 'Preference-Applied': 'return=minimal', 'Retry-After': '7' };
