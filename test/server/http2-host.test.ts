@@ -69,6 +69,34 @@ describe('a desk in an app on node:http2', () => {
     return { ...client, desk, app, origin, lines, errors };
   }
 
+  const doubled: Readonly<Record<string, RequestListener>> = {
+    'as a header': (_req, res) => res.setHeader('ETag', ['"a"', '"b"']).end('ok'),
+    'as a header of a stream': (_req, res) => void res.setHeader('ETag', ['"a"', '"b"']).flushHeaders(),
+    'as a trailer': (_req, res) => {
+      res.writeHead(200, { Trailer: 'ETag' });
+      res.addTrailers([
+        ['ETag', '"a"'],
+        ['ETag', '"b"'],
+      ]);
+      res.end('ok');
+    },
+  };
+  for (const [how, service] of Object.entries(doubled))
+    it(`resets a response with two values ${how} where the server of the host allows one, and goes on`, async () => {
+      const { send, errors, start } = await openHost({
+        mapping: { bypass_auth: true },
+        service: (req, res) => (req.url === '/ok' ? echo(req, res) : service(req, res)),
+      });
+      const { code } = await send({ ':path': '/travel/v1/app/a' });
+      assert.equal(code, constants.NGHTTP2_INTERNAL_ERROR);
+      await eventually(() =>
+        assert.ok(errors.some((error) => Reflect.get(Object(error), 'code') === 'ERR_HTTP2_HEADER_SINGLE_VALUE')),
+      );
+      const { stream, status } = start({ ':path': '/travel/v1/app/ok' });
+      stream.end();
+      assert.equal(await status, 200);
+    });
+
   it('forwards a request with a body without length, and its response with trailers', async () => {
     const { send, lines, errors } = await openHost({
       service(req, res) {

@@ -265,7 +265,16 @@ export class Http2Response extends nodeHttp.ServerResponse<Http2Request> {
     const waitForTrailers = !endStream && (trailers !== undefined || this.expectsTrailers);
     this.hasTrailers = waitForTrailers;
     const sending: SendingOptions = { endStream, waitForTrailers, sendDate: this.sendDate };
-    stream.respond(head as unknown as OutgoingHttpHeaders, sending);
+    this.sendOrReset(() => stream.respond(head as unknown as OutgoingHttpHeaders, sending));
+  }
+
+  /** The server of a host may reject a header that occurs twice. An error would end the process or leave the client waiting. */
+  private sendOrReset(sendHeaders: () => void): void {
+    try {
+      sendHeaders();
+    } catch (cause) {
+      this.destroy(cause as Error);
+    }
   }
 
   override end(...args: unknown[]): this {
@@ -312,7 +321,7 @@ export class Http2Response extends nodeHttp.ServerResponse<Http2Request> {
   sendTrailers(): void {
     const { stream } = this;
     if (stream.destroyed || stream.closed) return;
-    stream.sendTrailers(this.trailers ?? {});
+    this.sendOrReset(() => stream.sendTrailers(this.trailers ?? {}));
     cutShortLater(this.req);
   }
 
