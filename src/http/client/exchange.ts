@@ -102,7 +102,7 @@ export class Exchange implements Dispatcher.DispatchController {
     this.aborted = true;
     this.reason = reason;
     this.session.onAborted(this, reason);
-    this.stream.close(http2Codes.CANCEL);
+    this.leave();
     this.fail(reason);
     // A paused stream with data that was not read would never close.
     this.drain();
@@ -169,10 +169,11 @@ export class Exchange implements Dispatcher.DispatchController {
   }
 
   onEnd(): void {
-    if (this.isOver || !this.hasHead) return;
+    if (this.isOver) return;
     if (!this.hasEndedOrderly) {
       const resetCode = this.stream.rstCode ?? http2Codes.NO_ERROR;
-      this.fail(new Http2Error('HTTP2_RESET', 'the service broke the response off', { resetCode }));
+      if (this.hasHead) this.fail(new Http2Error('HTTP2_RESET', 'the service broke the response off', { resetCode }));
+      if (this.stream.closed) this.leave();
       return;
     }
     this.isOver = true;
@@ -193,8 +194,14 @@ export class Exchange implements Dispatcher.DispatchController {
   private stopUpload(): void {
     const { stream, upload } = this;
     const isSent = stream.writableEnded && stream.writableLength === 0;
-    if (!isSent) stream.close(http2Codes.CANCEL);
+    if (!isSent) this.leave();
     if (upload?.destroyed === false && !upload.readableEnded) upload.destroy();
+  }
+
+  /** Node would keep a stream that the server has reset with NO_ERROR until its body is sent, which is never. */
+  private leave(): void {
+    if (this.stream.closed) this.stream.destroy();
+    else this.stream.close(http2Codes.CANCEL);
   }
 
   private fail(cause: Error): void {

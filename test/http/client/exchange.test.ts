@@ -406,6 +406,26 @@ describe('a stream that the service resets', () => {
 });
 
 describe('a request that is aborted', () => {
+  const endings: readonly (readonly [what: string, expected: number | string, response: readonly Buffer[]])[] = [
+    ['a complete response', 200, [frame(1, 4, Buffer.from([ok])), frame(0, 1, Buffer.from('ok'))]],
+    ['a part of a response', 'HTTP2_RESET', [frame(1, 4, Buffer.from([ok])), frame(0, 0, Buffer.from('ok'))]],
+    ['no response', 'HTTP2_RESET', []],
+  ];
+  for (const [what, expected, response] of endings)
+    it(`leaves nothing behind when ${what} and a reset with NO_ERROR end it within its body`, async () => {
+      let hasAnswered = false;
+      const mute = await startMute(servers, (socket) => {
+        if (hasAnswered || socket.bytesRead < 65_535) return;
+        hasAnswered = true;
+        socket.write(Buffer.concat([...response, frame(3, 0, Buffer.alloc(4))]));
+      });
+      const sessions = sessionsTo(servers, mute);
+      const sent = send(sessions, { method: 'POST', body: Readable.from([Buffer.alloc(200_000)]) });
+      assert.equal(await codeOf(sent), expected);
+      // Resolves when no request is left.
+      await sessions.close();
+    });
+
   it('is cancelled at the service, before and after the head of its response', async () => {
     const codes: number[] = [];
     const { sessions, service } = await startSessions((stream, { ':path': path }) => {
