@@ -180,6 +180,7 @@ export function createHttp2Connections(options: Http2Options): Http2Connections 
       const isOver = nowMs - session.idleSinceMs() >= (session.isSilent() ? headerTimeoutMs : keepAliveTimeoutMs);
       if (session.isIdle() && isOver) session.end();
       if (responseIdleTimeoutMs > 0) session.resetStalled(nowMs - responseIdleTimeoutMs);
+      session.dropReset();
       session.endMisuse();
       session.finish(nowMs);
     }
@@ -217,6 +218,8 @@ interface Session extends Connection {
   readonly isSilent: () => boolean;
   /** Resets streams whose client has read nothing since then, though there is something to read. */
   readonly resetStalled: (sinceMs: number) => void;
+  /** Ends streams that the client has reset with NO_ERROR. Node would keep them until their response is sent, which is never. */
+  readonly dropReset: () => void;
   /** Closes the connection if the client sends too much besides requests. */
   readonly endMisuse: () => void;
   /** Destroys the connection if it has ended, but its client keeps it open. */
@@ -286,6 +289,9 @@ function openSession(socket: Socket, enableConnectProtocol: boolean, events: Ses
       for (const [stream, progress] of streams)
         if (!stream.isTunnel && hasStalled(stream, progress, sinceMs)) giveUp(stream);
     },
+    dropReset() {
+      for (const stream of streams.keys()) if (isForgotten(stream)) giveUp(stream);
+    },
     endMisuse: () => misuse.onSweep(streams.keys()),
     finish(nowMs) {
       if (!session.destroyed && (!session.closed || streams.size > 0)) return;
@@ -327,6 +333,13 @@ function giveUp(stream: StreamSocket): void {
   stream.close(http2Codes.CANCEL);
   stream.destroy();
 }
+
+function isForgotten(stream: StreamSocket): boolean {
+  return stream.closed && !stream.writableFinished && stream.state.state === idle;
+}
+
+/** NGHTTP2_STREAM_STATE_IDLE, which nghttp2 also says of a stream that it has forgotten. */
+const idle = 1;
 
 /** How long a client may take to close its side after ours, and to read what is still on its way. */
 const closingMs = 1000;
