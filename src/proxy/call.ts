@@ -148,7 +148,8 @@ class Call implements AttemptListener {
     // The event occurs once, and `on` takes less time than `once`.
     client?.on('close', () => this.abort(clientGone));
     if (timeoutMs > 0) this.deadline = setTimeout(Call.onDeadline, timeoutMs, this);
-    if (this.grpc?.timeoutMs !== undefined) this.startCallDeadline(timeLeftMs(this.grpc, nowOf(this.options)));
+    if (this.grpc?.timeoutMs !== undefined)
+      this.startCallDeadline(Math.max(0, timeLeftMs(this.grpc, nowOf(this.options))));
     if (body === undefined) this.makeAttempt();
     else this.bufferBody(body);
   }

@@ -323,4 +323,15 @@ describe('the frames of a gRPC call', () => {
     assert.deepEqual([isOneFrame, headers['grpc-status']], [true, '4']);
     assert.equal(await code.promise, constants.NGHTTP2_CANCEL);
   });
+
+  it('whose time is over when it arrives gets DEADLINE_EXCEEDED, without a warning of Node', async () => {
+    const warnings: string[] = [];
+    const onWarning = ({ name }: Error) => void warnings.push(name);
+    process.on('warning', onWarning);
+    servers.later(() => void process.off('warning', onWarning));
+    const service = await startService(() => {});
+    const { headers } = await receive((await openCall(service, {}, { 'grpc-timeout': '0n' })).end());
+    assert.equal(headers['grpc-status'], '4');
+    assert.deepEqual(warnings, []);
+  });
 });
