@@ -14,7 +14,7 @@ const invalidValue = /[^\t\x20-\x7e\x80-\xff]/;
  * `authority`. Throws `HTTP2_INVALID_REQUEST`.
  */
 export function requestHead({ method, path, headers }: RequestParts, scheme: string, authority: string): string[] {
-  if (invalidPath.test(path)) throw invalid('the path', path);
+  if (invalidPath.test(path)) throw invalid('the path');
   const list = [':method', method, ':scheme', scheme, ':authority', authority, ':path', path];
   const pairs: readonly string[] = Array.isArray(headers) ? headers : pairsOf(headers ?? {});
   for (let index = 0; index + 1 < pairs.length; index += 2) add(list, pairs[index] ?? '', pairs[index + 1] ?? '');
@@ -31,12 +31,13 @@ const authorityIndex = 5;
 function add(list: string[], name: string, value: string): void {
   const lowerName = name.toLowerCase();
   if (connectionHeaders.has(lowerName) && !(lowerName === 'te' && value === 'trailers')) return;
-  if (lowerName.startsWith(':')) throw invalid('the name of a header', name);
-  if (invalidValue.test(value)) throw invalid(`the header ${lowerName}`, value);
+  if (lowerName.startsWith(':')) throw invalid('the name of a header');
+  if (invalidValue.test(value)) throw invalid(`the header ${lowerName}`);
   if (lowerName === 'host') list[authorityIndex] = value;
   else list.push(lowerName, value);
 }
 
-function invalid(what: string, value: string): Http2Error {
-  return new Http2Error('HTTP2_INVALID_REQUEST', `${what} has invalid characters: ${JSON.stringify(value)}`);
+/** Without the characters, because the message is logged and they may be a secret. */
+function invalid(what: string): Http2Error {
+  return new Http2Error('HTTP2_INVALID_REQUEST', `${what} has invalid characters`);
 }

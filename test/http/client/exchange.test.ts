@@ -92,6 +92,12 @@ describe('a request over HTTP/2', () => {
     });
   }
 
+  it('does not show in its error what cannot be sent', async () => {
+    const { sessions } = await startSessions((stream) => respond(stream));
+    const sent = send(sessions, { headers: ['authorization', 'secret\n'] });
+    await assert.rejects(sent.response, { message: 'the header authorization has invalid characters' });
+  });
+
   checkInvalid('a space in its path', { path: '/a b' });
   checkInvalid('a line break in its path', { path: '/a\r\nb: c' });
   checkInvalid('a line break in a header', { headers: ['x-a', 'b\r\nc: d'] });
