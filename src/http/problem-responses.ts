@@ -75,9 +75,10 @@ export function createProblemResponses(options: ProblemResponsesOptions = {}, pa
 /**
  * Creates a function for middleware that may run in any Koa app, whether or not the app renders problems. It runs a check
  * and resolves to true. If the check throws, it renders the error as the response and resolves to false.
+ * Never as a gRPC status with 200: the app may decide for a proxy whether requests may pass, with the status of HTTP.
  */
 export function createGuard({ logger }: Pick<RendererOptions, 'logger'>) {
-  const { respond } = createRenderer({ logger, outages: undefined });
+  const { respond } = createRenderer({ logger, outages: undefined, refusesInGrpc: false });
   return async function passes(ctx: Context, check: () => void | Promise<void>): Promise<boolean> {
     try {
       await check();
@@ -92,11 +93,13 @@ export function createGuard({ logger }: Pick<RendererOptions, 'logger'>) {
 type RendererOptions = Omit<ProblemResponsesOptions, 'logger' | 'outages'> & {
   readonly logger: Logger | undefined;
   readonly outages: OutageLogs | undefined;
+  /** Whether a gRPC call gets a status of gRPC. @default true */
+  readonly refusesInGrpc?: boolean;
   readonly page?: PageRoute | undefined;
 };
 
 function createRenderer(options: RendererOptions) {
-  const { representations = createRepresentations(), logger, outages, toProblem } = options;
+  const { representations = createRepresentations(), logger, outages, toProblem, refusesInGrpc = true } = options;
   return { respond, reportBreak };
 
   async function respond(ctx: Context, thrown: unknown): Promise<void> {
@@ -131,7 +134,7 @@ function createRenderer(options: RendererOptions) {
 
   function writeAny(ctx: Context, found: Problem): void {
     for (const name of staleHeaders) ctx.remove(name);
-    const grpcType = grpcTypeOf(ctx.req);
+    const grpcType = refusesInGrpc ? grpcTypeOf(ctx.req) : undefined;
     if (grpcType !== undefined) writeRefusal(ctx, found, grpcType);
     else writeProblem(ctx, found, representations.chooseForError(ctx.req.headers.accept), options);
     // A handler may have set this to false to write to the socket itself. It has not begun, because no headers were sent.

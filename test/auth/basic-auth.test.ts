@@ -55,6 +55,13 @@ describe('basicAuth', () => {
     assert.deepEqual([reached(), errors], [0, []]);
   });
 
+  it('sends 401 whatever content type a client chooses, because a proxy may ask the app what may pass', async () => {
+    const { http, reached } = await setUp();
+    const asked = http.post('/').set('Content-Type', 'application/grpc').send(Buffer.alloc(5));
+    const { headers } = await asked.expect(401).expect('WWW-Authenticate', /^Basic/);
+    assert.deepEqual([reached(), headers['grpc-status']], [0, undefined]);
+  });
+
   it('responds in the representation that the client accepts', async () => {
     const { http } = await setUp();
     await http
