@@ -4,7 +4,7 @@ import type { RequestListener } from 'node:http';
 import { constants } from 'node:http2';
 import type { Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { finalStatus, type HttpServerOptions } from '#http';
+import type { HttpServerOptions } from '#http';
 import { testServers } from '../../../support/serve.ts';
 import { temporaryFiles } from '../../../support/temporary-files.ts';
 import { eventually } from '../../../support/waiting.ts';
@@ -158,18 +158,20 @@ describe('a client of HTTP/2 that does not read its responses', () => {
   });
 
   it('loses them at once if it resets them with NO_ERROR, also if responses may take forever', async () => {
-    const statuses: number[] = [];
+    let closed = 0;
     const attacker = await hold(noWindow, {
       responseIdleTimeoutMs: 0,
       handler(_req, res) {
-        res.once('close', () => statuses.push(finalStatus(res)));
+        res.once('close', () => {
+          closed += 1;
+        });
         res.end(Buffer.alloc(100_000));
       },
     });
     await attacker.send(formatGet(1));
     await eventually(() => assert.equal(attacker.received(frameType.headers).length, 1));
     await attacker.send(formatReset(1, constants.NGHTTP2_NO_ERROR));
-    await eventually(() => assert.deepEqual(statuses, [499]));
+    await eventually(() => assert.equal(closed, 1));
   });
 
   it('keeps them if it reads a little now and then', async () => {
