@@ -33,7 +33,15 @@ describeWith('h2spec', 'h2spec', function () {
 
   it("finds no fault of the gateway, in clear text and over TLS, that Node's own server does not have", async () => {
     const tls = await makeCertificate(await writeFiles(), 'IP:127.0.0.1');
-    const node = await servers.listen(createServer((_request, response) => response.end('ok')));
+    const node = await servers.listen(
+      createServer(
+        (request, response) =>
+          void text(request).then(
+            (body) => response.end(body),
+            () => {},
+          ),
+      ),
+    );
     const open = async (more = {}) => {
       const desk = await openDesk({ demo: false, config, services: { ok }, ...more });
       return (await desk.listen()).gateway.port;
