@@ -103,7 +103,7 @@ export function createTraffic({ clock = Date.now, stopwatch = () => performance.
     const status = countedStatus(ctx.res);
     const nowMs = stopwatch();
     route.inFlight -= 1;
-    const grpcStatus = finalGrpcStatus(ctx);
+    const grpcStatus = finalGrpcStatus(ctx, status);
     route.count({ status, grpcStatus, durationMs: nowMs - startedAtMs, refusedBy: refusalOf(request, status) }, nowMs);
     if (status < 500) return;
     failed.push(failureOf(ctx, requestContext(ctx), status, clock()));

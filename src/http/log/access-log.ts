@@ -54,7 +54,8 @@ function createJsonWriter(logger: Logger) {
   return function writeJson({ ctx, context, connection, startedAtMs, client, path }: StartedRequest): void {
     const { req, res } = ctx;
     const { requestId, user, apiKey, mapping, problem, upstream, upstreamMs, refusedUpgrade } = context;
-    const grpcStatus = finalGrpcStatus(ctx);
+    const status = finalStatus(res);
+    const grpcStatus = finalGrpcStatus(ctx, status);
     const { bytesIn, bytesOut } = countNewBytes(connection, req.socket);
     const fields = {
       requestId,
@@ -67,7 +68,7 @@ function createJsonWriter(logger: Logger) {
       path,
       protocol: protocolOf(req),
       tls: connection.tls,
-      status: finalStatus(res),
+      status,
       grpcStatus: grpcStatus === undefined ? undefined : (grpcStatusName(grpcStatus) ?? String(grpcStatus)),
       problem: problem?.slug,
       bytesIn,
