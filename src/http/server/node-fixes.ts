@@ -43,7 +43,8 @@ export function sendContinueOnRead(server: Server): void {
   });
 }
 
-function continueOnRead(request: IncomingMessage, response: ServerResponse): void {
+/** Sends `100 Continue` when the body is first read. */
+export function continueOnRead(request: IncomingMessage, response: ServerResponse): void {
   const read = request._read;
   request._read = (size) => {
     request._read = read;

@@ -55,8 +55,6 @@ export class Http2Request extends nodeHttp.IncomingMessage {
   readonly announcesBody: boolean;
   /** The protocol that the client wants to switch to. Undefined for all but an extended CONNECT. */
   readonly connectProtocol: string | undefined;
-  /** Sends `100 Continue` when the body is first read. */
-  onFirstRead: (() => void) | undefined = undefined;
   private isReading = false;
   private isCutShort = false;
 
@@ -89,7 +87,6 @@ export class Http2Request extends nodeHttp.IncomingMessage {
       this.push(null);
       return;
     }
-    this.onFirstRead?.();
     this.stream.on('data', onData);
   }
 
@@ -167,7 +164,7 @@ export class Http2Response extends nodeHttp.ServerResponse<Http2Request> {
   headBytes = 0;
   /** Whether trailers may follow the body. They are dropped otherwise. */
   expectsTrailers = false;
-  /** True until the trailers have been sent, if the body does not end the stream. */
+  /** Whether trailers end the stream, and not the body. */
   hasTrailers = false;
   /** Called before a response is cut off because its body has not the length that its head says. */
   onWrongLength: ((response: Http2Response, reason: string) => void) | undefined = undefined;

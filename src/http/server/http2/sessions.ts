@@ -13,7 +13,7 @@ import { subjectFieldOf } from '../client-certificates.ts';
 import { requestLine } from '../client-errors.ts';
 import type { Connection } from '../connections.ts';
 import { endStreamWithProblem } from '../last-response.ts';
-import { limitBodyTime } from '../node-fixes.ts';
+import { continueOnRead, limitBodyTime } from '../node-fixes.ts';
 import { loadHttp2 } from '../node-http.ts';
 import { createThrottledLog } from '../throttled-log.ts';
 import type { Upgrades } from '../upgrades.ts';
@@ -144,8 +144,7 @@ export function createHttp2Connections(options: Http2Options): Http2Connections 
     const request = new Http2Request(stream, head);
     const response = new Http2Response(request);
     response.onWrongLength = onWrongLength;
-    if (request.headers.expect?.toLowerCase() === '100-continue')
-      request.onFirstRead = () => void (response.headersSent || response.writeContinue());
+    if (request.headers.expect?.toLowerCase() === '100-continue') continueOnRead(request, response);
     if (head.connectProtocol === undefined) handler(request, response);
     else serveConnect(upgrades, handler, response);
   }
