@@ -19,7 +19,6 @@ interface StartedRequest {
   readonly ctx: Context;
   readonly context: RequestContext;
   readonly connection: Connection;
-  readonly startedAtMs: number;
   readonly client: string;
   /** As the client sent it, but without the query, which may contain secrets. */
   readonly path: string;
@@ -37,7 +36,6 @@ export function createAccessLog(logger: Logger, format: AccessLogFormat = 'json'
       ctx,
       context,
       connection: connectionOf(req.socket),
-      startedAtMs: performance.now(),
       client: context.addresses.client(req),
       path: context.basePath + pathOf(url),
       referer: req.headers.referer,
@@ -51,7 +49,7 @@ export function createAccessLog(logger: Logger, format: AccessLogFormat = 'json'
 /** Uses one literal, so that the objects of all lines have one shape. JSON omits undefined fields. */
 function createJsonWriter(logger: Logger) {
   const info = logger.infoPlain ?? logger.info.bind(logger);
-  return function writeJson({ ctx, context, connection, startedAtMs, client, path }: StartedRequest): void {
+  return function writeJson({ ctx, context, connection, client, path }: StartedRequest): void {
     const { req, res } = ctx;
     const { requestId, user, apiKey, mapping, problem, upstream, upstreamMs, refusedUpgrade } = context;
     const status = finalStatus(res);
@@ -73,7 +71,7 @@ function createJsonWriter(logger: Logger) {
       problem: problem?.slug,
       bytesIn,
       bytesOut,
-      durationMs: roundToTenths(performance.now() - startedAtMs),
+      durationMs: roundToTenths(performance.now() - context.arrivedAtMs),
       upstream,
       upstreamMs: upstreamMs === undefined ? undefined : roundToTenths(upstreamMs),
       refusedUpgrade,
@@ -87,10 +85,10 @@ function createCombinedWriter(logger: Logger) {
   const formatTime = createTimeFormat();
   const writeLine = logger.writeLine ?? ((line: string) => logger.info({}, line));
   return function writeCombined(started: StartedRequest): void {
-    const { ctx, context, connection, startedAtMs, client, path, referer, userAgent } = started;
+    const { ctx, context, connection, client, path, referer, userAgent } = started;
     const { req, res } = ctx;
     const { bytesOut } = countNewBytes(connection, req.socket);
-    const at = formatTime(Date.now() - (performance.now() - startedAtMs));
+    const at = formatTime(Date.now() - (performance.now() - context.arrivedAtMs));
     const bodyBytes = Math.max(0, bytesOut - headLength(res));
     const line =
       `${client || '-'} - ${escapeWord(context.user)} [${at}] "${escapeQuoted(`${req.method} ${path} ${protocolOf(req)}`)}" ` +
