@@ -35,7 +35,7 @@ export function createCheckOverGrpc(identityHeaders: () => readonly string[]): M
   const readMessage = createMessageReader();
   return async function checkOverGrpc(ctx, next) {
     const message = isCheckCall(ctx.req) ? await readMessage(ctx.req) : 'none';
-    if (message === 'none') return asRequest(ctx, withoutType(ctx.req), next);
+    if (message === 'none') return next();
     if (typeof message === 'number') return sendStatus(ctx, message);
     const described = describedRequest(message, ctx.req);
     const given = { ...ctx.res.getHeaders() };
@@ -67,16 +67,10 @@ function isCheckCall(req: IncomingMessage): boolean {
   );
 }
 
-type OtherRequest = Partial<Pick<IncomingMessage, 'method' | 'url' | 'headers'>>;
-
-/** Without it, the content type of a client, which a proxy forwards, would turn a refusal into a gRPC status with 200. */
-function withoutType({ headers }: IncomingMessage): OtherRequest {
-  const { 'content-type': _type, ...others } = headers;
-  return { headers: others };
-}
+type DescribedRequest = Pick<IncomingMessage, 'method' | 'url' | 'headers'>;
 
 /** Runs the rest of the app as if another request had arrived on the connection. */
-async function asRequest({ req }: Context, other: OtherRequest, next: Next): Promise<void> {
+async function asRequest({ req }: Context, other: DescribedRequest, next: Next): Promise<void> {
   const { method, url, headers } = req;
   Object.assign(req, other);
   try {
@@ -120,7 +114,7 @@ const notDescribed: ReadonlySet<string> = new Set([
 ]);
 
 /** `Prefer` is that of the call, whose client is the one that knows what to do with the response. */
-function describedRequest(check: CheckAttributes, call: IncomingMessage): Required<OtherRequest> {
+function describedRequest(check: CheckAttributes, call: IncomingMessage): DescribedRequest {
   const { method, path, host, source } = check;
   const headers: IncomingHttpHeaders = Object.create(null);
   for (let index = 0; index + 1 < check.headers.length; index += 2) {

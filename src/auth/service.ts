@@ -307,7 +307,8 @@ function createApp(verdictOf: VerdictOf, parts: AppParts): Koa {
   const { refusals, userHeaders, tokens, realm, logger } = parts;
   const app = new Koa();
   app.use(createCheckOverGrpc(() => [...userHeaders(), keyNameHeader, ...(tokens()?.claimHeaders ?? [])]));
-  app.use(createProblemResponses({ logger }));
+  // The client of a proxy chooses the content type, and to the proxy a 200 is permission.
+  app.use(createProblemResponses({ logger, refusesInGrpc: false }));
   app.use(async function authenticate(ctx) {
     rejectNomination(requestContext(ctx).nominated);
     const { headers, url = '/' } = ctx.req;

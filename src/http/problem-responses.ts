@@ -29,6 +29,11 @@ export interface ProblemResponsesOptions {
    * @default no pages: errors have no `info_url`
    */
   readonly problemPagesPath?: PagesPath;
+  /**
+   * Whether a gRPC call gets a status of gRPC, with the status 200 of HTTP. Must be false for an app that decides for a
+   * proxy whether requests may pass. @default true
+   */
+  readonly refusesInGrpc?: boolean;
 }
 
 export type PagesPath = string | ((ctx: Context) => string) | undefined;
@@ -93,8 +98,6 @@ export function createGuard({ logger }: Pick<RendererOptions, 'logger'>) {
 type RendererOptions = Omit<ProblemResponsesOptions, 'logger' | 'outages'> & {
   readonly logger: Logger | undefined;
   readonly outages: OutageLogs | undefined;
-  /** Whether a gRPC call gets a status of gRPC. @default true */
-  readonly refusesInGrpc?: boolean;
   readonly page?: PageRoute | undefined;
 };
 
