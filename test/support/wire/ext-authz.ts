@@ -1,18 +1,9 @@
 /** Envoy's ext_authz without our code: a client and a service over the library grpc-js, with Envoy's definitions. */
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import {
-  Client,
-  credentials,
-  Metadata,
-  Server,
-  ServerCredentials,
-  type ServiceError,
-  type sendUnaryData,
-} from '@grpc/grpc-js';
+import { Client, credentials, Metadata, Server, type ServiceError, type sendUnaryData } from '@grpc/grpc-js';
 import { loadSync, type ServiceDefinition } from '@grpc/proto-loader';
 import type { Served, TestServers } from '../serve.ts';
+import { listenKillable } from './killable-grpc-server.ts';
 
 const file = fileURLToPath(new URL('../../fixtures/ext-authz/external_auth.proto', import.meta.url));
 const definition = loadSync(file, { longs: Number })['envoy.service.auth.v3.Authorization'] as ServiceDefinition;
@@ -122,19 +113,7 @@ export async function startExtAuthz(
       }
     },
   });
-  const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  const sockets = new Set<Socket>();
-  const listener = createServer((socket) => {
-    sockets.add(socket);
-    injector.injectConnection(socket);
-  });
-  listener.listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  servers.later(() => {
-    listener.close();
-    for (const socket of sockets) socket.destroy();
-    server.forceShutdown();
-  });
-  const { port } = listener.address() as AddressInfo;
+  const { port, stop } = await listenKillable(server);
+  servers.later(stop);
   return { port, origin: `http://127.0.0.1:${port}`, asked, metadata };
 }

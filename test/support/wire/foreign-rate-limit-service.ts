@@ -1,41 +1,17 @@
 /** A rate-limit service without our proto files: its protocol is defined here, with fields that we do not know. */
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { Server } from '@grpc/grpc-js';
 import { fromJSON, type ServiceDefinition } from '@grpc/proto-loader';
-
-export interface ForeignRateLimitService {
-  readonly port: number;
-  /** Stops without notifying clients, like a killed process. */
-  readonly stop: () => void;
-}
+import { type KillableServer, listenKillable } from './killable-grpc-server.ts';
 
 /** @param respond returns a `Response` of the protocol below; enum numbers are sent unchecked */
-export async function startForeignRateLimitService(
-  respond: () => object | Promise<object>,
-): Promise<ForeignRateLimitService> {
+export async function startForeignRateLimitService(respond: () => object | Promise<object>): Promise<KillableServer> {
   const server = new Server();
   server.addService(definition(), {
     async ShouldRateLimit(_call: unknown, callback: (error: null, response: object) => void): Promise<void> {
       callback(null, await respond());
     },
   });
-  const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  const sockets = new Set<Socket>();
-  const listener = createServer((socket) => {
-    sockets.add(socket);
-    injector.injectConnection(socket);
-  });
-  listener.listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  return {
-    port: (listener.address() as AddressInfo).port,
-    stop() {
-      listener.close();
-      for (const socket of sockets) socket.destroy();
-      server.forceShutdown();
-    },
-  };
+  return listenKillable(server);
 }
 
 const field = (type: string, id: number) => ({ type, id });
