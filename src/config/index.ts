@@ -55,6 +55,7 @@ export {
   loadDirectory,
 } from './load.ts';
 export { type NoticeContext, openRouteNotices, processNotices } from './notices.ts';
+export { type ClusterObject, nameOfObject, type ObjectVerdict } from './objects/object.ts';
 export { quote, withoutSecrets } from './quote.ts';
 export { type AuthService, keyHeaderOf, ownAuthService } from './records/auth-service.ts';
 export { recordError } from './records/conflicts.ts';

@@ -427,7 +427,10 @@ function servicesOf(
   routes: readonly Route[],
   { authServices, rateLimitService, resolve }: Settings,
 ): GatewaySnapshot['services'] {
-  const mapped = routes.filter(({ internal, mapping }) => internal !== true && mapping.redirect === undefined);
+  const mapped = routes.filter(
+    ({ internal, mapping: { redirect, refusal } }) =>
+      internal !== true && redirect === undefined && refusal === undefined,
+  );
   const row = (role: string, service: string, target: () => string) => ({ role, service, target });
   const describe = (target: Target) => () => describeTarget(target);
   return [

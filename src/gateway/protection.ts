@@ -39,6 +39,7 @@ export function createProtectionOf(): ProtectionOf {
 
 /** Only the labels of the limiter's domain count. A label with the service separates the limits of services. */
 function ownProtection({ mapping, auth, labels }: Protected): string {
+  if (mapping.refusal !== undefined) return 'refused';
   const counted = hasLabel(labels, 'destination_cluster') ? mapping.service : '';
   const effective = { bypassAuth: auth === undefined, authService: auth?.record.name, labels: { counted: labels } };
   return counted + protectionOf({ ...mapping, ...effective });

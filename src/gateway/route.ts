@@ -85,10 +85,10 @@ export function createRoute(mapping: Mapping, parts: RouteParts): Route {
   const rule = ruleOf(mapping);
   const { editResponse } = rule;
   const transport = createTransport(mapping, { counts: traffic.upstream, editResponse }, parts);
-  const isRedirect = mapping.redirect !== undefined;
-  const labels = isRedirect || parts.domain === undefined ? none : (mapping.labels[parts.domain] ?? none);
-  const auth = isRedirect ? undefined : parts.auth.of(mapping);
-  const compression = isRedirect ? undefined : compressionOf(mapping, transport.origins === undefined, parts);
+  const calls = mapping.redirect === undefined && mapping.refusal === undefined;
+  const labels = !calls || parts.domain === undefined ? none : (mapping.labels[parts.domain] ?? none);
+  const auth = calls ? parts.auth.of(mapping) : undefined;
+  const compression = !calls ? undefined : compressionOf(mapping, transport.origins === undefined, parts);
   return Object.freeze({
     ...rule,
     compression,

@@ -85,6 +85,7 @@ interface OfRoute {
 
 /** Throws TypeError for a service that does not exist. */
 export function createTransport(mapping: Mapping, ofRoute: OfRoute, parts: TransportParts): Transport {
+  if (mapping.refusal !== undefined) return refused(mapping.refusal);
   if (mapping.redirect !== undefined) return createRedirect(mapping, mapping.redirect, parts);
   const target = parts.resolve(mapping.service);
   if (target.kind === 'remote') return overHttp(mapping, target, ofRoute, parts);
@@ -258,6 +259,14 @@ export function authClusterSpec(
 }
 
 /** The gateway itself sends redirects, without authentication or rate limits. */
+/** Answers 503 in place of a mapping whose record is not valid: another mapping could let through what it guards. */
+function refused(reason: string): Transport {
+  function reject(): never {
+    throw problem('not-configured', { cause: new Error(reason) });
+  }
+  return { ...local, forward: async () => reject(), preview: reject, describe: () => 'refused (503)' };
+}
+
 function createRedirect(
   mapping: Mapping,
   redirect: Redirect,

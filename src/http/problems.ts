@@ -226,6 +226,12 @@ export const problems = {
       'The server is stopping, cannot use its database or rate limiter, or already has as many event streams as it supports; `detail` says which.',
     remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
+  'not-configured': {
+    status: 503,
+    retryAfterSeconds: 5,
+    meaning: 'The configuration for this path is not valid at the moment, or has not been read yet.',
+    remedy: 'Try again after the number of seconds in `Retry-After`; the operator can see what is wrong.',
+  },
   'upstream-timeout': {
     status: 504,
     meaning: 'The service behind the gateway did not respond in time.',

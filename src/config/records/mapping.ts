@@ -42,6 +42,8 @@ export interface Mapping extends RequestMatch, PlainFields {
   readonly redirect: Redirect | undefined;
   readonly requestHeaders: HeaderRules;
   readonly responseHeaders: HeaderRules;
+  /** Why its requests get 503, if its object of a cluster is refused. Always undefined in a record from a file. */
+  readonly refusal: string | undefined;
   readonly source: Source;
 }
 
@@ -223,6 +225,7 @@ function toMapping(fields: MappingFields, source: Source): Mapping {
     redirect: redirectOf(fields),
     requestHeaders: headerRulesOf(fields.addRequestHeaders, fields.removeRequestHeaders),
     responseHeaders: headerRulesOf(fields.addResponseHeaders, fields.removeResponseHeaders),
+    refusal: undefined,
     source,
   };
 }

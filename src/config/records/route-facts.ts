@@ -57,7 +57,8 @@ export function routeFacts(mapping: Mapping, records: Records): RouteFacts {
 }
 
 /** A configuration is invalid if a guarded mapping names no AuthService and none is the default. */
-function authOf({ redirect, bypassAuth, authService }: Mapping, { authServices, users }: Records): RouteAuth {
+function authOf({ refusal, redirect, bypassAuth, authService }: Mapping, { authServices, users }: Records): RouteAuth {
+  if (refusal !== undefined) return { open: false, name: 'nobody: refused', key_header: undefined };
   if (redirect !== undefined) return { open: true, reason: 'redirect' };
   if (bypassAuth) return { open: true, reason: 'bypass_auth' };
   const record = authServiceOf({ authService }, authServices);
@@ -91,6 +92,7 @@ const described: ReadonlySet<string> = new Set<keyof Mapping>([
   'allowUpgrade',
   'requestHeaders',
   'responseHeaders',
+  'refusal',
 ]);
 
 function fieldsOf(mapping: Mapping): Readonly<Record<string, FieldValue>> {

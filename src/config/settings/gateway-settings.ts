@@ -38,6 +38,8 @@ const baseUrl = textKind(
 const userNames = listKind(isUserName, 'names of users');
 const networks = listKind(isNetwork, 'addresses or networks such as 10.0.0.0/8');
 const threads = numberKind(1, 256);
+const addressSource = choiceKind(['endpoints', 'service']);
+const namespaces = listKind((text) => /^[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?$/.test(text), 'names of namespaces');
 const logLevel = choiceKind(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']);
 const accessLog = choiceKind(['text', 'json', 'combined', 'off']);
 const tlsVersion = choiceKind(['1.2', '1.3']);
@@ -63,6 +65,19 @@ export const gatewaySettings = {
   ),
   configDir: directory('./config', 'Directory with services/, ratelimit/, users.yaml and demo.yaml.'),
   gatewayDomain: domain('gateway.local', 'First part of the annotation key <gateway domain>/config.'),
+  kubernetes: flag(
+    false,
+    'Reads records and the addresses of services from a Kubernetes cluster: in a pod with its service account, elsewhere with the current context of KUBECONFIG. Limits, users and certificates stay files.',
+  ),
+  kubernetesNamespaces: namespaces([], 'Namespaces whose records are read; all by default.'),
+  kubernetesTrustedNamespaces: namespaces(
+    [],
+    'Namespaces whose AuthServices, JwtProviders, RateLimitServices and Modules count, and whose records may name files and this machine, in addition to that of frontdesk.',
+  ),
+  kubernetesAddresses: addressSource(
+    'endpoints',
+    'How services of the cluster are called: endpoints, at the addresses of their pods, so that load balancing and health checks apply; or service, at the cluster IP.',
+  ),
   serviceAddresses: addressBook(
     {},
     'Addresses of services in other processes, by the name or host in the records, for example orders=10.0.0.1:9001; repeat a name to give it several addresses.',

@@ -1,0 +1,32 @@
+/** An object of a Kubernetes cluster that may contain records, and what became of it. */
+import type { ConfigurationError } from '../errors.ts';
+
+export interface ClusterObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Stays the same while the object exists. One that is deleted and created again has another. */
+  readonly uid: string;
+  /** In ISO 8601. Of two objects that are in conflict, the older one counts. */
+  readonly createdAt: string;
+  /** The whole object. The same value as before while its annotations and its spec do not change. */
+  readonly value: unknown;
+}
+
+/** What became of an object with records. */
+export interface ObjectVerdict {
+  readonly object: ClusterObject;
+  /** `last-valid`: it is refused, and its last valid version stays in use. */
+  readonly state: 'accepted' | 'last-valid' | 'refused';
+  /** Empty if it is accepted. */
+  readonly errors: readonly ConfigurationError[];
+  readonly notices: readonly ConfigurationError[];
+  /** What holds until a refused object is fixed: `its last valid version stays`. Undefined for an accepted one. */
+  readonly consequence: string | undefined;
+}
+
+/** The name of an object in errors, as people type it: `Mapping shop/orders`. */
+export function nameOfObject({ kind, namespace, name }: Pick<ClusterObject, 'kind' | 'namespace' | 'name'>): string {
+  return `${kind} ${namespace}/${name}`;
+}
