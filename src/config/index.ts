@@ -55,6 +55,12 @@ export {
   loadDirectory,
 } from './load.ts';
 export { type NoticeContext, openRouteNotices, processNotices } from './notices.ts';
+export {
+  type AcceptedObjects,
+  createObjectAcceptance,
+  type ObjectAcceptance,
+  type RecordsOfCluster,
+} from './objects/accept-objects.ts';
 export { type ClusterObject, nameOfObject, type ObjectVerdict } from './objects/object.ts';
 export { quote, withoutSecrets } from './quote.ts';
 export { type AuthService, keyHeaderOf, ownAuthService } from './records/auth-service.ts';

@@ -18,7 +18,7 @@ export interface Kept<T> {
  * and is not compared with the others.
  */
 export function findConflicts(records: readonly GatewayRecord[]): readonly ConfigurationError[] {
-  const named = keepFirst(records, fullName, sameName);
+  const named = keepFirst(records, (record) => (isRefused(record) ? undefined : fullName(record)), sameName);
   const single = keepFirst(named.kept, exclusiveKey, exclusionError);
   const { mappings, authServices, jwtProviders } = recordLists(single.kept);
   const identity = identityHeadersOf({ authServices, jwtProviders });
@@ -30,6 +30,11 @@ export function findConflicts(records: readonly GatewayRecord[]): readonly Confi
     ...authenticated.errors,
     ...findGroupErrors(authenticated.kept),
   ];
+}
+
+/** A refused Mapping takes part only in the rules about its match, which is the only part of it that counts. */
+function isRefused(record: GatewayRecord): boolean {
+  return record.kind === 'Mapping' && record.refusal !== undefined;
 }
 
 /** Keeps the first record of each key, with an error for every later one. Keeps all records without a key. */
@@ -110,11 +115,9 @@ function keepAuthenticated(
   const errors: ConfigurationError[] = [];
   const kept: Mapping[] = [];
   for (const mapping of mappings) {
-    const faults = [
-      serviceFault(mapping, names, hasDefault),
-      identityFault(mapping, identity),
-      claimsFault(mapping, services),
-    ];
+    const faults = isRefused(mapping)
+      ? []
+      : [serviceFault(mapping, names, hasDefault), identityFault(mapping, identity), claimsFault(mapping, services)];
     const found = faults.filter((fault) => fault !== undefined);
     errors.push(...found.map((fault) => recordError(mapping, fault)));
     if (found.length === 0) kept.push(mapping);
@@ -327,6 +330,7 @@ function overweight(mapping: Mapping, members: readonly Mapping[], first: Mappin
 
 /** Requires the same access rules in all mappings of a group, because chance decides which of them gets a request. */
 function disagreement(mapping: Mapping, first: Mapping): Clash | undefined {
+  if (isRefused(mapping) || isRefused(first)) return undefined;
   const key = groupKeys.find((one) => !isSame(Reflect.get(mapping, one), Reflect.get(first, one)));
   if (key === undefined) return undefined;
   const { name } = mappingFields[key];
@@ -343,6 +347,8 @@ function isSame(a: unknown, b: unknown): boolean {
 
 /** Reports weights that do not add up at the last mapping, where a person reading from the top would notice it. */
 function missingWeight(members: readonly Mapping[]): readonly ConfigurationError[] {
+  // It takes the rest.
+  if (members.some(isRefused)) return [];
   const last = members.at(-1);
   const sum = weightOf(members);
   if (last === undefined || sum === 100 || members.some(({ weight }) => weight === undefined)) return [];
@@ -359,6 +365,6 @@ function shadowWithoutTarget(shadow: Mapping | undefined, members: readonly Mapp
   ];
 }
 
-function weightOf(members: readonly Mapping[]): number {
+export function weightOf(members: readonly Mapping[]): number {
   return members.reduce((sum, { weight = 0 }) => sum + weight, 0);
 }

@@ -1,0 +1,256 @@
+/** Accepts or refuses each object of a cluster by itself, so that the mistake of one team stops nobody else. */
+import type { AddressRecord } from '../ambassador/addresses.ts';
+import type { ConfigurationError } from '../errors.ts';
+import { freezeDeep } from '../load.ts';
+import { pathBypassNotices } from '../path-bypasses.ts';
+import { findConflicts, weightOf } from '../records/conflicts.ts';
+import type { Mapping } from '../records/mapping.ts';
+import { matchKey } from '../records/match.ts';
+import { type GatewayRecord, type RecordLists, recordLists } from '../records/record.ts';
+import { readUpstreamFiles, type UpstreamFile } from '../tls/upstream-files.ts';
+import { mapInTurns, nextTurn } from '../turns.ts';
+import { createNames } from './names.ts';
+import { type ClusterObject, nameOfObject, type ObjectVerdict } from './object.ts';
+import { type Guards, hasRecords, type ObjectOptions, type ObjectPart, readObject } from './read-object.ts';
+
+export interface AcceptanceOptions extends ObjectOptions {
+  /** The directory to which the names of files in records are relative. */
+  readonly directory: string;
+  readonly strictPaths: boolean;
+  /** Returns a `recordError` for each valid record that this process cannot serve. */
+  readonly findUnservable: (lists: RecordLists) => readonly ConfigurationError[];
+}
+
+/** The records of a cluster that are in use. */
+export interface AcceptedObjects {
+  readonly records: RecordsOfCluster;
+  /** In the order of the objects. Objects without records have none. */
+  readonly verdicts: readonly ObjectVerdict[];
+  /** Those of all objects, and those about several. */
+  readonly notices: readonly ConfigurationError[];
+}
+
+export interface RecordsOfCluster extends RecordLists {
+  readonly addresses: readonly AddressRecord[];
+  readonly upstreamFiles: readonly UpstreamFile[];
+}
+
+export interface ObjectAcceptance {
+  /** Takes all objects of the cluster, the oldest first. Must not be called concurrently. */
+  readonly accept: (objects: readonly ClusterObject[]) => Promise<AcceptedObjects>;
+}
+
+/** An object, and the version of it that counts. */
+interface Entry {
+  readonly part: ObjectPart;
+  /** Undefined if it is refused and has no valid version. */
+  version: ObjectPart | undefined;
+  /** Why it is refused. */
+  errors: readonly ConfigurationError[];
+  /** What its refused Mappings guard that no other Mapping has. */
+  guarded: readonly Mapping[];
+}
+
+/**
+ * An object is refused as a whole if one of its records is wrong. Its last valid version then stays, as long as this
+ * object of the cluster exists and this acceptance does. Without one, it fails closed for what it may guard:
+ *
+ * - Requests that its Mappings match get 503.
+ * - If such a match cannot be read, so do those of the Mappings with `bypass_auth` in its namespace.
+ * - Without the AuthService that it may be, so do those of all Mappings that need the default one.
+ *
+ * Of objects in conflict, the older one counts.
+ */
+export function createObjectAcceptance(options: AcceptanceOptions): ObjectAcceptance {
+  let parts: ReadonlyMap<string, ObjectPart> = new Map();
+  let lastValid: ReadonlyMap<string, ObjectPart> = new Map();
+  const withRefusal = createRefusing();
+  const names = createNames(options.trusted);
+  let files: readonly UpstreamFile[] = [];
+
+  function partOf(object: ClusterObject): ObjectPart {
+    const known = parts.get(object.uid);
+    return known !== undefined && known.object.value === object.value ? known : readObject(object, options);
+  }
+
+  /** The records of these versions, as a whole and by the object that they come from. */
+  function assemble(entries: readonly Entry[]) {
+    const owners = new Map<unknown, Entry>();
+    const guards = guardsOf(entries, options.trusted);
+    const chosen = entries.map(({ version, guarded }) => version?.records ?? guarded);
+    const authServices = recordLists(chosen.flat()).authServices;
+    const isAuthUnknown = guards.mayAuthenticate && !authServices.some(({ isDefault }) => isDefault);
+    const known = names.among(chosen.flat());
+    const records = entries.flatMap((entry, index) =>
+      (chosen[index] ?? []).map((record) => {
+        owners.set(record.source, entry);
+        const placed = known.resolve(record, entry.part.object.namespace);
+        const reason = placed.kind === 'Mapping' && refusalOf(placed, entry.part.object, guards, isAuthUnknown);
+        return reason ? withRefusal(placed as Mapping, reason) : placed;
+      }),
+    );
+    return { records, owners };
+  }
+
+  /** Removes what is wrong between the objects, until nothing is. */
+  async function settle(entries: readonly Entry[]): Promise<readonly GatewayRecord[]> {
+    for (;;) {
+      const { records, owners } = assemble(entries);
+      const upstream = readUpstreamFiles(records, options.directory, files);
+      files = upstream.found;
+      const errors = [...findConflicts(records), ...upstream.errors, ...options.findUnservable(recordLists(records))];
+      if (errors.length === 0) return records;
+      for (const [entry, found] of groupBy(errors, ({ source }) => owners.get(source))) demote(entry, found);
+      await nextTurn();
+    }
+  }
+
+  function demote(entry: Entry, errors: readonly ConfigurationError[]): void {
+    const { part, version } = entry;
+    // Another Mapping has the same match, and is older.
+    if (version === undefined) {
+      const wrong = new Set(errors.map(({ source }) => source));
+      entry.guarded = entry.guarded.filter(({ source }) => !wrong.has(source));
+      return;
+    }
+    const last = lastValid.get(part.object.uid);
+    if (version === part) entry.errors = errors;
+    entry.version = version === part && last !== part ? last : undefined;
+    entry.guarded = part.guards().mappings;
+  }
+
+  /** Forgets the objects that no longer exist. */
+  function remember(entries: readonly Entry[]): void {
+    parts = new Map(entries.map(({ part }) => [part.object.uid, part]));
+    const valid = entries.map(({ part: { object }, part, version }) => {
+      return [object.uid, version === part ? part : lastValid.get(object.uid)] as const;
+    });
+    lastValid = new Map(valid.flatMap(([uid, part]) => (part === undefined ? [] : [[uid, part] as const])));
+  }
+
+  return {
+    async accept(objects) {
+      const withRecords = objects.filter((object) => hasRecords(object, options.gatewayDomain));
+      const read = await mapInTurns(withRecords, partOf);
+      const entries = read.map((part): Entry => {
+        const isValid = part.errors.length === 0;
+        const version = isValid ? part : lastValid.get(part.object.uid);
+        return { part, version, errors: part.errors, guarded: isValid ? [] : part.guards().mappings };
+      });
+      const records = withWholeGroups(await settle(entries));
+      remember(entries);
+      const lists = recordLists(records);
+      const addresses = entries.flatMap(({ version }) => version?.addresses ?? []);
+      const verdicts = entries.map((entry) => verdictOf(entry, options.trusted));
+      const [differences = []] = read.map((part) => part.differences).filter(({ length }) => length > 0);
+      const notices = [...differences, ...pathBypassNotices(lists, options.strictPaths)];
+      return freezeDeep({
+        records: { ...lists, addresses, upstreamFiles: files },
+        verdicts,
+        notices: [...notices, ...verdicts.flatMap((verdict) => verdict.notices)],
+      });
+    },
+  };
+}
+
+/** What objects without a valid version may guard. */
+interface AllGuards {
+  readonly mayAuthenticate: boolean;
+  readonly mayGuardAll: boolean;
+  readonly withUnknownMatch: ReadonlySet<string>;
+  readonly withOtherGuard: ReadonlySet<string>;
+}
+
+function guardsOf(entries: readonly Entry[], trusted: readonly string[]): AllGuards {
+  const refused = entries.filter(({ version }) => version === undefined).map(({ part }) => part);
+  const having = (isSo: (guards: Guards) => boolean) =>
+    new Set(refused.filter((part) => isSo(part.guards())).map(({ object }) => object.namespace));
+  const withOtherGuard = having(({ mayGuardAll }) => mayGuardAll);
+  const withAuth = having(({ mayAuthenticate }) => mayAuthenticate);
+  return {
+    mayAuthenticate: trusted.some((namespace) => withAuth.has(namespace)),
+    mayGuardAll: trusted.some((namespace) => withOtherGuard.has(namespace)),
+    withUnknownMatch: having(({ hasUnknownMatch }) => hasUnknownMatch),
+    withOtherGuard,
+  };
+}
+
+/** Returns why a valid Mapping has to answer 503, if it has. */
+function refusalOf(
+  { refusal, redirect, bypassAuth, authService }: Mapping,
+  { namespace }: ClusterObject,
+  guards: AllGuards,
+  isAuthUnknown: boolean,
+): string | undefined {
+  if (refusal !== undefined) return undefined;
+  if (guards.mayGuardAll || guards.withOtherGuard.has(namespace))
+    return 'an object that may protect its requests is refused';
+  if (bypassAuth && guards.withUnknownMatch.has(namespace))
+    return `an object of the namespace ${namespace} is refused whose match cannot be read`;
+  const needsDefault = !bypassAuth && authService === undefined && redirect === undefined;
+  return needsDefault && isAuthUnknown ? 'its AuthService is refused' : undefined;
+}
+
+/** Returns the same copy each time, so that a Mapping that stays as it is is the same object. */
+function createRefusing(): (mapping: Mapping, refusal: string) => Mapping {
+  const copies = new WeakMap<Mapping, Mapping>();
+  return (mapping, refusal) => {
+    const known = copies.get(mapping);
+    if (known?.refusal === refusal) return known;
+    const copy = Object.freeze({ ...mapping, refusal });
+    copies.set(mapping, copy);
+    return copy;
+  };
+}
+
+/** Gives the rest of the requests for a match to a refused Mapping, if the weights of the others leave a rest. */
+function withWholeGroups(records: readonly GatewayRecord[]): readonly GatewayRecord[] {
+  const refused = recordLists(records).mappings.filter(({ refusal, weight }) => refusal !== undefined && weight);
+  if (refused.length === 0) return records;
+  const groups = groupBy(
+    recordLists(records).mappings.filter(({ shadow }) => !shadow),
+    matchKey,
+  );
+  const taking = new Set(
+    [...new Set(refused.map(matchKey))].flatMap((key) => {
+      const group = groups.get(key) ?? [];
+      const isWhole = group.some(({ weight }) => weight === undefined) || weightOf(group) === 100;
+      return isWhole ? [] : (group.findLast(({ refusal }) => refusal !== undefined) ?? []);
+    }),
+  );
+  return records.map((record) =>
+    record.kind === 'Mapping' && taking.has(record) ? Object.freeze({ ...record, weight: undefined }) : record,
+  );
+}
+
+function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K | undefined): Map<K, T[]> {
+  const groups = new Map<K, T[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    if (key === undefined) throw new TypeError(`an error belongs to no object: ${JSON.stringify(item)}`);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [item]);
+    else group.push(item);
+  }
+  return groups;
+}
+
+function verdictOf({ part, version, errors }: Entry, trusted: readonly string[]): ObjectVerdict {
+  const { object, notices } = part;
+  if (version === part) return { object, state: 'accepted', errors: [], notices, consequence: undefined };
+  const own = { object, errors, notices };
+  if (version !== undefined) return { ...own, state: 'last-valid', consequence: 'its last valid version stays' };
+  return { ...own, state: 'refused', consequence: consequenceOf(part, trusted) };
+}
+
+function consequenceOf({ object, guards }: ObjectPart, trusted: readonly string[]): string {
+  const { mappings, hasUnknownMatch, mayAuthenticate, mayGuardAll } = guards();
+  const isTrusted = trusted.includes(object.namespace);
+  const what = [
+    ...(mappings.length > 0 ? ['requests that its Mappings match get 503'] : []),
+    ...(hasUnknownMatch ? [`the Mappings of ${object.namespace} with bypass_auth answer 503`] : []),
+    ...(mayAuthenticate && isTrusted ? ['Mappings that need it answer 503'] : []),
+    ...(mayGuardAll ? [`the Mappings of ${isTrusted ? 'all namespaces' : object.namespace} answer 503`] : []),
+  ];
+  return what.length === 0 ? `${nameOfObject(object)} has no effect` : what.join(', and ');
+}

@@ -1,0 +1,253 @@
+/** Reads the records of an object of a cluster, with what it may guard in case that it is refused. */
+import { isMap } from '#foundation';
+import type { AddressRecord } from '../ambassador/addresses.ts';
+import { differencesNotice, translateRecords } from '../ambassador/translate.ts';
+import { type ConfigDocument, type ConfigurationError, errorsOf, type PlacedFault, valueAt } from '../errors.ts';
+import { quote } from '../quote.ts';
+import { isAmbassadorVersion } from '../records/kind.ts';
+import type { Mapping } from '../records/mapping.ts';
+import { mappingFields } from '../records/mapping-fields.ts';
+import { matchKeys } from '../records/match.ts';
+import { type GatewayRecord, readRecord } from '../records/record.ts';
+import { readYaml } from '../yaml.ts';
+import { type ClusterObject, nameOfObject } from './object.ts';
+import { leadsToThisMachine, nameIn, referenceIn } from './references.ts';
+
+/** The contents of one object. Nothing in it depends on other objects. */
+export interface ObjectPart {
+  readonly object: ClusterObject;
+  readonly records: readonly GatewayRecord[];
+  readonly addresses: readonly AddressRecord[];
+  /** If there is one, none of its records is used. */
+  readonly errors: readonly ConfigurationError[];
+  readonly notices: readonly ConfigurationError[];
+  /** A notice about how frontdesk reads Ambassador's records, if the object has any. It appears once for all objects. */
+  readonly differences: readonly ConfigurationError[];
+  /** What would be open if the object were simply left out. */
+  readonly guards: () => Guards;
+}
+
+export interface Guards {
+  /** Its Mappings as far as their match can be read, with a `refusal`. */
+  readonly mappings: readonly Mapping[];
+  /** Whether it may have Mappings whose match cannot be read, so that any open Mapping might let their requests through. */
+  readonly hasUnknownMatch: boolean;
+  /** Whether it has or may have an AuthService. */
+  readonly mayAuthenticate: boolean;
+  /** Whether it has another kind of Ambassador's that protects requests, so that nothing is known of which ones. */
+  readonly mayGuardAll: boolean;
+}
+
+export interface ObjectOptions {
+  readonly gatewayDomain: string;
+  /** The namespaces whose records may authenticate, limit, and name files and this machine. */
+  readonly trusted: readonly string[];
+}
+
+/** The API group of frontdesk's own kinds. */
+export const ownGroup = 'gateway.local';
+
+export function readObject(object: ClusterObject, options: ObjectOptions): ObjectPart {
+  const { documents, errors } = documentsOf(object, options.gatewayDomain);
+  const read = documents.map((document) => readDocument(document, object, options));
+  const isSyntaxWrong = errors.length > 0;
+  let guards: Guards | undefined;
+  const [differences = []] = read.map((one) => one.differences).filter(({ length }) => length > 0);
+  return {
+    object,
+    records: read.flatMap(({ records }) => records),
+    addresses: read.flatMap(({ addresses }) => addresses),
+    errors: [...errors, ...read.flatMap((one) => one.errors)],
+    notices: read.flatMap(({ notices }) => notices),
+    differences,
+    guards() {
+      guards ??= joined(
+        read.map((one) => guardsOf(one, object)),
+        isSyntaxWrong,
+      );
+      return guards;
+    },
+  };
+}
+
+/** Whether an object has records, so that something is to be said about it. */
+export function hasRecords({ kind, value }: ClusterObject, gatewayDomain: string): boolean {
+  return !isAnnotated(kind) || typeof annotationOf(value, gatewayDomain) === 'string';
+}
+
+/** A kind of Kubernetes itself, which has records in an annotation. */
+function isAnnotated(kind: string): boolean {
+  return kind === 'Service' || kind === 'Ingress';
+}
+
+function annotationOf(value: unknown, gatewayDomain: string): unknown {
+  return valueAt(value, ['metadata', 'annotations', `${gatewayDomain}/config`]);
+}
+
+interface Documents {
+  readonly documents: readonly ConfigDocument[];
+  readonly errors: readonly ConfigurationError[];
+}
+
+function documentsOf(object: ClusterObject, gatewayDomain: string): Documents {
+  const { apiVersion, kind, name, namespace, value } = object;
+  const file = nameOfObject(object);
+  if (isAnnotated(kind)) {
+    const text = String(annotationOf(value, gatewayDomain) ?? '');
+    const { results, errors } = readYaml(text, { file, lineOf: (line) => line }, (found) => ({ ...found, namespace }));
+    return { documents: results, errors };
+  }
+  const spec = valueAt(value, ['spec']);
+  const isOwn = apiVersion.startsWith(`${ownGroup}/`);
+  const record = isOwn
+    ? { ...Object(spec), apiVersion: 'gateway/v1', kind, name }
+    : { ...Object(value), kind, apiVersion };
+  const document = { value: record, file, lineAt: () => 0, placeWithin: () => ({ file, lineOf: () => 0 }) };
+  return { documents: [document], errors: [] };
+}
+
+interface ReadDocument {
+  /** As it is written. */
+  readonly original: ConfigDocument;
+  /** The same as frontdesk's own records. */
+  readonly translated: readonly ConfigDocument[];
+  readonly records: readonly GatewayRecord[];
+  readonly addresses: readonly AddressRecord[];
+  readonly errors: readonly ConfigurationError[];
+  readonly notices: readonly ConfigurationError[];
+  readonly differences: readonly ConfigurationError[];
+}
+
+function readDocument(original: ConfigDocument, object: ClusterObject, options: ObjectOptions): ReadDocument {
+  const isTrusted = options.trusted.includes(object.namespace);
+  const found = translateRecords([original], options.gatewayDomain);
+  const isForeign = isAmbassadorVersion(String(valueAt(original.value, ['apiVersion'])));
+  const translated = found.records.map((document) => placed(document, object, { isForeign, isTrusted, ...options }));
+  const results = translated.map(readRecord);
+  const untrusted = isTrusted || found.addresses.length === 0 ? [] : [untrustedFault('Module', options)];
+  return {
+    original,
+    translated,
+    records: results.flatMap((result) => (result.ok ? [result.record] : [])),
+    addresses: untrusted.length === 0 ? found.addresses : [],
+    errors: [
+      ...found.errors,
+      ...errorsOf(original, untrusted, undefined),
+      ...results.flatMap((result) => (result.ok ? [] : result.errors)),
+    ],
+    notices: found.notices,
+    differences: found.first === undefined ? [] : differencesNotice(found.first),
+  };
+}
+
+interface Placing extends ObjectOptions {
+  /** Whether the record was one of Ambassador's, whose name has its namespace already. */
+  readonly isForeign: boolean;
+  readonly isTrusted: boolean;
+}
+
+const serviceFields: Readonly<Record<string, string>> = {
+  Mapping: 'service',
+  AuthService: 'auth_service',
+  RateLimitService: 'service',
+};
+
+/** Kinds that decide for all namespaces. */
+const trustedKinds: readonly string[] = ['AuthService', 'JwtProvider', 'RateLimitService'];
+const ownKinds: readonly string[] = ['Mapping', 'Version', ...trustedKinds];
+
+/** Returns a record with the names that it has outside of its namespace, and with the faults of its place. */
+function placed(document: ConfigDocument, { namespace }: ClusterObject, options: Placing): ConfigDocument {
+  const { value } = document;
+  if (!isMap(value)) return document;
+  const { kind, name } = value;
+  const field = serviceFields[String(kind)];
+  const service = field === undefined ? undefined : value[field];
+  const faults = options.isTrusted ? [] : placeFaults(value, field, options);
+  return {
+    ...document,
+    value: {
+      ...value,
+      ...(typeof name === 'string' && !options.isForeign && { name: nameIn(namespace, name) }),
+      ...(field !== undefined && typeof service === 'string' && { [field]: referenceIn(namespace, service) }),
+    },
+    faults: [...(document.faults ?? []), ...faults],
+  };
+}
+
+function placeFaults(
+  value: Readonly<Record<string, unknown>>,
+  field: string | undefined,
+  options: ObjectOptions,
+): readonly PlacedFault[] {
+  const faults: PlacedFault[] = [];
+  const kind = String(value['kind']);
+  if (trustedKinds.includes(kind)) faults.push(untrustedFault(kind, options));
+  const service = field === undefined ? undefined : value[field];
+  if (field !== undefined && typeof service === 'string' && leadsToThisMachine(service)) {
+    const message = `${field} ${quote(service)} is the machine of frontdesk, which only a trusted namespace may name`;
+    faults.push({ path: [field], message, remedy: 'Name a Service of the cluster.' });
+  }
+  const files = isMap(value['tls']) ? Object.keys(value['tls']).filter((name) => fileFields.includes(name)) : [];
+  if (files.length > 0) {
+    const message = `tls names files of frontdesk (${files.join(', ')}), which only a trusted namespace may use`;
+    faults.push({ path: ['tls'], message, remedy: `Remove them, or ${trustIt}` });
+  }
+  return faults;
+}
+
+const fileFields = ['ca', 'client_cert', 'client_key'];
+
+function untrustedFault(kind: string, { trusted }: ObjectOptions): PlacedFault {
+  return {
+    path: ['kind'],
+    message: `${kind} does not count from this namespace, because it would decide for all of them`,
+    remedy: `Create it in the namespace ${trusted[0]}, or ${trustIt}`,
+  };
+}
+
+const trustIt = 'add this namespace to KUBERNETES_TRUSTED_NAMESPACES.';
+
+/** The names of the fields that say which requests a Mapping matches. */
+const matchNames: readonly string[] = matchKeys.map((key) => mappingFields[key].name);
+
+function guardsOf({ original, translated, errors }: ReadDocument, object: ClusterObject): Guards {
+  const kind = valueAt(original.value, ['kind']);
+  const isLost = translated.length === 0 && errors.length > 0;
+  const isOther = isLost && typeof kind === 'string' && !ownKinds.includes(kind);
+  const mappings = translated.map((document) => refusedMapping(document, object));
+  const isUnknown = !isOther && !ownKinds.includes(String(kind)) && errors.length > 0;
+  return {
+    mappings: mappings.filter((one) => one !== undefined && one !== 'unknown'),
+    hasUnknownMatch: isUnknown || mappings.includes('unknown') || (kind === 'Mapping' && isLost),
+    mayAuthenticate: isUnknown || kind === 'AuthService',
+    mayGuardAll: isOther,
+  };
+}
+
+/** Returns a Mapping with the match and the weight of a document, and nothing else. Undefined for what guards nothing. */
+function refusedMapping(document: ConfigDocument, object: ClusterObject): Mapping | 'unknown' | undefined {
+  const { value, faults = [] } = document;
+  if (!isMap(value) || value['kind'] !== 'Mapping' || value['shadow'] === true) return undefined;
+  if (faults.some(({ path: [first] }) => matchNames.includes(String(first)))) return 'unknown';
+  const match = Object.fromEntries(Object.entries(value).filter(([name]) => matchNames.includes(name)));
+  const head = { apiVersion: 'gateway/v1', kind: 'Mapping', service: 'refused.invalid' };
+  const written = typeof value['name'] === 'string' ? value['name'] : nameIn(object.namespace, object.name);
+  for (const weight of [{ weight: value['weight'] }, {}]) {
+    for (const name of [written, nameIn(object.namespace, object.name)]) {
+      const result = readRecord({ ...document, value: { ...head, name, ...match, ...weight }, faults: [] });
+      if (result.ok && result.record.kind === 'Mapping')
+        return { ...result.record, refusal: `${nameOfObject(object)} is refused` };
+    }
+  }
+  return 'unknown';
+}
+
+function joined(all: readonly Guards[], isSyntaxWrong: boolean): Guards {
+  return {
+    mappings: all.flatMap(({ mappings }) => mappings),
+    hasUnknownMatch: isSyntaxWrong || all.some(({ hasUnknownMatch }) => hasUnknownMatch),
+    mayAuthenticate: isSyntaxWrong || all.some(({ mayAuthenticate }) => mayAuthenticate),
+    mayGuardAll: all.some(({ mayGuardAll }) => mayGuardAll),
+  };
+}

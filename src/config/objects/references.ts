@@ -1,0 +1,47 @@
+/** What the records of a cluster name: services of their namespace, modules of this process, and records of others. */
+import { isLoopback } from '../fields/addresses.ts';
+
+/** Returns the name of a record from a namespace: `orders.shop`, or `orders` in the namespace `default`. */
+export function nameIn(namespace: string, name: string): string {
+  return namespace === 'default' ? name : `${name}.${namespace}`;
+}
+
+/** Captures the scheme, the host, the number or name of a port, and the rest. */
+const reference = /^((?:[a-z]+:\/\/)?)([^:/?#@\s[\]]+)(?::([\w-]+))?((?:\/.*)?)$/i;
+
+/**
+ * Returns the reference of a record in `namespace` as other parts of frontdesk understand it. `hotel` becomes
+ * `hotel.shop`, `hotel:http` becomes `_http._tcp.hotel.shop`, which is Kubernetes' own name of a port (RFC 2782), and
+ * `frontdesk:auth` becomes `auth`, the module of this process. An address and a name with dots stay as they are, but for
+ * the domain of the cluster.
+ */
+export function referenceIn(namespace: string, written: string): string {
+  const [, scheme = '', host, port, rest = ''] = reference.exec(written) ?? [];
+  if (host === undefined) return written;
+  if (scheme === '' && host === 'frontdesk' && isOwnModule(port)) return port;
+  const name = isLocalName(host) ? `${host}.${namespace}` : host.replace(/\.svc(?:\.cluster\.local)?\.?$/, '');
+  const isNumber = port === undefined || /^\d+$/.test(port);
+  return isNumber ? `${scheme}${name}${port ? `:${port}` : ''}${rest}` : `${scheme}_${port}._tcp.${name}${rest}`;
+}
+
+function isOwnModule(port: string | undefined): port is 'auth' | 'ratelimit' {
+  return port === 'auth' || port === 'ratelimit';
+}
+
+function isLocalName(host: string): boolean {
+  return !host.includes('.') && !isLoopback(host);
+}
+
+/**
+ * Reports whether a reference leads to the machine or the pod where frontdesk runs, whose other ports are not for
+ * everybody, or to its neighbours on the link, where clouds have the credentials of the machine.
+ */
+export function leadsToThisMachine(written: string): boolean {
+  const [, address = ''] = /^(?:[a-z]+:\/\/)?(\[[^\]]*\]|[^:/?#@\s[\]]+)/i.exec(written) ?? [];
+  // The URL has the usual form of an address, which systems also read as 127.1, 0x7f.1 or [0:0::1].
+  const host = URL.canParse(`http://${address}`) ? new URL(`http://${address}`).hostname.replace(/\.$/, '') : '';
+  return host === 'localhost' || host.endsWith('.localhost') || ownAddresses.test(host);
+}
+
+/** Loopback, unspecified and link-local addresses, and IPv4 addresses in the form of IPv6. */
+const ownAddresses = /^(?:(?:127|0|169\.254)\.[\d.]+|\[(?:::1?|fe[89ab].*|::ffff:.*)\])$/;

@@ -1,0 +1,237 @@
+/** Each object of a cluster is accepted or refused by itself, and a refused one fails closed for what it may guard. */
+import assert from 'node:assert/strict';
+import { type ClusterObject, createObjectAcceptance, type Mapping } from '#config';
+
+let created = 0;
+
+function object(kind: string, path: string, value: object, apiVersion = 'gateway.local/v1'): ClusterObject {
+  const [namespace = '', name = ''] = path.split('/');
+  created += 1;
+  return { apiVersion, kind, namespace, name, uid: `${kind} ${path}`, createdAt: `${created}`, value };
+}
+
+const resource = (kind: string, path: string, spec: object) => object(kind, path, { spec });
+const mapping = (path: string, spec: object) => resource('Mapping', path, { service: 'hotel', ...spec });
+const annotated = (path: string, records: string) =>
+  object('Service', path, { metadata: { annotations: { 'gateway.local/config': records } } }, 'v1');
+
+function createAcceptance(trusted: readonly string[] = ['frontdesk']) {
+  return createObjectAcceptance({
+    gatewayDomain: 'gateway.local',
+    trusted,
+    directory: '.',
+    strictPaths: true,
+    findUnservable: () => [],
+  });
+}
+
+async function accept(objects: readonly ClusterObject[], acceptance = createAcceptance()) {
+  const { records, verdicts } = await acceptance.accept(objects);
+  const states = Object.fromEntries(verdicts.map((one) => [`${one.object.namespace}/${one.object.name}`, one.state]));
+  const messages = verdicts.flatMap(({ errors }) => errors.map(({ message }) => message));
+  return { records, states, messages, routes: records.mappings.map(routeOf), verdicts };
+}
+
+/** `/x hotel.shop`, or `/x refused`. */
+function routeOf({ prefix, service, refusal }: Mapping): string {
+  return `${prefix} ${refusal === undefined ? service : 'refused'}`;
+}
+
+const auth = resource('AuthService', 'frontdesk/auth', { auth_service: 'frontdesk:auth' });
+
+describe('the names of a cluster', () => {
+  it('are those of the namespace of a record', async () => {
+    const { records } = await accept([
+      mapping('shop/orders', { prefix: '/a' }),
+      mapping('default/orders', { prefix: '/b' }),
+      mapping('shop/ports', { prefix: '/c', service: 'hotel:http' }),
+      mapping('shop/other', { prefix: '/d', service: 'https://hotel.other.svc.cluster.local:8443' }),
+      annotated('shop/cars', '{apiVersion: gateway/v1, kind: Mapping, name: cars, prefix: /e, service: "car:81"}'),
+    ]);
+    assert.deepEqual(
+      records.mappings.map(({ name, service }) => `${name} ${service}`),
+      [
+        'orders.shop hotel.shop',
+        'orders hotel.default',
+        'ports.shop _http._tcp.hotel.shop',
+        'other.shop https://hotel.other:8443',
+        'cars.shop car.shop:81',
+      ],
+    );
+  });
+
+  it('never mean a module of this process, unless they say so', async () => {
+    const { records } = await accept([
+      auth,
+      resource('RateLimitService', 'frontdesk/limits', { service: 'frontdesk:ratelimit' }),
+      mapping('shop/auth', { prefix: '/a', service: 'auth' }),
+    ]);
+    assert.deepEqual(
+      [records.authServices[0]?.authService, records.rateLimitServices[0]?.service, records.mappings[0]?.service],
+      ['auth', 'ratelimit', 'auth.shop'],
+    );
+  });
+
+  it('find the AuthService of a trusted namespace', async () => {
+    const { records, states } = await accept([auth, mapping('shop/orders', { prefix: '/', auth_service: 'auth' })]);
+    assert.deepEqual([records.mappings[0]?.authService, states['shop/orders']], ['auth.frontdesk', 'accepted']);
+  });
+});
+
+describe('an object with an error', () => {
+  it('stops no other, and answers 503 for what it matches', async () => {
+    const wrong = mapping('shop/wrong', { prefix: '/admin', host: 'a.example', timeout_ms: 'soon' });
+    const { routes, states, records } = await accept([mapping('shop/site', { prefix: '/' }), wrong]);
+    assert.deepEqual(states, { 'shop/site': 'accepted', 'shop/wrong': 'refused' });
+    assert.deepEqual(routes, ['/ hotel.shop', '/admin refused']);
+    assert.deepEqual(records.mappings[1]?.host, { kind: 'exact', value: 'a.example' });
+  });
+
+  it('keeps its last valid version, until it is deleted', async () => {
+    const acceptance = createAcceptance();
+    const good = mapping('shop/orders', { prefix: '/orders' });
+    const bad = { ...good, value: { spec: { prefix: 'orders', service: 'hotel' } } };
+    await accept([good], acceptance);
+    const after = await accept([bad], acceptance);
+    assert.deepEqual([after.routes, after.states], [['/orders hotel.shop'], { 'shop/orders': 'last-valid' }]);
+    assert.deepEqual((await accept([], acceptance)).routes, []);
+    assert.deepEqual((await accept([bad], acceptance)).states, { 'shop/orders': 'refused' });
+  });
+
+  it('is refused as a whole', async () => {
+    const records = [
+      '{apiVersion: gateway/v1, kind: Mapping, name: good, prefix: /good, service: a}',
+      '{apiVersion: gateway/v1, kind: Mapping, name: bad, prefix: /bad, service: a, wight: 3}',
+    ].join('\n---\n');
+    const { routes } = await accept([annotated('shop/two', records)]);
+    assert.deepEqual(routes, ['/good refused', '/bad refused']);
+  });
+
+  const open = { prefix: '/', bypass_auth: true };
+
+  for (const [what, wrong] of [
+    ['is no YAML', annotated('shop/broken', 'a: [')],
+    ['has no kind', annotated('shop/broken', '{apiVersion: gateway/v1, prefix: /admin}')],
+    ['has an unknown kind', annotated('shop/broken', '{apiVersion: gateway/v1, kind: Maping, prefix: /admin}')],
+    ['has a wrong match', mapping('shop/broken', { prefix: 'admin' })],
+  ] as const)
+    it(`closes the open Mappings of its namespace if its match cannot be read: ${what}`, async () => {
+      const other = mapping('other/site', { prefix: '/other', bypass_auth: true });
+      const guarded = mapping('shop/guarded', { prefix: '/guarded' });
+      const { routes } = await accept([auth, mapping('shop/site', open), other, guarded, wrong]);
+      assert.deepEqual(routes, ['/ refused', '/other hotel.other', '/guarded hotel.shop']);
+    });
+
+  it('leaves a shadow alone, which guards nothing', async () => {
+    const shadow = mapping('shop/copy', { prefix: '/', shadow: true, weight: 'all' });
+    assert.deepEqual((await accept([mapping('shop/site', { prefix: '/' }), shadow])).routes, ['/ hotel.shop']);
+  });
+});
+
+describe('an AuthService with an error', () => {
+  const broken = resource('AuthService', 'frontdesk/auth', { auth_service: 'frontdesk:auth', timeout_ms: -1 });
+
+  it('closes every Mapping that needs it', async () => {
+    const { routes } = await accept([
+      broken,
+      mapping('shop/guarded', { prefix: '/guarded' }),
+      mapping('shop/named', { prefix: '/named', auth_service: 'auth' }),
+      mapping('shop/open', { prefix: '/open', bypass_auth: true }),
+    ]);
+    assert.deepEqual(routes, ['/guarded refused', '/named refused', '/open hotel.shop']);
+  });
+
+  it('leaves those alone that have another one', async () => {
+    const second = resource('AuthService', 'frontdesk/second', { auth_service: 'auth:3000' });
+    const { routes } = await accept([broken, second, mapping('shop/guarded', { prefix: '/guarded' })]);
+    assert.deepEqual(routes, ['/guarded hotel.shop']);
+  });
+
+  it('keeps its last valid version', async () => {
+    const acceptance = createAcceptance();
+    const site = mapping('shop/guarded', { prefix: '/guarded' });
+    await accept([auth, site], acceptance);
+    const { records, states } = await accept([{ ...auth, value: broken.value }, site], acceptance);
+    assert.deepEqual([records.authServices.length, states['frontdesk/auth']], [1, 'last-valid']);
+  });
+
+  it('has no effect on others if its namespace is not trusted', async () => {
+    const foreign = resource('AuthService', 'shop/auth', { auth_service: 'mine:3000' });
+    const { routes, states, messages } = await accept([
+      auth,
+      foreign,
+      mapping('shop/site', { prefix: '/' }),
+      mapping('other/site', { prefix: '/other' }),
+    ]);
+    assert.deepEqual(routes, ['/ hotel.shop', '/other hotel.other']);
+    assert.equal(states['shop/auth'], 'refused');
+    assert.match(messages.join(), /does not count from this namespace/);
+  });
+});
+
+describe('objects in conflict', () => {
+  it('with the same match: the older one counts, and the younger one takes nothing from it', async () => {
+    const { routes, states } = await accept([
+      mapping('shop/old', { prefix: '/x' }),
+      mapping('other/young', { prefix: '/x' }),
+    ]);
+    assert.deepEqual([routes, states], [['/x hotel.shop'], { 'shop/old': 'accepted', 'other/young': 'refused' }]);
+  });
+
+  it('with the same name: the younger one answers 503 for what it matches', async () => {
+    const young = annotated(
+      'shop/young',
+      '{apiVersion: gateway/v1, kind: Mapping, name: site, prefix: /admin, service: a}',
+    );
+    const { routes } = await accept([mapping('shop/site', { prefix: '/', bypass_auth: true }), young]);
+    assert.deepEqual(routes, ['/ hotel.shop', '/admin refused']);
+  });
+
+  it('an older one that is refused is not replaced by a younger one with the same match', async () => {
+    const { routes } = await accept([
+      mapping('shop/old', { prefix: '/x', timeout_ms: -1 }),
+      mapping('other/young', { prefix: '/x' }),
+    ]);
+    assert.deepEqual(routes, ['/x refused']);
+  });
+
+  it('a refused canary answers 503 for its share, and a refused main Mapping for the rest', async () => {
+    const canary = (spec: object) => mapping('shop/canary', { prefix: '/x', weight: 10, ...spec });
+    const main = (spec: object) => mapping('shop/main', { prefix: '/x', ...spec });
+    const weights = async (objects: readonly ClusterObject[]) =>
+      (await accept(objects)).records.mappings.map((one) => `${routeOf(one)} ${one.weight ?? 'rest'}`);
+    assert.deepEqual(await weights([canary({ timeout_ms: -1 }), main({})]), ['/x refused 10', '/x hotel.shop rest']);
+    assert.deepEqual(await weights([canary({}), main({ timeout_ms: -1 })]), ['/x hotel.shop 10', '/x refused rest']);
+    assert.deepEqual(await weights([canary({}), main({ weight: 90, timeout_ms: -1 })]), [
+      '/x hotel.shop 10',
+      '/x refused 90',
+    ]);
+    assert.deepEqual(await weights([canary({}), main({ weight: 'most' })]), ['/x hotel.shop 10', '/x refused rest']);
+  });
+});
+
+describe('a namespace that is not trusted', () => {
+  for (const service of [
+    'localhost:8001',
+    'http://127.0.0.1:9',
+    'http://0x7f.1:9',
+    'http://[::1]:9',
+    'http://[0:0::1]:9',
+    'http://[::ffff:127.0.0.1]:9',
+    'http://169.254.169.254',
+    'a.localhost:9',
+  ])
+    it(`cannot lead clients to the machine of frontdesk: ${service}`, async () => {
+      const { states } = await accept([mapping('shop/site', { prefix: '/', service })]);
+      assert.deepEqual(states, { 'shop/site': 'refused' });
+      assert.deepEqual((await accept([mapping('frontdesk/site', { prefix: '/', service })])).states, {
+        'frontdesk/site': 'accepted',
+      });
+    });
+
+  it('cannot use the certificates of others', async () => {
+    const tls = { client_cert: '/tls/shop.pem', client_key: '/tls/shop.key' };
+    const { messages } = await accept([mapping('shop/site', { prefix: '/', service: 'https://bank.example', tls })]);
+    assert.match(messages.join(), /tls names files of frontdesk \(client_cert, client_key\)/);
+  });
+});
