@@ -27,6 +27,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   diag: ['config', 'http', 'ratelimit/limit', 'type:auth', 'type:gateway', 'type:ratelimit'],
   metrics: ['http', 'type:auth', 'type:gateway', 'type:proxy', 'type:ratelimit', 'type:config'],
   tracing: ['http'],
+  kubernetes: ['config'],
   travel: ['config', 'http', 'query', 'rest'],
   'server/product': ['config', 'travel'],
   cli: ['auth', 'config', 'diag', 'explain', 'http', 'ratelimit', 'routing', 'server', 'server/product', 'travel'],
@@ -65,6 +66,7 @@ const onDemandFiles = [
   'server/index.ts',
   'server/threads/main-thread.ts',
   'server/threads/thread.ts',
+  'kubernetes/index.ts',
   'travel/travel.ts',
   'travel/storage/sqlite.ts',
   'cli/check.ts',
@@ -94,6 +96,8 @@ const mayReadFiles = [
   'cli/init.ts',
   'cli/log/output.ts',
   'http/html/html.ts',
+  'kubernetes/api/find-connection.ts',
+  'kubernetes/api/kubeconfig.ts',
   'ratelimit/grpc/services.ts',
 ];
 

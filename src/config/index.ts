@@ -132,3 +132,4 @@ export { type DemoLogin, demoLoginsAmong, demoUsersAmong, type User, type UserIn
 export { createFolderWatch, createQuietTimer, type FolderWatch } from './watch/folders.ts';
 export { watchSettingsFile } from './watch/settings-file.ts';
 export { type ConfigurationWatch, watchConfiguration } from './watch/watch.ts';
+export { readYaml } from './yaml.ts';

@@ -1,0 +1,135 @@
+/** Hands over what was read: all records whenever one has changed, and the addresses that have changed. */
+import type { ClusterObject } from '#config';
+import type { Logger } from '#foundation';
+import { createDelivery } from './delivery.ts';
+import type { AddressObject, KeptObject } from './read/objects.ts';
+
+/** The Services and EndpointSlices that have changed since the last time, or all of them. */
+export interface AddressChanges {
+  readonly services: ObjectChanges;
+  readonly slices: ObjectChanges;
+}
+
+export interface ObjectChanges {
+  /** New objects and changed ones. */
+  readonly present: readonly AddressObject[];
+  readonly gone: readonly AddressObject[];
+  /** True if `present` has all objects. */
+  readonly isWhole: boolean;
+}
+
+export interface Listeners {
+  /**
+   * Called with all objects that have records whenever one has changed, the oldest first. Never before everything was
+   * listed once, and not again before it has returned. The addresses of the same changes are handed over before.
+   */
+  readonly onObjects: (objects: readonly ClusterObject[]) => void | Promise<void>;
+  /** Called with the Services and EndpointSlices that have changed, and the first time with all. */
+  readonly onAddresses: (changes: AddressChanges) => void;
+}
+
+export interface HandoverOptions extends Listeners {
+  readonly logger: Pick<Logger, 'error'>;
+  readonly objects: () => readonly KeptObject[];
+  /** Whether everything was listed once. */
+  readonly isComplete: () => boolean;
+}
+
+export function createHandover({ onObjects, onAddresses, logger, objects, isComplete }: HandoverOptions) {
+  const changed = new Map<string, AddressChange>();
+  let hasRecordsToHandOver = true;
+  let hasHandedOver = false;
+  let becomeReady = () => {};
+  const ready = new Promise<void>((resolve) => {
+    becomeReady = resolve;
+  });
+  const addressDelivery = createDelivery(async () => guarded(handOverAddresses));
+  const recordDelivery = createDelivery(() => guarded(handOverRecords));
+
+  /** A listener that fails must not stop the reader. */
+  async function guarded(handOver: () => void | Promise<void>): Promise<void> {
+    if (!isComplete()) return;
+    try {
+      await handOver();
+    } catch (err) {
+      logger.error({ err }, 'a change in the Kubernetes cluster could not be applied');
+    }
+  }
+
+  function handOverAddresses(): void {
+    const isWhole = !hasHandedOver;
+    if (isWhole) for (const { address } of objects()) if (address !== undefined) note(address, false);
+    if (!isWhole && changed.size === 0) return;
+    const changes = [...changed.values()];
+    changed.clear();
+    hasHandedOver = true;
+    onAddresses({
+      services: changesOf(changes, 'Service', isWhole),
+      slices: changesOf(changes, 'EndpointSlice', isWhole),
+    });
+  }
+
+  function note(object: AddressObject, isGone: boolean): void {
+    changed.set(`${object.kind} ${object.metadata.namespace}/${object.metadata.name}`, { object, isGone });
+  }
+
+  async function handOverRecords(): Promise<void> {
+    handOverAddresses();
+    if (!hasRecordsToHandOver) return;
+    hasRecordsToHandOver = false;
+    await onObjects(
+      objects()
+        .flatMap(({ record }) => record ?? [])
+        .sort(byAge),
+    );
+    becomeReady();
+  }
+
+  return {
+    ready,
+    changed(before: KeptObject | undefined, now: KeptObject | undefined): void {
+      if (before?.address !== now?.address) {
+        if (now?.address !== undefined) note(now.address, false);
+        else if (before?.address !== undefined) note(before.address, true);
+        addressDelivery.schedule();
+      }
+      if (before?.record !== now?.record) {
+        hasRecordsToHandOver = true;
+        recordDelivery.schedule();
+      }
+    },
+    /** Call it when everything may be complete. */
+    listed: recordDelivery.schedule,
+    async close() {
+      await Promise.all([addressDelivery.close(), recordDelivery.close()]);
+    },
+  };
+}
+
+interface AddressChange {
+  readonly object: AddressObject;
+  readonly isGone: boolean;
+}
+
+function changesOf(changes: readonly AddressChange[], kind: AddressObject['kind'], isWhole: boolean): ObjectChanges {
+  const ofKind = changes.filter(({ object }) => object.kind === kind);
+  return {
+    present: ofKind.filter(({ isGone }) => !isGone).map(({ object }) => object),
+    gone: ofKind.filter(({ isGone }) => isGone).map(({ object }) => object),
+    isWhole,
+  };
+}
+
+/** Of two that were created in the same second, the order of their names counts. */
+export function byAge(one: ClusterObject, other: ClusterObject): number {
+  return compare(ageOf(one), ageOf(other));
+}
+
+function ageOf({ createdAt, namespace, name, kind }: ClusterObject): string {
+  return [createdAt, namespace, name, kind].join(' ');
+}
+
+function compare(one: string, other: string): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}

@@ -1,0 +1,6 @@
+/** Reads records and addresses from a Kubernetes cluster. */
+export type { KubernetesApi } from './api/client.ts';
+export { type Cluster, type ClusterOptions, type ClusterSource, openCluster } from './cluster.ts';
+export type { ReadFault } from './faults.ts';
+export type { AddressChanges, ObjectChanges } from './handover.ts';
+export { type ClusterContents, readClusterOnce } from './read-once.ts';

@@ -1,0 +1,112 @@
+/** Keeps of an object of the API what records and addresses are read from. */
+import { isDeepStrictEqual } from 'node:util';
+import type { ClusterObject } from '#config';
+import { type Fields, isMap } from '#foundation';
+import type { Resource } from './resources.ts';
+
+/** A part that has not changed is the same object as before. */
+export interface KeptObject {
+  readonly uid: string;
+  /** Undefined for an object without records. */
+  readonly record: ClusterObject | undefined;
+  /** A Service or an EndpointSlice. */
+  readonly address: AddressObject | undefined;
+}
+
+/** An object of the API as plain data, with the fields that addresses are made from. */
+export interface AddressObject {
+  readonly kind: 'Service' | 'EndpointSlice';
+  readonly metadata: {
+    readonly namespace: string;
+    readonly name: string;
+    readonly labels?: Readonly<Record<string, string>>;
+  };
+  readonly [field: string]: unknown;
+}
+
+/** Undefined for what is no object of the API. */
+export function keepObject(
+  item: unknown,
+  resource: Resource,
+  gatewayDomain: string,
+  before: KeptObject | undefined,
+): { readonly key: string; readonly kept: KeptObject } | undefined {
+  const metadata = isMap(item) ? item['metadata'] : undefined;
+  if (!isMap(item) || !isMap(metadata)) return undefined;
+  const { uid = '', name = '', namespace = '' } = metadata as Readonly<Record<string, string>>;
+  const same = before?.uid === uid ? before : undefined;
+  const record = unchanged(same?.record, recordOf(item, metadata, resource, gatewayDomain), significantPart);
+  const address = unchanged(same?.address, addressOf(item, metadata, resource), (part) => part);
+  return { key: `${namespace}/${name}`, kept: { uid, record, address } };
+}
+
+export function keyOf(item: unknown): string | undefined {
+  const metadata = isMap(item) ? item['metadata'] : undefined;
+  return isMap(metadata) ? `${metadata['namespace'] ?? ''}/${metadata['name']}` : undefined;
+}
+
+function unchanged<T>(before: T | undefined, now: T | undefined, partOf: (value: T) => unknown): T | undefined {
+  const isSame = before !== undefined && now !== undefined && isDeepStrictEqual(partOf(before), partOf(now));
+  return isSame ? before : now;
+}
+
+/** Our own writes of a status must not look like a change. */
+function significantPart({ value }: ClusterObject): unknown {
+  const { spec, metadata } = value as Fields;
+  return [spec, (metadata as Fields)['annotations']];
+}
+
+function recordOf(
+  item: Fields,
+  metadata: Fields,
+  { apiVersion, kind, use, hasStatus }: Resource,
+  gatewayDomain: string,
+): ClusterObject | undefined {
+  const { uid, name, namespace, generation, creationTimestamp } = metadata;
+  const head = {
+    namespace: String(namespace),
+    name: String(name),
+    uid: String(uid),
+    createdAt: String(creationTimestamp),
+  };
+  if (use === 'slices') return undefined;
+  if (use === 'record') {
+    const status = hasStatus && { generation };
+    const value = { apiVersion, kind, metadata: { name, namespace, uid, ...status }, spec: item['spec'] };
+    return { apiVersion, kind, ...head, value: { ...value, ...(hasStatus && { status: item['status'] }) } };
+  }
+  const annotation = `${gatewayDomain}/config`;
+  const text = isMap(metadata['annotations']) ? metadata['annotations'][annotation] : undefined;
+  if (text === undefined) return undefined;
+  return {
+    apiVersion,
+    kind,
+    ...head,
+    value: { apiVersion, kind, metadata: { name, namespace, uid, annotations: { [annotation]: text } } },
+  };
+}
+
+function addressOf(item: Fields, metadata: Fields, { use }: Resource): AddressObject | undefined {
+  const head = { namespace: String(metadata['namespace']), name: String(metadata['name']) };
+  if (use === 'services') {
+    const { type, clusterIP, ipFamilies, externalName, ports } = isMap(item['spec']) ? item['spec'] : {};
+    return { kind: 'Service', metadata: head, spec: { type, clusterIP, ipFamilies, externalName, ports } };
+  }
+  if (use !== 'slices') return undefined;
+  const service = isMap(metadata['labels']) ? metadata['labels'][serviceLabel] : undefined;
+  const labels: Readonly<Record<string, string>> = service === undefined ? {} : { [serviceLabel]: String(service) };
+  const { addressType, endpoints, ports } = item;
+  return {
+    kind: 'EndpointSlice',
+    metadata: { ...head, labels },
+    addressType,
+    endpoints: Array.isArray(endpoints) ? endpoints.filter(isMap).map(endpointOf) : [],
+    ports,
+  };
+}
+
+function endpointOf({ addresses, conditions }: Fields): Fields {
+  return { addresses, conditions };
+}
+
+const serviceLabel = 'kubernetes.io/service-name';
