@@ -86,7 +86,7 @@ const librariesOfExports: Readonly<Record<string, readonly string[]>> = {
 const mayLoadServerEarly = ['index.ts', 'cli/dry-start.ts'];
 
 /** The modules and files that may use `process`. */
-const mayReadProcess = ['main.ts', 'node-version.ts', 'cli', 'metrics/process.ts'];
+const mayReadProcess = ['main.ts', 'node-version.ts', 'cli', 'metrics/process.ts', 'server/kubernetes/environment.ts'];
 /** The modules and files that may use the file system: http/html reads scripts and styles, grpc reads proto/. */
 const mayReadFiles = [
   'foundation/folders.ts',

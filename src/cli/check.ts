@@ -6,6 +6,7 @@ import {
   fileError,
   formatAnnotations,
   formatErrors,
+  type LoadedConfiguration,
   lineOfSetting,
   loadConfiguration,
   loadDirectory,
@@ -50,9 +51,11 @@ export async function check(
   { format = 'text', settingFaults = [], ...choice }: CheckOptions,
 ): Promise<void> {
   const directory = given ?? settings.configDir;
-  const loaded = await (given === undefined
-    ? loadDirectory(directory, settings)
-    : loadConfiguration(directory, settings));
+  const loaded = await (settings.kubernetes
+    ? loadWithCluster({ ...settings, configDir: directory }, choice)
+    : given === undefined
+      ? loadDirectory(directory, settings)
+      : loadConfiguration(directory, settings));
   const { configuration, notices } = loaded;
   const errors = [...settingFaults.map((fault) => settingError(fault, directory)), ...loaded.errors];
   if (errors.length > 0) {
@@ -63,6 +66,13 @@ export async function check(
   const more = await checkProcess(configuration, { ...settings, configDir: directory }, choice);
   reports[format]({ ...more, errors, notices: [...notices, ...more.notices] });
   if (more.startError !== undefined) throw more.startError;
+}
+
+/** Refused objects are errors here, although a server would start without them. */
+async function loadWithCluster(settings: Settings, choice: ModuleChoice): Promise<LoadedConfiguration> {
+  const { loadFromCluster } = await import('#server');
+  const modules = chooseModules(choice, undefined, settings);
+  return loadFromCluster({ settings, has: (module) => modules.includes(module) });
 }
 
 function settingError({ names: [name = ''], text, source }: SettingFault, directory: string): ConfigurationError {
@@ -78,8 +88,8 @@ async function checkProcess(
   choice: ModuleChoice,
 ): Promise<Omit<Report, 'errors'>> {
   const { threads, configDir: directory } = settings;
-  const modules = chooseModules(choice, configuration, settings.serviceAddresses);
-  const isChosen = choice.only !== undefined || choice.demo === true;
+  const modules = chooseModules(choice, configuration, settings);
+  const isChosen = choice.only !== undefined || choice.demo === true || settings.kubernetes;
   const context = noticeContextOf(modules, settings, { isChosen, directory });
   const ofRoutes = modules.includes('gateway') ? openRouteNotices(configuration) : [];
   const notices = [...(await processNotices(configuration, context)), ...ofRoutes];

@@ -87,6 +87,7 @@ function helpOnSettings(subject: string | undefined): void {
 function addServers(program: Command): void {
   const serving = program.command('serve').description('run the gateway and the modules that the records name');
   withModules(withExamples(serving, ['frontdesk serve --demo', 'PORT=9000 frontdesk serve'], settingsHint))
+    .option('--kubernetes', kubernetesOption)
     .addOption(new Option('--child', 'report to a parent process instead of printing').hideHelp())
     .action(startServer);
 
@@ -95,6 +96,7 @@ function addServers(program: Command): void {
     .description('like serve, but run each module in a separate process on this machine');
   withExamples(splitting, ['frontdesk split --demo', 'PORT=9000 frontdesk split'], settingsHint)
     .option('--demo', demoOption)
+    .option('--kubernetes', kubernetesOption)
     .action(startSplit);
 }
 
@@ -108,6 +110,8 @@ const settingsHint =
   '\nSettings such as the port are environment variables or lines in settings.env. Run frontdesk --help to list them.';
 
 const demoOption = 'include the demo: hotels, cars and messages, with the demo data of the configuration';
+
+const kubernetesOption = 'read records and addresses from the Kubernetes cluster of the pod or of KUBECONFIG';
 
 function withModules(command: Command): Command {
   return command
@@ -141,7 +145,9 @@ function addConfigurationTools(program: Command): void {
     .addOption(new Option('--json', 'short for --format json').conflicts('format'));
   withModules(
     withExamples(checking, ['frontdesk check', 'frontdesk check ./config', 'frontdesk check --format github']),
-  ).action(checkFiles);
+  )
+    .option('--kubernetes', kubernetesOption)
+    .action(checkFiles);
 
   const explaining = program
     .command('explain')
@@ -158,7 +164,7 @@ function addConfigurationTools(program: Command): void {
     'frontdesk explain GET /v1/hotels',
     "frontdesk explain POST /v1/hotels --user ann -H 'X-Plan: gold'",
   ]);
-  withModules(explaining).action(explain);
+  withModules(explaining).option('--kubernetes', kubernetesOption).action(explain);
 }
 
 const shells: readonly Shell[] = ['bash', 'zsh', 'fish'];
@@ -275,17 +281,17 @@ function handleOutputErrors(): void {
 
 // Each command imports the modules that no other command needs.
 
-async function startServer(options: ServeOptions): Promise<void> {
+async function startServer(options: ServeOptions & Place): Promise<void> {
   const { serve } = await import('./serve.ts');
   // A child process does not read settings.env: its parent passes it the variables that it needs.
   await serve(parseSettings(settingTable, options.child ? process.env : environment(options)), options);
 }
 
-async function startSplit({ demo = false }: ModuleChoice): Promise<void> {
-  const env = environment({ demo });
+async function startSplit({ demo = false, kubernetes }: ModuleChoice & Place): Promise<void> {
+  const env = environment({ demo, kubernetes });
   const settings = parseSettings(settingTable, env);
   const { configuration } = await loadDirectory(settings.configDir, settings);
-  const modules = chooseModules({ demo }, configuration, settings.serviceAddresses);
+  const modules = chooseModules({ demo }, configuration, settings);
   const { split } = await import('./split.ts');
   const exitCode = await split(env, {
     modules,
@@ -303,20 +309,22 @@ async function init(directory: string | undefined, { service }: { service: strin
 
 async function checkFiles(
   given: string | undefined,
-  { json, format, ...choice }: CheckOptions & { readonly json?: boolean },
+  { json, format, kubernetes, ...choice }: CheckOptions & Place & { readonly json?: boolean },
 ): Promise<void> {
   const { check } = await import('./check.ts');
-  const { settings, faults } = usableSettings({ directory: given, ...choice });
+  const { settings, faults } = usableSettings({ directory: given, kubernetes, ...choice });
   await check(settings, given, { ...choice, format: json ? 'json' : format, settingFaults: faults });
 }
 
-async function explain(method: string, url: string, options: Omit<ExplainOptions, 'method' | 'url'>): Promise<void> {
+async function explain(method: string, url: string, options: ExplainChoice): Promise<void> {
   const { explainOnce } = await import('./explain.ts');
   const { text, rejection } = await explainOnce(readSettings(options), { method, url, ...options });
   if (options.json) process.stdout.write(text);
   else print(process.stdout, text, colours.explanation);
   if (rejection !== undefined) throw new Error(rejection);
 }
+
+type ExplainChoice = Omit<ExplainOptions, 'method' | 'url'> & Place;
 
 async function limitsOf(action: 'show' | 'reset', options: LimitsOptions): Promise<void> {
   const { runLimits } = await import('./limits.ts');
@@ -355,6 +363,8 @@ interface Place {
   /** @default CONFIG_DIR */
   readonly directory?: string | undefined;
   readonly demo?: boolean | undefined;
+  /** Whether the option was given, which is short for the setting. */
+  readonly kubernetes?: boolean | undefined;
 }
 
 function readSettings(place: Place = {}): Settings {
@@ -387,8 +397,9 @@ function usableSettings(place: Place): { readonly settings: Settings; readonly f
 }
 
 /** Environment variables take precedence over settings.env in the directory; an empty variable counts as unset. */
-function environment({ directory, demo = false }: Place, readFile = readSettingsFile): Environment {
-  const variables = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''));
+function environment({ directory, demo = false, kubernetes }: Place, readFile = readSettingsFile): Environment {
+  const set = Object.entries(process.env).filter(([, value]) => value !== '');
+  const variables: Environment = { ...Object.fromEntries(set), ...(kubernetes && { KUBERNETES: 'true' }) };
   const usual = settingTable.configDir.default;
   const named = directory ?? variables['CONFIG_DIR'];
   // The demo runs in any directory: where there is no configuration, with that of the package.

@@ -24,10 +24,7 @@ export async function requireConfiguration(
     typeof config === 'object'
       ? configurationFrom(config, settings)
       : await loadDirectory(config ?? settings.configDir, settings);
-  if (loaded.errors.length > 0) {
-    const count = loaded.errors.length === 1 ? 'an error' : `${loaded.errors.length} errors`;
-    throw new Error(`the configuration has ${count}:\n${formatErrors(loaded.errors, resolve('.'))}`);
-  }
+  requireNoErrors(loaded);
   const exposed = exposedDemoUsers(settings, loaded.configuration.users);
   if (exposed.length > 0) {
     throw new Error(
@@ -35,6 +32,13 @@ export async function requireConfiguration(
     );
   }
   return loaded;
+}
+
+/** Throws an Error that lists all errors by file and line. */
+export function requireNoErrors({ errors }: Pick<LoadedConfiguration, 'errors'>): void {
+  if (errors.length === 0) return;
+  const count = errors.length === 1 ? 'an error' : `${errors.length} errors`;
+  throw new Error(`the configuration has ${count}:\n${formatErrors(errors, resolve('.'))}`);
 }
 
 function exposureMessage(settings: ExposureSettings, exposed: readonly string[]): string {

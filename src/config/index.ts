@@ -7,6 +7,7 @@ export {
   type Refusal,
   refuseRecords,
   requireConfiguration,
+  requireNoErrors,
 } from './acceptance.ts';
 export { escapedData, formatAnnotations } from './annotations.ts';
 export { hasConfiguration, settingsFile } from './directory.ts';
@@ -58,6 +59,7 @@ export { type NoticeContext, openRouteNotices, processNotices } from './notices.
 export {
   type AcceptedObjects,
   createObjectAcceptance,
+  nothingRead,
   type ObjectAcceptance,
   type RecordsOfCluster,
 } from './objects/accept-objects.ts';

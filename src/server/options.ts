@@ -31,6 +31,7 @@ import {
   type Settings,
   settingTable,
 } from '#server/product';
+import { filesOf } from './kubernetes/with-cluster.ts';
 
 /** The settings in camelCase, and options that only a program can provide. */
 export interface FrontdeskOptions extends SettingOptions {
@@ -124,7 +125,7 @@ export interface CloseOptions {
 /** The options with all defaults filled in. */
 export interface Setup {
   readonly settings: Settings;
-  /** The configuration at the start, with the errors that were found in it. */
+  /** The configuration at the start, with the errors that were found in it. Without the records of a cluster. */
   readonly loaded: LoadedConfiguration;
   /** The directory that the configuration was read from. Undefined when a program provided the records. */
   readonly configDirectory: string | undefined;
@@ -145,25 +146,26 @@ export interface Setup {
 export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> {
   requireOptions(options);
   const {
-    config,
+    config: given,
     only,
     demo = false,
     landingPage = false,
-    logger: given = silentLogger,
+    logger: givenLogger = silentLogger,
     services = {},
     clock = Date.now,
     dormant = false,
     ...rest
   } = options;
   const settings = requireSettings(settingTable, rest, Object.keys(programOptions));
-  const safe = createSafeLogger(given);
+  const safe = createSafeLogger(givenLogger);
   // The default level applies only to the command line, because the logger of a program has its own.
   const logger = rest.logLevel === undefined ? safe : fromLevel(safe, rest.logLevel);
+  const config = filesOf(given, settings);
   const loaded = await requireConfiguration(config, settings);
   const configDirectory = typeof config === 'object' ? undefined : (config ?? settings.configDir);
-  const modules = chooseModules({ only, demo }, loaded.configuration, settings.serviceAddresses);
+  const modules = chooseModules({ only, demo }, loaded.configuration, settings);
   const has = (name: ModuleName) => modules.includes(name);
-  const areModulesChosen = demo || only !== undefined;
+  const areModulesChosen = demo || only !== undefined || settings.kubernetes;
   const context = noticeContextOf(modules, settings, { isChosen: areModulesChosen, directory: configDirectory });
   const unread = unreadSettingNotices(configDirectory, rest);
   const notices = async (found: Configuration) => [

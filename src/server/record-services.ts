@@ -32,7 +32,10 @@ export function resolverOf(
 }
 
 /** Returns an error for each record that uses a service of this process in a role it cannot have. */
-export function checkServiceRoles(setup: LocalNames, configuration: Configuration): readonly ConfigurationError[] {
+export function checkServiceRoles(
+  setup: LocalNames,
+  configuration: Pick<Configuration, 'mappings' | 'authServices' | 'rateLimitServices'>,
+): readonly ConfigurationError[] {
   if (!setup.has('gateway')) return [];
   const resolve = resolverOf(setup, {});
   const check = (record: ServiceRecord, reference: string, role: string, isSuitable: (name: string) => boolean) => {
@@ -42,10 +45,12 @@ export function checkServiceRoles(setup: LocalNames, configuration: Configuratio
   const { mappings, authServices, rateLimitServices } = configuration;
   return [
     ...mappings.flatMap((mapping) => {
-      if (mapping.redirect !== undefined) return [];
+      if (mapping.redirect !== undefined || mapping.refusal !== undefined) return [];
       return mapping.shadow
         ? check(mapping, mapping.service, 'the target of a shadow', () => false)
-        : check(mapping, mapping.service, 'an HTTP service', (name) => isHttpService(setup, name));
+        : check(mapping, mapping.service, mapping.grpc ? 'a gRPC service' : 'an HTTP service', (name) => {
+            return !mapping.grpc && isHttpService(setup, name);
+          });
     }),
     ...authServices.flatMap((record) =>
       check(record, record.authService, 'an auth service', (name) => name === ownAuthService),

@@ -1,4 +1,4 @@
-/** Reloads the configuration when files change: in one step, and what is refused stays as it was. */
+/** Reloads the configuration when files or a cluster change: in one step, and what is refused stays as it was. */
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -7,7 +7,6 @@ import {
   accept,
   type Configuration,
   type ConfigurationError,
-  type ConfigurationWatch,
   fileError,
   formatErrors,
   type LoadedConfiguration,
@@ -15,9 +14,11 @@ import {
   nextTurn,
   type Refusal,
   refuseRecords,
-  watchConfiguration,
+  requireNoErrors,
 } from '#config';
 import { isMap, messageOf } from '#foundation';
+import { openSources } from './kubernetes/sources.ts';
+import { withRefusedObjects } from './kubernetes/with-cluster.ts';
 import type { Setup } from './options.ts';
 import { checkModulesRun, checkServiceRoles } from './record-services.ts';
 
@@ -84,14 +85,16 @@ export interface OpenConfiguration extends LiveConfiguration {
 /** Throws a user-facing Error if a record uses a service of this process in a role that it cannot have. */
 export async function openLiveConfiguration(setup: Setup): Promise<OpenConfiguration> {
   const { configDirectory, settings, logger, clock } = setup;
-  requireServiceRoles(setup);
+  const sources = await openSources(setup);
+  const first = sources.loaded();
+  requireNoErrors(first);
+  requireServiceRoles(setup, first);
   const parts: Prepare[] = [];
   const listeners: (() => void)[] = [];
-  let notices = await noticesOf(setup.loaded);
-  const { configuration: initial } = setup.loaded;
+  let notices = await noticesOf(first);
+  const { configuration: initial } = first;
   let current: Generation = { number: 1, hash: await hashOf(initial), appliedAtMs: clock(), configuration: initial };
   let reloads: Reloads = { succeeded: 0, failed: 0, lastDurationMs: 0 };
-  let watching: Promise<ConfigurationWatch> | undefined;
 
   const refusals = createRefusals(setup, () => current.number);
   const policy = {
@@ -105,9 +108,10 @@ export async function openLiveConfiguration(setup: Setup): Promise<OpenConfigura
   }
 
   /** Does all slow work first, so that the visible state changes in a single turn. Must not be called concurrently. */
-  async function apply(loaded: LoadedConfiguration, startedAtMs: number): Promise<void> {
+  async function apply(startedAtMs: number): Promise<void> {
     await nextTurn();
-    const accepted = accept(loaded, current.configuration, policy);
+    const loaded = sources.loaded();
+    const accepted = withRefusedObjects(accept(loaded, current.configuration, policy), sources.ofCluster());
     const prepareStartedAtMs = performance.now();
     const { next, configuration, refusals: found } = await prepare(accepted);
     await nextTurn();
@@ -189,24 +193,15 @@ export async function openLiveConfiguration(setup: Setup): Promise<OpenConfigura
     },
     async watch() {
       reportNotices();
-      if (configDirectory === undefined) return;
-      watching = watchConfiguration({
-        directory: configDirectory,
-        gatewayDomain: settings.gatewayDomain,
-        strictPaths: settings.strictPaths,
-        initial: setup.loaded,
-        onChange: apply,
-        onError: (error) => logger.error({ err: error }, 'the configuration cannot be watched or read'),
-      });
-      await watching;
+      await sources.watch(apply);
     },
     async reload() {
       const { number: generation } = current;
-      await (await watching)?.reload();
+      await sources.reload();
       if (current.number === generation) logger.info({ generation }, 'the configuration in use has not changed');
     },
     async close() {
-      await (await watching)?.close();
+      await sources.close();
       refusals.close();
     },
   });
@@ -265,8 +260,8 @@ export function formatFirst(errors: readonly ConfigurationError[]): string {
   return more <= 0 ? text : `${text}\nand ${more} more: frontdesk check lists all of them`;
 }
 
-function requireServiceRoles(setup: Setup): void {
-  const errors = checkServiceRoles(setup, setup.loaded.configuration);
+function requireServiceRoles(setup: Setup, { configuration }: LoadedConfiguration): void {
+  const errors = checkServiceRoles(setup, configuration);
   if (errors.length > 0) throw new Error(formatErrors(errors, resolve('.')));
 }
 

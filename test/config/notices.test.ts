@@ -22,6 +22,8 @@ function read(records: readonly object[], more: object = {}) {
   return configuration;
 }
 
+const byDefault = { serviceAddresses: {}, kubernetes: false };
+
 describe('chooseModules', () => {
   for (const [what, records, expected] of [
     ['only the gateway for remote services', [mappingRecord('app', '/', 'http://hotel')], ['gateway']],
@@ -33,12 +35,15 @@ describe('chooseModules', () => {
     ['no limiter for a mapping', [mappingRecord('r', '/r', 'ratelimit')], ['gateway']],
   ] as const)
     it(`chooses ${what}`, () => {
-      assert.deepEqual(chooseModules({}, read(records), { car: '127.0.0.1:9' }), expected);
+      assert.deepEqual(
+        chooseModules({}, read(records), { serviceAddresses: { car: '127.0.0.1:9' }, kubernetes: false }),
+        expected,
+      );
     });
 
   it('chooses all modules for the demo, and always only those in `only`', () => {
-    assert.equal(chooseModules({ demo: true }, read([]), {}).length, 6);
-    assert.deepEqual(chooseModules({ only: ['auth'], demo: true }, read(guarded), {}), ['auth']);
+    assert.equal(chooseModules({ demo: true }, read([]), byDefault).length, 6);
+    assert.deepEqual(chooseModules({ only: ['auth'], demo: true }, read(guarded), byDefault), ['auth']);
   });
 });
 

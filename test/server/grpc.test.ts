@@ -251,7 +251,7 @@ describe('a desk, for a gRPC call', () => {
     const own = mappingRecord('own', '/v1/hotels', 'hotel', { grpc: true });
     await assert.rejects(
       openDesk({ config: { records: [own] } }),
-      /has grpc: true, so it needs a service over HTTP\/2/,
+      /in this process cannot be used as a gRPC service/,
     );
   });
 

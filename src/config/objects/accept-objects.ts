@@ -4,7 +4,7 @@ import type { ConfigurationError } from '../errors.ts';
 import { freezeDeep } from '../load.ts';
 import { pathBypassNotices } from '../path-bypasses.ts';
 import { findConflicts, weightOf } from '../records/conflicts.ts';
-import type { Mapping } from '../records/mapping.ts';
+import { type Mapping, mappingDefaults } from '../records/mapping.ts';
 import { matchKey } from '../records/match.ts';
 import { type GatewayRecord, type RecordLists, recordLists } from '../records/record.ts';
 import { readUpstreamFiles, type UpstreamFile } from '../tls/upstream-files.ts';
@@ -33,6 +33,25 @@ export interface AcceptedObjects {
 export interface RecordsOfCluster extends RecordLists {
   readonly addresses: readonly AddressRecord[];
   readonly upstreamFiles: readonly UpstreamFile[];
+}
+
+/** What a process uses before it has read all objects: every request gets 503. */
+export const nothingRead: AcceptedObjects = freezeDeep({
+  records: { ...recordLists([everythingRefused()]), addresses: [], upstreamFiles: [] },
+  verdicts: [],
+  notices: [],
+});
+
+function everythingRefused(): Mapping {
+  const record = {
+    ...mappingDefaults,
+    kind: 'Mapping' as const,
+    name: 'unread',
+    prefix: '/',
+    service: 'refused.invalid',
+  };
+  const refusal = 'the objects of the cluster have not been read yet';
+  return { ...record, refusal, source: { file: 'the cluster', line: 0 } };
 }
 
 export interface ObjectAcceptance {

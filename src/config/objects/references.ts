@@ -10,8 +10,8 @@ export function nameIn(namespace: string, name: string): string {
 const reference = /^((?:[a-z]+:\/\/)?)([^:/?#@\s[\]]+)(?::([\w-]+))?((?:\/.*)?)$/i;
 
 /**
- * Returns the reference of a record in `namespace` as other parts of frontdesk understand it. `hotel` becomes
- * `hotel.shop`, `hotel:http` becomes `_http._tcp.hotel.shop`, which is Kubernetes' own name of a port (RFC 2782), and
+ * Returns the reference of a record in `namespace` as other parts of frontdesk understand it. `stock` becomes
+ * `stock.shop`, `stock:http` becomes `_http._tcp.stock.shop`, which is Kubernetes' own name of a port (RFC 2782), and
  * `frontdesk:auth` becomes `auth`, the module of this process. An address and a name with dots stay as they are, but for
  * the domain of the cluster.
  */

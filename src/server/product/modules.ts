@@ -20,14 +20,19 @@ export function usesDemoData({ only = [], demo = only.some(isTravelModule) }: Mo
   return demo;
 }
 
-/** Chooses the modules to run. A module whose address is among `serviceAddresses` runs in another process. */
+/**
+ * Chooses the modules to run. A module whose address is among `serviceAddresses` runs in another process. With records
+ * from a cluster, only frontdesk's own modules run.
+ */
 export function chooseModules(
   { only, demo = false }: ModuleChoice,
-  configuration: Configuration,
-  serviceAddresses: Readonly<Record<string, unknown>>,
+  configuration: Configuration | undefined,
+  { serviceAddresses, kubernetes }: Pick<NoticeSettings, 'serviceAddresses'> & { readonly kubernetes: boolean },
 ): readonly ModuleName[] {
   if (only !== undefined) return only;
   if (demo) return moduleNames;
+  // Its records come later, and may name any of them.
+  if (kubernetes || configuration === undefined) return ['gateway', 'auth', 'ratelimit'];
   const named = new Set<string>(modulesNamedBy(configuration, httpModules).map(({ module }) => module));
   return moduleNames.filter(
     (name) => name === 'gateway' || (named.has(name) && !Object.hasOwn(serviceAddresses, name)),

@@ -1,0 +1,97 @@
+/** The records of a cluster: reads its objects, accepts or refuses each of them, and hands on what is to be used. */
+import {
+  type AcceptedObjects,
+  type ClusterObject,
+  configurationFrom,
+  createObjectAcceptance,
+  type LoadedConfiguration,
+  loadDirectory,
+  nothingRead,
+  type ObjectAcceptance,
+} from '#config';
+import { type Logger, silentLogger } from '#foundation';
+import type { Cluster } from '#kubernetes';
+import type { Setup } from '../options.ts';
+import { checkServiceRoles } from '../record-services.ts';
+import { kubernetesEnvironment } from './environment.ts';
+import { filesOf, withCluster } from './with-cluster.ts';
+
+/** Where the records of a process come from, if not from files. */
+export interface ClusterRecords {
+  /** What the process starts with: before all objects are read, no request is let through. */
+  readonly initial: AcceptedObjects;
+  /** Starts reading, and calls `onChange` with each new state of the cluster. Resolves at once. */
+  readonly start: (onChange: OnChange) => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+/** `startedAtMs` is the time of `performance.now()` when the acceptance started. */
+type OnChange = (accepted: AcceptedObjects, startedAtMs: number) => Promise<void>;
+
+type ClusterParts = Pick<Setup, 'settings' | 'has' | 'services' | 'clock' | 'dormant' | 'configDirectory'> & {
+  readonly logger: Logger;
+};
+
+/** Reads the cluster now if the process is dormant, because it is to explain one request. Rejects with a user-facing Error. */
+export async function openClusterRecords(parts: ClusterParts): Promise<ClusterRecords> {
+  const { logger, clock, dormant } = parts;
+  const source = sourceOf(parts.settings);
+  const { openCluster, readClusterOnce } = await import('#kubernetes');
+  if (dormant) {
+    const { namespace, objects } = await readClusterOnce(source);
+    const initial = await acceptanceFor(parts, namespace).accept(objects);
+    return { initial, start: async () => {}, close: async () => {} };
+  }
+  let cluster: Cluster | undefined;
+  return {
+    initial: nothingRead,
+    async start(onChange) {
+      const opening = openCluster({ ...source, logger, clock, onObjects, onAddresses: () => {} });
+      cluster = await opening;
+      let acceptance: ObjectAcceptance | undefined;
+
+      async function onObjects(objects: readonly ClusterObject[]): Promise<void> {
+        const startedAtMs = performance.now();
+        acceptance ??= acceptanceFor(parts, (await opening).namespace);
+        await onChange(await acceptance.accept(objects), startedAtMs);
+      }
+    },
+    async close() {
+      await cluster?.close();
+    },
+  };
+}
+
+/** The configuration of the files with the records that the cluster has now, and with the errors of refused objects. */
+export async function loadFromCluster({
+  settings,
+  has,
+}: Pick<ClusterParts, 'settings' | 'has'>): Promise<LoadedConfiguration> {
+  const { configDir: configDirectory } = settings;
+  const config = filesOf(configDirectory, settings);
+  const files = typeof config === 'object' ? configurationFrom(config) : await loadDirectory(configDirectory, settings);
+  const parts = { settings, has, services: {}, logger: silentLogger, clock: Date.now, dormant: true, configDirectory };
+  const { initial } = await openClusterRecords(parts);
+  const loaded = withCluster(files, initial);
+  return { ...loaded, errors: [...loaded.errors, ...initial.verdicts.flatMap(({ errors }) => errors)] };
+}
+
+function sourceOf({ gatewayDomain, kubernetesNamespaces, kubernetesAddresses }: Setup['settings']) {
+  return {
+    environment: kubernetesEnvironment(),
+    gatewayDomain,
+    namespaces: kubernetesNamespaces,
+    readsEndpoints: kubernetesAddresses === 'endpoints',
+  };
+}
+
+function acceptanceFor(parts: ClusterParts, ownNamespace: string): ObjectAcceptance {
+  const { gatewayDomain, strictPaths, kubernetesTrustedNamespaces } = parts.settings;
+  return createObjectAcceptance({
+    gatewayDomain,
+    strictPaths,
+    trusted: [...new Set([ownNamespace, ...kubernetesTrustedNamespaces])],
+    directory: parts.configDirectory ?? '.',
+    findUnservable: (lists) => checkServiceRoles(parts, lists),
+  });
+}

@@ -1,0 +1,69 @@
+/** What a configuration is made of: the last reading of the files, and that of the cluster if there is one. */
+import { type AcceptedObjects, type ConfigurationWatch, type LoadedConfiguration, watchConfiguration } from '#config';
+import type { Setup } from '../options.ts';
+import { openClusterRecords } from './cluster-records.ts';
+import { withCluster } from './with-cluster.ts';
+
+export interface Sources {
+  /** Both together. */
+  readonly loaded: () => LoadedConfiguration;
+  /** Undefined without a cluster. */
+  readonly ofCluster: () => AcceptedObjects | undefined;
+  /** Starts watching. `onChange` is not called again before it has settled. Does nothing for records of a program. */
+  readonly watch: (onChange: OnChange) => Promise<void>;
+  /** Reads the files now, if they are watched. */
+  readonly reload: () => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+/** `startedAtMs` is the time of `performance.now()` when the reading started. */
+type OnChange = (startedAtMs: number) => Promise<void>;
+
+/** Rejects with a user-facing Error if there is no cluster to read from. */
+export async function openSources(setup: Setup): Promise<Sources> {
+  const { configDirectory, settings, logger } = setup;
+  const cluster = settings.kubernetes ? await openClusterRecords(setup) : undefined;
+  let files = setup.loaded;
+  let ofCluster = cluster?.initial;
+  let watching: Promise<ConfigurationWatch> | undefined;
+  return Object.freeze({
+    loaded: () => withCluster(files, ofCluster),
+    ofCluster: () => ofCluster,
+    async watch(onChange: OnChange) {
+      const apply = inSequence(onChange);
+      await cluster?.start((accepted, startedAtMs) => {
+        ofCluster = accepted;
+        return apply(startedAtMs);
+      });
+      if (configDirectory === undefined) return;
+      watching = watchConfiguration({
+        directory: configDirectory,
+        gatewayDomain: settings.gatewayDomain,
+        strictPaths: settings.strictPaths,
+        initial: setup.loaded,
+        onChange(loaded, startedAtMs) {
+          files = loaded;
+          return apply(startedAtMs);
+        },
+        onError: (error) => logger.error({ err: error }, 'the configuration cannot be watched or read'),
+      });
+      await watching;
+    },
+    async reload() {
+      await (await watching)?.reload();
+    },
+    async close() {
+      await Promise.all([cluster?.close(), (await watching)?.close()]);
+    },
+  });
+}
+
+/** The files and the cluster may change at the same time. */
+function inSequence(change: OnChange): OnChange {
+  let queue = Promise.resolve();
+  return (startedAtMs) => {
+    const changed = queue.then(() => change(startedAtMs));
+    queue = changed.catch(() => {});
+    return changed;
+  };
+}

@@ -1,0 +1,92 @@
+/** `frontdesk serve --kubernetes`: records from a real API server. */
+import assert from 'node:assert/strict';
+import { get } from 'node:http';
+import { describeWithKubernetes, type KubernetesServer, startKubernetes } from '../support/kubernetes/api-server.ts';
+import { runFrontdesk, startServer } from '../support/programs/frontdesk-process.ts';
+import { testServers } from '../support/serve.ts';
+import { startUpstream } from '../support/upstream.ts';
+import { eventually } from '../support/waiting.ts';
+
+describeWithKubernetes('frontdesk serve --kubernetes', () => {
+  const servers = testServers(after);
+  let kubernetes: KubernetesServer;
+  let service: string;
+  before(async () => {
+    kubernetes = await startKubernetes(servers);
+    const upstream = await startUpstream(servers);
+    service = upstream.origin;
+    const read = [
+      'services',
+      'endpointslices',
+      'mappings',
+      'authservices',
+      'jwtproviders',
+      'ratelimitservices',
+      'versions',
+    ];
+    await kubernetes.grant('frontdesk', {
+      apiGroups: ['', 'discovery.k8s.io', 'gateway.local'],
+      resources: read,
+      verbs: ['get', 'list', 'watch'],
+    });
+  });
+
+  async function start(env: Readonly<Record<string, string>> = {}) {
+    const KUBECONFIG = await kubernetes.kubeconfig();
+    const server = await startServer(['--kubernetes'], { env: { KUBECONFIG, ADMIN_PORT: '0', ...env }, cwd: '/' });
+    servers.later(server.stop);
+    return server;
+  }
+
+  function annotated(name: string, ...records: readonly object[]) {
+    const config = records.map((record) => JSON.stringify({ apiVersion: 'gateway/v1', ...record })).join('\n---\n');
+    return {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name, namespace: 'default', annotations: { 'gateway.local/config': config } },
+      spec: { ports: [{ port: 80 }] },
+    };
+  }
+
+  for (const THREADS of ['1', '2'])
+    it(`routes by the annotations of Services, with THREADS=${THREADS}`, async () => {
+      const { gatewayUrl } = await start({ THREADS });
+      const name = `hotel-${THREADS}`;
+      const manifest = annotated(name, { kind: 'Mapping', name, prefix: `/${name}`, service });
+      await kubernetes.apply(manifest);
+      await eventually(async () => assert.equal(await statusOf(`${gatewayUrl}/${name}`), 200));
+      await kubernetes.remove(manifest);
+      await eventually(async () => assert.equal(await statusOf(`${gatewayUrl}/${name}`), 404));
+    });
+
+  it('says which object is refused, and answers 503 for it', async () => {
+    const manifest = annotated('broken', { kind: 'Mapping', name: 'broken', prefix: '/broken', service, wait: 3 });
+    await kubernetes.apply(manifest);
+    const { gatewayUrl, stdout } = await start();
+    await eventually(async () => assert.equal(await statusOf(`${gatewayUrl}/broken`), 503));
+    await eventually(async () => assert.match(stdout(), /Service default\/broken:1 {2}Mapping broken: unknown key/));
+    const KUBECONFIG = await kubernetes.kubeconfig();
+    const checked = await runFrontdesk(['check', '--kubernetes'], { env: { KUBECONFIG }, cwd: '/' });
+    assert.equal(checked.code, 1);
+    assert.match(checked.stderr, /Service default\/broken:1 {2}Mapping broken: unknown key "wait"/);
+    await kubernetes.remove(manifest);
+  });
+
+  it('explains a request by the records of the cluster', async () => {
+    const manifest = annotated('explained', { kind: 'Mapping', name: 'explained', prefix: '/explained', service });
+    await kubernetes.apply(manifest);
+    const KUBECONFIG = await kubernetes.kubeconfig();
+    const { stdout } = await runFrontdesk(['explain', '--kubernetes', 'GET', '/explained'], {
+      env: { KUBECONFIG },
+      cwd: '/',
+    });
+    assert.match(stdout, /explained/);
+    await kubernetes.remove(manifest);
+  });
+});
+
+function statusOf(url: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    get(url, (response) => resolve(response.resume().statusCode)).once('error', reject);
+  });
+}
