@@ -258,7 +258,6 @@ export function authClusterSpec(
   return clusterSpec(authService, target, Math.min(connectTimeoutMs, timeoutMs), rules, tlsOf(tls));
 }
 
-/** The gateway itself sends redirects, without authentication or rate limits. */
 /** Answers 503 in place of a mapping whose record is not valid: another mapping could let through what it guards. */
 function refused(reason: string): Transport {
   function reject(): never {
@@ -267,6 +266,7 @@ function refused(reason: string): Transport {
   return { ...local, forward: async () => reject(), preview: reject, describe: () => 'refused (503)' };
 }
 
+/** The gateway itself sends redirects, without authentication or rate limits. */
 function createRedirect(
   mapping: Mapping,
   redirect: Redirect,

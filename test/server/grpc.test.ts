@@ -249,10 +249,7 @@ describe('a desk, for a gRPC call', () => {
 
   it('refuses a mapping to a service of its own process', async () => {
     const own = mappingRecord('own', '/v1/hotels', 'hotel', { grpc: true });
-    await assert.rejects(
-      openDesk({ config: { records: [own] } }),
-      /in this process cannot be used as a gRPC service/,
-    );
+    await assert.rejects(openDesk({ config: { records: [own] } }), /in this process cannot be used as a gRPC service/);
   });
 
   it('forwards other requests of the mapping over HTTP/2 too', async () => {

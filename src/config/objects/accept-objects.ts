@@ -3,7 +3,7 @@ import type { AddressRecord } from '../ambassador/addresses.ts';
 import type { ConfigurationError } from '../errors.ts';
 import { freezeDeep } from '../load.ts';
 import { pathBypassNotices } from '../path-bypasses.ts';
-import { findConflicts, weightOf } from '../records/conflicts.ts';
+import { findConflicts, recordError, weightOf } from '../records/conflicts.ts';
 import { type Mapping, mappingDefaults } from '../records/mapping.ts';
 import { matchKey } from '../records/match.ts';
 import { type GatewayRecord, type RecordLists, recordLists } from '../records/record.ts';
@@ -84,6 +84,7 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
   let parts: ReadonlyMap<string, ObjectPart> = new Map();
   let lastValid: ReadonlyMap<string, ObjectPart> = new Map();
   const withRefusal = createRefusing();
+  const withoutWeight = createCopies((mapping) => ({ ...mapping, weight: undefined }));
   const names = createNames(options.trusted);
   let files: readonly UpstreamFile[] = [];
 
@@ -156,11 +157,12 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
         const version = isValid ? part : lastValid.get(part.object.uid);
         return { part, version, errors: part.errors, guarded: isValid ? [] : part.guards().mappings };
       });
-      const records = withWholeGroups(await settle(entries));
+      const records = withWholeGroups(await settle(entries), withoutWeight);
       remember(entries);
       const lists = recordLists(records);
       const addresses = entries.flatMap(({ version }) => version?.addresses ?? []);
-      const verdicts = entries.map((entry) => verdictOf(entry, options.trusted));
+      const closed = closedBy(records);
+      const verdicts = entries.map((entry) => verdictOf(entry, closed, options.trusted));
       const [differences = []] = read.map((part) => part.differences).filter(({ length }) => length > 0);
       const notices = [...differences, ...pathBypassNotices(lists, options.strictPaths)];
       return freezeDeep({
@@ -210,6 +212,16 @@ function refusalOf(
   return needsDefault && isAuthUnknown ? 'its AuthService is refused' : undefined;
 }
 
+/** Like `copy`, but returns the same object for the same Mapping. */
+function createCopies(copy: (mapping: Mapping) => Mapping): (mapping: Mapping) => Mapping {
+  const copies = new WeakMap<Mapping, Mapping>();
+  return (mapping) => {
+    const made = copies.get(mapping) ?? Object.freeze(copy(mapping));
+    copies.set(mapping, made);
+    return made;
+  };
+}
+
 /** Returns the same copy each time, so that a Mapping that stays as it is is the same object. */
 function createRefusing(): (mapping: Mapping, refusal: string) => Mapping {
   const copies = new WeakMap<Mapping, Mapping>();
@@ -223,7 +235,10 @@ function createRefusing(): (mapping: Mapping, refusal: string) => Mapping {
 }
 
 /** Gives the rest of the requests for a match to a refused Mapping, if the weights of the others leave a rest. */
-function withWholeGroups(records: readonly GatewayRecord[]): readonly GatewayRecord[] {
+function withWholeGroups(
+  records: readonly GatewayRecord[],
+  withoutWeight: (mapping: Mapping) => Mapping,
+): readonly GatewayRecord[] {
   const refused = recordLists(records).mappings.filter(({ refusal, weight }) => refusal !== undefined && weight);
   if (refused.length === 0) return records;
   const groups = groupBy(
@@ -237,9 +252,7 @@ function withWholeGroups(records: readonly GatewayRecord[]): readonly GatewayRec
       return isWhole ? [] : (group.findLast(({ refusal }) => refusal !== undefined) ?? []);
     }),
   );
-  return records.map((record) =>
-    record.kind === 'Mapping' && taking.has(record) ? Object.freeze({ ...record, weight: undefined }) : record,
-  );
+  return records.map((record) => (record.kind === 'Mapping' && taking.has(record) ? withoutWeight(record) : record));
 }
 
 function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K | undefined): Map<K, T[]> {
@@ -254,8 +267,24 @@ function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K | undefined): 
   return groups;
 }
 
-function verdictOf({ part, version, errors }: Entry, trusted: readonly string[]): ObjectVerdict {
-  const { object, notices } = part;
+/** Returns a notice for each Mapping that is valid, but answers 503 because of another object. By its place. */
+function closedBy(records: readonly GatewayRecord[]): ReadonlyMap<unknown, ConfigurationError> {
+  const notices = new Map<unknown, ConfigurationError>();
+  for (const record of recordLists(records).mappings) {
+    const message = `answers 503, because ${record.refusal}`;
+    if (record.refusal !== undefined)
+      notices.set(record.source, recordError(record, { message, remedy: 'Correct that object.' }));
+  }
+  return notices;
+}
+
+function verdictOf(
+  { part, version, errors }: Entry,
+  closed: ReadonlyMap<unknown, ConfigurationError>,
+  trusted: readonly string[],
+): ObjectVerdict {
+  const { object } = part;
+  const notices = [...part.notices, ...(version?.records ?? []).flatMap(({ source }) => closed.get(source) ?? [])];
   if (version === part) return { object, state: 'accepted', errors: [], notices, consequence: undefined };
   const own = { object, errors, notices };
   if (version !== undefined) return { ...own, state: 'last-valid', consequence: 'its last valid version stays' };

@@ -122,6 +122,22 @@ describe('an object with an error', () => {
       assert.deepEqual(routes, ['/ refused', '/other hotel.other', '/guarded hotel.shop']);
     });
 
+  it('keeps the same records for a cluster that has not changed', async () => {
+    const acceptance = createAcceptance();
+    const objects = [
+      auth,
+      mapping('shop/site', { prefix: '/', auth_service: 'auth' }),
+      mapping('shop/a', { prefix: '/x', weight: 10 }),
+      mapping('shop/b', { prefix: '/x', weight: 10, timeout_ms: -1 }),
+      annotated('shop/broken', 'a: ['),
+      mapping('shop/open', { prefix: '/open', bypass_auth: true }),
+    ];
+    const first = await accept(objects, acceptance);
+    const second = await accept(objects, acceptance);
+    assert.deepEqual(first.routes, ['/ hotel.shop', '/x hotel.shop', '/x refused', '/open refused']);
+    for (const [index, record] of second.records.mappings.entries()) assert.equal(record, first.records.mappings[index]);
+  });
+
   it('leaves a shadow alone, which guards nothing', async () => {
     const shadow = mapping('shop/copy', { prefix: '/', shadow: true, weight: 'all' });
     assert.deepEqual((await accept([mapping('shop/site', { prefix: '/' }), shadow])).routes, ['/ hotel.shop']);
@@ -132,13 +148,18 @@ describe('an AuthService with an error', () => {
   const broken = resource('AuthService', 'frontdesk/auth', { auth_service: 'frontdesk:auth', timeout_ms: -1 });
 
   it('closes every Mapping that needs it', async () => {
-    const { routes } = await accept([
+    const { routes, verdicts } = await accept([
       broken,
       mapping('shop/guarded', { prefix: '/guarded' }),
       mapping('shop/named', { prefix: '/named', auth_service: 'auth' }),
       mapping('shop/open', { prefix: '/open', bypass_auth: true }),
     ]);
     assert.deepEqual(routes, ['/guarded refused', '/named refused', '/open hotel.shop']);
+    const [, guarded] = verdicts;
+    assert.deepEqual(
+      [guarded?.state, guarded?.notices.map(({ message }) => message)],
+      ['accepted', ['answers 503, because its AuthService is refused']],
+    );
   });
 
   it('leaves those alone that have another one', async () => {
