@@ -135,7 +135,8 @@ describe('an object with an error', () => {
     const first = await accept(objects, acceptance);
     const second = await accept(objects, acceptance);
     assert.deepEqual(first.routes, ['/ hotel.shop', '/x hotel.shop', '/x refused', '/open refused']);
-    for (const [index, record] of second.records.mappings.entries()) assert.equal(record, first.records.mappings[index]);
+    for (const [index, record] of second.records.mappings.entries())
+      assert.equal(record, first.records.mappings[index]);
   });
 
   it('leaves a shadow alone, which guards nothing', async () => {
