@@ -1,14 +1,19 @@
 /** `frontdesk serve --kubernetes`: records from a real API server. */
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
 import { get } from 'node:http';
+import { join } from 'node:path';
+import { annRecord, authRecord } from '../support/desks.ts';
 import { describeWithKubernetes, type KubernetesServer, startKubernetes } from '../support/kubernetes/api-server.ts';
-import { runFrontdesk, startServer } from '../support/programs/frontdesk-process.ts';
+import { runFrontdesk, startServer, startSplit } from '../support/programs/frontdesk-process.ts';
 import { testServers } from '../support/serve.ts';
+import { temporaryFiles, yamlOf } from '../support/temporary-files.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { eventually } from '../support/waiting.ts';
 
 describeWithKubernetes('frontdesk serve --kubernetes', () => {
   const servers = testServers(after);
+  const writeFiles = temporaryFiles();
   let kubernetes: KubernetesServer;
   let service: string;
   before(async () => {
@@ -72,6 +77,45 @@ describeWithKubernetes('frontdesk serve --kubernetes', () => {
     await kubernetes.remove(manifest);
   });
 
+  it('does not start with records in files as well, which nobody would read', async () => {
+    const CONFIG_DIR = await writeFiles({ 'services/auth.yaml': yamlOf(authRecord) });
+    const { code, stderr } = await runFrontdesk(['serve', '--kubernetes'], {
+      env: { KUBECONFIG: await kubernetes.kubeconfig(), CONFIG_DIR },
+    });
+    assert.deepEqual([code, /auth\.yaml {2}this file has records, but with KUBERNETES/.test(stderr)], [1, true]);
+  });
+
+  it('says what is wrong with KUBECONFIG', async () => {
+    const { code, stderr } = await runFrontdesk(['serve', '--kubernetes'], {
+      env: { KUBECONFIG: '/no/file' },
+      cwd: '/',
+    });
+    assert.deepEqual([code, stderr.includes('no cluster was found: /no/file does not exist')], [1, true]);
+  });
+
+  it('takes users from files, whose changes and those of the cluster count together', async () => {
+    const CONFIG_DIR = await writeFiles({ 'users.yaml': yamlOf({ users: [] }) });
+    const { gatewayUrl } = await start({ CONFIG_DIR });
+    const auth = { kind: 'AuthService', name: 'auth', auth_service: 'frontdesk:auth' };
+    const manifest = annotated('guarded', auth, { kind: 'Mapping', name: 'guarded', prefix: '/guarded', service });
+    await kubernetes.apply(manifest);
+    await eventually(async () => assert.equal(await statusOf(`${gatewayUrl}/guarded`, 'ann:secret'), 401));
+    await writeFile(join(CONFIG_DIR, 'users.yaml'), yamlOf({ users: [annRecord] }));
+    await eventually(async () => assert.equal(await statusOf(`${gatewayUrl}/guarded`, 'ann:secret'), 200));
+    await kubernetes.remove(manifest);
+  });
+
+  it('runs as separate processes', async () => {
+    const KUBECONFIG = await kubernetes.kubeconfig();
+    const { gatewayUrl, stop } = await startSplit(['--kubernetes'], { env: { KUBECONFIG }, cwd: '/' });
+    servers.later(stop);
+    const auth = { kind: 'AuthService', name: 'auth', auth_service: 'frontdesk:auth' };
+    const manifest = annotated('split', auth, { kind: 'Mapping', name: 'split', prefix: '/split', service });
+    await kubernetes.apply(manifest);
+    await eventually(async () => assert.equal(await statusOf(`${gatewayUrl}/split`), 401));
+    await kubernetes.remove(manifest);
+  });
+
   it('explains a request by the records of the cluster', async () => {
     const manifest = annotated('explained', { kind: 'Mapping', name: 'explained', prefix: '/explained', service });
     await kubernetes.apply(manifest);
@@ -85,8 +129,8 @@ describeWithKubernetes('frontdesk serve --kubernetes', () => {
   });
 });
 
-function statusOf(url: string): Promise<number | undefined> {
+function statusOf(url: string, auth?: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
-    get(url, (response) => resolve(response.resume().statusCode)).once('error', reject);
+    get(url, { auth }, (response) => resolve(response.resume().statusCode)).once('error', reject);
   });
 }
