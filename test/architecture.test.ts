@@ -118,6 +118,7 @@ const moduleImports = arrowsBetweenModules();
 const root = join(src, '..');
 /** The files and folders at the top of the repository, besides dot files and what `.gitignore` lists. */
 const topLevel = [
+  'Dockerfile',
   'CHANGELOG.md',
   'LICENSE',
   'SECURITY.md',
