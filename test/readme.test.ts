@@ -19,6 +19,7 @@ const manifest = JSON.parse(read('package.json'));
 const pages = [
   'README.md',
   'config/README.md',
+  'config/deploy/README.md',
   'config/recipes/README.md',
   'test/README.md',
   'src/README.md',
