@@ -4,11 +4,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import { familiesOf } from '../../src/metrics/metrics.ts';
-import { parts } from '../metrics/metrics-parts.ts';
 import { isInstalled } from '../support/programs/installed.ts';
 import { promtool } from '../support/programs/promtool.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
+import { labelsOf, usesIn, wrongUsesIn } from './metric-uses.ts';
 
 interface Rules {
   readonly groups: readonly { readonly rules: readonly { readonly alert: string; readonly expr: string }[] }[];
@@ -24,33 +23,17 @@ interface Units {
 const fileOf = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 const textOf = (name: string) => readFileSync(fileOf(name), 'utf8');
 
-/** Label names by metric, without those that Prometheus adds. */
-const labelsOf = new Map(familiesOf(parts).map(({ name, labels }) => [name, labels]));
-
-/** Returns every use of one of our metrics, with the labels in its selector. */
-function usesIn(text: string) {
-  return [...text.matchAll(/\b(frontdesk_\w+?)(?:_bucket)?(?:\{([^}]*)\}|(?![\w{]))/g)].map(
-    ([, name = '', given = '']) => ({
-      name,
-      labels: [...given.matchAll(/(\w+)(?=[=!])/g)].map(([label]) => label).filter((label) => !added.includes(label)),
-    }),
-  );
-}
-
-const added = ['instance', 'job', 'le'];
-
 describe('the alerts', () => {
   const rules = (parse(textOf('../../config/recipes/alerts.yaml')) as Rules).groups.flatMap((group) => group.rules);
   const units = (parse(textOf('alerts.unit.yaml'), { merge: true }) as Units).tests;
   const writeFiles = temporaryFiles();
 
   it('use only existing metrics and labels', () => {
-    const uses = rules.flatMap(({ expr }) => usesIn(expr));
-    assert.ok(uses.length > rules.length);
-    for (const { name, labels } of uses) {
-      const known = labelsOf.get(name) ?? assert.fail(`there is no metric ${name}`);
-      for (const label of labels) assert.ok(known.includes(label), `${name} has no label ${label}`);
-    }
+    assert.ok(rules.flatMap(({ expr }) => usesIn(expr)).length > rules.length);
+    assert.deepEqual(
+      rules.flatMap(({ expr }) => wrongUsesIn(expr)),
+      [],
+    );
   });
 
   it('are tested with series that have the labels of the metrics', () => {
