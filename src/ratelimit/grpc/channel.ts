@@ -21,6 +21,8 @@ export interface Channel {
    * Resolves after `timeoutMs` at the latest, and immediately while the address is known to be down. Never rejects.
    */
   call(path: string, message: Buffer, timeoutMs: number): Promise<CallResult>;
+  /** Closes the connection when its running calls have ended. Later calls fail. */
+  drain(): Promise<void>;
   /** Closes the connection and aborts running calls. */
   close(): Promise<void>;
 }
@@ -114,17 +116,20 @@ export function createChannel(target: () => Target, breakerOptions: BreakerOptio
     used.destroy(new Error(reason));
   }
 
+  async function end(how: (ending: ClientHttp2Session) => void): Promise<void> {
+    closed = true;
+    const ending = session;
+    if (ending === undefined || ending.destroyed) return;
+    await new Promise<void>((resolve) => {
+      ending.once('close', resolve);
+      how(ending);
+    });
+  }
+
   return Object.freeze({
     call,
-    async close(): Promise<void> {
-      closed = true;
-      if (session === undefined || session.destroyed) return;
-      const ending = session;
-      await new Promise<void>((resolve) => {
-        ending.once('close', resolve);
-        ending.destroy(new Error('the client is closed'));
-      });
-    },
+    drain: () => end((ending) => ending.close()),
+    close: () => end((ending) => ending.destroy(new Error('the client is closed'))),
   });
 }
 

@@ -6,9 +6,9 @@ import { type Codec, loadCodec, type ProtocolName } from './codec.ts';
 
 export interface RateLimitClientOptions {
   /**
-   * Returns the address of the service. It is called for every connection attempt, because the port may not be known
-   * earlier. If there are several addresses, a call that fails at one is retried at the next while time is left. Its
-   * hits may then be counted twice.
+   * Returns the address of the service, or a list of addresses. It is called for every call, because they may become
+   * known late or change. A call that fails at one address is retried at the next while time is left. Its hits may then
+   * be counted twice.
    */
   readonly target: () => Target | readonly Target[];
   /**
@@ -39,32 +39,43 @@ export function connectRateLimit(options: RateLimitClientOptions): RateLimitClie
   const { target, timeoutMs = 100, clock = () => performance.now(), random = Math.random } = options;
   if (typeof target !== 'function')
     throw new TypeError('`target` must be a function that returns the address: () => ({ host, port })');
-  const channels: Channel[] = [];
+  const leaving = new Set<Channel>();
+  let addresses: Target | readonly Target[] = [];
+  let channels: ReadonlyMap<string, Channel> = new Map();
+  let list: readonly Channel[] = [];
+  let isClosed = false;
   const loading = loadLibrary(options.protocol ?? 'v3');
   // The first call reports a failure.
   loading.catch(() => undefined);
   let library: Library | undefined;
 
-  function targets(): readonly Target[] {
+  /** Returns the channels of the current addresses. One whose address has gone ends with its running calls. */
+  function currentChannels({ createChannel }: Library): readonly Channel[] {
     const found = target();
-    return 'host' in found ? [found] : found;
+    if (found === addresses) return list;
+    addresses = found;
+    const known = channels;
+    channels = new Map(
+      lookUps(found, target).map(([key, lookUp]) => [key, known.get(key) ?? createChannel(lookUp, { clock, random })]),
+    );
+    list = [...channels.values()];
+    for (const [key, channel] of known) if (!channels.has(key)) drain(channel);
+    if (isClosed) for (const channel of list) void channel.close();
+    return list;
   }
 
-  /** Returns the channel for a position in the list of addresses, which it looks up for every connection attempt. */
-  function channelAt(index: number, { createChannel }: Library): Channel {
-    const channel = channels[index] ?? createChannel(() => targets()[index] ?? nowhere, { clock, random });
-    channels[index] = channel;
-    return channel;
+  function drain(channel: Channel): void {
+    leaving.add(channel);
+    void channel.drain().then(() => leaving.delete(channel));
   }
 
   async function call(message: Buffer, loaded: Library): Promise<CallResult> {
     const startedMs = clock();
-    let result: CallResult = Object.freeze({ kind: 'disconnected', reason: 'it has no address' });
-    const { length } = targets();
-    for (let index = 0; index < length; index += 1) {
+    let result: CallResult = noAddress;
+    for (const [index, channel] of currentChannels(loaded).entries()) {
       const leftMs = index === 0 ? timeoutMs : timeoutMs - (clock() - startedMs);
       if (leftMs <= 0) break;
-      result = await channelAt(index, loaded).call(loaded.codec.path, message, leftMs);
+      result = await channel.call(loaded.codec.path, message, leftMs);
       if (isDecisive(result)) break;
     }
     return result;
@@ -79,8 +90,10 @@ export function connectRateLimit(options: RateLimitClientOptions): RateLimitClie
     },
     async close(): Promise<void> {
       const loaded = library ?? (await loading.catch(() => undefined));
+      isClosed = true;
       // Also close channels that were never used, so that later calls cannot connect.
-      if (loaded !== undefined) await Promise.all(targets().map((_, index) => channelAt(index, loaded).close()));
+      if (loaded === undefined) return;
+      await Promise.all([...leaving, ...currentChannels(loaded)].map((channel) => channel.close()));
     },
   });
 }
@@ -96,7 +109,16 @@ async function loadLibrary(protocol: ProtocolName): Promise<Library> {
   return { codec, createChannel };
 }
 
-const nowhere: Target = Object.freeze({ host: '', port: 0 });
+const noAddress: CallResult = Object.freeze({ kind: 'disconnected', reason: 'it has no address' });
+
+/** A single address may move. It is looked up for each connection attempt, and keeps its channel with the back-off. */
+function lookUps(
+  found: Target | readonly Target[],
+  target: RateLimitClientOptions['target'],
+): readonly (readonly [key: string, lookUp: () => Target])[] {
+  if ('host' in found) return [['', () => [target()].flat()[0] ?? found]];
+  return found.map((address) => [`${address.host} ${address.port}`, () => address]);
+}
 
 const unavailable = 14;
 

@@ -9,7 +9,7 @@ import { mock } from 'node:test';
 import { connectRateLimit, InvalidRequest, type RateLimitClient, type RateLimitClientOptions } from '#ratelimit';
 import { descriptor } from '../../support/limits.ts';
 import { testServers } from '../../support/serve.ts';
-import { createDeferred } from '../../support/waiting.ts';
+import { createDeferred, eventually } from '../../support/waiting.ts';
 import { startForeignRateLimitService } from '../../support/wire/foreign-rate-limit-service.ts';
 
 type OnStream = (stream: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders) => void;
@@ -286,6 +286,36 @@ describe('the rate-limit client', () => {
     const silent = await serve(() => {});
     const late = connectTo(0, { target: () => [slow, silent].map(at) });
     await checkFailure(late, 'it did not respond within 100 ms');
+  });
+
+  it('follows a list that changes: a call at an address that has left still ends, and its connection closes', async () => {
+    const held = createDeferred();
+    const streams: http2.ServerHttp2Stream[] = [];
+    const first = await serve((stream) => {
+      streams.push(stream);
+      held.resolve();
+    });
+    const second = await serve((stream) => respond(stream));
+    const at = ({ port }: { port: number }) => ({ host: '127.0.0.1', port });
+    let targets = [at(first)];
+    const client = connectTo(0, { target: () => targets });
+    const running = client.shouldRateLimit(request);
+    await held.promise;
+    targets = [];
+    await checkFailure(client, 'it has no address');
+    targets = [at(second)];
+    assert.equal((await client.shouldRateLimit(request)).overallCode, 'OK');
+    const [stream] = streams;
+    assert.ok(stream?.session != null && streams.length === 1);
+    const closed = once(stream.session, 'close');
+    respond(stream);
+    assert.equal((await running).overallCode, 'OK');
+    await closed;
+    targets = [at(first), at(second)];
+    const again = client.shouldRateLimit(request);
+    await eventually(() => assert.equal(first.connections(), 2));
+    await client.close();
+    await assert.rejects(again);
   });
 
   it('lets a running call finish after a GOAWAY, and opens a new connection for the next one', async () => {
