@@ -1,4 +1,14 @@
 /** Reads records and addresses from a Kubernetes cluster. */
+export {
+  type AddressChange,
+  type AddressObjects,
+  type AddressStore,
+  createAddressStore,
+  type EndpointSliceObject,
+  type PortAddresses,
+  type ServiceAddresses,
+  type ServiceObject,
+} from './addresses.ts';
 export type { KubernetesApi } from './api/client.ts';
 export { type Cluster, type ClusterOptions, type ClusterSource, openCluster } from './cluster.ts';
 export type { ReadFault } from './faults.ts';
