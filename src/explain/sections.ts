@@ -86,13 +86,18 @@ function whyRefused(
 }
 
 function forwardText({ mapping, candidates, target, auth }: Explanation): string {
-  const where = target?.kind === 'remote' ? target.addresses.join(' or ') : 'in this process';
+  const where = target === undefined ? '' : whereText(target, ' or ');
   const service = where === target?.service ? where : `${target?.service} (${where})`;
   const isShared = candidates.filter((one) => one.outcome === 'matched').length > 1;
   const name = isShared ? `${mapping?.name} (one of several: ${mapping?.reason})` : mapping?.name;
   const sends = `Mapping ${name} sends it to ${service} as ${target?.method} ${target?.path}`;
-  if (!auth?.asked || auth.decision !== 'unknown') return sends;
-  return `if AuthService ${auth.name} (${auth.target}) allows it, ${sends}`;
+  const ends = target?.no_address === undefined ? sends : `${sends}, so the client gets 503`;
+  if (!auth?.asked || auth.decision !== 'unknown') return ends;
+  return `if AuthService ${auth.name} (${auth.target}) allows it, ${ends}`;
+}
+
+function whereText({ kind, addresses, no_address: noAddress }: TargetPart, separator: string): string {
+  return kind === 'local' ? 'in this process' : (noAddress ?? addresses.join(separator));
 }
 
 function requestRows({ request }: Explanation): string[][] {
@@ -159,10 +164,10 @@ function corsRows({ cors }: Explanation): string[][] {
 
 function targetRows({ target, shadow }: Explanation): string[][] {
   if (target === undefined) return [];
-  const { service, kind, addresses, method, grpc, path, response_headers: response, compressed } = target;
+  const { service, method, grpc, path, response_headers: response, compressed } = target;
   return [
     ['name', service],
-    ['where', kind === 'local' ? 'in this process' : addresses.join(', ')],
+    ['where', whereText(target, ', ')],
     ['request', `${method} ${path}`],
     ...row('gRPC', grpc === undefined ? '' : `method ${grpc.method} of ${grpc.service}`),
     ...row('copy to', shadow === undefined ? '' : `${shadow.url} (${shadow.name}: ${shadow.reason})`),

@@ -24,6 +24,8 @@ export {
   describeTarget,
   type HostAndPort,
   hostAndPort,
+  type LiveAddresses,
+  type LiveList,
   type Resolve,
   type ResolverOptions,
   resolveLimiter,

@@ -4,27 +4,28 @@ import { type AuthService, parseServiceReference, type ServiceReference } from '
 export type Target =
   | { readonly kind: 'local'; readonly name: string }
   /**
-   * `origins` returns scheme, host and port of each address, at least one. It is a function because a listener's port
-   * may become known late, and it returns the same array until an address changes. `path` is the base path of the
-   * service: `''` or `/base`. `serverName` is the name that the certificate of an HTTPS address must contain, by
+   * `origins` returns scheme, host and port of each address. It is a function because addresses may become known late
+   * or change, and it returns the same array until one does. `whyEmpty` says why there is none. `path` is the base path
+   * of the service: `''` or `/base`. `serverName` is the name that the certificate of an HTTPS address must contain, by
    * default its host.
    */
   | {
       readonly kind: 'remote';
       readonly origins: () => readonly string[];
+      /** Undefined for a service that always has an address. */
+      readonly whyEmpty?: (() => string | undefined) | undefined;
       readonly path: string;
       readonly serverName?: string | undefined;
     };
 
 export type RemoteTarget = Extract<Target, { kind: 'remote' }>;
 
-/** Describes a target for humans: `in this process`, `http://10.0.0.1:9001/base`. */
+/** Describes a target for humans: `in this process`, `http://10.0.0.1:9001/base`, `no address: no ready endpoint`. */
 export function describeTarget(target: Target): string {
   if (target.kind === 'local') return 'in this process';
-  return target
-    .origins()
-    .map((origin) => origin + target.path)
-    .join(', ');
+  const origins = target.origins();
+  if (origins.length === 0) return `no address: ${target.whyEmpty?.() ?? 'the list is empty'}`;
+  return origins.map((origin) => origin + target.path).join(', ');
 }
 
 /** The same with ` (gRPC)`, for a record that chooses how its service is called. */
@@ -45,6 +46,25 @@ export interface ResolverOptions {
   readonly listenerOf: (name: string) => string | undefined;
   /** Addresses of services in other processes, by name, as one `host:port` or several. */
   readonly addresses: Readonly<Record<string, string | readonly string[]>>;
+  /** Addresses that come and go while the gateway runs. @default none */
+  readonly liveAddresses?: LiveAddresses | undefined;
+}
+
+/**
+ * Returns a function that returns the current addresses for a reference, or undefined while its name is unknown. Returns
+ * undefined itself for a name that can never be known. `defaultPort` is the port of the scheme.
+ */
+export type LiveAddresses = (
+  reference: ServiceReference,
+  defaultPort: number,
+) => (() => LiveList | undefined) | undefined;
+
+/** The current addresses of a service. */
+export interface LiveList {
+  /** As `host:port`. The same array until one changes. */
+  readonly addresses: readonly string[];
+  /** Why there is none. Undefined if there is one. */
+  readonly whyEmpty: string | undefined;
 }
 
 export type Resolve = (reference: string) => Target;
@@ -52,10 +72,10 @@ export type Resolve = (reference: string) => Target;
 /**
  * A bare `name` refers to the module with that name if it runs in this process, or else to `http://name`. A reference
  * with a port or a scheme always refers to the network. There, a name is looked up first among this process's own
- * listeners, then among the addresses from the settings, and is otherwise a host name. In all cases, the certificate
- * must match the name in the reference.
+ * listeners, then among the addresses from the settings, then among the live addresses, and is otherwise a host name.
+ * In all cases, the certificate must match the name in the reference.
  */
-export function createResolve({ isLocal, listenerOf, addresses }: ResolverOptions): Resolve {
+export function createResolve({ isLocal, listenerOf, addresses, liveAddresses }: ResolverOptions): Resolve {
   if (typeof isLocal !== 'function' || typeof listenerOf !== 'function' || addresses === undefined)
     throw new TypeError('createResolve needs `isLocal` and `listenerOf`, which are functions, and `addresses`');
   return (reference) => {
@@ -64,11 +84,13 @@ export function createResolve({ isLocal, listenerOf, addresses }: ResolverOption
     if (parsed.scheme === undefined && parsed.port === undefined && isLocal(parsed.host)) {
       return { kind: 'local', name: parsed.host };
     }
+    const fixed = originsOf(parsed, listenerOf, addresses);
+    const live = Object.hasOwn(addresses, parsed.host) ? undefined : liveAddresses?.(parsed, defaultPortOf(parsed));
     return {
       kind: 'remote',
-      origins: originsOf(parsed, listenerOf, addresses),
+      ...(live === undefined ? { origins: fixed } : liveOrigins(parsed, live, fixed)),
       path: parsed.path ?? '',
-      serverName: parsed.host,
+      serverName: withoutPortName(parsed.host),
     };
   };
 }
@@ -113,8 +135,37 @@ function originsOf(
   };
 }
 
+/** Uses the fixed origins while nothing else is known of the reference. */
+function liveOrigins(
+  { scheme = 'http' }: ServiceReference,
+  live: () => LiveList | undefined,
+  fixed: () => readonly string[],
+): Pick<RemoteTarget, 'origins' | 'whyEmpty'> {
+  let known: readonly string[] | undefined;
+  let origins: readonly string[] = [];
+  return {
+    origins() {
+      const found = live()?.addresses;
+      if (found === undefined) return fixed();
+      if (found !== known) origins = found.map((authority) => `${scheme}://${authority}`);
+      known = found;
+      return origins;
+    },
+    whyEmpty: () => live()?.whyEmpty,
+  };
+}
+
+/** Drops the labels of a service name with a named port, such as `_http._tcp.orders.shop` (RFC 2782). */
+function withoutPortName(host: string): string {
+  return host.replace(/^_[^.]+\._[^.]+\./, '');
+}
+
 const defaultPorts = { http: 80, https: 443, grpc: 8081 };
 
 function authorityAt({ scheme = 'http', host, port }: ServiceReference): string {
-  return `${host}:${port ?? defaultPorts[scheme]}`;
+  return `${host}:${port ?? defaultPortOf({ scheme })}`;
+}
+
+function defaultPortOf({ scheme = 'http' }: Pick<ServiceReference, 'scheme'>): number {
+  return defaultPorts[scheme];
 }

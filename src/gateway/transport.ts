@@ -25,7 +25,7 @@ import {
 } from '#proxy';
 import { createRedirection, createRewrite, type PathRule, rewritePrefixes } from '#routing';
 import { headerPairs } from './auth/check-request.ts';
-import { describeTarget, type RemoteTarget, type Resolve } from './resolve-service.ts';
+import { authorityOf, describeTarget, type RemoteTarget, type Resolve } from './resolve-service.ts';
 
 export type Handler = (ctx: Context) => Promise<void>;
 
@@ -185,7 +185,7 @@ function overHttp(mapping: Mapping, target: RemoteTarget, ofRoute: OfRoute, part
   return {
     forward: createForward({ ...calls, ...ofRoute, path, idleTimeoutMs, bodyBytesMax }),
     preview(ctx) {
-      const { path, headers, host = hostOfOrigin(origins()[0] ?? '') } = headOf(ctx);
+      const { path, headers, host = hostOfOrigin(origins()[0] ?? `//${authorityOf(mapping.service)}`) } = headOf(ctx);
       hasBody(ctx.req, bodyBytesMax ?? Number.POSITIVE_INFINITY);
       return { path, headers: ['host', host, ...headers] };
     },
@@ -198,7 +198,7 @@ function overHttp(mapping: Mapping, target: RemoteTarget, ofRoute: OfRoute, part
   };
 }
 
-type ClusterRules = Omit<ClusterSpec, 'service' | 'origins' | 'serverName' | 'connectTimeoutMs' | 'tls'>;
+type ClusterRules = Omit<ClusterSpec, 'service' | 'origins' | 'whyEmpty' | 'serverName' | 'connectTimeoutMs' | 'tls'>;
 
 /** The `tls` of a record, with the contents of its files. */
 export interface ServiceTls {
@@ -220,7 +220,7 @@ export function createTlsOf(files: readonly UpstreamFile[]): (tls: UpstreamTls |
 /** Describes the cluster for a service, following the rules of its mapping. */
 export function clusterSpec(
   service: string,
-  { origins, serverName }: RemoteTarget,
+  { origins, whyEmpty, serverName }: RemoteTarget,
   connectTimeoutMs: number,
   rules: ClusterRules,
   tls?: ServiceTls,
@@ -230,6 +230,7 @@ export function clusterSpec(
   return {
     service,
     origins,
+    whyEmpty,
     serverName: tls?.serverName ?? serverName,
     tls: tls?.files,
     connectTimeoutMs,

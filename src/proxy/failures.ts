@@ -19,6 +19,12 @@ export class CircuitOpen extends Error {
   readonly code = 'OVERFLOW';
 }
 
+/** The service has no address at present. */
+export class NoAddress extends Error {
+  override readonly name = 'NoAddress';
+  readonly code = 'NO_ADDRESS';
+}
+
 export function timedOut(message: string): CallAborted {
   return new CallAborted('ETIMEDOUT', message);
 }
@@ -90,6 +96,14 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
     'ERR_INVALID_PACKAGE_CONFIG',
   ],
   [{ slug: 'upstream-unavailable', retry: 'never', isProvoked: true }, 'ENOBUFS'],
+  [
+    {
+      slug: 'upstream-unavailable',
+      retry: 'never',
+      remedy: 'check its ports, and its pods: kubectl get endpointslices lists them',
+    },
+    'NO_ADDRESS',
+  ],
   [
     {
       slug: 'upstream-overloaded',

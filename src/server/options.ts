@@ -31,6 +31,7 @@ import {
   type Settings,
   settingTable,
 } from '#server/product';
+import type { ClusterAddresses } from './kubernetes/addresses.ts';
 import { filesOf } from './kubernetes/with-cluster.ts';
 
 /** The settings in camelCase, and options that only a program can provide. */
@@ -135,6 +136,8 @@ export interface Setup {
   readonly demo: boolean;
   readonly landingPage: boolean;
   readonly dormant: boolean;
+  /** The addresses of a cluster's Services. Undefined if the records do not come from a cluster. */
+  readonly clusterAddresses?: ClusterAddresses | undefined;
   readonly has: (name: ModuleName) => boolean;
   /** Whether an option selected the modules, not the records at the start alone. */
   readonly areModulesChosen: boolean;

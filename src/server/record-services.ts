@@ -9,26 +9,38 @@ import {
   recordError,
   withoutAddress,
 } from '#config';
-import { createResolve, hostAndPort, type Resolve, type ResolverOptions, resolveLimiter, type Target } from '#gateway';
+import {
+  createResolve,
+  describeTarget,
+  hostAndPort,
+  type Resolve,
+  type ResolverOptions,
+  resolveLimiter,
+  type Target,
+} from '#gateway';
 import { httpModules } from '#server/product';
 import type { Setup } from './options.ts';
 
 type ServiceRecord = Configuration['mappings' | 'authServices' | 'rateLimitServices'][number];
 
-type LocalNames = Pick<Setup, 'has' | 'services'>;
+type LocalNames = Pick<Setup, 'has' | 'services'> & Partial<Pick<Setup, 'clusterAddresses'>>;
 
 /** Whether a module or a host's service with this name runs in this process, listening or not. */
 function isLocalService(setup: LocalNames, name: string): boolean {
   return isHttpService(setup, name) || (name === 'ratelimit' && setup.has('ratelimit'));
 }
 
-/** `listenerOf` returns the address where a module of this process listens. @default none listens */
+/**
+ * `listenerOf` returns the address where a module of this process listens. @default none listens
+ * The addresses of a cluster are those of the setup.
+ */
 export function resolverOf(
   setup: LocalNames,
   addresses: Setup['settings']['serviceAddresses'],
   listenerOf: ResolverOptions['listenerOf'] = () => undefined,
 ): Resolve {
-  return createResolve({ isLocal: (name) => isLocalService(setup, name), listenerOf, addresses });
+  const liveAddresses = setup.clusterAddresses?.liveAddresses;
+  return createResolve({ isLocal: (name) => isLocalService(setup, name), listenerOf, addresses, liveAddresses });
 }
 
 /** Returns an error for each record that uses a service of this process in a role it cannot have. */
@@ -118,6 +130,10 @@ export async function reportUnreachableServices(
     requiredServices(setup, configuration).map(async ({ record, target, consequence }) => {
       if (target.kind === 'local') return;
       const origins = target.origins();
+      if (origins.length === 0) {
+        setup.logger.warn({}, `${record} has ${describeTarget(target)}; until that changes, ${consequence}`);
+        return;
+      }
       const faults = await Promise.all(origins.map((origin) => connectionFault(origin, closing)));
       if (closing.aborted || faults.includes(undefined)) return;
       const found = origins.map((origin, index) => `${origin} (${faults[index]})`).join(', ');

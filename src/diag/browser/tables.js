@@ -57,7 +57,7 @@ function clusterRow({ name, service, addresses, used, circuit, mappings, mapping
       service !== name && h('span', { class: 'minor' }, service),
       !used && h('span', { class: 'minor' }, 'not used yet'),
     ),
-    cell('Addresses', h('ul', { class: 'bare' }, addresses.map(addressItem))),
+    cell('Addresses', addresses.length === 0 ? 'none' : h('ul', { class: 'bare' }, addresses.map(addressItem))),
     cell('Circuit', figure('circuit', circuitFigure(circuit))),
     numberCell('In flight', 'active', countFigure(counts.active_requests)),
     numberCell('Upgrades', 'upgrades', countFigure(counts.active_upgrades)),

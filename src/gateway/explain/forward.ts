@@ -28,6 +28,8 @@ export interface TargetPart {
   readonly service: string;
   /** The origins of the service. Empty for a service in this process. */
   readonly addresses: readonly string[];
+  /** Why the client gets 503: `no address: no ready endpoint`. Undefined if the service has an address, or needs none. */
+  readonly no_address: string | undefined;
   readonly method: string;
   /** Undefined if the mapping is not for gRPC, or the service does not get the path of a call. */
   readonly grpc: { readonly service: string; readonly method: string } | undefined;
@@ -114,10 +116,12 @@ function targetPart(
   const { method } = attributes;
   const { timeouts, origins } = transport;
   const { path, headers } = transport.preview(request.ctx);
+  const addresses = origins?.() ?? [];
   return {
     kind: origins === undefined ? 'local' : 'remote',
     service: mapping.service,
-    addresses: origins?.() ?? [],
+    addresses,
+    no_address: origins !== undefined && addresses.length === 0 ? transport.describe() : undefined,
     method,
     grpc: mapping.grpc ? grpcPart(path) : undefined,
     path,

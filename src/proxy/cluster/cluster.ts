@@ -2,7 +2,7 @@
 import type { Mapping, OutlierDetection } from '#config';
 import { streamsOfSessionMax } from '#http';
 import type { Attempt, AttemptOutcome } from '../attempt.ts';
-import { isProvoked } from '../failures.ts';
+import { isProvoked, NoAddress } from '../failures.ts';
 import { createCircuitBreakers } from './circuit-breakers.ts';
 import {
   createEndpoints,
@@ -28,7 +28,7 @@ export interface ClusterParts extends EndpointParts {
 export interface Cluster {
   /**
    * Acquires a slot at the best address, preferring those that are not in `tried`. An upgrade also acquires one of the
-   * slots for upgrades. Throws CircuitOpen when a circuit breaker is open.
+   * slots for upgrades. Throws CircuitOpen when a circuit breaker is open, and NoAddress while there is no address.
    */
   readonly attempt: (tried?: readonly string[], isUpgrade?: boolean) => Attempt;
   /** Acquires a slot for a retry and returns a function that releases it. Undefined when there is none. */
@@ -82,6 +82,7 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
   function pickEndpoint(tried: readonly string[]): Endpoint {
     const all = endpoints.list();
     if (all.length === 1) return all[0] as Endpoint;
+    if (all.length === 0) throw new NoAddress(`${service} has no address: ${spec.whyEmpty?.() ?? 'its list is empty'}`);
     const nowMs = clock();
     return pick(all, (endpoint) => availabilityOf(endpoint, nowMs), tried);
   }
@@ -131,7 +132,7 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
       service,
       isUsed,
       addresses: isUsed ? all.map((endpoint) => addressOf(endpoint, nowMs)) : unusedAddresses(spec),
-      circuit: isUsed && all.every(breakers.rejects) ? 'open' : 'closed',
+      circuit: all.length > 0 && all.every(breakers.rejects) ? 'open' : 'closed',
       ...breakers.counts,
     };
   }

@@ -18,8 +18,10 @@ import { type ConnectionOptions, type ConnectionParts, createPool, type Pool } f
 export interface EndpointOptions extends Omit<ConnectionOptions, 'origin'> {
   /** The service reference, as diagnostics and logs show it. */
   readonly service: string;
-  /** Returns the origin of each address. Called for each request, because a port may become known late. Never empty. */
+  /** Returns the origin of each address. Called for each request, because addresses may become known late or change. */
   readonly origins: () => readonly string[];
+  /** Returns why there is no address. Undefined for a service that always has one. */
+  readonly whyEmpty?: (() => string | undefined) | undefined;
   readonly circuitBreakers: CircuitBreakers;
   readonly healthCheck: HealthCheck | undefined;
 }

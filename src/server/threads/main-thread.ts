@@ -40,7 +40,7 @@ export function openThreads(setup: Setup, options: ThreadsOptions): Promise<Thre
 }
 
 async function open(setup: Setup, options: ThreadsOptions, opened: AsyncDisposableStack): Promise<ThreadedDesk> {
-  const { logger, clock, settings: given } = setup;
+  const { settings: given } = setup;
   const tls: CurrentTls = { current: await loadTls(given) };
   const records = await openLiveConfiguration(setup);
   const generation = () => records.current().number;
@@ -51,12 +51,11 @@ async function open(setup: Setup, options: ThreadsOptions, opened: AsyncDisposab
   const start = startOf({ ...setup, settings }, options.count);
   const closing = new AbortController();
   const pool = createThreadPool({
+    ...setup,
     ...options,
-    logger,
-    clock,
     drainMs: given.drainMs,
     preparesDatabase: travelModules.some(setup.has),
-    common: () => ({ ...start, generation: configuration.current(), state: stateOf(configuration), tls: tls.current }),
+    common: () => ({ ...start, ...currentOf(setup, configuration, tls) }),
   });
   const reports = createAllReports({
     configured: options.count,
@@ -123,6 +122,16 @@ function createUptime(): () => number {
 
 function stateOf({ refused, errors, notices, reloads }: LiveConfiguration): ReloadState {
   return { refused: refused(), errors: errors(), notices: notices(), reloads: reloads() };
+}
+
+/** What may change while threads start. */
+function currentOf({ clusterAddresses }: Setup, configuration: LiveConfiguration, tls: CurrentTls) {
+  return {
+    generation: configuration.current(),
+    state: stateOf(configuration),
+    tls: tls.current,
+    addresses: clusterAddresses?.snapshot(),
+  };
 }
 
 /** Undefined if the rate-limit counters are in Redis, or if no limiter runs in this process. */

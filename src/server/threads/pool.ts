@@ -6,6 +6,7 @@ import type { LoginOutcome } from '#auth';
 import type { Configuration, Tls } from '#config';
 import { delayMsMax, type Logger, messageOf } from '#foundation';
 import { releaseLocksOf } from '#ratelimit';
+import type { ClusterAddresses } from '../kubernetes/addresses.ts';
 import type { CloseOptions, Listeners } from '../options.ts';
 import type { Commit } from '../reload.ts';
 import { type Calls, createCalls, ThreadEnded } from './calls.ts';
@@ -23,6 +24,8 @@ export interface PoolOptions {
   readonly start: (start: ThreadStart) => Worker;
   /** What all threads need to start, now or later. */
   readonly common: () => Omit<ThreadStart, 'number'>;
+  /** Those in `common`, whose changes each thread gets. */
+  readonly clusterAddresses?: Pick<ClusterAddresses, 'onChange'> | undefined;
   /** Returns milliseconds since the epoch. */
   readonly clock: () => number;
 }
@@ -147,9 +150,10 @@ export function createThreadPool(options: PoolOptions): ThreadPool {
   }
 
   /** Gives a thread what has changed since its start. Ends the thread if that fails, so that another one starts. */
-  async function catchUp(thread: Thread, since: Pick<ThreadStart, 'generation' | 'tls'>): Promise<void> {
+  async function catchUp(thread: Thread, since: Pick<ThreadStart, 'generation' | 'tls' | 'addresses'>): Promise<void> {
     const { generation, tls, state } = common();
     const { configuration, ...name } = generation;
+    sendAddresses(thread, since);
     try {
       await thread.call('report', state);
       if (tls !== undefined && tls !== since.tls) await thread.call('replaceCertificates', tls);
@@ -163,10 +167,20 @@ export function createThreadPool(options: PoolOptions): ThreadPool {
     }
   }
 
+  /** Posts all addresses before any later change. The calls of a thread are in order. */
+  function sendAddresses(thread: Thread, since: Pick<ThreadStart, 'addresses'>): void {
+    const { addresses } = common();
+    if (addresses === undefined || addresses === since.addresses) return;
+    thread.call('replaceAddresses', addresses).catch(() => thread.worker.terminate());
+  }
+
   return {
     serving: () => [...serving],
     ended: () => ended,
     async open(functions) {
+      options.clusterAddresses?.onChange((changes) => {
+        for (const thread of serving) thread.call('changeAddresses', changes).catch(() => thread.worker.terminate());
+      });
       const first = startThread(functions);
       if (preparesDatabase) await first;
       const [listeners] = await Promise.all([

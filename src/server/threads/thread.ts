@@ -2,9 +2,11 @@
 import type { LoginOutcome } from '#auth';
 import type { Tls } from '#config';
 import { type CountingLogger, createSafeLogger } from '#foundation';
+import type { AddressChange, ServiceAddresses } from '#kubernetes';
 import type { SharedTable } from '#ratelimit';
 import type { ModuleName, Settings } from '#server/product';
 import { openPart } from '../frontdesk.ts';
+import { createClusterAddresses } from '../kubernetes/addresses.ts';
 import type { CloseOptions, Listeners, Setup } from '../options.ts';
 import type { Generation } from '../reload.ts';
 import { type CallPort, type Calls, createCalls } from './calls.ts';
@@ -26,6 +28,8 @@ export interface ThreadStart {
   readonly generation: Generation;
   readonly state: ReloadState;
   readonly tls: Tls | undefined;
+  /** The addresses of a cluster's Services. Undefined if the records do not come from a cluster. */
+  readonly addresses: readonly ServiceAddresses[] | undefined;
   readonly modules: readonly ModuleName[];
   readonly demo: boolean;
   readonly configDirectory: string | undefined;
@@ -35,6 +39,8 @@ export interface ThreadStart {
 export interface ThreadFunctions extends ConfigurationFunctions, Reports {
   readonly learnLogin: (outcome: LoginOutcome) => void;
   readonly replaceCertificates: (tls: Tls) => Promise<void>;
+  readonly changeAddresses: (changes: readonly AddressChange[]) => void;
+  readonly replaceAddresses: (all: readonly ServiceAddresses[]) => void;
   readonly close: (options: CloseOptions) => Promise<void>;
 }
 
@@ -97,12 +103,18 @@ export async function openThread(start: ThreadStart, { main, offer, logger, flus
   let isOpen = isFirst;
   // What the start says about the process is in the log already.
   const lines = fromOpening(createSafeLogger(logger), () => isOpen);
-  const { desk, replaceCertificates } = await openPart(setupOf(start, live.current(), lines), parts);
+  const setup = setupOf(start, live.current(), lines);
+  const { clusterAddresses } = setup;
+  const { desk, replaceCertificates } = await openPart(setup, parts);
   const listeners = await desk.listen();
   isOpen = true;
   offer({
     ...functions,
     replaceCertificates,
+    ...(clusterAddresses && {
+      changeAddresses: clusterAddresses.apply,
+      replaceAddresses: clusterAddresses.replace,
+    }),
     async close(options) {
       await desk.close(options);
       await flushLog();
@@ -112,7 +124,9 @@ export async function openThread(start: ThreadStart, { main, offer, logger, flus
 }
 
 function setupOf(start: ThreadStart, { configuration }: Generation, logger: CountingLogger): Setup {
-  const { settings, demo, configDirectory, modules } = start;
+  const { settings, demo, configDirectory, modules, addresses } = start;
+  const clusterAddresses = addresses && createClusterAddresses();
+  clusterAddresses?.replace(addresses ?? []);
   return {
     settings,
     demo,
@@ -123,6 +137,7 @@ function setupOf(start: ThreadStart, { configuration }: Generation, logger: Coun
     clock: Date.now,
     services: {},
     dormant: false,
+    clusterAddresses,
     has: (name) => modules.includes(name),
     areModulesChosen: true,
     notices: async () => [],

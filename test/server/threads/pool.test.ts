@@ -5,9 +5,11 @@ import { MessageChannel, type Worker } from 'node:worker_threads';
 import { type Configuration, requireSettings } from '#config';
 import { silentLogger } from '#foundation';
 import { settingTable } from '#server/product';
+import { type ClusterAddresses, createClusterAddresses } from '../../../src/server/kubernetes/addresses.ts';
 import { createCalls } from '../../../src/server/threads/calls.ts';
 import { createThreadPool } from '../../../src/server/threads/pool.ts';
 import type { MainFunctions, ThreadFunctions, ThreadStart } from '../../../src/server/threads/thread.ts';
+import { addressesAt } from '../../support/kubernetes/addresses.ts';
 import { testServers } from '../../support/serve.ts';
 import { eventually } from '../../support/waiting.ts';
 
@@ -24,12 +26,20 @@ describe('createThreadPool', () => {
   const servers = testServers();
 
   /** Starts threads that record what they are told. `mayPrepare` throws if a thread cannot use a configuration. */
-  async function setUp({ mayPrepare = async (_number: number): Promise<void> => {} } = {}) {
+  async function setUp({
+    mayPrepare = async (_number: number): Promise<void> => {},
+    clusterAddresses = createClusterAddresses(),
+  } = {}) {
     const log: string[] = [];
     const workers = new Map<number, EventEmitter>();
     let generation = generationOf(1);
 
-    function start({ number, generation: { number: started } }: ThreadStart): Worker {
+    const copies = new Map<number, ClusterAddresses>();
+
+    function start({ number, generation: { number: started }, addresses = [] }: ThreadStart): Worker {
+      const copy = createClusterAddresses();
+      copy.replace(addresses);
+      copies.set(number, copy);
       const { port1, port2 } = new MessageChannel();
       const worker = Object.assign(new EventEmitter(), {
         postMessage: (message: unknown) => port1.postMessage(message),
@@ -51,6 +61,8 @@ describe('createThreadPool', () => {
         },
         commit: ({ number: committed }) => void log.push(`${number} commits ${committed}`),
         report() {},
+        changeAddresses: (changes) => copies.get(number)?.apply(changes),
+        replaceAddresses: (all) => copies.get(number)?.replace(all),
         close: async () => {},
       };
       if (number > 2) log.push(`${number} starts with ${started}`);
@@ -65,12 +77,14 @@ describe('createThreadPool', () => {
       preparesDatabase: true,
       logger: silentLogger,
       start,
+      clusterAddresses,
       common: () => ({
         count: 2,
         settings: requireSettings(settingTable, {}),
         generation,
         state: { refused: [], errors: [], notices: [], reloads: { succeeded: 0, failed: 0, lastDurationMs: 0 } },
         tls: undefined,
+        addresses: clusterAddresses.snapshot(),
         table: undefined,
         modules: [],
         demo: false,
@@ -93,7 +107,8 @@ describe('createThreadPool', () => {
       generation = next;
       commit(generation);
     }
-    return { pool, log, reload, end: (number: number) => workers.get(number)?.emit('exit', 1) };
+    const addressesOf = (number: number) => copies.get(number)?.snapshot();
+    return { pool, log, reload, addressesOf, end: (number: number) => workers.get(number)?.emit('exit', 1) };
   }
 
   function generationOf(number: number, mappings = 0) {
@@ -134,6 +149,33 @@ describe('createThreadPool', () => {
     await eventually(() => assert.equal(pool.serving().length, 2));
     const has = (entry: string) => log.includes(entry);
     await eventually(() => assert.ok(has('2 commits 2') && (has('3 starts with 2') || has('3 commits 2')), log.join()));
+  });
+
+  it('gives all threads each change of the addresses, and a thread that starts all of them', async () => {
+    const clusterAddresses = createClusterAddresses();
+    const set = (name: string, address: string) =>
+      clusterAddresses.apply([{ namespace: 'shop', name, addresses: addressesAt([address], { name }) }]);
+    set('hotel', '10.0.0.1:1');
+    const opening = setUp({ clusterAddresses });
+    set('car', '10.0.0.2:1');
+    const { pool, addressesOf, end, reload } = await opening;
+    const haveAll = (...numbers: readonly number[]) =>
+      eventually(() => {
+        for (const number of numbers) assert.deepEqual(addressesOf(number), clusterAddresses.snapshot());
+      });
+    await haveAll(1, 2);
+    set('hotel', '10.0.0.3:1');
+    await haveAll(1, 2);
+    end(1);
+    for (let last = 1; last <= 50; last += 1) {
+      set('bus', `10.0.1.${last}:1`);
+      if (last === 25) await reload(1);
+    }
+    await eventually(() => assert.equal(pool.serving().length, 2));
+    await haveAll(2, 3);
+    clusterAddresses.apply([{ namespace: 'shop', name: 'car', addresses: undefined }]);
+    await haveAll(2, 3);
+    assert.deepEqual(addressesOf(3)?.length, 2);
   });
 
   it('remembers the last five threads that have ended', async () => {

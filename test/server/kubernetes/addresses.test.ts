@@ -1,0 +1,374 @@
+/** The addresses of a cluster's Services in a gateway: how references are read, and what follows when they change. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request as httpRequest } from 'node:http';
+import { status } from '@grpc/grpc-js';
+import request from 'supertest';
+import { formatExplanation } from '#explain';
+import { createResolve, describeTarget } from '#gateway';
+import type { ServiceAddresses } from '#kubernetes';
+import { resolveOptions } from '#server';
+import type { AuthServiceInput, FrontdeskOptions, MappingInput } from '../../../src/index.ts';
+import { openFrontdesk } from '../../../src/server/frontdesk.ts';
+import { createClusterAddresses } from '../../../src/server/kubernetes/addresses.ts';
+import { authRecord, demoRecord, limitRecord, mappingRecord } from '../../support/desks.ts';
+import { addressesAt } from '../../support/kubernetes/addresses.ts';
+import { testServers } from '../../support/serve.ts';
+import { startUpstream } from '../../support/upstream.ts';
+import { createHeldMiddleware, eventually } from '../../support/waiting.ts';
+import { connectGrpc, startGrpcService, unary } from '../../support/wire/grpc-peers.ts';
+
+const at = ({ port }: { readonly port: number }) => `127.0.0.1:${port}`;
+
+describe('a reference to a Service of a cluster', () => {
+  const services: readonly ServiceAddresses[] = [
+    addressesAt(['10.0.0.1:8080', '10.0.0.2:8080']),
+    addressesAt([], { name: 'car' }),
+    addressesAt([], {
+      name: 'shuttle',
+      ports: [
+        { name: 'http', port: 80, addresses: ['10.0.0.3:8080'] },
+        { name: 'https', port: 443, addresses: ['10.0.0.3:8443'] },
+        { name: 'admin', port: 9000, addresses: ['10.0.0.3:9000'] },
+      ],
+    }),
+    addressesAt([], {
+      name: 'inner',
+      ports: [
+        { name: 'a', port: 1, addresses: [] },
+        { name: 'b', port: 2, addresses: ['10.0.0.3:9000'] },
+      ],
+    }),
+    addressesAt([], {
+      name: 'pods',
+      isHeadless: true,
+      ports: [{ name: 'http', port: 80, addresses: ['10.0.0.4:8080', '10.0.0.5:9090'] }],
+    }),
+    addressesAt([], { name: 'outside', hosts: ['hotel.example.com'], ports: [] }),
+    addressesAt([], { name: 'none', ports: [] }),
+  ];
+  const cluster = createClusterAddresses();
+  cluster.replace(services);
+  const { liveAddresses } = cluster;
+  const addresses = { 'pinned.shop': '10.9.9.9:1' };
+  const resolve = createResolve({
+    isLocal: (name) => name === 'hotel',
+    listenerOf: () => undefined,
+    addresses,
+    liveAddresses,
+  });
+
+  function check(reference: string, expected: string) {
+    it(`resolves ${reference}: ${expected}`, () => assert.equal(describeTarget(resolve(reference)), expected));
+  }
+
+  const both = 'http://10.0.0.1:8080, http://10.0.0.2:8080';
+  check('hotel', 'in this process');
+  check('hotel.shop', both);
+  check('Hotel.Shop', both);
+  check('hotel.shop:80', both);
+  check('http://hotel.shop.svc/base', 'http://10.0.0.1:8080/base, http://10.0.0.2:8080/base');
+  check('hotel.shop.svc.cluster.local:80', both);
+  check('_http._tcp.hotel.shop', both);
+  check('https://_http._tcp.hotel.shop.svc.cluster.local', 'https://10.0.0.1:8080, https://10.0.0.2:8080');
+  check('https://hotel.shop', 'https://10.0.0.1:8080, https://10.0.0.2:8080');
+  check('grpc://hotel.shop', 'grpc://10.0.0.1:8080, grpc://10.0.0.2:8080');
+  check('shuttle.shop', 'http://10.0.0.3:8080');
+  check('https://shuttle.shop', 'https://10.0.0.3:8443');
+  check('shuttle.shop:9000', 'http://10.0.0.3:9000');
+  check('_admin._tcp.shuttle.shop', 'http://10.0.0.3:9000');
+  check('car.shop', 'no address: no ready endpoint');
+  check('hotel.shop:8080', 'no address: Service hotel in the namespace shop has no port 8080: it has http (80)');
+  check(
+    '_admin._tcp.hotel.shop',
+    'no address: Service hotel in the namespace shop has no port admin: it has http (80)',
+  );
+  check('inner.shop', 'no address: Service inner in the namespace shop has several ports, so name one: a (1), b (2)');
+  check('none.shop', 'no address: Service none in the namespace shop has no port for TCP');
+  check('pods.shop', 'http://10.0.0.4:8080, http://10.0.0.5:9090');
+  check('pods.shop:9090', 'http://10.0.0.5:9090');
+  check('pods.shop:1', 'no address: Service pods in the namespace shop has no port 1: it has http (80)');
+  check('outside.shop', 'http://hotel.example.com:80');
+  check('https://outside.shop:8443', 'https://hotel.example.com:8443');
+  check('absent.shop', 'no address: the cluster has no Service absent in the namespace shop');
+  check('_http._tcp.absent.elsewhere', 'no address: the cluster has no Service absent in the namespace elsewhere');
+  check('hotel.example', 'http://hotel.example:80');
+  check('api.hotel.shop', 'http://api.hotel.shop:80');
+  check('10.0.0.1', 'http://10.0.0.1:80');
+  check('pinned.shop', 'http://10.9.9.9:1');
+
+  it('expects the name of the Service on the certificate, without the name of a port', () => {
+    for (const [reference, name] of [
+      ['https://hotel.shop', 'hotel.shop'],
+      ['https://_http._tcp.hotel.shop.svc', 'hotel.shop.svc'],
+      ['https://outside.shop', 'outside.shop'],
+    ] as const) {
+      const target = resolve(reference);
+      assert.equal(target.kind === 'remote' && target.serverName, name);
+    }
+  });
+
+  it('returns the same array until one of its addresses changes, while Services come and go', () => {
+    const changing = createClusterAddresses();
+    const own = createResolve({
+      isLocal: () => false,
+      listenerOf: () => undefined,
+      addresses: {},
+      liveAddresses: changing.liveAddresses,
+    });
+    const target = own('hotel.shop');
+    assert.ok(target.kind === 'remote');
+    const { origins } = target;
+    assert.deepEqual(origins(), ['http://hotel.shop:80']);
+    changing.apply([{ namespace: 'shop', name: 'hotel', addresses: addressesAt(['10.0.0.1:1']) }]);
+    const known = origins();
+    assert.deepEqual(known, ['http://10.0.0.1:1']);
+    changing.apply([{ namespace: 'shop', name: 'car', addresses: addressesAt(['10.0.0.2:1'], { name: 'car' }) }]);
+    assert.equal(origins(), known);
+    const admin = { name: 'admin', port: 80, addresses: ['10.0.0.1:1'] };
+    changing.apply([{ namespace: 'shop', name: 'hotel', addresses: addressesAt([], { ports: [admin] }) }]);
+    assert.equal(origins(), known);
+    changing.replace([addressesAt([], { name: 'car' })]);
+    assert.deepEqual(origins(), []);
+    changing.replace([]);
+    assert.deepEqual(origins(), ['http://hotel.shop:80']);
+  });
+
+  it('lists for a thread what the changes have led to', () => {
+    const [all, copy] = [createClusterAddresses(), createClusterAddresses()];
+    all.onChange(copy.apply);
+    all.replace(services);
+    assert.deepEqual(copy.snapshot(), services);
+    assert.equal(all.snapshot(), all.snapshot());
+    all.replace(services.slice(1));
+    assert.deepEqual(copy.snapshot(), services.slice(1));
+  });
+});
+
+describe('a gateway of a cluster', () => {
+  const servers = testServers();
+
+  interface Opened extends FrontdeskOptions {
+    readonly addresses?: readonly string[];
+  }
+
+  async function open(records: readonly object[], { addresses = [], ...options }: Opened = {}) {
+    const lines: { readonly fields: object; readonly message: string | undefined }[] = [];
+    const line = (fields: object, message?: string) => void lines.push({ fields, message });
+    const config = { records: records as MappingInput[], users: [demoRecord] };
+    const setup = await resolveOptions({
+      port: 0,
+      only: ['gateway'],
+      adminUsers: ['demo'],
+      logger: { info: line, warn: line, error: line },
+      ...options,
+      config: { ...config, ...(options.config as object | undefined) },
+    });
+    const clusterAddresses = createClusterAddresses();
+    const set = (list: readonly string[], fields: Partial<ServiceAddresses> = {}) => {
+      const changed = addressesAt(list, fields);
+      clusterAddresses.apply([{ namespace: changed.namespace, name: changed.name, addresses: changed }]);
+    };
+    set(addresses);
+    const desk = await openFrontdesk({ ...setup, clusterAddresses });
+    servers.later(desk.close);
+    const { gateway } = await desk.listen();
+    assert.ok(gateway !== undefined);
+    const text = () =>
+      lines.map(({ fields, message }) => `${message} ${String(Reflect.get(fields, 'err') ?? '')}`).join('\n');
+    return { desk, gateway, client: request(gateway.url), set, text, clusterAddresses };
+  }
+
+  const app = (more: Partial<MappingInput> = {}) => mappingRecord('app', '/', 'hotel.shop', more);
+
+  it('calls the addresses of the moment', async () => {
+    const [first, second] = [await startUpstream(servers), await startUpstream(servers)];
+    const { client, set } = await open([app()], { addresses: [at(first)] });
+    await client.get('/a').expect(200);
+    set([at(second)]);
+    for (const path of ['/b', '/c']) await client.get(path).expect(200);
+    assert.deepEqual([first.reached.length, second.reached.length], [1, 2]);
+  });
+
+  it('lets a request end at an address that has left, and closes the connection after it', async () => {
+    const held = createHeldMiddleware();
+    const closed: unknown[] = [];
+    const leaving = await servers.http((req, res) => {
+      req.socket.once('close', () => closed.push(req.url));
+      const ctx = { path: req.url, body: '' };
+      void held.hold(ctx as never).then(() => res.end(ctx.body));
+    });
+    const staying = await startUpstream(servers);
+    const { client, set } = await open([app()], { addresses: [at(leaving)] });
+    const running = client
+      .get('/held')
+      .expect(200)
+      .then(({ text }) => text);
+    await held.reached;
+    set([at(staying)]);
+    await client.get('/next').expect(200);
+    assert.deepEqual(closed, []);
+    held.release();
+    assert.equal(await running, '/held');
+    await eventually(() => assert.deepEqual(closed, ['/held']));
+  });
+
+  it('loses no request while the addresses change', async () => {
+    const upstreams = await Promise.all(
+      [1, 2, 3, 4].map(() => startUpstream(servers, (res, { body }) => void setImmediate(() => res.end(`ok ${body}`)))),
+    );
+    const { gateway, set } = await open([app()], { addresses: upstreams.slice(0, 1).map(at) });
+    let changes = 0;
+    const timer = setInterval(() => {
+      changes += 1;
+      set(upstreams.filter((_, index) => (changes >> index) % 2 === 1 || index === changes % 4).map(at));
+    }, 10);
+    servers.later(() => clearInterval(timer));
+    let sent = 0;
+    async function send(): Promise<void> {
+      for (; changes < 50 || sent < 500; sent += 1) {
+        const body = `${changes}`;
+        const response = await fetch(gateway.url, sent % 3 === 0 ? { method: 'POST', body } : {});
+        assert.match(`${response.status} ${await response.text()}`, /^200 ok/);
+      }
+    }
+    await Promise.all(Array.from({ length: 8 }, send));
+    assert.ok(upstreams.every(({ reached }) => reached.length > 0));
+    assert.equal(upstreams.flatMap(({ reached }) => reached).length, sent);
+  });
+
+  it('keeps the ejection of an address when others come and go', async () => {
+    const [broken, first, second] = [
+      await startUpstream(servers, (res) => void res.writeHead(500).end()),
+      await startUpstream(servers),
+      await startUpstream(servers),
+    ];
+    const { client, set } = await open([app({ outlier_detection: { consecutive_5xx: 1 } })], {
+      addresses: [broken, first].map(at),
+    });
+    await eventually(async () => {
+      await client.get('/');
+      assert.equal(broken.reached.length, 1);
+    });
+    set([broken, second].map(at));
+    for (let call = 0; call < 4; call += 1) await client.get('/').expect(200);
+    set([broken, first, second].map(at));
+    for (let call = 0; call < 4; call += 1) await client.get('/').expect(200);
+    assert.equal(broken.reached.length, 1);
+  });
+
+  describe('while a Service has no ready endpoint', () => {
+    it('responds with 503 at once, says why in the log, and passes requests as soon as there is one', async () => {
+      const upstream = await startUpstream(servers);
+      const { client, set, text } = await open([app({ retry_policy: { retry_on: '5xx', num_retries: 5 } })]);
+      for (const ask of [client.get('/'), client.post('/').send('body'), client.head('/')])
+        await ask.expect(503).expect('Retry-After', /\d/);
+      const { body } = await client.get('/').expect(503);
+      assert.match(body.info_url, /problems\/upstream-unavailable$/);
+      assert.match(text(), /hotel\.shop has no address: no ready endpoint: check its ports, and its pods/);
+      set([at(upstream)]);
+      await client.get('/').expect(200);
+      set([]);
+      await client.get('/').expect(503);
+    });
+
+    it('checks the health of addresses that come later', async () => {
+      const upstream = await startUpstream(servers);
+      const health = { interval: '1s', health_check: { http: { path: '/health' } } };
+      const { client, set } = await open([app({ health_checks: [health] })]);
+      await client.get('/').expect(503);
+      set([at(upstream)]);
+      await eventually(() => assert.ok(upstream.reached.some(({ url }) => url === '/health')));
+      await client.get('/').expect(200);
+    });
+
+    it('fails a gRPC call with UNAVAILABLE', async () => {
+      const service = await startGrpcService(servers, { '/shop.Carts/Add': unary((message) => message) });
+      const { gateway, set } = await open([app({ grpc: true })]);
+      const caller = connectGrpc(servers, gateway);
+      assert.equal((await caller.unary('/shop.Carts/Add', 'a')).code, status.UNAVAILABLE);
+      set([service.origin.replace('http://', '')]);
+      assert.equal(String((await caller.unary('/shop.Carts/Add', 'a')).message), 'a');
+    });
+
+    it('rejects an upgrade with 503', async () => {
+      const { gateway } = await open([app({ allow_upgrade: ['websocket'] })]);
+      const asked = httpRequest(gateway.url, { headers: { Connection: 'Upgrade', Upgrade: 'websocket' } }).end();
+      const [response] = await once(asked, 'response');
+      assert.equal(response.resume().statusCode, 503);
+    });
+
+    it('sends no copy to a shadow, and serves the request', async () => {
+      const upstream = await startUpstream(servers);
+      const shadow = mappingRecord('copy', '/', 'hotel.shop', { shadow: true });
+      const { client } = await open([mappingRecord('app', '/', upstream.origin), shadow]);
+      await client.get('/').expect(200);
+    });
+
+    for (const proto of ['http', 'grpc'] as const)
+      it(`rejects requests that need an auth service over ${proto}, or passes them with failure_mode_allow`, async () => {
+        const upstream = await startUpstream(servers);
+        const auth = (more: Partial<AuthServiceInput>) => ({
+          ...authRecord,
+          auth_service: 'hotel.shop',
+          proto,
+          ...(proto === 'grpc' && { protocol_version: 'v3' as const }),
+          ...more,
+        });
+        const records = (more: Partial<AuthServiceInput> = {}) => [
+          mappingRecord('app', '/', upstream.origin),
+          auth(more),
+        ];
+        const { client, text } = await open(records());
+        const { body } = await client.get('/').expect(503);
+        assert.match(body.info_url, /problems\/auth-unavailable$/);
+        await eventually(() =>
+          assert.match(
+            text(),
+            /AuthService auth has no address: no ready endpoint; until that changes, requests are rejected/,
+          ),
+        );
+        const allowing = await open(records({ failure_mode_allow: true }));
+        await allowing.client.get('/').expect(200);
+      });
+
+    it('passes or rejects requests that a rate-limit service cannot count, as its record says', async () => {
+      const upstream = await startUpstream(servers);
+      const labels = { labels: { api: [{ all: [{ generic_key: { value: 'x' } }] }] } } as Partial<MappingInput>;
+      for (const [failure_mode_deny, expected] of [
+        [false, 200],
+        [true, 503],
+      ] as const) {
+        const { client, text } = await open([
+          mappingRecord('app', '/', upstream.origin, labels),
+          { ...limitRecord, service: 'hotel.shop', domain: 'api', failure_mode_deny },
+        ]);
+        await client.get('/').expect(expected);
+        await eventually(() => assert.match(text(), /RateLimitService limits has no address: no ready endpoint/));
+      }
+    });
+
+    it('shows it in the diagnostics and in explanations', async () => {
+      const { desk, set } = await open([app(), authRecord], { only: ['gateway', 'auth'], authPort: 0 });
+      const diagnose = async () => {
+        const { body } = await request(desk.app.callback())
+          .get('/gateway/v0/diag/')
+          .auth('demo', 'demo')
+          .set('Accept', 'application/json')
+          .expect(200);
+        const [route] = body.routes.filter(({ name }: { name: string }) => name === 'app');
+        const [[service], [cluster]] = [body.services, body.clusters];
+        return [route.health, service.target, cluster.addresses.length, cluster.circuit];
+      };
+      assert.deepEqual(await diagnose(), ['failing', 'no address: no ready endpoint', 0, 'closed']);
+      const explanation = await desk.explain({ method: 'GET', url: '/a', user: 'demo' });
+      const { target } = explanation;
+      assert.deepEqual([target?.addresses, target?.no_address], [[], 'no address: no ready endpoint']);
+      const text = formatExplanation(explanation);
+      assert.match(text, /hotel\.shop \(no address: no ready endpoint\) as GET \/a, so the client gets 503/);
+      assert.match(text, /where +no address: no ready endpoint/);
+      set(['127.0.0.1:1']);
+      assert.deepEqual((await diagnose()).slice(1), ['http://127.0.0.1:1', 1, 'closed']);
+    });
+  });
+});
