@@ -1,7 +1,7 @@
 /** The addresses of Services: those of their pods from EndpointSlices, or the cluster IP, updated change by change. */
 import { isIP } from 'node:net';
 
-/** The fields of a Service that are read. */
+/** The fields of a Service that are read. The API server has checked them. */
 export interface ServiceObject {
   readonly metadata: ObjectMetadata;
   readonly spec?: {
@@ -23,8 +23,8 @@ export interface EndpointSliceObject {
 }
 
 interface ObjectMetadata {
-  readonly namespace?: string;
-  readonly name?: string;
+  readonly namespace: string;
+  readonly name: string;
 }
 
 interface ServicePort {
@@ -72,7 +72,7 @@ export interface PortAddresses {
 }
 
 /** A Service whose addresses have changed. */
-export interface AddressChange {
+export interface ChangedService {
   readonly namespace: string;
   readonly name: string;
   /** Undefined if the Service does not exist any more. */
@@ -89,14 +89,15 @@ export interface ObjectChanges<T> {
   readonly isWhole?: boolean;
 }
 
-export interface AddressObjects {
+/** The Services and EndpointSlices that have changed, or all of them. */
+export interface AddressChanges {
   readonly services?: ObjectChanges<ServiceObject>;
   readonly slices?: ObjectChanges<EndpointSliceObject>;
 }
 
 export interface AddressStore {
   /** Returns the Services whose addresses have changed. Takes time only for those of the objects. */
-  readonly apply: (objects: AddressObjects) => readonly AddressChange[];
+  readonly apply: (objects: AddressChanges) => readonly ChangedService[];
 }
 
 /** `source`: the pods of a Service (`endpoints`), or its cluster IP (`service`) if it has one. */
@@ -124,7 +125,7 @@ export function createAddressStore(source: 'endpoints' | 'service' = 'endpoints'
     slicesOf.set(slice.service, siblings.add(slice));
   }
 
-  function changeOf(key: string): readonly AddressChange[] {
+  function changeOf(key: string): readonly ChangedService[] {
     const service = services.get(key);
     const before = known.get(key);
     const now = service && addressesOf(service, [...(slicesOf.get(key) ?? [])], source);
@@ -136,7 +137,7 @@ export function createAddressStore(source: 'endpoints' | 'service' = 'endpoints'
   }
 
   return Object.freeze({
-    apply({ services: ofServices, slices: ofSlices }: AddressObjects) {
+    apply({ services: ofServices, slices: ofSlices }: AddressChanges) {
       const touched = new Set<string>();
       for (const [key, service] of changesOf(ofServices, services)) {
         if (service === undefined) services.delete(key);
@@ -217,7 +218,7 @@ function addressesOf(
   slices: readonly Slice[],
   source: 'endpoints' | 'service',
 ): ServiceAddresses {
-  const { namespace = '', name = '' } = metadata;
+  const { namespace, name } = metadata;
   const declared = (spec.ports ?? []).filter(isTcp);
   const isHeadless = spec.clusterIP === 'None';
   const single = singleHostOf(spec, source);

@@ -1,22 +1,9 @@
 /** Hands over what was read: all records whenever one has changed, and the addresses that have changed. */
 import type { ClusterObject } from '#config';
 import type { Logger } from '#foundation';
+import type { AddressChanges, ObjectChanges } from './addresses.ts';
 import { createDelivery } from './delivery.ts';
-import type { AddressObject, KeptObject } from './read/objects.ts';
-
-/** The Services and EndpointSlices that have changed since the last time, or all of them. */
-export interface AddressChanges {
-  readonly services: ObjectChanges;
-  readonly slices: ObjectChanges;
-}
-
-export interface ObjectChanges {
-  /** New objects and changed ones. */
-  readonly present: readonly AddressObject[];
-  readonly gone: readonly AddressObject[];
-  /** True if `present` has all objects. */
-  readonly isWhole: boolean;
-}
+import { type AddressObject, isService, isSlice, type KeptObject } from './read/objects.ts';
 
 export interface Listeners {
   /**
@@ -64,8 +51,8 @@ export function createHandover({ onObjects, onAddresses, logger, objects, isComp
     changed.clear();
     hasHandedOver = true;
     onAddresses({
-      services: changesOf(changes, 'Service', isWhole),
-      slices: changesOf(changes, 'EndpointSlice', isWhole),
+      services: changesOf(changes, isService, isWhole),
+      slices: changesOf(changes, isSlice, isWhole),
     });
   }
 
@@ -111,13 +98,17 @@ interface AddressChange {
   readonly isGone: boolean;
 }
 
-function changesOf(changes: readonly AddressChange[], kind: AddressObject['kind'], isWhole: boolean): ObjectChanges {
-  const ofKind = changes.filter(({ object }) => object.kind === kind);
-  return {
-    present: ofKind.filter(({ isGone }) => !isGone).map(({ object }) => object),
-    gone: ofKind.filter(({ isGone }) => isGone).map(({ object }) => object),
-    isWhole,
-  };
+function changesOf<T extends AddressObject>(
+  changes: readonly AddressChange[],
+  isOfKind: (object: AddressObject) => object is T,
+  isWhole: boolean,
+): ObjectChanges<T> {
+  const objects = (areGone: boolean) =>
+    changes
+      .filter(({ isGone }) => isGone === areGone)
+      .map(({ object }) => object)
+      .filter(isOfKind);
+  return { present: objects(false), gone: objects(true), isWhole };
 }
 
 /** Of two that were created in the same second, the order of their names counts. */

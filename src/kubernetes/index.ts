@@ -1,8 +1,8 @@
 /** Reads records and addresses from a Kubernetes cluster. */
 export {
-  type AddressChange,
-  type AddressObjects,
+  type AddressChanges,
   type AddressStore,
+  type ChangedService,
   createAddressStore,
   type EndpointSliceObject,
   type PortAddresses,
@@ -12,5 +12,4 @@ export {
 export type { KubernetesApi } from './api/client.ts';
 export { type Cluster, type ClusterOptions, type ClusterSource, openCluster } from './cluster.ts';
 export type { ReadFault } from './faults.ts';
-export type { AddressChanges, ObjectChanges } from './handover.ts';
 export { type ClusterContents, readClusterOnce } from './read-once.ts';

@@ -1,5 +1,6 @@
 /** Reads everything of a cluster once, for commands that check or explain it. */
 import type { ClusterObject } from '#config';
+import type { EndpointSliceObject, ServiceObject } from './addresses.ts';
 import { type KubernetesApi, openApi } from './api/client.ts';
 import type { Connection } from './api/connection.ts';
 import { describeFailure } from './api/failure.ts';
@@ -7,7 +8,7 @@ import { findConnection } from './api/find-connection.ts';
 import { type ClusterSource, namespacesOf } from './cluster.ts';
 import { byAge } from './handover.ts';
 import { listAll } from './read/list.ts';
-import { type AddressObject, type KeptObject, keepObject } from './read/objects.ts';
+import { isService, isSlice, type KeptObject, keepObject } from './read/objects.ts';
 import { builtInResources, discoverKinds, listPath, type Resource } from './read/resources.ts';
 
 export interface ClusterContents {
@@ -15,8 +16,8 @@ export interface ClusterContents {
   readonly namespace: string;
   /** Those that have records, the oldest first. */
   readonly objects: readonly ClusterObject[];
-  readonly services: readonly AddressObject[];
-  readonly slices: readonly AddressObject[];
+  readonly services: readonly ServiceObject[];
+  readonly slices: readonly EndpointSliceObject[];
 }
 
 /** Rejects with a message for the user if anything cannot be read. */
@@ -29,8 +30,8 @@ export async function readClusterOnce(source: ClusterSource): Promise<ClusterCon
     return {
       namespace: connection.namespace,
       objects: kept.flatMap(({ record }) => record ?? []).sort(byAge),
-      services: addresses.filter(({ kind }) => kind === 'Service'),
-      slices: addresses.filter(({ kind }) => kind === 'EndpointSlice'),
+      services: addresses.filter(isService),
+      slices: addresses.filter(isSlice),
     };
   } finally {
     api.close();

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import {
-  type AddressObjects,
+  type AddressChanges,
   createAddressStore,
   type EndpointSliceObject,
   type PortAddresses,
@@ -300,7 +300,7 @@ describe('an address store', () => {
         ports: fc.array(port, { maxLength: 2 }),
       })
       .map(({ name, ...rest }) => sliceOf(name, rest));
-    const step: fc.Arbitrary<AddressObjects> = fc.record({
+    const step: fc.Arbitrary<AddressChanges> = fc.record({
       services: fc.record({
         present: fc.uniqueArray(service, { maxLength: 2, selector: nameOf }),
         gone: fc.array(service, { maxLength: 1 }),

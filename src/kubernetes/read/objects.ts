@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ClusterObject } from '#config';
 import { type Fields, isMap } from '#foundation';
+import type { EndpointSliceObject, ServiceObject } from '../addresses.ts';
 import type { Resource } from './resources.ts';
 
 /** A part that has not changed is the same object as before. */
@@ -14,14 +15,17 @@ export interface KeptObject {
 }
 
 /** An object of the API as plain data, with the fields that addresses are made from. */
-export interface AddressObject {
-  readonly kind: 'Service' | 'EndpointSlice';
-  readonly metadata: {
-    readonly namespace: string;
-    readonly name: string;
-    readonly labels?: Readonly<Record<string, string>>;
-  };
-  readonly [field: string]: unknown;
+export type AddressObject = AddressService | AddressSlice;
+
+type AddressService = ServiceObject & { readonly kind: 'Service' };
+type AddressSlice = EndpointSliceObject & { readonly kind: 'EndpointSlice' };
+
+export function isService(object: AddressObject): object is AddressService {
+  return object.kind === 'Service';
+}
+
+export function isSlice(object: AddressObject): object is AddressSlice {
+  return object.kind === 'EndpointSlice';
 }
 
 /** Undefined for what is no object of the API. */
@@ -86,23 +90,26 @@ function recordOf(
   };
 }
 
+/** The API server has checked the types of the fields. */
 function addressOf(item: Fields, metadata: Fields, { use }: Resource): AddressObject | undefined {
   const head = { namespace: String(metadata['namespace']), name: String(metadata['name']) };
   if (use === 'services') {
     const { type, clusterIP, ipFamilies, externalName, ports } = isMap(item['spec']) ? item['spec'] : {};
-    return { kind: 'Service', metadata: head, spec: { type, clusterIP, ipFamilies, externalName, ports } };
+    const spec = { type, clusterIP, ipFamilies, externalName, ports };
+    return { kind: 'Service', metadata: head, spec } as AddressService;
   }
   if (use !== 'slices') return undefined;
   const service = isMap(metadata['labels']) ? metadata['labels'][serviceLabel] : undefined;
   const labels: Readonly<Record<string, string>> = service === undefined ? {} : { [serviceLabel]: String(service) };
   const { addressType, endpoints, ports } = item;
+  const known = Array.isArray(endpoints) ? endpoints.filter(isMap).map(endpointOf) : [];
   return {
     kind: 'EndpointSlice',
     metadata: { ...head, labels },
     addressType,
-    endpoints: Array.isArray(endpoints) ? endpoints.filter(isMap).map(endpointOf) : [],
+    endpoints: known,
     ports,
-  };
+  } as unknown as AddressSlice;
 }
 
 function endpointOf({ addresses, conditions }: Fields): Fields {

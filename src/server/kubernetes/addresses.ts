@@ -1,23 +1,23 @@
 /** The addresses of a cluster's Services: the gateway looks them up by reference, and each thread has a copy. */
 import type { LiveAddresses, LiveList } from '#gateway';
-import type { AddressChange, ServiceAddresses } from '#kubernetes';
+import type { ChangedService, ServiceAddresses } from '#kubernetes';
 
 export interface ClusterAddresses {
   /** For `createResolve`. */
   readonly liveAddresses: LiveAddresses;
-  readonly apply: (changes: readonly AddressChange[]) => void;
+  readonly apply: (changes: readonly ChangedService[]) => void;
   /** Takes the place of all that is known: the Services that are not listed do not exist. */
   readonly replace: (all: readonly ServiceAddresses[]) => void;
   /** Returns all that is known: the same array until something changes. */
   readonly snapshot: () => readonly ServiceAddresses[];
   /** Calls the listener with each later change. */
-  readonly onChange: (listener: (changes: readonly AddressChange[]) => void) => void;
+  readonly onChange: (listener: (changes: readonly ChangedService[]) => void) => void;
 }
 
 export function createClusterAddresses(): ClusterAddresses {
   const services = new Map<string, ServiceAddresses>();
   const servicesIn = new Map<string, number>();
-  const listeners: ((changes: readonly AddressChange[]) => void)[] = [];
+  const listeners: ((changes: readonly ChangedService[]) => void)[] = [];
   let snapshot: readonly ServiceAddresses[] | undefined;
   let version = 0;
 
@@ -30,7 +30,7 @@ export function createClusterAddresses(): ClusterAddresses {
     else servicesIn.set(namespace, now);
   }
 
-  function apply(changes: readonly AddressChange[]): void {
+  function apply(changes: readonly ChangedService[]): void {
     if (changes.length === 0) return;
     for (const { namespace, name, addresses } of changes) set(namespace, name, addresses);
     snapshot = undefined;
@@ -72,7 +72,7 @@ export function createClusterAddresses(): ClusterAddresses {
       snapshot ??= [...services.values()];
       return snapshot;
     },
-    onChange: (listener: (changes: readonly AddressChange[]) => void) => void listeners.push(listener),
+    onChange: (listener: (changes: readonly ChangedService[]) => void) => void listeners.push(listener),
   });
 }
 

@@ -2,7 +2,7 @@
 import type { LoginOutcome } from '#auth';
 import type { Tls } from '#config';
 import { type CountingLogger, createSafeLogger } from '#foundation';
-import type { AddressChange, ServiceAddresses } from '#kubernetes';
+import type { ChangedService, ServiceAddresses } from '#kubernetes';
 import type { SharedTable } from '#ratelimit';
 import type { ModuleName, Settings } from '#server/product';
 import { openPart } from '../frontdesk.ts';
@@ -39,7 +39,7 @@ export interface ThreadStart {
 export interface ThreadFunctions extends ConfigurationFunctions, Reports {
   readonly learnLogin: (outcome: LoginOutcome) => void;
   readonly replaceCertificates: (tls: Tls) => Promise<void>;
-  readonly changeAddresses: (changes: readonly AddressChange[]) => void;
+  readonly changeAddresses: (changes: readonly ChangedService[]) => void;
   readonly replaceAddresses: (all: readonly ServiceAddresses[]) => void;
   readonly close: (options: CloseOptions) => Promise<void>;
 }
