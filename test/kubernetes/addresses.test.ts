@@ -9,7 +9,7 @@ import {
   type ServiceAddresses,
   type ServiceObject,
 } from '#kubernetes';
-import { sliceOf } from '../support/kubernetes/addresses.ts';
+import { hotelSlice } from '../support/kubernetes/addresses.ts';
 import '../support/property-tests.ts';
 
 type Spec = NonNullable<ServiceObject['spec']>;
@@ -42,15 +42,15 @@ describe('the addresses of a Service', () => {
       assert.deepEqual(addressesOf(serviceOf(spec), slices).ports[0]?.addresses, expected));
   }
 
-  const ofPods = (...endpoints: EndpointSliceObject['endpoints'] & object) => [sliceOf('hotel-1', { endpoints })];
+  const ofPods = (...endpoints: EndpointSliceObject['endpoints'] & object) => [hotelSlice('hotel-1', { endpoints })];
 
   check('no slice', oneHttpPort, [], []);
   check(
     'several slices, with an address twice',
     oneHttpPort,
     [
-      sliceOf('hotel-1', { endpoints: [endpoint('10.0.0.2'), endpoint('10.0.0.1')] }),
-      sliceOf('hotel-2', { endpoints: [endpoint('10.0.0.2'), endpoint('10.0.0.3')] }),
+      hotelSlice('hotel-1', { endpoints: [endpoint('10.0.0.2'), endpoint('10.0.0.1')] }),
+      hotelSlice('hotel-2', { endpoints: [endpoint('10.0.0.2'), endpoint('10.0.0.3')] }),
     ],
     ['10.0.0.1:8080', '10.0.0.2:8080', '10.0.0.3:8080'],
   );
@@ -58,10 +58,10 @@ describe('the addresses of a Service', () => {
     'slices of another Service and of none',
     oneHttpPort,
     [
-      sliceOf('car-1', { service: 'car', endpoints: [endpoint('10.0.0.1')] }),
-      { ...sliceOf('hotel-1', { endpoints: [endpoint('10.0.0.2')] }), metadata: { namespace: 'shop', name: 'x' } },
+      hotelSlice('car-1', { service: 'car', endpoints: [endpoint('10.0.0.1')] }),
+      { ...hotelSlice('hotel-1', { endpoints: [endpoint('10.0.0.2')] }), metadata: { namespace: 'shop', name: 'x' } },
       {
-        ...sliceOf('hotel-1', { endpoints: [endpoint('10.0.0.3')] }),
+        ...hotelSlice('hotel-1', { endpoints: [endpoint('10.0.0.3')] }),
         metadata: { namespace: 'other', name: 'y', labels: { 'kubernetes.io/service-name': 'hotel' } },
       },
     ],
@@ -91,8 +91,8 @@ describe('the addresses of a Service', () => {
     'pods that shut down but still serve are better than none',
     oneHttpPort,
     [
-      sliceOf('hotel-1', { endpoints: [endpoint('10.0.0.1', { ready: false, serving: true, terminating: true })] }),
-      sliceOf('hotel-2', {
+      hotelSlice('hotel-1', { endpoints: [endpoint('10.0.0.1', { ready: false, serving: true, terminating: true })] }),
+      hotelSlice('hotel-2', {
         endpoints: [
           endpoint('10.0.0.2', { ready: false, serving: null, terminating: true }),
           endpoint('10.0.0.3', { ready: false, serving: false, terminating: true }),
@@ -105,18 +105,18 @@ describe('the addresses of a Service', () => {
   check(
     'IPv6',
     oneHttpPort,
-    [sliceOf('hotel-1', { addressType: 'IPv6', endpoints: [endpoint('fd00::1')] })],
+    [hotelSlice('hotel-1', { addressType: 'IPv6', endpoints: [endpoint('fd00::1')] })],
     ['[fd00::1]:8080'],
   );
   check(
     'host names',
     oneHttpPort,
-    [sliceOf('hotel-1', { addressType: 'FQDN', endpoints: [endpoint('hotel.example.com')] })],
+    [hotelSlice('hotel-1', { addressType: 'FQDN', endpoints: [endpoint('hotel.example.com')] })],
     ['hotel.example.com:8080'],
   );
   const dual = { ...oneHttpPort, ipFamilies: ['IPv6', 'IPv4'] };
   const ofFamily = (addressType: string, address: string, conditions?: Conditions) =>
-    sliceOf(`hotel-${addressType}`, { addressType, endpoints: [endpoint(address, conditions)] });
+    hotelSlice(`hotel-${addressType}`, { addressType, endpoints: [endpoint(address, conditions)] });
   check(
     'two families are one address for each pod',
     dual,
@@ -133,45 +133,50 @@ describe('the addresses of a Service', () => {
     'pods of one Service that listen on different ports',
     oneHttpPort,
     [
-      sliceOf('hotel-1', { endpoints: [endpoint('10.0.0.1')] }),
-      sliceOf('hotel-2', { endpoints: [endpoint('10.0.0.2')], ports: [{ name: 'http', port: 9090 }] }),
+      hotelSlice('hotel-1', { endpoints: [endpoint('10.0.0.1')] }),
+      hotelSlice('hotel-2', { endpoints: [endpoint('10.0.0.2')], ports: [{ name: 'http', port: 9090 }] }),
     ],
     ['10.0.0.1:8080', '10.0.0.2:9090'],
   );
   check(
     'a port without a name',
     { ports: [{ port: 80, targetPort: 8080 }] },
-    [sliceOf('hotel-1', { endpoints: [endpoint('10.0.0.1')], ports: [{ name: '', port: 8080 }] })],
+    [hotelSlice('hotel-1', { endpoints: [endpoint('10.0.0.1')], ports: [{ name: '', port: 8080 }] })],
     ['10.0.0.1:8080'],
   );
   check(
     'another name in the slice',
     oneHttpPort,
-    [sliceOf('hotel-1', { endpoints: [endpoint('10.0.0.1')], ports: [{ name: 'admin', port: 8080 }] })],
+    [hotelSlice('hotel-1', { endpoints: [endpoint('10.0.0.1')], ports: [{ name: 'admin', port: 8080 }] })],
     [],
   );
   check(
     'a slice for every port',
     oneHttpPort,
-    [sliceOf('hotel-1', { endpoints: [endpoint('10.0.0.1')], ports: [{ name: 'http', port: null }] })],
+    [hotelSlice('hotel-1', { endpoints: [endpoint('10.0.0.1')], ports: [{ name: 'http', port: null }] })],
     ['10.0.0.1:8080'],
   );
   check(
     'UDP under the same name',
     oneHttpPort,
-    [sliceOf('hotel-1', { endpoints: [endpoint('10.0.0.1')], ports: [{ name: 'http', port: 53, protocol: 'UDP' }] })],
+    [
+      hotelSlice('hotel-1', {
+        endpoints: [endpoint('10.0.0.1')],
+        ports: [{ name: 'http', port: 53, protocol: 'UDP' }],
+      }),
+    ],
     [],
   );
   check(
     'lists that the API server leaves out',
     oneHttpPort,
-    [{ ...sliceOf('hotel-1'), endpoints: null, ports: null }],
+    [{ ...hotelSlice('hotel-1'), endpoints: null, ports: null }],
     [],
   );
 
   it('has no limit at 1,000 addresses (emissary#5167)', () => {
     const slices = Array.from({ length: 20 }, (_, slice) =>
-      sliceOf(`hotel-${slice}`, {
+      hotelSlice(`hotel-${slice}`, {
         endpoints: Array.from({ length: 100 }, (_, pod) => endpoint(`10.0.${slice}.${pod}`)),
       }),
     );
@@ -184,7 +189,7 @@ describe('the addresses of a Service', () => {
       { name: 'dns-tcp', port: 53, protocol: 'TCP' },
     ];
     const found = addressesOf(serviceOf({ ports }), [
-      sliceOf('hotel-1', { endpoints: [endpoint('10.0.0.1')], ports: [{ name: 'dns-tcp', port: 5353 }] }),
+      hotelSlice('hotel-1', { endpoints: [endpoint('10.0.0.1')], ports: [{ name: 'dns-tcp', port: 5353 }] }),
     ]);
     assert.deepEqual(found.ports, [{ name: 'dns-tcp', port: 53, addresses: ['10.0.0.1:5353'] }]);
   });
@@ -199,13 +204,13 @@ describe('the addresses of a Service', () => {
 
   it('is any port of the pods of a headless Service that declares none', () => {
     const found = addressesOf(serviceOf({ clusterIP: 'None' }), [
-      sliceOf('hotel-1', { endpoints: [endpoint('10.0.0.1'), endpoint('10.0.0.2', { ready: false })], ports: [] }),
+      hotelSlice('hotel-1', { endpoints: [endpoint('10.0.0.1'), endpoint('10.0.0.2', { ready: false })], ports: [] }),
     ]);
     assert.deepEqual(found.hosts, ['10.0.0.1']);
   });
 
   it('is the cluster IP if the setting says so, except for a headless Service', () => {
-    const pods = [sliceOf('hotel-1', { endpoints: [endpoint('10.0.0.1')] })];
+    const pods = [hotelSlice('hotel-1', { endpoints: [endpoint('10.0.0.1')] })];
     const portsOf = (spec: Spec) =>
       addressesOf(serviceOf({ ...oneHttpPort, ...spec }), pods, 'service').ports[0]?.addresses;
     assert.deepEqual(portsOf({}), ['10.96.0.7:80']);
@@ -226,7 +231,7 @@ describe('an address store', () => {
       ['hotel', []],
       ['car', []],
     ]);
-    const slice = sliceOf('hotel-1', { endpoints: pods('10.0.0.1') });
+    const slice = hotelSlice('hotel-1', { endpoints: pods('10.0.0.1') });
     assert.deepEqual(portsIn(store.apply({ slices: { present: [slice] } })), [['hotel', ['10.0.0.1:8080']]]);
     assert.deepEqual(store.apply({ services, slices: { present: [slice] } }), []);
     assert.deepEqual(portsIn(store.apply({ slices: { present: [], gone: [slice] } })), [['hotel', []]]);
@@ -234,15 +239,18 @@ describe('an address store', () => {
 
   it('keeps slices that arrive before their Service', () => {
     const store = createAddressStore();
-    assert.deepEqual(store.apply({ slices: { present: [sliceOf('hotel-1', { endpoints: pods('10.0.0.1') })] } }), []);
+    assert.deepEqual(
+      store.apply({ slices: { present: [hotelSlice('hotel-1', { endpoints: pods('10.0.0.1') })] } }),
+      [],
+    );
     assert.deepEqual(portsIn(store.apply({ services: { present: [serviceOf()] } })), [['hotel', ['10.0.0.1:8080']]]);
   });
 
   it('forgets what a new list lacks', () => {
     const store = createAddressStore();
     const slices = [
-      sliceOf('hotel-1', { endpoints: pods('10.0.0.1') }),
-      sliceOf('hotel-2', { endpoints: pods('10.0.0.2') }),
+      hotelSlice('hotel-1', { endpoints: pods('10.0.0.1') }),
+      hotelSlice('hotel-2', { endpoints: pods('10.0.0.2') }),
     ];
     store.apply({ services: { present: [serviceOf(), serviceOf(oneHttpPort, 'car')] }, slices: { present: slices } });
     const found = store.apply({
@@ -258,8 +266,8 @@ describe('an address store', () => {
   it('follows a slice that is given to another Service', () => {
     const store = createAddressStore();
     const services = { present: [serviceOf(), serviceOf(oneHttpPort, 'car')] };
-    store.apply({ services, slices: { present: [sliceOf('one', { endpoints: pods('10.0.0.1') })] } });
-    const moved = sliceOf('one', { service: 'car', endpoints: pods('10.0.0.1') });
+    store.apply({ services, slices: { present: [hotelSlice('one', { endpoints: pods('10.0.0.1') })] } });
+    const moved = hotelSlice('one', { service: 'car', endpoints: pods('10.0.0.1') });
     const found = store.apply({ slices: { present: [moved] } });
     assert.deepEqual(portsIn(found), [
       ['hotel', []],
@@ -299,7 +307,7 @@ describe('an address store', () => {
         ),
         ports: fc.array(port, { maxLength: 2 }),
       })
-      .map(({ name, ...rest }) => sliceOf(name, rest));
+      .map(({ name, ...rest }) => hotelSlice(name, rest));
     const step: fc.Arbitrary<AddressChanges> = fc.record({
       services: fc.record({
         present: fc.uniqueArray(service, { maxLength: 2, selector: nameOf }),

@@ -6,7 +6,7 @@ interface SliceFields extends Partial<Pick<EndpointSliceObject, 'addressType' | 
 }
 
 /** A slice of Service hotel in the namespace shop, whose pods listen on port 8080, which is named http. */
-export function sliceOf(
+export function hotelSlice(
   name: string,
   {
     service = 'hotel',
