@@ -19,7 +19,7 @@ export interface RedirectPart {
 }
 
 export interface ShadowPart {
-  /** The URL of the copy. */
+  /** The URL of the copy, or why there is no address for it: `no address: no ready endpoint`. */
   readonly url: string;
 }
 
@@ -101,8 +101,8 @@ export function explainShadow({ request, shadow }: ExplainedRequest) {
 
 function copyPart(ctx: Context, { transport }: Route): ShadowPart | undefined {
   try {
-    const [origin = ''] = transport.origins?.() ?? [];
-    return { url: origin + transport.preview(ctx).path };
+    const [origin] = transport.origins?.() ?? [];
+    return { url: origin === undefined ? transport.describe() : origin + transport.preview(ctx).path };
   } catch {
     return undefined;
   }

@@ -12,6 +12,7 @@ import type { AuthServiceInput, FrontdeskOptions, MappingInput } from '../../../
 import { openFrontdesk } from '../../../src/server/frontdesk.ts';
 import { createClusterAddresses } from '../../../src/server/kubernetes/addresses.ts';
 import { authRecord, demoRecord, limitRecord, mappingRecord } from '../../support/desks.ts';
+import { respond, startHttp2 } from '../../support/http2-services.ts';
 import { addressesAt } from '../../support/kubernetes/addresses.ts';
 import { testServers } from '../../support/serve.ts';
 import { startUpstream } from '../../support/upstream.ts';
@@ -213,29 +214,45 @@ describe('a gateway of a cluster', () => {
     await eventually(() => assert.deepEqual(closed, ['/held']));
   });
 
-  it('loses no request while the addresses change', async () => {
-    const upstreams = await Promise.all(
-      [1, 2, 3, 4].map(() => startUpstream(servers, (res, { body }) => void setImmediate(() => res.end(`ok ${body}`)))),
-    );
-    const { gateway, set } = await open([app()], { addresses: upstreams.slice(0, 1).map(at) });
-    let changes = 0;
-    const timer = setInterval(() => {
-      changes += 1;
-      set(upstreams.filter((_, index) => (changes >> index) % 2 === 1 || index === changes % 4).map(at));
-    }, 10);
-    servers.later(() => clearInterval(timer));
-    let sent = 0;
-    async function send(): Promise<void> {
-      for (; changes < 50 || sent < 500; sent += 1) {
-        const body = `${changes}`;
-        const response = await fetch(gateway.url, sent % 3 === 0 ? { method: 'POST', body } : {});
-        assert.match(`${response.status} ${await response.text()}`, /^200 ok/);
+  for (const http2 of [false, true])
+    it(`loses no request over HTTP/${http2 ? '2' : '1.1'} while the addresses change`, async () => {
+      const reached = [0, 0, 0, 0];
+      const start = (index: number) => {
+        const count = () => {
+          reached[index] = (reached[index] ?? 0) + 1;
+        };
+        if (!http2)
+          return startUpstream(servers, (res) => {
+            count();
+            setImmediate(() => res.end('ok'));
+          });
+        return startHttp2(servers, (stream) => {
+          count();
+          setImmediate(() => respond(stream));
+        });
+      };
+      const upstreams = await Promise.all(reached.map((_, index) => start(index)));
+      const { gateway, set } = await open([app({ http2 })], { addresses: upstreams.slice(0, 1).map(at) });
+      let changes = 0;
+      const timer = setInterval(() => {
+        changes += 1;
+        set(upstreams.filter((_, index) => (changes >> index) % 2 === 1 || index === changes % 4).map(at));
+      }, 10);
+      servers.later(() => clearInterval(timer));
+      let sent = 0;
+      async function send(): Promise<void> {
+        for (; changes < 50 || sent < 500; sent += 1) {
+          const response = await fetch(gateway.url, sent % 3 === 0 ? { method: 'POST', body: 'order' } : {});
+          assert.equal(`${response.status} ${await response.text()}`, '200 ok');
+        }
       }
-    }
-    await Promise.all(Array.from({ length: 8 }, send));
-    assert.ok(upstreams.every(({ reached }) => reached.length > 0));
-    assert.equal(upstreams.flatMap(({ reached }) => reached).length, sent);
-  });
+      await Promise.all(Array.from({ length: 8 }, send));
+      assert.ok(reached.every((count) => count > 0));
+      assert.equal(
+        reached.reduce((sum, count) => sum + count, 0),
+        sent,
+      );
+    });
 
   it('keeps the ejection of an address when others come and go', async () => {
     const [broken, first, second] = [
@@ -349,7 +366,7 @@ describe('a gateway of a cluster', () => {
     });
 
     it('shows it in the diagnostics and in explanations', async () => {
-      const { desk, set } = await open([app(), authRecord], { only: ['gateway', 'auth'], authPort: 0 });
+      const { desk, client, set } = await open([app(), authRecord], { only: ['gateway', 'auth'], authPort: 0 });
       const diagnose = async () => {
         const { body } = await request(desk.app.callback())
           .get('/gateway/v0/diag/')
@@ -360,7 +377,10 @@ describe('a gateway of a cluster', () => {
         const [[service], [cluster]] = [body.services, body.clusters];
         return [route.health, service.target, cluster.addresses.length, cluster.circuit];
       };
-      assert.deepEqual(await diagnose(), ['failing', 'no address: no ready endpoint', 0, 'closed']);
+      const isFailing = ['failing', 'no address: no ready endpoint', 0, 'closed'];
+      assert.deepEqual(await diagnose(), isFailing);
+      await client.get('/').auth('demo', 'demo').expect(503);
+      assert.deepEqual(await diagnose(), isFailing);
       const explanation = await desk.explain({ method: 'GET', url: '/a', user: 'demo' });
       const { target } = explanation;
       assert.deepEqual([target?.addresses, target?.no_address], [[], 'no address: no ready endpoint']);
