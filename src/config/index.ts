@@ -64,6 +64,7 @@ export {
   type RecordsOfCluster,
 } from './objects/accept-objects.ts';
 export { type ClusterObject, nameOfObject, type ObjectVerdict } from './objects/object.ts';
+export { leadsToThisMachine } from './objects/references.ts';
 export { quote, withoutSecrets } from './quote.ts';
 export { type AuthService, keyHeaderOf, ownAuthService } from './records/auth-service.ts';
 export { recordError } from './records/conflicts.ts';

@@ -1,5 +1,6 @@
 /** The addresses of Services: those of their pods from EndpointSlices, or the cluster IP, updated change by change. */
 import { isIP } from 'node:net';
+import { leadsToThisMachine } from '#config';
 
 /** The fields of a Service that are read. The API server has checked them. */
 export interface ServiceObject {
@@ -61,6 +62,8 @@ export interface ServiceAddresses {
   readonly isHeadless: boolean;
   /** The hosts of a Service that has any port: one with an external name, and a headless one that declares none. */
   readonly hosts: readonly string[] | undefined;
+  /** Why it has no address at any port: `has an external name that …`. Undefined if it may have one. */
+  readonly fault: string | undefined;
 }
 
 export interface PortAddresses {
@@ -100,7 +103,7 @@ export interface AddressStore {
   readonly apply: (objects: AddressChanges) => readonly ChangedService[];
 }
 
-/** `source`: the pods of a Service (`endpoints`), or its cluster IP (`service`) if it has one. */
+/** `source`: the pods of a Service (`endpoints`), or its cluster IP (`service`), or its name in DNS if it has none. */
 export function createAddressStore(source: 'endpoints' | 'service' = 'endpoints'): AddressStore {
   const services = new Map<string, ServiceObject>();
   const slices = new Map<string, Slice>();
@@ -207,41 +210,65 @@ function isTcp({ protocol }: Pick<SlicePort, 'protocol'>): boolean {
   return (protocol ?? 'TCP') === 'TCP';
 }
 
-/** Writes a host as a URL has it. Empty for what is no host, which the API server does not accept. */
+/**
+ * Writes a host as a URL has it. Empty for what is no host, and for a name of this machine, whose other ports are not for
+ * everybody who may write an object. The API server accepts no such IP addresses.
+ */
 function hostOf(address: string): readonly string[] {
-  if (isIP(address) === 6) return [`[${address}]`];
-  return /^[\w-]+(?:\.[\w-]+)*\.?$/.test(address) ? [address] : [];
+  const family = isIP(address);
+  if (family === 6) return [`[${address}]`];
+  if (family === 4) return [address];
+  return /^[\w-]+(?:\.[\w-]+)*\.?$/.test(address) && !leadsToThisMachine(address) ? [address] : [];
 }
 
 function addressesOf(
-  { metadata, spec = {} }: ServiceObject,
+  service: ServiceObject,
   slices: readonly Slice[],
   source: 'endpoints' | 'service',
 ): ServiceAddresses {
+  const { metadata, spec = {} } = service;
   const { namespace, name } = metadata;
   const declared = (spec.ports ?? []).filter(isTcp);
   const isHeadless = spec.clusterIP === 'None';
-  const single = singleHostOf(spec, source);
+  const single = singleHostOf(service, source);
   const portsOf = (addressesAt: (port: ServicePort) => readonly string[]) =>
     declared.map((port) => ({ name: port.name ?? '', port: port.port, addresses: addressesAt(port) }));
   if (single !== undefined) {
-    const hosts = spec.type === 'ExternalName' ? [...single] : undefined;
-    const ports = portsOf(({ port }) => single.map((host) => `${host}:${port}`));
-    return { namespace, name, ports, isHeadless: false, hosts };
+    const { host, hasAnyPort, portOf } = single;
+    const ports = portsOf((port) => host.map((one) => `${one}:${portOf(port)}`));
+    const fault = host.length === 0 ? 'has an external name that leads to the machine of frontdesk' : undefined;
+    return { namespace, name, ports, isHeadless: false, hosts: hasAnyPort ? host : undefined, fault };
   }
   const pick = pickFamily(spec.ipFamilies ?? []);
   const ports = portsOf((port) => pick(slices, (slice) => endpointsAt(port, slice)));
   const hosts = isHeadless && declared.length === 0 ? pick(slices, (slice) => slice) : undefined;
-  return { namespace, name, ports, isHeadless, hosts };
+  return { namespace, name, ports, isHeadless, hosts, fault: undefined };
+}
+
+interface SingleHost {
+  /** Empty if it may not be called. */
+  readonly host: readonly string[];
+  readonly hasAnyPort: boolean;
+  readonly portOf: (port: ServicePort) => number;
 }
 
 /** The host of a Service whose pods are not called by their own addresses. Undefined if they are. */
-function singleHostOf(
-  { type, externalName = '', clusterIP = '' }: NonNullable<ServiceObject['spec']>,
-  source: 'endpoints' | 'service',
-): readonly string[] | undefined {
-  if (type === 'ExternalName') return hostOf(externalName);
-  return source === 'service' && isIP(clusterIP) !== 0 ? hostOf(clusterIP) : undefined;
+function singleHostOf({ metadata, spec = {} }: ServiceObject, source: 'endpoints' | 'service'): SingleHost | undefined {
+  const { type, externalName = '', clusterIP = '' } = spec;
+  const portOf = ({ port }: ServicePort) => port;
+  if (type === 'ExternalName') {
+    const host = leadsToThisMachine(externalName) ? [] : hostOf(externalName);
+    return { host, hasAnyPort: true, portOf };
+  }
+  if (source === 'endpoints') return undefined;
+  if (isIP(clusterIP) !== 0) return { host: hostOf(clusterIP), hasAnyPort: false, portOf };
+  // DNS resolves the name of a headless Service to its pods.
+  return { host: [`${metadata.name}.${metadata.namespace}.svc`], hasAnyPort: true, portOf: targetOf };
+}
+
+/** The port of the pods, unless it is a name, which only slices resolve. */
+function targetOf({ port, targetPort }: ServicePort): number {
+  return typeof targetPort === 'number' ? targetPort : port;
 }
 
 interface Endpoints {
@@ -250,13 +277,12 @@ interface Endpoints {
 }
 
 /** Slices refer to a port of the Service by its name, and have the number that the pods listen on. */
-function endpointsAt({ name = '', port, targetPort = port }: ServicePort, slice: Slice): Endpoints {
+function endpointsAt(port: ServicePort, slice: Slice): Endpoints {
   const numbers = slice.ports
-    .filter((one) => (one.name ?? '') === name)
+    .filter(({ name }) => (name ?? '') === (port.name ?? ''))
     // A port without a number stands for every port.
-    .map((one) => one.port ?? (typeof targetPort === 'number' ? targetPort : port));
-  const at = (hosts: readonly string[]) =>
-    numbers.flatMap((number) => (number === 0 ? [] : hosts.map((host) => `${host}:${number}`)));
+    .map((one) => one.port ?? targetOf(port));
+  const at = (hosts: readonly string[]) => numbers.flatMap((number) => hosts.map((host) => `${host}:${number}`));
   return { ready: at(slice.ready), draining: at(slice.draining) };
 }
 
@@ -284,6 +310,7 @@ function usable(endpoints: readonly Endpoints[]): readonly string[] {
 function areEqual(one: ServiceAddresses, other: ServiceAddresses): boolean {
   return (
     one.isHeadless === other.isHeadless &&
+    one.fault === other.fault &&
     areEqualLists(one.hosts, other.hosts) &&
     one.ports.length === other.ports.length &&
     one.ports.every((port, index) => {

@@ -31,7 +31,7 @@ import {
   type Settings,
   settingTable,
 } from '#server/product';
-import type { ClusterAddresses } from './kubernetes/addresses.ts';
+import { type ClusterAddresses, createClusterAddresses } from './kubernetes/addresses.ts';
 import { filesOf } from './kubernetes/with-cluster.ts';
 
 /** The settings in camelCase, and options that only a program can provide. */
@@ -137,7 +137,7 @@ export interface Setup {
   readonly landingPage: boolean;
   readonly dormant: boolean;
   /** The addresses of a cluster's Services. Undefined if the records do not come from a cluster. */
-  readonly clusterAddresses?: ClusterAddresses | undefined;
+  readonly clusterAddresses: ClusterAddresses | undefined;
   readonly has: (name: ModuleName) => boolean;
   /** Whether an option selected the modules, not the records at the start alone. */
   readonly areModulesChosen: boolean;
@@ -186,6 +186,7 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
     demo,
     landingPage,
     dormant,
+    clusterAddresses: settings.kubernetes ? createClusterAddresses() : undefined,
     has,
     areModulesChosen,
     notices,

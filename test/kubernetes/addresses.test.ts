@@ -202,6 +202,16 @@ describe('the addresses of a Service', () => {
     assert.deepEqual([ports[0]?.addresses, hosts], [['hotel.example.com:443'], ['hotel.example.com']]);
   });
 
+  it('is none for a name that leads to the machine of frontdesk', () => {
+    for (const externalName of ['localhost', 'metadata.localhost', '127.0.0.1', '169.254.169.254', '0x7f.1']) {
+      const found = addressesOf(serviceOf({ type: 'ExternalName', externalName, ports: [{ port: 443 }] }), []);
+      assert.deepEqual([found.ports[0]?.addresses, found.hosts], [[], []]);
+      assert.equal(found.fault, 'has an external name that leads to the machine of frontdesk');
+    }
+    const slices = [hotelSlice('hotel-1', { addressType: 'FQDN', endpoints: [endpoint('a.localhost')] })];
+    assert.deepEqual(addressesOf(serviceOf(), slices).ports[0]?.addresses, []);
+  });
+
   it('is any port of the pods of a headless Service that declares none', () => {
     const found = addressesOf(serviceOf({ clusterIP: 'None' }), [
       hotelSlice('hotel-1', { endpoints: [endpoint('10.0.0.1'), endpoint('10.0.0.2', { ready: false })], ports: [] }),
@@ -209,13 +219,13 @@ describe('the addresses of a Service', () => {
     assert.deepEqual(found.hosts, ['10.0.0.1']);
   });
 
-  it('is the cluster IP if the setting says so, except for a headless Service', () => {
+  it('is the cluster IP if the setting says so, and the name in DNS of a headless Service', () => {
     const pods = [hotelSlice('hotel-1', { endpoints: [endpoint('10.0.0.1')] })];
     const portsOf = (spec: Spec) =>
       addressesOf(serviceOf({ ...oneHttpPort, ...spec }), pods, 'service').ports[0]?.addresses;
     assert.deepEqual(portsOf({}), ['10.96.0.7:80']);
     assert.deepEqual(portsOf({ clusterIP: 'fd00::7' }), ['[fd00::7]:80']);
-    assert.deepEqual(portsOf({ clusterIP: 'None' }), ['10.0.0.1:8080']);
+    assert.deepEqual(portsOf({ clusterIP: 'None' }), ['hotel.shop.svc:8080']);
   });
 });
 

@@ -64,6 +64,43 @@ describeWithKubernetes('frontdesk serve --kubernetes', () => {
       await eventually(async () => assert.equal(await statusOf(`${gatewayUrl}/${name}`), 404));
     });
 
+  for (const THREADS of ['1', '2'])
+    it(`calls the addresses of Services, which change without a reload, with THREADS=${THREADS}`, async () => {
+      const [first, second] = [await startUpstream(servers), await startUpstream(servers)];
+      const { gatewayUrl, stdout } = await start({ THREADS, NODE_OPTIONS: resolvesExamples });
+      const [name, stock] = [`orders-${THREADS}`, `stock-${THREADS}`];
+      const manifest = annotated(name, { kind: 'Mapping', name, prefix: `/${name}`, service: stock });
+      const stockAt = (port: number) => ({
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: { name: stock, namespace: 'default' },
+        spec: { type: 'ExternalName', externalName: 'stock.example.com', ports: [{ name: 'http', port }] },
+      });
+      const statusIs = (expected: number) =>
+        eventually(async () => assert.equal(await statusOf(`${gatewayUrl}/${name}`), expected));
+      await kubernetes.apply(manifest);
+      await eventually(async () => {
+        await statusIs(503);
+        assert.match(stdout(), /no Service stock-. in the namespace default/);
+      });
+      await kubernetes.apply(stockAt(first.port));
+      await statusIs(200);
+      await kubernetes.patch(stockAt(first.port), { spec: { ports: [{ name: 'http', port: second.port }] } });
+      await eventually(async () => {
+        await statusIs(200);
+        assert.ok(second.reached.length > 0);
+      });
+      const KUBECONFIG = await kubernetes.kubeconfig();
+      const explained = await runFrontdesk(['explain', '--kubernetes', 'GET', `/${name}`], {
+        env: { KUBECONFIG },
+        cwd: '/',
+      });
+      assert.match(explained.stdout, new RegExp(`http://stock.example.com:${second.port}`));
+      await kubernetes.remove(stockAt(0));
+      await statusIs(503);
+      await kubernetes.remove(manifest);
+    });
+
   it('says which object is refused, and answers 503 for it', async () => {
     const manifest = annotated('broken', { kind: 'Mapping', name: 'broken', prefix: '/broken', service, wait: 3 });
     await kubernetes.apply(manifest);
@@ -128,6 +165,13 @@ describeWithKubernetes('frontdesk serve --kubernetes', () => {
     await kubernetes.remove(manifest);
   });
 });
+
+/** The API server accepts no address of this machine, so the process resolves a name to one. */
+const resolvesExamples = `--import "data:text/javascript,${encodeURIComponent(`
+  import dns from 'node:dns';
+  const { lookup } = dns;
+  dns.lookup = (host, ...rest) => lookup(host.endsWith('.example.com') ? '127.0.0.1' : host, ...rest);
+`)}"`;
 
 function statusOf(url: string, auth?: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {

@@ -103,6 +103,7 @@ interface WantedPort {
 }
 
 function listOf(service: ServiceAddresses, wanted: WantedPort): LiveList {
+  if (service.fault !== undefined) return none(`${describe(service)} ${service.fault}`);
   const addresses = addressesAt(service, wanted);
   if (addresses === undefined) return none(missingPort(service, wanted));
   return addresses.length === 0 ? none('no ready endpoint') : { addresses, whyEmpty: undefined };
@@ -125,8 +126,9 @@ function podsAt({ ports }: ServiceAddresses, number: number): readonly string[] 
   return found.length === 0 && all.length > 0 ? undefined : [...new Set(found)];
 }
 
-function missingPort({ namespace, name, ports }: ServiceAddresses, wanted: WantedPort): string {
-  const service = `Service ${name} in the namespace ${namespace}`;
+function missingPort(found: ServiceAddresses, wanted: WantedPort): string {
+  const { ports } = found;
+  const service = describe(found);
   const known = ports.map((port) => (port.name === '' ? String(port.port) : `${port.name} (${port.port})`)).join(', ');
   if (wanted.name === undefined && wanted.number === undefined)
     return ports.length === 0
@@ -134,6 +136,10 @@ function missingPort({ namespace, name, ports }: ServiceAddresses, wanted: Wante
       : `${service} has several ports, so name one: ${known}`;
   const missing = `${service} has no port ${wanted.name ?? wanted.number}`;
   return known === '' ? missing : `${missing}: it has ${known}`;
+}
+
+function describe({ namespace, name }: ServiceAddresses): string {
+  return `Service ${name} in the namespace ${namespace}`;
 }
 
 function none(whyEmpty: string): LiveList {

@@ -10,7 +10,7 @@ import {
   type ObjectAcceptance,
 } from '#config';
 import { type Logger, silentLogger } from '#foundation';
-import type { Cluster } from '#kubernetes';
+import type { AddressChanges, Cluster } from '#kubernetes';
 import type { Setup } from '../options.ts';
 import { checkServiceRoles } from '../record-services.ts';
 import { kubernetesEnvironment } from './environment.ts';
@@ -30,15 +30,20 @@ type OnChange = (accepted: AcceptedObjects, startedAtMs: number) => Promise<void
 
 type ClusterParts = Pick<Setup, 'settings' | 'has' | 'services' | 'clock' | 'dormant' | 'configDirectory'> & {
   readonly logger: Logger;
+  /** Kept up to date. */
+  readonly clusterAddresses?: Setup['clusterAddresses'];
 };
 
 /** Reads the cluster now if the process is dormant, because it is to explain one request. Rejects with a user-facing Error. */
 export async function openClusterRecords(parts: ClusterParts): Promise<ClusterRecords> {
-  const { logger, clock, dormant } = parts;
+  const { logger, clock, dormant, clusterAddresses } = parts;
   const source = sourceOf(parts.settings);
-  const { openCluster, readClusterOnce } = await import('#kubernetes');
+  const { createAddressStore, openCluster, readClusterOnce } = await import('#kubernetes');
+  const store = createAddressStore(parts.settings.kubernetesAddresses);
+  const onAddresses = (changes: AddressChanges) => clusterAddresses?.apply(store.apply(changes));
   if (dormant) {
-    const { namespace, objects } = await readClusterOnce(source);
+    const { namespace, objects, services, slices } = await readClusterOnce(source);
+    onAddresses({ services: { present: services }, slices: { present: slices } });
     const initial = await acceptanceFor(parts, namespace).accept(objects);
     return { initial, start: async () => {}, close: async () => {} };
   }
@@ -46,7 +51,7 @@ export async function openClusterRecords(parts: ClusterParts): Promise<ClusterRe
   return {
     initial: nothingRead,
     async start(onChange) {
-      const opening = openCluster({ ...source, logger, clock, onObjects, onAddresses: () => {} });
+      const opening = openCluster({ ...source, logger, clock, onObjects, onAddresses });
       cluster = await opening;
       let acceptance: ObjectAcceptance | undefined;
 

@@ -47,6 +47,7 @@ describe('a reference to a Service of a cluster', () => {
     }),
     addressesAt([], { name: 'outside', hosts: ['hotel.example.com'], ports: [] }),
     addressesAt([], { name: 'none', ports: [] }),
+    addressesAt([], { name: 'own', fault: 'has an external name that …' }),
   ];
   const cluster = createClusterAddresses();
   cluster.replace(services);
@@ -91,6 +92,7 @@ describe('a reference to a Service of a cluster', () => {
   check('pods.shop:1', 'no address: Service pods in the namespace shop has no port 1: it has http (80)');
   check('outside.shop', 'http://hotel.example.com:80');
   check('https://outside.shop:8443', 'https://hotel.example.com:8443');
+  check('own.shop:9', 'no address: Service own in the namespace shop has an external name that …');
   check('absent.shop', 'no address: the cluster has no Service absent in the namespace shop');
   check('_http._tcp.absent.elsewhere', 'no address: the cluster has no Service absent in the namespace elsewhere');
   check('hotel.example', 'http://hotel.example:80');
