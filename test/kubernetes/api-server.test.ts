@@ -1,6 +1,5 @@
 /** Tests of the API server that other tests run against: objects, permissions, tokens, and a restart with all objects. */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import {
   describeWithKubernetes,
   type KubernetesServer,
@@ -21,7 +20,7 @@ describeWithKubernetes('the API server of the tests', () => {
   });
 
   async function clientOf(token: string) {
-    const client = createApiClient({ url: kubernetes.url, ca: await readFile(kubernetes.caFile, 'utf8'), token });
+    const client = createApiClient({ url: kubernetes.url, ca: kubernetes.ca, token });
     servers.later(client.close);
     return client;
   }

@@ -16,7 +16,8 @@ import { createApiClient, type KubernetesClient } from './client.ts';
 export interface KubernetesServer extends KubernetesClient {
   readonly url: string;
   readonly port: number;
-  /** The file of the certificate that the server's certificate can be verified with. */
+  /** The certificate that the server's certificate can be verified with, and its file. */
+  readonly ca: string;
   readonly caFile: string;
   /** The certificate of the user `admin`, as files. */
   readonly clientCertificate: { readonly file: string; readonly keyFile: string };
@@ -83,6 +84,7 @@ export async function startKubernetes(servers: TestServers): Promise<KubernetesS
     ...client,
     url,
     port,
+    ca: certificates.server.cert,
     caFile: certificates.server.file,
     clientCertificate: certificates.client,
     async kubeconfig(token = readerToken, namespace?: string) {
