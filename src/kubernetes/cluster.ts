@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '#foundation';
 import { type KubernetesApi, openApi } from './api/client.ts';
+import type { Connection } from './api/connection.ts';
 import { describeFailure, type FailedResource } from './api/failure.ts';
 import { type ConnectionOptions, findConnection } from './api/find-connection.ts';
 import { createFaults, type ReadFault } from './faults.ts';
@@ -12,7 +13,7 @@ import { builtInResources, discoverKinds, type Resource } from './read/resources
 export interface ClusterSource extends ConnectionOptions {
   /** Services and Ingresses have records in the annotation `<gatewayDomain>/config`. */
   readonly gatewayDomain: string;
-  /** The namespaces that are read. Empty for all. */
+  /** The namespaces that are read besides frontdesk's own, which decides who is authenticated. Empty for all. */
   readonly namespaces: readonly string[];
   /** Whether EndpointSlices are read. @default true */
   readonly readsEndpoints?: boolean | undefined;
@@ -78,7 +79,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   });
 
   function read(resource: Resource): void {
-    for (const namespace of namespacesOf(options)) {
+    for (const namespace of namespacesOf(options, connection)) {
       const key = `${resource.name} ${namespace}`;
       const reader = readers.get(key);
       if (reader === undefined) readers.set(key, open(resource, namespace));
@@ -145,6 +146,9 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
 const discovery: FailedResource = { resource: 'the kinds of the API server', namespace: undefined };
 
 /** One read of each kind for each of them. */
-export function namespacesOf({ namespaces }: ClusterSource): readonly (string | undefined)[] {
-  return namespaces.length > 0 ? namespaces : [undefined];
+export function namespacesOf(
+  { namespaces }: ClusterSource,
+  { namespace }: Connection,
+): readonly (string | undefined)[] {
+  return namespaces.length > 0 ? [...new Set([namespace, ...namespaces])] : [undefined];
 }

@@ -24,18 +24,24 @@ export interface HandoverOptions extends Listeners {
 
 export function createHandover({ onObjects, onAddresses, logger, objects, isComplete }: HandoverOptions) {
   const changed = new Map<string, AddressChange>();
-  let hasRecordsToHandOver = true;
-  let hasHandedOver = false;
+  let hasAddresses = false;
+  let hasRecords = false;
+  /** Does not change any more: a kind that is installed later, and that may not be read, must not hold up the others. */
+  let wasComplete = false;
   let becomeReady = () => {};
   const ready = new Promise<void>((resolve) => {
     becomeReady = resolve;
   });
-  const addressDelivery = createDelivery(async () => guarded(handOverAddresses));
-  const recordDelivery = createDelivery(() => guarded(handOverRecords));
+  const addressDelivery = createDelivery(() => guarded(handOverAddresses));
+  const recordDelivery = createDelivery(async () => {
+    await guarded(handOverAddresses);
+    await guarded(handOverRecords);
+  });
 
-  /** A listener that fails must not stop the reader. */
+  /** A listener that fails must not stop the reader. It is called again with everything. */
   async function guarded(handOver: () => void | Promise<void>): Promise<void> {
-    if (!isComplete()) return;
+    wasComplete ||= isComplete();
+    if (!wasComplete) return;
     try {
       await handOver();
     } catch (err) {
@@ -44,32 +50,34 @@ export function createHandover({ onObjects, onAddresses, logger, objects, isComp
   }
 
   function handOverAddresses(): void {
-    const isWhole = !hasHandedOver;
+    const isWhole = !hasAddresses;
     if (isWhole) for (const { address } of objects()) if (address !== undefined) note(address, false);
     if (!isWhole && changed.size === 0) return;
     const changes = [...changed.values()];
     changed.clear();
-    hasHandedOver = true;
+    hasAddresses = false;
     onAddresses({
       services: changesOf(changes, isService, isWhole),
       slices: changesOf(changes, isSlice, isWhole),
     });
+    hasAddresses = true;
+  }
+
+  async function handOverRecords(): Promise<void> {
+    if (hasRecords) return;
+    const records = objects().flatMap(({ record }) => record ?? []);
+    hasRecords = true;
+    try {
+      await onObjects(records.sort(byAge));
+    } catch (error) {
+      hasRecords = false;
+      throw error;
+    }
+    becomeReady();
   }
 
   function note(object: AddressObject, isGone: boolean): void {
     changed.set(`${object.kind} ${object.metadata.namespace}/${object.metadata.name}`, { object, isGone });
-  }
-
-  async function handOverRecords(): Promise<void> {
-    handOverAddresses();
-    if (!hasRecordsToHandOver) return;
-    hasRecordsToHandOver = false;
-    await onObjects(
-      objects()
-        .flatMap(({ record }) => record ?? [])
-        .sort(byAge),
-    );
-    becomeReady();
   }
 
   return {
@@ -81,7 +89,7 @@ export function createHandover({ onObjects, onAddresses, logger, objects, isComp
         addressDelivery.schedule();
       }
       if (before?.record !== now?.record) {
-        hasRecordsToHandOver = true;
+        hasRecords = false;
         recordDelivery.schedule();
       }
     },

@@ -42,7 +42,7 @@ async function readAll(api: KubernetesApi, connection: Connection, source: Clust
   const kinds = await described(discoverKinds(api, source), 'the kinds of the API server', undefined, connection);
   const resources = [...builtInResources(source), ...kinds];
   const reads = resources.flatMap((resource) =>
-    namespacesOf(source).map((namespace) =>
+    namespacesOf(source, connection).map((namespace) =>
       described(readOne(api, resource, namespace, source.gatewayDomain), resource.name, namespace, connection),
     ),
   );

@@ -20,7 +20,10 @@ describeWithKubernetes('a cluster that is followed', () => {
   });
 
   async function follow(namespace: string, options: Parameters<typeof followCluster>[2] = {}) {
-    return followCluster(servers, await kubernetes.kubeconfig(adminToken), { namespaces: [namespace], ...options });
+    return followCluster(servers, await kubernetes.kubeconfig(adminToken, namespace), {
+      namespaces: [namespace],
+      ...options,
+    });
   }
 
   it('hands over the Services with records, and then each change', async () => {
@@ -95,5 +98,21 @@ describeWithKubernetes('a cluster that is followed', () => {
       }),
     );
     assert.equal(cluster.deliveries.length, 1);
+  });
+
+  it("reads the namespaces that are listed and frontdesk's own, and no others", async () => {
+    const [own, shop, other] = [
+      await kubernetes.createNamespace(),
+      await kubernetes.createNamespace(),
+      await kubernetes.createNamespace(),
+    ];
+    for (const namespace of [own, shop, other])
+      await kubernetes.apply(serviceOf(namespace, 'orders', mappingText('orders')));
+    const cluster = await followCluster(servers, await kubernetes.kubeconfig(adminToken, own), { namespaces: [shop] });
+    await cluster.waitFor(`Service ${own}/orders`, `Service ${shop}/orders`);
+    assert.equal(cluster.namespace, own);
+    const all = await followCluster(servers, await kubernetes.kubeconfig(adminToken, own));
+    await all.ready;
+    assert.ok(all.deliveries[0]?.includes(`Service ${other}/orders`));
   });
 });

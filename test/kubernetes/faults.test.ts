@@ -12,7 +12,7 @@ import {
   startKubernetes,
 } from '../support/kubernetes/api-server.ts';
 import { followCluster } from '../support/kubernetes/followed-cluster.ts';
-import { mappingText, serviceOf } from '../support/kubernetes/objects.ts';
+import { definitionOf, mappingText, serviceOf } from '../support/kubernetes/objects.ts';
 import { testServers } from '../support/serve.ts';
 import { replaceFile, temporaryFiles } from '../support/temporary-files.ts';
 import { eventually } from '../support/waiting.ts';
@@ -46,7 +46,7 @@ describeWithKubernetes('a cluster whose API server fails', () => {
 
   it('catches up after the server was away, keeps its objects meanwhile, and says so', async () => {
     await kubernetes.apply(withRecord('orders'));
-    const cluster = await follow(await kubernetes.kubeconfig(adminToken));
+    const cluster = await follow(await kubernetes.kubeconfig(adminToken, shop));
     await cluster.ready;
     assert.deepEqual(cluster.faults(), []);
     await kubernetes.kill();
@@ -63,7 +63,7 @@ describeWithKubernetes('a cluster whose API server fails', () => {
   });
 
   it('lists again when its version has expired, which the server says in an event of a 200', async () => {
-    const proxy = await startApiProxy(servers, kubernetes);
+    const proxy = await startApiProxy(servers, kubernetes, shop);
     await kubernetes.apply(withRecord('orders'));
     const cluster = await follow(proxy.kubeconfig);
     await cluster.ready;
@@ -78,7 +78,7 @@ describeWithKubernetes('a cluster whose API server fails', () => {
   });
 
   it('lists again when its version is from the future, for which the server sends neither events nor errors', async () => {
-    const proxy = await startApiProxy(servers, kubernetes);
+    const proxy = await startApiProxy(servers, kubernetes, shop);
     proxy.rewrite = (path) =>
       path.replace(/(?<=watch=1.*resourceVersion=)\d+/, (version) => `${Number(version) + 1e6}`);
     const cluster = await follow(proxy.kubeconfig, { times: { listAgainMs: 500 } });
@@ -91,7 +91,7 @@ describeWithKubernetes('a cluster whose API server fails', () => {
   it('keeps its objects when it loses its permissions, says which it needs, and catches up', async () => {
     const withdraw = await kubernetes.grant('frontdesk', services, slices);
     await kubernetes.apply(withRecord('orders'));
-    const cluster = await follow(await kubernetes.kubeconfig(readerToken), { times: { watchMs: [1000, 1000] } });
+    const cluster = await follow(await kubernetes.kubeconfig(readerToken, shop), { times: { watchMs: [1000, 1000] } });
     await cluster.ready;
     await withdraw();
     await cluster.waitForFault(
@@ -111,7 +111,7 @@ describeWithKubernetes('a cluster whose API server fails', () => {
   it('hands over nothing while it has no permission for one kind', async () => {
     const withdraw = await kubernetes.grant('frontdesk', services);
     await kubernetes.apply(withRecord('orders'));
-    const cluster = await follow(await kubernetes.kubeconfig(readerToken));
+    const cluster = await follow(await kubernetes.kubeconfig(readerToken, shop));
     await cluster.waitForFault(/give get, list and watch on endpointslices.discovery.k8s.io in a Role/);
     assert.deepEqual([cluster.deliveries, cluster.addressChanges], [[], []]);
     const withdrawSlices = await kubernetes.grant('frontdesk', slices);
@@ -122,7 +122,7 @@ describeWithKubernetes('a cluster whose API server fails', () => {
   it('waits for a server that is away at the start', async () => {
     await kubernetes.apply(withRecord('orders'));
     await kubernetes.kill();
-    const cluster = await follow(await kubernetes.kubeconfig(adminToken));
+    const cluster = await follow(await kubernetes.kubeconfig(adminToken, shop));
     await cluster.waitForFault(/ECONNREFUSED/);
     assert.deepEqual(cluster.deliveries, []);
     await kubernetes.start();
@@ -133,7 +133,7 @@ describeWithKubernetes('a cluster whose API server fails', () => {
   it('notices a server that does not answer any more on open connections, and catches up', async () => {
     await kubernetes.apply(withRecord('orders'));
     const times = { silenceMs: 300, timeoutMs: 300 };
-    const cluster = await follow(await kubernetes.kubeconfig(adminToken), { times });
+    const cluster = await follow(await kubernetes.kubeconfig(adminToken, shop), { times });
     await cluster.ready;
     kubernetes.freeze();
     try {
@@ -146,7 +146,7 @@ describeWithKubernetes('a cluster whose API server fails', () => {
   });
 
   it('misses nothing when its connections break again and again', async () => {
-    const proxy = await startApiProxy(servers, kubernetes);
+    const proxy = await startApiProxy(servers, kubernetes, shop);
     const cluster = await follow(proxy.kubeconfig);
     await cluster.ready;
     const names: string[] = [];
@@ -182,14 +182,37 @@ describeWithKubernetes('a cluster whose API server fails', () => {
     await withdraw();
   });
 
-  it('goes on when a listener throws, and logs it', async () => {
-    const cluster = await follow(await kubernetes.kubeconfig(adminToken), {
-      onAddresses() {
-        throw new Error('the listener is broken');
+  it('goes on when a listener throws, logs it, and calls it again with everything', async () => {
+    let calls = 0;
+    const cluster = await follow(await kubernetes.kubeconfig(adminToken, shop), {
+      onAddresses({ services }) {
+        calls += 1;
+        if (calls === 1) throw new Error('the listener is broken');
+        whole ??= services.isWhole;
+      },
+      onObjects(objects) {
+        if (calls < 3) throw new Error('the listener is broken');
+        delivered = objects.map(({ name }) => name);
       },
     });
+    let whole: boolean | undefined;
+    let delivered: readonly string[] = [];
     await eventually(() => assert.match(cluster.log.join('\n'), /could not be applied/));
     await kubernetes.apply(withRecord('orders'));
+    await eventually(() => assert.equal(whole, true));
+    await kubernetes.apply(withRecord('users'));
+    await eventually(() => assert.deepEqual(delivered.toSorted(), ['orders', 'users']));
+  });
+
+  it('goes on with the other kinds when one is installed that it may not read', async () => {
+    const withdraw = await kubernetes.grant('frontdesk', services, slices);
+    const cluster = await follow(await kubernetes.kubeconfig(readerToken, shop));
+    await cluster.ready;
+    const definition = definitionOf('gateway.local', 'Mapping');
+    await kubernetes.apply(definition);
+    await cluster.waitForFault(/mappings.gateway.local in the namespace .*no permission/);
+    await kubernetes.apply(withRecord('orders'));
     await cluster.waitFor(nameOf('orders'));
+    await Promise.all([withdraw(), kubernetes.remove(definition)]);
   });
 });

@@ -29,7 +29,7 @@ describeWithKubernetes('kinds of a cluster', () => {
 
   async function follow(options: Partial<ClusterOptions> = {}) {
     const times = { backoffMs: [20, 200], discoveryMs: 100 } as const;
-    const kubeconfig = await kubernetes.kubeconfig(adminToken);
+    const kubeconfig = await kubernetes.kubeconfig(adminToken, shop);
     return followCluster(servers, kubeconfig, { namespaces: [shop], times, ...options });
   }
 

@@ -27,7 +27,7 @@ describeWithKubernetes('a large cluster', () => {
   const nameOf = (name: string) => `Service ${shop}/${name}`;
 
   it('hands over 1,000 Services with records at once, also to two readers that start together', async () => {
-    const proxy = await startApiProxy(servers, kubernetes);
+    const proxy = await startApiProxy(servers, kubernetes, shop);
     const both = await Promise.all(
       [proxy, proxy].map(({ kubeconfig }) => followCluster(servers, kubeconfig, { namespaces: [shop] })),
     );
@@ -44,7 +44,7 @@ describeWithKubernetes('a large cluster', () => {
   it('hands over a burst of 500 changes in few deliveries, one at a time', async () => {
     const [applying, released] = [createDeferred(), createDeferred()];
     let [running, atOnce, count, changed] = [0, 0, 0, 0];
-    const cluster = await followCluster(servers, await kubernetes.kubeconfig(adminToken), {
+    const cluster = await followCluster(servers, await kubernetes.kubeconfig(adminToken, shop), {
       namespaces: [shop],
       async onObjects(objects) {
         count += 1;

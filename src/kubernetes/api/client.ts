@@ -5,7 +5,7 @@ import type { Connection } from './connection.ts';
 import { ApiFailure, noAnswer } from './failure.ts';
 
 /** Beyond it, a response is a `ResponseTooLarge`. */
-const responseCharactersMax = 64 * 1024 * 1024;
+const responseCharactersMax = 16 * 1024 * 1024;
 
 /** Connections for requests, which wait for each other if there are more. */
 const connectionsMax = 8;

@@ -59,6 +59,9 @@ export interface Reader {
 /** A watch that ends earlier counts as a failure, so that a server that ends each at once is not asked without pause. */
 const shortWatchMs = 1000;
 
+/** The longest that the server may ask to wait. */
+const retryAfterMsMax = 60_000;
+
 export function openReader(first: Resource, options: ReaderOptions): Reader {
   const { api, namespace, times } = options;
   let resource = first;
@@ -160,7 +163,7 @@ export function openReader(first: Resource, options: ReaderOptions): Reader {
   }
 
   async function pause(leastMs = 0): Promise<void> {
-    const pauseMs = Math.max(backoffMs(times.backoffMs, failuresInARow), leastMs);
+    const pauseMs = Math.max(backoffMs(times.backoffMs, failuresInARow), Math.min(leastMs, retryAfterMsMax));
     failuresInARow += 1;
     await delay(pauseMs, undefined, { signal: closing.signal }).catch(() => {});
   }

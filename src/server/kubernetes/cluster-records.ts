@@ -81,11 +81,12 @@ export async function loadFromCluster({
   return { ...loaded, errors: [...loaded.errors, ...initial.verdicts.flatMap(({ errors }) => errors)] };
 }
 
-function sourceOf({ gatewayDomain, kubernetesNamespaces, kubernetesAddresses }: Setup['settings']) {
+function sourceOf(settings: Setup['settings']) {
+  const { gatewayDomain, kubernetesNamespaces, kubernetesTrustedNamespaces, kubernetesAddresses } = settings;
   return {
     environment: kubernetesEnvironment(),
     gatewayDomain,
-    namespaces: kubernetesNamespaces,
+    namespaces: kubernetesNamespaces.length > 0 ? [...kubernetesNamespaces, ...kubernetesTrustedNamespaces] : [],
     readsEndpoints: kubernetesAddresses === 'endpoints',
   };
 }

@@ -22,7 +22,12 @@ export interface ApiProxy {
   readonly cut: () => void;
 }
 
-export async function startApiProxy(servers: TestServers, kubernetes: KubernetesServer): Promise<ApiProxy> {
+/** `namespace`: that of the context. */
+export async function startApiProxy(
+  servers: TestServers,
+  kubernetes: KubernetesServer,
+  namespace: string,
+): Promise<ApiProxy> {
   const directory = await mkdtemp(join(tmpdir(), 'frontdesk-api-proxy-'));
   servers.later(() => rm(directory, { recursive: true }));
   const certificate = await makeCertificate(directory, 'IP:127.0.0.1');
@@ -53,7 +58,7 @@ export async function startApiProxy(servers: TestServers, kubernetes: Kubernetes
   });
   const { port } = await servers.listen(server);
   const kubeconfig = join(directory, 'kubeconfig');
-  const parts = { url: `https://127.0.0.1:${port}`, caFile: certificate.file, token: adminToken };
+  const parts = { url: `https://127.0.0.1:${port}`, caFile: certificate.file, token: adminToken, namespace };
   await writeFile(kubeconfig, JSON.stringify(kubeconfigOf(parts)));
   const proxy: ApiProxy = {
     kubeconfig,
