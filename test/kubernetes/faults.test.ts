@@ -109,10 +109,14 @@ describeWithKubernetes('a cluster whose API server fails', () => {
   });
 
   it('hands over nothing while it has no permission for one kind', async () => {
+    const proxy = await startApiProxy(servers, kubernetes, shop, readerToken);
     const withdraw = await kubernetes.grant('frontdesk', services);
-    await kubernetes.apply(withRecord('orders'));
-    const cluster = await follow(await kubernetes.kubeconfig(readerToken, shop));
+    const cluster = await follow(proxy.kubeconfig);
     await cluster.waitForFault(/give get, list and watch on endpointslices.discovery.k8s.io in a Role/);
+    await kubernetes.apply(withRecord('orders'));
+    await eventually(() => assert.match(proxy.watched(), /orders/));
+    const failures = cluster.failures();
+    await eventually(() => assert.ok(cluster.failures() > failures + 3));
     assert.deepEqual([cluster.deliveries, cluster.addressChanges], [[], []]);
     const withdrawSlices = await kubernetes.grant('frontdesk', slices);
     await cluster.waitFor(nameOf('orders'));
@@ -145,6 +149,19 @@ describeWithKubernetes('a cluster whose API server fails', () => {
     await cluster.waitFor(nameOf('orders'), nameOf('users'));
   });
 
+  it('lists again when a watch stays open and falls silent', async () => {
+    const proxy = await startApiProxy(servers, kubernetes, shop);
+    proxy.answer = (path, response) => {
+      if (!path.includes('watch=1')) return false;
+      response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
+      return true;
+    };
+    const cluster = await follow(proxy.kubeconfig, { times: { silenceMs: 300 } });
+    await cluster.ready;
+    await kubernetes.apply(withRecord('orders'));
+    await cluster.waitFor(nameOf('orders'));
+  });
+
   it('misses nothing when its connections break again and again', async () => {
     const proxy = await startApiProxy(servers, kubernetes, shop);
     const cluster = await follow(proxy.kubeconfig);
@@ -175,7 +192,7 @@ describeWithKubernetes('a cluster whose API server fails', () => {
     await cluster.ready;
     assert.equal(cluster.namespace, shop);
     await first.revoke();
-    await cluster.waitForFault(/does not accept the credentials of the service account of this pod/);
+    await cluster.waitForFault(/^services in .* does not accept the credentials of the service account of this pod/m);
     await replaceFile(join(directory, 'token'), second.token);
     await kubernetes.apply(withRecord('orders'));
     await cluster.waitFor(nameOf('orders'));

@@ -1,6 +1,7 @@
 /** Tests of kinds that are defined in the cluster: found while the reader runs, in the version that the server has. */
 import assert from 'node:assert/strict';
 import type { ClusterOptions } from '#kubernetes';
+import { startApiProxy } from '../support/kubernetes/api-proxy.ts';
 import {
   adminToken,
   describeWithKubernetes,
@@ -174,9 +175,14 @@ describeWithKubernetes('kinds of a cluster', () => {
         spec: { ...Object(definition['spec']), versions: [v2, { ...v3, served: false }] },
       });
       await kubernetes.apply(objectOf(`${ambassador}/v2`, 'Listener', 'one', { port: 8080 }));
-      const cluster = await follow({ gatewayDomain: ambassador });
+      const proxy = await startApiProxy(servers, kubernetes, shop);
+      const cluster = await follow({ gatewayDomain: ambassador, environment: { KUBECONFIG: proxy.kubeconfig } });
       await cluster.waitFor(nameOf('Listener', 'one'));
       await kubernetes.patch(definition, { spec: { versions: [{ ...v2, served: false }, v3] } });
+      const path = `/apis/${ambassador}/v2/namespaces/${shop}/listeners`;
+      await eventually(async () => assert.equal((await kubernetes.request('GET', path)).status, 404));
+      // A watch that is open would go on in the old version.
+      proxy.cut();
       await kubernetes.apply(objectOf(`${ambassador}/v3alpha1`, 'Listener', 'two', { port: 8080 }));
       await cluster.waitFor(nameOf('Listener', 'one'), nameOf('Listener', 'two'));
       await eventually(() => assert.deepEqual(cluster.faults(), []));

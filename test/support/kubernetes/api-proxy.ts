@@ -22,11 +22,12 @@ export interface ApiProxy {
   readonly cut: () => void;
 }
 
-/** `namespace`: that of the context. */
+/** `namespace` and `token` are those of the context. */
 export async function startApiProxy(
   servers: TestServers,
   kubernetes: KubernetesServer,
   namespace: string,
+  token = adminToken,
 ): Promise<ApiProxy> {
   const directory = await mkdtemp(join(tmpdir(), 'frontdesk-api-proxy-'));
   servers.later(() => rm(directory, { recursive: true }));
@@ -58,7 +59,7 @@ export async function startApiProxy(
   });
   const { port } = await servers.listen(server);
   const kubeconfig = join(directory, 'kubeconfig');
-  const parts = { url: `https://127.0.0.1:${port}`, caFile: certificate.file, token: adminToken, namespace };
+  const parts = { url: `https://127.0.0.1:${port}`, caFile: certificate.file, token, namespace };
   await writeFile(kubeconfig, JSON.stringify(kubeconfigOf(parts)));
   const proxy: ApiProxy = {
     kubeconfig,
