@@ -69,7 +69,10 @@ export const gatewaySettings = {
     false,
     'Reads records and the addresses of services from a Kubernetes cluster: in a pod with its service account, elsewhere with the current context of KUBECONFIG. Limits, users and certificates stay files.',
   ),
-  kubernetesNamespaces: namespaces([], 'Namespaces whose records are read, in addition to that of frontdesk and the trusted ones; all by default.'),
+  kubernetesNamespaces: namespaces(
+    [],
+    'Namespaces whose records are read, in addition to that of frontdesk and the trusted ones; all by default.',
+  ),
   kubernetesTrustedNamespaces: namespaces(
     [],
     'Namespaces whose AuthServices, JwtProviders, RateLimitServices and Modules count, and whose records may name files and this machine, in addition to that of frontdesk.',

@@ -83,9 +83,8 @@ export function createApiClient({ url, ca, token }: ApiClientOptions): Kubernete
   }
 
   async function call(method: string, path: string, body?: object, contentType?: string): Promise<KubernetesObject> {
-    const { status, body: result } = await request(method, path, body, contentType);
-    if (status >= 300) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(result)}`);
-    return result;
+    const answer = await request(method, path, body, contentType);
+    return resultOf(method, path, answer.status, answer.body);
   }
 
   async function pathOf(apiVersion: string, kind: string, namespace = 'default', name?: string): Promise<string> {
@@ -108,8 +107,14 @@ export function createApiClient({ url, ca, token }: ApiClientOptions): Kubernete
   }
 
   async function applyOne(object: KubernetesObject): Promise<KubernetesObject> {
-    const path = await placeOf(object);
-    return call('PATCH', `${path}?fieldManager=test&force=true`, object, 'application/apply-patch+yaml');
+    const path = `${await placeOf(object)}?fieldManager=test&force=true`;
+    const { status, body } = await eventually(async () => {
+      const answer = await request('PATCH', path, object, 'application/apply-patch+yaml');
+      // Without a Status, the 404 means that the server does not serve the kind yet.
+      if (answer.status === 404 && typeof answer.body === 'string') throw new Error(`PATCH ${path}: ${answer.body}`);
+      return answer;
+    }, 20);
+    return resultOf('PATCH', path, status, body);
   }
 
   const apply = (...objects: readonly KubernetesObject[]) => Promise.all(objects.map(applyOne));
@@ -166,6 +171,11 @@ interface ApiResource {
   readonly name: string;
   readonly kind: string;
   readonly namespaced: boolean;
+}
+
+function resultOf(method: string, path: string, status: number, body: unknown): KubernetesObject {
+  if (status >= 300) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(body)}`);
+  return body as KubernetesObject;
 }
 
 function permissionsOf(user: string, rules: readonly Rule[]): readonly [KubernetesObject, KubernetesObject] {
