@@ -205,7 +205,7 @@ describeWithKubernetes('a cluster whose API server fails', () => {
       onAddresses({ services }) {
         calls += 1;
         if (calls === 1) throw new Error('the listener is broken');
-        whole ??= services.isWhole;
+        whole ??= services?.isWhole;
       },
       onObjects(objects) {
         if (calls < 3) throw new Error('the listener is broken');
