@@ -11,14 +11,15 @@ const bottom = 'foundation';
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   [bottom]: [],
   http: [],
-  config: ['auth/password-hash', 'ratelimit/limit'],
+  config: ['auth/password-hash', 'ratelimit/limit', 'ratelimit/redis-url'],
   query: ['http'],
   rest: ['http', 'query'],
   auth: ['auth/ext-authz', 'auth/password-hash', 'http', 'config'],
   'auth/ext-authz': [],
   'auth/password-hash': [],
-  ratelimit: ['ratelimit/limit', 'http', 'config'],
+  ratelimit: ['ratelimit/limit', 'ratelimit/redis-url', 'http', 'config'],
   'ratelimit/limit': [],
+  'ratelimit/redis-url': [],
   'ratelimit/http': ['ratelimit', 'ratelimit/limit', 'http', 'config'],
   routing: ['config', 'http'],
   proxy: ['http', 'routing', 'type:config'],
@@ -30,7 +31,19 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   kubernetes: ['config'],
   travel: ['config', 'http', 'query', 'rest'],
   'server/product': ['config', 'travel'],
-  cli: ['auth', 'config', 'diag', 'explain', 'http', 'ratelimit', 'routing', 'server', 'server/product', 'travel'],
+  cli: [
+    'auth',
+    'config',
+    'diag',
+    'explain',
+    'http',
+    'ratelimit',
+    'ratelimit/redis-url',
+    'routing',
+    'server',
+    'server/product',
+    'travel',
+  ],
 };
 /** The parts of `travel` that are isolated, each with the other parts that it may import. */
 const mayImportInTravel: Readonly<Record<string, readonly string[]>> = {

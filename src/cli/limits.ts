@@ -1,8 +1,9 @@
 /** The `limits show` and `limits reset` commands: reach the counters in Redis directly, or those of a running gateway. */
 
-import { hostForClients, loadDirectory, type Settings } from '#config';
+import { hostForClients, loadDirectory, readRedisFiles, type Settings } from '#config';
 import { isMap, messageOf } from '#foundation';
 import { adviseOnRedis, type ClientLimit, type ClientLimits, createClientLimits, openRedisCounters } from '#ratelimit';
+import { hostsOfRedisUrl } from '#ratelimit/redis-url';
 
 export interface LimitsOptions {
   readonly domain: string;
@@ -36,7 +37,7 @@ const redisTimeoutMs = 2_000;
 
 async function inRedis(url: string, settings: Settings, action: ActionName, client: Client): Promise<string> {
   const { configuration } = await loadDirectory(settings.configDir, settings);
-  const { host } = new URL(url);
+  const host = hostsOfRedisUrl(url);
   let lastError: unknown;
   const outage = {
     failed(error: unknown) {
@@ -44,7 +45,12 @@ async function inRedis(url: string, settings: Settings, action: ActionName, clie
     },
     succeeded() {},
   };
-  const counters = await openRedisCounters({ url, timeoutMs: redisTimeoutMs, outage });
+  const counters = await openRedisCounters({
+    url,
+    tls: () => readRedisFiles(settings),
+    timeoutMs: redisTimeoutMs,
+    outage,
+  });
   try {
     const clientLimits = createClientLimits({ limits: () => configuration.limits, counters });
     const limits = await clientLimits[action](client);

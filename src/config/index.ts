@@ -128,6 +128,7 @@ export {
   tlsPlaces,
   usesTls,
 } from './tls/certificates.ts';
+export { type RedisFiles, readRedisFiles } from './tls/redis-files.ts';
 export type { UpstreamFile } from './tls/upstream-files.ts';
 export type { UpstreamTls } from './tls/upstream-tls.ts';
 export { mapInTurns, nextTurn } from './turns.ts';

@@ -35,6 +35,7 @@ export {
   type RateLimitServerOptions,
   type RedisCounters,
   type RedisCountersOptions,
+  type RedisTls,
   rateLimit,
   serveRateLimit,
 } from '#ratelimit';

@@ -10,6 +10,7 @@ export { createSharedTable, type SharedTable } from './counters/counter-table.ts
 export { type Counters, type Hit, type HitResult, withFailurePolicy } from './counters/counters.ts';
 export { createMemoryCounters, type MemoryCounters, releaseLocksOf } from './counters/memory.ts';
 export { openRedisCounters, type RedisCounters, type RedisCountersOptions } from './counters/redis.ts';
+export type { RedisTls } from './counters/redis-client.ts';
 export { adviseOnRedis } from './counters/redis-connection.ts';
 export {
   type Allowed,

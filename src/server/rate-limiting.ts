@@ -1,6 +1,6 @@
 /** Opens the rate-limit service of this process, and connects RateLimitService records to it or to a remote one. */
 import type { RequestListener } from 'node:http';
-import { type LimitDomain, parseServiceReference, type RateLimitService } from '#config';
+import { type LimitDomain, parseServiceReference, type RateLimitService, readRedisFiles } from '#config';
 import { createOncePerMinute, createOutageLog } from '#foundation';
 import { type HostAndPort, hostAndPort, type Resolve, resolveLimiter } from '#gateway';
 import { createMetricsOfThreads, createRateLimitMetrics } from '#metrics';
@@ -22,6 +22,7 @@ import {
   withFailurePolicy,
 } from '#ratelimit';
 import { createRateLimitHttp } from '#ratelimit/http';
+import { hostsOfRedisUrl } from '#ratelimit/redis-url';
 import type { Setup } from './options.ts';
 import type { LiveConfiguration } from './reload.ts';
 import type { ThreadParts } from './threads/parts.ts';
@@ -119,15 +120,15 @@ async function openSharedCounters(
   const { redisTimeoutMs: timeoutMs, ratelimitFailOpen: failOpen } = settings;
   const { failed, answered } = createOutageLog({ logger, ended: 'hits are counted in Redis again' });
   const message = `hits cannot be counted in Redis: requests ${failOpen ? 'pass uncounted' : 'are not decided'}`;
-  // Logs only the host, because the URL may contain a password.
+  // Logs only the hosts, because the URL may contain a password.
   const outage = {
     failed(err: unknown) {
       const advice = adviseOnRedis(err);
-      failed({ redis: new URL(url).host, err }, advice === undefined ? message : `${message}; ${advice}`);
+      failed({ redis: hostsOfRedisUrl(url), err }, advice === undefined ? message : `${message}; ${advice}`);
     },
     succeeded: answered,
   };
-  const redis = await openRedisCounters({ url, timeoutMs, outage });
+  const redis = await openRedisCounters({ url, tls: () => readRedisFiles(settings), timeoutMs, outage });
   const trial = createTrial(redis, outage.failed);
   if (redis.isReady()) await trial.run();
   const onDecisionError = (error: unknown) => {

@@ -4,7 +4,7 @@ import request from 'supertest';
 import { call, desksOf } from '../support/desks.ts';
 import { freePort } from '../support/programs/free-port.ts';
 import { isInstalled } from '../support/programs/installed.ts';
-import { askRedis, createRedisServer } from '../support/programs/redis-server.ts';
+import { askRedis, createRedisServer, createSentinel } from '../support/programs/redis-server.ts';
 import { testServers } from '../support/serve.ts';
 import { eventually } from '../support/waiting.ts';
 
@@ -50,6 +50,35 @@ describe('at the start, REDIS_URL', () => {
 
 describe('with RATELIMIT_FAIL_OPEN=false, check_ready', () => {
   const openDesk = desksOf(testServers());
+
+  it('returns 503 while no Sentinel names a primary, and the log names the Sentinels without the password', async function () {
+    if (!isInstalled('redis-server')) return this.skip();
+    const [primary, sentinel] = [await createRedisServer(), await createSentinel(1)];
+    try {
+      const fields: string[] = [];
+      const write = (given: object) => void fields.push(JSON.stringify(given));
+      const desk = await openDesk({
+        config: { records: [], limits: [] },
+        only: ['ratelimit'],
+        redisUrl: `redis+sentinel://:hush@127.0.0.1:${sentinel.port},[::1]:${sentinel.port}/main`,
+        redisTimeoutMs: 5_000,
+        ratelimitFailOpen: false,
+        logger: { info() {}, warn: write, error: write },
+      });
+      assert.match(fields.join(), new RegExp(`"redis":"127.0.0.1:${sentinel.port}, \\[::1\\]:${sentinel.port}"`));
+      assert.doesNotMatch(fields.join(), /hush/);
+      await call(desk, '/gateway/v0/check_ready').expect(503);
+      await primary.start();
+      await askRedis(primary.url, ['CONFIG', 'SET', 'requirepass', 'hush']);
+      await sentinel.start();
+      await askRedis(sentinel.url, ['SENTINEL', 'remove', 'main']);
+      await askRedis(sentinel.url, ['SENTINEL', 'monitor', 'main', '127.0.0.1', String(primary.port), '1']);
+      await eventually(() => call(desk, '/gateway/v0/check_ready').expect(200));
+    } finally {
+      await primary.remove();
+      await sentinel.remove();
+    }
+  });
 
   it('returns 503 at the start and later, for as long as Redis is a read-only replica', async function () {
     if (!isInstalled('redis-server')) return this.skip();

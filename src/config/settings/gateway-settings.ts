@@ -1,5 +1,6 @@
 /** The gateway's table of settings, with default, kind and description, and how such a table is shown in `--help`. */
 import { isUserName } from '#auth/password-hash';
+import { parseRedisUrl, redisUrlForms } from '#ratelimit/redis-url';
 import { isHost, isNetwork } from '../fields/addresses.ts';
 import { originFault } from '../fields/origins.ts';
 import {
@@ -27,10 +28,7 @@ const domain = textKind(
   (text) => /^[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i.test(text),
   'a domain name, for example gateway.local',
 );
-const redis = textKind(
-  isRedisUrl,
-  'redis://host:6379 or rediss://user:password@host:6379/0 (one host, no query, a percent-encoded password)',
-);
+const redis = textKind((text) => parseRedisUrl(text) !== undefined, redisUrlForms);
 const baseUrl = textKind(
   isBaseUrl,
   'an http or https URL without query, fragment, credentials or trailing slash, for example https://api.example',
@@ -87,9 +85,18 @@ export const gatewaySettings = {
   ),
   redisUrl: redis(
     undefined,
-    'Redis 6 or newer, in which several processes share their rate-limit counters; in memory by default.',
+    'Redis 6 or newer, in which several processes share their rate-limit counters; in memory by default. redis+sentinel://host:26379,host2:26379/NAME finds the primary NAME through its Sentinels; rediss uses TLS.',
   ),
   redisTimeoutMs: timeoutMs(50, 'How long a rate-limit decision waits for Redis, in milliseconds.'),
+  redisTlsCa: file(
+    undefined,
+    'Authorities (PEM) that may have issued the certificate of Redis, instead of public ones.',
+  ),
+  redisTlsCert: file(
+    undefined,
+    'Certificate chain (PEM) with which frontdesk connects to Redis; requires REDIS_TLS_KEY.',
+  ),
+  redisTlsKey: file(undefined, 'Private key (PEM) of the certificate in REDIS_TLS_CERT.'),
   ratelimitHttpPort: port(
     undefined,
     'Port of the rate-limit service over HTTP, with its metrics; 0 picks a free one. Not opened by default.',
@@ -245,13 +252,6 @@ export function formatSettings(table: SettingTable, nameWidth = 0): string {
         `  ${variable.padEnd(width)}  ${description}${value === '' ? '' : ` [${value}]`}`,
     )
     .join('\n');
-}
-
-/** Rejects lists of hosts, which would be looked up as one name, and a query, which would be ignored. */
-function isRedisUrl(text: string): boolean {
-  if (!URL.canParse(text) || /%(?![\da-f]{2})/i.test(text)) return false;
-  const { protocol, hostname, pathname, search } = new URL(text);
-  return /^rediss?:$/.test(protocol) && /^[^,]+$/.test(hostname) && /^\/?\d*$/.test(pathname) && search === '';
 }
 
 function isBaseUrl(text: string): boolean {

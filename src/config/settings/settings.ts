@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { formatSource, type Source } from '#foundation';
+import { parseRedisUrl } from '#ratelimit/redis-url';
 import { readText, settingsFile } from '../directory.ts';
 import { suggestion, typeName } from '../errors.ts';
 import { quote, withoutSecrets } from '../quote.ts';
@@ -124,7 +125,7 @@ function contradictions(settings: Settings, nameOf: (name: keyof Settings) => st
       `${nameOf('headerTimeoutMs')}=${settings.headerTimeoutMs} is longer than ${nameOf('requestTimeoutMs')}=${settings.requestTimeoutMs}, which includes the headers: lower the first or raise the second`,
     );
   }
-  return [...errors, ...proxyErrors(settings, nameOf)];
+  return [...errors, ...proxyErrors(settings, nameOf), ...redisErrors(settings, nameOf)];
 }
 
 function proxyErrors(
@@ -134,6 +135,23 @@ function proxyErrors(
   if (!proxyProtocol || trustedProxies.length > 0) return [];
   const text = `${nameOf('proxyProtocol')} is set and ${nameOf('trustedProxies')} is not: set the addresses of the proxies, because every other connection is closed`;
   return [{ names: [nameOf('proxyProtocol')], text }];
+}
+
+function redisErrors(
+  { redisUrl = '', redisTlsCa, redisTlsCert, redisTlsKey }: Settings,
+  nameOf: (name: keyof Settings) => string,
+): readonly SettingFault[] {
+  const files = { redisTlsCa, redisTlsCert, redisTlsKey };
+  const set = (Object.keys(files) as (keyof typeof files)[]).filter((name) => files[name] !== undefined);
+  const [url, cert, key] = [nameOf('redisUrl'), nameOf('redisTlsCert'), nameOf('redisTlsKey')];
+  if (set.length > 0 && parseRedisUrl(redisUrl)?.tls !== true)
+    return set.map(nameOf).map((name) => ({
+      names: [name],
+      text: `${name} has no effect without TLS: write rediss:// or rediss+sentinel:// in ${url}`,
+    }));
+  if ((redisTlsCert === undefined) === (redisTlsKey === undefined)) return [];
+  const [one, other] = redisTlsCert === undefined ? [key, cert] : [cert, key];
+  return [{ names: [one], text: `${one} is set and ${other} is not: set both for a client certificate, or neither` }];
 }
 
 /**

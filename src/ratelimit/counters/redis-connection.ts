@@ -1,11 +1,14 @@
-/** A Redis connection that reconnects automatically and puts a deadline on every command, and advice on its errors. */
-import type { RedisClientType } from 'redis';
+/** Sends commands to Redis with a deadline on each, and has advice on its errors. */
+import { parseRedisUrl, redisUrlForms } from '#ratelimit/redis-url';
 import { type Admission, createBreaker, startDeadline } from '../breaker.ts';
 import type { Outage } from './counters.ts';
+import type { RedisClient, RedisTls } from './redis-client.ts';
+import { openRedisLink } from './redis-link.ts';
 
 export interface RedisConnectionOptions {
-  /** `redis://[user:password@]host[:port][/database]`, `rediss://…` for TLS. */
+  /** As for `openRedisCounters`. */
   readonly url: string;
+  readonly tls: () => RedisTls;
   /** Deadline of a command, from the call to the reply. */
   readonly timeoutMs: number;
   readonly outage: Outage;
@@ -26,11 +29,17 @@ export interface RedisConnection {
   close(): Promise<void>;
 }
 
-type Client = Pick<RedisClientType, 'connect' | 'destroy' | 'sendCommand' | 'isReady' | 'isOpen'>;
-
-/** Resolves when connected or, failing that, after a second or the first error. Rejects only for an invalid URL. */
+/**
+ * Resolves when connected or, failing that, after a second or the first error. Rejects only for an invalid URL, and for
+ * what `tls` throws.
+ */
 export async function openRedisConnection(options: RedisConnectionOptions): Promise<RedisConnection> {
   const { timeoutMs, clock, random } = options;
+  const url = parseRedisUrl(options.url);
+  if (url === undefined) throw new Error(`the Redis URL is invalid: write ${redisUrlForms}`);
+  // Fails at the start rather than at each attempt to connect.
+  if (url.tls) options.tls();
+  const usesSentinels = url.primaryName !== undefined;
   /** Explains why commands are rejected without a try. */
   let lastFailure: unknown;
   const outage = {
@@ -40,17 +49,14 @@ export async function openRedisConnection(options: RedisConnectionOptions): Prom
       options.outage.failed(error);
     },
   };
-  const open = await loadClient({ ...options, outage });
+  const link = await openRedisLink({ url, tls: options.tls, outage, random });
   const breaker = createBreaker({ clock, random });
-  const first = open();
-  let client = first.client;
-  let closed = false;
 
   async function send(command: readonly string[]): Promise<unknown> {
-    if (closed || !client.isReady) throw new Error('there is no connection to Redis', { cause: lastFailure });
+    const used = link.client();
+    if (used?.isReady !== true) throw new Error('there is no connection to Redis', { cause: lastFailure });
     const admission = breaker.admit();
     if (admission === 'rejected') throw new Error(retriedShortly, { cause: lastFailure });
-    const used = client;
     try {
       const reply = await withDeadline(used.sendCommand([...command], withoutTimer), timeoutMs);
       breaker.responded();
@@ -62,99 +68,37 @@ export async function openRedisConnection(options: RedisConnectionOptions): Prom
     }
   }
 
-  function report(error: unknown, used: Client, admission: Admission): void {
+  function report(error: unknown, used: RedisClient, admission: Admission): void {
     if (error instanceof TimedOut) {
-      if (breaker.timedOut(admission)) replace(used);
-    } else if (error instanceof Error && error.message.startsWith('READONLY')) {
-      // After a failover the host name may resolve to another server. Only a new connection can reach that.
+      if (breaker.timedOut(admission)) link.replace(used);
+    } else if (error instanceof Error && isOfWrongServer(error.message, usesSentinels)) {
+      // After a failover another server is the primary. Only a new connection can reach that.
       breaker.failed(admission);
-      replace(used);
+      link.replace(used);
     } else if (used.isReady) breaker.responded();
     // While the connection is broken, `isReady` already keeps commands out. Only a probe has to report its end.
     else if (admission === 'probe') breaker.failed(admission);
   }
 
-  function replace(used: Client): void {
-    if (closed || used !== client) return;
-    used.destroy();
-    client = open().client;
-  }
-
-  await first.settled;
+  await link.settled;
   return Object.freeze({
     send,
-    isReady: () => !closed && client.isReady,
+    isReady: () => link.client()?.isReady === true,
     async close(): Promise<void> {
-      closed = true;
-      client.destroy();
+      link.close();
     },
   });
+}
+
+/** A primary without replicas may have been cut off from them, so that the Sentinels choose another. */
+function isOfWrongServer(message: string, usesSentinels: boolean): boolean {
+  return message.startsWith('READONLY') || (usesSentinels && /^(?:NOREPLICAS|MASTERDOWN)/.test(message));
 }
 
 const retriedShortly = 'Redis is unavailable and will be retried shortly';
 
 /** Disables the library's timer, which covers only unwritten commands. Our deadline covers the whole round trip. */
 const withoutTimer = Object.freeze({ timeout: 0 });
-
-/** The longest time that start-up waits for Redis. */
-const firstConnectMsMax = 1_000;
-
-/** A connection that lasts this long ends an outage, even if no command has been sent. */
-const stableMs = 6_000;
-
-interface Opening {
-  readonly client: Client;
-  /** Resolves on the first connection, the first error, or after `firstConnectMsMax`. */
-  readonly settled: Promise<void>;
-}
-
-/** Loads the library on demand, because most processes do not use Redis. */
-async function loadClient({ url, outage, random }: RedisConnectionOptions): Promise<() => Opening> {
-  const { createClient } = await import('redis');
-  checkUrl(url);
-  const reconnectStrategy = (retries: number): number =>
-    Math.min(1_000, 50 * 2 ** Math.min(retries, 10)) * (1 - random() / 3);
-  function open(): Opening {
-    const client = createClient({
-      url,
-      disableOfflineQueue: true,
-      maintNotifications: 'disabled',
-      // Together these detect a server that has vanished, even between commands or during a handshake.
-      pingInterval: 2_000,
-      socket: { connectTimeout: 1_000, socketTimeout: 5_000, reconnectStrategy },
-    });
-    let hasFailed = false;
-    const settled = new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, firstConnectMsMax).unref();
-      const settle = (): void => {
-        clearTimeout(timer);
-        resolve();
-      };
-      client.once('ready', settle);
-      client.once('error', settle);
-    });
-    client.on('error', (error: Error) => {
-      // We closed the connection ourselves, so this is not a failure.
-      if (!client.isOpen) return;
-      outage.failed(error);
-      hasFailed = true;
-    });
-    client.on('ready', () => {
-      if (hasFailed) setTimeout(() => client.isReady && outage.succeeded(), stableMs).unref();
-      hasFailed = false;
-    });
-    // This rejects only when the client is closed before it has connected. All other errors are 'error' events.
-    client.connect().catch(() => undefined);
-    return { client, settled };
-  }
-  return open;
-}
-
-function checkUrl(url: string): void {
-  const { protocol } = URL.canParse(url) ? new URL(url) : { protocol: '' };
-  if (protocol === 'redis:' || protocol === 'rediss:') return;
-  throw new Error('the Redis URL is invalid: write redis://host:6379, or rediss://user:password@host:6379 for TLS');
-}
 
 class TimedOut extends Error {}
 
@@ -168,15 +112,17 @@ function withDeadline<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
 /** Returns what an operator can change, or undefined if the message of the error, or of its cause, suffices. */
 export function adviseOnRedis(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
-  if (error.cause !== undefined) return adviseOnRedis(error.cause);
   const text = `${'code' in error ? error.code : ''} ${error.message}`;
-  return advice.find(([pattern]) => pattern.test(text))?.[1];
+  return advice.find(([pattern]) => pattern.test(text))?.[1] ?? adviseOnRedis(error.cause);
 }
 
 /** Redis' own errors begin with a word in capitals; those of TLS have a code. */
 const advice: readonly (readonly [RegExp, string])[] = [
+  [/ monitors no primary named /, 'write the name after "sentinel monitor" in the path of REDIS_URL'],
+  [/ the Sentinel at .*(WRONGPASS|NOAUTH) /, 'add ?sentinel_password=PASSWORD to REDIS_URL, or correct it'],
+  [/ the Sentinel at .* unknown command '?SENTINEL/i, 'name Sentinels in REDIS_URL, or write redis:// for a Redis'],
   [/ (MOVED|ASK|CROSSSLOT|CLUSTERDOWN) /, 'Redis Cluster is not supported: name a single Redis in REDIS_URL'],
-  [/ unknown command '?EVAL/i, 'name a Redis server that runs scripts in REDIS_URL, not a Sentinel'],
+  [/ unknown command '?EVAL/i, 'REDIS_URL leads to a Sentinel: write redis+sentinel://host:26379/NAME'],
   [/ (READONLY|MASTERDOWN) /, 'REDIS_URL leads to a read-only replica: name the primary'],
   [/ (WRONGPASS|NOAUTH) /, 'check the user and the password in REDIS_URL'],
   [
@@ -187,6 +133,14 @@ const advice: readonly (readonly [RegExp, string])[] = [
   [/ OOM /, 'raise the maxmemory of Redis, or set its maxmemory-policy to volatile-lru'],
   [
     /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_GET_ISSUER_CERT(_LOCALLY)?|UNABLE_TO_VERIFY_LEAF_SIGNATURE) /,
-    'set NODE_EXTRA_CA_CERTS to the certificate of the authority that signed the certificate of Redis',
+    'set REDIS_TLS_CA to the certificate of the authority that signed the certificate of Redis',
+  ],
+  [
+    /^ERR_TLS_CERT_ALTNAME_INVALID /,
+    'name Redis in REDIS_URL as its certificate does, or add the name to the certificate',
+  ],
+  [
+    /^ERR_SSL_(TLSV13_ALERT_CERTIFICATE_REQUIRED|(SSL|TLS)V\d_ALERT_(HANDSHAKE_FAILURE|UNKNOWN_CA|BAD_CERTIFICATE)) /,
+    'set REDIS_TLS_CERT and REDIS_TLS_KEY to a client certificate that Redis accepts',
   ],
 ];

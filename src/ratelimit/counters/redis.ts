@@ -2,15 +2,20 @@
 import { wholeSeconds } from './algorithms.ts';
 import type { Counters, Hit, HitResult, Outage, TakeOptions } from './counters.ts';
 import { createOverLimitCache, type SharedResult } from './over-limit-cache.ts';
+import type { RedisTls } from './redis-client.ts';
 import { openRedisConnection, type RedisConnection } from './redis-connection.ts';
 import { countScript, digestOf, formatArguments, parseReply, type ScriptCall } from './redis-script.ts';
 
 export interface RedisCountersOptions {
   /**
-   * `redis://[user:password@]host[:port][/database]`, or `rediss://…` for TLS. It must be a single instance of Redis 6
-   * or newer. A cluster does not work, because it would spread the keys of a script call over several servers.
+   * `redis://[user:password@]host[:port][/database]` of a Redis 6 or newer, or
+   * `redis+sentinel://[user:password@]host[:port][,host[:port]…]/name[/database]` of the Sentinels that know the primary
+   * `name`, with `?sentinel_username=…&sentinel_password=…` if they need them. `rediss` instead of `redis` uses TLS. A
+   * cluster does not work, because it would spread the keys of a script call over several servers.
    */
   readonly url: string;
+  /** Called at the start and for each connection with TLS, so that renewed files are used. @default Node's authorities */
+  readonly tls?: () => RedisTls;
   /**
    * Deadline of a round trip. A decision needs one, or two if Redis has lost the script, for example in a restart.
    * @default 50
@@ -39,10 +44,10 @@ const unreported: Outage = Object.freeze({ failed() {}, succeeded() {} });
 /** Resolves even if Redis is down. Rejects if `url` is invalid, with an error that can be shown to the operator. */
 export async function openRedisCounters(options: RedisCountersOptions): Promise<RedisCounters> {
   const { url, timeoutMs = 50, outage = unreported, keyPrefix = 'frontdesk:', overLimitCacheMax = 10_000 } = options;
-  const { clock, random = Math.random } = options;
+  const { clock, random = Math.random, tls = () => ({}) } = options;
   // Back-off and cache use a monotonic clock by default, because their time need not agree with other processes.
   const elapsed = clock ?? (() => performance.now());
-  const connection = await openRedisConnection({ url, timeoutMs, outage, clock: elapsed, random });
+  const connection = await openRedisConnection({ url, tls, timeoutMs, outage, clock: elapsed, random });
   const cache = createOverLimitCache({ entriesMax: overLimitCacheMax, clock: elapsed });
   const runScript = createScript(connection);
   let batches: Batch[] = [];

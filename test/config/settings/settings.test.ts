@@ -79,7 +79,8 @@ describe('parseSettings', () => {
 
   const texts = `HOST=0.0.0.0 HOST=:: CONFIG_DIR=/etc/frontdesk DATABASE_URL=sqlite::memory: DATABASE_URL=postgres://u:p@db/travel
     DATABASE_URL=postgres:///travel?host=/run/postgresql REDIS_URL=redis://[::1] REDIS_URL=redis://:p@cache/
-    REDIS_URL=redis://127.0.0.1:6379/1 REDIS_URL=rediss://u:p@cache:6380 LOG_LEVEL=silent PUBLIC_URL=https://travel.example/api`;
+    REDIS_URL=redis://127.0.0.1:6379/1 REDIS_URL=rediss://u:p@cache:6380 REDIS_URL=redis+sentinel://a,[::1]:26380/main
+    REDIS_URL=rediss+sentinel://u:p%40@a/main/2?sentinel_username=s&sentinel_password=%26 LOG_LEVEL=silent PUBLIC_URL=https://travel.example/api`;
   for (const given of texts.split(/\s+/)) check(given, given.split(/=(.*)/)[1]);
   for (const given of 'PORT=0 PORT=65535 ADMIN_PORT=9090 RATELIMIT_HTTP_PORT=0 RATELIMIT_KEYS_MAX=1000'.split(' '))
     check(given, Number(given.split('=')[1]));
@@ -114,6 +115,20 @@ describe('parseSettings', () => {
       'redis://a/x',
       'redis://a/1/2',
       'redis://:100%@a',
+      'redis://:%ff@a',
+    ],
+    [
+      'REDIS_URL',
+      'redis+sentinel://a',
+      'redis+sentinel://a/',
+      'redis+sentinel://a,/main',
+      'redis+sentinel://a:0/main',
+      'redis+sentinel://a:x/main',
+      'redis+sentinel://a/main/x',
+      'redis+sentinel://a/main/0/1',
+      'redis+sentinel://a/main?password=x',
+      'redis+sentinel://a/main?sentinel_password=100%',
+      'sentinel://a/main',
     ],
     ['RATELIMIT_KEYS_MAX', '0', '10000001', '1e5'],
     ['LOG_LEVEL', 'INFO', 'verbose'],
@@ -201,6 +216,15 @@ describe('parseSettings', () => {
       /tlsCert is set and tlsKey is not/,
     );
     assert.equal(parseSettings(settingTable, { TLS_CERT: 'cert.pem', TLS_KEY: 'key.pem' }).tlsKey, 'key.pem');
+  });
+
+  it('rejects files for TLS with a Redis that is called without it, and half of a client certificate', () => {
+    const name = (field: string) =>
+      `REDIS_TLS_${field} has no effect without TLS: write rediss:// or rediss+sentinel:// in REDIS_URL`;
+    assert.deepEqual(faultsOf({ REDIS_TLS_CA: 'ca.pem' }), [name('CA')]);
+    assert.deepEqual(faultsOf({ REDIS_URL: 'redis://a', REDIS_TLS_KEY: 'a' }), [name('KEY')]);
+    const [fault = ''] = faultsOf({ REDIS_URL: 'rediss+sentinel://a/main', REDIS_TLS_CERT: 'a.pem' });
+    assert.match(fault, /^REDIS_TLS_CERT is set and REDIS_TLS_KEY is not/);
   });
 
   it('rejects a header time-out longer than the request time-out, which Node does not accept', () => {

@@ -11,7 +11,7 @@ describe('adviseOnRedis', () => {
     [new Error('MOVED 12279 127.0.0.1:7103'), /Cluster is not supported/],
     [new Error('ASK 12279 127.0.0.1:7103'), /Cluster is not supported/],
     [new Error('CLUSTERDOWN Hash slot not served'), /Cluster is not supported/],
-    [new Error("ERR unknown command 'EVALSHA', with args beginning with: '69cc' '2'"), /not a Sentinel/],
+    [new Error("ERR unknown command 'EVALSHA', with args beginning with: '69cc' '2'"), /redis\+sentinel:/],
     [new Error("READONLY You can't write against a read only replica."), /name the primary/],
     [new Error("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."), /name the primary/],
     [new Error('WRONGPASS invalid username-password pair or user is disabled.'), /the password in REDIS_URL/],
@@ -21,8 +21,10 @@ describe('adviseOnRedis', () => {
     [new Error('MISCONF Redis is configured to save RDB snapshots'), /rejects writes/],
     [new Error('NOREPLICAS Not enough good replicas to write.'), /rejects writes/],
     [new Error("OOM command not allowed when used memory > 'maxmemory'."), /volatile-lru/],
-    [tls('DEPTH_ZERO_SELF_SIGNED_CERT'), /NODE_EXTRA_CA_CERTS/],
-    [tls('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), /NODE_EXTRA_CA_CERTS/],
+    [tls('DEPTH_ZERO_SELF_SIGNED_CERT'), /REDIS_TLS_CA/],
+    [tls('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), /REDIS_TLS_CA/],
+    [tls('ERR_TLS_CERT_ALTNAME_INVALID'), /as its certificate does/],
+    [tls('ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED'), /REDIS_TLS_CERT and REDIS_TLS_KEY/],
   ] as const)
     it(`says what to do about ${'code' in error ? error.code : error.message}`, () => {
       assert.match(adviseOnRedis(error) ?? '', expected);

@@ -1,7 +1,7 @@
 /** A Redis server for one test, which the test can kill, freeze and restart. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createClient } from 'redis';
@@ -9,6 +9,7 @@ import { freePort } from './free-port.ts';
 
 export interface RedisServer {
   readonly url: string;
+  readonly port: number;
   /** Starts on the same port without data. Resolves when it accepts connections. */
   start(): Promise<void>;
   kill(): Promise<void>;
@@ -19,8 +20,44 @@ export interface RedisServer {
   remove(): Promise<void>;
 }
 
-/** Reserves a free port but does not start the server. `more` are further options of redis-server. */
-export async function createRedisServer(more: readonly string[] = []): Promise<RedisServer> {
+/** Further options of redis-server. Options that depend on the port are a function of it. */
+type MoreOptions = readonly string[] | ((port: number) => readonly string[]);
+
+const optionsFor = (more: MoreOptions, port: number) => (typeof more === 'function' ? more(port) : more);
+
+/** Reserves a free port but does not start the server. */
+export function createRedisServer(more: MoreOptions = []): Promise<RedisServer> {
+  return createServer(
+    async ({ common, port }) => [...common, ...optionsFor(more, port)],
+    'Ready to accept connections',
+  );
+}
+
+/** A Sentinel that watches a primary, which needs the agreement of two for a failover. */
+export function createSentinel(primaryPort: number, more: MoreOptions = []): Promise<RedisServer> {
+  async function argumentsOf({ common, directory, port }: Place): Promise<readonly string[]> {
+    const file = join(directory, 'sentinel.conf');
+    const lines = [
+      `sentinel monitor main 127.0.0.1 ${primaryPort} 2`,
+      'sentinel down-after-milliseconds main 500',
+      'sentinel failover-timeout main 3000',
+    ];
+    await writeFile(file, lines.join('\n'));
+    return [file, '--sentinel', ...common, ...optionsFor(more, port)];
+  }
+  return createServer(argumentsOf, '+monitor');
+}
+
+interface Place {
+  readonly common: readonly string[];
+  readonly directory: string;
+  readonly port: number;
+}
+
+async function createServer(
+  argumentsOf: (place: Place) => Promise<readonly string[]>,
+  startedText: string,
+): Promise<RedisServer> {
   const directory = await mkdtemp(join(tmpdir(), 'frontdesk-redis-'));
   const port = await freePort();
   let child: ChildProcess | undefined;
@@ -37,10 +74,12 @@ export async function createRedisServer(more: readonly string[] = []): Promise<R
 
   return {
     url: `redis://127.0.0.1:${port}`,
+    port,
     async start() {
-      const options = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', directory, ...more];
+      const common = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', directory];
+      const options = await argumentsOf({ common, directory, port });
       child = spawn('redis-server', options, { stdio: ['ignore', 'pipe', 'ignore'] });
-      await waitForOutput(child, 'Ready to accept connections');
+      await waitForOutput(child, startedText);
     },
     kill,
     freeze: () => child?.kill('SIGSTOP'),
