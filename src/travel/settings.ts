@@ -1,9 +1,10 @@
 /** The settings of the travel services: their database and the limits of bookings. */
 import { count, numberKind, textKind, timeoutMs } from '#config';
+import { parsePostgresUrl } from './postgres-url.ts';
 
 const database = textKind(
   isDatabaseUrl,
-  'sqlite:<path>, sqlite::memory: or postgres://user:password@host/name (a single host, a percent-encoded password)',
+  'sqlite:<path>, sqlite::memory: or postgres://user:password@host/name (several hosts as a:5432,b:5432; a percent-encoded password)',
 );
 /** The maximum keeps the price of a booking within 32 bits. */
 const days = numberKind(1, 200);
@@ -11,7 +12,7 @@ const days = numberKind(1, 200);
 export const travelSettings = {
   databaseUrl: database(
     'sqlite:./data/frontdesk.db',
-    'Database for bookings, messages and accounts: sqlite:./path, sqlite:/absolute/path, sqlite::memory: or postgres://user:password@host/name, with a single server. The directory of an absolute path must exist; that of another path is created. New files are readable for their owner only.',
+    'Database for bookings, messages and accounts: sqlite:./path, sqlite:/absolute/path, sqlite::memory: or postgres://user:password@host/name; of several hosts, as a:5432,b:5432, the primary is used. The directory of an absolute path must exist; that of another path is created. New files are readable for their owner only.',
   ),
   databasePool: count(10, 'Maximum connections of this process to PostgreSQL.'),
   databaseTimeoutMs: timeoutMs(
@@ -23,16 +24,9 @@ export const travelSettings = {
   bookingUnitsMax: count(20, 'Maximum rooms, and maximum cars, that one user can book for the same day.'),
 } as const;
 
-/**
- * Rejects the lists of hosts that libpq accepts, because pg would look up such a list as one name. Rejects a path that
- * is not the name of a database: it is usually the rest of a password with an unencoded slash.
- */
 function isDatabaseUrl(text: string): boolean {
   if (text.startsWith('sqlite:')) return isSqliteFile(text.slice('sqlite:'.length));
-  if (!/^postgres(?:ql)?:\/\/./.test(text) || !URL.canParse(text)) return false;
-  const { host, pathname, searchParams } = new URL(text);
-  if (/[/@]/.test(pathname.slice(1))) return false;
-  return ![host, ...searchParams.getAll('host')].some((name) => name.includes(','));
+  return parsePostgresUrl(text) !== undefined;
 }
 
 /** Rejects other spellings of `:memory:`, URIs and queries, each of which would create a file of that name. */

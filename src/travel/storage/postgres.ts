@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Compilable, CompiledQuery, Kysely, PostgresDialect } from 'kysely';
 import type { Pool, PoolConfig } from 'pg';
 import { codeOf, createOncePerMinute } from '#foundation';
+import { type PostgresUrl, parsePostgresUrl } from '../postgres-url.ts';
 import {
   type Database,
   type DatabaseOptions,
@@ -18,6 +19,7 @@ import {
 } from './database.ts';
 import { extendDialect } from './dialect.ts';
 import { migrate } from './migrations.ts';
+import { requireSupported, serverOptions } from './postgres-servers.ts';
 import type { Tables } from './schema.ts';
 
 export interface PostgresOptions extends DatabaseOptions {
@@ -26,9 +28,12 @@ export interface PostgresOptions extends DatabaseOptions {
 }
 
 export async function openPostgres({ url, logger, pool: size, timeoutMs }: PostgresOptions): Promise<Database> {
-  const name = nameOf(url);
+  const parsed = requireUrl(url);
   const { default: pg } = await import('pg');
-  const pool = new pg.Pool({ ...poolConfig(size, timeoutMs), connectionString: url });
+  const pool = new pg.Pool({
+    ...poolConfig(size, timeoutMs),
+    ...(await serverOptions(parsed, timeoutMs)),
+  });
   handleConnectionErrors(pool, logger);
   replaceFailedConnections(pool);
   const dialect = extendDialect(new PostgresDialect({ pool }), {
@@ -41,7 +46,7 @@ export async function openPostgres({ url, logger, pool: size, timeoutMs }: Postg
     await migrate(kysely, 'postgres', { schema: await findSchema(pool) });
   } catch (error) {
     await pool.end();
-    throw setupError(`the PostgreSQL database ${name}`, error, remedyFor(causeOf(error)));
+    throw setupError(`the PostgreSQL database ${parsed.name}`, error, remedyFor(causeOf(error)));
   }
   return createDatabase(pool, kysely, createTurns(timeoutMs));
 }
@@ -56,6 +61,7 @@ function remedyFor(error: unknown): string {
     return 'End the sessions that lock its tables. If it needs more time to change the tables, raise DATABASE_TIMEOUT_MS for this start';
   if (codeOf(error).startsWith('57') || brokenConnection.test(driverMessage(error)))
     return 'The server ended the session or its statement. Start again, or read in the log of the server why it did so';
+  if (codeOf(error) === '25006') return 'Name the primary in DATABASE_URL, among its hosts, or promote a standby';
   return (
     accessRemedy(error) ??
     'Start the server, create the database (createdb), or set DATABASE_URL to a database in which this user can create tables'
@@ -247,7 +253,7 @@ type Read = () => Promise<unknown>;
 /** Runs the prepared reads as well: the user may have lost a right, or a table may be missing. */
 async function findFault(pool: Pool, reads: readonly Read[]): Promise<string | undefined> {
   try {
-    if (await isReadOnly(pool)) return 'The database is read-only. It may be a standby.';
+    if (await isReadOnly(pool)) return readOnly;
     // One after the other, to leave the other connections to requests.
     for (const read of reads) await read();
     return undefined;
@@ -255,6 +261,8 @@ async function findFault(pool: Pool, reads: readonly Read[]): Promise<string | u
     return describeFault(error);
   }
 }
+
+const readOnly = 'The database is read-only. It may be a standby.';
 
 /** Also closes the connection if it leads to a standby, so that the next check may reach the primary. */
 async function isReadOnly(pool: Pool): Promise<boolean> {
@@ -280,6 +288,7 @@ function causeOf(error: unknown): unknown {
 function describeFault(error: unknown): string {
   const cause = causeOf(error);
   const code = codeOf(cause);
+  if (code === '25006') return readOnly;
   if (!/^(?!57)[0-9A-Z]{5}$/.test(code)) return 'The database does not respond.';
   const remedy = accessRemedy(cause);
   return `The database rejects queries, with error ${code} of PostgreSQL.${remedy === undefined ? '' : ` ${remedy}.`}`;
@@ -320,36 +329,15 @@ async function translateErrors<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Returns the host and the database, never the password. */
-function nameOf(url: string): string {
-  requireOneServer(url);
-  if (!URL.canParse(url)) {
+/** Throws a StorageSetupError whose message does not repeat the URL, because that may contain a password. */
+function requireUrl(text: string): PostgresUrl {
+  const url = parsePostgresUrl(text);
+  if (url === undefined) {
     throw new StorageSetupError(
-      'the postgres:// URL is invalid: percent-encode the special characters in its user and password',
+      'the postgres:// URL is invalid: percent-encode the special characters in its user and password, ' +
+        'and write several servers as postgres://user:password@a:5432,b:5432/name',
     );
   }
-  const { host, pathname } = new URL(url);
-  return `${host}${pathname}`;
-}
-
-/**
- * Rejects what libpq accepts to choose among several servers. The driver ignores the parameters and looks up a list as a
- * name. The message does not repeat the list: if a password is not encoded, the list may contain a part of it.
- */
-function requireOneServer(url: string): void {
-  const [, authority = '', search = ''] = /^\w+:\/\/(?:[^/?#]*@)?([^/?#]*)[^?#]*\??([^#]*)/.exec(url) ?? [];
-  const parameters = new URLSearchParams(search);
-  const places = [authority, ...parameters.getAll('host'), ...parameters.getAll('port')];
-  if (places.some((place) => place.includes(','))) {
-    throw new StorageSetupError(
-      'DATABASE_URL names several servers. Name one: the primary, or an address that always leads to it',
-    );
-  }
-  const name = ['target_session_attrs', 'load_balance_hosts', 'hostaddr'].find((each) => parameters.has(each));
-  if (name !== undefined) {
-    throw new StorageSetupError(
-      `the parameter ${name} in DATABASE_URL chooses among several servers, and frontdesk connects to one. ` +
-        'Remove it, and name the primary or an address that always leads to it',
-    );
-  }
+  requireSupported(url);
+  return url;
 }

@@ -78,7 +78,7 @@ describe('parseSettings', () => {
   }
 
   const texts = `HOST=0.0.0.0 HOST=:: CONFIG_DIR=/etc/frontdesk DATABASE_URL=sqlite::memory: DATABASE_URL=postgres://u:p@db/travel
-    DATABASE_URL=postgres:///travel?host=/run/postgresql REDIS_URL=redis://[::1] REDIS_URL=redis://:p@cache/
+    DATABASE_URL=postgres:///travel?host=/run/postgresql DATABASE_URL=postgres://u:p@a,[::1]:2/db?target_session_attrs=primary REDIS_URL=redis://[::1] REDIS_URL=redis://:p@cache/
     REDIS_URL=redis://127.0.0.1:6379/1 REDIS_URL=rediss://u:p@cache:6380 REDIS_URL=redis+sentinel://a,[::1]:26380/main
     REDIS_URL=rediss+sentinel://u:p%40@a/main/2?sentinel_username=s&sentinel_password=%26 LOG_LEVEL=silent PUBLIC_URL=https://travel.example/api`;
   for (const given of texts.split(/\s+/)) check(given, given.split(/=(.*)/)[1]);
@@ -102,9 +102,15 @@ describe('parseSettings', () => {
     ['PORT', '65536', '-1', '8080 ', '0x1F90', '8e3', '80.5', '99999999999999999999'],
     ['BODY_BYTES_MAX', '0', '1MiB'],
     ['REQUEST_TIMEOUT_MS', '0', '30s', '2147483648'],
-    ['DATABASE_URL', 'sqlite:', 'mysql://db', 'postgres://', 'postgres://a,b/db', 'postgres://a:1,b:2/db', 'travel.db'],
+    ['DATABASE_URL', 'sqlite:', 'mysql://db', 'postgres://', 'postgres://a,/db', 'postgres://a:1,b:x/db', 'travel.db'],
     ['DATABASE_URL', 'sqlite::memory', 'sqlite:memory:', 'sqlite:file:./x.db', 'sqlite:./x.db?mode=ro'],
-    ['DATABASE_URL', 'postgres://a/db/x', 'postgres://a/db?host=b,c', 'postgres:///db?host=b&host=c,d'],
+    [
+      'DATABASE_URL',
+      'postgres://a/db/x',
+      'postgres://a/db?host=b,c',
+      'postgres:///db?host=b&host=c,d',
+      'postgres://a,b/db?host=c',
+    ],
     ['REDIS_URL', 'localhost:6379', 'redis://', 'redis:///0', 'http://cache:6379', 'redis:cache'],
     [
       'REDIS_URL',
@@ -175,7 +181,7 @@ describe('parseSettings', () => {
   });
 
   const expected =
-    'expected sqlite:<path>, sqlite::memory: or postgres://user:password@host/name (a single host, a percent-encoded password)';
+    'expected sqlite:<path>, sqlite::memory: or postgres://user:password@host/name (several hosts as a:5432,b:5432; a percent-encoded password)';
   for (const [url, shown] of [
     ['postgress://demo:s3cret@db/travel', /^DATABASE_URL="postgress:\/\/…@db\/travel": /],
     ['postgres:demo:s3c@s3cret@db', /@db": /],
