@@ -50,7 +50,10 @@ export async function serve(
   // Imported late, because the commands that only read a configuration do not need it.
   const { loadMainThread, resolveOptions } = await import('#server');
   const options = { only, demo: child ? demo : usesDemoData({ only, demo }), config: configDir, logger };
-  const setup = await resolveOptions({ ...settings, ...options });
+  const setup = {
+    ...(await resolveOptions({ ...settings, ...options })),
+    traceVariables: traceVariablesIn(process.env),
+  };
   if (demo === true && setup.has('gateway')) warnWithoutDemo(setup);
   const count = child ? 1 : countThreads({ threads, demo: demo === true, setup });
   const desk = await (count === 1
@@ -77,6 +80,12 @@ export async function serve(
   // Now rather than at the exit: the cache then has only the code that a start needs, and a killed process has one too.
   setImmediate(flushCompileCache);
   releaseStartupMemory();
+}
+
+/** OpenTelemetry's own, which are no settings of ours. */
+function traceVariablesIn(env: NodeJS.ProcessEnv): Readonly<Record<string, string>> {
+  const found = Object.entries(env).filter(([name]) => name.startsWith('OTEL_'));
+  return Object.fromEntries(found.map(([name, value = '']) => [name, value]));
 }
 
 /** Opens a server of one thread. Several claim their ports themselves. */

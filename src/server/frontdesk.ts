@@ -181,7 +181,10 @@ async function openSharedParts(
   opened.defer(() => travel?.close());
   const rateLimiting = await openRateLimiting(setup, { configuration, closing, thread });
   opened.defer(rateLimiting.close);
-  const tracing = dormant ? undefined : await loadTracing({ version: packageVersion(), logger });
+  const variables = setup.traceVariables;
+  const tracing = dormant ? undefined : await loadTracing({ version: packageVersion(), logger, variables });
+  // Runs after the last request.
+  opened.defer(() => tracing?.close(timeLeft()));
   const withoutTracing = tracing?.suppressTracing;
   const headerBytesMax = settings.upstreamHeaderBytesMax;
   const timer = dormant ? { timer: () => () => {} } : {};

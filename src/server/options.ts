@@ -31,6 +31,7 @@ import {
   type Settings,
   settingTable,
 } from '#server/product';
+import type { TraceVariables } from '#tracing';
 import { type ClusterAddresses, createClusterAddresses } from './kubernetes/addresses.ts';
 import { filesOf } from './kubernetes/with-cluster.ts';
 
@@ -138,6 +139,8 @@ export interface Setup {
   readonly dormant: boolean;
   /** The addresses of a cluster's Services. Undefined if the records do not come from a cluster. */
   readonly clusterAddresses: ClusterAddresses | undefined;
+  /** OpenTelemetry's own, of a process that may export its spans. */
+  readonly traceVariables?: TraceVariables;
   readonly has: (name: ModuleName) => boolean;
   /** Whether an option selected the modules, not the records at the start alone. */
   readonly areModulesChosen: boolean;

@@ -13,6 +13,7 @@ import {
   type Trace,
   type TracedCall,
 } from '#http';
+import { exportVariable, isPackageMissing, startExport, type TraceVariables, warnNotInstalled } from './export.ts';
 
 type Api = typeof import('@opentelemetry/api');
 
@@ -20,6 +21,8 @@ export interface TracingOptions {
   /** The version of this package, which spans report as their instrumentation scope. */
   readonly version: string;
   readonly logger: Logger;
+  /** If they ask for an export, it is set up, unless a provider is registered. @default none */
+  readonly variables?: TraceVariables | undefined;
   /** @default import('@opentelemetry/api'), an optional dependency */
   readonly load?: () => Promise<Api>;
 }
@@ -29,32 +32,41 @@ export interface Tracing {
   readonly middleware: Middleware;
   /** Runs a function while suppressing the spans of other instrumentations. */
   readonly suppressTracing: (run: () => void) => void;
+  /** Exports the spans that are left, if this process exports them itself, but no longer than this. */
+  readonly close: (withinMs: number) => Promise<void>;
 }
 
 const instrumentationName = 'frontdesk';
 
 /** Resolves to undefined if the process has not registered a tracer provider. */
-export async function loadTracing({ version, logger, load = loadApi }: TracingOptions): Promise<Tracing | undefined> {
+export async function loadTracing(options: TracingOptions): Promise<Tracing | undefined> {
+  const { version, logger, variables = {}, load = loadApi } = options;
+  const isExportWanted = exportVariable(variables) !== undefined;
   let api: Api;
   try {
     api = await load();
   } catch (cause) {
     if (!isPackageMissing(cause)) logger.warn({ err: cause }, 'OpenTelemetry cannot be loaded, so there are no spans');
+    else if (isExportWanted) warnNotInstalled(variables, logger);
     return undefined;
   }
+  const exporting = isExportWanted && !hasProvider(api) ? await startExport({ variables, version, logger }) : undefined;
   if (!hasProvider(api)) return undefined;
   const tracer = api.trace.getTracer(instrumentationName, version);
-  return { middleware: createServerSpans(api, tracer), suppressTracing: createSuppression(api) };
+  return {
+    middleware: createServerSpans(api, tracer),
+    suppressTracing: createSuppression(api),
+    async close(withinMs) {
+      await exporting?.close(Math.min(withinMs, flushMsMax));
+    },
+  };
 }
+
+/** A collector that is away must not prolong every shutdown. */
+const flushMsMax = 2_000;
 
 function loadApi(): Promise<Api> {
   return import('@opentelemetry/api');
-}
-
-/** Reports whether the package itself is missing, rather than one of its dependencies. */
-function isPackageMissing(cause: unknown): boolean {
-  const { code, message } = Object(cause) as { code?: unknown; message?: unknown };
-  return code === 'ERR_MODULE_NOT_FOUND' && String(message).includes("package '@opentelemetry/api'");
 }
 
 /** Until a provider is registered, OpenTelemetry returns a proxy without a delegate. */

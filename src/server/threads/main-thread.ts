@@ -142,10 +142,11 @@ function createTableFor({ settings, has }: Setup): SharedTable | undefined {
 
 /** The main thread has the admin port, and each thread an equal part of the connections to the database. */
 function startOf(setup: Setup, count: number) {
-  const { settings, has, demo, configDirectory } = setup;
+  const { settings, has, demo, configDirectory, traceVariables = {} } = setup;
   return {
     count,
     demo,
+    traceVariables,
     configDirectory,
     modules: moduleNames.filter(has),
     settings: { ...settings, adminPort: undefined, databasePool: equalPart(settings.databasePool, count) },

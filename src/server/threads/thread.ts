@@ -5,6 +5,7 @@ import { type CountingLogger, createSafeLogger } from '#foundation';
 import type { ChangedService, ServiceAddresses } from '#kubernetes';
 import type { SharedTable } from '#ratelimit';
 import type { ModuleName, Settings } from '#server/product';
+import type { TraceVariables } from '#tracing';
 import { openPart } from '../frontdesk.ts';
 import { createClusterAddresses } from '../kubernetes/addresses.ts';
 import type { CloseOptions, Listeners, Setup } from '../options.ts';
@@ -32,6 +33,7 @@ export interface ThreadStart {
   readonly addresses: readonly ServiceAddresses[] | undefined;
   readonly modules: readonly ModuleName[];
   readonly demo: boolean;
+  readonly traceVariables: TraceVariables;
   readonly configDirectory: string | undefined;
 }
 
@@ -124,12 +126,13 @@ export async function openThread(start: ThreadStart, { main, offer, logger, flus
 }
 
 function setupOf(start: ThreadStart, { configuration }: Generation, logger: CountingLogger): Setup {
-  const { settings, demo, configDirectory, modules, addresses } = start;
+  const { settings, demo, configDirectory, modules, addresses, traceVariables } = start;
   const clusterAddresses = addresses && createClusterAddresses();
   clusterAddresses?.replace(addresses ?? []);
   return {
     settings,
     demo,
+    traceVariables,
     landingPage: false,
     configDirectory,
     logger,

@@ -89,6 +89,7 @@ describe('createThreadPool', () => {
         modules: [],
         demo: false,
         configDirectory: undefined,
+        traceVariables: {},
       }),
     });
     servers.later(() => pool.close({ withinMs: 1000 }));
