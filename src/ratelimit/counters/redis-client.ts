@@ -34,6 +34,8 @@ export async function loadConnect({ url, tls }: ConnectOptions): Promise<Connect
       // Nothing is sent later than its caller waits: not over a new connection, nor to another server.
       disableOfflineQueue: true,
       maintNotifications: 'disabled',
+      // A user with few rights may not send it, and each connection would add an entry to ACL LOG.
+      disableClientInfo: true,
       // Together these detect a server that has vanished, even between commands or during a handshake.
       pingInterval: 2_000,
       socket: {
