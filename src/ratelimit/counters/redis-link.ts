@@ -1,4 +1,5 @@
 /** Keeps a connection to the Redis that counts: finds it, connects, and starts anew when the connection is lost. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { RedisAddress, RedisUrl } from '#ratelimit/redis-url';
 import type { Outage } from './counters.ts';
 import { type Connect, loadConnect, type RedisClient, type RedisTls } from './redis-client.ts';
@@ -29,6 +30,9 @@ const firstConnectMsMax = 1_000;
 const connectMsMax = 1_000;
 /** Includes the connection and the greeting. A server that hangs accepts connections and does not greet. */
 const greetingMsMax = 2_000;
+
+/** How often the Sentinels are asked while there is a connection. */
+const checkEveryMs = 1_000;
 
 /** A connection that lasts this long ends an outage, even if no command has been sent. */
 const stableMs = 6_000;
@@ -65,8 +69,9 @@ export async function openRedisLink(options: RedisLinkOptions): Promise<RedisLin
     opened.on('ready', () => {
       clearTimeout(greeting);
       // The library may complete a connection that was given up while it was being made.
-      if (opened !== client) opened.destroy();
-      else welcome();
+      if (opened !== client) return opened.destroy();
+      welcome();
+      if (url.primaryName !== undefined) void watch(opened, address);
     });
     opened.on('error', (error: Error) => {
       // Redis may also refuse a PING, over a connection that remains.
@@ -83,6 +88,21 @@ export async function openRedisLink(options: RedisLinkOptions): Promise<RedisLin
     settle();
     if (hasFailed) setTimeout(() => client?.isReady && outage.succeeded(), stableMs).unref();
     hasFailed = false;
+  }
+
+  /**
+   * A primary that an operator replaces, or that the Sentinels cannot reach, goes on counting until it is demoted, which
+   * takes ten seconds or more. Ends with the connection.
+   */
+  async function watch(opened: RedisClient, { host, port }: RedisAddress): Promise<void> {
+    while (opened === client) {
+      await sleep(checkEveryMs, undefined, { ref: false });
+      if (opened !== client) return;
+      const found = await findPrimary(closing.signal).catch(() => undefined);
+      if (opened !== client || found === undefined || (found.host === host && found.port === port)) continue;
+      drop(opened);
+      client = open(found);
+    }
   }
 
   function lose(used: RedisClient, error: unknown): void {

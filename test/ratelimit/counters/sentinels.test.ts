@@ -141,12 +141,14 @@ describeWith('redis-server', 'Redis counters with Sentinels', () => {
     assert.equal(await countOf(counters, 'during'), during.counted);
   });
 
-  it('follow a failover that an operator starts', async () => {
+  it('follow a failover that an operator starts, although the old primary goes on counting', async () => {
     await startAll();
     await haveMet();
     const counters = await open();
     await take(counters, 'a');
     const [sentinel] = sentinels;
+    // The Sentinels cannot demote it.
+    await askRedis(primary.url, ['ACL', 'SETUSER', 'default', '-replicaof', '-slaveof']);
     await askRedis(sentinel?.url ?? '', ['SENTINEL', 'failover', 'main']);
     await countsIn(replica, counters);
     await take(counters, 'later');
