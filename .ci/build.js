@@ -1,9 +1,9 @@
 /**
  * Builds dist: compiles the sources, copies the static files of the pages, documents the options and records, and joins
- * the files that the programs load.
+ * the files that the programs load. Writes the JSON Schemas into schema.
  */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, cpSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { build } from 'esbuild';
 
@@ -22,6 +22,7 @@ execFileSync(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'src', 
 cpSync('src', 'dist', { recursive: true, filter: (file) => !/\.(?:ts|json|md)$/.test(file) });
 await documentSettings('dist/server/product/index.d.ts');
 await documentRecords('dist/config/records/input.d.ts');
+await writeSchemas('schema');
 await joinPrograms();
 // npm makes main.js executable when it installs the package, but not when the build runs again in a linked checkout.
 // Tests rebuild when main.js is older than a source file or is not executable.
@@ -87,6 +88,7 @@ async function documentSettings(file) {
 
 /** Adds the fields of each kind of record to its interface, with doc comments from its table. */
 async function documentRecords(file) {
+  const { plainText } = await import('../dist/config/fields/json-schema.js');
   for (const [, table, source] of readFileSync(file, 'utf8').matchAll(
     /import type { (\w+Fields) } from '\.\/(.+)\.ts'/g,
   )) {
@@ -96,12 +98,22 @@ async function documentRecords(file) {
       field(
         `${name}${'default' in row ? '?' : ''}`,
         `${type}['${name}']`,
-        plain(docs),
+        plainText(docs),
         shownDefault ?? shown(row.default),
       ),
     );
     addFields(file, type, fields);
   }
+}
+
+/** Writes the JSON Schemas, which editors read, from the tables that check the configuration. */
+async function writeSchemas(folder) {
+  const { schemaFiles } = await import('../dist/config/index.js');
+  const { settingTable } = await import('../dist/server/product/index.js');
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder);
+  for (const [name, schema] of Object.entries(schemaFiles(settingTable)))
+    writeFileSync(join(folder, name), `${JSON.stringify(schema, undefined, 2)}\n`);
 }
 
 function field(name, type, text, defaultValue) {
@@ -111,11 +123,6 @@ function field(name, type, text, defaultValue) {
 
 function shown(value) {
   return value === undefined ? undefined : JSON.stringify(value);
-}
-
-/** Removes what Markdown needs in a table, and links within the page of the table. */
-function plain(markdown) {
-  return markdown.replaceAll('\\|', '|').replace(/\[([^\]]+)\]\(#[^)]*\)/g, '$1');
 }
 
 /** Adds fields to the interface that extends `type`. Editors show no comments for the properties of mapped types. */

@@ -1,12 +1,12 @@
 /** The npm package: the contents of `dist`, its declarations, and the packages that they depend on. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, globSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { parse, parseAllDocuments } from 'yaml';
-import { configurationFrom, listSettings } from '#config';
+import { configurationFrom, listSettings, schemaFiles } from '#config';
 import { settingTable } from '#server/product';
 import { fieldTables } from './config/field-tables.ts';
+import { exampleConfiguration } from './support/documented-examples.ts';
 import { built } from './support/programs/built.ts';
 import { scratch, startProgram } from './support/programs/frontdesk-process.ts';
 import { temporaryFiles } from './support/temporary-files.ts';
@@ -75,6 +75,18 @@ describe('the package', () => {
       const known = errors.flatMap(({ remedy }) => /keys are (.+)\.$/.exec(remedy)?.[1]?.split(', ') ?? []);
       assert.deepEqual(Object.keys(commentsIn(`config/${file}.d.ts`, name)), known);
     }
+  });
+
+  it('contains the JSON Schemas that the tables of fields and settings say', () => {
+    const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    assert.ok(files.includes('schema'));
+    const expected = schemaFiles(settingTable);
+    assert.deepEqual(readdirSync(join(root, 'schema')), Object.keys(expected).sort());
+    for (const [name, schema] of Object.entries(expected))
+      assert.deepEqual(
+        JSON.parse(readFileSync(join(root, 'schema', name), 'utf8')),
+        JSON.parse(JSON.stringify(schema)),
+      );
   });
 
   describe('in a program under strict TypeScript', () => {
@@ -232,39 +244,6 @@ function compile(folder: string): { readonly stdout: string; readonly declaratio
   });
   const declaration = readFileSync(join(folder, 'program.d.ts'), 'utf8');
   return { stdout, declaration };
-}
-
-/** Collects the records, limits and users in the YAML of the documentation and of the demo. */
-function exampleConfiguration() {
-  const pages = ['README.md', 'config/README.md', 'config/recipes/README.md'].map((name) => join(root, name));
-  const blocks = pages.flatMap((page) => [...readFileSync(page, 'utf8').matchAll(/^```yaml\n(.*?)^```$/gms)]);
-  const files = globSync('config/**/*.yaml', { cwd: root });
-  const texts = [
-    ...blocks.map(([, text = '']) => text),
-    ...files.map((file) => readFileSync(join(root, file), 'utf8')),
-  ];
-  const values = texts.flatMap(documentsIn);
-  return {
-    records: values.filter(({ apiVersion }) => apiVersion === 'gateway/v1'),
-    limits: values.filter((value) => 'domain' in value && 'descriptors' in value),
-    users: values.flatMap(({ users }) => users ?? []),
-    demo: parse(readFileSync(join(root, 'config/demo.yaml'), 'utf8')),
-  };
-}
-
-/** Returns the documents in a YAML text, and those in annotations of its manifests. */
-function documentsIn(text: string): readonly Example[] {
-  return parseAllDocuments(text).flatMap((one) => {
-    const value: Example = one.toJS();
-    const annotation = value.metadata?.annotations?.['gateway.local/config'];
-    return [value, ...(annotation === undefined ? [] : documentsIn(annotation))];
-  });
-}
-
-interface Example {
-  readonly apiVersion?: string;
-  readonly users?: readonly object[];
-  readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
 }
 
 /** Returns the doc comments in an interface of a declaration file, by property. */

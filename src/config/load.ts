@@ -15,6 +15,7 @@ import {
   typeName,
 } from './errors.ts';
 import { strict } from './fields/field.ts';
+import { described } from './fields/json-schema.ts';
 import { singleLine } from './fields/values.ts';
 import { type LimitDomain, type LimitDomainInput, limitTextKeys, mergeDomains, readLimits } from './limits/domains.ts';
 import { unfoldManifest } from './manifest.ts';
@@ -277,8 +278,10 @@ function addKept<T>(part: Draft, list: T[], { kept, errors }: Kept<T>): void {
 }
 
 const isCell = (value: unknown) => value === null || ['string', 'number', 'boolean'].includes(typeof value);
-const cell = z.custom<DemoCell>(isCell, 'must be a string, a number, true, false or null');
-const demoSchema = z.record(singleLine(), z.array(z.record(singleLine(), cell))) satisfies z.ZodType<DemoTables>;
+const cell = described(z.custom<DemoCell>(isCell, 'must be a string, a number, true, false or null'), {
+  type: ['string', 'number', 'boolean', 'null'],
+});
+export const demoSchema = z.record(singleLine(), z.array(z.record(singleLine(), cell))) satisfies z.ZodType<DemoTables>;
 
 function addDemo(part: Draft, document: ConfigDocument): void {
   const read = demoSchema.safeParse(document.value);

@@ -1,6 +1,17 @@
 /** Users, their password hashes and API keys: reads `users.yaml`, and detects published passwords. */
 import * as z from 'zod';
-import { type ApiKey, isKeyDigest, isKeyName, isUserName, parsePasswordHash, userKeysMax } from '#auth/password-hash';
+import {
+  type ApiKey,
+  isKeyDigest,
+  isKeyName,
+  isUserName,
+  keyDigestForm,
+  keyNameForm,
+  parsePasswordHash,
+  passwordHashForm,
+  userKeysMax,
+  userNameForm,
+} from '#auth/password-hash';
 import type { Source } from '#foundation';
 import {
   type ConfigDocument,
@@ -28,11 +39,14 @@ export interface User {
   readonly apiKeys: readonly ApiKey[];
 }
 
-const keySchema = strict({ name: text(keyNameFault), sha256: text(digestFault) });
+const keySchema = strict({
+  name: text(keyNameFault, { pattern: keyNameForm.source }),
+  sha256: text(digestFault, { pattern: keyDigestForm.source }),
+});
 
 const userSchema = strict({
-  name: text(nameFault),
-  password_hash: text(hashFault).optional(),
+  name: text(nameFault, { pattern: userNameForm.source }),
+  password_hash: text(hashFault, { pattern: passwordHashForm.source }).optional(),
   roles: z.array(z.enum(roles)).default([]),
   api_keys: z
     .array(keySchema)
@@ -54,6 +68,9 @@ export interface UserInput extends Input {
 }
 
 const fileSchema = strict({ users: z.array(z.unknown()) });
+
+/** The whole of users.yaml, for JSON Schemas. A wrong entry does not prevent that others are read. */
+export const usersSchema = strict({ users: z.array(userSchema) });
 
 const examples = {
   users: '[{ name: …, password_hash: … }]',

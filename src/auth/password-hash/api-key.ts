@@ -15,12 +15,16 @@ export const keyLengthMax = 512;
 
 /** Accepts names that need no quotes in YAML, headers and logs. */
 export function isKeyName(name: string): boolean {
-  return /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name);
+  return keyNameForm.test(name);
 }
 
+export const keyNameForm = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
 export function isKeyDigest(text: string): boolean {
-  return /^[0-9a-f]{64}$/.test(text);
+  return keyDigestForm.test(text);
 }
+
+export const keyDigestForm = /^[0-9a-f]{64}$/;
 
 /**
  * Expects a character for each byte, as Node reads headers. The plain digest is enough: a random key of 256 bits cannot

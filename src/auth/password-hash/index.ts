@@ -1,6 +1,16 @@
 /** The names of users, password hashes and API keys as text: what users.yaml holds and the authenticator checks. */
 
-export { type ApiKey, digestOfKey, formatKey, isKeyDigest, isKeyName, keyLengthMax, userKeysMax } from './api-key.ts';
+export {
+  type ApiKey,
+  digestOfKey,
+  formatKey,
+  isKeyDigest,
+  isKeyName,
+  keyDigestForm,
+  keyLengthMax,
+  keyNameForm,
+  userKeysMax,
+} from './api-key.ts';
 
 /** The cost parameters of scrypt: memory is about 128 · 2^ln · r bytes, and time grows with 2^ln · r · p. */
 export interface ScryptCost {
@@ -21,10 +31,13 @@ export interface PasswordHash {
  * Rejects colons because Basic authentication cannot send them (RFC 7617 section 2).
  */
 export function isUserName(name: string): boolean {
-  return /^[!-~](?:[ -~]*[!-~])?$/.test(name) && !name.includes(':');
+  return userNameForm.test(name);
 }
 
-const phc = /^\$scrypt\$ln=([1-9]\d?),r=([1-9]\d?),p=([1-9]\d?)\$([A-Za-z0-9+/]{1,128})\$([A-Za-z0-9+/]{1,128})$/;
+export const userNameForm = /^[!-9;-~](?:[ -9;-~]*[!-9;-~])?$/;
+
+export const passwordHashForm =
+  /^\$scrypt\$ln=([1-9]\d?),r=([1-9]\d?),p=([1-9]\d?)\$([A-Za-z0-9+/]{1,128})\$([A-Za-z0-9+/]{1,128})$/;
 
 /**
  * Parses a PHC string, in which salt and hash are base64 without padding (github.com/P-H-C/phc-string-format).
@@ -32,7 +45,7 @@ const phc = /^\$scrypt\$ln=([1-9]\d?),r=([1-9]\d?),p=([1-9]\d?)\$([A-Za-z0-9+/]{
  * p 1 to 16, at most 1 GiB of memory, 8 to 64 bytes of salt, 16 to 64 bytes of hash.
  */
 export function parsePasswordHash(text: string): PasswordHash | undefined {
-  const [, ln, r, p, salt64, hash64] = phc.exec(text) ?? [];
+  const [, ln, r, p, salt64, hash64] = passwordHashForm.exec(text) ?? [];
   const cost = { ln: Number(ln), r: Number(r), p: Number(p) };
   const salt = decode(salt64, 8, 64);
   const hash = decode(hash64, 16, 64);

@@ -2,6 +2,7 @@
 import { isIP } from 'node:net';
 import type { Fault } from '../errors.ts';
 import { quote } from '../quote.ts';
+import { anyCase } from './json-schema.ts';
 
 /** Accepts a host name, or an IP address without brackets. Rejects dotted numbers that are not IPv4 addresses. */
 export function isHost(text: string): boolean {
@@ -16,6 +17,9 @@ export function isNetwork(text: string): boolean {
   if (family === 0 || rest.length > 0) return false;
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
 }
+
+/** What JSON Schema can say about an address or a network. */
+export const networkSchema = { pattern: '^[\\da-fA-F:.]+(?:%[^\\s/]+)?(?:/\\d{1,3})?$' };
 
 export function networkFault(text: string): Fault | undefined {
   if (isNetwork(text)) return undefined;
@@ -55,8 +59,17 @@ export interface ServiceReference {
   readonly path: string | undefined;
 }
 
+const hostForm = String.raw`\[[\da-fA-F:.]+\]|[^\s:/?#@[\]]+`;
+const portForm = String.raw`\d{1,5}`;
+
+/** What JSON Schema can say about the name of a host, or about a service reference with one of these schemes. */
+export const hostSchema = { pattern: `^(?:${hostForm})$` };
+export const referenceSchema = (schemes: readonly string[]) => ({
+  pattern: `^(?:(?:${schemes.map(anyCase).join('|')})://)?(?:\\[[\\da-fA-F:.]+\\]|[\\w.-]+)(?::${portForm})?/?$`,
+});
+
 /** Captures the scheme, host, port and path. A scheme may be in upper case (RFC 3986 section 3.1). */
-const grammar = /^(?:([a-zA-Z]+):\/\/)?(\[[\da-fA-F:.]+\]|[^\s:/?#@[\]]+)(?::(\d{1,5}))?(\/[^\s?#\\]*)?$/;
+const grammar = new RegExp(String.raw`^(?:([a-zA-Z]+):\/\/)?(${hostForm})(?::(${portForm}))?(\/[^\s?#\\]*)?$`);
 
 /**
  * Returns undefined for anything else: an unknown scheme, credentials, a query, a port outside 1–65535, or a path

@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { type Fields, isMap } from '#foundation';
 import { type Examples, type Fault, formatKnownKeys } from '../errors.ts';
+import { type Addition, annotationsOf, combined, described, type JsonSchema, jsonSchemaOf } from './json-schema.ts';
 
 /**
  * Describes one field of a map. The row's key in the table is the field's name in our types. `Input` is what a program
@@ -133,6 +134,12 @@ export interface Rule<Table> {
   /** Other fields that the rule reads. The rule is skipped when one of them is invalid. */
   readonly reads?: readonly (keyof Table)[];
   readonly faultOf: (given: Given<Table>) => Fault | undefined;
+  /** What JSON Schema can say about the constraint. */
+  readonly schema?: JsonSchema;
+  /** How many of these fields a map has, for the schema. */
+  readonly present?: { readonly of: readonly (keyof Table)[]; readonly min?: 0 | 1; readonly max?: 1 };
+  /** The field without which a map cannot have the one at `at`, for the schema. */
+  readonly needs?: keyof Table;
 }
 
 /**
@@ -150,7 +157,11 @@ export function mapOf<const Table extends RowTable>(
   const map = strict(shapeOf(withNames({ ...validatedOnly, ...table })));
   const withRules = rules.length === 0 ? map : map.superRefine(applyRules, { when: ({ value }) => isMap(value) });
   // The loops read and fill in every key of the table, but the compiler cannot verify that.
-  return withRules.transform(valuesOf) as unknown as z.ZodType<ValuesOf<Table>, InputOf<Table>>;
+  const whole = withRules.transform(valuesOf) as unknown as z.ZodType<ValuesOf<Table>, InputOf<Table>>;
+  return described(whole, () => ({
+    properties: documented(withNames({ ...validatedOnly, ...table })),
+    ...rulesIn(named, rules),
+  }));
 
   function applyRules(value: Fields, { issues }: z.core.$RefinementCtx<Fields>): void {
     const invalid = new Set(issues.map(({ path }) => path?.[0]));
@@ -177,6 +188,25 @@ export function mapOf<const Table extends RowTable>(
   }
 }
 
+/** Returns the JSON Schema of each row, with its documentation, default and example. */
+function documented(table: Named<RowTable>): JsonSchema {
+  const rows = Object.values(table).map((row) => [row.name, { ...jsonSchemaOf(row.schema), ...annotationsOf(row) }]);
+  return Object.fromEntries(rows);
+}
+
+function rulesIn<Table extends RowTable>(table: Named<Table>, rules: readonly Rule<Table>[]): JsonSchema {
+  const nameOf = (key: keyof Table) => table[key].name;
+  const allOf = rules.flatMap(({ schema, present }) => [
+    ...(schema === undefined ? [] : [schema]),
+    ...(present === undefined ? [] : combined(present.of.map(nameOf), present)),
+  ]);
+  const needs = rules.flatMap(({ at, needs: other }) => (other === undefined ? [] : [[nameOf(at), [nameOf(other)]]]));
+  return {
+    ...(allOf.length > 0 && { allOf }),
+    ...(needs.length > 0 && { dependencies: Object.fromEntries(needs) }),
+  };
+}
+
 function shapeOf(table: Named<RowTable>): Record<string, z.ZodType> {
   return Object.fromEntries(
     Object.values(table).map((row) => [row.name, 'default' in row ? row.schema.optional() : row.schema]),
@@ -192,9 +222,10 @@ export function examplesOf(table: FieldTable): Examples {
   return Object.fromEntries(Object.values(table).map(({ name, example }) => [name, example]));
 }
 
-/** A string for which `faultOf` returns no fault. */
-export function text(faultOf: (text: string) => Fault | undefined) {
-  return z.string().check((payload) => reportFault(payload, [], faultOf(payload.value)));
+/** A string for which `faultOf` returns no fault. `schema` is what JSON Schema can say about that. */
+export function text(faultOf: (text: string) => Fault | undefined, schema: JsonSchema | Addition = {}) {
+  const checked = z.string().check((payload) => reportFault(payload, [], faultOf(payload.value)));
+  return described(checked, schema);
 }
 
 /** Bounds text that becomes part of a header or request: clients and servers reject headers that are too long. */

@@ -3,7 +3,8 @@ import * as z from 'zod';
 import type { Fault } from '../errors.ts';
 import { quote } from '../quote.ts';
 import { field, lengthFault, mapOf, reportFault, text } from './field.ts';
-import { commaList, either, isToken } from './values.ts';
+import { described, type JsonSchema, otherThan } from './json-schema.ts';
+import { commaList, either, isToken, tokenSchema } from './values.ts';
 
 export interface Named<T> {
   readonly name: string;
@@ -11,13 +12,22 @@ export interface Named<T> {
 }
 
 /** A field name (RFC 9110 section 5.1), converted to lower case before `faultOf` checks it. */
-export function headerName(faultOf: (name: string) => Fault | undefined = () => undefined) {
-  return text(headerNameFault)
+export function headerName(
+  faultOf: (name: string) => Fault | undefined = () => undefined,
+  excluded: Iterable<string> = [],
+) {
+  return text(headerNameFault, nameSchema(excluded))
     .transform((name) => name.toLowerCase())
     .pipe(text(faultOf));
 }
 
 const nameLengthMax = 256;
+
+/** What JSON Schema can say about a header name that is none of these. */
+export function nameSchema(excluded: Iterable<string> = []): JsonSchema {
+  const names = [...excluded];
+  return { ...tokenSchema, maxLength: nameLengthMax, ...(names.length > 0 && otherThan(names)) };
+}
 
 /** The maximum total length in bytes of the headers that one field of a record adds, names and values together. */
 const headersLengthMax = 8192;
@@ -36,8 +46,9 @@ export function headerNameFault(name: string): Fault | undefined {
 export function headerMap<T, Input>(
   value: z.ZodType<T, Input>,
   faultOf: (name: string) => Fault | undefined = () => undefined,
+  excluded: Iterable<string> = [],
 ) {
-  return z
+  const map = z
     .record(z.string(), value)
     .check((payload) => {
       const seen = new Set<string>();
@@ -50,6 +61,7 @@ export function headerMap<T, Input>(
     .transform((map): readonly Named<T>[] =>
       Object.entries(map).map(([name, one]) => ({ name: name.toLowerCase(), value: one })),
     );
+  return described(map, { propertyNames: nameSchema(excluded) });
 }
 
 const repeated: Fault = {
@@ -62,12 +74,14 @@ const repeated: Fault = {
  * header. Other text is sent as UTF-8.
  */
 export function headerValueFault(value: string): Fault | undefined {
-  if (/^[\t\x20-\x7e\x80-\uffff]*$/.test(value) && value.trim() === value && value.isWellFormed()) return undefined;
+  if (valueForm.test(value) && value.trim() === value && value.isWellFormed()) return undefined;
   return {
     message: 'is not a valid header value',
     remedy: 'Write a single line of text, without control characters and without leading or trailing spaces.',
   };
 }
+
+const valueForm = /^[\t\x20-\x7e\x80-\uffff]*$/;
 
 /** The headers in which clients send credentials. */
 export const credentialHeaders: readonly string[] = ['authorization', 'cookie', 'proxy-authorization'];
@@ -98,6 +112,9 @@ const framing: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
+/** The names that `framingFault` rejects. */
+export const framingHeaders: readonly string[] = ['host', ...framing];
+
 /** A header to add; `name` is lower-case. Without `append`, the value replaces the existing ones. */
 export interface HeaderValue {
   readonly name: string;
@@ -112,7 +129,7 @@ export interface HeaderRules {
   readonly remove: readonly string[];
 }
 
-const addedValue = text(addedValueFault);
+const addedValue = text(addedValueFault, { pattern: valueForm.source });
 
 /** Plain text is appended, as in Emissary. */
 const addition = either((given) => (typeof given === 'string' ? bare : long));
@@ -123,7 +140,7 @@ const long = mapOf({
 });
 
 /** Headers to add: `{ X-Served-By: gateway }`, or `{ X-Served-By: { value: gateway, append: false } }`. */
-export const addedHeaders = headerMap(addition, framingFault)
+export const addedHeaders = headerMap(addition, framingFault, framingHeaders)
   .transform((map): readonly HeaderValue[] => map.map(({ name, value }) => ({ name, ...value })))
   .check((payload) => {
     const length = payload.value.reduce((sum, { name, value }) => sum + name.length + Buffer.byteLength(value), 0);
@@ -135,7 +152,7 @@ export function joinedList<Input>(list: z.ZodType<string[], Input>) {
   return list.check((payload) => reportFault(payload, [], lengthFault(payload.value.join(', '), headersLengthMax)));
 }
 
-export const removedHeaders = commaList(headerName(framingFault));
+export const removedHeaders = commaList(headerName(framingFault, framingHeaders));
 
 /** The supported variables, written between percent signs. Envoy has more, which would reach the service unexpanded. */
 const variables = ['PROTOCOL', 'DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT'] as const;

@@ -43,6 +43,9 @@ function isOrigin(text: string): boolean {
   return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text;
 }
 
+/** What JSON Schema can say about an origin. */
+export const originSchema = { pattern: '^(?:\\*|https?://[^/?#@\\s]+)$' };
+
 /** Accepts `*`, an origin, or one with a star as its first label. */
 export function originFault(origin: string): Fault | undefined {
   if (origin === '*' || parseWildcard(origin) !== undefined) return undefined;

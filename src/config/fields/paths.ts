@@ -8,7 +8,9 @@ const pathLengthMax = 2048;
 
 /** Returns the fault of a Mapping's prefix, or undefined when it is valid. */
 export function prefixFault(path: string): Fault | undefined {
-  const rule = rules.find(({ breaks }) => breaks(path));
+  const rule = rules.find(
+    ({ breaks, allows, forbids }) => breaks?.(path) || forbids?.test(path) || allows?.test(path) === false,
+  );
   if (rule === undefined) return lengthFault(path, pathLengthMax);
   return { message: `${quote(path)} ${rule.message}`, remedy: rule.remedy(path) };
 }
@@ -37,8 +39,11 @@ export function withUpperCaseEncoding(path: string): string {
   return path.replace(/%[\da-f]{2}/gi, (encoded) => encoded.toUpperCase());
 }
 
+/** A rule that a pattern can express has `allows` or `forbids`, which are also in JSON Schemas. */
 interface Rule {
-  readonly breaks: (path: string) => boolean;
+  readonly breaks?: (path: string) => boolean;
+  readonly allows?: RegExp;
+  readonly forbids?: RegExp;
   readonly message: string;
   readonly remedy: (path: string) => string;
 }
@@ -50,33 +55,33 @@ const rules: readonly Rule[] = [
     remedy: () => 'Write the path alone, without scheme and host.',
   },
   {
-    breaks: (path) => !path.startsWith('/'),
+    allows: /^\//,
     message: 'does not start with "/"',
     remedy: (path) => `Write it as ${quote(`/${path}`)}.`,
   },
   {
-    breaks: (path) => path.includes('\\'),
+    allows: /^[^\\]*$/,
     message: 'contains a backslash',
     remedy: () => 'Separate segments with "/".',
   },
   {
-    breaks: (path) => /[?#]/.test(path),
+    allows: /^[^?#]*$/,
     message: 'contains a query or a fragment',
     remedy: () => 'Only the path is matched: remove everything from the "?" or "#" on.',
   },
   {
-    breaks: (path) => path.includes('//'),
+    allows: /^\/?(?:[^/]+(?:\/[^/]+)*\/?)?$/,
     message: 'contains an empty segment ("//")',
     remedy: (path) => `Write it as ${quote(path.replace(/\/{2,}/g, '/'))}.`,
   },
   {
     // RFC 3986 section 5.2.4. An encoded dot means the same (section 6.2.2.3). The gateway rejects such requests.
-    breaks: (path) => /\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path),
+    forbids: /\/(?:\.|%2[eE]){1,2}(?:\/|$)/,
     message: 'contains a dot segment',
     remedy: () => 'Write the resolved path, without "." and "..".',
   },
   {
-    breaks: (path) => /%(?![\da-f]{2})/i.test(path),
+    allows: /^(?:[^%]|%[\da-fA-F]{2})*$/,
     message: 'contains a "%" that is not followed by two hexadecimal digits',
     remedy: () => 'Write a percent sign as "%25".',
   },
@@ -87,11 +92,21 @@ const rules: readonly Rule[] = [
     remedy: (path) => `Write it as ${quote(decodeUnreserved(path))}.`,
   },
   {
-    breaks: (path) => /[^\x21-\x7e]/.test(path),
+    allows: /^[\x21-\x7e]*$/,
     message: 'contains a character that is not allowed in a request path',
     remedy: () => 'Percent-encode it as UTF-8, for example "/caf%C3%A9".',
   },
 ];
+
+/** What JSON Schema can say about a path, and about one that may also be empty. */
+export const pathSchema = {
+  maxLength: pathLengthMax,
+  allOf: rules.flatMap(({ allows, forbids, message }) => [
+    ...(allows === undefined ? [] : [{ pattern: allows.source, errorMessage: message }]),
+    ...(forbids === undefined ? [] : [{ not: { pattern: forbids.source }, errorMessage: message }]),
+  ]),
+};
+export const optionalPathSchema = { anyOf: [{ maxLength: 0 }, pathSchema] };
 
 function decodeUnreserved(path: string): string {
   return path.replace(/%[\da-f]{2}/gi, (encoded) => {

@@ -1,7 +1,8 @@
 /** The claims that the token of a request must have: the values of each claim. */
 import * as z from 'zod';
 import { lengthFault, reportFault } from './field.ts';
-import { either, rejectEmpty } from './values.ts';
+import { described } from './json-schema.ts';
+import { either, filled } from './values.ts';
 
 export type ClaimValue = string | number | boolean;
 
@@ -25,17 +26,18 @@ const isClaimValue = (value: unknown) =>
   Number.isFinite(value) ||
   (typeof value === 'string' && value !== '' && value.length <= lengthMax);
 
-const value = z.custom<ClaimValue>(
-  isClaimValue,
-  `must be a number, true, false, or text of 1 to ${lengthMax} characters`,
+const value = described(
+  z.custom<ClaimValue>(isClaimValue, `must be a number, true, false, or text of 1 to ${lengthMax} characters`),
+  { type: ['string', 'number', 'boolean'], minLength: 1, maxLength: lengthMax },
 );
-const list = z.array(value).check(rejectEmpty('Name at least one value.')).max(valuesMax);
+const list = filled(z.array(value).max(valuesMax), 'Name at least one value.');
 const values = either<z.ZodType<ClaimValue | ClaimValue[]>>((given) => (Array.isArray(given) ? list : value));
 
 /** A map by claim. */
-export const requiredClaims = z
-  .record(z.string(), values)
-  .check(rejectEmpty('Name a claim and its value, for example scope: orders, or remove the field.'))
+export const requiredClaims = filled(
+  z.record(z.string(), values),
+  'Name a claim and its value, for example scope: orders, or remove the field.',
+)
   .check((payload) => {
     const claims = Object.keys(payload.value);
     reportFault(payload, [], lengthFault(claims, claimsMax, 'claims'));

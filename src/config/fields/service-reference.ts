@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { didYouMean, type Fault } from '../errors.ts';
 import { quote } from '../quote.ts';
-import { parseServiceReference, type ServiceReference } from './addresses.ts';
+import { parseServiceReference, referenceSchema, type ServiceReference } from './addresses.ts';
 import { text } from './field.ts';
 
 type Scheme = NonNullable<ServiceReference['scheme']>;
@@ -17,13 +17,13 @@ interface Expected {
 /** A service reference with one of these schemes or without a scheme. It has no path, because the request provides it. */
 export function serviceReference(schemes: Expected['schemes'], pathField?: string) {
   const faultOf = (reference: string) => referenceFault(reference, { schemes, pathField });
-  return z.preprocess(asText, text(faultOf)) as z.ZodType<string, string>;
+  return z.preprocess(asText, text(faultOf, referenceSchema(schemes))) as z.ZodType<string, string>;
 }
 
 /** Makes a text of a port and of a list, so that they get the message about such a text. */
 function asText(value: unknown): unknown {
   const isList = Array.isArray(value) && value.length > 1 && value.every((item) => typeof item === 'string');
-  return typeof value === 'number' || isList ? String(value) : value;
+  return isList || (Number.isInteger(value) && Number(value) >= 0) ? String(value) : value;
 }
 
 function referenceFault(reference: string, expected: Expected): Fault | undefined {

@@ -3,7 +3,7 @@
 import { quote } from '../quote.ts';
 import { type Given, mapOf, optional, type Rule, text } from './field.ts';
 import { headerName } from './headers.ts';
-import { duration, isToken } from './values.ts';
+import { duration, isToken, tokenSchema } from './values.ts';
 
 /** The value of a header, by its lower-case name, or of a cookie, which new clients get. */
 export type Sticky =
@@ -11,10 +11,12 @@ export type Sticky =
   /** `ttlMs`: how long browsers keep the cookie. Undefined for the time that they are open. */
   | { readonly kind: 'cookie'; readonly name: string; readonly ttlMs: number | undefined };
 
-const cookieName = text((name) =>
-  isToken(name)
-    ? undefined
-    : { message: `${quote(name)} is not the name of a cookie`, remedy: 'For example: sticky: { cookie: part }' },
+const cookieName = text(
+  (name) =>
+    isToken(name)
+      ? undefined
+      : { message: `${quote(name)} is not the name of a cookie`, remedy: 'For example: sticky: { cookie: part }' },
+  tokenSchema,
 );
 
 const stickyFields = {
@@ -27,6 +29,7 @@ const rules: readonly Rule<typeof stickyFields>[] = [
   {
     at: 'header',
     reads: ['cookie'],
+    present: { of: ['cookie', 'header'], min: 1, max: 1 },
     faultOf: ({ cookie, header }: Given<typeof stickyFields>) =>
       cookie === undefined || header === undefined
         ? undefined

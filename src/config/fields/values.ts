@@ -4,6 +4,7 @@ import { delayMsMax, hasControlCharacter } from '#foundation';
 import type { Fault } from '../errors.ts';
 import { quote } from '../quote.ts';
 import { type Choice, lengthFault, reportFault, text } from './field.ts';
+import { described, type JsonSchema, jsonSchemaOf } from './json-schema.ts';
 
 /** The common part of a row for a boolean field. */
 export const flag = { schema: z.boolean(), type: 'true or false', example: 'true' } as const;
@@ -26,33 +27,39 @@ function rejectDuration(value: unknown, { issues }: z.core.$RefinementCtx): unkn
 }
 
 export function wholeNumber(min: number, max: number) {
-  return z.number().check(({ value, issues }) => {
+  const number = z.number().check(({ value, issues }) => {
     if (Number.isInteger(value) && value >= min && value <= max) return;
     const message = `must be a whole number from ${min} to ${max}, not ${value}`;
     issues.push({ code: 'custom', input: value, message });
   });
+  return described(number, { type: 'integer', minimum: min, maximum: max });
 }
 
-/** Returns a check that rejects empty lists and maps. */
-export function rejectEmpty(remedy: string) {
-  return (payload: z.core.ParsePayload<object>): void => {
+/** Rejects empty lists and maps. */
+export function filled<Schema extends z.ZodType<object>>(schema: Schema, remedy: string): Schema {
+  const checked = schema.check((payload) => {
     if (Object.keys(payload.value).length === 0) reportFault(payload, [], { message: 'is empty', remedy });
-  };
+  });
+  return described(checked, ({ type }) => (type === 'object' ? { minProperties: 1 } : { minItems: 1, minLength: 1 }));
 }
 
 /** Text of at least one character. */
 export function notEmpty(remedy: string) {
-  return text((value) => (value === '' ? { message: 'is empty', remedy } : undefined));
+  return text((value) => (value === '' ? { message: 'is empty', remedy } : undefined), { minLength: 1 });
 }
 
 /** A single-line name that is not blank. */
-export function singleLine(faultOf: (name: string) => Fault | undefined = () => undefined) {
-  return text((value) =>
-    /\S/.test(value) && !hasControlCharacter(value)
-      ? faultOf(value)
-      : { message: 'is empty or contains control characters', remedy: 'Give it a name on a single line.' },
+export function singleLine(faultOf: (name: string) => Fault | undefined = () => undefined, schema: JsonSchema = {}) {
+  return text(
+    (value) =>
+      notBlank.test(value) && !hasControlCharacter(value)
+        ? faultOf(value)
+        : { message: 'is empty or contains control characters', remedy: 'Give it a name on a single line.' },
+    { pattern: notBlank.source, ...schema },
   );
 }
+
+const notBlank = /\S/;
 
 /** A map of names to texts, all of which are sent with a request. */
 export const textMap = z
@@ -74,7 +81,11 @@ export function either<Schema extends z.ZodType>(select: (value: unknown) => Sch
     issues.push(...read.error.issues.map((issue) => ({ ...issue, input: undefined })));
     return z.NEVER;
   });
-  return Object.assign(schema, { ofMap: () => select({}) } satisfies Choice);
+  const alternatives = () => [...new Set(['', 0, true, [], {}].map(select))].map(jsonSchemaOf);
+  return Object.assign(
+    described(schema, () => ({ anyOf: alternatives() })),
+    { ofMap: () => select({}) } satisfies Choice,
+  );
 }
 
 /** A list of strings, or a single string that separates them by commas. */
@@ -82,7 +93,15 @@ export function commaList<T, Item extends string>(item: z.ZodType<T, Item>) {
   const list = either((value) => (typeof value === 'string' ? splitText : texts)).pipe(
     z.array<z.ZodType<T, string>>(item),
   );
-  return list as z.ZodType<T[], string | Item[]>;
+  return described(list as z.ZodType<T[], string | Item[]>, () => {
+    const items = jsonSchemaOf(item);
+    const words = Array.isArray(items['enum']) ? `(?:${items['enum'].join('|')})` : undefined;
+    return {
+      type: ['string', 'array'],
+      items,
+      ...(words && { pattern: `^(?:\\s*${words}?\\s*,)*\\s*${words}?\\s*$` }),
+    };
+  });
 }
 
 const texts = z.array(z.string());
@@ -104,6 +123,7 @@ export function listOfOne<T, Input>(schema: z.ZodType<T, Input>) {
     });
     return z.NEVER;
   });
+  described(list, { minItems: 1, maxItems: 1 });
   return either<z.ZodType<T, Input | Input[]>>((value) => (Array.isArray(value) ? list : schema));
 }
 
@@ -116,7 +136,10 @@ interface DurationBounds {
 
 /** Text such as `250ms`, `1.5s` or `1m30s`, converted to whole milliseconds. */
 export function duration(bounds: DurationBounds = { minMs: 1, maxMs: delayMsMax, range: '1ms to 24 days' }) {
-  const parsed = text((written) => durationFault(written, bounds)).transform((written) => parseDuration(written) ?? 0);
+  const parsed = text((written) => durationFault(written, bounds), {
+    pattern: durationForm.source,
+    errorMessage: `must be a duration from ${bounds.range}, such as 250ms`,
+  }).transform((written) => parseDuration(written) ?? 0);
   return z.preprocess(rejectNumber, parsed) as z.ZodType<number, string>;
 }
 
@@ -131,13 +154,14 @@ function rejectNumber(value: unknown, { issues }: z.core.$RefinementCtx): unknow
 
 /** Returns milliseconds, or undefined when the text is not a duration. */
 export function parseDuration(written: string): number | undefined {
-  if (!/^(?:\d{1,12}(?:\.\d{1,6})?(?:ms|s|m|h))+$/.test(written)) return undefined;
+  if (!durationForm.test(written)) return undefined;
   const parts = written.matchAll(/(?<count>[\d.]+)(?<unit>ms|s|m|h)/g);
   return Math.round(
     [...parts].reduce((sum, { groups }) => sum + Number(groups?.['count']) * (unitsMs[groups?.['unit'] ?? ''] ?? 0), 0),
   );
 }
 
+const durationForm = /^(?:\d{1,12}(?:\.\d{1,6})?(?:ms|s|m|h))+$/;
 const unitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
 function durationFault(written: string, { minMs, maxMs, range }: DurationBounds): Fault | undefined {
@@ -151,8 +175,13 @@ function durationFault(written: string, { minMs, maxMs, range }: DurationBounds)
 
 /** Reports whether the text is a token (RFC 9110 section 5.6.2), like the names of headers and methods. */
 export function isToken(text: string): boolean {
-  return /^[\w!#$%&'*+.^`|~-]+$/.test(text);
+  return token.test(text);
 }
+
+const token = /^[\w!#$%&'*+.^`|~-]+$/;
+
+/** What JSON Schema can say about a token. */
+export const tokenSchema = { pattern: token.source };
 
 /** Rejects lower-case methods: methods are case-sensitive (RFC 9110 section 9.1), so they would never match. */
 export function methodFault(method: string): Fault | undefined {
@@ -166,6 +195,9 @@ export function methodFault(method: string): Fault | undefined {
   if (upper === method) return undefined;
   return { message: `${quote(method)} is in lower case, did you mean ${upper}?`, remedy: `Write ${upper}.` };
 }
+
+/** What JSON Schema can say about a method. */
+export const methodSchema = { allOf: [tokenSchema, { pattern: '^[^a-z]*$', errorMessage: 'must be in upper case' }] };
 
 /** A list of protocols that connections may switch to, in lower case. */
 export const upgradeProtocols = commaList(text(upgradeFault).transform((protocol) => protocol.toLowerCase()));

@@ -12,6 +12,7 @@ import {
   valueAt,
 } from '../errors.ts';
 import { type Data, reportFault, strict } from '../fields/field.ts';
+import { described, isTrue } from '../fields/json-schema.ts';
 import { notEmpty } from '../fields/values.ts';
 import { mayHoldSecret, quote } from '../quote.ts';
 import type { Kept } from '../records/conflicts.ts';
@@ -86,8 +87,11 @@ const spelled = z.preprocess(
 );
 
 const ownSchema = strict({
-  key: notEmpty('Write the name of a label, for example key: x-travel-user').check((payload) =>
-    reportFault(payload, [], payload.value.includes('*') ? wildcardInKey : undefined),
+  key: described(
+    notEmpty('Write the name of a label, for example key: x-travel-user').check((payload) =>
+      reportFault(payload, [], payload.value.includes('*') ? wildcardInKey : undefined),
+    ),
+    { minLength: 1, pattern: '^[^*]*$' },
   ),
   value: spelled.nullish(),
   rate_limit: nullishAsMissing(limitsSchema),
@@ -100,10 +104,19 @@ const ownSchema = strict({
   metadata: nullishAsMissing(z.record(z.string(), z.unknown())),
 });
 
-const descriptorSchema: z.ZodType<DescriptorFields, DescriptorInput> = strict({
-  ...ownSchema.shape,
-  descriptors: nullishAsMissing(z.lazy(() => z.array(descriptorSchema))),
-}).check((payload) => reportFault(payload, ['share_threshold'], shareFault(payload.value)));
+const descriptorSchema: z.ZodType<DescriptorFields, DescriptorInput> = described(
+  strict({
+    ...ownSchema.shape,
+    descriptors: nullishAsMissing(z.lazy(() => z.array(descriptorSchema))),
+  }).check((payload) => reportFault(payload, ['share_threshold'], shareFault(payload.value))),
+  {
+    anyOf: [
+      { not: isTrue('share_threshold') },
+      { properties: { value: { type: 'string', pattern: '[*]' } }, required: ['value'] },
+    ],
+    errorMessage: 'share_threshold requires a value that contains a "*"',
+  },
+);
 
 type OwnInput = Data<z.input<typeof ownSchema>>;
 
@@ -139,7 +152,7 @@ export interface LimitDomainInput {
   readonly descriptors?: readonly DescriptorInput[] | null | undefined;
 }
 
-const domainSchema = strict({
+export const domainSchema = strict({
   domain: notEmpty('For example: domain: gateway'),
   descriptors: nullishAsMissing(z.array(descriptorSchema)).transform((descriptors) => descriptors ?? []),
 }) satisfies z.ZodType<unknown, LimitDomainInput>;

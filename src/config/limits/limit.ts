@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { type Algorithm, type Limit, type Unit, uint32Max, unitSeconds, windowSeconds } from '#ratelimit/limit';
 import { didYouMean, type Fault } from '../errors.ts';
 import { type Data, lengthFault, reportFault, strict, text } from '../fields/field.ts';
+import { anyCase, described, isGiven, isTrue, notBoth } from '../fields/json-schema.ts';
 import { either, notEmpty, wholeNumber } from '../fields/values.ts';
 import { quote } from '../quote.ts';
 
@@ -22,13 +23,17 @@ const replacedRemedy = 'Write the name of the limit to replace, for example repl
  * `quota_mode`, which are fields of the descriptor.
  */
 const fieldsSchema = strict({
-  unit: nullishAsMissing(text(unitFault) as z.ZodType<string, Unit | Uppercase<Unit>>),
+  unit: nullishAsMissing(
+    text(unitFault, {
+      anyOf: [{ enum: units }, { pattern: `^(?:${units.map(anyCase).join('|')})$` }],
+    }) as z.ZodType<string, Unit | Uppercase<Unit>>,
+  ),
   unit_multiplier: wholeNumber(1, uint32Max).optional(),
   requests_per_unit: nullishAsMissing(wholeNumber(0, uint32Max)),
   unlimited: nullishAsMissing(z.boolean()),
-  name: nullishAsMissing(text((name) => lengthFault(name, nameLengthMax))),
+  name: nullishAsMissing(text((name) => lengthFault(name, nameLengthMax), { maxLength: nameLengthMax })),
   replaces: nullishAsMissing(z.array(strict({ name: notEmpty(replacedRemedy) }))),
-  algorithm: (text(algorithmFault) as z.ZodType<Algorithm, Algorithm>).optional(),
+  algorithm: (text(algorithmFault, { enum: algorithms }) as z.ZodType<Algorithm, Algorithm>).optional(),
   burst: wholeNumber(1, uint32Max).optional(),
 });
 
@@ -55,19 +60,40 @@ export interface RateLimitInput extends Input {
   readonly burst?: Input['burst'];
 }
 
-const limitSchema = fieldsSchema
+const limitSchema = described(fieldsSchema, {
+  allOf: [
+    { anyOf: [isGiven('unit'), isTrue('unlimited')], errorMessage: 'write unit, or unlimited: true' },
+    notBoth(
+      isTrue('unlimited'),
+      { properties: { unit: { type: 'string' } }, required: ['unit'] },
+      'unlimited cannot be combined with unit',
+    ),
+    ...['unit_multiplier', 'algorithm', 'burst'].map((name) =>
+      notBoth(isTrue('unlimited'), isGiven(name), `unlimited cannot be combined with ${name}`),
+    ),
+    {
+      anyOf: [
+        { not: isGiven('burst') },
+        { properties: { algorithm: { const: 'token_bucket' satisfies Algorithm } }, required: ['algorithm'] },
+      ],
+      errorMessage: 'only a token bucket has a burst',
+    },
+  ],
+})
   .transform((fields) => ({ fields, limit: limitOf(fields) }))
   .check((payload) => reportFault(payload, [], limitFault(payload.value.fields, payload.value.limit)))
   .transform(({ limit }) => limit);
 
-const listSchema = z
-  .array(limitSchema)
-  .check((payload) => reportFault(payload, [], payload.value.length === 0 ? emptyList : clashFault(payload.value)));
+const listSchema = described(
+  z
+    .array(limitSchema)
+    .check((payload) => reportFault(payload, [], payload.value.length === 0 ? emptyList : clashFault(payload.value))),
+  { minItems: 1 },
+);
 
 /** A map, or a list of maps. */
-export const limitsSchema = either((value) =>
-  Array.isArray(value) ? listSchema : limitSchema.transform((limit) => [limit]),
-);
+export const limitsSchema = either((value) => (Array.isArray(value) ? listSchema : singleSchema));
+const singleSchema = limitSchema.transform((limit) => [limit]);
 
 /** Makes a field optional and treats a key without a value as missing, like envoyproxy/ratelimit. */
 export function nullishAsMissing<Schema extends z.ZodType>(schema: Schema) {

@@ -6,25 +6,34 @@ import { field, type Given, mapOf, optional, strict, text, withNames } from '../
 import {
   credentialHeaders,
   framingFault,
+  framingHeaders,
   headerMap,
   headerName,
   headerNameFault,
   headerValueFault,
+  nameSchema,
 } from '../fields/headers.ts';
-import { prefixFault, withoutTrailingSlash } from '../fields/paths.ts';
+import { isGiven, notBoth } from '../fields/json-schema.ts';
+import { optionalPathSchema, prefixFault, withoutTrailingSlash } from '../fields/paths.ts';
 import { serviceReference } from '../fields/service-reference.ts';
 import { commaList, flag, milliseconds, singleLine, wholeNumber } from '../fields/values.ts';
 import { quote } from '../quote.ts';
-import { tlsFault, tlsField } from '../tls/upstream-tls.ts';
+import { tlsFault, tlsField, tlsSchema } from '../tls/upstream-tls.ts';
 import { nameField, type PlainRecord, plainReader } from './kind.ts';
 
 /** Bounds how long a revoked password still works. */
 const cacheMsMax = 60_000;
 
 const realmLengthMax = 100;
+const realmForm = /^[ -~]+$/;
 
 /** The body is buffered in memory while the auth service is called. */
 const bodyBytesMax = 10_485_760;
+
+const ownIdentityHeaders: ReadonlySet<string> = new Set(['x-travel-user', 'x-api-key-name', 'x-client-cert-subject']);
+
+/** The names that `identityFault` rejects. */
+export const unidentifying: readonly string[] = [...framingHeaders, 'set-cookie', ...credentialHeaders];
 
 const bodyFields = {
   maxBytes: field({ schema: wholeNumber(1, bodyBytesMax) }),
@@ -49,7 +58,7 @@ export const authServiceFields = withNames({
     example: 'grpc',
   }),
   protocolVersion: field({
-    schema: text(protocolVersionFault).transform(() => 'v3' as const),
+    schema: text(protocolVersionFault, { enum: ['v3'] }).transform(() => 'v3' as const),
     type: '`v3`',
     default: 'v3',
     docs: 'The version of ext_authz. There is no other.',
@@ -76,7 +85,9 @@ export const authServiceFields = withNames({
     example: '[accounts]',
   }),
   apiKeyHeader: optional({
-    schema: text((name) => (name === '' ? undefined : headerNameFault(name)))
+    schema: text((name) => (name === '' ? undefined : headerNameFault(name)), {
+      anyOf: [{ maxLength: 0 }, nameSchema([...framingHeaders, ...credentialHeaders, ...ownIdentityHeaders])],
+    })
       .transform((name) => name.toLowerCase())
       .pipe(text(keyHeaderFault)),
     type: 'header name',
@@ -85,7 +96,9 @@ export const authServiceFields = withNames({
     example: 'X-Api-Key',
   }),
   pathPrefix: field({
-    schema: text(pathPrefixFault).transform((path) => (path === '/' ? '' : withoutTrailingSlash(path))),
+    schema: text(pathPrefixFault, optionalPathSchema).transform((path) =>
+      path === '/' ? '' : withoutTrailingSlash(path),
+    ),
     type: 'path',
     default: '',
     shownDefault: 'none',
@@ -94,7 +107,7 @@ export const authServiceFields = withNames({
     ambassador: onlyOverHttp('path_prefix'),
   }),
   allowedRequestHeaders: field({
-    schema: z.array(headerName(forwardedFault)),
+    schema: z.array(headerName(forwardedFault, framingHeaders)),
     type: 'list',
     default: [],
     docs: 'Request headers to send to the auth service, in addition to the usual ones.',
@@ -102,7 +115,7 @@ export const authServiceFields = withNames({
     ambassador: onlyOverHttp('allowed_request_headers'),
   }),
   allowedAuthorizationHeaders: field({
-    schema: z.array(headerName(identityFault)),
+    schema: z.array(headerName(identityFault, unidentifying)),
     type: 'list',
     default: [],
     docs: "Headers of its response to forward to the mapping's service. No one else can set them: they are removed from clients' requests. frontdesk's own auth service names the user in each of them, or in `X-Travel-User` if the list is empty.",
@@ -110,7 +123,7 @@ export const authServiceFields = withNames({
     ambassador: identityHeaders,
   }),
   allowedClientHeadersOnSuccess: field({
-    schema: z.array(headerName(clientHeaderFault)),
+    schema: z.array(headerName(clientHeaderFault, framingHeaders)),
     type: 'list',
     default: [],
     docs: 'Headers of a response that lets the request through to send to the client, such as `Set-Cookie`. They replace headers of the service, except cookies.',
@@ -130,7 +143,11 @@ export const authServiceFields = withNames({
     example: 'true',
   }),
   addAuthHeaders: field({
-    schema: headerMap(text(headerValueFault), sentFault),
+    schema: headerMap(
+      text(headerValueFault),
+      sentFault,
+      framingHeaders.filter((name) => name !== 'host'),
+    ),
     type: 'map',
     default: [],
     shownDefault: '`{}`',
@@ -163,7 +180,7 @@ export const authServiceFields = withNames({
     docs: 'Lets requests through without an identity when it is down, too slow or responds with 5xx.',
   }),
   realm: optional({
-    schema: text(realmFault),
+    schema: text(realmFault, { pattern: realmForm.source, maxLength: realmLengthMax }),
     type: 'text',
     shownDefault: '`api`; `travel` in the demo',
     docs: "The realm that browsers show in the password prompt for this process's users.",
@@ -190,9 +207,32 @@ const ofHttpOnly = [
 
 export const readAuthService = plainReader('AuthService', authServiceFields, [
   { at: 'providers', reads: ['authService'], faultOf: providersFault },
-  { at: 'tls', reads: ['authService'], faultOf: ({ tls, authService }) => tlsFault(tls, authService) },
-  { at: 'cacheMs', reads: ['includeBody'], faultOf: cacheFault },
-  ...ofHttpOnly.map((at) => ({ at, reads: ['proto'] as const, faultOf: overGrpcFault(at) })),
+  {
+    at: 'tls',
+    reads: ['authService'],
+    faultOf: ({ tls, authService }) => tlsFault(tls, authService),
+    schema: tlsSchema('auth_service'),
+  },
+  {
+    at: 'cacheMs',
+    reads: ['includeBody'],
+    faultOf: cacheFault,
+    schema: notBoth(
+      isGiven('include_body'),
+      { properties: { cache_ms: { minimum: 1 } }, required: ['cache_ms'] },
+      'cache_ms cannot be combined with include_body',
+    ),
+  },
+  ...ofHttpOnly.map((at) => ({
+    at,
+    reads: ['proto'] as const,
+    faultOf: overGrpcFault(at),
+    schema: notBoth(
+      { properties: { proto: { const: 'grpc' } }, required: ['proto'] },
+      isGiven(authServiceFields[at].name),
+      `${authServiceFields[at].name} has no effect with proto: grpc`,
+    ),
+  })),
 ]);
 
 /** Returns the AuthService that a mapping names, or else the default one. Undefined if there is none. */
@@ -240,8 +280,6 @@ function keyHeaderFault(name: string): Fault | undefined {
     ? { message: `${quote(name)} is removed from clients' requests`, remedy }
     : undefined;
 }
-
-const ownIdentityHeaders: ReadonlySet<string> = new Set(['x-travel-user', 'x-api-key-name', 'x-client-cert-subject']);
 
 function cacheFault({ includeBody, cacheMs = 0 }: Given<typeof authServiceFields>): Fault | undefined {
   if (includeBody === undefined || cacheMs === 0) return undefined;
@@ -306,7 +344,7 @@ function sentFault(name: string): Fault | undefined {
 
 /** Restricts the realm to text that fits in a header. */
 function realmFault(realm: string): Fault | undefined {
-  if (/^[ -~]+$/.test(realm) && realm.length <= realmLengthMax) return undefined;
+  if (realmForm.test(realm) && realm.length <= realmLengthMax) return undefined;
   return {
     message: `is empty, longer than ${realmLengthMax} characters or not printable ASCII`,
     remedy: 'Write a short name without accents.',

@@ -3,20 +3,21 @@ import * as z from 'zod';
 import type { Fault } from '../errors.ts';
 import { field, type Given, mapOf, optional, type Rule, text, type ValuesOf } from '../fields/field.ts';
 import { headerName, joinedList } from '../fields/headers.ts';
-import { originFault } from '../fields/origins.ts';
-import { commaList, either, methodFault, parseDuration, rejectEmpty, wholeNumber } from '../fields/values.ts';
+import { originFault, originSchema } from '../fields/origins.ts';
+import { commaList, either, filled, methodFault, methodSchema, parseDuration, wholeNumber } from '../fields/values.ts';
 
 const seconds = wholeNumber(0, 31_536_000);
-const secondsText = text(secondsFault).transform(Number).pipe(seconds);
+const secondsForm = /^\d{1,10}$/;
+const secondsText = text(secondsFault, { pattern: secondsForm.source }).transform(Number).pipe(seconds);
 
 const headerList = joinedList(commaList(headerName()));
 
 const fields = {
   origins: field({
-    schema: commaList(text(originFault)).check(rejectEmpty('Name an origin: origins: [https://app.example.com]')),
+    schema: filled(commaList(text(originFault, originSchema)), 'Name an origin: origins: [https://app.example.com]'),
   }),
   methods: field({
-    schema: joinedList(commaList(text(methodFault))),
+    schema: joinedList(commaList(text(methodFault, methodSchema))),
     default: ['GET', 'HEAD', 'POST'],
   }),
   /** The headers that a script may send, and those that it may read, in addition to the safelisted ones. */
@@ -50,7 +51,7 @@ const starRules = (['origins', 'methods', 'headers', 'exposedHeaders'] as const)
 export const cors = mapOf(fields, [{ at: 'origins', faultOf: starAmongOthers }, ...starRules]);
 
 function secondsFault(written: string): Fault | undefined {
-  if (/^\d{1,10}$/.test(written)) return undefined;
+  if (secondsForm.test(written)) return undefined;
   const ms = parseDuration(written);
   const remedy = ms === undefined ? 'For example: max_age: 600' : `Write ${Math.ceil(ms / 1000)}, without a unit.`;
   return { message: 'must be a number of seconds', remedy };

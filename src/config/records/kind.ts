@@ -8,7 +8,7 @@ import { mayHoldSecret, quote } from '../quote.ts';
 
 /** The fields that every record starts with. `kind` has been checked before the others are read. */
 const head = {
-  apiVersion: field({ name: 'apiVersion', schema: text(versionFault) }),
+  apiVersion: field({ name: 'apiVersion', schema: text(versionFault, { const: 'gateway/v1' }) }),
   kind: field({ schema: z.string() }),
 };
 
@@ -34,7 +34,10 @@ export type ReadRecord<T> =
   | { readonly ok: false; readonly faults: readonly PlacedFault[] };
 
 /** Reads a plain value as the record at `source`, or returns all its faults. */
-export type RecordReader<T> = (value: unknown, source: Source) => ReadRecord<T>;
+export interface RecordReader<T> {
+  (value: unknown, source: Source): ReadRecord<T>;
+  readonly schema: z.ZodType;
+}
 
 export interface KindOptions<Table extends FieldTable, T> {
   readonly fields: Table;
@@ -48,12 +51,13 @@ export function recordReader<const Table extends FieldTable, T>(options: KindOpt
   const { fields, rules, innerExamples, toRecord } = options;
   const schema = mapOf(fields, rules, head);
   const examples = { apiVersion: 'gateway/v1', ...examplesOf(fields), ...innerExamples };
-  return (value, source) => {
+  function readFields(value: unknown, source: Source): ReadRecord<T> {
     const read = schema.safeParse(value);
     return read.success
       ? { ok: true, record: toRecord(read.data, source) }
       : { ok: false, faults: faultsOf(read.error, value, examples) };
-  };
+  }
+  return Object.assign(readFields, { schema });
 }
 
 /** A record with the fields of its table as they are. */

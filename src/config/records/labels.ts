@@ -4,8 +4,9 @@ import { isMap } from '#foundation';
 import { requestBounds } from '#ratelimit/limit';
 import { suggestion } from '../errors.ts';
 import { lengthFault, reportFault, strict, text } from '../fields/field.ts';
-import { headerNameFault } from '../fields/headers.ts';
-import { either, rejectEmpty, singleLine, wholeNumber } from '../fields/values.ts';
+import { headerNameFault, nameSchema } from '../fields/headers.ts';
+import { described, jsonSchemaOf } from '../fields/json-schema.ts';
+import { either, filled, singleLine, wholeNumber } from '../fields/values.ts';
 import { quote } from '../quote.ts';
 
 /**
@@ -45,6 +46,9 @@ export const labelExamples = {
   v4_prefix_mask_len: '32',
   v6_prefix_mask_len: '64',
 } as const;
+
+/** The names of HTTP/2 that a label may use like those of headers (RFC 9113 section 8.3.1). */
+const pseudoHeaders: readonly string[] = [':method', ':path', ':authority'];
 
 /** The fields of both forms of a header's label that have defaults. */
 const whenMissing = { omit_if_not_present: z.boolean().default(false), default: z.string().default('') };
@@ -95,27 +99,32 @@ const bareText = singleLine().transform((written) => bareLabels.get(written) ?? 
 const headersByLabel = z.record(key(), strict({ header: labelledHeader(), ...whenMissing }));
 
 /** Our own, long form: `x-allow:` with its fields below. */
-const headerLabels = z
-  .preprocess((value, context) => rejectMistyped(rejectOutdented(value, context), context), headersByLabel)
-  .check(rejectEmpty('Name a label: write "- x-allow:" and below it, indented, "header: X-Allow".'))
-  .transform((definition) => Object.entries(definition).map(([name, fields]) => headerLabel(name, fields)));
+const headerLabels = filled(
+  z.preprocess((value, context) => rejectMistyped(rejectOutdented(value, context), context), headersByLabel),
+  'Name a label: write "- x-allow:" and below it, indented, "header: X-Allow".',
+).transform((definition) => Object.entries(definition).map(([name, fields]) => headerLabel(name, fields)));
 
 /**
  * A label in any of Ambassador's forms, or else in the long form. In the long form its name may be that of another form.
  */
-const definition = either<z.ZodType<readonly Label[]>>((value) => {
+const anyDefinition = either<z.ZodType<readonly Label[]>>((value) => {
   if (typeof value === 'string') return bareText;
   const [kind = '', fields] = isMap(value) ? (Object.entries(value)[0] ?? []) : [];
   const isLong = isMap(fields) && 'header' in fields;
   return (!isLong && forms.get(kind)) || headerLabels;
 }) as z.ZodType<readonly Label[], string | Form | z.input<typeof headersByLabel>>;
 
+const definition = described(anyDefinition, () => ({
+  anyOf: [bareText, ...forms.values(), headerLabels].map(jsonSchemaOf),
+}));
+
 type FormValues = typeof formValues;
 type Form = { [Kind in keyof FormValues]: { [Key in Kind]: z.input<FormValues[Kind]> } }[keyof FormValues];
 
-const group = z
-  .array(definition)
-  .check(rejectEmpty('List at least one label, or remove the group.'))
+const group = filled(
+  described(z.array(definition), { maxItems: requestBounds.entries }),
+  'List at least one label, or remove the group.',
+)
   .transform((definitions) => definitions.flat())
   .check(rejectTooMany('labels', requestBounds.entries));
 
@@ -143,13 +152,15 @@ function fixedLabel(value: string): Label {
 
 /** The key of a descriptor entry. */
 function key() {
-  return singleLine((name) => lengthFault(name, requestBounds.key));
+  return singleLine((name) => lengthFault(name, requestBounds.key), { maxLength: requestBounds.key });
 }
 
-/** A header name, or one of HTTP/2's pseudo-header names (RFC 9113 section 8.3.1). */
+/** A header name, or one of `pseudoHeaders`. */
 function labelledHeader() {
-  const isPseudo = (name: string) => [':method', ':path', ':authority'].includes(name);
-  return text((name) => (isPseudo(name) ? undefined : headerNameFault(name))).transform((name) => name.toLowerCase());
+  const isPseudo = (name: string) => pseudoHeaders.includes(name);
+  return text((name) => (isPseudo(name) ? undefined : headerNameFault(name)), {
+    anyOf: [nameSchema(), { enum: pseudoHeaders }],
+  }).transform((name) => name.toLowerCase());
 }
 
 interface HeaderFields {

@@ -13,7 +13,7 @@ import {
   rewrite as translateRewrite,
   service as translateService,
 } from '../ambassador/readers.ts';
-import { networkFault } from '../fields/addresses.ts';
+import { networkFault, networkSchema } from '../fields/addresses.ts';
 import { keptHeaderFault } from '../fields/disguises.ts';
 import { type Field, field, optional, text, type ValuesOf, withNames } from '../fields/field.ts';
 import { addedHeaders, headerName, removedHeaders } from '../fields/headers.ts';
@@ -33,7 +33,7 @@ import { upstreamFields } from './upstream-fields.ts';
 const map = { type: 'map', shownDefault: '`{}`' } as const;
 
 /** The common part of a row for a list of networks. */
-const networks = { schema: commaList(text(networkFault)), type: 'list', sameInGroup: true } as const;
+const networks = { schema: commaList(text(networkFault, networkSchema)), type: 'list', sameInGroup: true } as const;
 
 export const mappingFields = withNames({
   name: nameField('hotel'),

@@ -1,13 +1,15 @@
 /** `Mapping`, the record of a route: built from its fields, with the rules about fields that exclude each other. */
 import type { Source } from '#foundation';
 import type { Fault } from '../errors.ts';
+import { hostSchema } from '../fields/addresses.ts';
 import { defaultsOf, type Given, type Rule } from '../fields/field.ts';
 import type { HeaderRules, HeaderValue } from '../fields/headers.ts';
-import { prefixFault, withUpperCaseEncoding } from '../fields/paths.ts';
+import { isFilled, isGiven, isTrue, type JsonSchema, notBoth } from '../fields/json-schema.ts';
+import { pathSchema, prefixFault, withUpperCaseEncoding } from '../fields/paths.ts';
 import { patternFault } from '../fields/pattern.ts';
-import { methodFault } from '../fields/values.ts';
+import { methodFault, methodSchema } from '../fields/values.ts';
 import { quote } from '../quote.ts';
-import { tlsFault } from '../tls/upstream-tls.ts';
+import { tlsFault, tlsSchema } from '../tls/upstream-tls.ts';
 import { recordReader } from './kind.ts';
 import { labelExamples } from './labels.ts';
 import { callKeys, type MappingFields, mappingFields } from './mapping-fields.ts';
@@ -55,14 +57,27 @@ const pathRedirects = ['pathRedirect', 'prefixRedirect', 'regexRedirect'] as con
 /** The fields that make a mapping a redirect. */
 const redirects = ['hostRedirect', ...pathRedirects] as const;
 
+const redirectSchema = {
+  anyOf: [
+    isTrue('host_redirect'),
+    ...pathRedirects.map((key): JsonSchema => ({ required: [mappingFields[key].name] })),
+  ],
+};
+
 /** Which fields exclude or require each other. */
 const mappingRules: readonly MappingRule[] = [
   {
     at: 'prefix',
     reads: ['prefixRegex'],
     faultOf: ({ prefix = '', prefixRegex }) => (prefixRegex ? pathPatternFault(prefix) : prefixFault(prefix)),
+    schema: { anyOf: [isTrue('prefix_regex'), { properties: { prefix: pathSchema } }] },
   },
-  { at: 'prefixExact', reads: ['prefix', 'prefixRegex'], faultOf: exactFault },
+  {
+    at: 'prefixExact',
+    reads: ['prefix', 'prefixRegex'],
+    faultOf: exactFault,
+    schema: notBoth(isTrue('prefix_exact'), isTrue('prefix_regex'), 'a regex matches the whole path anyway'),
+  },
   {
     at: 'caseSensitive',
     reads: ['prefixRegex'],
@@ -74,16 +89,19 @@ const mappingRules: readonly MappingRule[] = [
   {
     at: 'host',
     reads: ['hostRegex', 'hostname'],
+    present: { of: ['host', 'hostname'], max: 1 },
     faultOf({ host, hostRegex, hostname }) {
       if (host === undefined) return undefined;
       if (hostname !== undefined) return conflictsWith('hostname', 'Keep one of the two.');
       return hostRegex ? patternFault(host) : hostFault(host);
     },
+    schema: { anyOf: [isTrue('host_regex'), { properties: { host: hostSchema } }] },
   },
   {
     at: 'hostRegex',
     reads: ['host'],
     faultOf: ({ host, hostRegex }) => (hostRegex && host === undefined ? noEffectWithout('host') : undefined),
+    schema: { anyOf: [{ not: isTrue('host_regex') }, isGiven('host')], errorMessage: 'host_regex needs host' },
   },
   {
     at: 'method',
@@ -92,15 +110,18 @@ const mappingRules: readonly MappingRule[] = [
       if (method === undefined) return undefined;
       return methodRegex ? patternFault(method) : methodFault(method);
     },
+    schema: { anyOf: [isTrue('method_regex'), { properties: { method: methodSchema } }] },
   },
   {
     at: 'methodRegex',
     reads: ['method'],
     faultOf: ({ method, methodRegex }) => (methodRegex && method === undefined ? noEffectWithout('method') : undefined),
+    schema: { anyOf: [{ not: isTrue('method_regex') }, isGiven('method')], errorMessage: 'method_regex needs method' },
   },
   {
     at: 'rewrite',
     reads: ['regexRewrite', 'prefixRegex'],
+    present: { of: ['rewrite', 'regexRewrite'], max: 1 },
     faultOf({ rewrite, regexRewrite, prefixRegex }) {
       if (rewrite === undefined) return undefined;
       if (regexRewrite !== undefined) return conflictsWith('regex_rewrite', 'Keep one of the two.');
@@ -125,6 +146,7 @@ const mappingRules: readonly MappingRule[] = [
   {
     at: 'http2',
     reads: ['allowUpgrade'],
+    schema: notBoth(isTrue('http2'), isFilled('allow_upgrade'), 'http2 cannot be combined with allow_upgrade'),
     faultOf: ({ http2, allowUpgrade = [] }) =>
       http2 && allowUpgrade.length > 0
         ? conflictsWith('allow_upgrade', 'Give requests for an upgrade a mapping without http2.')
@@ -133,6 +155,7 @@ const mappingRules: readonly MappingRule[] = [
   {
     at: 'preserveHeaderCase',
     reads: ['http2'],
+    schema: notBoth(isTrue('preserve_header_case'), isTrue('http2'), 'HTTP/2 has only header names in lower case'),
     faultOf: ({ preserveHeaderCase, http2 }) =>
       preserveHeaderCase && http2
         ? conflictsWith('http2', 'Keep one of the two: HTTP/2 has only names in lower case.')
@@ -141,6 +164,7 @@ const mappingRules: readonly MappingRule[] = [
   {
     at: 'authService',
     reads: ['bypassAuth'],
+    schema: notBoth(isTrue('bypass_auth'), isGiven('auth_service'), 'auth_service cannot be combined with bypass_auth'),
     faultOf: ({ authService, bypassAuth }) =>
       bypassAuth && authService !== undefined ? conflictsWith('bypass_auth: true', 'Keep one of the two.') : undefined,
   },
@@ -169,6 +193,7 @@ const mappingRules: readonly MappingRule[] = [
   {
     at: 'allowUpgrade',
     reads: ['grpc'],
+    schema: notBoth(isTrue('grpc'), isFilled('allow_upgrade'), 'allow_upgrade cannot be combined with grpc'),
     faultOf: ({ allowUpgrade = [], grpc }) =>
       grpc && allowUpgrade.length > 0
         ? conflictsWith('grpc: true', 'Use two mappings: a connection of HTTP/2 does not switch its protocol.')
@@ -177,6 +202,7 @@ const mappingRules: readonly MappingRule[] = [
   {
     at: 'preserveHeaderCase',
     reads: ['grpc'],
+    schema: notBoth(isTrue('preserve_header_case'), isTrue('grpc'), 'HTTP/2 has only header names in lower case'),
     faultOf: ({ preserveHeaderCase, grpc }) =>
       preserveHeaderCase && grpc
         ? conflictsWith('grpc: true', 'Remove it: HTTP/2 has names of headers only in lower case.')
@@ -187,10 +213,12 @@ const mappingRules: readonly MappingRule[] = [
     at: 'regexRedirect',
     reads: pathRedirects,
     faultOf: secondPathFault('regexRedirect', ['pathRedirect', 'prefixRedirect']),
+    present: { of: pathRedirects, max: 1 },
   },
   {
     at: 'prefixRedirect',
     reads: ['prefixRegex'],
+    schema: notBoth(isTrue('prefix_regex'), isGiven('prefix_redirect'), 'a regex has no prefix: set regex_redirect'),
     faultOf: ({ prefixRedirect, prefixRegex }) =>
       prefixRegex && prefixRedirect !== undefined
         ? conflictsWith('prefix_regex', 'Set regex_redirect: a regex has no prefix.')
@@ -199,13 +227,29 @@ const mappingRules: readonly MappingRule[] = [
   {
     at: 'redirectResponseCode',
     reads: redirects,
+    schema: { anyOf: [redirectSchema, { properties: { redirect_response_code: false } }] },
     faultOf: (given) =>
       given.redirectResponseCode !== undefined && redirectName(given) === undefined
         ? { message: 'has no effect without a redirect', remedy: 'Set host_redirect or path_redirect, or remove it.' }
         : undefined,
   },
-  { at: 'tls', reads: ['service'], faultOf: ({ tls, service }) => tlsFault(tls, service) },
-  ...callKeys.map((key): MappingRule => ({ at: key, reads: redirects, faultOf: (given) => callFault(key, given) })),
+  {
+    at: 'tls',
+    reads: ['service'],
+    faultOf: ({ tls, service }) => tlsFault(tls, service),
+    schema: tlsSchema('service'),
+  },
+  ...callKeys.map(
+    (key): MappingRule => ({
+      at: key,
+      reads: redirects,
+      faultOf: (given) => callFault(key, given),
+      schema: {
+        anyOf: [{ not: redirectSchema }, { properties: { [mappingFields[key].name]: { const: false } } }],
+        errorMessage: `${mappingFields[key].name} has no effect with a redirect, which calls no service`,
+      },
+    }),
+  ),
 ];
 
 export const readMapping = recordReader({

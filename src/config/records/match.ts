@@ -3,7 +3,7 @@ import { isIPv6 } from 'node:net';
 import { domainToASCII } from 'node:url';
 import * as z from 'zod';
 import type { Fault } from '../errors.ts';
-import { isHost } from '../fields/addresses.ts';
+import { hostSchema, isHost } from '../fields/addresses.ts';
 import { text } from '../fields/field.ts';
 import { headerMap, type Named } from '../fields/headers.ts';
 import { requestedPrefix } from '../fields/paths.ts';
@@ -55,13 +55,15 @@ export type HostMatch =
 const pattern = text(secretPatternFault);
 
 /** The expected value, or `true` if the header or parameter only has to be present. */
-const textOrTrue = either((value) => (value === true ? z.literal(true) : z.string()));
+const textOrTrue = either((value) => (value === true ? isPresent : isEqual));
+const isPresent = z.literal(true);
+const isEqual = z.string();
 
 export const headerValues = headerMap(textOrTrue);
 export const headerPatterns = headerMap(pattern);
 export const parameterValues = z.record(z.string(), textOrTrue);
 export const parameterPatterns = z.record(z.string(), pattern);
-export const hostGlob = text(globFault);
+export const hostGlob = text(globFault, hostSchema);
 
 /** The fields of a record from which `requestMatchOf` builds the conditions. */
 export interface MatchFields extends Pick<RequestMatch, 'prefix' | 'caseSensitive' | 'precedence'> {

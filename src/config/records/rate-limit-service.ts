@@ -14,6 +14,8 @@ const limitHeaders = ['ratelimit', 'x-ratelimit'].flatMap((start) =>
   ['limit', 'remaining', 'reset'].map((end) => `${start}-${end}`),
 );
 
+const responseFraming: readonly string[] = ['connection', 'content-encoding', 'content-length', 'transfer-encoding'];
+
 export const rateLimitServiceFields = withNames({
   name: nameField('ratelimit'),
   service: field({
@@ -23,7 +25,7 @@ export const rateLimitServiceFields = withNames({
     example: 'ratelimit',
   }),
   domain: field({
-    schema: singleLine((domain) => lengthFault(domain, requestBounds.domain)),
+    schema: singleLine((domain) => lengthFault(domain, requestBounds.domain), { maxLength: requestBounds.domain }),
     type: 'text',
     default: 'gateway',
     docs: 'The domain whose labels are sent.',
@@ -48,7 +50,7 @@ export const rateLimitServiceFields = withNames({
     example: 'draft_03',
   }),
   allowedResponseHeaders: field({
-    schema: z.array(headerName(responseFramingFault)),
+    schema: z.array(headerName(responseFramingFault, responseFraming)),
     type: 'list',
     default: limitHeaders,
     shownDefault: 'those of Envoy and envoyproxy/ratelimit',
@@ -69,7 +71,7 @@ export const readRateLimitService = plainReader('RateLimitService', rateLimitSer
 
 /** Rejects headers that clients need to read the response correctly. */
 function responseFramingFault(name: string): Fault | undefined {
-  if (!['connection', 'content-encoding', 'content-length', 'transfer-encoding'].includes(name)) return undefined;
+  if (!responseFraming.includes(name)) return undefined;
   const remedy = 'Remove it: the service may only add headers that do not change how the response is read.';
   return { message: `${quote(name)} frames the response`, remedy };
 }

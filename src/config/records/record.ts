@@ -21,7 +21,7 @@ export type GatewayRecord = Mapping | AuthService | JwtProvider | RateLimitServi
 type Reader = RecordReader<GatewayRecord>;
 
 /** By kind. */
-const readers: ReadonlyMap<unknown, Reader> = new Map<unknown, Reader>([
+export const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['Mapping', readMapping],
   ['AuthService', readAuthService],
   ['JwtProvider', readJwtProvider],
@@ -60,7 +60,7 @@ export function readRecord(document: ConfigDocument): RecordResult {
   const { value } = document;
   if (typeName(value) !== 'a map') return rejected(document, [notARecord(value)]);
   const kind = valueAt(value, ['kind']);
-  const read = readers.get(kind);
+  const read = readers.get(typeof kind === 'string' ? kind : '');
   if (read === undefined) return rejected(document, [isDomain(value) ? limitsElsewhere : unknownKind(kind)]);
   const result = read(value, { file: document.file, line: document.lineAt([]) });
   const faults = [...(document.faults ?? []), ...(result.ok ? [] : result.faults)];

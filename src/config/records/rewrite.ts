@@ -2,7 +2,7 @@
 import type { Fault } from '../errors.ts';
 import { isHostAndPort, parseServiceReference } from '../fields/addresses.ts';
 import { field, mapOf, text } from '../fields/field.ts';
-import { prefixFault, rewriteFault, withoutTrailingSlash } from '../fields/paths.ts';
+import { optionalPathSchema, pathSchema, prefixFault, rewriteFault, withoutTrailingSlash } from '../fields/paths.ts';
 import { patternFault, substitutionFault } from '../fields/pattern.ts';
 import { quote } from '../quote.ts';
 import { hostFault } from './match.ts';
@@ -30,18 +30,20 @@ export interface Redirect {
 export const redirectStatuses = [301, 302, 303, 307, 308] as const;
 type RedirectStatus = (typeof redirectStatuses)[number];
 
-export const path = text(prefixFault);
+export const path = text(prefixFault, pathSchema);
 export const prefix = path.transform(withoutTrailingSlash);
-export const rewrittenPrefix = text(rewriteFault).transform(withoutTrailingSlash);
+export const rewrittenPrefix = text(rewriteFault, optionalPathSchema).transform(withoutTrailingSlash);
 /** The `host_rewrite` that stands for the host of the called address. */
 export const serviceHost = '{service}';
 export const hostRewrite = text((given) =>
   given === serviceHost || isHostAndPort(given) ? undefined : hostFault(given),
 );
 
+const substitutionForm = /^[\x21-\x22\x24-\x3e\x40-\x7e]*$/;
+
 const regexRewriteFields = {
   pattern: field({ schema: text(patternFault) }),
-  substitution: field({ schema: text(substitutionTextFault) }),
+  substitution: field({ schema: text(substitutionTextFault, { pattern: substitutionForm.source }) }),
 };
 
 export const regexRewrite = mapOf(regexRewriteFields, [
@@ -54,7 +56,7 @@ export const regexRewrite = mapOf(regexRewriteFields, [
 
 /** Checks the text around the groups of a substitution. The groups themselves match parts of a valid path. */
 function substitutionTextFault(substitution: string): Fault | undefined {
-  if (/^[\x21-\x22\x24-\x3e\x40-\x7e]*$/.test(substitution)) return undefined;
+  if (substitutionForm.test(substitution)) return undefined;
   return {
     message: `${quote(substitution)} contains a query, a fragment or characters that are not allowed in a path`,
     remedy: 'Only the path is rewritten: percent-encode "?" and "#", or leave them out.',

@@ -7,6 +7,7 @@ import {
   outlierDetection as translateOutliers,
 } from '../ambassador/readers.ts';
 import type { Fault } from '../errors.ts';
+import { hostSchema } from '../fields/addresses.ts';
 import {
   defaultsOf,
   field,
@@ -21,13 +22,14 @@ import {
   text,
   type ValuesOf,
 } from '../fields/field.ts';
+import { combined, described } from '../fields/json-schema.ts';
 import {
   commaList,
   duration,
+  filled,
   flag,
   listOfOne,
   milliseconds,
-  rejectEmpty,
   singleLine,
   wholeNumber,
 } from '../fields/values.ts';
@@ -50,6 +52,7 @@ function oneForm<Key extends string>(key: Key): Rule<TimeRows<Key>> {
   return {
     at: `${key}Ms`,
     reads: [key],
+    present: { of: [key, `${key}Ms`], max: 1 },
     faultOf: (given: Given<TimeRows<Key>>) =>
       given[key] === undefined || given[`${key}Ms`] === undefined
         ? undefined
@@ -87,8 +90,9 @@ export interface RetryPolicy {
 
 const retryFields = {
   retryOn: field({
-    schema: commaList(z.enum([...conditions, ...grpcConditions])).check(
-      rejectEmpty('Name a condition: retry_on: connect-failure'),
+    schema: filled(
+      commaList(z.enum([...conditions, ...grpcConditions])),
+      'Name a condition: retry_on: connect-failure',
     ),
   }),
   numRetries: count(0, 10, 1),
@@ -180,25 +184,30 @@ const statusRange = strict({ min: statusCode, max: statusCode }).check((payload)
   if (min > max) reportFault(payload, ['min'], { message: `is above max: ${min} to ${max}`, remedy: 'Swap the two.' });
 });
 
+const pathForm = /^\/[\x21-\x22\x24-\x7e]*$/;
+
 const http = strict({
-  path: text(pathFault),
-  hostname: text(hostFault).optional(),
+  path: text(pathFault, { pattern: pathForm.source }),
+  hostname: text(hostFault, hostSchema).optional(),
   expected_statuses: z.array(statusRange).default([{ min: 200, max: 200 }]),
 });
 
 const grpc = strict({
   upstream_name: singleLine().default(''),
-  authority: text(hostFault).optional(),
+  authority: text(hostFault, hostSchema).optional(),
 });
 
-const probe = strict({ http: http.optional(), grpc: grpc.optional() }).check((payload) => {
-  const count = Object.values(payload.value).filter((one) => one !== undefined).length;
-  if (count !== 1)
-    reportFault(payload, [], {
-      message: count === 0 ? 'is empty' : 'has two kinds of checks',
-      remedy: 'Write one: { http: { path: /health } } or { grpc: { upstream_name: package.Service } }.',
-    });
-});
+const probe = described(
+  strict({ http: http.optional(), grpc: grpc.optional() }).check((payload) => {
+    const count = Object.values(payload.value).filter((one) => one !== undefined).length;
+    if (count !== 1)
+      reportFault(payload, [], {
+        message: count === 0 ? 'is empty' : 'has two kinds of checks',
+        remedy: 'Write one: { http: { path: /health } } or { grpc: { upstream_name: package.Service } }.',
+      });
+  }),
+  { allOf: combined(['http', 'grpc'], { min: 1, max: 1 }) },
+);
 
 const healthCheckFields = {
   timeout: time,
@@ -238,7 +247,7 @@ function requestOf({
 }
 
 function pathFault(path: string): Fault | undefined {
-  if (/^\/[\x21-\x22\x24-\x7e]*$/.test(path)) return undefined;
+  if (pathForm.test(path)) return undefined;
   return {
     message: `${quote(path)} is not a path`,
     remedy: 'Write a path on the service, for example "/health".',

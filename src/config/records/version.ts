@@ -2,7 +2,8 @@
 import * as z from 'zod';
 import type { Fault } from '../errors.ts';
 import { field, type Given, lengthFault, optional, text, withNames } from '../fields/field.ts';
-import { prefixFault, requestedPrefix, withoutTrailingSlash } from '../fields/paths.ts';
+import { anyCase, jsonSchemaOf } from '../fields/json-schema.ts';
+import { pathSchema, prefixFault, requestedPrefix, withoutTrailingSlash } from '../fields/paths.ts';
 import { quote } from '../quote.ts';
 import { nameField, type PlainRecord, plainReader } from './kind.ts';
 
@@ -10,17 +11,26 @@ const dateTime = z.iso.datetime({ offset: true });
 const date = z.iso.date();
 
 /** A time in RFC 3339 format, or a date, which means midnight UTC. Converted to milliseconds since the epoch. */
-const instant = text((value) =>
-  dateTime.safeParse(value).success || date.safeParse(value).success ? undefined : notATime(value),
+const instant = text(
+  (value) => (dateTime.safeParse(value).success || date.safeParse(value).success ? undefined : notATime(value)),
+  () => ({ anyOf: [dateTime, date].map((form) => ({ pattern: jsonSchemaOf(form)['pattern'] })) }),
 ).transform((value) => Date.parse(value));
 
-const link = { schema: text(linkFault), type: 'path or URL' } as const;
+const linkLengthMax = 2048;
+/** The printable characters that a `Link` header can contain without escaping. */
+const linkCharacters = /^[!#-;=?-Z[\]_a-z~]+$/;
+const linkSchema = {
+  maxLength: linkLengthMax,
+  allOf: [{ pattern: linkCharacters.source }, { pattern: `^(?:/(?:[^/]|$)|${anyCase('http')}[sS]?://)` }],
+};
+
+const link = { schema: text(linkFault, linkSchema), type: 'path or URL' } as const;
 
 /** `deprecatedAtMs` and `endsAtMs` are in milliseconds since the epoch. At least one of them is set. */
 export const versionFields = withNames({
   name: nameField('v1'),
   prefix: field({
-    schema: text((path) => prefixFault(path) ?? ownPagesFault(path)).transform(requestedPrefix),
+    schema: text((path) => prefixFault(path) ?? ownPagesFault(path), pathSchema).transform(requestedPrefix),
     type: 'path',
     docs: 'Matches whole segments of the path, case-sensitive; the longest match wins. Cannot be `/` or below `/gateway/v0`.',
     example: '/v1',
@@ -54,7 +64,12 @@ export const versionFields = withNames({
 export type Version = PlainRecord<'Version', typeof versionFields>;
 
 export const readVersion = plainReader('Version', versionFields, [
-  { at: 'endsAtMs', reads: ['deprecatedAtMs'], faultOf: timesFault },
+  {
+    at: 'endsAtMs',
+    reads: ['deprecatedAtMs'],
+    faultOf: timesFault,
+    present: { of: ['deprecatedAtMs', 'endsAtMs'], min: 1 },
+  },
 ]);
 
 function timesFault({ deprecatedAtMs, endsAtMs }: Given<typeof versionFields>): Fault | undefined {
@@ -80,14 +95,11 @@ function ownPagesFault(path: string): Fault | undefined {
   return { message: `${quote(path)} contains pages of the gateway itself`, remedy };
 }
 
-const linkLengthMax = 2048;
-
 /** Accepts targets that a `Link` header can contain without escaping (RFC 8288 section 3). */
 function linkFault(given: string): Fault | undefined {
   const isPath = /^\/(?!\/)/.test(given);
   const isUrl = /^https?:\/\/[^@]+$/i.test(given) && URL.canParse(given);
-  if ((isPath || isUrl) && /^[\x21-\x7e]+$/.test(given) && !/[<>"\\^`{|}]/.test(given))
-    return lengthFault(given, linkLengthMax);
+  if ((isPath || isUrl) && linkCharacters.test(given)) return lengthFault(given, linkLengthMax);
   const remedy =
     'Write a path of this gateway (/v2/) or an http or https URL, percent-encoded and without credentials.';
   return { message: 'is not a valid link', remedy };

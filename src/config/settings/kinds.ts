@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { delayMsMax } from '#foundation';
 import { isHostAndPort } from '../fields/addresses.ts';
+import { described } from '../fields/json-schema.ts';
 
 /** One setting. `fromText` returns text that it cannot parse unchanged, so that the schema rejects it. */
 export interface Setting<T> {
@@ -38,6 +39,7 @@ export function choiceKind<const T extends string>(choices: readonly T[]) {
 
 export function numberKind(min: number, max: number, unit = '') {
   const schema = z.number().refine((value) => Number.isInteger(value) && value >= min && value <= max);
+  described(schema, { type: 'integer', minimum: min, maximum: max });
   return kind(schema, numberFromText, `a whole number ${unit}from ${min} to ${max}`);
 }
 

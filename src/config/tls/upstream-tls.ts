@@ -1,13 +1,15 @@
 /** The `tls` of a record: whom an HTTPS service must be certified by, and with which certificate it is called. */
 import { tls as translateTls } from '../ambassador/readers.ts';
 import type { Fault } from '../errors.ts';
+import { hostSchema } from '../fields/addresses.ts';
 import { mapOf, optional, text, type ValuesOf } from '../fields/field.ts';
+import { anyCase, type JsonSchema } from '../fields/json-schema.ts';
 import { singleLine } from '../fields/values.ts';
 import { hostFault } from '../records/match.ts';
 
 const tlsFields = {
   ca: optional({ schema: text(fileFault) }),
-  serverName: optional({ schema: text(hostFault) }),
+  serverName: optional({ schema: text(hostFault, hostSchema) }),
   clientCert: optional({ schema: text(fileFault) }),
   clientKey: optional({ schema: text(fileFault) }),
 };
@@ -19,11 +21,13 @@ const upstreamTls = mapOf(tlsFields, [
   {
     at: 'clientKey',
     reads: ['clientCert'],
+    needs: 'clientCert',
     faultOf: ({ clientCert, clientKey }) => alone(clientKey, clientCert, 'client_cert'),
   },
   {
     at: 'clientCert',
     reads: ['clientKey'],
+    needs: 'clientKey',
     faultOf: ({ clientCert, clientKey }) => alone(clientCert, clientKey, 'client_key'),
   },
 ]);
@@ -53,4 +57,12 @@ export const tlsField = optional({
 export function tlsFault(tls: UpstreamTls | undefined, service = ''): Fault | undefined {
   if (tls === undefined || /^https:/i.test(service)) return undefined;
   return { message: 'has no effect on a service that is not called with https', remedy: 'Write https://host:port.' };
+}
+
+/** What JSON Schema can say about `tlsFault` of this field. */
+export function tlsSchema(service: string): JsonSchema {
+  return {
+    anyOf: [{ not: { required: ['tls'] } }, { properties: { [service]: { pattern: `^${anyCase('https')}:` } } }],
+    errorMessage: `tls has no effect unless ${service} starts with https:`,
+  };
 }

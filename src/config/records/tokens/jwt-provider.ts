@@ -4,10 +4,11 @@ import * as z from 'zod';
 import type { Fault } from '../../errors.ts';
 import { isLoopback } from '../../fields/addresses.ts';
 import { field, type Given, lengthFault, mapOf, optional, reportFault, text, withNames } from '../../fields/field.ts';
-import { framingFault, headerName } from '../../fields/headers.ts';
-import { commaList, duration, flag, isToken, notEmpty, singleLine } from '../../fields/values.ts';
+import { framingFault, framingHeaders, headerName } from '../../fields/headers.ts';
+import { anyCase } from '../../fields/json-schema.ts';
+import { commaList, duration, flag, isToken, notEmpty, singleLine, tokenSchema } from '../../fields/values.ts';
 import { quote } from '../../quote.ts';
-import { identityFault } from '../auth-service.ts';
+import { identityFault, unidentifying } from '../auth-service.ts';
 import { nameField, type PlainRecord, plainReader } from '../kind.ts';
 import { publicKeyFault } from './jwk.ts';
 
@@ -31,14 +32,16 @@ const keysMax = 100;
 const headersMax = 32;
 const placesMax = 8;
 
-const claimName = text((name) =>
-  name === ''
-    ? { message: 'is empty', remedy: 'Write the name of a claim, such as sub.' }
-    : lengthFault(name, claimLengthMax),
+const claimName = text(
+  (name) =>
+    name === ''
+      ? { message: 'is empty', remedy: 'Write the name of a claim, such as sub.' }
+      : lengthFault(name, claimLengthMax),
+  { minLength: 1, maxLength: claimLengthMax },
 );
 
 const tokenHeader = mapOf({
-  name: field({ schema: headerName(tokenHeaderFault) }),
+  name: field({ schema: headerName(tokenHeaderFault, [...framingHeaders, 'cookie']) }),
   prefix: optional({ schema: text(prefixFault).transform((prefix) => prefix.trim()) }),
 }).check((payload) => {
   const { name, prefix } = payload.value;
@@ -53,7 +56,7 @@ const passwordsFault: Fault = {
 
 const claimHeader = mapOf({
   claim: field({ schema: claimName }),
-  header: field({ schema: headerName(identityFault) }),
+  header: field({ schema: headerName(identityFault, unidentifying) }),
 });
 
 const jwk = z
@@ -67,7 +70,7 @@ const names = (item: z.ZodType<string, string>) => z.array(item).max(placesMax);
 export const jwtProviderFields = withNames({
   name: nameField('accounts'),
   issuer: field({
-    schema: singleLine((issuer) => lengthFault(issuer, issuerLengthMax)),
+    schema: singleLine((issuer) => lengthFault(issuer, issuerLengthMax), { maxLength: issuerLengthMax }),
     type: 'text',
     docs: 'The `iss` of its tokens, exactly as they contain it.',
     example: 'https://accounts.example.com',
@@ -79,7 +82,7 @@ export const jwtProviderFields = withNames({
     example: '[https://api.example.com]',
   }),
   jwksUri: optional({
-    schema: text(jwksUriFault),
+    schema: text(jwksUriFault, { pattern: `^${anyCase('http')}[sS]?://[^\\s#]+$` }),
     type: 'URL',
     docs: 'Where the issuer publishes its public keys. This or `jwks` is required. `http` is only for loopback and private addresses, names without a dot, and names that end in `.internal`, `.local`, `.localhost`, `.svc` or `.test`.',
     example: 'https://accounts.example.com/.well-known/jwks.json',
@@ -91,7 +94,7 @@ export const jwtProviderFields = withNames({
     example: '{ keys: [{ kty: OKP, crv: Ed25519, x: 11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo }] }',
   }),
   algorithms: field({
-    schema: commaList(text(algorithmFault)).check((payload) =>
+    schema: commaList(text(algorithmFault, { enum: tokenAlgorithms })).check((payload) =>
       reportFault(payload, [], payload.value.length === 0 ? noAlgorithm : undefined),
     ),
     type: 'list',
@@ -133,7 +136,7 @@ export const jwtProviderFields = withNames({
     example: '[{ name: X-Token }]',
   }),
   fromCookies: field({
-    schema: names(text(cookieFault)),
+    schema: names(text(cookieFault, tokenSchema)),
     type: 'list',
     default: [],
     docs: 'The cookies that may contain a token. Browsers send cookies with requests that other sites cause, so such a cookie needs `SameSite`.',
@@ -168,7 +171,7 @@ export const jwtProviderFields = withNames({
 export type JwtProvider = PlainRecord<'JwtProvider', typeof jwtProviderFields>;
 
 export const readJwtProvider = plainReader('JwtProvider', jwtProviderFields, [
-  { at: 'jwksUri', reads: ['jwks'], faultOf: keysFault },
+  { at: 'jwksUri', reads: ['jwks'], faultOf: keysFault, present: { of: ['jwksUri', 'jwks'], min: 1, max: 1 } },
   { at: 'fromParams', reads: ['fromHeaders', 'fromCookies'], faultOf: placesFault },
 ]);
 
