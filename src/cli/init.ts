@@ -1,9 +1,17 @@
 /** The `init` command: writes a starter configuration with a service, a user and a limit, and prints the next steps. */
 import { randomBytes } from 'node:crypto';
 import { lstat, open, readdir, rm, rmdir } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { hashPassword, type Random } from '#auth';
-import { hostForClients, parseServiceReference, quote, type Settings, settingsFile, writeError } from '#config';
+import {
+  findSchemas,
+  hostForClients,
+  parseServiceReference,
+  quote,
+  type Settings,
+  settingsFile,
+  writeError,
+} from '#config';
 import { codeOf, inheritOwner, makeFolders, shellWord } from '#foundation';
 
 export interface InitOptions {
@@ -27,13 +35,16 @@ export async function initialise(
   random: Random = randomBytes,
 ): Promise<string> {
   const password = Buffer.from(random(passwordBytes)).toString('base64url');
-  const files = await writeStarter(directory, { service, user, passwordHash: await hashPassword(password, random) });
+  const editor = await editorSettings(directory, process.cwd());
+  const passwordHash = await hashPassword(password, random);
+  const files = await writeStarter(directory, { service, user, passwordHash, more: editor.files });
   const setting = resolve(directory) === resolve(settings.configDir) ? '' : `CONFIG_DIR=${quoted(directory)} `;
   const portHint = settings.port === 0 ? ', with the port that it prints' : '';
   return `${[
     'Wrote',
     ...files.map((file) => `  ${file}`),
     '',
+    ...editor.hint,
     ...programLines(service),
     `The user ${user} has the password ${password}`,
     `Note it down: users.yaml contains only its hash. ${startLine(service)}, then call it from another terminal${portHint}:`,
@@ -77,6 +88,8 @@ export interface StarterOptions {
   readonly user: string;
   /** In the format that `hash-password` prints. */
   readonly passwordHash: string;
+  /** Files to write besides the configuration. @default [] */
+  readonly more?: readonly NewFile[];
 }
 
 /**
@@ -92,7 +105,7 @@ export async function writeStarter(directory: string, options: StarterOptions): 
       `a configuration already exists, so nothing was written: ${files}. Choose another directory: frontdesk init ./other`,
     );
   }
-  const files = starterFiles(options);
+  const files = [...starterFiles(directory, options), ...(options.more ?? [])];
   await writeNewFiles(directory, files);
   return files.map(({ name }) => join(directory, name));
 }
@@ -109,7 +122,7 @@ function requireService(service: string): void {
 }
 
 interface NewFile {
-  /** Relative to the directory, and at most one folder deep. */
+  /** Relative to the directory, and at most one folder deep in it. */
   readonly name: string;
   readonly text: string;
   /** Makes the file readable for its owner only. */
@@ -165,11 +178,50 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   }
 }
 
-function starterFiles({ service, user, passwordHash }: StarterOptions): readonly NewFile[] {
+interface EditorSettings {
+  readonly files: readonly NewFile[];
+  /** What to print. */
+  readonly hint: readonly string[];
+}
+
+const codeSettings = '.vscode/settings.json';
+
+/**
+ * The settings with which VS Code knows the schema of each file. VS Code reads them in the folder that it opens: they are
+ * in the working directory if that contains the configuration, and otherwise left out.
+ */
+async function editorSettings(directory: string, project: string): Promise<EditorSettings> {
+  const below = relative(project, resolve(directory));
+  if (below.startsWith('..') || isAbsolute(below)) return { files: [], hint: [] };
+  const schemaUrl = findSchemas(directory);
+  const globs = { records: 'services/*.yaml', limits: 'ratelimit/*.yaml', users: 'users.yaml', demo: 'demo.yaml' };
+  const schemas = Object.entries(globs).map(([name, glob]) => [
+    schemaUrl(name, project),
+    join(below, glob).replaceAll('\\', '/'),
+  ]);
+  const text = JSON.stringify({ 'yaml.schemas': Object.fromEntries(schemas) }, undefined, 2);
+  if (await exists(join(project, codeSettings)))
+    return { files: [], hint: [`${codeSettings} exists. For YAML with completion, add:`, text.slice(2, -2), ''] };
+  const name = join(relative(resolve(directory), project), codeSettings);
+  return { files: [{ name, text: `${text}\n`, isSecret: false }], hint: [] };
+}
+
+/** Whether there is anything of this name, or a link in place of its folder. */
+async function exists(file: string): Promise<boolean> {
+  const [folder, found] = await Promise.all([dirname(file), file].map((path) => lstat(path).catch(() => undefined)));
+  return found !== undefined || folder?.isSymbolicLink() === true;
+}
+
+function starterFiles(directory: string, { service, user, passwordHash }: StarterOptions): readonly NewFile[] {
+  const schemaUrl = findSchemas(directory);
+  const modeline = (schema: string, folder: string) =>
+    `# yaml-language-server: $schema=${schemaUrl(schema, resolve(directory, folder))}\n`;
+  const ofRecords = modeline('records', 'services');
+  const services = servicesYaml(service).replaceAll('---\n', `---\n${ofRecords}`);
   return [
-    { name: 'services/app.yaml', text: servicesYaml(service), isSecret: false },
-    { name: 'ratelimit/gateway.yaml', text: limitsYaml, isSecret: false },
-    { name: 'users.yaml', text: usersYaml(user, passwordHash), isSecret: true },
+    { name: 'services/app.yaml', text: ofRecords + services, isSecret: false },
+    { name: 'ratelimit/gateway.yaml', text: modeline('limits', 'ratelimit') + limitsYaml, isSecret: false },
+    { name: 'users.yaml', text: modeline('users', '') + usersYaml(user, passwordHash), isSecret: true },
     { name: settingsFile, text: settingsText, isSecret: true },
   ];
 }

@@ -21,6 +21,11 @@ function shownCommands(text: string): Readonly<Record<string, string>> {
   return Object.fromEntries(lines.map((line) => [/(?:frontdesk (\w+)|curl)/.exec(line)?.[1] ?? 'curl', line]));
 }
 
+/** Returns the schemas in the modelines of a text. */
+function schemasNamedIn(text: string): readonly string[] {
+  return Array.from(text.matchAll(/^# yaml-language-server: \$schema=(.+)$/gm), ([, url = '']) => url);
+}
+
 describe('frontdesk init', () => {
   const writeFiles = temporaryFiles();
   const suite = testServers(after);
@@ -51,6 +56,47 @@ describe('frontdesk init', () => {
     const texts = await Promise.all(files.map((file) => readFile(join(directory, file), 'utf8')));
     const password = /has the password (\S{20})\n/.exec(printed)?.[1] ?? assert.fail(printed);
     assert.ok(!texts.join('').includes(password));
+  });
+
+  it('names the JSON Schema of each document, and those of all files for VS Code', async () => {
+    const text = await readFile(join(directory, 'config/services/app.yaml'), 'utf8');
+    assert.equal(schemasNamedIn(text).length, text.split(/^---$/m).length);
+    const { 'yaml.schemas': schemas } = JSON.parse(await readFile(join(directory, '.vscode/settings.json'), 'utf8'));
+    assert.deepEqual(Object.values(schemas), [
+      'config/services/*.yaml',
+      'config/ratelimit/*.yaml',
+      'config/users.yaml',
+      'config/demo.yaml',
+    ]);
+    for (const url of [...schemasNamedIn(text), ...Object.keys(schemas)])
+      assert.match(JSON.parse(await readFile(new URL(url), 'utf8')).title, /^frontdesk: /);
+    assert.match(printed, /^ {2}\.vscode\/settings\.json$/m);
+  });
+
+  it('names the schemas of the package that the project has installed, by relative paths', async () => {
+    const project = await writeFiles({ 'node_modules/frontdesk/schema/records.json': '{}' });
+    const { code } = await runCommand(['init', 'deploy/gateway'], { cwd: project });
+    assert.equal(code, 0);
+    const [first] = schemasNamedIn(await readFile(join(project, 'deploy/gateway/services/app.yaml'), 'utf8'));
+    assert.equal(first, '../../../node_modules/frontdesk/schema/records.json');
+    assert.deepEqual(schemasNamedIn(await readFile(join(project, 'deploy/gateway/users.yaml'), 'utf8')), [
+      '../../node_modules/frontdesk/schema/users.json',
+    ]);
+    const { 'yaml.schemas': schemas } = JSON.parse(await readFile(join(project, '.vscode/settings.json'), 'utf8'));
+    assert.equal(schemas['./node_modules/frontdesk/schema/limits.json'], 'deploy/gateway/ratelimit/*.yaml');
+  });
+
+  it('leaves settings of VS Code as they are, and shows what to add', async () => {
+    const project = await writeFiles({ '.vscode/settings.json': '{ "mine": 1 }' });
+    const { stdout } = await runCommand(['init'], { cwd: project });
+    assert.equal(await readFile(join(project, '.vscode/settings.json'), 'utf8'), '{ "mine": 1 }');
+    assert.match(stdout, /\.vscode\/settings\.json exists.+:\n {2}"yaml\.schemas": \{\n.+config\/services\/\*\.yaml"/);
+  });
+
+  it('writes no settings of VS Code outside of the working directory', async () => {
+    const [project, other] = [await writeFiles(), await writeFiles()];
+    await runCommand(['init', join(other, 'config')], { cwd: project });
+    assert.deepEqual([await readdir(project), await readdir(other)], [[], ['config']]);
   });
 
   for (const [service, isNamed] of [
