@@ -1,8 +1,9 @@
-/** Defines the commands and their options: serve, split, init, check, explain, limits, users, hash-password, completion. */
+/** Defines the commands and their options: serve, split, init, check, explain, crds, limits, users, hash-password, completion. */
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import {
   demoDirectory,
   type Environment,
+  formatResourceDefinitions,
   hasConfiguration,
   loadDirectory,
   packageVersion,
@@ -165,6 +166,10 @@ function addConfigurationTools(program: Command): void {
     "frontdesk explain POST /v1/hotels --user ann -H 'X-Plan: gold'",
   ]);
   withModules(explaining).option('--kubernetes', kubernetesOption).action(explain);
+
+  withExamples(program.command('crds'), ['frontdesk crds | kubectl apply -f -'])
+    .description('print the CustomResourceDefinitions of the records, for a Kubernetes cluster')
+    .action(() => void process.stdout.write(formatResourceDefinitions()));
 }
 
 const shells: readonly Shell[] = ['bash', 'zsh', 'fish'];

@@ -106,6 +106,7 @@ export type {
 export type { Version } from './records/version.ts';
 export { schemaFiles } from './schemas/files.ts';
 export { findSchemas } from './schemas/installed.ts';
+export { formatResourceDefinitions } from './schemas/resources.ts';
 export { formatSettings, gatewaySettings, listSettings, variableOf, variables } from './settings/gateway-settings.ts';
 export { count, numberKind, type Setting, type SettingTable, textKind, timeoutMs } from './settings/kinds.ts';
 export {

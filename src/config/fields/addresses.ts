@@ -60,7 +60,8 @@ export interface ServiceReference {
 }
 
 const hostForm = String.raw`\[[\da-fA-F:.]+\]|[^\s:/?#@[\]]+`;
-const portForm = String.raw`\d{1,5}`;
+/** A number of a port. */
+export const portForm = String.raw`\d{1,5}`;
 
 /** What JSON Schema can say about the name of a host, or about a service reference with one of these schemes. */
 export const hostSchema = { pattern: `^(?:${hostForm})$` };

@@ -70,7 +70,10 @@ const mappingRules: readonly MappingRule[] = [
     at: 'prefix',
     reads: ['prefixRegex'],
     faultOf: ({ prefix = '', prefixRegex }) => (prefixRegex ? pathPatternFault(prefix) : prefixFault(prefix)),
-    schema: { anyOf: [isTrue('prefix_regex'), { properties: { prefix: pathSchema } }] },
+    schema: {
+      anyOf: [isTrue('prefix_regex'), { properties: { prefix: pathSchema } }],
+      errorMessage: 'prefix must be a path such as /v1, unless prefix_regex is true',
+    },
   },
   {
     at: 'prefixExact',
@@ -95,7 +98,10 @@ const mappingRules: readonly MappingRule[] = [
       if (hostname !== undefined) return conflictsWith('hostname', 'Keep one of the two.');
       return hostRegex ? patternFault(host) : hostFault(host);
     },
-    schema: { anyOf: [isTrue('host_regex'), { properties: { host: hostSchema } }] },
+    schema: {
+      anyOf: [isTrue('host_regex'), { properties: { host: hostSchema } }],
+      errorMessage: 'host must be a name without scheme, port and path, unless host_regex is true',
+    },
   },
   {
     at: 'hostRegex',
@@ -110,7 +116,10 @@ const mappingRules: readonly MappingRule[] = [
       if (method === undefined) return undefined;
       return methodRegex ? patternFault(method) : methodFault(method);
     },
-    schema: { anyOf: [isTrue('method_regex'), { properties: { method: methodSchema } }] },
+    schema: {
+      anyOf: [isTrue('method_regex'), { properties: { method: methodSchema } }],
+      errorMessage: 'method must be one method in upper case, unless method_regex is true',
+    },
   },
   {
     at: 'methodRegex',
@@ -227,7 +236,10 @@ const mappingRules: readonly MappingRule[] = [
   {
     at: 'redirectResponseCode',
     reads: redirects,
-    schema: { anyOf: [redirectSchema, { properties: { redirect_response_code: false } }] },
+    schema: {
+      anyOf: [redirectSchema, { properties: { redirect_response_code: false } }],
+      errorMessage: 'redirect_response_code has no effect without a redirect',
+    },
     faultOf: (given) =>
       given.redirectResponseCode !== undefined && redirectName(given) === undefined
         ? { message: 'has no effect without a redirect', remedy: 'Set host_redirect or path_redirect, or remove it.' }

@@ -129,6 +129,7 @@ export const knownCommands = Object.freeze([
   'init',
   'check',
   'explain',
+  'crds',
   'limits',
   'users',
   'hash-password',
