@@ -67,6 +67,7 @@ export const portForm = String.raw`\d{1,5}`;
 export const hostSchema = { pattern: `^(?:${hostForm})$` };
 export const referenceSchema = (schemes: readonly string[]) => ({
   pattern: `^(?:(?:${schemes.map(anyCase).join('|')})://)?(?:\\[[\\da-fA-F:.]+\\]|[\\w.-]+)(?::${portForm})?/?$`,
+  errorMessage: `must be the name of a service, name:port, or ${schemes[0]}://host:port without a path`,
 });
 
 /** Captures the scheme, host, port and path. A scheme may be in upper case (RFC 3986 section 3.1). */

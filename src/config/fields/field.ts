@@ -2,7 +2,15 @@
 import * as z from 'zod';
 import { type Fields, isMap } from '#foundation';
 import { type Examples, type Fault, formatKnownKeys } from '../errors.ts';
-import { type Addition, annotationsOf, combined, described, type JsonSchema, jsonSchemaOf } from './json-schema.ts';
+import {
+  type Addition,
+  annotationsOf,
+  combined,
+  described,
+  type JsonSchema,
+  jsonSchemaOf,
+  needing,
+} from './json-schema.ts';
 
 /**
  * Describes one field of a map. The row's key in the table is the field's name in our types. `Input` is what a program
@@ -196,15 +204,12 @@ function documented(table: Named<RowTable>): JsonSchema {
 
 function rulesIn<Table extends RowTable>(table: Named<Table>, rules: readonly Rule<Table>[]): JsonSchema {
   const nameOf = (key: keyof Table) => table[key].name;
-  const allOf = rules.flatMap(({ schema, present }) => [
+  const allOf = rules.flatMap(({ at, schema, present, needs }) => [
     ...(schema === undefined ? [] : [schema]),
+    ...(needs === undefined ? [] : [needing(nameOf(at), nameOf(needs))]),
     ...(present === undefined ? [] : combined(present.of.map(nameOf), present)),
   ]);
-  const needs = rules.flatMap(({ at, needs: other }) => (other === undefined ? [] : [[nameOf(at), [nameOf(other)]]]));
-  return {
-    ...(allOf.length > 0 && { allOf }),
-    ...(needs.length > 0 && { dependencies: Object.fromEntries(needs) }),
-  };
+  return allOf.length > 0 ? { allOf } : {};
 }
 
 function shapeOf(table: Named<RowTable>): Record<string, z.ZodType> {

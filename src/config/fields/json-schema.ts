@@ -83,25 +83,28 @@ export function otherThan(words: Iterable<string>): JsonSchema {
   return { not: { pattern: `^(?:${Array.from(words, anyCase).join('|')})$` } };
 }
 
-/** Whether a map has a field that is true, that is not empty, or that is there at all. */
+/** What a field of a map is: true, there, or neither. Editors show the errors of the last three at the field. */
 export const isTrue = (name: string) => ({ properties: { [name]: { const: true } }, required: [name] });
-export const isFilled = (name: string) => ({
-  properties: { [name]: { minItems: 1, minLength: 1 } },
-  required: [name],
-});
 export const isGiven = (name: string) => ({ required: [name] });
+export const isUntrue = (name: string) => ({ properties: { [name]: { const: false } } });
+export const isMissing = (name: string) => ({ properties: { [name]: false } });
+export const isEmpty = (name: string) => ({ properties: { [name]: { maxItems: 0, maxLength: 0 } } });
 
-/** A rule about a map that must not fulfil both conditions. */
-export function notBoth(one: JsonSchema, other: JsonSchema, errorMessage: string): JsonSchema {
-  return { not: { allOf: [one, other] }, errorMessage };
+/** A rule about a map that fulfils one of the conditions. */
+export function eitherOf(anyOf: readonly JsonSchema[], errorMessage: string): JsonSchema {
+  return { anyOf, errorMessage };
+}
+
+export function needing(name: string, other: string): JsonSchema {
+  return { dependencies: { [name]: [other] }, errorMessage: `${name} needs ${other}` };
 }
 
 /** Rules about the presence of fields, each with the message that editors show. */
 export function combined(names: readonly string[], { min = 0, max = names.length }): readonly JsonSchema[] {
-  const pairs = names.flatMap((name, index) => names.slice(0, index).map((other) => [other, name]));
-  const never = pairs.map((required) => ({
-    not: { required },
-    errorMessage: `${required.join(' cannot be combined with ')}`,
+  const pairs = names.flatMap((name, index) => names.slice(0, index).map((other) => [other, name] as const));
+  const never = pairs.map(([one, other]) => ({
+    dependencies: { [one]: { properties: { [other]: false } } },
+    errorMessage: `${other} cannot be combined with ${one}`,
   }));
   const one = { anyOf: names.map((name) => ({ required: [name] })), errorMessage: `write ${names.join(' or ')}` };
   return [...(max === 1 ? never : []), ...(min === 1 ? [one] : [])];

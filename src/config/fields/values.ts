@@ -95,11 +95,15 @@ export function commaList<T, Item extends string>(item: z.ZodType<T, Item>) {
   );
   return described(list as z.ZodType<T[], string | Item[]>, () => {
     const items = jsonSchemaOf(item);
-    const words = Array.isArray(items['enum']) ? `(?:${items['enum'].join('|')})` : undefined;
+    const choices = Array.isArray(items['enum']) ? items['enum'] : [];
+    const words = choices.length > 0 && `(?:${choices.join('|')})`;
     return {
       type: ['string', 'array'],
       items,
-      ...(words && { pattern: `^(?:\\s*${words}?\\s*,)*\\s*${words}?\\s*$` }),
+      ...(words && {
+        pattern: `^(?:\\s*${words}?\\s*,)*\\s*${words}?\\s*$`,
+        errorMessage: `must be a list of ${choices.join(', ')}`,
+      }),
     };
   });
 }

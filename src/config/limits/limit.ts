@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { type Algorithm, type Limit, type Unit, uint32Max, unitSeconds, windowSeconds } from '#ratelimit/limit';
 import { didYouMean, type Fault } from '../errors.ts';
 import { type Data, lengthFault, reportFault, strict, text } from '../fields/field.ts';
-import { anyCase, described, isGiven, isTrue, notBoth } from '../fields/json-schema.ts';
+import { anyCase, described, eitherOf, isGiven, isMissing, isTrue } from '../fields/json-schema.ts';
 import { either, notEmpty, wholeNumber } from '../fields/values.ts';
 import { quote } from '../quote.ts';
 
@@ -60,24 +60,20 @@ export interface RateLimitInput extends Input {
   readonly burst?: Input['burst'];
 }
 
+const isLimited = { properties: { unlimited: { enum: [false, null] } } };
+const isTokenBucket = {
+  properties: { algorithm: { const: 'token_bucket' satisfies Algorithm } },
+  required: ['algorithm'],
+};
+
 const limitSchema = described(fieldsSchema, {
   allOf: [
-    { anyOf: [isGiven('unit'), isTrue('unlimited')], errorMessage: 'write unit, or unlimited: true' },
-    notBoth(
-      isTrue('unlimited'),
-      { properties: { unit: { type: 'string' } }, required: ['unit'] },
-      'unlimited cannot be combined with unit',
-    ),
+    eitherOf([isGiven('unit'), isTrue('unlimited')], 'write unit, or unlimited: true'),
+    eitherOf([isLimited, { properties: { unit: { type: 'null' } } }], 'unlimited cannot be combined with unit'),
     ...['unit_multiplier', 'algorithm', 'burst'].map((name) =>
-      notBoth(isTrue('unlimited'), isGiven(name), `unlimited cannot be combined with ${name}`),
+      eitherOf([isLimited, isMissing(name)], `unlimited cannot be combined with ${name}`),
     ),
-    {
-      anyOf: [
-        { not: isGiven('burst') },
-        { properties: { algorithm: { const: 'token_bucket' satisfies Algorithm } }, required: ['algorithm'] },
-      ],
-      errorMessage: 'only a token bucket has a burst',
-    },
+    eitherOf([isMissing('burst'), isTokenBucket], 'only a token bucket has a burst'),
   ],
 })
   .transform((fields) => ({ fields, limit: limitOf(fields) }))

@@ -13,7 +13,7 @@ import {
   headerValueFault,
   nameSchema,
 } from '../fields/headers.ts';
-import { isGiven, notBoth } from '../fields/json-schema.ts';
+import { eitherOf, isMissing } from '../fields/json-schema.ts';
 import { optionalPathSchema, prefixFault, withoutTrailingSlash } from '../fields/paths.ts';
 import { serviceReference } from '../fields/service-reference.ts';
 import { commaList, flag, milliseconds, singleLine, wholeNumber } from '../fields/values.ts';
@@ -217,9 +217,8 @@ export const readAuthService = plainReader('AuthService', authServiceFields, [
     at: 'cacheMs',
     reads: ['includeBody'],
     faultOf: cacheFault,
-    schema: notBoth(
-      isGiven('include_body'),
-      { properties: { cache_ms: { minimum: 1 } }, required: ['cache_ms'] },
+    schema: eitherOf(
+      [isMissing('include_body'), { properties: { cache_ms: { const: 0 } } }],
       'cache_ms cannot be combined with include_body',
     ),
   },
@@ -227,9 +226,8 @@ export const readAuthService = plainReader('AuthService', authServiceFields, [
     at,
     reads: ['proto'] as const,
     faultOf: overGrpcFault(at),
-    schema: notBoth(
-      { properties: { proto: { const: 'grpc' } }, required: ['proto'] },
-      isGiven(authServiceFields[at].name),
+    schema: eitherOf(
+      [{ properties: { proto: { const: 'http' } } }, isMissing(authServiceFields[at].name)],
       `${authServiceFields[at].name} has no effect with proto: grpc`,
     ),
   })),

@@ -4,10 +4,10 @@ import type { Fault } from '../errors.ts';
 import { hostSchema } from '../fields/addresses.ts';
 import { defaultsOf, type Given, type Rule } from '../fields/field.ts';
 import type { HeaderRules, HeaderValue } from '../fields/headers.ts';
-import { isFilled, isGiven, isTrue, type JsonSchema, notBoth } from '../fields/json-schema.ts';
+import { eitherOf, isEmpty, isGiven, isMissing, isTrue, isUntrue, type JsonSchema } from '../fields/json-schema.ts';
 import { pathSchema, prefixFault, withUpperCaseEncoding } from '../fields/paths.ts';
 import { patternFault } from '../fields/pattern.ts';
-import { methodFault, methodSchema } from '../fields/values.ts';
+import { flag, methodFault, methodSchema } from '../fields/values.ts';
 import { quote } from '../quote.ts';
 import { tlsFault, tlsSchema } from '../tls/upstream-tls.ts';
 import { recordReader } from './kind.ts';
@@ -57,12 +57,7 @@ const pathRedirects = ['pathRedirect', 'prefixRedirect', 'regexRedirect'] as con
 /** The fields that make a mapping a redirect. */
 const redirects = ['hostRedirect', ...pathRedirects] as const;
 
-const redirectSchema = {
-  anyOf: [
-    isTrue('host_redirect'),
-    ...pathRedirects.map((key): JsonSchema => ({ required: [mappingFields[key].name] })),
-  ],
-};
+const pathRedirectNames = pathRedirects.map((key) => mappingFields[key].name);
 
 /** Which fields exclude or require each other. */
 const mappingRules: readonly MappingRule[] = [
@@ -70,16 +65,19 @@ const mappingRules: readonly MappingRule[] = [
     at: 'prefix',
     reads: ['prefixRegex'],
     faultOf: ({ prefix = '', prefixRegex }) => (prefixRegex ? pathPatternFault(prefix) : prefixFault(prefix)),
-    schema: {
-      anyOf: [isTrue('prefix_regex'), { properties: { prefix: pathSchema } }],
-      errorMessage: 'prefix must be a path such as /v1, unless prefix_regex is true',
-    },
+    schema: eitherOf(
+      [isTrue('prefix_regex'), { properties: { prefix: pathSchema } }],
+      'prefix must be a path such as /v1, unless prefix_regex is true',
+    ),
   },
   {
     at: 'prefixExact',
     reads: ['prefix', 'prefixRegex'],
     faultOf: exactFault,
-    schema: notBoth(isTrue('prefix_exact'), isTrue('prefix_regex'), 'a regex matches the whole path anyway'),
+    schema: eitherOf(
+      [isUntrue('prefix_exact'), isUntrue('prefix_regex')],
+      'prefix_exact cannot be combined with prefix_regex',
+    ),
   },
   {
     at: 'caseSensitive',
@@ -98,16 +96,16 @@ const mappingRules: readonly MappingRule[] = [
       if (hostname !== undefined) return conflictsWith('hostname', 'Keep one of the two.');
       return hostRegex ? patternFault(host) : hostFault(host);
     },
-    schema: {
-      anyOf: [isTrue('host_regex'), { properties: { host: hostSchema } }],
-      errorMessage: 'host must be a name without scheme, port and path, unless host_regex is true',
-    },
+    schema: eitherOf(
+      [isTrue('host_regex'), { properties: { host: hostSchema } }],
+      'host must be a name without scheme, port and path, unless host_regex is true',
+    ),
   },
   {
     at: 'hostRegex',
     reads: ['host'],
     faultOf: ({ host, hostRegex }) => (hostRegex && host === undefined ? noEffectWithout('host') : undefined),
-    schema: { anyOf: [{ not: isTrue('host_regex') }, isGiven('host')], errorMessage: 'host_regex needs host' },
+    schema: eitherOf([isUntrue('host_regex'), isGiven('host')], 'host_regex needs host'),
   },
   {
     at: 'method',
@@ -116,16 +114,16 @@ const mappingRules: readonly MappingRule[] = [
       if (method === undefined) return undefined;
       return methodRegex ? patternFault(method) : methodFault(method);
     },
-    schema: {
-      anyOf: [isTrue('method_regex'), { properties: { method: methodSchema } }],
-      errorMessage: 'method must be one method in upper case, unless method_regex is true',
-    },
+    schema: eitherOf(
+      [isTrue('method_regex'), { properties: { method: methodSchema } }],
+      'method must be one method in upper case, unless method_regex is true',
+    ),
   },
   {
     at: 'methodRegex',
     reads: ['method'],
     faultOf: ({ method, methodRegex }) => (methodRegex && method === undefined ? noEffectWithout('method') : undefined),
-    schema: { anyOf: [{ not: isTrue('method_regex') }, isGiven('method')], errorMessage: 'method_regex needs method' },
+    schema: eitherOf([isUntrue('method_regex'), isGiven('method')], 'method_regex needs method'),
   },
   {
     at: 'rewrite',
@@ -155,7 +153,7 @@ const mappingRules: readonly MappingRule[] = [
   {
     at: 'http2',
     reads: ['allowUpgrade'],
-    schema: notBoth(isTrue('http2'), isFilled('allow_upgrade'), 'http2 cannot be combined with allow_upgrade'),
+    schema: eitherOf([isUntrue('http2'), isEmpty('allow_upgrade')], 'http2 cannot be combined with allow_upgrade'),
     faultOf: ({ http2, allowUpgrade = [] }) =>
       http2 && allowUpgrade.length > 0
         ? conflictsWith('allow_upgrade', 'Give requests for an upgrade a mapping without http2.')
@@ -164,7 +162,10 @@ const mappingRules: readonly MappingRule[] = [
   {
     at: 'preserveHeaderCase',
     reads: ['http2'],
-    schema: notBoth(isTrue('preserve_header_case'), isTrue('http2'), 'HTTP/2 has only header names in lower case'),
+    schema: eitherOf(
+      [isUntrue('preserve_header_case'), isUntrue('http2')],
+      'preserve_header_case cannot be combined with http2',
+    ),
     faultOf: ({ preserveHeaderCase, http2 }) =>
       preserveHeaderCase && http2
         ? conflictsWith('http2', 'Keep one of the two: HTTP/2 has only names in lower case.')
@@ -173,7 +174,10 @@ const mappingRules: readonly MappingRule[] = [
   {
     at: 'authService',
     reads: ['bypassAuth'],
-    schema: notBoth(isTrue('bypass_auth'), isGiven('auth_service'), 'auth_service cannot be combined with bypass_auth'),
+    schema: eitherOf(
+      [isUntrue('bypass_auth'), isMissing('auth_service')],
+      'auth_service cannot be combined with bypass_auth',
+    ),
     faultOf: ({ authService, bypassAuth }) =>
       bypassAuth && authService !== undefined ? conflictsWith('bypass_auth: true', 'Keep one of the two.') : undefined,
   },
@@ -202,7 +206,7 @@ const mappingRules: readonly MappingRule[] = [
   {
     at: 'allowUpgrade',
     reads: ['grpc'],
-    schema: notBoth(isTrue('grpc'), isFilled('allow_upgrade'), 'allow_upgrade cannot be combined with grpc'),
+    schema: eitherOf([isUntrue('grpc'), isEmpty('allow_upgrade')], 'allow_upgrade cannot be combined with grpc'),
     faultOf: ({ allowUpgrade = [], grpc }) =>
       grpc && allowUpgrade.length > 0
         ? conflictsWith('grpc: true', 'Use two mappings: a connection of HTTP/2 does not switch its protocol.')
@@ -211,7 +215,10 @@ const mappingRules: readonly MappingRule[] = [
   {
     at: 'preserveHeaderCase',
     reads: ['grpc'],
-    schema: notBoth(isTrue('preserve_header_case'), isTrue('grpc'), 'HTTP/2 has only header names in lower case'),
+    schema: eitherOf(
+      [isUntrue('preserve_header_case'), isUntrue('grpc')],
+      'preserve_header_case cannot be combined with grpc',
+    ),
     faultOf: ({ preserveHeaderCase, grpc }) =>
       preserveHeaderCase && grpc
         ? conflictsWith('grpc: true', 'Remove it: HTTP/2 has names of headers only in lower case.')
@@ -227,7 +234,10 @@ const mappingRules: readonly MappingRule[] = [
   {
     at: 'prefixRedirect',
     reads: ['prefixRegex'],
-    schema: notBoth(isTrue('prefix_regex'), isGiven('prefix_redirect'), 'a regex has no prefix: set regex_redirect'),
+    schema: eitherOf(
+      [isUntrue('prefix_regex'), isMissing('prefix_redirect')],
+      'a regex has no prefix: set regex_redirect',
+    ),
     faultOf: ({ prefixRedirect, prefixRegex }) =>
       prefixRegex && prefixRedirect !== undefined
         ? conflictsWith('prefix_regex', 'Set regex_redirect: a regex has no prefix.')
@@ -236,10 +246,10 @@ const mappingRules: readonly MappingRule[] = [
   {
     at: 'redirectResponseCode',
     reads: redirects,
-    schema: {
-      anyOf: [redirectSchema, { properties: { redirect_response_code: false } }],
-      errorMessage: 'redirect_response_code has no effect without a redirect',
-    },
+    schema: eitherOf(
+      [isTrue('host_redirect'), ...pathRedirectNames.map(isGiven), isMissing('redirect_response_code')],
+      'redirect_response_code has no effect without a redirect',
+    ),
     faultOf: (given) =>
       given.redirectResponseCode !== undefined && redirectName(given) === undefined
         ? { message: 'has no effect without a redirect', remedy: 'Set host_redirect or path_redirect, or remove it.' }
@@ -256,10 +266,7 @@ const mappingRules: readonly MappingRule[] = [
       at: key,
       reads: redirects,
       faultOf: (given) => callFault(key, given),
-      schema: {
-        anyOf: [{ not: redirectSchema }, { properties: { [mappingFields[key].name]: { const: false } } }],
-        errorMessage: `${mappingFields[key].name} has no effect with a redirect, which calls no service`,
-      },
+      schema: callSchema(key),
     }),
   ),
 ];
@@ -367,6 +374,17 @@ function secondPathFault(
     return given[key] === undefined || other === undefined
       ? undefined
       : conflictsWith(mappingFields[other].name, 'Keep one of the two: a redirect has only one target path.');
+  };
+}
+
+/** What JSON Schema can say about `callFault`. Only a flag can be false instead of missing. */
+function callSchema(key: (typeof callKeys)[number]): JsonSchema {
+  const { name, type } = mappingFields[key];
+  const isUnset = type === flag.type ? isUntrue(name) : isMissing(name);
+  return {
+    dependencies: Object.fromEntries(pathRedirectNames.map((redirect) => [redirect, isUnset])),
+    anyOf: [isUntrue('host_redirect'), isUnset],
+    errorMessage: `${name} has no effect with a redirect, which calls no service`,
   };
 }
 

@@ -8,27 +8,30 @@ interface CelRule {
 }
 
 /** Returns the rules of a map that have a message, as far as `fields`, the structural schemas, let CEL read the values. */
-export function rulesOf({ allOf, dependencies }: JsonSchema, fields: Fields): readonly CelRule[] {
-  const rules = Array.isArray(allOf) ? allOf.map((one) => [conditionOf(one, fields), one.errorMessage]) : [];
-  const needs = Object.entries(Object(dependencies)).map(([name, others]) => {
-    const given = [others].flat().map((other) => present(String(other), fields));
-    return [joined([negated(present(name, fields)), ...given], '||'), `${name} needs ${[others].flat().join(' and ')}`];
+export function rulesOf({ allOf }: JsonSchema, fields: Fields): readonly CelRule[] {
+  const rules: readonly JsonSchema[] = Array.isArray(allOf) ? allOf : [];
+  return rules.flatMap((one) => {
+    const rule = conditionOf(one, fields);
+    const { errorMessage: message } = one;
+    return rule !== undefined && typeof message === 'string' ? { rule: withoutParentheses(rule), message } : [];
   });
-  return [...rules, ...needs].flatMap(([rule, message]) =>
-    typeof rule === 'string' && typeof message === 'string' ? { rule: withoutParentheses(rule), message } : [],
-  );
 }
 
 /** Undefined if CEL cannot read one of the values. Has parentheses around several parts. */
 type Condition = string | undefined;
 
-function conditionOf({ not, anyOf, allOf, required, properties }: JsonSchema, fields: Fields): Condition {
+function conditionOf(schema: JsonSchema, fields: Fields): Condition {
+  const { not, anyOf, allOf, required, properties, dependencies } = schema;
   const names: readonly string[] = Array.isArray(required) ? required : [];
   const parts = [
     ...names.map((name) => present(name, fields)),
     ...Object.entries(Object(properties)).map(([name, value]) =>
       propertyOf(name, value, { fields, isRequired: names.includes(name) }),
     ),
+    ...Object.entries(Object(dependencies)).map(([name, then]) => {
+      const condition = conditionOf(Array.isArray(then) ? { required: then } : Object(then), fields);
+      return joined([negated(present(name, fields)), condition], '||');
+    }),
     ...(Array.isArray(allOf) ? allOf.map((one) => conditionOf(one, fields)) : []),
     ...(Array.isArray(anyOf)
       ? [
@@ -81,9 +84,7 @@ interface Property {
 
 function propertyOf(name: string, schema: unknown, { fields, isRequired }: Property): Condition {
   const given = present(name, fields);
-  // Only a flag can be false instead of missing.
-  const isExcluded = schema === false || (Object(schema).const === false && Object(fields[name]).type !== 'boolean');
-  if (given === undefined || isExcluded) return negated(given);
+  if (given === undefined || schema === false) return negated(given);
   const value = joined(valueConditions(`self.${name}`, Object(schema)), '&&');
   return isRequired ? value : joined([negated(given), value], '||');
 }

@@ -1,4 +1,5 @@
 /** The JSON Schemas of the package, by file, for editors: records, limits, users, demo data and settings. */
+import { isMap } from '#foundation';
 import { type JsonSchema, jsonSchemaOf } from '../fields/json-schema.ts';
 import { domainSchema, limitTextKeys } from '../limits/domains.ts';
 import { demoSchema } from '../load.ts';
@@ -29,19 +30,14 @@ function limitsSchema(): JsonSchema {
   return withSpelledText(jsonSchemaOf(domainSchema)) as JsonSchema;
 }
 
-function withSpelledText(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(withSpelledText);
-  if (typeof schema !== 'object' || schema === null) return schema;
-  const inner = Object.entries(schema).map(([key, value]) => [key, withSpelledText(value)]);
-  const { properties, ...rest } = Object.fromEntries(inner);
-  if (properties === undefined) return rest;
-  const spelled = Object.entries<JsonSchema>(properties).map(([name, { type, ...value }]) => [
-    name,
-    limitTextKeys.includes(name)
-      ? { type: [type ?? 'string', 'number', 'boolean'].flat(), ...value }
-      : { type, ...value },
-  ]);
-  return { ...rest, properties: Object.fromEntries(spelled) };
+function withSpelledText(schema: unknown, key = ''): unknown {
+  if (Array.isArray(schema)) return schema.map((one) => withSpelledText(one));
+  if (!isMap(schema)) return schema;
+  const whole = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, withSpelledText(value, name)]));
+  const types = [schema['type']].flat();
+  return limitTextKeys.includes(key) && types.includes('string')
+    ? { ...whole, type: [...types, 'number', 'boolean'] }
+    : whole;
 }
 
 /** The options of `createFrontdesk` that are settings: settings.env is no YAML. */
