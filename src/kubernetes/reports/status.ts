@@ -1,0 +1,83 @@
+/** The condition `Accepted` in the status of our own kinds: whether an object says it already, and the patch that says it. */
+import type { ClusterObject } from '#config';
+import { isMap } from '#foundation';
+import type { VerdictText } from './verdict-text.ts';
+
+const ownGroup = 'gateway.local';
+const conditionType = 'Accepted';
+
+/** The status of other kinds, such as Ambassador's, belongs to their own controllers. */
+export function hasOwnStatus({ apiVersion }: ClusterObject): boolean {
+  return apiVersion.startsWith(`${ownGroup}/`);
+}
+
+/** A resource, with its path and the rule that permits to write it. */
+export interface StatusPlace {
+  readonly path: string;
+  /** `mappings/status` */
+  readonly resource: string;
+  readonly group: string;
+}
+
+export function statusPlace({ apiVersion, kind, namespace, name }: ClusterObject): StatusPlace {
+  const plural = `${kind.toLowerCase()}s`;
+  const path = `/apis/${apiVersion}/namespaces/${namespace}/${plural}/${encodeURIComponent(name)}/status`;
+  return { path, resource: `${plural}/status`, group: ownGroup };
+}
+
+/** The status that the object has in this condition: `True`, `False`, or undefined if it has none yet. */
+export function acceptedStatusOf(object: ClusterObject): unknown {
+  return conditionOf(object)?.['status'];
+}
+
+/** True if the status of the object, as it was read, says this of this generation. */
+export function saysAlready(object: ClusterObject, text: VerdictText): boolean {
+  const { status, reason, message, observedGeneration } = conditionOf(object) ?? {};
+  return (
+    status === statusOf(text) &&
+    reason === text.reason &&
+    message === text.message &&
+    observedGeneration === generationOf(object)
+  );
+}
+
+/** A merge patch, which replaces the list of conditions: those of other types stay as they were read. */
+export function statusPatch(object: ClusterObject, text: VerdictText, nowMs: number): object {
+  const status = statusOf(text);
+  const before = conditionOf(object);
+  const now = new Date(nowMs).toISOString().replace(/\.\d+/, '');
+  const observedGeneration = generationOf(object);
+  const condition = {
+    type: conditionType,
+    status,
+    reason: text.reason,
+    message: text.message,
+    ...(observedGeneration !== undefined && { observedGeneration }),
+    lastTransitionTime: before?.['status'] === status ? (before['lastTransitionTime'] ?? now) : now,
+  };
+  const others = conditionsOf(object).filter((one) => one !== before);
+  return { status: { conditions: [...others, condition] } };
+}
+
+function statusOf({ isAccepted }: VerdictText): 'True' | 'False' {
+  return isAccepted ? 'True' : 'False';
+}
+
+/** Incremented by the API server with each change of the spec. */
+export function generationOf({ value }: ClusterObject): unknown {
+  return mapAt(value, 'metadata')?.['generation'];
+}
+
+function conditionOf(object: ClusterObject) {
+  return conditionsOf(object).find(({ type }) => type === conditionType);
+}
+
+function conditionsOf({ value }: ClusterObject) {
+  const conditions = mapAt(value, 'status')?.['conditions'];
+  return Array.isArray(conditions) ? conditions.filter(isMap) : [];
+}
+
+function mapAt(value: unknown, name: string) {
+  const member = isMap(value) ? value[name] : undefined;
+  return isMap(member) ? member : undefined;
+}
