@@ -67,6 +67,8 @@ export type ConfigurationPart = 'records' | 'users' | 'certificates';
 export interface Refusal {
   /** `records` includes the limits. */
   readonly part: ConfigurationPart;
+  /** The object of a cluster whose records these are: `Mapping shop/orders`. */
+  readonly object?: string;
   /** What holds until the errors are fixed: `records and limits stay as they were`, `ann and bob cannot sign in`. */
   readonly consequence: string;
   readonly errors: readonly ConfigurationError[];

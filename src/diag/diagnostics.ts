@@ -14,8 +14,11 @@ export interface Diagnostics {
   readonly threads: ThreadsRow;
   readonly connections: ConnectionsRow;
   readonly configuration: ConfigurationRow;
-  /** The parts of the files that are not in use, or not all of it, because of the errors below. */
+  /** The Kubernetes cluster that the records come from. Undefined if they come from files. */
+  readonly kubernetes: KubernetesRow | undefined;
+  /** What is not in use, or not all of it, because of the errors below: parts of the files, and objects of a cluster. */
   readonly refused: readonly RefusedRow[];
+  readonly refused_total: number;
   readonly errors: readonly ErrorRow[];
   readonly errors_total: number;
   /** Findings that are valid, but may not be intended. */
@@ -109,6 +112,28 @@ export interface ConfigurationRow {
   readonly applied_at: string;
 }
 
+/** Times are in RFC 3339, and counts are since the start. */
+export interface KubernetesRow {
+  /** That of frontdesk itself. */
+  readonly namespace: string;
+  /** Those that are read. Empty for all. */
+  readonly namespaces: readonly string[];
+  /** What is read: `services`, `mappings.gateway.local`. */
+  readonly resources: readonly string[];
+  /** False until everything has been read for the first time: until then the server is not ready. */
+  readonly read: boolean;
+  /** When the API server last answered. */
+  readonly answered_at: string | undefined;
+  readonly deliveries: number;
+  readonly read_failures: number;
+  /** What cannot be read now, and why. What was read last stays in use. */
+  readonly unread: readonly { readonly resource: string; readonly since: string; readonly message: string }[];
+  /** Objects with records: accepted, refused with their last valid version in use, and refused without one. */
+  readonly objects: { readonly accepted: number; readonly last_valid: number; readonly refused: number };
+  /** Statuses and Events that were written to the cluster, those that failed, and those that wait. */
+  readonly writes: { readonly succeeded: number; readonly failed: number; readonly waiting: number };
+}
+
 export interface RouteRow {
   readonly name: string;
   readonly prefix: string;
@@ -138,6 +163,8 @@ export interface RouteRow {
   readonly internal: boolean;
   /** The `name` of its cluster. Undefined for a service in this process and for a redirect. */
   readonly cluster: string | undefined;
+  /** Why it answers 503: its record is refused, or one that may protect it. Undefined for other routes. */
+  readonly refusal: string | undefined;
   /**
    * Depends on the share of responses below 500 in the last five minutes: ok from 90 %, degraded from 70 %, failing
    * below that, unknown without requests. Always failing when no address of the cluster is usable.
@@ -271,6 +298,8 @@ export interface FailureRow {
 export interface RefusedRow {
   /** `records` includes the limits. */
   readonly part: 'records' | 'users' | 'certificates';
+  /** The object of a cluster: `Mapping shop/orders`. Undefined for a part of the files. */
+  readonly object: string | undefined;
   /** RFC 3339. */
   readonly since: string;
   /** What holds until the errors are fixed, such as `records and limits stay as they were`. */

@@ -12,5 +12,5 @@ export {
 export { mergeDiagnostics } from './merge.ts';
 export { createDiagnostics } from './page.ts';
 export { createProblemPages, problemPagesPath } from './problem-pages.ts';
-export { threadsRow } from './rows.ts';
+export { kubernetesRow, threadsRow } from './rows.ts';
 export { type DiagnosticsParts, type ReadDiagnostics, type RowFilter, readDiagnostics } from './snapshot.ts';

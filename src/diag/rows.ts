@@ -5,6 +5,7 @@ import { type LimitDescriptor, type LimitDomain, reachedLimits, withoutSecrets }
 import { formatSource, messageOf, truncate } from '#foundation';
 import type { FailedRequest, Figures, RecentTraffic, RouteSnapshot, RouteTraffic, UnmatchedRequests } from '#gateway';
 import { type ConnectionCounts, describeAddressLists } from '#http';
+import type { KubernetesState } from '#kubernetes';
 import type { UsageOf } from '#ratelimit';
 import { formatWindow, type Limit, redactedEntry } from '#ratelimit/limit';
 import { isUnhealthy } from './browser/verdict.js';
@@ -12,6 +13,7 @@ import type {
   ClusterRow,
   ConnectionsRow,
   FailureRow,
+  KubernetesRow,
   LimitRow,
   RecentRow,
   RouteRow,
@@ -52,6 +54,7 @@ export function routeRow(route: RouteSnapshot, { clusters, trafficOf, time, limi
     source: source && formatSource(source),
     internal: route.internal === true,
     cluster: known?.name,
+    refusal: mapping.refusal,
     health: cluster !== undefined && isUnusable(cluster) ? 'failing' : healthOf(traffic),
     traffic,
   };
@@ -328,6 +331,30 @@ export function threadsRow({ configured, serving, ended }: ThreadCounts): Thread
       reason: conceal(truncate(messageOf(cause), endReasonMax)),
     })),
     ended_total: ended.total,
+  };
+}
+
+export function kubernetesRow(state: KubernetesState | undefined): KubernetesRow | undefined {
+  if (state === undefined) return undefined;
+  const { namespace, namespaces, resources, isRead, answeredAtMs, deliveries, readFailures, unread, objects } = state;
+  const { statuses, events, waiting } = state.writes;
+  return {
+    namespace,
+    namespaces,
+    resources,
+    read: isRead,
+    answered_at: timeOf(answeredAtMs),
+    deliveries,
+    read_failures: readFailures,
+    unread: unread.map(({ resource, sinceMs, message }) => {
+      return { resource, since: new Date(sinceMs).toISOString(), message };
+    }),
+    objects: { accepted: objects.accepted, last_valid: objects.lastValid, refused: objects.refused },
+    writes: {
+      succeeded: statuses.succeeded + events.succeeded,
+      failed: statuses.failed + events.failed,
+      waiting,
+    },
   };
 }
 

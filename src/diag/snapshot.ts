@@ -5,6 +5,7 @@ import type { ConfigurationError, LimitDomain, Refusal, Version } from '#config'
 import { formatSource } from '#foundation';
 import type { GatewaySnapshot, RouteSnapshot, Traffic } from '#gateway';
 import { type ConnectionCounts, type Fault, longQueryFault, problem, queryFault } from '#http';
+import type { KubernetesState } from '#kubernetes';
 import type { UsageOf } from '#ratelimit';
 import type { Diagnostics, ErrorRow, VersionRow } from './diagnostics.ts';
 import {
@@ -14,6 +15,7 @@ import {
   countLimits,
   failureRow,
   type KnownCluster,
+  kubernetesRow,
   limitRows,
   nameClusters,
   routeRow,
@@ -49,6 +51,8 @@ export interface DiagnosticsParts {
     /** The errors of all refused parts. */
     readonly errors: () => readonly ConfigurationError[];
     readonly notices: () => readonly ConfigurationError[];
+    /** Returns undefined if the records come from files. */
+    readonly kubernetes: () => KubernetesState | undefined;
   };
 }
 
@@ -80,11 +84,8 @@ export function readDiagnostics(
     threads: { configured: 1, serving: 1, ended: [], ended_total: 0 },
     connections: connectionsRow(parts.connections()),
     configuration: { generation, hash, applied_at: new Date(appliedAtMs).toISOString() },
-    refused: configuration.refused().map(({ part, sinceMs, consequence }) => ({
-      part,
-      since: new Date(sinceMs).toISOString(),
-      consequence,
-    })),
+    kubernetes: kubernetesRow(configuration.kubernetes()),
+    ...refusedRows(configuration.refused()),
     ...faultRows(configuration.errors(), configuration.notices()),
     filter,
     offset,
@@ -109,6 +110,15 @@ export function readDiagnostics(
     auth: auth && { ...auth, last_error_at: timeOf(lastUnanswered.auth) },
     ratelimit: ratelimit && { ...ratelimit, last_error_at: timeOf(limitErrorAtMs) },
   };
+}
+
+function refusedRows(
+  refused: ReturnType<DiagnosticsParts['configuration']['refused']>,
+): Pick<Diagnostics, 'refused' | 'refused_total'> {
+  const rows = refused.slice(0, rowsMax).map(({ part, object, sinceMs, consequence }) => {
+    return { part, object, since: new Date(sinceMs).toISOString(), consequence };
+  });
+  return { refused: rows, refused_total: refused.length };
 }
 
 type FaultRows = Pick<Diagnostics, 'errors' | 'errors_total' | 'notices' | 'notices_total'>;

@@ -223,7 +223,7 @@ export const problems = {
     status: 503,
     retryAfterSeconds: 1,
     meaning:
-      'The server is stopping, cannot use its database or rate limiter, or already has as many event streams as it supports; `detail` says which.',
+      'The server is stopping, cannot use its database or rate limiter, has not read its Kubernetes cluster yet, or already has as many event streams as it supports; `detail` says which.',
     remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
   'not-configured': {

@@ -1,4 +1,4 @@
-/** Reads records and addresses from a Kubernetes cluster. */
+/** Reads records and addresses from a Kubernetes cluster, and reports to it what became of its objects. */
 export {
   type AddressChanges,
   type AddressStore,
@@ -13,3 +13,5 @@ export type { KubernetesApi } from './api/client.ts';
 export { type Cluster, type ClusterOptions, type ClusterSource, openCluster } from './cluster.ts';
 export type { ReadFault } from './faults.ts';
 export { type ClusterContents, readClusterOnce } from './read-once.ts';
+export { openReports, type Reports } from './reports/reports.ts';
+export type { KubernetesState, ObjectCounts } from './state.ts';

@@ -12,6 +12,7 @@ import {
   type LoginCounts,
   type RouteParts,
 } from './gateway.ts';
+import { createKubernetesFamilies } from './kubernetes.ts';
 import {
   type CertificatesOf,
   type ConfigurationState,
@@ -52,7 +53,7 @@ export function createMetrics(parts: MetricsParts): Metrics {
 }
 
 type MainThreadParts = Required<Pick<MetricsParts, 'version' | 'threads'>> &
-  Pick<MetricsParts, 'configuration' | 'certificates' | 'droppedLogLines'>;
+  Pick<MetricsParts, 'clock' | 'configuration' | 'certificates' | 'droppedLogLines'>;
 
 /** Creates the metrics of a main thread, which serves no requests. */
 export function createMainThreadMetrics(parts: MainThreadParts): Metrics {
@@ -60,6 +61,7 @@ export function createMainThreadMetrics(parts: MainThreadParts): Metrics {
     createBuildFamily(parts.version),
     createThreadsFamily(parts.threads),
     ...createConfigurationFamilies(parts.configuration),
+    ...createKubernetesFamilies(parts.configuration.kubernetes, parts.clock),
     createCertificateFamily(parts.certificates),
     createLogFamily(parts.droppedLogLines),
     ...createProcessFamilies(),
@@ -93,6 +95,7 @@ export function familiesOf(parts: MetricsParts): readonly Family[] {
     ...createCompressionFamilies(parts.compression),
     ...createRateLimitFamilies(parts.limits),
     ...createConfigurationFamilies(parts.configuration),
+    ...createKubernetesFamilies(parts.configuration.kubernetes, parts.clock),
     ...createConnectionFamilies(parts.connections),
     createCertificateFamily(parts.certificates),
     createLogFamily(parts.droppedLogLines),

@@ -2,6 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import type { ConfigurationError, ConfigurationPart } from '#config';
 import type { ConnectionCounts } from '#http';
+import type { KubernetesState } from '#kubernetes';
 import { counter, type Family, gauge, samplesBy } from './registry.ts';
 
 /** The members of a live configuration that the metrics use. */
@@ -10,6 +11,8 @@ export interface ConfigurationState {
   readonly refused: () => readonly { readonly part: ConfigurationPart; readonly sinceMs: number }[];
   readonly errors: () => readonly ConfigurationError[];
   readonly notices: () => readonly ConfigurationError[];
+  /** Returns undefined if the records come from files. */
+  readonly kubernetes: () => KubernetesState | undefined;
   readonly reloads: () => { readonly succeeded: number; readonly failed: number; readonly lastDurationMs: number };
 }
 
@@ -19,7 +22,12 @@ export function createConfigurationFamilies(configuration: ConfigurationState): 
   const { current, refused, errors, notices, reloads } = configuration;
   const configurationGauge = (name: string, help: string, value: () => number) =>
     gauge(`frontdesk_configuration_${name}`, help, value, 'first');
-  const refusedSince = (one: ConfigurationPart) => (refused().find(({ part }) => part === one)?.sinceMs ?? 0) / 1000;
+  /** Of the oldest of several refused objects. */
+  function refusedSince(one: ConfigurationPart): number {
+    const times = refused().flatMap(({ part, sinceMs }) => (part === one ? [sinceMs] : []));
+    return times.reduce((oldest, time) => Math.min(oldest, time), times[0] ?? 0) / 1000;
+  }
+
   return [
     configurationGauge('generation', 'Number of the current configuration, starting at 1.', () => current().number),
     configurationGauge(
@@ -27,13 +35,17 @@ export function createConfigurationFamilies(configuration: ConfigurationState): 
       'When the current configuration was applied, since the epoch.',
       () => current().appliedAtMs / 1000,
     ),
-    configurationGauge('errors', 'Errors in the configuration files as they are now.', () => errors().length),
+    configurationGauge(
+      'errors',
+      'Errors in the configuration files, or in the objects of the cluster, as they are now.',
+      () => errors().length,
+    ),
     configurationGauge('notices', 'Notices about the configuration files as they are now.', () => notices().length),
     {
       name: 'frontdesk_configuration_refused_since_timestamp_seconds',
       type: 'gauge',
       labels: ['part'],
-      help: 'Since when the files have had errors in `records` (with the limits), `users` or `certificates`, since the epoch. 0 without errors.',
+      help: 'Since when the files have had errors in `records` (with the limits), `users` or `certificates`, or since when the oldest of the refused objects of a cluster has been refused, since the epoch. 0 without errors.',
       merge: 'first',
       samples: () => samplesBy('part', Object.fromEntries(parts.map((part) => [part, refusedSince(part)]))),
     },

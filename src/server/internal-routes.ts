@@ -5,6 +5,7 @@ import { createDiagnostics, createDiagnosticsEvents, createProblemPages, readDia
 import { createExplainEndpoint, explainForm } from '#explain';
 import { durationBoundsMs, type GatewayState, type InternalRoute } from '#gateway';
 import { acceptRead, type ConnectionLimit, notReady, type Representations, represent, stopping } from '#http';
+import type { KubernetesState } from '#kubernetes';
 import { createMetrics, createMetricsOfThreads, createMetricsRoute, type MetricsParts } from '#metrics';
 import type { Travel } from '#travel';
 import type { CurrentGateway } from './current-gateway.ts';
@@ -72,10 +73,11 @@ export function createInternalRoutes(
     metrics: async () => metrics.snapshot(),
     diagnostics: async (filter) => readDiagnostics(diagnosticsParts, filter),
     fault: createFindFault(setup, parts),
+    kubernetes: async () => configuration.kubernetes(),
   };
   thread?.report(own);
-  const { diagnostics, fault } = thread?.all ?? own;
-  const events = createDiagnosticsEvents(diagnostics, {
+  const all = thread?.all ?? own;
+  const events = createDiagnosticsEvents(all.diagnostics, {
     generation: () => configuration.current().number,
     threads: thread?.count,
   });
@@ -84,10 +86,10 @@ export function createInternalRoutes(
       return { name: `api-${name}`, prefix: `/${name}`, forAdmins: false, run };
     }),
     probeRoute('check_alive', representations, async () => ({ status: 'alive' })),
-    probeRoute('check_ready', representations, createReadiness(fault, configuration)),
+    probeRoute('check_ready', representations, createReadiness(all, configuration)),
     createMetricsRoute(thread === undefined ? metrics : createMetricsOfThreads(thread.all.metrics)),
     createProblemPages(problemTable),
-    createDiagnostics(diagnostics, explainForm('../explain')),
+    createDiagnostics(all.diagnostics, explainForm('../explain')),
     events.endpoint,
     createExplainEndpoint(gateway.explain),
     createLimitsEndpoint(rateLimiting.clientLimits),
@@ -99,7 +101,15 @@ export function createInternalRoutes(
 interface ProbeBody {
   readonly status: 'alive' | 'ready';
   /** The parts of the configuration that are refused. Without names and places, because everyone may call the probe. */
-  readonly refused?: readonly { readonly part: string; readonly since: string; readonly errors: number }[];
+  readonly refused?: readonly RefusedPart[];
+  /** The resources of the cluster that cannot be read now, and since when. What was read last stays in use. */
+  readonly unread?: { readonly resources: number; readonly since: string };
+}
+
+interface RefusedPart {
+  readonly part: string;
+  readonly since: string;
+  readonly errors: number;
 }
 
 /** Rejects with a Problem that says why the probe fails. */
@@ -122,20 +132,42 @@ export function probeRoute(name: string, representations: Representations, probe
 }
 
 /** A process is ready as long as it can serve requests, with whatever configuration. */
-export function createReadiness(findFault: Reports['fault'], { refused }: Pick<LiveConfiguration, 'refused'>): Probe {
+export function createReadiness(
+  { fault: findFault, kubernetes }: Pick<Reports, 'fault' | 'kubernetes'>,
+  { refused }: Pick<LiveConfiguration, 'refused'>,
+): Probe {
   return async function readiness() {
     const fault = await findFault();
     if (fault !== undefined) throw notReady(fault);
-    if (refused().length === 0) return { status: 'ready' };
+    const parts = refusedParts(refused());
+    const unread = (await kubernetes())?.unread ?? [];
     return {
       status: 'ready',
-      refused: refused().map(({ part, sinceMs, errors }) => ({
-        part,
-        since: new Date(sinceMs).toISOString(),
-        errors: errors.length,
-      })),
+      ...(parts.length > 0 && { refused: parts }),
+      ...(unread.length > 0 && { unread: { resources: unread.length, since: oldestOf(unread) } }),
     };
   };
+}
+
+/** All refused objects of a cluster are one part. */
+function refusedParts(refused: ReturnType<LiveConfiguration['refused']>): readonly RefusedPart[] {
+  return [...new Set(refused.map(({ part }) => part))].map((part) => {
+    const all = refused.filter((one) => one.part === part);
+    return { part, since: oldestOf(all), errors: all.reduce((sum, { errors }) => sum + errors.length, 0) };
+  });
+}
+
+function oldestOf(items: readonly { readonly sinceMs: number }[]): string {
+  return new Date(
+    items.reduce((oldest, { sinceMs }) => Math.min(oldest, sinceMs), Number.POSITIVE_INFINITY),
+  ).toISOString();
+}
+
+/** The probe is open to everyone, so it leaves the causes to the log. */
+export function unreadFault(state: KubernetesState | undefined): string | undefined {
+  if (state === undefined || state.isRead) return undefined;
+  if (state.unread.length === 0) return 'The records of the cluster have not been read yet.';
+  return 'The records of the cluster cannot be read. The log says why.';
 }
 
 type ReadinessSetup = Pick<Setup, 'has' | 'services' | 'settings'>;
@@ -151,7 +183,7 @@ function createFindFault(setup: ReadinessSetup, parts: InternalRoutesParts): Rep
   return async function findFault() {
     if (closing.aborted) return stopping;
     if (needsLimiter() && !rateLimiting.isReady()) return 'The rate limiter cannot count in Redis.';
-    return travel?.findFault();
+    return unreadFault(configuration.kubernetes()) ?? travel?.findFault();
   };
 }
 

@@ -17,6 +17,7 @@ import {
   requireNoErrors,
 } from '#config';
 import { isMap, messageOf } from '#foundation';
+import type { KubernetesState } from '#kubernetes';
 import { openSources } from './kubernetes/sources.ts';
 import { withRefusedObjects } from './kubernetes/with-cluster.ts';
 import type { Setup } from './options.ts';
@@ -63,6 +64,8 @@ export interface LiveConfiguration {
   readonly errors: () => readonly ConfigurationError[];
   /** Reports on parts of the current files that are valid but suspicious. */
   readonly notices: () => readonly ConfigurationError[];
+  /** The state of the cluster that the records come from. Undefined for files, and in a thread, which asks the main one. */
+  readonly kubernetes: () => KubernetesState | undefined;
   readonly reloads: () => Reloads;
   /**
    * Prepares each new configuration. When all parts are prepared, all commit in the same turn of the event loop, so that
@@ -184,6 +187,7 @@ export async function openLiveConfiguration(setup: Setup): Promise<OpenConfigura
     refused: refusals.current,
     errors: refusals.errors,
     notices: () => notices,
+    kubernetes: () => undefined,
     reloads: () => reloads,
     onChange(prepare: Prepare) {
       parts.push(prepare);

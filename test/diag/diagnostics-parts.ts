@@ -60,6 +60,7 @@ export const parts: Parts = {
   limits: () => [domain('gateway', node('user', limit(10), node('city=Paris', unlimited)), node('group=x'))],
   certificates: () => [],
   configuration: {
+    kubernetes: () => undefined,
     refused: () => [
       {
         part: 'records' as const,

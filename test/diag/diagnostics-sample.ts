@@ -58,6 +58,7 @@ export const busyRoute: RouteRow = {
   source: 'config/services/hotel.yaml:9',
   internal: false,
   cluster: 'http://hotel #2',
+  refusal: undefined,
   health: 'degraded',
   traffic: busyTraffic,
 };
@@ -95,9 +96,35 @@ export const sample: Diagnostics = {
     ended_total: 9_124,
   },
   configuration: { generation: 917, hash: '0123456789ab', applied_at: '2026-01-01T02:03:04.000Z' },
+  kubernetes: {
+    namespace: 'edge',
+    namespaces: ['shop', 'kitchen'],
+    resources: ['services', 'mappings.gateway.local'],
+    read: true,
+    answered_at: '2026-01-02T03:03:55.000Z',
+    deliveries: 9_701,
+    read_failures: 9_702,
+    unread: [
+      { resource: 'ingresses', since: '2026-01-02T02:03:04.000Z', message: 'forbidden: add a rule to the ClusterRole' },
+    ],
+    objects: { accepted: 9_703, last_valid: 9_704, refused: 9_705 },
+    writes: { succeeded: 9_706, failed: 9_707, waiting: 9_708 },
+  },
   refused: [
-    { part: 'records', since: '2026-01-02T01:02:03.000Z', consequence: 'records and limits stay as they were' },
+    {
+      part: 'records',
+      object: undefined,
+      since: '2026-01-02T01:02:03.000Z',
+      consequence: 'records and limits stay as they were',
+    },
+    {
+      part: 'records',
+      object: 'Mapping shop/orders',
+      since: '2026-01-02T01:12:13.000Z',
+      consequence: 'its last valid version stays',
+    },
   ],
+  refused_total: 2,
   errors: [
     {
       source: 'config/services/hotel.yaml:4',
@@ -201,7 +228,9 @@ export const sample: Diagnostics = {
 export const emptyDiagnostics: Diagnostics = {
   ...sample,
   threads: { configured: 1, serving: 1, ended: [], ended_total: 0 },
+  kubernetes: undefined,
   refused: [],
+  refused_total: 0,
   errors: [],
   errors_total: 0,
   notices: [],

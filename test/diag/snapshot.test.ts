@@ -54,6 +54,7 @@ describe('readDiagnostics', () => {
           source: 'config/services/hotel.yaml:9',
           internal: false,
           cluster: undefined,
+          refusal: undefined,
           health: 'unknown',
           traffic: restingTraffic,
         },
@@ -77,8 +78,15 @@ describe('readDiagnostics', () => {
       ],
       limits_total: 2,
       refused: [
-        { part: 'records', since: '2026-01-02T03:04:06.000Z', consequence: 'records and limits stay as they were' },
+        {
+          part: 'records',
+          object: undefined,
+          since: '2026-01-02T03:04:06.000Z',
+          consequence: 'records and limits stay as they were',
+        },
       ],
+      refused_total: 1,
+      kubernetes: undefined,
       errors: [
         {
           source: 'config/services/car.yaml:4',
@@ -100,6 +108,46 @@ describe('readDiagnostics', () => {
       auth: { allowed: 3, denied: 2, error: 1, last_error_at: undefined },
       ratelimit: { ok: 6, over: 5, error: 4, last_error_at: '2026-01-02T03:04:30.000Z' },
     });
+  });
+
+  it('reads the state of the cluster that the records come from, and its refused objects', () => {
+    const since = Date.UTC(2026, 0, 2, 3, 4, 7);
+    const read = readDiagnostics({
+      ...parts,
+      configuration: {
+        ...parts.configuration,
+        refused: () => [
+          { part: 'records', object: 'Mapping shop/orders', consequence: 'it stays', errors: [], sinceMs: since },
+        ],
+        kubernetes: () => ({
+          namespace: 'edge',
+          namespaces: [],
+          resources: ['services'],
+          isRead: true,
+          answeredAtMs: since,
+          deliveries: 1,
+          readFailures: 2,
+          unread: [{ resource: 'services', message: 'the API server does not respond', sinceMs: since }],
+          objects: { accepted: 3, lastValid: 4, refused: 5 },
+          writes: { statuses: { succeeded: 6, failed: 7 }, events: { succeeded: 8, failed: 9 }, waiting: 10 },
+        }),
+      },
+    });
+    assert.deepEqual(read.kubernetes, {
+      namespace: 'edge',
+      namespaces: [],
+      resources: ['services'],
+      read: true,
+      answered_at: '2026-01-02T03:04:07.000Z',
+      deliveries: 1,
+      read_failures: 2,
+      unread: [{ resource: 'services', since: '2026-01-02T03:04:07.000Z', message: 'the API server does not respond' }],
+      objects: { accepted: 3, last_valid: 4, refused: 5 },
+      writes: { succeeded: 14, failed: 16, waiting: 10 },
+    });
+    assert.deepEqual(read.refused, [
+      { part: 'records', object: 'Mapping shop/orders', since: '2026-01-02T03:04:07.000Z', consequence: 'it stays' },
+    ]);
   });
 
   it('omits the source of a built-in route, and the counts of services that do not exist', () => {

@@ -20,6 +20,7 @@ export const parts: MetricsParts = {
     current: () => ({ number: 1, appliedAtMs: 1_700_000_000_000 }),
     errors: () => [],
     notices: () => [],
+    kubernetes: () => undefined,
     reloads: () => ({ succeeded: 0, failed: 0, lastDurationMs: 0 }),
   },
   droppedLogLines: undefined,

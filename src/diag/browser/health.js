@@ -9,16 +9,19 @@ import { countOf, countText, rateText, spanText, timeText, visibleRows } from '.
 /** @typedef {import('./elements.js').Content} Content */
 
 /** @param {Diagnostics} diagnostics */
-export function errorList({ refused, errors, errors_total: total, routes }) {
+export function errorList({ refused, refused_total, errors, errors_total: total, routes }) {
+  const shown = visibleRows(refused);
   return (
     total > 0 &&
     h(
       'section',
       { 'aria-labelledby': 'errors', class: 'issues', 'data-state': 'error' },
       h('h3', { id: 'errors' }, countOf(total, 'configuration error')),
-      refused.map(({ since, consequence }) =>
-        h('p', {}, 'Since ', h('time', { datetime: since }, timeText(since)), `: ${consequence}.`),
-      ),
+      shown.map(({ object, since, consequence }) => {
+        const subject = object === undefined ? '' : ` ${object} is refused`;
+        return h('p', {}, 'Since ', timeOf(since), `${subject}: ${consequence}.`);
+      }),
+      partialListNote(shown.length, refused_total, 'refused objects'),
       issueList({ issues: errors, total, what: 'errors' }, routes),
     )
   );
@@ -42,6 +45,41 @@ export function endedThreads({ threads: { ended, ended_total: total }, at: now }
       partialListNote(ended.length, total, 'threads'),
     )
   );
+}
+
+/** @param {Diagnostics} diagnostics */
+export function unreadList({ kubernetes }) {
+  if (kubernetes === undefined) return false;
+  const { read, unread } = kubernetes;
+  const consequence = read
+    ? 'What was read last stays in use.'
+    : 'Until everything has been read for the first time, the server is not ready.';
+  return (
+    (!read || unread.length > 0) &&
+    h(
+      'section',
+      { 'aria-labelledby': 'unread', class: 'issues', 'data-state': read ? 'warning' : 'error' },
+      h('h3', { id: 'unread' }, 'The Kubernetes cluster cannot be read'),
+      h('p', {}, consequence),
+      h('ul', {}, visibleRows(unread).map(unreadItem)),
+      partialListNote(visibleRows(unread).length, unread.length, 'resources'),
+    )
+  );
+}
+
+/** @param {NonNullable<Diagnostics['kubernetes']>['unread'][number]} unread */
+function unreadItem({ resource, since, message }) {
+  return h(
+    'li',
+    { 'data-key': resource },
+    h('p', { class: 'place' }, h('code', {}, breakable(resource)), ' since ', timeOf(since)),
+    h('p', { class: 'message' }, message),
+  );
+}
+
+/** @param {string} time */
+function timeOf(time) {
+  return h('time', { datetime: time }, timeText(time));
 }
 
 const noticesOpenMax = 3;
@@ -83,14 +121,16 @@ function issueList({ issues, total, what }, routes) {
  * @param {Diagnostics['routes']} routes
  */
 function recordLink(record, routes) {
-  const route = visibleRows(routes).findIndex(({ name, internal }) => !internal && `Mapping ${name}` === record);
+  const route = visibleRows(routes).findIndex(
+    ({ name, internal, refusal }) => !internal && refusal === undefined && `Mapping ${name}` === record,
+  );
   if (route < 0) return h('span', {}, record);
   return [h('a', { href: `#route-${route}` }, record), ', of which the last valid version is in use'];
 }
 
 /** @param {Diagnostics} diagnostics */
 export function tiles(diagnostics) {
-  const { version, uptime_seconds, at, configuration, threads, connections, auth, ratelimit } = diagnostics;
+  const { version, uptime_seconds, at, configuration, kubernetes, threads, connections, auth, ratelimit } = diagnostics;
   const { generation, hash, applied_at } = configuration;
   return h(
     'dl',
@@ -105,6 +145,7 @@ export function tiles(diagnostics) {
       'applied ',
       timeAgo(applied_at, at),
     ),
+    kubernetes && kubernetesTile(kubernetes, at),
     tile('Version', large(version), br, `up for ${spanText(uptime_seconds)}`),
     threads.configured > 1 && threadsTile(threads),
     // In another app, the connections are those of the host.
@@ -124,6 +165,41 @@ const br = h('br', {});
 /** @param {string} title @param {readonly Content[]} content */
 function tile(title, ...content) {
   return h('div', {}, h('dt', {}, title), h('dd', {}, content));
+}
+
+/** @param {NonNullable<Diagnostics['kubernetes']>} kubernetes @param {string} now */
+function kubernetesTile(
+  { namespace, namespaces, resources, answered_at, deliveries, read_failures, objects, writes },
+  now,
+) {
+  const { accepted, last_valid, refused } = objects;
+  return tile(
+    'Kubernetes',
+    large(counted(accepted, 'objects in use')),
+    br,
+    counted(last_valid, 'with their last valid version', 'warning'),
+    br,
+    counted(refused, 'refused', 'error'),
+    br,
+    answered_at === undefined ? 'The API server has not answered.' : ['answered ', timeAgo(answered_at, now)],
+    disclosure({ id: 'kubernetes' }, ['What is read'], () => [
+      h('p', {}, `frontdesk is in the namespace ${namespace}, and reads ${namespaces.join(', ') || 'all namespaces'}.`),
+      h('p', {}, resources.join(', ')),
+      h(
+        'p',
+        {},
+        `${countOf(deliveries, 'delivery', 'deliveries')}, `,
+        counted(read_failures, 'failed reads', 'warning'),
+      ),
+      h(
+        'p',
+        {},
+        `Written to the cluster: ${countText(writes.succeeded)}, `,
+        counted(writes.failed, 'failed', 'warning'),
+        `, ${countText(writes.waiting)} waiting`,
+      ),
+    ]),
+  );
 }
 
 /** @param {Diagnostics['threads']} threads */

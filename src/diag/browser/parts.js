@@ -1,5 +1,5 @@
 /** Describes the content of each part of the page, from the diagnostics. */
-import { endedThreads, errorList, noticeList, tiles } from './health.js';
+import { endedThreads, errorList, noticeList, tiles, unreadList } from './health.js';
 import { routeCount, routeTables, versionTable } from './routes.js';
 import {
   certificateTable,
@@ -17,7 +17,7 @@ import {
  */
 export function partsOf(diagnostics, typed) {
   return {
-    errors: [errorList(diagnostics), endedThreads(diagnostics), noticeList(diagnostics)],
+    errors: [unreadList(diagnostics), errorList(diagnostics), endedThreads(diagnostics), noticeList(diagnostics)],
     summary: tiles(diagnostics),
     count: routeCount(diagnostics, typed),
     routes: [routeTables(diagnostics, typed), versionTable(diagnostics)],

@@ -198,9 +198,11 @@ function trafficCells({ recent }) {
 
 /** @param {RouteRow} route @returns {Content} */
 function routeTerms(route) {
-  const { name, prefix, conditions, rewrite, service, labels, timeout_ms, compressed, cluster, traffic } = route;
+  const { name, prefix, conditions, rewrite, service, labels, timeout_ms, compressed, cluster, refusal, traffic } =
+    route;
   return [
     term('Name', name),
+    refusal !== undefined && term('Answers 503', refusal),
     service !== '' && term('Service', code(service)),
     term('Rewrite', rewrite === '' ? 'none' : code(rewrite)),
     labels.length > 0 && term('Labels', labels.join(', ')),

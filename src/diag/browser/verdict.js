@@ -9,17 +9,19 @@ import { countOf } from './format.js';
  * @returns {{ state: 'ok' | 'warning' | 'error', text: string }}
  */
 export function verdictOf(diagnostics) {
-  const { at, errors_total, routes, routes_total, clusters, threads, auth, ratelimit } = diagnostics;
+  const { at, kubernetes, errors_total, routes, routes_total, clusters, threads, auth, ratelimit } = diagnostics;
   const routesIn = (/** @type {string} */ health) => routes.filter((route) => route.health === health).map(nameOf);
   const unhealthy = clusters.flatMap(({ addresses }) => addresses).filter(({ health }) => isUnhealthy(health));
   const open = clusters.filter(({ circuit }) => circuit === 'open').map(nameOf);
   const errors = [
+    ...unreadCluster(kubernetes, false),
     ...(errors_total === 0 ? [] : [countOf(errors_total, 'configuration error')]),
     ...describe(routesIn('failing'), 'route', 'routes', 'failing'),
     ...describe(open, 'circuit', 'circuits', 'open'),
     ...(threads.serving < threads.configured ? [`${threads.serving} of ${threads.configured} threads serve`] : []),
   ];
   const warnings = [
+    ...unreadCluster(kubernetes, true),
     ...describe(routesIn('degraded'), 'route', 'routes', 'degraded'),
     ...describe(
       unhealthy.map(({ origin }) => origin),
@@ -34,6 +36,17 @@ export function verdictOf(diagnostics) {
   const scope = routes.length < routes_total ? `, of the ${countOf(routes.length, 'route')} listed here` : '';
   const text = [...errors, ...warnings].join('; ') || 'All is well';
   return { state: errors.length > 0 ? 'error' : warnings.length > 0 ? 'warning' : 'ok', text: text + scope };
+}
+
+/**
+ * It is worse before everything has been read once, because then no request can be served.
+ * @param {Diagnostics['kubernetes']} kubernetes
+ * @param {boolean} wasRead
+ */
+function unreadCluster(kubernetes, wasRead) {
+  if (kubernetes?.read !== wasRead) return [];
+  if (!wasRead) return ['the Kubernetes cluster has not been read'];
+  return kubernetes.unread.length > 0 ? ['the Kubernetes cluster cannot be read'] : [];
 }
 
 /** @param {string} health of an address */

@@ -1,8 +1,10 @@
 /** Collects the reports of all threads, and merges them into those of the process. */
-import { mergeDiagnostics, threadsRow } from '#diag';
+import { kubernetesRow, mergeDiagnostics, threadsRow } from '#diag';
 import { trafficBounds } from '#gateway';
 import { stopping } from '#http';
+import type { KubernetesState } from '#kubernetes';
 import { countedIn, type FamilySnapshot, type Metrics, mergeSnapshots } from '#metrics';
+import { unreadFault } from '../internal-routes.ts';
 import { ThreadEnded } from './calls.ts';
 import type { Reports } from './parts.ts';
 import type { ServingThread, ThreadPool } from './pool.ts';
@@ -10,14 +12,15 @@ import type { ServingThread, ThreadPool } from './pool.ts';
 export interface AllReportsParts {
   /** How many threads should serve requests. */
   readonly configured: number;
-  readonly serving: ThreadPool['serving'];
-  readonly ended: ThreadPool['ended'];
+  readonly pool: Pick<ThreadPool, 'serving' | 'ended'>;
   /** The metrics of the main thread. */
   readonly own: Pick<Metrics, 'snapshot'>;
   /** Aborted when the process starts to close. */
   readonly closing: AbortSignal;
   /** Returns milliseconds since the process began to serve. */
   readonly uptimeMs: () => number;
+  /** Returns undefined if the records come from files. */
+  readonly kubernetes: () => KubernetesState | undefined;
 }
 
 export interface AllReports extends Reports {
@@ -26,7 +29,8 @@ export interface AllReports extends Reports {
 }
 
 export function createAllReports(parts: AllReportsParts): AllReports {
-  const { configured, serving, ended, own, closing, uptimeMs } = parts;
+  const { configured, own, closing, uptimeMs, kubernetes } = parts;
+  const { serving, ended } = parts.pool;
   const metrics = createSums((thread) => thread.call('metrics'));
   const limiterMetrics = createSums((thread) => thread.call('limiterMetrics'));
   return {
@@ -38,6 +42,7 @@ export function createAllReports(parts: AllReportsParts): AllReports {
       return {
         ...mergeDiagnostics([first, ...others], trafficBounds),
         uptime_seconds: Math.floor(uptimeMs() / 1000),
+        kubernetes: kubernetesRow(kubernetes()),
         threads: threadsRow({ configured, serving: serving().length, ended: ended() }),
       };
     },
@@ -45,8 +50,9 @@ export function createAllReports(parts: AllReportsParts): AllReports {
       if (closing.aborted) return stopping;
       if (serving().length === 0) return 'No thread serves requests.';
       const faults = await askAll(serving(), (thread) => thread.call('fault'));
-      return faults.find((fault) => fault !== undefined);
+      return faults.find((fault) => fault !== undefined) ?? unreadFault(kubernetes());
     },
+    kubernetes: async () => kubernetes(),
     retire(thread) {
       metrics.retire(thread);
       limiterMetrics.retire(thread);

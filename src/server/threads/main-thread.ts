@@ -59,11 +59,11 @@ async function open(setup: Setup, options: ThreadsOptions, opened: AsyncDisposab
   });
   const reports = createAllReports({
     configured: options.count,
-    serving: pool.serving,
-    ended: pool.ended,
+    pool,
     own: createOwnMetrics(setup, { pool, configuration, tls }),
     closing: closing.signal,
     uptimeMs: createUptime(),
+    kubernetes: configuration.kubernetes,
   });
   // Closed last, so that the process can be monitored until its last request has finished.
   const ofAdmin = opened.use(new AsyncDisposableStack());
@@ -105,10 +105,11 @@ interface OwnMetricsParts {
   readonly tls: CurrentTls;
 }
 
-function createOwnMetrics({ logger }: Setup, { pool, configuration, tls }: OwnMetricsParts): Metrics {
+function createOwnMetrics({ logger, clock }: Setup, { pool, configuration, tls }: OwnMetricsParts): Metrics {
   return createMainThreadMetrics({
     version: packageVersion(),
     threads: () => pool.serving().length,
+    clock,
     configuration,
     certificates: () => certificatesOf(tls),
     droppedLogLines: logger.droppedLines,
@@ -162,6 +163,7 @@ function functionsOf(reports: AllReports, write: MainFunctions['write']): PoolFu
     allLimiterMetrics: reports.limiterMetrics,
     allDiagnostics: reports.diagnostics,
     anyFault: reports.fault,
+    kubernetes: reports.kubernetes,
   };
 }
 
@@ -182,7 +184,7 @@ async function openAdmin(
   const representations = createRepresentations();
   const routes = [
     probeRoute('check_alive', representations, async () => ({ status: 'alive' })),
-    probeRoute('check_ready', representations, createReadiness(reports.fault, configuration)),
+    probeRoute('check_ready', representations, createReadiness(reports, configuration)),
     createMetricsRoute(createMetricsOfThreads(reports.metrics)),
   ];
   const problems = { representations, logger, outages: createOutageLogs({ logger }), problemPagesPath };

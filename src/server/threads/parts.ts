@@ -1,6 +1,7 @@
 /** What a thread of several has in common with the others, which serve the same ports. */
 import type { LoginOutcome } from '#auth';
 import type { Diagnostics, RowFilter } from '#diag';
+import type { KubernetesState } from '#kubernetes';
 import type { FamilySnapshot } from '#metrics';
 import type { SharedTable } from '#ratelimit';
 import type { LiveConfiguration } from '../reload.ts';
@@ -35,4 +36,6 @@ export interface Reports {
   readonly diagnostics: (filter: RowFilter) => Promise<Diagnostics>;
   /** Resolves to a sentence that says why requests cannot be served, or to undefined. */
   readonly fault: () => Promise<string | undefined>;
+  /** Resolves to undefined if the records come from files. */
+  readonly kubernetes: () => Promise<KubernetesState | undefined>;
 }

@@ -43,6 +43,7 @@ export function createReceivedConfiguration(initial: Generation, initialState: R
       refused: () => state.refused,
       errors: () => state.errors,
       notices: () => state.notices,
+      kubernetes: () => undefined,
       reloads: () => state.reloads,
       onChange: (prepare: Prepare) => void parts.push(prepare),
       // The main thread watches and reads the files.

@@ -59,6 +59,7 @@ export interface MainFunctions {
   readonly allLimiterMetrics: Reports['limiterMetrics'];
   readonly allDiagnostics: Reports['diagnostics'];
   readonly anyFault: Reports['fault'];
+  readonly kubernetes: Reports['kubernetes'];
 }
 
 export interface ThreadConnection {
@@ -88,6 +89,7 @@ export async function openThread(start: ThreadStart, { main, offer, logger, flus
     limiterMetrics: () => main.call('allLimiterMetrics'),
     diagnostics: (filter) => main.call('allDiagnostics', filter),
     fault: () => main.call('anyFault'),
+    kubernetes: () => main.call('kubernetes'),
   };
   const parts: ThreadParts = {
     count,

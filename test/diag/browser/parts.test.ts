@@ -36,6 +36,7 @@ const matchesOf = (markup: string, pattern: RegExp) => [...markup.matchAll(patte
 const reworded = new Set([
   'at',
   'applied_at',
+  'answered_at',
   'generation',
   'uptime_seconds',
   'filter',
@@ -95,6 +96,8 @@ describe('the parts of the diagnostics page', () => {
       '915 ms',
       'no requests',
       'Since 2026-01-02 01:02:03 UTC : records and limits stay as they were.',
+      'Since 2026-01-02 01:12:13 UTC Mapping shop/orders is refused: its last valid version stays.',
+      'ingresses since 2026-01-02 02:03:04 UTC',
       'degraded',
       'healthy',
       'ejected',
@@ -181,7 +184,26 @@ describe('the parts of the diagnostics page', () => {
     const errorsFor = (routes: Diagnostics['routes']) =>
       textOf(markupOf(partsOf({ ...sample, routes }, '').errors)).replaceAll(' ,', ',');
     assert.match(errorsFor([busyRoute]), /Mapping hotel, of which the last valid version is in use/);
-    assert.doesNotMatch(errorsFor([]), /last valid version/);
+    assert.doesNotMatch(errorsFor([]), /last valid version is in use/);
+  });
+
+  it('say why a route answers 503, and not that its last valid version is in use', () => {
+    const refused = { ...sample, routes: [{ ...busyRoute, refusal: 'its AuthService is refused' }] };
+    assertIncludes(textOf(pageOf(refused)), ['Answers 503 its AuthService is refused']);
+    assert.doesNotMatch(textOf(pageOf(refused)), /last valid version is in use/);
+  });
+
+  it('say what holds while the cluster cannot be read, and nothing about a cluster that is read or not used', () => {
+    const { kubernetes = assert.fail() } = sample;
+    const errorsFor = (more: Partial<typeof kubernetes>) =>
+      textOf(markupOf(partsOf({ ...sample, kubernetes: { ...kubernetes, ...more } }, '').errors));
+    assert.match(errorsFor({}), /cannot be read What was read last stays in use\./);
+    assert.match(
+      errorsFor({ read: false, unread: [] }),
+      /cannot be read Until everything .* the server is not ready\./,
+    );
+    assert.doesNotMatch(errorsFor({ unread: [] }), /cannot be read/);
+    assert.doesNotMatch(textOf(pageOf(emptyDiagnostics)), /Kubernetes/);
   });
 
   it('say how many threads share the figures, if there are several', () => {

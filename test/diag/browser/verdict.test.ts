@@ -24,6 +24,13 @@ describe('verdictOf', () => {
     check({ errors_total: 1_200 }, ['error', '1,200 configuration errors']);
   });
 
+  it('names a cluster that cannot be read, which is an error until it has been read once', () => {
+    const { kubernetes } = sample;
+    check({ kubernetes }, ['warning', 'the Kubernetes cluster cannot be read']);
+    check({ kubernetes: { ...kubernetes, unread: [] } }, ['ok', 'All is well']);
+    check({ kubernetes: { ...kubernetes, read: false } }, ['error', 'the Kubernetes cluster has not been read']);
+  });
+
   it('names at most three failing routes', () => {
     check(routesOf('failing', 'ok'), ['error', '1 route failing: route-0']);
     check(routesOf('failing', 'failing', 'failing', 'failing'), [

@@ -100,6 +100,7 @@ describe('createThreadPool', () => {
       allLimiterMetrics: async () => [],
       allDiagnostics: () => assert.fail(),
       anyFault: async () => undefined,
+      kubernetes: async () => undefined,
     });
 
     async function reload(mappings: number): Promise<void> {
