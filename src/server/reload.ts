@@ -22,6 +22,7 @@ import { openSources } from './kubernetes/sources.ts';
 import { withRefusedObjects } from './kubernetes/with-cluster.ts';
 import type { Setup } from './options.ts';
 import { checkModulesRun, checkServiceRoles } from './record-services.ts';
+import { formatAccepted, formatObjects, newlyRefused } from './refused-objects.ts';
 
 /** A configuration that is or was in use. Replicas with the same files have the same hash. */
 export interface Generation {
@@ -58,7 +59,7 @@ export interface Refused extends Refusal {
 
 export interface LiveConfiguration {
   readonly current: () => Generation;
-  /** The parts of the current files that are not in use, or not all of it. At most one for each part. */
+  /** What is not in use, or not all of it: at most one for each part of the files and for each object of a cluster. */
   readonly refused: () => readonly Refused[];
   /** The errors of all refused parts. */
   readonly errors: () => readonly ConfigurationError[];
@@ -229,8 +230,9 @@ export function createRefusals({ logger, clock }: Pick<Setup, 'logger' | 'clock'
   let refused: readonly Refused[] = [];
   let reminder: NodeJS.Timeout | undefined;
 
-  function report(): void {
-    for (const { part, consequence, errors, sinceMs } of refused) {
+  function reportParts(): void {
+    for (const { part, object, consequence, errors, sinceMs } of refused) {
+      if (object !== undefined) continue;
       const since = new Date(sinceMs).toISOString();
       const message = `the configuration has had errors since ${since}; until they are fixed, ${consequence}`;
       logger.error(
@@ -240,14 +242,29 @@ export function createRefusals({ logger, clock }: Pick<Setup, 'logger' | 'clock'
     }
   }
 
+  function reportObjects(objects: readonly Refused[]): void {
+    if (objects.length === 0) return;
+    const fields = { objects: objects.length, generation: generation() };
+    logger.error(fields, formatObjects(objects, formatFirst));
+  }
+
+  function report(): void {
+    reportParts();
+    reportObjects(refused.filter(({ object }) => object !== undefined));
+  }
+
   return {
     current: () => refused,
     /** An error of the directory itself concerns both parts, and appears once. */
     errors: () => [...new Set(refused.flatMap(({ errors }) => errors))],
     update(refusals: readonly Refusal[]): void {
-      const before = new Map(refused.map(({ part, sinceMs }) => [part, sinceMs]));
-      refused = refusals.map((refusal) => ({ ...refusal, sinceMs: before.get(refusal.part) ?? clock() }));
-      report();
+      const before = refused;
+      const sinceMs = new Map(before.map((one) => [one.object ?? one.part, one.sinceMs]));
+      refused = refusals.map((one) => ({ ...one, sinceMs: sinceMs.get(one.object ?? one.part) ?? clock() }));
+      reportParts();
+      reportObjects(newlyRefused(refused, before));
+      const accepted = formatAccepted(refused, before);
+      if (accepted !== undefined) logger.info({ generation: generation() }, accepted);
       clearInterval(reminder);
       if (refused.length > 0) reminder = setInterval(report, reminderMs).unref();
     },
