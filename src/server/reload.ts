@@ -188,7 +188,7 @@ export async function openLiveConfiguration(setup: Setup): Promise<OpenConfigura
     refused: refusals.current,
     errors: refusals.errors,
     notices: () => notices,
-    kubernetes: () => undefined,
+    kubernetes: sources.state,
     reloads: () => reloads,
     onChange(prepare: Prepare) {
       parts.push(prepare);

@@ -8,11 +8,13 @@ import {
   loadDirectory,
   nothingRead,
   type ObjectAcceptance,
+  type ObjectVerdict,
 } from '#config';
 import { type Logger, silentLogger } from '#foundation';
-import type { AddressChanges, Cluster } from '#kubernetes';
+import type { AddressChanges, Cluster, KubernetesState, Reports } from '#kubernetes';
 import type { Setup } from '../options.ts';
 import { checkServiceRoles } from '../record-services.ts';
+import { clusterState } from './cluster-state.ts';
 import { kubernetesEnvironment } from './environment.ts';
 import { filesOf, withCluster } from './with-cluster.ts';
 
@@ -22,6 +24,8 @@ export interface ClusterRecords {
   readonly initial: AcceptedObjects;
   /** Starts reading, and calls `onChange` with each new state of the cluster. Resolves at once. */
   readonly start: (onChange: OnChange) => Promise<void>;
+  /** Undefined if the process is dormant. */
+  readonly state: () => KubernetesState | undefined;
   readonly close: () => Promise<void>;
 }
 
@@ -38,30 +42,41 @@ type ClusterParts = Pick<Setup, 'settings' | 'has' | 'services' | 'clock' | 'dor
 export async function openClusterRecords(parts: ClusterParts): Promise<ClusterRecords> {
   const { logger, clock, dormant, clusterAddresses } = parts;
   const source = sourceOf(parts.settings);
-  const { createAddressStore, openCluster, readClusterOnce } = await import('#kubernetes');
+  const { createAddressStore, openCluster, openReports, readClusterOnce } = await import('#kubernetes');
   const store = createAddressStore(parts.settings.kubernetesAddresses);
   const onAddresses = (changes: AddressChanges) => clusterAddresses?.apply(store.apply(changes));
   if (dormant) {
     const { namespace, objects, services, slices } = await readClusterOnce(source);
     onAddresses({ services: { present: services }, slices: { present: slices } });
     const initial = await acceptanceFor(parts, namespace).accept(objects);
-    return { initial, start: async () => {}, close: async () => {} };
+    return { initial, start: async () => {}, state: () => undefined, close: async () => {} };
   }
+  const { namespaces } = source;
   let cluster: Cluster | undefined;
+  let reports: Reports | undefined;
+  let deliveries = 0;
+  let verdicts: readonly ObjectVerdict[] = [];
   return {
     initial: nothingRead,
     async start(onChange) {
       const opening = openCluster({ ...source, logger, clock, onObjects, onAddresses });
       cluster = await opening;
+      reports = openReports({ api: cluster.api, logger, clock });
       let acceptance: ObjectAcceptance | undefined;
 
       async function onObjects(objects: readonly ClusterObject[]): Promise<void> {
         const startedAtMs = performance.now();
         acceptance ??= acceptanceFor(parts, (await opening).namespace);
-        await onChange(await acceptance.accept(objects), startedAtMs);
+        const accepted = await acceptance.accept(objects);
+        await onChange(accepted, startedAtMs);
+        deliveries += 1;
+        verdicts = accepted.verdicts;
+        reports?.report(verdicts);
       }
     },
+    state: () => clusterState({ cluster, reports, namespaces, deliveries, verdicts }),
     async close() {
+      await reports?.close();
       await cluster?.close();
     },
   };

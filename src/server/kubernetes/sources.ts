@@ -1,5 +1,6 @@
 /** What a configuration is made of: the last reading of the files, and that of the cluster if there is one. */
 import { type AcceptedObjects, type ConfigurationWatch, type LoadedConfiguration, watchConfiguration } from '#config';
+import type { KubernetesState } from '#kubernetes';
 import type { Setup } from '../options.ts';
 import { openClusterRecords } from './cluster-records.ts';
 import { withCluster } from './with-cluster.ts';
@@ -9,6 +10,8 @@ export interface Sources {
   readonly loaded: () => LoadedConfiguration;
   /** Undefined without a cluster. */
   readonly ofCluster: () => AcceptedObjects | undefined;
+  /** Undefined without a cluster. */
+  readonly state: () => KubernetesState | undefined;
   /** Starts watching. `onChange` is not called again before it has settled. Does nothing for records of a program. */
   readonly watch: (onChange: OnChange) => Promise<void>;
   /** Reads the files now, if they are watched. */
@@ -29,6 +32,7 @@ export async function openSources(setup: Setup): Promise<Sources> {
   return Object.freeze({
     loaded: () => withCluster(files, ofCluster),
     ofCluster: () => ofCluster,
+    state: () => cluster?.state(),
     async watch(onChange: OnChange) {
       const apply = inSequence(onChange);
       await cluster?.start((accepted, startedAtMs) => {

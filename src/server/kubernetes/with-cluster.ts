@@ -7,6 +7,7 @@ import {
   fileError,
   hasConfiguration,
   type LoadedConfiguration,
+  nameOfObject,
   type Refusal,
 } from '#config';
 import { type Settings, settingTable } from '#server/product';
@@ -54,7 +55,7 @@ export function withRefusedObjects(accepted: Acceptance, cluster: AcceptedObject
 }
 
 function refusedObjects({ verdicts }: AcceptedObjects): readonly Refusal[] {
-  return verdicts.flatMap(({ errors, consequence }) =>
-    consequence === undefined ? [] : [{ part: 'records', consequence, errors }],
+  return verdicts.flatMap(({ object, errors, consequence }) =>
+    consequence === undefined ? [] : [{ part: 'records', object: nameOfObject(object), consequence, errors }],
   );
 }

@@ -1,0 +1,141 @@
+/** What a process says about its cluster: in the diagnostics, the metrics, the probes, the log, and to the objects themselves. */
+import assert from 'node:assert/strict';
+import request from 'supertest';
+import { demoRecord } from '../support/desks.ts';
+import {
+  describeWithKubernetes,
+  type KubernetesServer,
+  readerToken,
+  startKubernetes,
+} from '../support/kubernetes/api-server.ts';
+import { serviceOf } from '../support/kubernetes/objects.ts';
+import { type Server, startServer } from '../support/programs/frontdesk-process.ts';
+import { seriesOf } from '../support/scrape.ts';
+import { testServers } from '../support/serve.ts';
+import { temporaryFiles, yamlOf } from '../support/temporary-files.ts';
+import { eventually } from '../support/waiting.ts';
+
+const recordOf = (kind: string, name: string, more: object) => ({ apiVersion: 'gateway/v1', kind, name, ...more });
+const auth = yamlOf(recordOf('AuthService', 'auth', { auth_service: 'frontdesk:auth' }));
+const mapping = (more: object) =>
+  yamlOf(recordOf('Mapping', 'orders', { service: 'http://127.0.0.1:9', bypass_auth: true, ...more }));
+
+describeWithKubernetes('a process with the records of a cluster', () => {
+  const servers = testServers(after);
+  const processes = testServers();
+  const writeFiles = temporaryFiles();
+  let kubernetes: KubernetesServer;
+  before(async () => {
+    kubernetes = await startKubernetes(servers);
+  });
+
+  const readRule = {
+    apiGroups: ['', 'discovery.k8s.io'],
+    resources: ['services', 'endpointslices'],
+    verbs: ['get', 'list', 'watch'],
+  };
+  const writeRule = { apiGroups: [''], resources: ['events'], verbs: ['create', 'get', 'patch'] };
+
+  /** Until the end of the test. */
+  async function grant(...rules: Parameters<KubernetesServer['grant']>[1][]): Promise<void> {
+    processes.later(await kubernetes.grant('frontdesk', ...rules));
+  }
+
+  /** Starts a process that reads a new namespace, which it belongs to. */
+  async function start(THREADS: string) {
+    const namespace = await kubernetes.createNamespace();
+    const CONFIG_DIR = await writeFiles({ 'users.yaml': JSON.stringify({ users: [demoRecord] }) });
+    const KUBECONFIG = await kubernetes.kubeconfig(readerToken, namespace);
+    const env = { KUBECONFIG, CONFIG_DIR, KUBERNETES_NAMESPACES: namespace, ADMIN_PORT: '0', THREADS };
+    const server = await startServer(['--kubernetes'], { env });
+    processes.later(server.stop);
+    return { server, namespace };
+  }
+
+  const ready = (server: Server) => request(server.adminUrl).get('/gateway/v0/check_ready');
+  const metrics = async (server: Server) => seriesOf((await request(server.adminUrl).get('/metrics').expect(200)).text);
+  const diagnostics = async (server: Server) =>
+    (await request(server.gatewayUrl).get('/gateway/v0/diag/diagnostics.json').auth('demo', 'demo').expect(200)).body;
+
+  for (const threads of ['1', '2']) {
+    it(`shows refused objects until they are fixed, with ${threads} threads`, async () => {
+      await grant(readRule, writeRule);
+      const { server, namespace } = await start(threads);
+      await kubernetes.apply(
+        serviceOf(namespace, 'auth', auth),
+        serviceOf(namespace, 'orders', mapping({ prefix: '/orders', wait: 3 })),
+      );
+      const object = `Service ${namespace}/orders`;
+      const shown = await eventually(async () => {
+        const found = await diagnostics(server);
+        assert.equal(found.refused.length, 1);
+        assert.equal(found.kubernetes.writes.succeeded, 1);
+        return found;
+      });
+      assert.equal(shown.refused[0].object, object);
+      assert.match(shown.refused[0].consequence, /get 503/);
+      assert.equal(shown.errors[0].source, `${object}:1`);
+      assert.equal(shown.kubernetes.namespace, namespace);
+      assert.deepEqual(shown.kubernetes.namespaces, [namespace]);
+      assert.deepEqual(shown.kubernetes.objects, { accepted: 1, last_valid: 0, refused: 1 });
+      assert.ok(shown.kubernetes.read);
+      assert.ok(shown.kubernetes.resources.includes('services'));
+      assert.deepEqual(shown.kubernetes.unread, []);
+
+      const { body } = await ready(server).expect(200);
+      assert.equal(body.refused[0].errors, 1);
+      const series = await metrics(server);
+      assert.equal(series['frontdesk_kubernetes_read'], 1);
+      assert.equal(series['frontdesk_kubernetes_objects refused'], 1);
+      assert.equal(series['frontdesk_kubernetes_writes_total event success'], 1);
+      assert.equal(series['frontdesk_configuration_errors'], 1);
+      const [event] = await kubernetes.list('v1', 'Event', namespace);
+      assert.match(String(event?.['message']), /^line 1, Mapping orders\S*: unknown key "wait"/);
+
+      await kubernetes.apply(serviceOf(namespace, 'orders', mapping({ prefix: '/orders' })));
+      await eventually(async () => assert.deepEqual((await diagnostics(server)).refused, []));
+      await eventually(async () =>
+        assert.deepEqual((await kubernetes.list('v1', 'Event', namespace)).map(({ type }) => type).toSorted(), [
+          'Normal',
+          'Warning',
+        ]),
+      );
+      assert.match(server.stdout(), new RegExp(`an object of the cluster is refused:.*${object}:1`));
+      assert.match(server.stdout(), new RegExp(`no longer refused: ${object}`));
+      assert.deepEqual((await ready(server).expect(200)).body, { status: 'ready' });
+    });
+
+    it(`is not ready before it could read the cluster, with ${threads} threads`, async () => {
+      const { server, namespace } = await start(threads);
+      await eventually(async () => {
+        const { body } = await ready(server).expect(503);
+        assert.equal(body.detail, 'The records of the cluster cannot be read. The log says why.');
+      });
+      assert.equal((await metrics(server))['frontdesk_kubernetes_read'], 0);
+      await grant(readRule);
+      await kubernetes.apply(serviceOf(namespace, 'auth', auth));
+      await eventually(async () => assert.deepEqual((await ready(server).expect(200)).body, { status: 'ready' }), 50);
+    });
+
+    it(`stays ready while the API server is away, and says since when, with ${threads} threads`, async () => {
+      await grant(readRule);
+      const { server, namespace } = await start(threads);
+      await kubernetes.apply(serviceOf(namespace, 'auth', auth));
+      await eventually(async () => assert.deepEqual((await ready(server).expect(200)).body, { status: 'ready' }));
+      await eventually(async () => assert.equal((await diagnostics(server)).kubernetes.objects.accepted, 1));
+      await kubernetes.kill();
+      const { unread } = await eventually(async () => {
+        const { body } = await ready(server).expect(200);
+        assert.ok(body.unread?.resources >= 1);
+        return body;
+      });
+      assert.ok(Math.abs(Date.now() - Date.parse(unread.since)) < 60_000);
+      const { kubernetes: shown } = await diagnostics(server);
+      assert.ok(shown.unread[0].message.length > 0);
+      const keys = Object.keys(await metrics(server));
+      assert.ok(keys.some((key) => key.startsWith('frontdesk_kubernetes_unread_since_timestamp_seconds services')));
+      await kubernetes.start();
+      await eventually(async () => assert.deepEqual((await ready(server).expect(200)).body, { status: 'ready' }), 50);
+    });
+  }
+});
