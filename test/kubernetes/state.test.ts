@@ -8,7 +8,7 @@ import {
   readerToken,
   startKubernetes,
 } from '../support/kubernetes/api-server.ts';
-import { serviceOf } from '../support/kubernetes/objects.ts';
+import { definitionOf, serviceOf } from '../support/kubernetes/objects.ts';
 import { type Server, startServer } from '../support/programs/frontdesk-process.ts';
 import { seriesOf } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
@@ -27,14 +27,16 @@ describeWithKubernetes('a process with the records of a cluster', () => {
   let kubernetes: KubernetesServer;
   before(async () => {
     kubernetes = await startKubernetes(servers);
+    await kubernetes.apply(definitionOf('gateway.local', 'Mapping'));
   });
 
   const readRule = {
-    apiGroups: ['', 'discovery.k8s.io'],
-    resources: ['services', 'endpointslices'],
+    apiGroups: ['', 'discovery.k8s.io', 'gateway.local'],
+    resources: ['services', 'endpointslices', 'mappings'],
     verbs: ['get', 'list', 'watch'],
   };
-  const writeRule = { apiGroups: [''], resources: ['events'], verbs: ['create', 'get', 'patch'] };
+  const eventRule = { apiGroups: [''], resources: ['events'], verbs: ['create', 'get', 'patch'] };
+  const statusRule = { apiGroups: ['gateway.local'], resources: ['mappings/status'], verbs: ['patch'] };
 
   /** Until the end of the test. */
   async function grant(...rules: Parameters<KubernetesServer['grant']>[1][]): Promise<void> {
@@ -57,9 +59,45 @@ describeWithKubernetes('a process with the records of a cluster', () => {
   const diagnostics = async (server: Server) =>
     (await request(server.gatewayUrl).get('/gateway/v0/diag/diagnostics.json').auth('demo', 'demo').expect(200)).body;
 
+  const resourceOf = (namespace: string, name: string, spec: object) => ({
+    apiVersion: 'gateway.local/v1',
+    kind: 'Mapping',
+    metadata: { name, namespace },
+    spec: { service: 'http://127.0.0.1:9', bypass_auth: true, ...spec },
+  });
+
+  it('writes the conditions of its own kinds, which causes no further reload', async () => {
+    await grant(readRule, eventRule, statusRule);
+    const { server, namespace } = await start('1');
+    const good = resourceOf(namespace, 'good', { prefix: '/good' });
+    const bad = Array.from({ length: 20 }, (_, index) =>
+      resourceOf(namespace, `bad-${index}`, { prefix: `/bad-${index}`, wait: 3 }),
+    );
+    await kubernetes.apply(good, ...bad);
+    const written = await eventually(async () => {
+      const series = await metrics(server);
+      assert.equal(series['frontdesk_kubernetes_writes_total status success'], 21);
+      return series['frontdesk_kubernetes_deliveries_total'];
+    });
+    const statuses = (await kubernetes.list('gateway.local/v1', 'Mapping', namespace)).map(({ metadata, status }) => {
+      const { conditions } = status as { conditions: readonly { type: string; status: string; reason: string }[] };
+      return [metadata.name, ...conditions.map(({ type, status: is, reason }) => `${type} ${is} ${reason}`)].join(' ');
+    });
+    assert.deepEqual(statuses.toSorted(), [
+      ...bad.map(({ metadata }) => `${metadata.name} Accepted False Invalid`).toSorted(),
+      'good Accepted True Accepted',
+    ]);
+    await kubernetes.apply(resourceOf(namespace, 'marker', { prefix: '/marker' }));
+    await eventually(async () => {
+      const series = await metrics(server);
+      assert.equal(series['frontdesk_kubernetes_writes_total status success'], 22);
+      assert.equal(series['frontdesk_kubernetes_deliveries_total'], Number(written) + 1);
+    });
+  });
+
   for (const threads of ['1', '2']) {
     it(`shows refused objects until they are fixed, with ${threads} threads`, async () => {
-      await grant(readRule, writeRule);
+      await grant(readRule, eventRule);
       const { server, namespace } = await start(threads);
       await kubernetes.apply(
         serviceOf(namespace, 'auth', auth),
@@ -100,8 +138,8 @@ describeWithKubernetes('a process with the records of a cluster', () => {
           'Warning',
         ]),
       );
-      assert.match(server.stdout(), new RegExp(`an object of the cluster is refused:.*${object}:1`));
-      assert.match(server.stdout(), new RegExp(`no longer refused: ${object}`));
+      await server.waitForOutput(new RegExp(`an object of the cluster is refused:.*${object}:1`));
+      await server.waitForOutput(new RegExp(`no longer refused: ${object}`));
       assert.deepEqual((await ready(server).expect(200)).body, { status: 'ready' });
     });
 
@@ -132,8 +170,10 @@ describeWithKubernetes('a process with the records of a cluster', () => {
       assert.ok(Math.abs(Date.now() - Date.parse(unread.since)) < 60_000);
       const { kubernetes: shown } = await diagnostics(server);
       assert.ok(shown.unread[0].message.length > 0);
-      const keys = Object.keys(await metrics(server));
-      assert.ok(keys.some((key) => key.startsWith('frontdesk_kubernetes_unread_since_timestamp_seconds services')));
+      await eventually(async () => {
+        const since = 'frontdesk_kubernetes_unread_since_timestamp_seconds services';
+        assert.ok(Object.keys(await metrics(server)).some((key) => key.startsWith(since)));
+      });
       await kubernetes.start();
       await eventually(async () => assert.deepEqual((await ready(server).expect(200)).body, { status: 'ready' }), 50);
     });

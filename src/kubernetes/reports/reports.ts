@@ -96,10 +96,10 @@ export function openReports(options: ReportsOptions): Reports {
     queue.add(key, async () => {
       if (isTold()) return 'done';
       const patch = statusPatch(object, text, clock());
-      const { result } = await writer.send({ verb: 'patch', ...statusPlace(object), body: patch });
-      const value = result === 'refused' ? undefined : object.value;
-      if (result !== 'later') told.status = { text: said, value, againAtMs: clock() + againMs };
-      return count('statuses', result);
+      const written = await writer.send({ verb: 'patch', ...statusPlace(object), body: patch });
+      const value = written.result === 'refused' ? undefined : object.value;
+      if (written.result !== 'later') told.status = { text: said, value, againAtMs: clock() + againMs };
+      return count('statuses', written);
     });
   }
 
@@ -120,31 +120,30 @@ export function openReports(options: ReportsOptions): Reports {
 
   async function writeEvent(news: EventNews): Promise<WriteOutcome> {
     const { object, text, told } = news;
-    const result = await sendEvent(news);
+    const written = await sendEvent(news);
     const keptMs = hasOwnStatus(object) ? Number.POSITIVE_INFINITY : keptAliveMs;
-    const againAtMs = clock() + (result === 'refused' ? againMs : keptMs);
-    if (result !== 'later') told.event = { note: text.note, isRefusal: !text.isAccepted, againAtMs };
-    return count('events', result);
+    const againAtMs = clock() + (written.result === 'refused' ? againMs : keptMs);
+    if (written.result !== 'later') told.event = { note: text.note, isRefusal: !text.isAccepted, againAtMs };
+    return count('events', written);
   }
 
   /** Creates the Event. If it is there already and old, it has happened again. */
-  async function sendEvent({ object, text, ageMaxMs }: EventNews): Promise<WriteResult['result']> {
+  async function sendEvent({ object, text, ageMaxMs }: EventNews): Promise<WriteResult> {
     const { collection, path, body } = eventOf(object, text, clock());
     const target = { group: '', resource: 'events' };
     const created = await writer.send({ ...target, verb: 'create', path: collection, body });
-    if (created.result !== 'exists') return created.result;
+    if (created.result !== 'exists') return created;
     const found = await writer.send({ ...target, verb: 'get', path });
-    if (found.result !== 'ok' || !isMap(found.body)) return found.result;
+    if (found.result !== 'ok' || !isMap(found.body)) return found;
     const { count, lastTimestamp } = found.body;
-    if (clock() - Date.parse(String(lastTimestamp)) < ageMaxMs) return 'exists';
-    const again = await writer.send({ ...target, verb: 'patch', path, body: eventAgain(count, clock()) });
-    return again.result;
+    if (clock() - Date.parse(String(lastTimestamp)) < ageMaxMs) return created;
+    return writer.send({ ...target, verb: 'patch', path, body: eventAgain(count, clock()) });
   }
 
-  function count(kind: 'statuses' | 'events', result: WriteResult['result']): WriteOutcome {
+  function count(kind: 'statuses' | 'events', { result, retryAfterMs }: WriteResult): WriteOutcome {
     if (result === 'ok') counts[kind].succeeded += 1;
     if (result === 'refused' || result === 'later') counts[kind].failed += 1;
-    return result === 'later' ? 'again' : 'done';
+    return result === 'later' ? { retryAfterMs } : 'done';
   }
 
   return Object.freeze({

@@ -1,8 +1,8 @@
 /** Runs writes to the API server a few at a time, each key once, and waits longer while the server cannot take them. */
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** `again` if the server could not take the write now. */
-export type WriteOutcome = 'done' | 'again';
+/** Not `done` if the server could not take the write now. It may say after what time it can. */
+export type WriteOutcome = 'done' | { readonly retryAfterMs: number | undefined };
 
 export interface WriteQueue {
   /** Replaces a waiting write with the same key, so that at most one waits for each object. */
@@ -62,17 +62,17 @@ export function createWriteQueue(options: WriteQueueOptions = {}): WriteQueue {
     if (outcome === 'done') failuresInARow = 0;
     else {
       if (isWanted && !closing.signal.aborted) waiting.set(key, write);
-      backOff();
+      backOff(outcome.retryAfterMs);
     }
     await pause(pauseMs);
   }
 
   /** The writes that were in flight together count as one failure. */
-  function backOff(): void {
+  function backOff(retryAfterMs: number | undefined): void {
     if (performance.now() < pausedUntilMs) return;
     const delayMs = Math.min(backoffMsMax, backoffMs * 2 ** failuresInARow);
     failuresInARow = Math.min(failuresInARow + 1, 10);
-    pausedUntilMs = performance.now() + delayMs * (0.5 + random() / 2);
+    pausedUntilMs = performance.now() + Math.max(retryAfterMs ?? 0, delayMs * (0.5 + random() / 2));
   }
 
   function start(): void {

@@ -8,7 +8,7 @@ export interface WriteApi {
     path: string,
     body?: object,
     contentType?: string,
-  ) => Promise<{ readonly status: number; readonly body: unknown }>;
+  ) => Promise<{ readonly status: number; readonly body: unknown; readonly retryAfterMs?: number | undefined }>;
 }
 
 export interface WriteRequest {
@@ -27,7 +27,9 @@ export interface WriteRequest {
  */
 export interface WriteResult {
   readonly result: 'ok' | 'exists' | 'gone' | 'refused' | 'later';
-  readonly body: unknown;
+  readonly body?: unknown;
+  /** When the API server wants the write again. */
+  readonly retryAfterMs?: number | undefined;
 }
 
 export interface Writer {
@@ -59,17 +61,17 @@ export function createWriter({ api, logger, clock = () => performance.now(), for
 
   async function send(request: WriteRequest): Promise<WriteResult> {
     const { verb, resource, path, body } = request;
-    if (clock() < (forbiddenUntilMs.get(`${verb} ${resource}`) ?? 0)) return { result: 'refused', body: undefined };
+    if (clock() < (forbiddenUntilMs.get(`${verb} ${resource}`) ?? 0)) return { result: 'refused' };
     const contentType = verb === 'patch' ? 'application/merge-patch+json' : 'application/json';
     try {
       const response = await api.request(methods[verb], path, body, contentType);
       const result = resultOf(request, response);
       if (result === 'refused' || result === 'later') fail(request, response);
       else logOf(request).answered();
-      return { result, body: response.body };
+      return { result, body: response.body, retryAfterMs: response.retryAfterMs };
     } catch (err) {
       logOf(request).failed({ err }, failureOf(request));
-      return { result: 'later', body: undefined };
+      return { result: 'later' };
     }
   }
 

@@ -61,7 +61,8 @@ export async function openClusterRecords(parts: ClusterParts): Promise<ClusterRe
     async start(onChange) {
       const opening = openCluster({ ...source, logger, clock, onObjects, onAddresses });
       cluster = await opening;
-      reports = openReports({ api: cluster.api, logger, clock });
+      // The other processes of a split frontdesk would write the same.
+      if (parts.has('gateway')) reports = openReports({ api: cluster.api, logger, clock });
       let acceptance: ObjectAcceptance | undefined;
 
       async function onObjects(objects: readonly ClusterObject[]): Promise<void> {

@@ -42,7 +42,7 @@ describe('the queue of writes', () => {
   it('repeats a write that the server could not take, and lets the others wait in the meantime', async () => {
     const queue = createWriteQueue({ atOnceMax: 1, pauseMs: 0, backoffMs: 20, random: () => 1 });
     const ran: string[] = [];
-    let outcome: WriteOutcome = 'again';
+    let outcome: WriteOutcome = { retryAfterMs: undefined };
     const write = (name: string) => async (): Promise<WriteOutcome> => {
       ran.push(name);
       const result = outcome;
@@ -56,6 +56,20 @@ describe('the queue of writes', () => {
     await queue.close();
   });
 
+  it('waits as long as the server asks for', async () => {
+    const queue = createWriteQueue({ pauseMs: 0, backoffMs: 0 });
+    let runs = 0;
+    queue.add('key', async () => {
+      runs += 1;
+      return { retryAfterMs: 3_600_000 };
+    });
+    queue.add('other', async () => 'done');
+    await eventually(() => assert.equal(queue.waiting(), 1));
+    for (let turn = 0; turn < 100; turn += 1) await new Promise(setImmediate);
+    assert.equal(runs, 1);
+    await queue.close();
+  });
+
   it('does not repeat a write that was dropped while it ran', async () => {
     const queue = createWriteQueue({ pauseMs: 0, backoffMs: 1 });
     const release = createDeferred();
@@ -63,7 +77,7 @@ describe('the queue of writes', () => {
     queue.add('key', async () => {
       runs += 1;
       await release.promise;
-      return 'again';
+      return { retryAfterMs: undefined };
     });
     queue.drop('key');
     release.resolve();

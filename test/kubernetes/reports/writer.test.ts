@@ -66,6 +66,11 @@ describe('a write to the cluster', () => {
     assert.match(lines.join('\n'), /^The status of mappings cannot be written; everything else goes on/);
   });
 
+  it('keeps the time that the API server asks for', async () => {
+    const { writer } = createTestWriter(async () => ({ status: 429, body: {}, retryAfterMs: 7_000 }));
+    assert.equal((await writer.send(patch)).retryAfterMs, 7_000);
+  });
+
   it('is not tried for a while after it was forbidden, and then again', async () => {
     let requests = 0;
     const { writer, lines, pass } = createTestWriter(async () => {
