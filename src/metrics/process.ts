@@ -53,13 +53,13 @@ export function createConfigurationFamilies(configuration: ConfigurationState): 
       name: 'frontdesk_configuration_reloads_total',
       type: 'counter',
       labels: ['result'],
-      help: 'Reloads of changed files: `success`, or `error` if records and limits, or any user, are refused.',
+      help: 'Reloads of changed files, or of a cluster: `success`, or `error` if records and limits, or any user or object, are refused.',
       merge: 'first',
       samples: () => samplesBy('result', { success: reloads().succeeded, error: reloads().failed }),
     },
     configurationGauge(
       'last_reload_success',
-      '0 while records and limits, or any user or certificate, are refused because of errors in the files.',
+      '0 while records and limits, or any user, certificate or object of a cluster, are refused because of errors.',
       () => (errors().length === 0 ? 1 : 0),
     ),
     configurationGauge(

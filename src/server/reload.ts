@@ -18,11 +18,11 @@ import {
 } from '#config';
 import { isMap, messageOf } from '#foundation';
 import type { KubernetesState } from '#kubernetes';
+import { formatAccepted, formatObjects, newlyRefused } from './kubernetes/refused-objects.ts';
 import { openSources } from './kubernetes/sources.ts';
 import { withRefusedObjects } from './kubernetes/with-cluster.ts';
 import type { Setup } from './options.ts';
 import { checkModulesRun, checkServiceRoles } from './record-services.ts';
-import { formatAccepted, formatObjects, newlyRefused } from './refused-objects.ts';
 
 /** A configuration that is or was in use. Replicas with the same files have the same hash. */
 export interface Generation {
@@ -99,7 +99,6 @@ export async function openLiveConfiguration(setup: Setup): Promise<OpenConfigura
   const { configuration: initial } = first;
   let current: Generation = { number: 1, hash: await hashOf(initial), appliedAtMs: clock(), configuration: initial };
   let reloads: Reloads = { succeeded: 0, failed: 0, lastDurationMs: 0 };
-
   const refusals = createRefusals(setup, () => current.number);
   const policy = {
     directory: configDirectory ?? '',
@@ -140,11 +139,11 @@ export async function openLiveConfiguration(setup: Setup): Promise<OpenConfigura
     } catch (thrown) {
       logger.error({ err: thrown }, 'the configuration cannot be applied');
       const usersOnly = { ...current.configuration, users: accepted.configuration.users };
-      const ofUsers = accepted.refusals.filter(({ part }) => part === 'users');
+      const others = accepted.refusals.filter(({ part, object }) => part === 'users' || object !== undefined);
       return {
         next: await prepareNext(usersOnly),
         configuration: usersOnly,
-        refusals: [...refuseRecords([unusableError(thrown, setup)]), ...ofUsers],
+        refusals: [...refuseRecords([unusableError(thrown, setup)]), ...others],
       };
     }
   }
@@ -242,7 +241,7 @@ export function createRefusals({ logger, clock }: Pick<Setup, 'logger' | 'clock'
     }
   }
 
-  function reportObjects(objects: readonly Refused[]): void {
+  function reportObjects(objects: readonly Refusal[]): void {
     if (objects.length === 0) return;
     const fields = { objects: objects.length, generation: generation() };
     logger.error(fields, formatObjects(objects, formatFirst));

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { mock } from 'node:test';
 import type { Refusal } from '#config';
-import { createRefusals } from '../../src/server/reload.ts';
+import { createRefusals } from '../../../src/server/reload.ts';
 
 const refusalOf = (name: string, message = 'prefix is missing'): Refusal => ({
   part: 'records',

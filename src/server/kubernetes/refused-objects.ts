@@ -1,9 +1,9 @@
 /** What the log says about refused objects of a cluster: all that are new or have other errors, in one line. */
 import { isDeepStrictEqual } from 'node:util';
-import type { Refused } from './reload.ts';
+import type { Refusal } from '#config';
 
 /** Returns the refused objects that were not refused before, or because of other errors. */
-export function newlyRefused(refused: readonly Refused[], before: readonly Refused[]): readonly Refused[] {
+export function newlyRefused(refused: readonly Refusal[], before: readonly Refusal[]): readonly Refusal[] {
   const known = new Map(before.map(({ object, errors }) => [object, errors]));
   return refused.filter(({ object, errors }) => object !== undefined && !isDeepStrictEqual(errors, known.get(object)));
 }
@@ -12,7 +12,7 @@ export function newlyRefused(refused: readonly Refused[], before: readonly Refus
 const objectsMax = 50;
 
 /** `format` formats the errors of an object. */
-export function formatObjects(refused: readonly Refused[], format: (errors: Refused['errors']) => string): string {
+export function formatObjects(refused: readonly Refusal[], format: (errors: Refusal['errors']) => string): string {
   const shown = refused.slice(0, objectsMax).map(({ errors, consequence }) => {
     return `${format(errors)}\n    Until then, ${consequence}.`;
   });
@@ -25,7 +25,7 @@ export function formatObjects(refused: readonly Refused[], format: (errors: Refu
 const namesMax = 20;
 
 /** Undefined if all that were refused are refused still. */
-export function formatAccepted(refused: readonly Refused[], before: readonly Refused[]): string | undefined {
+export function formatAccepted(refused: readonly Refusal[], before: readonly Refusal[]): string | undefined {
   const now = new Set(refused.map(({ object }) => object));
   const names = before.flatMap(({ object }) => (object === undefined || now.has(object) ? [] : [object]));
   if (names.length === 0) return undefined;
