@@ -29,7 +29,13 @@ export {
   suggestion,
   writeError,
 } from './errors.ts';
-export { hostForClients, isLoopback, parseServiceReference, type ServiceReference } from './fields/addresses.ts';
+export {
+  hostForClients,
+  isHost,
+  isLoopback,
+  parseServiceReference,
+  type ServiceReference,
+} from './fields/addresses.ts';
 export { isDisguise } from './fields/disguises.ts';
 export { snakeCase } from './fields/field.ts';
 export {

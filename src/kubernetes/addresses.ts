@@ -1,6 +1,6 @@
 /** The addresses of Services: those of their pods from EndpointSlices, or the cluster IP, updated change by change. */
 import { isIP } from 'node:net';
-import { leadsToThisMachine } from '#config';
+import { isHost, leadsToThisMachine } from '#config';
 
 /** The fields of a Service that are read. The API server has checked them. */
 export interface ServiceObject {
@@ -218,7 +218,7 @@ function hostOf(address: string): readonly string[] {
   const family = isIP(address);
   if (family === 6) return [`[${address}]`];
   if (family === 4) return [address];
-  return /^[\w-]+(?:\.[\w-]+)*\.?$/.test(address) && !leadsToThisMachine(address) ? [address] : [];
+  return isHost(address.replace(/\.$/, '')) && !leadsToThisMachine(address) ? [address] : [];
 }
 
 function addressesOf(
@@ -236,7 +236,7 @@ function addressesOf(
   if (single !== undefined) {
     const { host, hasAnyPort, portOf } = single;
     const ports = portsOf((port) => host.map((one) => `${one}:${portOf(port)}`));
-    const fault = host.length === 0 ? 'has an external name that leads to the machine of frontdesk' : undefined;
+    const fault = host.length === 0 ? `has an external name that ${faultOf(spec.externalName)}` : undefined;
     return { namespace, name, ports, isHeadless: false, hosts: hasAnyPort ? host : undefined, fault };
   }
   const pick = pickFamily(spec.ipFamilies ?? []);
@@ -264,6 +264,10 @@ function singleHostOf({ metadata, spec = {} }: ServiceObject, source: 'endpoints
   if (isIP(clusterIP) !== 0) return { host: hostOf(clusterIP), hasAnyPort: false, portOf };
   // DNS resolves the name of a headless Service to its pods.
   return { host: [`${metadata.name}.${metadata.namespace}.svc`], hasAnyPort: true, portOf: targetOf };
+}
+
+function faultOf(externalName = ''): string {
+  return leadsToThisMachine(externalName) ? 'leads to the machine of frontdesk' : 'is not the name of a host';
 }
 
 /** The port of the pods, unless it is a name, which only slices resolve. */

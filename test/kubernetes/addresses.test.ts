@@ -212,6 +212,18 @@ describe('the addresses of a Service', () => {
     assert.deepEqual(addressesOf(serviceOf(), slices).ports[0]?.addresses, []);
   });
 
+  it('is none for a name that no client can call, because it ends like an IPv4 address', () => {
+    for (const externalName of ['hotel.123', 'hotel.0x', 'hotel.0x7f.']) {
+      const found = addressesOf(serviceOf({ type: 'ExternalName', externalName, ports: [{ port: 443 }] }), []);
+      assert.deepEqual(
+        [found.ports[0]?.addresses, found.hosts, found.fault],
+        [[], [], 'has an external name that is not the name of a host'],
+      );
+      const slices = [hotelSlice('hotel-1', { addressType: 'FQDN', endpoints: [endpoint(externalName)] })];
+      assert.deepEqual(addressesOf(serviceOf(), slices).ports[0]?.addresses, []);
+    }
+  });
+
   it('is any port of the pods of a headless Service that declares none', () => {
     const found = addressesOf(serviceOf({ clusterIP: 'None' }), [
       hotelSlice('hotel-1', { endpoints: [endpoint('10.0.0.1'), endpoint('10.0.0.2', { ready: false })], ports: [] }),

@@ -4,10 +4,13 @@ import type { Fault } from '../errors.ts';
 import { quote } from '../quote.ts';
 import { anyCase } from './json-schema.ts';
 
-/** Accepts a host name, or an IP address without brackets. Rejects dotted numbers that are not IPv4 addresses. */
+/**
+ * Accepts a host name, or an IP address without brackets. Rejects other names whose last part is a number: in a URL, they
+ * are IPv4 addresses, or nothing at all.
+ */
 export function isHost(text: string): boolean {
   // The cheaper test comes first because most hosts are names.
-  return (/^[\w-]+(?:\.[\w-]+)*$/.test(text) && !/^[\d.]+$/.test(text)) || isIP(text) !== 0;
+  return (/^[\w-]+(?:\.[\w-]+)*$/.test(text) && !/(?:^|\.)(?:\d+|0x[\da-f]*)$/i.test(text)) || isIP(text) !== 0;
 }
 
 /** Accepts an IP address, or a network in CIDR notation (RFC 4632, RFC 4291 section 2.3). */

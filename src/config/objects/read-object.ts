@@ -163,16 +163,13 @@ function placed(document: ConfigDocument, { namespace }: ClusterObject, options:
   const { kind, name } = value;
   const field = serviceFields[String(kind)];
   const service = field === undefined ? undefined : value[field];
-  const faults = options.isTrusted ? [] : placeFaults(value, field, options);
-  return {
-    ...document,
-    value: {
-      ...value,
-      ...(typeof name === 'string' && !options.isForeign && { name: nameIn(namespace, name) }),
-      ...(field !== undefined && typeof service === 'string' && { [field]: referenceIn(namespace, service) }),
-    },
-    faults: [...(document.faults ?? []), ...faults],
+  const named = {
+    ...value,
+    ...(typeof name === 'string' && !options.isForeign && { name: nameIn(namespace, name) }),
+    ...(field !== undefined && typeof service === 'string' && { [field]: referenceIn(namespace, service) }),
   };
+  const faults = options.isTrusted ? [] : placeFaults(named, field, options);
+  return { ...document, value: named, faults: [...(document.faults ?? []), ...faults] };
 }
 
 function placeFaults(

@@ -1,5 +1,5 @@
 /** What the records of a cluster name: services of their namespace, modules of this process, and records of others. */
-import { isLoopback } from '../fields/addresses.ts';
+import { isHost, isLoopback } from '../fields/addresses.ts';
 
 /** Returns the name of a record from a namespace: `orders.shop`, or `orders` in the namespace `default`. */
 export function nameIn(namespace: string, name: string): string {
@@ -19,9 +19,19 @@ export function referenceIn(namespace: string, written: string): string {
   const [, scheme = '', host, port, rest = ''] = reference.exec(written) ?? [];
   if (host === undefined) return written;
   if (scheme === '' && host === 'frontdesk' && isOwnModule(port)) return port;
-  const name = isLocalName(host) ? `${host}.${namespace}` : host.replace(/\.svc(?:\.cluster\.local)?\.?$/, '');
+  const name = clusterName(isLocalName(host) ? `${host}.${namespace}` : host);
   const isNumber = port === undefined || /^\d+$/.test(port);
   return isNumber ? `${scheme}${name}${port ? `:${port}` : ''}${rest}` : `${scheme}_${port}._tcp.${name}${rest}`;
+}
+
+/**
+ * Leaves out the domain of the cluster, but only after a name and a namespace: `auth.svc` is not a module, nor
+ * `localhost.svc` this machine. A namespace that is a number would make an IPv4 address of the rest.
+ */
+function clusterName(host: string): string {
+  const [, name] = /^([^.]+\.[^.]+?)(?:\.svc(?:\.cluster\.local)?\.?)?$/.exec(host) ?? [];
+  if (name === undefined) return host;
+  return isHost(name) ? name : `${name}.svc`;
 }
 
 function isOwnModule(port: string | undefined): port is 'auth' | 'ratelimit' {
@@ -43,5 +53,5 @@ export function leadsToThisMachine(written: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost') || ownAddresses.test(host);
 }
 
-/** Loopback, unspecified and link-local addresses, and IPv4 addresses in the form of IPv6. */
-const ownAddresses = /^(?:(?:127|0|169\.254)\.[\d.]+|\[(?:::1?|fe[89ab].*|::ffff:.*)\])$/;
+/** Loopback, unspecified and link-local addresses, that of Amazon's in IPv6, and IPv4 addresses in the form of IPv6. */
+const ownAddresses = /^(?:(?:127|0|169\.254)\.[\d.]+|\[(?:::1?|fe[89ab].*|fd00:ec2::254|::ffff:.*)\])$/;

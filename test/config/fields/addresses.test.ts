@@ -21,7 +21,7 @@ function check(test: (text: string) => boolean, accepted: string, rejected: stri
 check(
   isHost,
   'localhost hotel my_service hotel.travel.svc.cluster.local 127.0.0.1 0.0.0.0 :: ::1 1.example',
-  'a..b .a [::1] hotel:80 1.2.3 256.0.0.1 a/b user@host',
+  'a..b .a [::1] hotel:80 1.2.3 256.0.0.1 a/b user@host hotel.123 hotel.0x 0x7f.1 0x',
 );
 check(
   isHostAndPort,

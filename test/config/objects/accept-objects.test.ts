@@ -72,6 +72,22 @@ describe('the names of a cluster', () => {
     );
   });
 
+  it('never mean a module of this process in the domain of the cluster', async () => {
+    const services = ['auth.svc', 'http://ratelimit.svc.cluster.local'];
+    const { routes } = await accept(
+      services.map((service, index) => mapping(`shop/m${index}`, { prefix: `/${index}`, service })),
+    );
+    assert.deepEqual(routes, ['/0 auth.svc', '/1 http://ratelimit.svc.cluster.local']);
+  });
+
+  it('may have a namespace that is a number', async () => {
+    const { routes } = await accept([
+      mapping('123/a', { prefix: '/a', service: 'hotel' }),
+      mapping('123/b', { prefix: '/b', service: 'https://hotel:web' }),
+    ]);
+    assert.deepEqual(routes, ['/a hotel.123.svc', '/b https://_web._tcp.hotel.123.svc']);
+  });
+
   it('find the AuthService of a trusted namespace', async () => {
     const { records, states } = await accept([auth, mapping('shop/orders', { prefix: '/', auth_service: 'auth' })]);
     assert.deepEqual([records.mappings[0]?.authService, states['shop/orders']], ['auth.frontdesk', 'accepted']);
@@ -236,11 +252,11 @@ describe('a namespace that is not trusted', () => {
   for (const service of [
     'localhost:8001',
     'http://127.0.0.1:9',
-    'http://0x7f.1:9',
     'http://[::1]:9',
     'http://[0:0::1]:9',
     'http://[::ffff:127.0.0.1]:9',
     'http://169.254.169.254',
+    'http://[fd00:ec2::254]',
     'a.localhost:9',
   ])
     it(`cannot lead clients to the machine of frontdesk: ${service}`, async () => {
@@ -249,6 +265,17 @@ describe('a namespace that is not trusted', () => {
       assert.deepEqual((await accept([mapping('frontdesk/site', { prefix: '/', service })])).states, {
         'frontdesk/site': 'accepted',
       });
+    });
+
+  for (const [service, expected] of [
+    ['localhost.svc:8001', 'localhost.svc:8001'],
+    ['http://127.0.0.1.svc.cluster.local:9', 'http://127.0.0.1.svc.cluster.local:9'],
+    ['127.1.svc', '127.1.svc'],
+    ['a.localhost.svc', 'refused'],
+  ] as const)
+    it(`cannot hide the machine of frontdesk behind the domain of the cluster: ${service}`, async () => {
+      const { routes } = await accept([mapping('shop/site', { prefix: '/', service })]);
+      assert.deepEqual(routes, [`/ ${expected}`]);
     });
 
   it('cannot use the certificates of others', async () => {
