@@ -125,6 +125,7 @@ function readDocument(original: ConfigDocument, object: ClusterObject, options: 
   const translated = found.records.map((document) => placed(document, object, { isForeign, isTrusted, ...options }));
   const results = translated.map(readRecord);
   const untrusted = isTrusted || found.addresses.length === 0 ? [] : [untrustedFault('Module', options)];
+  const elsewhere = isForeign ? namespaceFaults(original.value, object) : [];
   return {
     original,
     translated,
@@ -132,7 +133,7 @@ function readDocument(original: ConfigDocument, object: ClusterObject, options: 
     addresses: untrusted.length === 0 ? found.addresses : [],
     errors: [
       ...found.errors,
-      ...errorsOf(original, untrusted, undefined),
+      ...errorsOf(original, [...untrusted, ...elsewhere], undefined),
       ...results.flatMap((result) => (result.ok ? [] : result.errors)),
     ],
     notices: found.notices,
@@ -140,8 +141,19 @@ function readDocument(original: ConfigDocument, object: ClusterObject, options: 
   };
 }
 
+/** The name of a record of Ambassador has its namespace, and must not be one of another namespace. */
+function namespaceFaults(value: unknown, { namespace }: ClusterObject): readonly PlacedFault[] {
+  const paths = [['namespace'], ['metadata', 'namespace']];
+  return paths.flatMap((path) => {
+    const written = valueAt(value, path) ?? namespace;
+    if (written === namespace) return [];
+    const message = `namespace is ${quote(String(written))}, but this object is in the namespace ${namespace}`;
+    return [{ path, message, remedy: 'Remove it, or move the record to an object of that namespace.' }];
+  });
+}
+
 interface Placing extends ObjectOptions {
-  /** Whether the record was one of Ambassador's, whose name has its namespace already. */
+  /** Whether the record was one of Ambassador's, whose name has its namespace already unless that is `default`. */
   readonly isForeign: boolean;
   readonly isTrusted: boolean;
 }
@@ -163,9 +175,10 @@ function placed(document: ConfigDocument, { namespace }: ClusterObject, options:
   const { kind, name } = value;
   const field = serviceFields[String(kind)];
   const service = field === undefined ? undefined : value[field];
+  const hasNamespace = options.isForeign && namespace !== 'default';
   const named = {
     ...value,
-    ...(typeof name === 'string' && !options.isForeign && { name: nameIn(namespace, name) }),
+    ...(typeof name === 'string' && !hasNamespace && { name: nameIn(namespace, name) }),
     ...(field !== undefined && typeof service === 'string' && { [field]: referenceIn(namespace, service) }),
   };
   const faults = options.isTrusted ? [] : placeFaults(named, field, options);

@@ -1,9 +1,12 @@
 /** What the records of a cluster name: services of their namespace, modules of this process, and records of others. */
 import { isHost, isLoopback } from '../fields/addresses.ts';
 
-/** Returns the name of a record from a namespace: `orders.shop`, or `orders` in the namespace `default`. */
+/**
+ * Returns the name of a record from a namespace: `orders.shop`, or `orders` in the namespace `default`. A name with dots
+ * from there has its namespace too, because `orders.shop` could be that of another namespace.
+ */
 export function nameIn(namespace: string, name: string): string {
-  return namespace === 'default' ? name : `${name}.${namespace}`;
+  return namespace === 'default' && !name.includes('.') ? name : `${name}.${namespace}`;
 }
 
 /** Captures the scheme, the host, the number or name of a port, and the rest. */

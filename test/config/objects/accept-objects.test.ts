@@ -15,9 +15,9 @@ const mapping = (path: string, spec: object) => resource('Mapping', path, { serv
 const annotated = (path: string, records: string) =>
   object('Service', path, { metadata: { annotations: { 'gateway.local/config': records } } }, 'v1');
 
-function createAcceptance(trusted: readonly string[] = ['frontdesk']) {
+function createAcceptance(trusted: readonly string[] = ['frontdesk'], gatewayDomain = 'gateway.local') {
   return createObjectAcceptance({
-    gatewayDomain: 'gateway.local',
+    gatewayDomain,
     trusted,
     directory: '.',
     strictPaths: true,
@@ -58,6 +58,39 @@ describe('the names of a cluster', () => {
         'cars.shop car.shop:81',
       ],
     );
+  });
+
+  it('are different for objects of different namespaces, whatever their names', async () => {
+    const { records, states } = await accept([
+      mapping('default/orders.shop', { prefix: '/a' }),
+      mapping('shop/orders', { prefix: '/b' }),
+    ]);
+    assert.deepEqual(states, { 'default/orders.shop': 'accepted', 'shop/orders': 'accepted' });
+    assert.deepEqual(
+      records.mappings.map(({ name }) => name),
+      ['orders.shop.default', 'orders.shop'],
+    );
+  });
+
+  it('of Ambassador have the namespace of the object, whatever the record says', async () => {
+    const acceptance = createAcceptance(['frontdesk'], 'getambassador.io');
+    const annotations = (record: string) => ({
+      metadata: {
+        annotations: {
+          'getambassador.io/config': `{apiVersion: getambassador.io/v2, kind: Mapping, service: a, ${record}}`,
+        },
+      },
+    });
+    const { messages, routes } = await accept(
+      [
+        object('Service', 'evil/a', annotations('name: orders, namespace: shop, prefix: /a'), 'v1'),
+        object('Service', 'default/b', annotations('name: orders.shop, prefix: /b'), 'v1'),
+        object('Service', 'shop/c', annotations('name: orders, namespace: shop, prefix: /c'), 'v1'),
+      ],
+      acceptance,
+    );
+    assert.deepEqual(messages, ['namespace is "shop", but this object is in the namespace evil']);
+    assert.deepEqual(routes, ['/a refused', '/b a.default', '/c a.shop']);
   });
 
   it('never mean a module of this process, unless they say so', async () => {
