@@ -66,9 +66,10 @@ interface Entry {
   version: ObjectPart | undefined;
   /** Why it is refused. */
   errors: readonly ConfigurationError[];
-  /** What its refused Mappings guard that no other Mapping has. */
-  guarded: readonly Mapping[];
 }
+
+/** After these rounds, what is wrong between objects is settled without last valid versions. */
+const roundsMax = 100;
 
 /**
  * An object is refused as a whole if one of its records is wrong. Its last valid version then stays, as long as this
@@ -76,7 +77,8 @@ interface Entry {
  *
  * - Requests that its Mappings match get 503.
  * - If such a match cannot be read, so do those of the Mappings with `bypass_auth` in its namespace.
- * - Without the AuthService that it may be, so do those of all Mappings that need the default one.
+ * - Without the AuthService that it may be, so do those of all Mappings that need the default one. One that does not count
+ *   closes only those of its namespace.
  *
  * Of objects in conflict, the older one counts.
  */
@@ -93,19 +95,21 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
     return known !== undefined && known.object.value === object.value ? known : readObject(object, options);
   }
 
-  /** The records of these versions, as a whole and by the object that they come from. */
-  function assemble(entries: readonly Entry[]) {
+  /** The records of these versions, as a whole and by the object that they come from. Leaves out what is `covered`. */
+  function assemble(entries: readonly Entry[], covered: ReadonlySet<unknown>) {
     const owners = new Map<unknown, Entry>();
     const guards = guardsOf(entries, options.trusted);
-    const chosen = entries.map(({ version, guarded }) => version?.records ?? guarded);
+    const chosen = entries.map(({ part, version }) => {
+      return version?.records ?? part.guards().mappings.filter(({ source }) => !covered.has(source));
+    });
     const authServices = recordLists(chosen.flat()).authServices;
-    const isAuthUnknown = guards.mayAuthenticate && !authServices.some(({ isDefault }) => isDefault);
+    const hasDefault = authServices.some(({ isDefault }) => isDefault);
     const known = names.among(chosen.flat());
     const records = entries.flatMap((entry, index) =>
       (chosen[index] ?? []).map((record) => {
         owners.set(record.source, entry);
         const placed = known.resolve(record, entry.part.object.namespace);
-        const reason = placed.kind === 'Mapping' && refusalOf(placed, entry.part.object, guards, isAuthUnknown);
+        const reason = placed.kind === 'Mapping' && refusalOf(placed, entry.part.object, guards, hasDefault);
         return reason ? withRefusal(placed as Mapping, reason) : placed;
       }),
     );
@@ -114,29 +118,31 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
 
   /** Removes what is wrong between the objects, until nothing is. */
   async function settle(entries: readonly Entry[]): Promise<readonly GatewayRecord[]> {
-    for (;;) {
-      const { records, owners } = assemble(entries);
+    // The refused Mappings whose requests another one handles. Only counts while no version changes.
+    let covered: ReadonlySet<unknown> = new Set();
+    for (let round = 1; ; round += 1) {
+      const { records, owners } = assemble(entries, covered);
       const upstream = readUpstreamFiles(records, options.directory, files);
       files = upstream.found;
       const errors = [...findConflicts(records), ...upstream.errors, ...options.findUnservable(recordLists(records))];
       if (errors.length === 0) return records;
-      for (const [entry, found] of groupBy(errors, ({ source }) => owners.get(source))) demote(entry, found);
+      const byEntry = groupBy(errors, ({ source }) => owners.get(source));
+      const wrong = [...byEntry].filter(([{ version }]) => version !== undefined);
+      if (wrong.length === 0) covered = new Set([...covered, ...errors.map(({ source }) => source)]);
+      else {
+        covered = new Set();
+        for (const [entry, found] of firstOf(wrong, owners)) demote(entry, found, round <= roundsMax);
+        if (round > roundsMax) demoteNamespaces(entries, wrong);
+      }
       await nextTurn();
     }
   }
 
-  function demote(entry: Entry, errors: readonly ConfigurationError[]): void {
+  function demote(entry: Entry, errors: readonly ConfigurationError[], mayUseLast: boolean): void {
     const { part, version } = entry;
-    // Another Mapping has the same match, and is older.
-    if (version === undefined) {
-      const wrong = new Set(errors.map(({ source }) => source));
-      entry.guarded = entry.guarded.filter(({ source }) => !wrong.has(source));
-      return;
-    }
     const last = lastValid.get(part.object.uid);
     if (version === part) entry.errors = errors;
-    entry.version = version === part && last !== part ? last : undefined;
-    entry.guarded = part.guards().mappings;
+    entry.version = mayUseLast && version === part && last !== part ? last : undefined;
   }
 
   /** Forgets the objects that no longer exist. */
@@ -153,9 +159,8 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
       const withRecords = objects.filter((object) => hasRecords(object, options.gatewayDomain));
       const read = await mapInTurns(withRecords, partOf);
       const entries = read.map((part): Entry => {
-        const isValid = part.errors.length === 0;
-        const version = isValid ? part : lastValid.get(part.object.uid);
-        return { part, version, errors: part.errors, guarded: isValid ? [] : part.guards().mappings };
+        const version = part.errors.length === 0 ? part : lastValid.get(part.object.uid);
+        return { part, version, errors: part.errors };
       });
       const records = withWholeGroups(await settle(entries), withoutWeight);
       remember(entries);
@@ -174,9 +179,29 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
   };
 }
 
+/** Leaves out the objects that are only in conflict with others that are wrong themselves. */
+function firstOf(wrong: readonly Wrong[], owners: ReadonlyMap<unknown, Entry>): readonly Wrong[] {
+  const entries = new Set(wrong.map(([entry]) => entry));
+  const isFirst = ([, errors]: Wrong) => errors.some(({ other }) => !entries.has(owners.get(other) as Entry));
+  const first = wrong.filter(isFirst);
+  return first.length === 0 ? wrong : first;
+}
+
+type Wrong = readonly [Entry, readonly ConfigurationError[]];
+
+/** Each last valid version can be in conflict with the next object, so that thousands of rounds would be needed. */
+function demoteNamespaces(entries: readonly Entry[], wrong: readonly Wrong[]): void {
+  const namespaces = new Set(wrong.map(([{ part }]) => part.object.namespace));
+  for (const entry of entries)
+    if (entry.version !== entry.part && namespaces.has(entry.part.object.namespace)) entry.version = undefined;
+}
+
 /** What objects without a valid version may guard. */
 interface AllGuards {
+  /** Whether a trusted namespace may have an AuthService. */
   readonly mayAuthenticate: boolean;
+  /** The namespaces with an AuthService that does not count. */
+  readonly withAuthService: ReadonlySet<string>;
   readonly mayGuardAll: boolean;
   readonly withUnknownMatch: ReadonlySet<string>;
   readonly withOtherGuard: ReadonlySet<string>;
@@ -190,6 +215,7 @@ function guardsOf(entries: readonly Entry[], trusted: readonly string[]): AllGua
   const withAuth = having(({ mayAuthenticate }) => mayAuthenticate);
   return {
     mayAuthenticate: trusted.some((namespace) => withAuth.has(namespace)),
+    withAuthService: having(({ hasAuthService }) => hasAuthService),
     mayGuardAll: trusted.some((namespace) => withOtherGuard.has(namespace)),
     withUnknownMatch: having(({ hasUnknownMatch }) => hasUnknownMatch),
     withOtherGuard,
@@ -201,7 +227,7 @@ function refusalOf(
   { refusal, redirect, bypassAuth, authService }: Mapping,
   { namespace }: ClusterObject,
   guards: AllGuards,
-  isAuthUnknown: boolean,
+  hasDefault: boolean,
 ): string | undefined {
   if (refusal !== undefined) return undefined;
   if (guards.mayGuardAll || guards.withOtherGuard.has(namespace))
@@ -209,7 +235,8 @@ function refusalOf(
   if (bypassAuth && guards.withUnknownMatch.has(namespace))
     return `an object of the namespace ${namespace} is refused whose match cannot be read`;
   const needsDefault = !bypassAuth && authService === undefined && redirect === undefined;
-  return needsDefault && isAuthUnknown ? 'its AuthService is refused' : undefined;
+  const isAuthUnknown = guards.mayAuthenticate || guards.withAuthService.has(namespace);
+  return needsDefault && !hasDefault && isAuthUnknown ? 'its AuthService is refused' : undefined;
 }
 
 /** Like `copy`, but returns the same object for the same Mapping. */
@@ -292,12 +319,15 @@ function verdictOf(
 }
 
 function consequenceOf({ object, guards }: ObjectPart, trusted: readonly string[]): string {
-  const { mappings, hasUnknownMatch, mayAuthenticate, mayGuardAll } = guards();
+  const { mappings, hasUnknownMatch, mayAuthenticate, hasAuthService, mayGuardAll } = guards();
   const isTrusted = trusted.includes(object.namespace);
   const what = [
     ...(mappings.length > 0 ? ['requests that its Mappings match get 503'] : []),
     ...(hasUnknownMatch ? [`the Mappings of ${object.namespace} with bypass_auth answer 503`] : []),
     ...(mayAuthenticate && isTrusted ? ['Mappings that need it answer 503'] : []),
+    ...(hasAuthService && !isTrusted
+      ? [`without a default AuthService, the Mappings of ${object.namespace} that need one answer 503`]
+      : []),
     ...(mayGuardAll ? [`the Mappings of ${isTrusted ? 'all namespaces' : object.namespace} answer 503`] : []),
   ];
   return what.length === 0 ? `${nameOfObject(object)} has no effect` : what.join(', and ');

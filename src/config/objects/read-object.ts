@@ -34,6 +34,7 @@ export interface Guards {
   readonly hasUnknownMatch: boolean;
   /** Whether it has or may have an AuthService. */
   readonly mayAuthenticate: boolean;
+  readonly hasAuthService: boolean;
   /** Whether it has another kind of Ambassador's that protects requests, so that nothing is known of which ones. */
   readonly mayGuardAll: boolean;
 }
@@ -231,6 +232,7 @@ function guardsOf({ original, translated, errors }: ReadDocument, object: Cluste
     mappings: mappings.filter((one) => one !== undefined && one !== 'unknown'),
     hasUnknownMatch: isUnknown || mappings.includes('unknown') || (kind === 'Mapping' && isLost),
     mayAuthenticate: isUnknown || kind === 'AuthService',
+    hasAuthService: kind === 'AuthService',
     mayGuardAll: isOther,
   };
 }
@@ -258,6 +260,7 @@ function joined(all: readonly Guards[], isSyntaxWrong: boolean): Guards {
     mappings: all.flatMap(({ mappings }) => mappings),
     hasUnknownMatch: isSyntaxWrong || all.some(({ hasUnknownMatch }) => hasUnknownMatch),
     mayAuthenticate: isSyntaxWrong || all.some(({ mayAuthenticate }) => mayAuthenticate),
+    hasAuthService: all.some(({ hasAuthService }) => hasAuthService),
     mayGuardAll: all.some(({ mayGuardAll }) => mayGuardAll),
   };
 }

@@ -1,6 +1,6 @@
 /** Each object of a cluster is accepted or refused by itself, and a refused one fails closed for what it may guard. */
 import assert from 'node:assert/strict';
-import { type ClusterObject, createObjectAcceptance, type Mapping } from '#config';
+import { type ClusterObject, createObjectAcceptance, type Mapping, recordError } from '#config';
 
 let created = 0;
 
@@ -15,13 +15,19 @@ const mapping = (path: string, spec: object) => resource('Mapping', path, { serv
 const annotated = (path: string, records: string) =>
   object('Service', path, { metadata: { annotations: { 'gateway.local/config': records } } }, 'v1');
 
+/** A valid record that this process cannot serve. */
+const unservable = { service: 'https://unservable.example' };
+
 function createAcceptance(trusted: readonly string[] = ['frontdesk'], gatewayDomain = 'gateway.local') {
   return createObjectAcceptance({
     gatewayDomain,
     trusted,
     directory: '.',
     strictPaths: true,
-    findUnservable: () => [],
+    findUnservable: ({ mappings }) =>
+      mappings
+        .filter(({ service, refusal }) => service === unservable.service && refusal === undefined)
+        .map((record) => recordError(record, { message: 'cannot be served', remedy: '' })),
   });
 }
 
@@ -145,6 +151,38 @@ describe('an object with an error', () => {
     assert.deepEqual([after.routes, after.states], [['/orders hotel.shop'], { 'shop/orders': 'last-valid' }]);
     assert.deepEqual((await accept([], acceptance)).routes, []);
     assert.deepEqual((await accept([bad], acceptance)).states, { 'shop/orders': 'refused' });
+  });
+
+  it('keeps its requests closed when an older object had the same match only in a version that is refused', async () => {
+    const acceptance = createAcceptance();
+    const older = mapping('shop/older', { prefix: '/old' });
+    await accept([older], acceptance);
+    const moved = { ...older, value: { spec: { prefix: '/new', ...unservable } } };
+    const wrong = mapping('shop/wrong', { prefix: '/new', timeout_ms: 'soon' });
+    const { routes } = await accept([moved, wrong], acceptance);
+    assert.deepEqual(routes, ['/old hotel.shop', '/new refused']);
+  });
+
+  it('gives its match to a valid object when its last valid version has another', async () => {
+    const acceptance = createAcceptance();
+    const older = mapping('shop/older', { prefix: '/old' });
+    await accept([older], acceptance);
+    const moved = { ...older, value: { spec: { prefix: '/new', ...unservable } } };
+    const { routes } = await accept([moved, mapping('shop/newer', { prefix: '/new' })], acceptance);
+    assert.deepEqual(routes, ['/old hotel.shop', '/new hotel.shop']);
+  });
+
+  it('drags no more than a hundred others along when each takes the match of the next', async () => {
+    const acceptance = createAcceptance();
+    const before = Array.from({ length: 200 }, (_, index) => mapping(`shop/m${index}`, { prefix: `/${index}` }));
+    await accept(before, acceptance);
+    const after = before.map((one, index) => {
+      const spec = index === 0 ? { prefix: '/first', ...unservable } : { prefix: `/${index - 1}`, service: 'hotel' };
+      return { ...one, value: { spec } };
+    });
+    const { states, routes } = await accept(after, acceptance);
+    assert.equal(Object.values(states).filter((state) => state === 'accepted').length, 99);
+    assert.ok(routes.includes('/first refused'));
   });
 
   it('is refused as a whole', async () => {
@@ -310,6 +348,22 @@ describe('a namespace that is not trusted', () => {
       const { routes } = await accept([mapping('shop/site', { prefix: '/', service })]);
       assert.deepEqual(routes, [`/ ${expected}`]);
     });
+
+  it('is closed without a default AuthService if it has one that does not count', async () => {
+    const objects = [
+      resource('AuthService', 'shop/auth', { auth_service: 'own' }),
+      mapping('shop/orders', { prefix: '/orders' }),
+      mapping('shop/open', { prefix: '/open', bypass_auth: true }),
+      mapping('other/site', { prefix: '/' }),
+    ];
+    const { routes, verdicts } = await accept(objects);
+    assert.deepEqual(routes, ['/orders refused', '/open hotel.shop', '/ hotel.other']);
+    assert.equal(
+      verdicts[0]?.consequence,
+      'without a default AuthService, the Mappings of shop that need one answer 503',
+    );
+    assert.deepEqual((await accept([...objects, auth])).routes, ['/orders hotel.shop', '/open hotel.shop', '/ hotel.other']);
+  });
 
   it('cannot use the certificates of others', async () => {
     const tls = { client_cert: '/tls/shop.pem', client_key: '/tls/shop.key' };
