@@ -182,7 +182,11 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
 /** Leaves out the objects that are only in conflict with others that are wrong themselves. */
 function firstOf(wrong: readonly Wrong[], owners: ReadonlyMap<unknown, Entry>): readonly Wrong[] {
   const entries = new Set(wrong.map(([entry]) => entry));
-  const isFirst = ([, errors]: Wrong) => errors.some(({ other }) => !entries.has(owners.get(other) as Entry));
+  const isFirst = ([entry, errors]: Wrong) =>
+    errors.some(({ other }) => {
+      const owner = owners.get(other);
+      return owner === undefined || owner === entry || !entries.has(owner);
+    });
   const first = wrong.filter(isFirst);
   return first.length === 0 ? wrong : first;
 }

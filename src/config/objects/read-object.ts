@@ -6,7 +6,7 @@ import { type ConfigDocument, type ConfigurationError, errorsOf, type PlacedFaul
 import { quote } from '../quote.ts';
 import { isAmbassadorVersion } from '../records/kind.ts';
 import type { Mapping } from '../records/mapping.ts';
-import { mappingFields } from '../records/mapping-fields.ts';
+import { groupKeys, mappingFields } from '../records/mapping-fields.ts';
 import { matchKeys } from '../records/match.ts';
 import { type GatewayRecord, readRecord } from '../records/record.ts';
 import { readYaml } from '../yaml.ts';
@@ -222,34 +222,48 @@ const trustIt = 'add this namespace to KUBERNETES_TRUSTED_NAMESPACES.';
 /** The names of the fields that say which requests a Mapping matches. */
 const matchNames: readonly string[] = matchKeys.map((key) => mappingFields[key].name);
 
+/** The names of the fields that all Mappings must have in common that share requests. */
+const groupNames: readonly string[] = groupKeys.map((key) => mappingFields[key].name);
+
 function guardsOf({ original, translated, errors }: ReadDocument, object: ClusterObject): Guards {
   const kind = valueAt(original.value, ['kind']);
   const isLost = translated.length === 0 && errors.length > 0;
   const isOther = isLost && typeof kind === 'string' && !ownKinds.includes(kind);
   const mappings = translated.map((document) => refusedMapping(document, object));
   const isUnknown = !isOther && !ownKinds.includes(String(kind)) && errors.length > 0;
+  // Ambassador also has an AuthService in a Module.
+  const hasAuthService = [original, ...translated].some(({ value }) => valueAt(value, ['kind']) === 'AuthService');
   return {
     mappings: mappings.filter((one) => one !== undefined && one !== 'unknown'),
     hasUnknownMatch: isUnknown || mappings.includes('unknown') || (kind === 'Mapping' && isLost),
-    mayAuthenticate: isUnknown || kind === 'AuthService',
-    hasAuthService: kind === 'AuthService',
+    mayAuthenticate: isUnknown || hasAuthService,
+    hasAuthService,
     mayGuardAll: isOther,
   };
 }
 
-/** Returns a Mapping with the match and the weight of a document, and nothing else. Undefined for what guards nothing. */
+/**
+ * Returns a Mapping with the match of a document, its weight, and its rules of access, which others that share its requests
+ * must have too. Undefined for what guards nothing.
+ */
 function refusedMapping(document: ConfigDocument, object: ClusterObject): Mapping | 'unknown' | undefined {
   const { value, faults = [] } = document;
   if (!isMap(value) || value['kind'] !== 'Mapping' || value['shadow'] === true) return undefined;
-  if (faults.some(({ path: [first] }) => matchNames.includes(String(first)))) return 'unknown';
-  const match = Object.fromEntries(Object.entries(value).filter(([name]) => matchNames.includes(name)));
-  const head = { apiVersion: 'gateway/v1', kind: 'Mapping', service: 'refused.invalid' };
-  const written = typeof value['name'] === 'string' ? value['name'] : nameIn(object.namespace, object.name);
-  for (const weight of [{ weight: value['weight'] }, {}]) {
-    for (const name of [written, nameIn(object.namespace, object.name)]) {
-      const result = readRecord({ ...document, value: { ...head, name, ...match, ...weight }, faults: [] });
-      if (result.ok && result.record.kind === 'Mapping')
-        return { ...result.record, refusal: `${nameOfObject(object)} is refused` };
+  const isWrong = (names: readonly string[]) => faults.some(({ path: [first] }) => names.includes(String(first)));
+  if (isWrong(matchNames)) return 'unknown';
+  const only = (names: readonly string[]) =>
+    Object.fromEntries(Object.entries(value).filter(([name]) => names.includes(name)));
+  const place = nameIn(object.namespace, object.name);
+  const head = { apiVersion: 'gateway/v1', kind: 'Mapping', service: 'refused.invalid', ...only(matchNames) };
+  // No AuthService has this name, so no other Mapping has the same rules.
+  const unknownAccess = { auth_service: nameOfObject(object) };
+  for (const access of [...(isWrong(groupNames) ? [] : [only(groupNames)]), unknownAccess]) {
+    for (const weight of [only(['weight']), {}]) {
+      for (const name of [only(['name']), { name: place }]) {
+        const result = readRecord({ ...document, value: { ...head, ...access, ...weight, ...name }, faults: [] });
+        if (result.ok && result.record.kind === 'Mapping')
+          return { ...result.record, refusal: `${nameOfObject(object)} is refused` };
+      }
     }
   }
   return 'unknown';

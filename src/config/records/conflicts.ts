@@ -32,7 +32,7 @@ export function findConflicts(records: readonly GatewayRecord[]): readonly Confi
   ];
 }
 
-/** A refused Mapping takes part only in the rules about its match, which is the only part of it that counts. */
+/** A refused Mapping takes part only in the rules about its match, and about the access of others that share it. */
 function isRefused(record: GatewayRecord): boolean {
   return record.kind === 'Mapping' && record.refusal !== undefined;
 }
@@ -330,7 +330,6 @@ function overweight(mapping: Mapping, members: readonly Mapping[], first: Mappin
 
 /** Requires the same access rules in all mappings of a group, because chance decides which of them gets a request. */
 function disagreement(mapping: Mapping, first: Mapping): Clash | undefined {
-  if (isRefused(mapping) || isRefused(first)) return undefined;
   const key = groupKeys.find((one) => !isSame(Reflect.get(mapping, one), Reflect.get(first, one)));
   if (key === undefined) return undefined;
   const { name } = mappingFields[key];

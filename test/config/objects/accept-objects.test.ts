@@ -250,6 +250,19 @@ describe('an AuthService with an error', () => {
     );
   });
 
+  it("closes the Mappings that need it as well if it is Ambassador's Module and only another record is wrong", async () => {
+    const records = [
+      '{apiVersion: getambassador.io/v2, kind: Module, name: authentication, config: {auth_service: "auth:3000"}}',
+      '{apiVersion: getambassador.io/v2, kind: Mapping, name: wrong, prefix: /wrong, service: a, timeout_ms: soon}',
+    ].join('\n---\n');
+    const value = { metadata: { annotations: { 'getambassador.io/config': records } } };
+    const { routes } = await accept(
+      [object('Service', 'frontdesk/auth', value, 'v1'), mapping('shop/guarded', { prefix: '/guarded' })],
+      createAcceptance(['frontdesk'], 'getambassador.io'),
+    );
+    assert.deepEqual(routes, ['/wrong refused', '/guarded refused']);
+  });
+
   it('leaves those alone that have another one', async () => {
     const second = resource('AuthService', 'frontdesk/second', { auth_service: 'auth:3000' });
     const { routes } = await accept([broken, second, mapping('shop/guarded', { prefix: '/guarded' })]);
@@ -303,6 +316,21 @@ describe('objects in conflict', () => {
     ]);
     assert.deepEqual(routes, ['/x refused']);
   });
+
+  for (const [what, spec] of [
+    ['has other rules of access', { timeout_ms: -1 }],
+    ['has rules of access that cannot be read', { allow_addresses: ['everybody'], bypass_auth: true }],
+  ] as const)
+    it(`give no share of requests to a newer Mapping if the older one is refused and ${what}`, async () => {
+      const main = mapping('shop/main', { prefix: '/x', ...spec });
+      const open = mapping('other/open', { prefix: '/x', weight: 100, bypass_auth: true });
+      const { routes, states } = await accept([main, open]);
+      assert.deepEqual(states, { 'shop/main': 'refused', 'other/open': 'refused' });
+      assert.deepEqual(
+        routes.filter((route) => route !== '/x refused'),
+        [],
+      );
+    });
 
   it('a refused canary answers 503 for its share, and a refused main Mapping for the rest', async () => {
     const canary = (spec: object) => mapping('shop/canary', { prefix: '/x', weight: 10, ...spec });
@@ -362,7 +390,11 @@ describe('a namespace that is not trusted', () => {
       verdicts[0]?.consequence,
       'without a default AuthService, the Mappings of shop that need one answer 503',
     );
-    assert.deepEqual((await accept([...objects, auth])).routes, ['/orders hotel.shop', '/open hotel.shop', '/ hotel.other']);
+    assert.deepEqual((await accept([...objects, auth])).routes, [
+      '/orders hotel.shop',
+      '/open hotel.shop',
+      '/ hotel.other',
+    ]);
   });
 
   it('cannot use the certificates of others', async () => {
