@@ -116,24 +116,25 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
     return { records, owners };
   }
 
+  function errorsBetween(records: readonly GatewayRecord[]): readonly ConfigurationError[] {
+    const upstream = readUpstreamFiles(records, options.directory, files);
+    files = upstream.found;
+    return [...findConflicts(records), ...upstream.errors, ...options.findUnservable(recordLists(records))];
+  }
+
   /** Removes what is wrong between the objects, until nothing is. */
   async function settle(entries: readonly Entry[]): Promise<readonly GatewayRecord[]> {
     // The refused Mappings whose requests another one handles. Only counts while no version changes.
     let covered: ReadonlySet<unknown> = new Set();
     for (let round = 1; ; round += 1) {
       const { records, owners } = assemble(entries, covered);
-      const upstream = readUpstreamFiles(records, options.directory, files);
-      files = upstream.found;
-      const errors = [...findConflicts(records), ...upstream.errors, ...options.findUnservable(recordLists(records))];
+      const errors = errorsBetween(records);
       if (errors.length === 0) return records;
       const byEntry = groupBy(errors, ({ source }) => owners.get(source));
       const wrong = [...byEntry].filter(([{ version }]) => version !== undefined);
-      if (wrong.length === 0) covered = new Set([...covered, ...errors.map(({ source }) => source)]);
-      else {
-        covered = new Set();
-        for (const [entry, found] of firstOf(wrong, owners)) demote(entry, found, round <= roundsMax);
-        if (round > roundsMax) demoteNamespaces(entries, wrong);
-      }
+      covered = wrong.length > 0 ? new Set() : new Set([...covered, ...errors.map(({ source }) => source)]);
+      for (const [entry, found] of firstOf(wrong, owners)) demote(entry, found, round <= roundsMax);
+      if (round > roundsMax) demoteNamespaces(entries, wrong);
       await nextTurn();
     }
   }

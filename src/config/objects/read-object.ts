@@ -1,5 +1,5 @@
 /** Reads the records of an object of a cluster, with what it may guard in case that it is refused. */
-import { isMap } from '#foundation';
+import { type Fields, isMap } from '#foundation';
 import type { AddressRecord } from '../ambassador/addresses.ts';
 import { differencesNotice, translateRecords } from '../ambassador/translate.ts';
 import { type ConfigDocument, type ConfigurationError, errorsOf, type PlacedFault, valueAt } from '../errors.ts';
@@ -251,22 +251,26 @@ function refusedMapping(document: ConfigDocument, object: ClusterObject): Mappin
   if (!isMap(value) || value['kind'] !== 'Mapping' || value['shadow'] === true) return undefined;
   const isWrong = (names: readonly string[]) => faults.some(({ path: [first] }) => names.includes(String(first)));
   if (isWrong(matchNames)) return 'unknown';
-  const only = (names: readonly string[]) =>
-    Object.fromEntries(Object.entries(value).filter(([name]) => names.includes(name)));
-  const place = nameIn(object.namespace, object.name);
-  const head = { apiVersion: 'gateway/v1', kind: 'Mapping', service: 'refused.invalid', ...only(matchNames) };
-  // No AuthService has this name, so no other Mapping has the same rules.
-  const unknownAccess = { auth_service: nameOfObject(object) };
-  for (const access of [...(isWrong(groupNames) ? [] : [only(groupNames)]), unknownAccess]) {
-    for (const weight of [only(['weight']), {}]) {
-      for (const name of [only(['name']), { name: place }]) {
-        const result = readRecord({ ...document, value: { ...head, ...access, ...weight, ...name }, faults: [] });
-        if (result.ok && result.record.kind === 'Mapping')
-          return { ...result.record, refusal: `${nameOfObject(object)} is refused` };
-      }
-    }
+  for (const readable of readableParts(value, object, isWrong(groupNames))) {
+    const result = readRecord({ ...document, value: readable, faults: [] });
+    if (result.ok && result.record.kind === 'Mapping')
+      return { ...result.record, refusal: `${nameOfObject(object)} is refused` };
   }
   return 'unknown';
+}
+
+/** Returns the match of a refused Mapping with less and less of the rest, which may be what is wrong. */
+function readableParts(value: Fields, object: ClusterObject, isAccessWrong: boolean): readonly Fields[] {
+  const only = (names: readonly string[]) =>
+    Object.fromEntries(Object.entries(value).filter(([name]) => names.includes(name)));
+  const head = { apiVersion: 'gateway/v1', kind: 'Mapping', service: 'refused.invalid', ...only(matchNames) };
+  // No AuthService has this name, so no other Mapping has the same rules.
+  const unknown = { auth_service: nameOfObject(object) };
+  const names = [only(['name']), { name: nameIn(object.namespace, object.name) }];
+  const weights = [only(['weight']), {}];
+  return (isAccessWrong ? [unknown] : [only(groupNames), unknown]).flatMap((access) =>
+    weights.flatMap((weight) => names.map((name) => ({ ...head, ...access, ...weight, ...name }))),
+  );
 }
 
 function joined(all: readonly Guards[], isSyntaxWrong: boolean): Guards {
