@@ -69,6 +69,7 @@ export {
   type ObjectAcceptance,
   type RecordsOfCluster,
 } from './objects/accept-objects.ts';
+export { excessOf } from './objects/bounds.ts';
 export { type ClusterObject, nameOfObject, type ObjectVerdict } from './objects/object.ts';
 export { leadsToThisMachine } from './objects/references.ts';
 export { quote, withoutSecrets } from './quote.ts';

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { type KubernetesApi, ResponseTooLarge } from '../../src/kubernetes/api/client.ts';
 import { listAll } from '../../src/kubernetes/read/list.ts';
+import { type KeptObject, keepObject } from '../../src/kubernetes/read/objects.ts';
 
 /** A server with this many objects, of which a response may have only some. */
 function apiOf(count: number, readableMax: number) {
@@ -38,5 +39,24 @@ describe('a list of a cluster', () => {
 
   it('fails if one object is too large', async () => {
     await assert.rejects(itemsOf(2, 0), { message: 'an object of /api/v1/services is too large' });
+  });
+});
+
+describe('an object of a list', () => {
+  it('stops no reader when it is nested thousands of levels deep', () => {
+    const resource = {
+      name: 'mappings.gateway.local',
+      apiVersion: 'gateway.local/v1',
+      kind: 'Mapping',
+      plural: 'mappings',
+      use: 'record',
+      hasStatus: true,
+    } as const;
+    const read = (before?: KeptObject) => {
+      const spec: unknown = JSON.parse(`${'{"a":'.repeat(9000)}1${'}'.repeat(9000)}`);
+      const metadata = { uid: '1', name: 'deep', namespace: 'shop' };
+      return keepObject({ metadata, spec }, resource, 'gateway.local', before)?.kept;
+    };
+    assert.equal(read(read())?.record?.name, 'deep');
   });
 });

@@ -133,10 +133,18 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
       const byEntry = groupBy(errors, ({ source }) => owners.get(source));
       const wrong = [...byEntry].filter(([{ version }]) => version !== undefined);
       covered = wrong.length > 0 ? new Set() : new Set([...covered, ...errors.map(({ source }) => source)]);
-      for (const [entry, found] of firstOf(wrong, owners)) demote(entry, found, round <= roundsMax);
-      if (round > roundsMax) demoteNamespaces(entries, wrong);
+      demoteAll(firstOf(wrong, owners), entries, round > roundsMax);
       await nextTurn();
     }
+  }
+
+  /** If it is late, no last valid version of their namespaces is used any more: each may be in conflict with the next. */
+  function demoteAll(wrong: readonly Wrong[], entries: readonly Entry[], isLate: boolean): void {
+    for (const [entry, found] of wrong) demote(entry, found, !isLate);
+    if (!isLate) return;
+    const namespaces = new Set(wrong.map(([{ part }]) => part.object.namespace));
+    for (const entry of entries)
+      if (entry.version !== entry.part && namespaces.has(entry.part.object.namespace)) entry.version = undefined;
   }
 
   function demote(entry: Entry, errors: readonly ConfigurationError[], mayUseLast: boolean): void {
@@ -193,13 +201,6 @@ function firstOf(wrong: readonly Wrong[], owners: ReadonlyMap<unknown, Entry>): 
 }
 
 type Wrong = readonly [Entry, readonly ConfigurationError[]];
-
-/** Each last valid version can be in conflict with the next object, so that thousands of rounds would be needed. */
-function demoteNamespaces(entries: readonly Entry[], wrong: readonly Wrong[]): void {
-  const namespaces = new Set(wrong.map(([{ part }]) => part.object.namespace));
-  for (const entry of entries)
-    if (entry.version !== entry.part && namespaces.has(entry.part.object.namespace)) entry.version = undefined;
-}
 
 /** What objects without a valid version may guard. */
 interface AllGuards {

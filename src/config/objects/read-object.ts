@@ -10,6 +10,7 @@ import { groupKeys, mappingFields } from '../records/mapping-fields.ts';
 import { matchKeys } from '../records/match.ts';
 import { type GatewayRecord, readRecord } from '../records/record.ts';
 import { readYaml } from '../yaml.ts';
+import { excessOf } from './bounds.ts';
 import { type ClusterObject, nameOfObject } from './object.ts';
 import { leadsToThisMachine, nameIn, referenceIn } from './references.ts';
 
@@ -99,6 +100,11 @@ function documentsOf(object: ClusterObject, gatewayDomain: string): Documents {
     return { documents: results, errors };
   }
   const spec = valueAt(value, ['spec']);
+  const excess = excessOf(spec);
+  if (excess !== undefined) {
+    const fault = { message: `spec ${excess}`, remedy: 'Split it: no record needs that much.' };
+    return { documents: [], errors: [{ source: { file, line: 0 }, record: `${kind} ${name}`, ...fault }] };
+  }
   const isOwn = apiVersion.startsWith(`${ownGroup}/`);
   const record = isOwn
     ? { ...Object(spec), apiVersion: 'gateway/v1', kind, name }

@@ -1,6 +1,6 @@
 /** Keeps of an object of the API what records and addresses are read from. */
 import { isDeepStrictEqual } from 'node:util';
-import type { ClusterObject } from '#config';
+import { type ClusterObject, excessOf } from '#config';
 import { type Fields, isMap } from '#foundation';
 import type { EndpointSliceObject, ServiceObject } from '../addresses.ts';
 import type { Resource } from './resources.ts';
@@ -50,8 +50,10 @@ export function keyOf(item: unknown): string | undefined {
 }
 
 function unchanged<T>(before: T | undefined, now: T | undefined, partOf: (value: T) => unknown): T | undefined {
-  const isSame = before !== undefined && now !== undefined && isDeepStrictEqual(partOf(before), partOf(now));
-  return isSame ? before : now;
+  if (before === undefined || now === undefined) return now;
+  const part = partOf(now);
+  // The comparison is recursive, and would throw for what is nested thousands of levels deep.
+  return excessOf(part) === undefined && isDeepStrictEqual(partOf(before), part) ? before : now;
 }
 
 /** Our own writes of a status must not look like a change. */
