@@ -9,6 +9,7 @@ export {
   requireConfiguration,
   requireNoErrors,
 } from './acceptance.ts';
+export { ambassadorDomain } from './ambassador/translate.ts';
 export { escapedData, formatAnnotations } from './annotations.ts';
 export { hasConfiguration, settingsFile } from './directory.ts';
 export {
@@ -61,6 +62,7 @@ export {
   loadConfiguration,
   loadDirectory,
 } from './load.ts';
+export { annotationKey } from './manifest.ts';
 export { type NoticeContext, openRouteNotices, processNotices } from './notices.ts';
 export {
   type AcceptedObjects,
@@ -71,6 +73,7 @@ export {
 } from './objects/accept-objects.ts';
 export { excessOf } from './objects/bounds.ts';
 export { type ClusterObject, nameOfObject, type ObjectVerdict } from './objects/object.ts';
+export { isOwnKind, ownGroup, pluralOf } from './objects/own-kinds.ts';
 export { leadsToThisMachine } from './objects/references.ts';
 export { quote, withoutSecrets } from './quote.ts';
 export { type AuthService, keyHeaderOf, ownAuthService } from './records/auth-service.ts';

@@ -22,10 +22,15 @@ export function unfoldManifest(document: ConfigDocument, gatewayDomain: string):
   const items = valueAt(document.value, ['items']);
   if (typeof kind === 'string' && kind.endsWith('List') && items !== undefined)
     return unfoldList(document, kind, items, gatewayDomain);
-  const key = `${gatewayDomain}/config`;
+  const key = annotationKey(gatewayDomain);
   if (kind === 'Service') return readAnnotation(document, key, serviceFaults(document.value, key));
   const annotated = readAnnotation(document, key);
   return { records: [document, ...annotated.records], errors: annotated.errors };
+}
+
+/** The annotation of a Service that has records. */
+export function annotationKey(gatewayDomain: string): string {
+  return `${gatewayDomain}/config`;
 }
 
 function unfoldList(document: ConfigDocument, kind: string, items: unknown, gatewayDomain: string): Unfolded {

@@ -1,5 +1,6 @@
 /** The addresses of Services: those of their pods from EndpointSlices, or the cluster IP, updated change by change. */
 import { isIP } from 'node:net';
+import { isDeepStrictEqual } from 'node:util';
 import { isHost, leadsToThisMachine } from '#config';
 
 /** The fields of a Service that are read. The API server has checked them. */
@@ -51,6 +52,9 @@ interface SlicePort {
   readonly port?: number | null;
   readonly protocol?: string | null;
 }
+
+/** The label by which a slice belongs to a Service. */
+export const serviceLabel = 'kubernetes.io/service-name';
 
 /** The addresses of a Service, as plain data. */
 export interface ServiceAddresses {
@@ -132,7 +136,7 @@ export function createAddressStore(source: 'endpoints' | 'service' = 'endpoints'
     const service = services.get(key);
     const before = known.get(key);
     const now = service && addressesOf(service, [...(slicesOf.get(key) ?? [])], source);
-    if (before === now || (before !== undefined && now !== undefined && areEqual(before, now))) return [];
+    if (isDeepStrictEqual(before, now)) return [];
     if (now === undefined) known.delete(key);
     else known.set(key, now);
     const [namespace = '', name = ''] = key.split('/');
@@ -184,7 +188,7 @@ interface Slice {
 
 /** Undefined for a slice without a Service. */
 function readSlice({ metadata, addressType, endpoints, ports }: EndpointSliceObject): Slice | undefined {
-  const service = metadata.labels?.['kubernetes.io/service-name'];
+  const service = metadata.labels?.[serviceLabel];
   if (service === undefined) return undefined;
   const hostsOf = (isWanted: (endpoint: SliceEndpoint) => boolean) =>
     (endpoints ?? []).filter(isWanted).flatMap(({ addresses }) => addresses.flatMap((address) => hostOf(address)));
@@ -309,22 +313,4 @@ function usable(endpoints: readonly Endpoints[]): readonly string[] {
   const ready = endpoints.flatMap((one) => one.ready);
   const found = ready.length > 0 ? ready : endpoints.flatMap(({ draining }) => draining);
   return [...new Set(found)].sort();
-}
-
-function areEqual(one: ServiceAddresses, other: ServiceAddresses): boolean {
-  return (
-    one.isHeadless === other.isHeadless &&
-    one.fault === other.fault &&
-    areEqualLists(one.hosts, other.hosts) &&
-    one.ports.length === other.ports.length &&
-    one.ports.every((port, index) => {
-      const same = other.ports[index];
-      return port.name === same?.name && port.port === same.port && areEqualLists(port.addresses, same.addresses);
-    })
-  );
-}
-
-function areEqualLists(one: readonly string[] | undefined, other: readonly string[] | undefined): boolean {
-  if (one === undefined || other === undefined) return one === other;
-  return one.length === other.length && one.every((text, index) => text === other[index]);
 }

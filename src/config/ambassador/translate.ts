@@ -38,9 +38,12 @@ export interface Translated {
   readonly first: ConfigDocument | undefined;
 }
 
+/** Its API group, and the GATEWAY_DOMAIN with which its records are read. */
+export const ambassadorDomain = 'getambassador.io';
+
 /** Translates Ambassador's records if GATEWAY_DOMAIN is getambassador.io. Returns all other records unchanged. */
 export function translateRecords(documents: readonly ConfigDocument[], gatewayDomain: string): Translated {
-  if (gatewayDomain !== 'getambassador.io') return withoutAmbassador(documents, gatewayDomain);
+  if (gatewayDomain !== ambassadorDomain) return withoutAmbassador(documents, gatewayDomain);
   const parts = documents.map((document) => ({ document, ...translate(document) }));
   return {
     records: parts.flatMap(({ records }) => records),
@@ -60,7 +63,7 @@ function withoutAmbassador(documents: readonly ConfigDocument[], gatewayDomain: 
   const fault: PlacedFault = {
     path: ['apiVersion'],
     message: `is a record of Ambassador, which is not read because GATEWAY_DOMAIN is ${gatewayDomain}`,
-    remedy: 'Set GATEWAY_DOMAIN=getambassador.io, or rewrite it for apiVersion: gateway/v1.',
+    remedy: `Set GATEWAY_DOMAIN=${ambassadorDomain}, or rewrite it for apiVersion: gateway/v1.`,
   };
   const errors = documents.filter(isForeign).flatMap((document) => errorsOf(document, [fault], displayName(document)));
   return { records: documents.filter((one) => !isForeign(one)), notices: [], errors, addresses: [], first: undefined };
@@ -95,7 +98,7 @@ function translate(document: ConfigDocument): Result {
 function notTranslated(document: ConfigDocument, apiVersion: string, kind: string): Result {
   const [group = ''] = apiVersion.split('/');
   if (suggestion(group, ['gateway']) !== undefined) return untouched(document);
-  const meant = suggestion(group, ['getambassador.io', 'ambassador']);
+  const meant = suggestion(group, [ambassadorDomain, 'ambassador']);
   if (meant !== undefined) {
     const message = `apiVersion ${quote(apiVersion)} is not supported, did you mean ${quote(`${meant}/v2`)}?`;
     const faults = [{ path: ['apiVersion'], message, remedy: `Correct it, such as apiVersion: ${meant}/v2.` }];

@@ -3,6 +3,7 @@ import { type Fields, isMap } from '#foundation';
 import type { AddressRecord } from '../ambassador/addresses.ts';
 import { differencesNotice, translateRecords } from '../ambassador/translate.ts';
 import { type ConfigDocument, type ConfigurationError, errorsOf, type PlacedFault, valueAt } from '../errors.ts';
+import { annotationKey } from '../manifest.ts';
 import { quote } from '../quote.ts';
 import { isAmbassadorVersion } from '../records/kind.ts';
 import type { Mapping } from '../records/mapping.ts';
@@ -12,6 +13,7 @@ import { type GatewayRecord, readRecord } from '../records/record.ts';
 import { readYaml } from '../yaml.ts';
 import { excessOf } from './bounds.ts';
 import { type ClusterObject, nameOfObject } from './object.ts';
+import { isOwnKind } from './own-kinds.ts';
 import { leadsToThisMachine, nameIn, referenceIn } from './references.ts';
 
 /** The contents of one object. Nothing in it depends on other objects. */
@@ -45,9 +47,6 @@ export interface ObjectOptions {
   /** The namespaces whose records may authenticate, limit, and name files and this machine. */
   readonly trusted: readonly string[];
 }
-
-/** The API group of frontdesk's own kinds. */
-export const ownGroup = 'gateway.local';
 
 export function readObject(object: ClusterObject, options: ObjectOptions): ObjectPart {
   const { documents, errors } = documentsOf(object, options.gatewayDomain);
@@ -83,7 +82,7 @@ function isAnnotated(kind: string): boolean {
 }
 
 function annotationOf(value: unknown, gatewayDomain: string): unknown {
-  return valueAt(value, ['metadata', 'annotations', `${gatewayDomain}/config`]);
+  return valueAt(value, ['metadata', 'annotations', annotationKey(gatewayDomain)]);
 }
 
 interface Documents {
@@ -105,8 +104,7 @@ function documentsOf(object: ClusterObject, gatewayDomain: string): Documents {
     const fault = { message: `spec ${excess}`, remedy: 'Split it: no record needs that much.' };
     return { documents: [], errors: [{ source: { file, line: 0 }, record: `${kind} ${name}`, ...fault }] };
   }
-  const isOwn = apiVersion.startsWith(`${ownGroup}/`);
-  const record = isOwn
+  const record = isOwnKind(object)
     ? { ...Object(spec), apiVersion: 'gateway/v1', kind, name }
     : { ...Object(value), kind, apiVersion };
   const document = { value: record, file, lineAt: () => 0, placeWithin: () => ({ file, lineOf: () => 0 }) };

@@ -1,6 +1,8 @@
 /** The JSON Schema of a document in `services/`: a record by its kind, a Kubernetes manifest or a record of Ambassador. */
 import { type JsonSchema, jsonSchemaOf } from '../fields/json-schema.ts';
+import { annotationKey } from '../manifest.ts';
 import { readers } from '../records/record.ts';
+import { gatewaySettings } from '../settings/gateway-settings.ts';
 
 /** Returns the schema of each kind. */
 export function kindSchemas(): ReadonlyMap<string, JsonSchema> {
@@ -18,10 +20,12 @@ export function recordsSchema(): JsonSchema {
 
 const text = { type: 'string' };
 
+const annotation = annotationKey(gatewaySettings.gatewayDomain.default);
+
 /** A Service of Kubernetes, whose annotation contains records as text, which no editor checks. */
 const service = {
   type: 'object',
-  description: 'A Service of Kubernetes, whose annotation gateway.local/config contains records.',
+  description: `A Service of Kubernetes, whose annotation ${annotation} contains records.`,
   properties: {
     apiVersion: { const: 'v1' },
     kind: { const: 'Service' },
@@ -29,7 +33,7 @@ const service = {
       type: 'object',
       properties: {
         name: { type: 'string', minLength: 1 },
-        annotations: { type: 'object', properties: { 'gateway.local/config': text } },
+        annotations: { type: 'object', properties: { [annotation]: text } },
       },
       required: ['name'],
     },

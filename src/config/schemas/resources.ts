@@ -1,23 +1,22 @@
 /** The CustomResourceDefinitions of frontdesk's kinds, whose schemas refuse at the API server what schemas can refuse. */
 import { stringify } from 'yaml';
-import { ownGroup } from '../objects/read-object.ts';
+import { ownGroup, ownVersion, pluralOf } from '../objects/own-kinds.ts';
 import type { GatewayRecord } from '../records/record.ts';
 import { kindSchemas } from './records.ts';
 import { structural } from './structural.ts';
 
 interface ResourceNames {
-  readonly plural: string;
   readonly short: string;
   /** The fields that `kubectl get` shows. */
   readonly columns: readonly string[];
 }
 
 const namesOf: Readonly<Record<GatewayRecord['kind'], ResourceNames>> = {
-  Mapping: { plural: 'mappings', short: 'fdm', columns: ['prefix', 'service'] },
-  AuthService: { plural: 'authservices', short: 'fda', columns: ['auth_service'] },
-  JwtProvider: { plural: 'jwtproviders', short: 'fdj', columns: ['issuer'] },
-  RateLimitService: { plural: 'ratelimitservices', short: 'fdr', columns: ['service', 'domain'] },
-  Version: { plural: 'versions', short: 'fdv', columns: ['prefix', 'deprecation', 'sunset'] },
+  Mapping: { short: 'fdm', columns: ['prefix', 'service'] },
+  AuthService: { short: 'fda', columns: ['auth_service'] },
+  JwtProvider: { short: 'fdj', columns: ['issuer'] },
+  RateLimitService: { short: 'fdr', columns: ['service', 'domain'] },
+  Version: { short: 'fdv', columns: ['prefix', 'deprecation', 'sunset'] },
 };
 
 /** Formats them as YAML for `kubectl apply -f -`. */
@@ -29,7 +28,8 @@ export function formatResourceDefinitions(): string {
 
 function resourceDefinitions(): readonly object[] {
   return Array.from(kindSchemas(), ([kind, schema]) => {
-    const { plural, short, columns } = namesOf[kind as GatewayRecord['kind']];
+    const plural = pluralOf(kind);
+    const { short, columns } = namesOf[kind as GatewayRecord['kind']];
     const { apiVersion: _apiVersion, kind: _kind, name: _name, ...properties } = Object(schema['properties']);
     const required = [schema['required']].flat().filter((name) => Object.hasOwn(properties, String(name)));
     return {
@@ -49,7 +49,7 @@ function resourceDefinitions(): readonly object[] {
         },
         versions: [
           {
-            name: 'v1',
+            name: ownVersion,
             served: true,
             storage: true,
             subresources: { status: {} },

@@ -1,8 +1,8 @@
 /** Keeps of an object of the API what records and addresses are read from. */
 import { isDeepStrictEqual } from 'node:util';
-import { type ClusterObject, excessOf } from '#config';
+import { annotationKey, type ClusterObject, excessOf } from '#config';
 import { type Fields, isMap } from '#foundation';
-import type { EndpointSliceObject, ServiceObject } from '../addresses.ts';
+import { type EndpointSliceObject, type ServiceObject, serviceLabel } from '../addresses.ts';
 import type { Resource } from './resources.ts';
 
 /** A part that has not changed is the same object as before. */
@@ -81,7 +81,7 @@ function recordOf(
     const value = { apiVersion, kind, metadata: { name, namespace, uid, ...status }, spec: item['spec'] };
     return { apiVersion, kind, ...head, value: { ...value, ...(hasStatus && { status: item['status'] }) } };
   }
-  const annotation = `${gatewayDomain}/config`;
+  const annotation = annotationKey(gatewayDomain);
   const text = isMap(metadata['annotations']) ? metadata['annotations'][annotation] : undefined;
   if (text === undefined) return undefined;
   return {
@@ -117,5 +117,3 @@ function addressOf(item: Fields, metadata: Fields, { use }: Resource): AddressOb
 function endpointOf({ addresses, conditions }: Fields): Fields {
   return { addresses, conditions };
 }
-
-const serviceLabel = 'kubernetes.io/service-name';

@@ -1,4 +1,5 @@
 /** The resources that are read: those of Kubernetes itself, and the kinds that the API server says it has. */
+import { ambassadorDomain, ownGroup } from '#config';
 import { isMap } from '#foundation';
 import type { KubernetesApi } from '../api/client.ts';
 import { isUnknownResource } from '../api/failure.ts';
@@ -21,15 +22,14 @@ export interface ResourceOptions {
   readonly readsEndpoints?: boolean | undefined;
 }
 
-const ambassador = 'getambassador.io';
-const ownGroup = 'gateway.local';
-
 /** The resources that every cluster has. */
 export function builtInResources({ gatewayDomain, readsEndpoints = true }: ResourceOptions): readonly Resource[] {
   return [
     builtIn('services', 'v1', 'Service', 'services'),
     ...(readsEndpoints ? [builtIn('slices', 'discovery.k8s.io/v1', 'EndpointSlice', 'endpointslices')] : []),
-    ...(gatewayDomain === ambassador ? [builtIn('ingresses', 'networking.k8s.io/v1', 'Ingress', 'ingresses')] : []),
+    ...(gatewayDomain === ambassadorDomain
+      ? [builtIn('ingresses', 'networking.k8s.io/v1', 'Ingress', 'ingresses')]
+      : []),
   ];
 }
 
@@ -46,7 +46,7 @@ export async function discoverKinds(
   api: KubernetesApi,
   { gatewayDomain }: ResourceOptions,
 ): Promise<readonly Resource[]> {
-  const groups = gatewayDomain === ambassador ? [ownGroup, ambassador] : [ownGroup];
+  const groups = gatewayDomain === ambassadorDomain ? [ownGroup, ambassadorDomain] : [ownGroup];
   return (await Promise.all(groups.map((group) => kindsOfGroup(api, group)))).flat();
 }
 

@@ -1,8 +1,8 @@
 /** Reports to the cluster what became of its objects: writes only what they do not say already. */
-import type { ClusterObject, ObjectVerdict } from '#config';
+import { type ClusterObject, isOwnKind, type ObjectVerdict } from '#config';
 import { isMap, type Logger } from '#foundation';
 import { eventAgain, eventOf } from './event.ts';
-import { acceptedStatusOf, generationOf, hasOwnStatus, saysAlready, statusPatch, statusPlace } from './status.ts';
+import { acceptedStatusOf, generationOf, saysAlready, statusPatch, statusPlace } from './status.ts';
 import { type VerdictText, verdictText } from './verdict-text.ts';
 import { createWriteQueue, type WriteOutcome, type WriteQueueOptions } from './write-queue.ts';
 import { createWriter, type WriteApi, type WriteResult } from './writer.ts';
@@ -71,13 +71,14 @@ export function openReports(options: ReportsOptions): Reports {
     const known = toldByUid.get(object.uid);
     const told = known ?? toldAtFirst(object, text);
     toldByUid.set(object.uid, told);
-    if (hasOwnStatus(object)) considerStatus(object, text, told);
+    // The status of other kinds, such as Ambassador's, belongs to their own controllers.
+    if (isOwnKind(object)) considerStatus(object, text, told);
     considerEvent(object, text, { told, isFirst: known === undefined });
   }
 
   /** The status of our own kinds says which Events they have had. */
   function toldAtFirst(object: ClusterObject, text: VerdictText): Told {
-    if (!hasOwnStatus(object) || acceptedStatusOf(object) !== 'False') return {};
+    if (!isOwnKind(object) || acceptedStatusOf(object) !== 'False') return {};
     const note = saysAlready(object, text) ? text.note : '';
     return { event: { note, isRefusal: true, againAtMs: Number.POSITIVE_INFINITY } };
   }
@@ -121,7 +122,7 @@ export function openReports(options: ReportsOptions): Reports {
   async function writeEvent(news: EventNews): Promise<WriteOutcome> {
     const { object, text, told } = news;
     const written = await sendEvent(news);
-    const keptMs = hasOwnStatus(object) ? Number.POSITIVE_INFINITY : keptAliveMs;
+    const keptMs = isOwnKind(object) ? Number.POSITIVE_INFINITY : keptAliveMs;
     const againAtMs = clock() + (written.result === 'refused' ? againMs : keptMs);
     if (written.result !== 'later') told.event = { note: text.note, isRefusal: !text.isAccepted, againAtMs };
     return count('events', written);

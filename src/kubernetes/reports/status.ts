@@ -1,15 +1,9 @@
 /** The condition `Accepted` in the status of our own kinds: whether an object says it already, and the patch that says it. */
-import type { ClusterObject } from '#config';
+import { type ClusterObject, ownGroup, pluralOf } from '#config';
 import { isMap } from '#foundation';
 import type { VerdictText } from './verdict-text.ts';
 
-const ownGroup = 'gateway.local';
 const conditionType = 'Accepted';
-
-/** The status of other kinds, such as Ambassador's, belongs to their own controllers. */
-export function hasOwnStatus({ apiVersion }: ClusterObject): boolean {
-  return apiVersion.startsWith(`${ownGroup}/`);
-}
 
 /** A resource, with its path and the rule that permits to write it. */
 export interface StatusPlace {
@@ -20,7 +14,7 @@ export interface StatusPlace {
 }
 
 export function statusPlace({ apiVersion, kind, namespace, name }: ClusterObject): StatusPlace {
-  const plural = `${kind.toLowerCase()}s`;
+  const plural = pluralOf(kind);
   const path = `/apis/${apiVersion}/namespaces/${namespace}/${plural}/${encodeURIComponent(name)}/status`;
   return { path, resource: `${plural}/status`, group: ownGroup };
 }
