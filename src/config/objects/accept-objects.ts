@@ -9,6 +9,7 @@ import { matchKey } from '../records/match.ts';
 import { type GatewayRecord, type RecordLists, recordLists } from '../records/record.ts';
 import { readUpstreamFiles, type UpstreamFile } from '../tls/upstream-files.ts';
 import { mapInTurns, nextTurn } from '../turns.ts';
+import { createCopies } from './copies.ts';
 import { createNames } from './names.ts';
 import { type ClusterObject, nameOfObject, type ObjectVerdict } from './object.ts';
 import { type Guards, hasRecords, type ObjectOptions, type ObjectPart, readObject } from './read-object.ts';
@@ -85,8 +86,11 @@ const roundsMax = 100;
 export function createObjectAcceptance(options: AcceptanceOptions): ObjectAcceptance {
   let parts: ReadonlyMap<string, ObjectPart> = new Map();
   let lastValid: ReadonlyMap<string, ObjectPart> = new Map();
-  const withRefusal = createRefusing();
-  const withoutWeight = createCopies((mapping) => ({ ...mapping, weight: undefined }));
+  const refusedCopy = createCopies<Mapping>();
+  const weightlessCopy = createCopies<Mapping>();
+  const withRefusal = (mapping: Mapping, refusal: string) =>
+    refusedCopy(mapping, refusal, () => ({ ...mapping, refusal }));
+  const withoutWeight = (mapping: Mapping) => weightlessCopy(mapping, '', () => ({ ...mapping, weight: undefined }));
   const names = createNames(options.trusted);
   let files: readonly UpstreamFile[] = [];
 
@@ -243,28 +247,6 @@ function refusalOf(
   const needsDefault = !bypassAuth && authService === undefined && redirect === undefined;
   const isAuthUnknown = guards.mayAuthenticate || guards.withAuthService.has(namespace);
   return needsDefault && !hasDefault && isAuthUnknown ? 'its AuthService is refused' : undefined;
-}
-
-/** Like `copy`, but returns the same object for the same Mapping. */
-function createCopies(copy: (mapping: Mapping) => Mapping): (mapping: Mapping) => Mapping {
-  const copies = new WeakMap<Mapping, Mapping>();
-  return (mapping) => {
-    const made = copies.get(mapping) ?? Object.freeze(copy(mapping));
-    copies.set(mapping, made);
-    return made;
-  };
-}
-
-/** Returns the same copy each time, so that a Mapping that stays as it is is the same object. */
-function createRefusing(): (mapping: Mapping, refusal: string) => Mapping {
-  const copies = new WeakMap<Mapping, Mapping>();
-  return (mapping, refusal) => {
-    const known = copies.get(mapping);
-    if (known?.refusal === refusal) return known;
-    const copy = Object.freeze({ ...mapping, refusal });
-    copies.set(mapping, copy);
-    return copy;
-  };
 }
 
 /** Gives the rest of the requests for a match to a refused Mapping, if the weights of the others leave a rest. */

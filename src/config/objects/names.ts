@@ -2,6 +2,7 @@
 import type { AuthService } from '../records/auth-service.ts';
 import type { Mapping } from '../records/mapping.ts';
 import type { GatewayRecord } from '../records/record.ts';
+import { createCopies } from './copies.ts';
 import { nameIn } from './references.ts';
 
 export interface Names {
@@ -13,15 +14,7 @@ export interface Names {
 }
 
 export function createNames(trusted: readonly string[]): Names {
-  const copies = new WeakMap<GatewayRecord, { readonly names: string; readonly copy: GatewayRecord }>();
-
-  function copyOf(record: GatewayRecord, names: string, make: () => GatewayRecord): GatewayRecord {
-    const known = copies.get(record);
-    if (known?.names === names) return known.copy;
-    const copy = Object.freeze(make());
-    copies.set(record, { names, copy });
-    return copy;
-  }
+  const copyOf = createCopies<GatewayRecord>();
 
   return {
     among(records) {
