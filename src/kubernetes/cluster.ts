@@ -5,9 +5,10 @@ import { type KubernetesApi, openApi } from './api/client.ts';
 import type { Connection } from './api/connection.ts';
 import { describeFailure, type FailedResource } from './api/failure.ts';
 import { type ConnectionOptions, findConnection } from './api/find-connection.ts';
+import { backoffMs } from './backoff.ts';
 import { createFaults, type ReadFault } from './faults.ts';
 import { createHandover, type Listeners } from './handover.ts';
-import { backoffMs, openReader, type Reader, type ReaderTimes, readerTimes } from './read/reader.ts';
+import { openReader, type Reader, type ReaderTimes, readerTimes } from './read/reader.ts';
 import { builtInResources, discoverKinds, type Resource } from './read/resources.ts';
 
 export interface ClusterSource extends ConnectionOptions {

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isMap } from '#foundation';
 import type { KubernetesApi } from '../api/client.ts';
 import { ApiFailure, isExpired, isUnknownResource } from '../api/failure.ts';
+import { type Backoff, backoffMs } from '../backoff.ts';
 import { listAll } from './list.ts';
 import { type KeptObject, keepObject, keyOf } from './objects.ts';
 import { listPath, type Resource } from './resources.ts';
@@ -16,8 +17,8 @@ export interface ReaderTimes {
   readonly listAgainMs: number;
   /** After this time without events everything is listed again. The API server sends a bookmark about every minute. */
   readonly silenceMs: number;
-  /** The first delay after a failure. It doubles up to the second. */
-  readonly backoffMs: readonly [number, number];
+  /** The delays after failures. */
+  readonly backoffMs: Backoff;
 }
 
 export const readerTimes: ReaderTimes = {
@@ -183,9 +184,4 @@ export function openReader(first: Resource, options: ReaderOptions): Reader {
       return running;
     },
   });
-}
-
-/** Doubles with each failure, and varies, so that not all readers ask at once when the server is back. */
-export function backoffMs([first, most]: ReaderTimes['backoffMs'], failuresInARow: number): number {
-  return Math.min(most, first * 2 ** failuresInARow) * (0.5 + Math.random() / 2);
 }

@@ -1,5 +1,6 @@
 /** Runs writes to the API server a few at a time, each key once, and waits longer while the server cannot take them. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { backoffMs } from '../backoff.ts';
 
 /** Not `done` if the server could not take the write now. It may say after what time it can. */
 export type WriteOutcome = 'done' | { readonly retryAfterMs: number | undefined };
@@ -20,7 +21,7 @@ export interface WriteQueueOptions {
   /** How long each of them pauses before the next one, in milliseconds. @default 100 */
   readonly pauseMs?: number;
   /** The first delay while the server cannot take writes, in milliseconds. Doubles up to a minute. @default 1_000 */
-  readonly backoffMs?: number;
+  readonly firstBackoffMs?: number;
   /** From 0 to 1. @default Math.random */
   readonly random?: () => number;
 }
@@ -28,7 +29,7 @@ export interface WriteQueueOptions {
 const backoffMsMax = 60_000;
 
 export function createWriteQueue(options: WriteQueueOptions = {}): WriteQueue {
-  const { atOnceMax = 5, pauseMs = 100, backoffMs = 1_000, random = Math.random } = options;
+  const { atOnceMax = 5, pauseMs = 100, firstBackoffMs = 1_000, random = Math.random } = options;
   const waiting = new Map<string, () => Promise<WriteOutcome>>();
   /** Whether each write in flight is put back if it fails. */
   const running = new Map<string, boolean>();
@@ -70,9 +71,9 @@ export function createWriteQueue(options: WriteQueueOptions = {}): WriteQueue {
   /** The writes that were in flight together count as one failure. */
   function backOff(retryAfterMs: number | undefined): void {
     if (performance.now() < pausedUntilMs) return;
-    const delayMs = Math.min(backoffMsMax, backoffMs * 2 ** failuresInARow);
-    failuresInARow = Math.min(failuresInARow + 1, 10);
-    pausedUntilMs = performance.now() + Math.max(retryAfterMs ?? 0, delayMs * (0.5 + random() / 2));
+    const delayMs = backoffMs([firstBackoffMs, backoffMsMax], failuresInARow, random);
+    failuresInARow += 1;
+    pausedUntilMs = performance.now() + Math.max(retryAfterMs ?? 0, delayMs);
   }
 
   function start(): void {

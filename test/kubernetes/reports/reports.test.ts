@@ -304,7 +304,7 @@ describeWithKubernetes('reports to the cluster', () => {
 
   it('wait for an API server that is away, with one line in the log', async () => {
     const mapping = await createMapping('orders');
-    const { reports, settled, lines } = await replica(adminToken, { queue: { backoffMs: 50 } });
+    const { reports, settled, lines } = await replica(adminToken, { queue: { firstBackoffMs: 50 } });
     await kubernetes.kill();
     reports.report([missingPrefix(mapping)]);
     await eventually(() => assert.ok(reports.writes().statuses.failed + reports.writes().events.failed >= 4));

@@ -40,7 +40,7 @@ describe('the queue of writes', () => {
   });
 
   it('repeats a write that the server could not take, and lets the others wait in the meantime', async () => {
-    const queue = createWriteQueue({ atOnceMax: 1, pauseMs: 0, backoffMs: 20, random: () => 1 });
+    const queue = createWriteQueue({ atOnceMax: 1, pauseMs: 0, firstBackoffMs: 20, random: () => 1 });
     const ran: string[] = [];
     let outcome: WriteOutcome = { retryAfterMs: undefined };
     const write = (name: string) => async (): Promise<WriteOutcome> => {
@@ -57,7 +57,7 @@ describe('the queue of writes', () => {
   });
 
   it('waits as long as the server asks for', async () => {
-    const queue = createWriteQueue({ pauseMs: 0, backoffMs: 0 });
+    const queue = createWriteQueue({ pauseMs: 0, firstBackoffMs: 0 });
     let runs = 0;
     queue.add('key', async () => {
       runs += 1;
@@ -71,7 +71,7 @@ describe('the queue of writes', () => {
   });
 
   it('does not repeat a write that was dropped while it ran', async () => {
-    const queue = createWriteQueue({ pauseMs: 0, backoffMs: 1 });
+    const queue = createWriteQueue({ pauseMs: 0, firstBackoffMs: 1 });
     const release = createDeferred();
     let runs = 0;
     queue.add('key', async () => {
