@@ -1,7 +1,7 @@
 /** What every module may use, and which knows none of them: loggers, bounded maps, plain data, text, errors. */
 export { type BoundedMap, createBoundedMap } from './bounded-map.ts';
 export { bytesFromText, decodeByte, hexOfCharacter, isAscii, textFromBytes } from './byte-text.ts';
-export { delayMsMax } from './delay.ts';
+export { createTurns, delayMsMax, type InTurn } from './delay.ts';
 export { equalPart } from './equal-part.ts';
 export { codeOf, messageOf } from './errors.ts';
 export { inheritOwner, makeFolders } from './folders.ts';

@@ -1,5 +1,6 @@
 /** What a configuration is made of: the last reading of the files, and that of the cluster if there is one. */
 import { type AcceptedObjects, type ConfigurationWatch, type LoadedConfiguration, watchConfiguration } from '#config';
+import { createTurns } from '#foundation';
 import type { KubernetesState } from '#kubernetes';
 import type { Setup } from '../options.ts';
 import { openClusterRecords } from './cluster-records.ts';
@@ -34,7 +35,9 @@ export async function openSources(setup: Setup): Promise<Sources> {
     ofCluster: () => ofCluster,
     state: () => cluster?.state(),
     async watch(onChange: OnChange) {
-      const apply = inSequence(onChange);
+      // The files and the cluster may change at the same time.
+      const inTurn = createTurns();
+      const apply = (startedAtMs: number) => inTurn(() => onChange(startedAtMs));
       await cluster?.start((accepted, startedAtMs) => {
         ofCluster = accepted;
         return apply(startedAtMs);
@@ -60,14 +63,4 @@ export async function openSources(setup: Setup): Promise<Sources> {
       await Promise.all([cluster?.close(), (await watching)?.close()]);
     },
   });
-}
-
-/** The files and the cluster may change at the same time. */
-function inSequence(change: OnChange): OnChange {
-  let queue = Promise.resolve();
-  return (startedAtMs) => {
-    const changed = queue.then(() => change(startedAtMs));
-    queue = changed.catch(() => {});
-    return changed;
-  };
 }

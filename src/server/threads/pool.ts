@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import type { LoginOutcome } from '#auth';
 import type { Configuration, Tls } from '#config';
-import { delayMsMax, type Logger, messageOf } from '#foundation';
+import { createTurns, delayMsMax, type InTurn, type Logger, messageOf } from '#foundation';
 import { releaseLocksOf } from '#ratelimit';
 import type { ClusterAddresses } from '../kubernetes/addresses.ts';
 import type { CloseOptions, Listeners } from '../options.ts';
@@ -228,7 +228,7 @@ interface Thread extends ServingThread {
   /** Resolves to the cause when the thread has ended. */
   readonly ended: Promise<unknown>;
   /** Runs what changes the configuration of the thread, one after the other. */
-  readonly inTurn: <T>(change: () => Promise<T>) => Promise<T>;
+  readonly inTurn: InTurn;
 }
 
 function openThreadOf(worker: Worker, number: number, functions: Omit<MainFunctions, 'opened' | 'failed'>): Thread {
@@ -260,15 +260,6 @@ function openThreadOf(worker: Worker, number: number, functions: Omit<MainFuncti
 /** The thread that takes the place of one that has ended starts with what is current. */
 function rethrowUnlessEnded(error: unknown): void {
   if (!(error instanceof ThreadEnded)) throw error;
-}
-
-function createTurns(): Thread['inTurn'] {
-  let last: Promise<unknown> = Promise.resolve();
-  return (change) => {
-    const changed = last.then(change);
-    last = changed.catch(() => {});
-    return changed;
-  };
 }
 
 /** Sends the configuration in parts, and waits until the thread has prepared it. */
