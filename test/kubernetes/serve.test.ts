@@ -5,6 +5,8 @@ import { get } from 'node:http';
 import { join } from 'node:path';
 import { annRecord, authRecord } from '../support/desks.ts';
 import { describeWithKubernetes, type KubernetesServer, startKubernetes } from '../support/kubernetes/api-server.ts';
+import { serviceOf } from '../support/kubernetes/objects.ts';
+import { readRule } from '../support/kubernetes/rules.ts';
 import { runFrontdesk, startServer, startSplit } from '../support/programs/frontdesk-process.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles, yamlOf } from '../support/temporary-files.ts';
@@ -20,20 +22,7 @@ describeWithKubernetes('frontdesk serve --kubernetes', () => {
     kubernetes = await startKubernetes(servers);
     const upstream = await startUpstream(servers);
     service = upstream.origin;
-    const read = [
-      'services',
-      'endpointslices',
-      'mappings',
-      'authservices',
-      'jwtproviders',
-      'ratelimitservices',
-      'versions',
-    ];
-    await kubernetes.grant('frontdesk', {
-      apiGroups: ['', 'discovery.k8s.io', 'gateway.local'],
-      resources: read,
-      verbs: ['get', 'list', 'watch'],
-    });
+    await kubernetes.grant('frontdesk', readRule);
   });
 
   async function start(env: Readonly<Record<string, string>> = {}) {
@@ -45,12 +34,7 @@ describeWithKubernetes('frontdesk serve --kubernetes', () => {
 
   function annotated(name: string, ...records: readonly object[]) {
     const config = records.map((record) => JSON.stringify({ apiVersion: 'gateway/v1', ...record })).join('\n---\n');
-    return {
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata: { name, namespace: 'default', annotations: { 'gateway.local/config': config } },
-      spec: { ports: [{ port: 80 }] },
-    };
+    return serviceOf('default', name, config);
   }
 
   for (const THREADS of ['1', '2'])
@@ -161,7 +145,7 @@ describeWithKubernetes('frontdesk serve --kubernetes', () => {
       env: { KUBECONFIG },
       cwd: '/',
     });
-    assert.match(stdout, /explained/);
+    assert.ok(stdout.includes(`Mapping explained sends it to ${service}`), stdout);
     await kubernetes.remove(manifest);
   });
 });

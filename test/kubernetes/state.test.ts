@@ -9,6 +9,7 @@ import {
   startKubernetes,
 } from '../support/kubernetes/api-server.ts';
 import { definitionOf, serviceOf } from '../support/kubernetes/objects.ts';
+import { eventRule, readRule, statusRule } from '../support/kubernetes/rules.ts';
 import { type Server, startServer } from '../support/programs/frontdesk-process.ts';
 import { seriesOf } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
@@ -29,14 +30,6 @@ describeWithKubernetes('a process with the records of a cluster', () => {
     kubernetes = await startKubernetes(servers);
     await kubernetes.apply(definitionOf('gateway.local', 'Mapping'));
   });
-
-  const readRule = {
-    apiGroups: ['', 'discovery.k8s.io', 'gateway.local'],
-    resources: ['services', 'endpointslices', 'mappings'],
-    verbs: ['get', 'list', 'watch'],
-  };
-  const eventRule = { apiGroups: [''], resources: ['events'], verbs: ['create', 'get', 'patch'] };
-  const statusRule = { apiGroups: ['gateway.local'], resources: ['mappings/status'], verbs: ['patch'] };
 
   /** Until the end of the test. */
   async function grant(...rules: Parameters<KubernetesServer['grant']>[1][]): Promise<void> {

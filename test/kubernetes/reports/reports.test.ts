@@ -13,33 +13,13 @@ import {
   startKubernetes,
 } from '../../support/kubernetes/api-server.ts';
 import { createApiClient, type KubernetesClient, type KubernetesObject } from '../../support/kubernetes/client.ts';
+import { definitionOf } from '../../support/kubernetes/objects.ts';
+import { eventRule, statusRule } from '../../support/kubernetes/rules.ts';
 import { isInstalled } from '../../support/programs/installed.ts';
 import { testServers } from '../../support/serve.ts';
 import { eventually } from '../../support/waiting.ts';
 import { accepted, errorOf, mappingOf, refused } from './verdicts.ts';
 
-const definition: KubernetesObject = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'mappings.gateway.local' },
-  spec: {
-    group: 'gateway.local',
-    names: { kind: 'Mapping', plural: 'mappings' },
-    scope: 'Namespaced',
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        subresources: { status: {} },
-        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-      },
-    ],
-  },
-};
-
-const statusRule = { apiGroups: ['gateway.local'], resources: ['mappings/status'], verbs: ['patch'] };
-const eventRule = { apiGroups: [''], resources: ['events'], verbs: ['create', 'get', 'patch'] };
 const missing = 'prefix is missing';
 
 describeWithKubernetes('reports to the cluster', () => {
@@ -48,7 +28,7 @@ describeWithKubernetes('reports to the cluster', () => {
   let namespace: string;
   before(async () => {
     kubernetes = await startKubernetes(servers);
-    await kubernetes.apply(definition);
+    await kubernetes.apply(definitionOf('gateway.local', 'Mapping'));
   });
   beforeEach(async () => {
     namespace = await kubernetes.createNamespace();
