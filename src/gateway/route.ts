@@ -86,9 +86,9 @@ export function createRoute(mapping: Mapping, parts: RouteParts): Route {
   const { editResponse } = rule;
   const transport = createTransport(mapping, { counts: traffic.upstream, editResponse }, parts);
   const calls = mapping.redirect === undefined && mapping.refusal === undefined;
-  const labels = !calls || parts.domain === undefined ? none : (mapping.labels[parts.domain] ?? none);
+  const labels = calls && parts.domain !== undefined ? (mapping.labels[parts.domain] ?? none) : none;
   const auth = calls ? parts.auth.of(mapping) : undefined;
-  const compression = !calls ? undefined : compressionOf(mapping, transport.origins === undefined, parts);
+  const compression = calls ? compressionOf(mapping, transport.origins === undefined, parts) : undefined;
   return Object.freeze({
     ...rule,
     compression,

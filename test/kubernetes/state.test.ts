@@ -89,7 +89,7 @@ describeWithKubernetes('a process with the records of a cluster', () => {
   });
 
   for (const threads of ['1', '2']) {
-    it(`shows refused objects until they are fixed, with ${threads} threads`, async () => {
+    it(`shows refused objects until they are fixed, with THREADS=${threads}`, async () => {
       await grant(readRule, eventRule);
       const { server, namespace } = await start(threads);
       await kubernetes.apply(
@@ -136,7 +136,7 @@ describeWithKubernetes('a process with the records of a cluster', () => {
       assert.deepEqual((await ready(server).expect(200)).body, { status: 'ready' });
     });
 
-    it(`is not ready before it could read the cluster, with ${threads} threads`, async () => {
+    it(`is not ready before it could read the cluster, with THREADS=${threads}`, async () => {
       const { server, namespace } = await start(threads);
       await eventually(async () => {
         const { body } = await ready(server).expect(503);
@@ -148,7 +148,7 @@ describeWithKubernetes('a process with the records of a cluster', () => {
       await eventually(async () => assert.deepEqual((await ready(server).expect(200)).body, { status: 'ready' }), 50);
     });
 
-    it(`stays ready while the API server is away, and says since when, with ${threads} threads`, async () => {
+    it(`stays ready while the API server is away, and says since when, with THREADS=${threads}`, async () => {
       await grant(readRule);
       const { server, namespace } = await start(threads);
       await kubernetes.apply(serviceOf(namespace, 'auth', auth));

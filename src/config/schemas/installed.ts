@@ -4,8 +4,9 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 /**
- * Returns a function for the URL of a schema, such as `records`, in the files of a folder. The URLs are relative to the package in the `node_modules` of a project around the directory, so that they are right on
- * each machine. For a global installation, they are those of this machine.
+ * Returns a function for the URL of a schema, such as `records`, in the files of a folder. The URLs are relative to the
+ * package in the `node_modules` of a project around the directory, so that they are right on each machine. For a global
+ * installation, they are those of this machine.
  */
 export function findSchemas(directory: string): (name: string, folder: string) => string {
   const installed = ancestors(resolve(directory))
