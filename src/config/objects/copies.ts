@@ -1,4 +1,4 @@
-/** Copies of frozen records that differ in one point, each made once: a record that stays as it is must stay the same object. */
+/** Copies of records that differ in one point, each made once: a record that stays as it is must stay the same object. */
 
 /** Returns a function for the copy of a record with this difference. It keeps the last copy of each record. */
 export function createCopies<T extends object>(): (record: T, difference: string, copy: () => T) => T {
