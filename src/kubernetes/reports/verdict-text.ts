@@ -44,7 +44,8 @@ const noteErrorsMax = 3;
 
 function noteOf(errors: readonly ConfigurationError[], meanwhile: string): string {
   const shown = errors.slice(0, noteErrorsMax).map((error) => {
-    return `${truncate(statementOf(error), textMax / 2)}. ${truncate(inOneLine(error.remedy), textMax / 2)}`;
+    const statement = truncate(statementOf(error), textMax / 2);
+    return `${statement}${/[.?]$/.test(statement) ? '' : '.'} ${truncate(inOneLine(error.remedy), textMax / 2)}`;
   });
   const end = ` (until it is fixed, ${truncate(meanwhile, textMax / 2)})`;
   const text = inOneLine([...shown, ...moreOf(errors, noteErrorsMax)].join(' '));

@@ -39,6 +39,13 @@ describe('the text of a verdict', () => {
     });
   });
 
+  it('adds no full stop to a question in the line of the Event', () => {
+    const unknown = error('unknown key "prefx", did you mean "prefix"?', { remedy: 'Write "prefix".' });
+    check(refused(mapping, unknown), {
+      note: 'unknown key "prefx", did you mean "prefix"? Write "prefix". (until it is fixed, requests that it matches are answered with 503)',
+    });
+  });
+
   it('names the line of an annotation and its record, and the object of a conflict', () => {
     const other = { file: 'Mapping other/orders', line: 0 };
     const source = { file: 'Service shop/orders', line: 3 };
