@@ -44,10 +44,11 @@ describe('a refused Mapping', () => {
       assert.match(await send(path), /^HTTP\/1\.1 (?:400|503) /);
     });
 
-  it('is explained', async () => {
+  it('is explained with the object that is refused', async () => {
     const services = { hotel: async () => {} };
     const gateway = gatewayOf({ mappings: [{ ...open, bypassAuth: false }, refused], services });
     const { outcome } = await explainOf(gateway)({ method: 'GET', url: '/admin' });
-    assert.deepEqual(outcome.kind === 'refused' && [outcome.stage, outcome.status], ['forwarding', 503]);
+    const { stage, status, detail } = outcome.kind === 'refused' ? outcome : {};
+    assert.deepEqual([stage, status, detail], ['forwarding', 503, 'Mapping shop/admin is refused']);
   });
 });
