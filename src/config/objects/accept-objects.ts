@@ -179,8 +179,8 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
       remember(entries);
       const lists = recordLists(records);
       const addresses = entries.flatMap(({ version }) => version?.addresses ?? []);
-      const closed = closedBy(records);
-      const verdicts = entries.map((entry) => verdictOf(entry, closed, options.trusted));
+      const outcome = { closed: closedBy(records), inUse: new Set(records.map(({ source }) => source)) };
+      const verdicts = entries.map((entry) => verdictOf(entry, outcome, options.trusted));
       const [differences = []] = read.map((part) => part.differences).filter(({ length }) => length > 0);
       const notices = [...differences, ...pathBypassNotices(lists, options.strictPaths)];
       return freezeDeep({
@@ -206,27 +206,30 @@ function firstOf(wrong: readonly Wrong[], owners: ReadonlyMap<unknown, Entry>): 
 
 type Wrong = readonly [Entry, readonly ConfigurationError[]];
 
-/** What objects without a valid version may guard. */
+/** Which objects without a valid version may guard what: the name of the oldest one, of a namespace or of all. */
 interface AllGuards {
-  /** Whether a trusted namespace may have an AuthService. */
-  readonly mayAuthenticate: boolean;
+  /** Of the trusted namespaces. */
+  readonly mayAuthenticate: string | undefined;
   /** The namespaces with an AuthService that does not count. */
-  readonly withAuthService: ReadonlySet<string>;
-  readonly mayGuardAll: boolean;
-  readonly withUnknownMatch: ReadonlySet<string>;
-  readonly withOtherGuard: ReadonlySet<string>;
+  readonly withAuthService: ReadonlyMap<string, string>;
+  readonly mayGuardAll: string | undefined;
+  readonly withUnknownMatch: ReadonlyMap<string, string>;
+  readonly withOtherGuard: ReadonlyMap<string, string>;
 }
 
 function guardsOf(entries: readonly Entry[], trusted: readonly string[]): AllGuards {
   const refused = entries.filter(({ version }) => version === undefined).map(({ part }) => part);
-  const having = (isSo: (guards: Guards) => boolean) =>
-    new Set(refused.filter((part) => isSo(part.guards())).map(({ object }) => object.namespace));
+  const having = (isSo: (guards: Guards) => boolean) => {
+    const found = refused.filter((part) => isSo(part.guards())).map(({ object }) => object);
+    return new Map(found.reverse().map((object) => [object.namespace, nameOfObject(object)]));
+  };
+  const oldestOf = (names: ReadonlyMap<string, string>) => trusted.flatMap((one) => names.get(one) ?? [])[0];
   const withOtherGuard = having(({ mayGuardAll }) => mayGuardAll);
   const withAuth = having(({ mayAuthenticate }) => mayAuthenticate);
   return {
-    mayAuthenticate: trusted.some((namespace) => withAuth.has(namespace)),
+    mayAuthenticate: oldestOf(withAuth),
     withAuthService: having(({ hasAuthService }) => hasAuthService),
-    mayGuardAll: trusted.some((namespace) => withOtherGuard.has(namespace)),
+    mayGuardAll: oldestOf(withOtherGuard),
     withUnknownMatch: having(({ hasUnknownMatch }) => hasUnknownMatch),
     withOtherGuard,
   };
@@ -240,13 +243,14 @@ function refusalOf(
   hasDefault: boolean,
 ): string | undefined {
   if (refusal !== undefined) return undefined;
-  if (guards.mayGuardAll || guards.withOtherGuard.has(namespace))
-    return 'an object that may protect its requests is refused';
-  if (bypassAuth && guards.withUnknownMatch.has(namespace))
-    return `an object of the namespace ${namespace} is refused whose match cannot be read`;
+  const guard = guards.mayGuardAll ?? guards.withOtherGuard.get(namespace);
+  if (guard !== undefined) return `${guard} is refused, which may protect its requests`;
+  const unknown = bypassAuth ? guards.withUnknownMatch.get(namespace) : undefined;
+  if (unknown !== undefined) return `${unknown} is refused, and what it matches cannot be read`;
   const needsDefault = !bypassAuth && authService === undefined && redirect === undefined;
-  const isAuthUnknown = guards.mayAuthenticate || guards.withAuthService.has(namespace);
-  return needsDefault && !hasDefault && isAuthUnknown ? 'its AuthService is refused' : undefined;
+  if (!needsDefault || hasDefault) return undefined;
+  const service = guards.mayAuthenticate ?? guards.withAuthService.get(namespace);
+  return service && `${service} is refused, and there is no other AuthService`;
 }
 
 /** Gives the rest of the requests for a match to a refused Mapping, if the weights of the others leave a rest. */
@@ -288,14 +292,21 @@ function closedBy(records: readonly GatewayRecord[]): ReadonlyMap<unknown, Confi
   for (const record of recordLists(records).mappings) {
     const message = `answers 503, because ${record.refusal}`;
     if (record.refusal !== undefined)
-      notices.set(record.source, recordError(record, { message, remedy: 'Correct that object.' }));
+      notices.set(record.source, recordError(record, { message, remedy: 'Correct that object, or delete it.' }));
   }
   return notices;
 }
 
+/** By the places of records. */
+interface Outcome {
+  /** The notices about valid Mappings that answer 503. */
+  readonly closed: ReadonlyMap<unknown, ConfigurationError>;
+  readonly inUse: ReadonlySet<unknown>;
+}
+
 function verdictOf(
   { part, version, errors }: Entry,
-  closed: ReadonlyMap<unknown, ConfigurationError>,
+  { closed, inUse }: Outcome,
   trusted: readonly string[],
 ): ObjectVerdict {
   const { object } = part;
@@ -303,14 +314,21 @@ function verdictOf(
   if (version === part) return { object, state: 'accepted', errors: [], notices, consequence: undefined };
   const own = { object, errors, notices };
   if (version !== undefined) return { ...own, state: 'last-valid', consequence: 'its last valid version stays' };
-  return { ...own, state: 'refused', consequence: consequenceOf(part, trusted) };
+  const guarded = part.guards().mappings.filter(({ source }) => inUse.has(source));
+  return { ...own, state: 'refused', consequence: consequenceOf(part, guarded, trusted) };
 }
 
-function consequenceOf({ object, guards }: ObjectPart, trusted: readonly string[]): string {
-  const { mappings, hasUnknownMatch, mayAuthenticate, hasAuthService, mayGuardAll } = guards();
+/** `guarded`: those of its Mappings that answer 503, because no older object has their match. */
+function consequenceOf(
+  { object, guards }: ObjectPart,
+  guarded: readonly Mapping[],
+  trusted: readonly string[],
+): string {
+  const { hasUnknownMatch, mayAuthenticate, hasAuthService, mayGuardAll } = guards();
   const isTrusted = trusted.includes(object.namespace);
+  const isMapping = object.kind === 'Mapping';
   const what = [
-    ...(mappings.length > 0 ? ['requests that its Mappings match get 503'] : []),
+    ...(guarded.length > 0 ? [`requests that ${isMapping ? 'it matches' : 'its Mappings match'} get 503`] : []),
     ...(hasUnknownMatch ? [`the Mappings of ${object.namespace} with bypass_auth answer 503`] : []),
     ...(mayAuthenticate && isTrusted ? ['Mappings that need it answer 503'] : []),
     ...(hasAuthService && !isTrusted

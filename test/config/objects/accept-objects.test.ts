@@ -151,8 +151,9 @@ describe('an object with an error', () => {
 
   it('stops no other, and answers 503 for what it matches', async () => {
     const wrong = mapping('shop/wrong', { prefix: '/admin', host: 'a.example', timeout_ms: 'soon' });
-    const { routes, states, records } = await accept([mapping('shop/site', { prefix: '/' }), wrong]);
+    const { routes, states, records, verdicts } = await accept([mapping('shop/site', { prefix: '/' }), wrong]);
     assert.deepEqual(states, { 'shop/site': 'accepted', 'shop/wrong': 'refused' });
+    assert.equal(verdicts[1]?.consequence, 'requests that it matches get 503');
     assert.deepEqual(routes, ['/ hotel.shop', '/admin refused']);
     assert.deepEqual(records.mappings[1]?.host, { kind: 'exact', value: 'a.example' });
   });
@@ -220,8 +221,10 @@ describe('an object with an error', () => {
     it(`closes the open Mappings of its namespace if its match cannot be read: ${what}`, async () => {
       const other = mapping('other/site', { prefix: '/other', bypass_auth: true });
       const guarded = mapping('shop/guarded', { prefix: '/guarded' });
-      const { routes } = await accept([auth, mapping('shop/site', open), other, guarded, wrong]);
+      const { routes, verdicts } = await accept([auth, mapping('shop/site', open), other, guarded, wrong]);
       assert.deepEqual(routes, ['/ refused', '/other hotel.other', '/guarded hotel.shop']);
+      const [notice] = verdicts[1]?.notices ?? [];
+      assert.match(notice?.message ?? '', /because (?:Service|Mapping) shop\/broken is refused, and what it matches/);
     });
 
   it('keeps the same records for a cluster that has not changed', async () => {
@@ -261,7 +264,7 @@ describe('an AuthService with an error', () => {
     const [, guarded] = verdicts;
     assert.deepEqual(
       [guarded?.state, guarded?.notices.map(({ message }) => message)],
-      ['accepted', ['answers 503, because its AuthService is refused']],
+      ['accepted', ['answers 503, because AuthService frontdesk/auth is refused, and there is no other AuthService']],
     );
   });
 
@@ -308,11 +311,12 @@ describe('an AuthService with an error', () => {
 
 describe('objects in conflict', () => {
   it('with the same match: the older one counts, and the younger one takes nothing from it', async () => {
-    const { routes, states } = await accept([
+    const { routes, states, verdicts } = await accept([
       mapping('shop/old', { prefix: '/x' }),
       mapping('other/young', { prefix: '/x' }),
     ]);
     assert.deepEqual([routes, states], [['/x hotel.shop'], { 'shop/old': 'accepted', 'other/young': 'refused' }]);
+    assert.equal(verdicts[1]?.consequence, 'Mapping other/young has no effect');
   });
 
   it('with the same name: the younger one answers 503 for what it matches', async () => {
