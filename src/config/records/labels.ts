@@ -192,12 +192,23 @@ function rejectTooMany(what: string, max: number) {
 function rejectOutdented(value: unknown, context: z.core.$RefinementCtx): unknown {
   if (typeof value !== 'object' || value === null || !('header' in value)) return value;
   const name = Object.entries(value).find(([, fields]) => fields === null)?.[0];
-  if (name === undefined) return value;
-  reportFault({ value, issues: context.issues }, ['header'], {
+  // kubectl leaves out the name, because it has no value.
+  if (name === undefined && typeof value.header !== 'string') return value;
+  reportFault({ value, issues: context.issues }, ['header'], name === undefined ? unnamed : outdented(name));
+  return z.NEVER;
+}
+
+const unnamed = {
+  message: 'is not below the name of a label',
+  remedy:
+    'Write the name above it, such as "- x-allow:", and indent "header" and the fields after it one level deeper.',
+};
+
+function outdented(name: string) {
+  return {
     message: `has the same indentation as the label ${quote(name)}, did you mean to indent it?`,
     remedy: `Indent "header" and the fields after it one level deeper than ${quote(name)}.`,
-  });
-  return z.NEVER;
+  };
 }
 
 /** Rejects `remote_adress: {}`: as the long form, it would only lack a header. */
