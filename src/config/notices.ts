@@ -43,8 +43,11 @@ export async function processNotices(
   ];
 }
 
-function usersNotices({ users }: Configuration, { modules, directory }: NoticeContext): ConfigurationError[] {
-  if (!modules.includes('auth') || users.length > 0) return [];
+function usersNotices(configuration: Configuration, context: NoticeContext): ConfigurationError[] {
+  const { modules, directory, settings } = context;
+  if (!modules.includes('auth') || configuration.users.length > 0) return [];
+  // With a cluster, the auth service runs even if no record names it yet.
+  if (settings.kubernetes && !modulesNamedBy(configuration, []).some(({ module }) => module === 'auth')) return [];
   const message = 'the auth service in this process has no users, so it rejects every password';
   return [fileError(fileIn(directory, 'users.yaml'), message, 'Add one: frontdesk users add NAME')];
 }
@@ -57,7 +60,7 @@ async function gatewayNotices(configuration: Configuration, context: NoticeConte
   await nextTurn();
   const isDemo = context.isChosen || Object.keys(configuration.demo).length > 0;
   return [
-    ...(configuration.mappings.length === 0 && !context.routesWithoutMapping ? [noMapping(context.directory)] : []),
+    ...(configuration.mappings.length === 0 && !context.routesWithoutMapping ? [noMapping(context)] : []),
     ...elsewhere.map(elsewhereNotice),
     ...uncountedNotices(configuration),
     ...unusedProviderNotices(configuration),
@@ -72,10 +75,15 @@ async function gatewayNotices(configuration: Configuration, context: NoticeConte
   ];
 }
 
-function noMapping(directory: string | undefined): ConfigurationError {
+function noMapping({ directory, settings }: NoticeContext): ConfigurationError {
+  const message = 'there is no Mapping, so the gateway routes no requests';
+  if (settings.kubernetes) return fileError('the cluster', message, applyMapping);
   const remedy = 'Write one as shown in config/README.md, or create a first configuration with frontdesk init.';
-  return fileError(fileIn(directory, 'services'), 'there is no Mapping, so the gateway routes no requests', remedy);
+  return fileError(fileIn(directory, 'services'), message, remedy);
 }
+
+const applyMapping =
+  'Apply one as shown in config/README.md: as a resource (frontdesk crds), or in an annotation of a Service.';
 
 /**
  * Finds routes that are open perhaps by mistake: all of them without an AuthService, and those through which a client gets

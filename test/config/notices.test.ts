@@ -70,6 +70,7 @@ describe('processNotices', () => {
         adminUsers: [],
         host: '127.0.0.1',
         port: 8080,
+        kubernetes: false,
         ...settings,
       },
       trustedProxies,
@@ -179,6 +180,20 @@ describe('processNotices', () => {
     'a gateway without mappings',
     () => noticesOf([], ['gateway']),
     /^config\/services .* there is no Mapping.*frontdesk init/,
+  );
+  const inCluster = { settings: { kubernetes: true }, users: [] };
+  check(
+    'a cluster without Mappings',
+    () => noticesOf([], all, true, inCluster),
+    /^the cluster .* there is no Mapping.*frontdesk crds/,
+  );
+  check('no users in a cluster whose records name another auth service', () =>
+    noticesOf([mappingRecord('a', '/', 'http://b'), { ...authRecord, auth_service: 'http://c' }], all, true, inCluster),
+  );
+  check(
+    'no users in a cluster whose records name the auth service of this process',
+    () => noticesOf([mappingRecord('a', '/', 'http://b'), authRecord], all, true, inCluster),
+    /users\.yaml .* no users/,
   );
   const own = [mappingRecord('shop', '/shop', 'api'), mappingRecord('more', '/more', 'api')];
   check(

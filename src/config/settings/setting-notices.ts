@@ -8,7 +8,7 @@ import { recordError } from '../records/conflicts.ts';
 import type { Settings } from './settings.ts';
 
 /** The settings that these notices are about. */
-export type NamingSettings = Pick<Settings, 'serviceAddresses' | 'adminUsers' | 'host' | 'port'>;
+export type NamingSettings = Pick<Settings, 'serviceAddresses' | 'adminUsers' | 'host' | 'port' | 'kubernetes'>;
 
 /** What a process knows about modules and users. */
 interface Known {

@@ -27,7 +27,7 @@ export function usesDemoData({ only = [], demo = only.some(isTravelModule) }: Mo
 export function chooseModules(
   { only, demo = false }: ModuleChoice,
   configuration: Configuration | undefined,
-  { serviceAddresses, kubernetes }: Pick<NoticeSettings, 'serviceAddresses'> & { readonly kubernetes: boolean },
+  { serviceAddresses, kubernetes }: Pick<NoticeSettings, 'serviceAddresses' | 'kubernetes'>,
 ): readonly ModuleName[] {
   if (only !== undefined) return only;
   if (demo) return moduleNames;
@@ -47,7 +47,14 @@ export function moduleFacts(modules: readonly ModuleName[]) {
 /** The settings on which notices depend. */
 export type NoticeSettings = Pick<
   SettingsOf<typeof gatewaySettings>,
-  'serviceAddresses' | 'adminUsers' | 'host' | 'port' | 'trustedProxies' | 'redisUrl' | 'ratelimitFailOpen'
+  | 'serviceAddresses'
+  | 'adminUsers'
+  | 'host'
+  | 'port'
+  | 'kubernetes'
+  | 'trustedProxies'
+  | 'redisUrl'
+  | 'ratelimitFailOpen'
 >;
 
 /** Describes a process with these modules for notices about its configuration. */
