@@ -135,14 +135,14 @@ describeWithKubernetes('kinds of a cluster', () => {
   });
 
   describe('with GATEWAY_DOMAIN=getambassador.io', () => {
-    it("reads Ambassador's kinds in the newest version that is served, and records of Services and Ingresses", async () => {
+    it("reads Ambassador's kinds in v2, which the cluster stores, and records of Services and Ingresses", async () => {
       await kubernetes.apply(
         definitionOf(ambassador, 'Mapping', ['v2', 'v3alpha1']),
-        definitionOf(ambassador, 'Host', ['v2']),
+        definitionOf(ambassador, 'Host', ['v3alpha1']),
       );
       await kubernetes.apply(
         objectOf(`${ambassador}/v2`, 'Mapping', 'orders', { prefix: '/orders/', service: 'orders' }),
-        objectOf(`${ambassador}/v2`, 'Host', 'host', { hostname: 'example.com' }),
+        objectOf(`${ambassador}/v3alpha1`, 'Host', 'host', { hostname: 'example.com' }),
         serviceOf(shop, 'users', mappingText('users'), ambassador),
         {
           ...objectOf('networking.k8s.io/v1', 'Ingress', 'door', {
@@ -160,8 +160,8 @@ describeWithKubernetes('kinds of a cluster', () => {
       );
       const versions = Object.fromEntries(cluster.objects().map(({ kind, apiVersion }) => [kind, apiVersion]));
       assert.deepEqual(versions, {
-        Mapping: `${ambassador}/v3alpha1`,
-        Host: `${ambassador}/v2`,
+        Mapping: `${ambassador}/v2`,
+        Host: `${ambassador}/v3alpha1`,
         Service: 'v1',
         Ingress: 'networking.k8s.io/v1',
       });

@@ -50,7 +50,7 @@ export async function discoverKinds(
   return (await Promise.all(groups.map((group) => kindsOfGroup(api, group)))).flat();
 }
 
-/** Each kind in the newest version that has it: `v3alpha1` before `v2`. */
+/** Each kind in the first version that has it. */
 async function kindsOfGroup(api: KubernetesApi, group: string): Promise<readonly Resource[]> {
   const found = new Map<string, Resource>();
   for (const version of await versionsOf(api, group)) {
@@ -64,11 +64,20 @@ async function kindsOfGroup(api: KubernetesApi, group: string): Promise<readonly
   return [...found.values()];
 }
 
-/** The newest first. Empty for a group that is not installed. */
+/** In the order in which they are tried. Empty for a group that is not installed. */
 async function versionsOf(api: KubernetesApi, group: string): Promise<readonly string[]> {
   const served = await getOrNothing(api, `/apis/${group}`);
   const versions = isMap(served) && Array.isArray(served['versions']) ? served['versions'].filter(isMap) : [];
-  return versions.map(({ version }) => String(version)).sort((one, other) => numberIn(other) - numberIn(one));
+  const rankOf = group === ambassador ? rankOfAmbassador : numberIn;
+  return versions.map(({ version }) => String(version)).sort((one, other) => rankOf(other) - rankOf(one));
+}
+
+/**
+ * A cluster that has `v2` stores it, and without loss. For any other version, the API server would ask Emissary's webhook
+ * to convert each object, or, without the webhook, drop the fields that this version does not have.
+ */
+function rankOfAmbassador(version: string): number {
+  return version === 'v2' ? Infinity : numberIn(version);
 }
 
 function numberIn(version: string): number {
