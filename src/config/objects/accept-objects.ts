@@ -1,6 +1,6 @@
 /** Accepts or refuses each object of a cluster by itself, so that the mistake of one team stops nobody else. */
 import type { AddressRecord } from '../ambassador/addresses.ts';
-import type { ConfigurationError } from '../errors.ts';
+import type { ConfigurationError, Fault } from '../errors.ts';
 import { freezeDeep } from '../load.ts';
 import { pathBypassNotices } from '../path-bypasses.ts';
 import { findConflicts, recordError, weightOf } from '../records/conflicts.ts';
@@ -69,6 +69,8 @@ interface Entry {
   errors: readonly ConfigurationError[];
 }
 
+type NamespaceOf = (record: GatewayRecord) => string;
+
 /** After these rounds, what is wrong between objects is settled without last valid versions. */
 const roundsMax = 100;
 
@@ -120,10 +122,13 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
     return { records, owners };
   }
 
-  function errorsBetween(records: readonly GatewayRecord[]): readonly ConfigurationError[] {
+  function errorsBetween(records: readonly GatewayRecord[], namespaceOf: NamespaceOf): readonly ConfigurationError[] {
     const upstream = readUpstreamFiles(records, options.directory, files);
     files = upstream.found;
-    return [...findConflicts(records), ...upstream.errors, ...options.findUnservable(recordLists(records))];
+    const strangers = findStrangers(records, namespaceOf);
+    const strange = new Set(strangers.map(({ source }) => source));
+    const conflicts = findConflicts(records.filter(({ source }) => !strange.has(source)));
+    return [...strangers, ...conflicts, ...upstream.errors, ...options.findUnservable(recordLists(records))];
   }
 
   /** Removes what is wrong between the objects, until nothing is. */
@@ -132,7 +137,7 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
     let covered: ReadonlySet<unknown> = new Set();
     for (let round = 1; ; round += 1) {
       const { records, owners } = assemble(entries, covered);
-      const errors = errorsBetween(records);
+      const errors = errorsBetween(records, (record) => owners.get(record.source)?.part.object.namespace ?? '');
       if (errors.length === 0) return records;
       const byEntry = groupBy(errors, ({ source }) => owners.get(source));
       const wrong = [...byEntry].filter(([{ version }]) => version !== undefined);
@@ -140,6 +145,20 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
       demoteAll(firstOf(wrong, owners), entries, round > roundsMax);
       await nextTurn();
     }
+  }
+
+  /**
+   * Mappings of one namespace may share requests by weight, or copy them. Those of another one would take requests, and
+   * the credentials in them, from an older Mapping.
+   */
+  function findStrangers(records: readonly GatewayRecord[], namespaceOf: NamespaceOf): readonly ConfigurationError[] {
+    return [...groupBy(recordLists(records).mappings, matchKey).values()].flatMap((group) => {
+      const owner = group.find(({ shadow }) => !shadow);
+      if (owner === undefined) return [];
+      const mayJoin = [...options.trusted, namespaceOf(owner)];
+      const strangers = group.filter((mapping) => !mayJoin.includes(namespaceOf(mapping)));
+      return strangers.map((mapping) => recordError(mapping, strangerFault(owner), owner));
+    });
   }
 
   /** If it is late, no last valid version of their namespaces is used any more: each may be in conflict with the next. */
@@ -189,6 +208,13 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
         notices: [...notices, ...verdicts.flatMap((verdict) => verdict.notices)],
       });
     },
+  };
+}
+
+function strangerFault({ name }: Mapping): Fault {
+  return {
+    message: `Mapping ${name} of another namespace matches the same requests, and is older`,
+    remedy: 'Choose another match: only Mappings of one namespace share requests by weight, or copy them.',
   };
 }
 

@@ -14,7 +14,7 @@ import { readYaml } from '../yaml.ts';
 import { excessOf } from './bounds.ts';
 import { type ClusterObject, nameOfObject } from './object.ts';
 import { isOwnKind } from './own-kinds.ts';
-import { leadsToThisMachine, nameIn, referenceIn } from './references.ts';
+import { leadsToThisMachine, nameIn, namesOwnModule, referenceIn } from './references.ts';
 
 /** The contents of one object. Nothing in it depends on other objects. */
 export interface ObjectPart {
@@ -170,8 +170,8 @@ const serviceFields: Readonly<Record<string, string>> = {
 };
 
 /** Kinds that decide for all namespaces. */
-const trustedKinds: readonly string[] = ['AuthService', 'JwtProvider', 'RateLimitService'];
-const ownKinds: readonly string[] = ['Mapping', 'Version', ...trustedKinds];
+const trustedKinds: readonly string[] = ['AuthService', 'JwtProvider', 'RateLimitService', 'Version'];
+const ownKinds: readonly string[] = ['Mapping', ...trustedKinds];
 
 /** Returns a record with the names that it has outside of its namespace, and with the faults of its place. */
 function placed(document: ConfigDocument, { namespace }: ClusterObject, options: Placing): ConfigDocument {
@@ -186,7 +186,7 @@ function placed(document: ConfigDocument, { namespace }: ClusterObject, options:
     ...(typeof name === 'string' && !hasNamespace && { name: nameIn(namespace, name) }),
     ...(field !== undefined && typeof service === 'string' && { [field]: referenceIn(namespace, service) }),
   };
-  const faults = options.isTrusted ? [] : placeFaults(named, field, options);
+  const faults = options.isTrusted ? [] : [...placeFaults(named, field, options), ...moduleFaults(value)];
   return { ...document, value: named, faults: [...(document.faults ?? []), ...faults] };
 }
 
@@ -209,6 +209,13 @@ function placeFaults(
     faults.push({ path: ['tls'], message, remedy: `Remove them, or ${trustIt}` });
   }
   return faults;
+}
+
+/** The ports of the modules do what they are asked: the limiter counts for any client. Kinds that need them are trusted. */
+function moduleFaults({ kind, service }: Fields): readonly PlacedFault[] {
+  if (kind !== 'Mapping' || typeof service !== 'string' || !namesOwnModule(service)) return [];
+  const message = `service ${quote(service)} is a module of frontdesk, which only a trusted namespace may name`;
+  return [{ path: ['service'], message, remedy: 'Name a Service of the cluster.' }];
 }
 
 const fileFields = ['ca', 'client_cert', 'client_key'];

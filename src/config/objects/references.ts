@@ -27,6 +27,12 @@ export function referenceIn(namespace: string, written: string): string {
   return isNumber ? `${scheme}${name}${port ? `:${port}` : ''}${rest}` : `${scheme}_${port}._tcp.${name}${rest}`;
 }
 
+/** Reports whether a reference is a module of this process: `frontdesk:auth`. */
+export function namesOwnModule(written: string): boolean {
+  const [, scheme = '', host, port] = reference.exec(written) ?? [];
+  return scheme === '' && host === 'frontdesk' && isOwnModule(port);
+}
+
 /**
  * Leaves out the domain of the cluster, but only after a name and a namespace: `auth.svc` is not a module, nor
  * `localhost.svc` this machine. A namespace that is a number would make an IPv4 address of the rest.
