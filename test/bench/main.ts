@@ -10,6 +10,7 @@ import { attack } from './measurements/attacks.ts';
 import { measureBodies } from './measurements/bodies.ts';
 import { measureHttp2 } from './measurements/http2.ts';
 import { measureHttp2Attacks } from './measurements/http2-attacks.ts';
+import { measureKubernetes } from './measurements/kubernetes.ts';
 import { measureLoad } from './measurements/load-configuration.ts';
 import { measureLogins } from './measurements/logins.ts';
 import { measureMessages } from './measurements/messages.ts';
@@ -38,6 +39,7 @@ const measurements: Readonly<Record<string, (directory: string) => readonly Meas
   throughput: measureThroughput,
   messages: measureMessages,
   http2: measureHttp2,
+  kubernetes: measureKubernetes,
   soak,
   attacks: async (directory) => [...(await attack(directory)), ...(await measureHttp2Attacks(directory))],
   'http2-attacks': measureHttp2Attacks,
