@@ -68,7 +68,7 @@ async function kindsOfGroup(api: KubernetesApi, group: string): Promise<readonly
 async function versionsOf(api: KubernetesApi, group: string): Promise<readonly string[]> {
   const served = await getOrNothing(api, `/apis/${group}`);
   const versions = isMap(served) && Array.isArray(served['versions']) ? served['versions'].filter(isMap) : [];
-  const rankOf = group === ambassador ? rankOfAmbassador : numberIn;
+  const rankOf = group === ambassadorDomain ? rankOfAmbassador : numberIn;
   return versions.map(({ version }) => String(version)).sort((one, other) => rankOf(other) - rankOf(one));
 }
 
