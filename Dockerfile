@@ -21,6 +21,7 @@ COPY --from=build /usr/local/bin/node /usr/local/bin/node
 COPY --from=build /app/package.json /app/
 COPY --from=build /app/config /app/config
 COPY --from=build /app/proto /app/proto
+COPY --from=build /app/schema /app/schema
 COPY --from=build /app/node_modules /app/node_modules
 COPY --from=build /app/dist /app/dist
 # A new volume that is mounted here belongs to the same user.
