@@ -280,17 +280,32 @@ function findGroupErrors(mappings: readonly Mapping[]): readonly ConfigurationEr
 /** Returns at most one error for each mapping. */
 function groupErrors(group: readonly Mapping[]): readonly ConfigurationError[] {
   if (group.length === 1 && group[0]?.weight === undefined && !group[0]?.shadow) return [];
+  const [shadow, ...more] = group.filter((mapping) => mapping.shadow);
+  const { kept: members, errors } = keepMembers(group.filter((mapping) => !mapping.shadow));
+  const found = [...errors, ...more.map((mapping) => clashError(mapping, shadowClash(shadow ?? mapping)))];
+  return [...found, ...(found.length === 0 ? missingWeight(members) : []), ...shadowWithoutTarget(shadow, members)];
+}
+
+/** Keeps those that can share requests. */
+function keepMembers(mappings: readonly Mapping[]): Kept<Mapping> {
+  const kept: Mapping[] = [];
   const errors: ConfigurationError[] = [];
-  const members: Mapping[] = [];
-  let shadow: Mapping | undefined;
-  for (const mapping of group) {
-    const clash = mapping.shadow ? shadowClash(shadow) : memberClash(mapping, members);
-    if (clash !== undefined) errors.push(recordError(mapping, clash.fault, clash.other));
-    else if (mapping.shadow) shadow = mapping;
-    else members.push(mapping);
+  let [sum, withoutWeight]: [number, Mapping?] = [0];
+  for (const mapping of mappings) {
+    const clash = memberClash(mapping, { first: kept[0], withoutWeight, sum });
+    if (clash !== undefined) {
+      errors.push(clashError(mapping, clash));
+      continue;
+    }
+    kept.push(mapping);
+    sum += mapping.weight ?? 0;
+    if (mapping.weight === undefined) withoutWeight = mapping;
   }
-  if (errors.length === 0) errors.push(...missingWeight(members));
-  return [...errors, ...shadowWithoutTarget(shadow, members)];
+  return { kept, errors };
+}
+
+function clashError(mapping: Mapping, { fault, other }: Clash): ConfigurationError {
+  return recordError(mapping, fault, other);
 }
 
 interface Clash {
@@ -298,21 +313,30 @@ interface Clash {
   readonly other: Mapping;
 }
 
-function shadowClash(shadow: Mapping | undefined): Clash | undefined {
-  if (shadow === undefined) return undefined;
+function shadowClash(shadow: Mapping): Clash {
   const message = `Mapping ${shadow.name} is already the shadow for these requests`;
   return { fault: { message, remedy: 'Keep only one shadow for the same match.' }, other: shadow };
 }
 
-function memberClash(mapping: Mapping, members: readonly Mapping[]): Clash | undefined {
-  const [first] = members;
+/** Those that share requests so far. A group may have thousands, so each is compared with what is known of all. */
+interface Members {
+  readonly first: Mapping | undefined;
+  readonly withoutWeight: Mapping | undefined;
+  /** Of the weights. */
+  readonly sum: number;
+}
+
+function memberClash(mapping: Mapping, { first, withoutWeight, sum }: Members): Clash | undefined {
   if (first === undefined) return undefined;
-  return secondWithoutWeight(mapping, members) ?? overweight(mapping, members, first) ?? disagreement(mapping, first);
+  return (
+    secondWithoutWeight(mapping, withoutWeight) ??
+    overweight(mapping, sum + (mapping.weight ?? 0), first) ??
+    disagreement(mapping, first)
+  );
 }
 
 /** Allows one mapping without a weight, which gets the rest of the requests. */
-function secondWithoutWeight(mapping: Mapping, members: readonly Mapping[]): Clash | undefined {
-  const other = members.find(({ weight }) => weight === undefined);
+function secondWithoutWeight(mapping: Mapping, other: Mapping | undefined): Clash | undefined {
   if (mapping.weight !== undefined || other === undefined) return undefined;
   const message = isPathAlone(mapping)
     ? `the prefix ${quote(mapping.prefix)} already belongs to Mapping ${other.name}`
@@ -321,8 +345,7 @@ function secondWithoutWeight(mapping: Mapping, members: readonly Mapping[]): Cla
   return { fault: { message, remedy }, other };
 }
 
-function overweight(mapping: Mapping, members: readonly Mapping[], first: Mapping): Clash | undefined {
-  const sum = weightOf([...members, mapping]);
+function overweight(mapping: Mapping, sum: number, first: Mapping): Clash | undefined {
   if (sum <= 100) return undefined;
   const message = `its weight of ${mapping.weight} raises the total for these requests to ${sum}, above 100`;
   return { fault: { message, remedy: 'Make the weights add up to 100.' }, other: first };
