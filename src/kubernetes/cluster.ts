@@ -69,7 +69,9 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     logger,
     clock,
     describe: (error, failed) => describeFailure(error, failed, connection),
+    isRead: () => isRead,
   });
+  let isRead = false;
   const closing = new AbortController();
   const readers = new Map<string, Reader>();
   let isDiscovered = false;
@@ -77,6 +79,9 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     ...options,
     objects: () => [...readers.values()].flatMap((reader) => [...reader.objects()]),
     isComplete: () => isDiscovered && [...readers.values()].every((reader) => reader.isListed()),
+  });
+  void handover.ready.then(() => {
+    isRead = true;
   });
 
   function read(resource: Resource): void {

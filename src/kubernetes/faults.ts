@@ -16,9 +16,11 @@ export interface FaultOptions {
   /** Milliseconds since 1970. */
   readonly clock: () => number;
   readonly describe: (error: unknown, failed: FailedResource) => string;
+  /** Whether everything has been read once. */
+  readonly isRead: () => boolean;
 }
 
-export function createFaults({ logger, clock, describe }: FaultOptions) {
+export function createFaults({ logger, clock, describe, isRead }: FaultOptions) {
   const byResource = new Map<string, ReadFault>();
   const outage = createOutageLog({ logger, ended: 'the Kubernetes cluster can be read again' });
   let failures = 0;
@@ -31,7 +33,8 @@ export function createFaults({ logger, clock, describe }: FaultOptions) {
       const resource = describeResource(failed);
       const { sinceMs } = byResource.get(resource) ?? { sinceMs: clock() };
       byResource.set(resource, { resource, message: reason, sinceMs });
-      outage.failed({ resource, reason }, 'the Kubernetes cluster cannot be read: what was read last stays in use');
+      const meanwhile = isRead() ? 'what was read last stays in use' : 'until it can, every request gets 503';
+      outage.failed({ resource, reason }, `the Kubernetes cluster cannot be read: ${meanwhile}`);
     },
     recovered(failed: FailedResource): void {
       byResource.delete(describeResource(failed));

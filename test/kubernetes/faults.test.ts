@@ -113,6 +113,7 @@ describeWithKubernetes('a cluster whose API server fails', () => {
     const withdraw = await kubernetes.grant('frontdesk', services);
     const cluster = await follow(proxy.kubeconfig);
     await cluster.waitForFault(/give get, list and watch on endpointslices.discovery.k8s.io in a Role/);
+    assert.match(cluster.log.join('\n'), /cannot be read: until it can, every request gets 503/);
     await kubernetes.apply(withRecord('orders'));
     await eventually(() => assert.match(proxy.watched(), /orders/));
     const failures = cluster.failures();
@@ -228,6 +229,7 @@ describeWithKubernetes('a cluster whose API server fails', () => {
     const definition = definitionOf('gateway.local', 'Mapping');
     await kubernetes.apply(definition);
     await cluster.waitForFault(/mappings.gateway.local in the namespace .*no permission/);
+    assert.match(cluster.log.join('\n'), /cannot be read: what was read last stays in use/);
     await kubernetes.apply(withRecord('orders'));
     await cluster.waitFor(nameOf('orders'));
     await Promise.all([withdraw(), kubernetes.remove(definition)]);
