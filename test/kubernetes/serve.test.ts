@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { get } from 'node:http';
 import { join } from 'node:path';
+import { createFrontdesk } from '#server';
 import { annRecord, authRecord } from '../support/desks.ts';
 import { describeWithKubernetes, type KubernetesServer, startKubernetes } from '../support/kubernetes/api-server.ts';
 import { serviceOf } from '../support/kubernetes/objects.ts';
@@ -96,6 +97,14 @@ describeWithKubernetes('frontdesk serve --kubernetes', () => {
     assert.equal(checked.code, 1);
     assert.match(checked.stderr, /Service default\/broken:1 {2}Mapping broken: unknown key "wait"/);
     await kubernetes.remove(manifest);
+  });
+
+  it('is not embedded with records of the program as well, which nobody would read', async () => {
+    const records = [{ apiVersion: 'gateway/v1', kind: 'AuthService', name: 'auth', auth_service: 'auth' }] as const;
+    await assert.rejects(async () => {
+      const desk = await createFrontdesk({ kubernetes: true, config: { records } });
+      await desk.close();
+    }, /the program passes records, but with kubernetes/);
   });
 
   it('does not start with records in files as well, which nobody would read', async () => {

@@ -2,6 +2,7 @@
 import {
   type Acceptance,
   type AcceptedObjects,
+  type Configuration,
   type ConfigurationError,
   type ConfigurationRecords,
   fileError,
@@ -33,8 +34,9 @@ export function withCluster(files: LoadedConfiguration, cluster: AcceptedObjects
   };
 }
 
-/** An AuthService in a file that nobody reads would leave everything open. */
-function recordsInFiles({ files = [] }: LoadedConfiguration): readonly ConfigurationError[] {
+/** An AuthService in a file, or in the data of a program, that nobody reads would leave everything open. */
+function recordsInFiles({ files, configuration }: LoadedConfiguration): readonly ConfigurationError[] {
+  if (files === undefined) return recordsAsData(configuration);
   const found = files.filter(({ records, addresses }) => records.length + addresses.length > 0);
   return found.map(({ file }) =>
     fileError(
@@ -43,6 +45,15 @@ function recordsInFiles({ files = [] }: LoadedConfiguration): readonly Configura
       'Apply them to the cluster, for example as resources (frontdesk crds), and remove the file.',
     ),
   );
+}
+
+function recordsAsData(configuration: Configuration): readonly ConfigurationError[] {
+  const { mappings, authServices, jwtProviders, rateLimitServices, versions } = configuration;
+  const [first] = [mappings, authServices, jwtProviders, rateLimitServices, versions].flat();
+  if (first === undefined) return [];
+  const message = 'the program passes records, but with kubernetes they come from the cluster';
+  const remedy = 'Apply them to the cluster, for example as resources (frontdesk crds), and pass none.';
+  return [fileError(first.source.file, message, remedy, first.source.line)];
 }
 
 /** Adds the refused objects. The records of the cluster count even if the files are refused, and the other way round. */
