@@ -107,6 +107,20 @@ describeWithKubernetes('frontdesk serve --kubernetes', () => {
     }, /the program passes records, but with kubernetes/);
   });
 
+  it('says once that annotations of Ambassador are not read', async () => {
+    const metadata = { namespace: 'default', annotations: { 'getambassador.io/config': 'kind: Mapping' } };
+    const ofEmissary = ['quote', 'stock'].map((name) => {
+      return { apiVersion: 'v1', kind: 'Service', metadata: { ...metadata, name }, spec: { ports: [{ port: 80 }] } };
+    });
+    await kubernetes.apply(...ofEmissary);
+    const { stdout } = await start();
+    await eventually(async () =>
+      assert.match(stdout(), /Service default\/(?:quote|stock) {2}the annotation getambassador\.io\/config of this/),
+    );
+    assert.match(stdout(), /is not read, nor that of 1 more objects.*Set GATEWAY_DOMAIN=getambassador\.io/);
+    await Promise.all(ofEmissary.map(kubernetes.remove));
+  });
+
   it('does not start with records in files as well, which nobody would read', async () => {
     const CONFIG_DIR = await writeFiles({ 'services/auth.yaml': yamlOf(authRecord) });
     const { code, stderr } = await runFrontdesk(['serve', '--kubernetes'], {

@@ -1,6 +1,6 @@
 /** Keeps of an object of the API what records and addresses are read from. */
 import { isDeepStrictEqual } from 'node:util';
-import { annotationKey, type ClusterObject, excessOf } from '#config';
+import { ambassadorDomain, annotationKey, type ClusterObject, excessOf } from '#config';
 import { type Fields, isMap } from '#foundation';
 import { type EndpointSliceObject, type ServiceObject, serviceLabel } from '../addresses.ts';
 import type { Resource } from './resources.ts';
@@ -81,15 +81,17 @@ function recordOf(
     const value = { apiVersion, kind, metadata: { name, namespace, uid, ...status }, spec: item['spec'] };
     return { apiVersion, kind, ...head, value: { ...value, ...(hasStatus && { status: item['status'] }) } };
   }
-  const annotation = annotationKey(gatewayDomain);
-  const text = isMap(metadata['annotations']) ? metadata['annotations'][annotation] : undefined;
-  if (text === undefined) return undefined;
-  return {
-    apiVersion,
-    kind,
-    ...head,
-    value: { apiVersion, kind, metadata: { name, namespace, uid, annotations: { [annotation]: text } } },
-  };
+  const annotations = recordAnnotation(metadata['annotations'], gatewayDomain);
+  if (annotations === undefined) return undefined;
+  return { apiVersion, kind, ...head, value: { apiVersion, kind, metadata: { name, namespace, uid, annotations } } };
+}
+
+/** Of Ambassador's annotation where it is not read, only that it is there. */
+function recordAnnotation(annotations: unknown, gatewayDomain: string): Fields | undefined {
+  if (!isMap(annotations)) return undefined;
+  const [own, ofAmbassador] = [annotationKey(gatewayDomain), annotationKey(ambassadorDomain)];
+  if (annotations[own] !== undefined) return { [own]: annotations[own] };
+  return annotations[ofAmbassador] === undefined ? undefined : { [ofAmbassador]: '' };
 }
 
 /** The API server has checked the types of the fields. */
