@@ -25,12 +25,12 @@ import { quote } from './quote.ts';
 const aliasesMax = 100;
 
 /** The library composes nested nodes recursively, so deeper nesting could crash the process. */
-const levelsMax = 64;
+export const levelsMax = 64;
 
 /** The library needs a few hundred bytes of memory for each character of a document. */
 const documentCharactersMax = 2 * 1024 * 1024;
 
-const keysMax = 1000;
+export const keysMax = 1000;
 
 /** The maximum number of errors reported for one text. Later ones often follow from the first. */
 const errorsMax = 100;

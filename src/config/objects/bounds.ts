@@ -1,7 +1,6 @@
-/** Bounds of what an object of a cluster may contain: the same as those of a file, and far beyond any record. */
+/** Bounds of what an object of a cluster may contain: those of a file, and far beyond any record. */
+import { keysMax, levelsMax } from '../yaml.ts';
 
-const levelsMax = 64;
-const keysMax = 1000;
 const valuesMax = 20_000;
 
 /** Says what is too much in plain data: `is nested more than 64 levels deep`. Undefined if nothing is. */
