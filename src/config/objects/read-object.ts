@@ -9,7 +9,8 @@ import { isAmbassadorVersion } from '../records/kind.ts';
 import type { Mapping } from '../records/mapping.ts';
 import { groupKeys, mappingFields } from '../records/mapping-fields.ts';
 import { matchKeys } from '../records/match.ts';
-import { type GatewayRecord, readRecord } from '../records/record.ts';
+import { type GatewayRecord, readers, readRecord } from '../records/record.ts';
+import { tlsFileNames } from '../tls/upstream-tls.ts';
 import { readYaml } from '../yaml.ts';
 import { excessOf } from './bounds.ts';
 import { type ClusterObject, nameOfObject } from './object.ts';
@@ -163,22 +164,23 @@ interface Placing extends ObjectOptions {
   readonly isTrusted: boolean;
 }
 
-const serviceFields: Readonly<Record<string, string>> = {
-  Mapping: 'service',
-  AuthService: 'auth_service',
-  RateLimitService: 'service',
-};
+/** Whether a kind counts only from a trusted namespace, as all do but one: a new kind is closed until it is opened here. */
+function decidesForAll(kind: unknown): boolean {
+  return kind !== 'Mapping' && readers.has(String(kind));
+}
 
-/** Kinds that decide for all namespaces. */
-const trustedKinds: readonly string[] = ['AuthService', 'JwtProvider', 'RateLimitService', 'Version'];
-const ownKinds: readonly string[] = ['Mapping', ...trustedKinds];
+/** The name of the field of a kind that says which service is called, if it has one. */
+function serviceFieldOf(kind: unknown): string | undefined {
+  const fields = Object.values(readers.get(String(kind))?.fields ?? {});
+  return fields.find(({ type }) => type === 'service reference')?.name;
+}
 
 /** Returns a record with the names that it has outside of its namespace, and with the faults of its place. */
 function placed(document: ConfigDocument, { namespace }: ClusterObject, options: Placing): ConfigDocument {
   const { value } = document;
   if (!isMap(value)) return document;
   const { kind, name } = value;
-  const field = serviceFields[String(kind)];
+  const field = serviceFieldOf(kind);
   const service = field === undefined ? undefined : value[field];
   const hasNamespace = options.isForeign && namespace !== 'default';
   const named = {
@@ -197,13 +199,13 @@ function placeFaults(
 ): readonly PlacedFault[] {
   const faults: PlacedFault[] = [];
   const kind = String(value['kind']);
-  if (trustedKinds.includes(kind)) faults.push(untrustedFault(kind, options));
+  if (decidesForAll(kind)) faults.push(untrustedFault(kind, options));
   const service = field === undefined ? undefined : value[field];
   if (field !== undefined && typeof service === 'string' && leadsToThisMachine(service)) {
     const message = `${field} ${quote(service)} is the machine of frontdesk, which only a trusted namespace may name`;
     faults.push({ path: [field], message, remedy: 'Name a Service of the cluster.' });
   }
-  const files = isMap(value['tls']) ? Object.keys(value['tls']).filter((name) => fileFields.includes(name)) : [];
+  const files = isMap(value['tls']) ? Object.keys(value['tls']).filter((name) => tlsFileNames.includes(name)) : [];
   if (files.length > 0) {
     const message = `tls names files of frontdesk (${files.join(', ')}), which only a trusted namespace may use`;
     faults.push({ path: ['tls'], message, remedy: `Remove them, or ${trustIt}` });
@@ -217,8 +219,6 @@ function moduleFaults({ kind, service }: Fields): readonly PlacedFault[] {
   const message = `service ${quote(service)} is a module of frontdesk, which only a trusted namespace may name`;
   return [{ path: ['service'], message, remedy: 'Name a Service of the cluster.' }];
 }
-
-const fileFields = ['ca', 'client_cert', 'client_key'];
 
 function untrustedFault(kind: string, { trusted }: ObjectOptions): PlacedFault {
   return {
@@ -239,9 +239,9 @@ const groupNames: readonly string[] = groupKeys.map((key) => mappingFields[key].
 function guardsOf({ original, translated, errors }: ReadDocument, object: ClusterObject): Guards {
   const kind = valueAt(original.value, ['kind']);
   const isLost = translated.length === 0 && errors.length > 0;
-  const isOther = isLost && typeof kind === 'string' && !ownKinds.includes(kind);
+  const isOther = isLost && typeof kind === 'string' && !readers.has(kind);
   const mappings = translated.map((document) => refusedMapping(document, object));
-  const isUnknown = !isOther && !ownKinds.includes(String(kind)) && errors.length > 0;
+  const isUnknown = !isOther && !readers.has(String(kind)) && errors.length > 0;
   // Ambassador also has an AuthService in a Module.
   const hasAuthService = [original, ...translated].some(({ value }) => valueAt(value, ['kind']) === 'AuthService');
   return {

@@ -37,6 +37,7 @@ export type ReadRecord<T> =
 export interface RecordReader<T> {
   (value: unknown, source: Source): ReadRecord<T>;
   readonly schema: z.ZodType;
+  readonly fields: FieldTable;
 }
 
 export interface KindOptions<Table extends FieldTable, T> {
@@ -57,7 +58,7 @@ export function recordReader<const Table extends FieldTable, T>(options: KindOpt
       ? { ok: true, record: toRecord(read.data, source) }
       : { ok: false, faults: faultsOf(read.error, value, examples) };
   }
-  return Object.assign(readFields, { schema });
+  return Object.assign(readFields, { schema, fields });
 }
 
 /** A record with the fields of its table as they are. */

@@ -2,7 +2,7 @@
 import { tls as translateTls } from '../ambassador/readers.ts';
 import type { Fault } from '../errors.ts';
 import { hostSchema } from '../fields/addresses.ts';
-import { mapOf, optional, text, type ValuesOf } from '../fields/field.ts';
+import { mapOf, optional, snakeCase, text, type ValuesOf } from '../fields/field.ts';
 import { anyCase, type JsonSchema } from '../fields/json-schema.ts';
 import { singleLine } from '../fields/values.ts';
 import { hostFault } from '../records/match.ts';
@@ -13,6 +13,11 @@ const tlsFields = {
   clientCert: optional({ schema: text(fileFault) }),
   clientKey: optional({ schema: text(fileFault) }),
 };
+
+/** The names of the fields that name files: all but one. */
+export const tlsFileNames: readonly string[] = Object.keys(tlsFields)
+  .filter((key) => key !== 'serverName')
+  .map(snakeCase);
 
 /** Files are relative to the configuration directory. */
 export type UpstreamTls = ValuesOf<typeof tlsFields>;
