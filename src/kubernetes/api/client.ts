@@ -20,7 +20,7 @@ export interface ApiResponse {
   /** Undefined if it is not JSON. */
   readonly body: unknown;
   /** Of the header Retry-After. */
-  readonly retryAfterMs: number | undefined;
+  readonly retryAfterMs?: number | undefined;
 }
 
 export interface KubernetesApi {

@@ -1,6 +1,7 @@
 /** The Event of an object: one for each fault, under a name that all replicas give it. */
 import { createHash } from 'node:crypto';
 import type { ClusterObject } from '#config';
+import { timeOf } from './status.ts';
 import type { VerdictText } from './verdict-text.ts';
 
 export interface ObjectEvent {
@@ -14,7 +15,7 @@ export function eventOf(object: ClusterObject, { isAccepted, reason, note }: Ver
   const { apiVersion, kind, namespace, name, uid } = object;
   const collection = `/api/v1/namespaces/${namespace}/events`;
   const eventName = `${shortened(name)}.${digestOf(uid, reason, note)}`;
-  const now = new Date(nowMs).toISOString().replace(/\.\d+/, '');
+  const now = timeOf(nowMs);
   const body = {
     apiVersion: 'v1',
     kind: 'Event',
@@ -35,8 +36,7 @@ export function eventOf(object: ClusterObject, { isAccepted, reason, note }: Ver
 
 /** The merge patch of an Event that has happened again. */
 export function eventAgain(count: unknown, nowMs: number): object {
-  const lastTimestamp = new Date(nowMs).toISOString().replace(/\.\d+/, '');
-  return { count: (typeof count === 'number' ? count : 1) + 1, lastTimestamp };
+  return { count: (typeof count === 'number' ? count : 1) + 1, lastTimestamp: timeOf(nowMs) };
 }
 
 /** Names have at most 253 characters, and no part of them may end with a dot or a hyphen. */

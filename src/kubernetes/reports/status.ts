@@ -39,7 +39,7 @@ export function saysAlready(object: ClusterObject, text: VerdictText): boolean {
 export function statusPatch(object: ClusterObject, text: VerdictText, nowMs: number): object {
   const status = statusOf(text);
   const before = conditionOf(object);
-  const now = new Date(nowMs).toISOString().replace(/\.\d+/, '');
+  const now = timeOf(nowMs);
   const observedGeneration = generationOf(object);
   const condition = {
     type: conditionType,
@@ -51,6 +51,11 @@ export function statusPatch(object: ClusterObject, text: VerdictText, nowMs: num
   };
   const others = conditionsOf(object).filter((one) => one !== before);
   return { status: { conditions: [...others, condition] } };
+}
+
+/** A time of the API, which has whole seconds. */
+export function timeOf(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d+/, '');
 }
 
 function statusOf({ isAccepted }: VerdictText): 'True' | 'False' {

@@ -1,15 +1,9 @@
 /** Sends a write to the API server, and logs why it fails once, with the rule of RBAC that is missing. */
 import { createOutageLog, isMap, type Logger, messageOf, type OutageLog, truncate } from '#foundation';
+import type { ApiResponse, KubernetesApi } from '../api/client.ts';
 
-/** The part of the API client that writes need. Rejects if there is no response. */
-export interface WriteApi {
-  readonly request: (
-    method: string,
-    path: string,
-    body?: object,
-    contentType?: string,
-  ) => Promise<{ readonly status: number; readonly body: unknown; readonly retryAfterMs?: number | undefined }>;
-}
+/** The part of the API client that writes need. */
+export type WriteApi = Pick<KubernetesApi, 'request'>;
 
 export interface WriteRequest {
   readonly verb: 'create' | 'get' | 'patch';
@@ -75,7 +69,7 @@ export function createWriter({ api, logger, clock = () => performance.now(), for
     }
   }
 
-  function fail(request: WriteRequest, { status, body }: Response): void {
+  function fail(request: WriteRequest, { status, body }: ApiResponse): void {
     const isForbidden = status === 403;
     if (isForbidden) forbiddenUntilMs.set(`${request.verb} ${request.resource}`, clock() + forbiddenMs);
     const reason = truncate(isMap(body) ? String(body['message']) : messageOf(body), 300);
@@ -86,9 +80,7 @@ export function createWriter({ api, logger, clock = () => performance.now(), for
   return { send };
 }
 
-type Response = Awaited<ReturnType<WriteApi['request']>>;
-
-function resultOf({ verb }: WriteRequest, { status, body }: Response): WriteResult['result'] {
+function resultOf({ verb }: WriteRequest, { status, body }: ApiResponse): WriteResult['result'] {
   if (status < 300) return 'ok';
   if (status === 404 || (status === 403 && isTerminating(body))) return 'gone';
   if (status === 409 && verb === 'create') return 'exists';
