@@ -90,7 +90,7 @@ export type {
   VersionInput,
 } from './records/input.ts';
 export type { Label, LabelGroup } from './records/labels.ts';
-export { type Mapping, mappingDefaults } from './records/mapping.ts';
+export { callsService, type Mapping, mappingDefaults } from './records/mapping.ts';
 export {
   foldsCase,
   type HostMatch,

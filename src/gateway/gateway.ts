@@ -1,7 +1,7 @@
 /** Creates a gateway from records and built-in routes, and manages the resources that it shares with other gateways. */
 import type { Context, Middleware } from 'koa';
 import type { AuthCheck, AuthRehearsal, TokenCheck } from '#auth';
-import { gatewaySettings, type Mapping, mapInTurns, nextTurn, type Version } from '#config';
+import { callsService, gatewaySettings, type Mapping, mapInTurns, nextTurn, type Version } from '#config';
 import { createOutageLog, equalPart, type Logger, type OutageLog, silentLogger } from '#foundation';
 import { type Compression, compressedStreamsMaxDefault, createCompression, serviceFault } from '#http';
 import {
@@ -427,10 +427,7 @@ function servicesOf(
   routes: readonly Route[],
   { authServices, rateLimitService, resolve }: Settings,
 ): GatewaySnapshot['services'] {
-  const mapped = routes.filter(
-    ({ internal, mapping: { redirect, refusal } }) =>
-      internal !== true && redirect === undefined && refusal === undefined,
-  );
+  const mapped = routes.filter(({ internal, mapping }) => internal !== true && callsService(mapping));
   const row = (role: string, service: string, target: () => string) => ({ role, service, target });
   const describe = (target: Target) => () => describeTarget(target);
   return [

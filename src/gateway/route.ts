@@ -1,6 +1,6 @@
 /** Prepares mappings and built-in routes for requests: everything that can be computed in advance. */
 
-import { foldsCase, type LabelGroup, type Mapping, mappingDefaults } from '#config';
+import { callsService, foldsCase, type LabelGroup, type Mapping, mappingDefaults } from '#config';
 import type { Source } from '#foundation';
 import { type AddressFault, type Compression, type CompressionRule, createAddressFault } from '#http';
 import { type Cluster, createHeaderRules, type HeaderEdits } from '#proxy';
@@ -85,7 +85,7 @@ export function createRoute(mapping: Mapping, parts: RouteParts): Route {
   const rule = ruleOf(mapping);
   const { editResponse } = rule;
   const transport = createTransport(mapping, { counts: traffic.upstream, editResponse }, parts);
-  const calls = mapping.redirect === undefined && mapping.refusal === undefined;
+  const calls = callsService(mapping);
   const labels = calls && parts.domain !== undefined ? (mapping.labels[parts.domain] ?? none) : none;
   const auth = calls ? parts.auth.of(mapping) : undefined;
   const compression = calls ? compressionOf(mapping, transport.origins === undefined, parts) : undefined;

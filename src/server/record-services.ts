@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import {
   type Configuration,
   type ConfigurationError,
+  callsService,
   modulesNamedBy,
   ownAuthService,
   type RateLimitService,
@@ -57,7 +58,7 @@ export function checkServiceRoles(
   const { mappings, authServices, rateLimitServices } = configuration;
   return [
     ...mappings.flatMap((mapping) => {
-      if (mapping.redirect !== undefined || mapping.refusal !== undefined) return [];
+      if (!callsService(mapping)) return [];
       return mapping.shadow
         ? check(mapping, mapping.service, 'the target of a shadow', () => false)
         : check(mapping, mapping.service, mapping.grpc ? 'a gRPC service' : 'an HTTP service', (name) => {

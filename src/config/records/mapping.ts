@@ -49,6 +49,11 @@ export interface Mapping extends RequestMatch, PlainFields {
   readonly source: Source;
 }
 
+/** False for a redirect, and for a Mapping that is refused. */
+export function callsService({ redirect, refusal }: Pick<Mapping, 'redirect' | 'refusal'>): boolean {
+  return redirect === undefined && refusal === undefined;
+}
+
 type MappingRule = Rule<typeof mappingFields>;
 type GivenFields = Given<typeof mappingFields>;
 
