@@ -14,7 +14,14 @@ import { mapInTurns, nextTurn } from '../turns.ts';
 import { createCopies } from './copies.ts';
 import { createNames } from './names.ts';
 import { type ClusterObject, nameOfObject, type ObjectVerdict } from './object.ts';
-import { type Guards, hasRecords, type ObjectOptions, type ObjectPart, readObject } from './read-object.ts';
+import {
+  type Guards,
+  hasRecords,
+  type ObjectOptions,
+  type ObjectPart,
+  readObject,
+  refusedService,
+} from './read-object.ts';
 
 export interface AcceptanceOptions extends ObjectOptions {
   /** The directory to which the names of files in records are relative. */
@@ -51,7 +58,7 @@ function everythingRefused(): Mapping {
     kind: 'Mapping' as const,
     name: 'unread',
     prefix: '/',
-    service: 'refused.invalid',
+    service: refusedService,
   };
   const refusal = 'the objects of the cluster have not been read yet';
   return { ...record, refusal, source: { file: 'the cluster', line: 0 } };

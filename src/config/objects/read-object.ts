@@ -112,16 +112,11 @@ function documentsOf(object: ClusterObject, gatewayDomain: string): Documents {
   return { documents: [document], errors: [] };
 }
 
-interface ReadDocument {
+interface ReadDocument extends Omit<ObjectPart, 'object' | 'guards'> {
   /** As it is written. */
   readonly original: ConfigDocument;
   /** The same as frontdesk's own records. */
   readonly translated: readonly ConfigDocument[];
-  readonly records: readonly GatewayRecord[];
-  readonly addresses: readonly AddressRecord[];
-  readonly errors: readonly ConfigurationError[];
-  readonly notices: readonly ConfigurationError[];
-  readonly differences: readonly ConfigurationError[];
 }
 
 function readDocument(original: ConfigDocument, object: ClusterObject, options: ObjectOptions): ReadDocument {
@@ -230,6 +225,9 @@ function untrustedFault(kind: string, { trusted }: ObjectOptions): PlacedFault {
 
 const trustIt = 'add this namespace to KUBERNETES_TRUSTED_NAMESPACES.';
 
+/** Stands for the service of a refused Mapping, which calls none. */
+export const refusedService = 'refused.invalid';
+
 /** The names of the fields that say which requests a Mapping matches. */
 const matchNames: readonly string[] = matchKeys.map((key) => mappingFields[key].name);
 
@@ -274,7 +272,7 @@ function refusedMapping(document: ConfigDocument, object: ClusterObject): Mappin
 function readableParts(value: Fields, object: ClusterObject, isAccessWrong: boolean): readonly Fields[] {
   const only = (names: readonly string[]) =>
     Object.fromEntries(Object.entries(value).filter(([name]) => names.includes(name)));
-  const head = { apiVersion: 'gateway/v1', kind: 'Mapping', service: 'refused.invalid', ...only(matchNames) };
+  const head = { apiVersion: 'gateway/v1', kind: 'Mapping', service: refusedService, ...only(matchNames) };
   // No AuthService has this name, so no other Mapping has the same rules.
   const unknown = { auth_service: nameOfObject(object) };
   const names = [only(['name']), { name: nameIn(object.namespace, object.name) }];

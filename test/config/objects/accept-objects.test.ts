@@ -1,19 +1,9 @@
 /** Each object of a cluster is accepted or refused by itself, and a refused one fails closed for what it may guard. */
 import assert from 'node:assert/strict';
 import { type ClusterObject, createObjectAcceptance, type Mapping, recordError } from '#config';
+import { annotated, clusterObject, resource } from '../../support/kubernetes/cluster-objects.ts';
 
-let created = 0;
-
-function object(kind: string, path: string, value: object, apiVersion = 'gateway.local/v1'): ClusterObject {
-  const [namespace = '', name = ''] = path.split('/');
-  created += 1;
-  return { apiVersion, kind, namespace, name, uid: `${kind} ${path}`, createdAt: `${created}`, value };
-}
-
-const resource = (kind: string, path: string, spec: object) => object(kind, path, { spec });
 const mapping = (path: string, spec: object) => resource('Mapping', path, { service: 'hotel', ...spec });
-const annotated = (path: string, records: string) =>
-  object('Service', path, { metadata: { annotations: { 'gateway.local/config': records } } }, 'v1');
 
 /** A valid record that this process cannot serve. */
 const unservable = { service: 'https://unservable.example' };
@@ -89,9 +79,9 @@ describe('the names of a cluster', () => {
     });
     const { messages, routes } = await accept(
       [
-        object('Service', 'evil/a', annotations('name: orders, namespace: shop, prefix: /a'), 'v1'),
-        object('Service', 'default/b', annotations('name: orders.shop, prefix: /b'), 'v1'),
-        object('Service', 'shop/c', annotations('name: orders, namespace: shop, prefix: /c'), 'v1'),
+        clusterObject('Service', 'evil/a', annotations('name: orders, namespace: shop, prefix: /a'), 'v1'),
+        clusterObject('Service', 'default/b', annotations('name: orders.shop, prefix: /b'), 'v1'),
+        clusterObject('Service', 'shop/c', annotations('name: orders, namespace: shop, prefix: /c'), 'v1'),
       ],
       acceptance,
     );
@@ -275,7 +265,7 @@ describe('an AuthService with an error', () => {
     ].join('\n---\n');
     const value = { metadata: { annotations: { 'getambassador.io/config': records } } };
     const { routes } = await accept(
-      [object('Service', 'frontdesk/auth', value, 'v1'), mapping('shop/guarded', { prefix: '/guarded' })],
+      [clusterObject('Service', 'frontdesk/auth', value, 'v1'), mapping('shop/guarded', { prefix: '/guarded' })],
       createAcceptance(['frontdesk'], 'getambassador.io'),
     );
     assert.deepEqual(routes, ['/wrong refused', '/guarded refused']);

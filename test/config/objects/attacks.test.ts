@@ -1,19 +1,9 @@
 /** What a namespace that is not trusted may write, and that it changes nothing for the others. */
 import assert from 'node:assert/strict';
 import { type ClusterObject, createObjectAcceptance, type Mapping } from '#config';
+import { annotated, resource } from '../../support/kubernetes/cluster-objects.ts';
 
-let created = 0;
-
-function object(kind: string, path: string, value: object, apiVersion = 'gateway.local/v1'): ClusterObject {
-  const [namespace = '', name = ''] = path.split('/');
-  created += 1;
-  return { apiVersion, kind, namespace, name, uid: `${kind} ${path}`, createdAt: `${created}`, value };
-}
-
-const resource = (kind: string, path: string, spec: object) => object(kind, path, { spec });
 const mapping = (path: string, spec: object) => resource('Mapping', path, { service: 'orders', ...spec });
-const annotated = (path: string, records: string, domain = 'gateway.local') =>
-  object('Service', path, { metadata: { annotations: { [`${domain}/config`]: records } } }, 'v1');
 
 const auth = resource('AuthService', 'frontdesk/auth', { auth_service: 'frontdesk:auth' });
 const orders = mapping('shop/orders', { prefix: '/orders' });
