@@ -3,6 +3,7 @@ import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { endProcess } from '../../support/programs/end-process.ts';
 
 export interface Usage {
   /** User and system time since the process started. */
@@ -61,10 +62,6 @@ export function startChild(
       const [usage] = await once(child, 'message');
       return usage as Usage;
     },
-    async stop() {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      child.kill();
-      await once(child, 'exit');
-    },
+    stop: () => endProcess(child, 'SIGTERM'),
   };
 }

@@ -1,11 +1,11 @@
 /** Runs a real Kubernetes API server on its own etcd, without nodes or controllers, which a test can kill and freeze. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { endProcess, isRunning } from '../programs/end-process.ts';
 import { freePort } from '../programs/free-port.ts';
 import { isInstalled } from '../programs/installed.ts';
 import type { TestServers } from '../serve.ts';
@@ -169,15 +169,9 @@ function runProgram(command: string, args: readonly string[]): RunningProgram {
   child.stderr?.on('data', (chunk: Buffer) => {
     errors = `${errors}${chunk}`.slice(-4000);
   });
-  const ended = once(child, 'exit');
-  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
   return {
-    failure: () => (hasEnded() ? errors : undefined),
+    failure: () => (isRunning(child) ? undefined : errors),
     signal: (name) => void child.kill(name),
-    async kill() {
-      if (hasEnded()) return;
-      child.kill('SIGKILL');
-      await ended;
-    },
+    kill: () => endProcess(child, 'SIGKILL'),
   };
 }

@@ -1,6 +1,5 @@
 /** PostgreSQL servers for one test: a primary and a standby, which the test can kill and promote. */
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmodSync, chownSync, readdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,6 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { eventually } from '../waiting.ts';
+import { endProcess } from './end-process.ts';
 import { freePort } from './free-port.ts';
 import { findProgram } from './installed.ts';
 
@@ -68,11 +68,8 @@ async function createServer(
   async function kill(): Promise<void> {
     const running = child;
     child = undefined;
-    if (running === undefined || running.exitCode !== null || running.signalCode !== null) return;
-    const exited = once(running, 'exit');
     // Ends the sessions at once, without writing their work to disk.
-    running.kill('SIGQUIT');
-    await exited;
+    await endProcess(running, 'SIGQUIT');
   }
 
   async function query(text: string): Promise<readonly Record<string, unknown>[]> {

@@ -1,10 +1,10 @@
 /** A Redis server for one test, which the test can kill, freeze and restart. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createClient } from 'redis';
+import { endProcess } from './end-process.ts';
 import { freePort } from './free-port.ts';
 
 export interface RedisServer {
@@ -65,11 +65,7 @@ async function createServer(
   async function kill(): Promise<void> {
     const running = child;
     child = undefined;
-    // One that could not start has exited already.
-    if (running === undefined || running.exitCode !== null || running.signalCode !== null) return;
-    const exited = once(running, 'exit');
-    running.kill('SIGKILL');
-    await exited;
+    await endProcess(running, 'SIGKILL');
   }
 
   return {
