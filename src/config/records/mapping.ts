@@ -8,6 +8,7 @@ import { eitherOf, isEmpty, isGiven, isMissing, isTrue, isUntrue, type JsonSchem
 import { pathSchema, prefixFault, withUpperCaseEncoding } from '../fields/paths.ts';
 import { patternFault } from '../fields/pattern.ts';
 import { flag, methodFault, methodSchema } from '../fields/values.ts';
+import type { GatewayRoute } from '../gateway-api/gateway-route.ts';
 import { quote } from '../quote.ts';
 import { tlsFault, tlsSchema } from '../tls/upstream-tls.ts';
 import { recordReader } from './kind.ts';
@@ -46,6 +47,8 @@ export interface Mapping extends RequestMatch, PlainFields {
   readonly responseHeaders: HeaderRules;
   /** Why its requests get 503, if its object of a cluster is refused. Always undefined in a record from a file. */
   readonly refusal: string | undefined;
+  /** Undefined in a record, which has no route of the Gateway API. */
+  readonly gatewayRoute: GatewayRoute | undefined;
   readonly source: Source;
 }
 
@@ -294,6 +297,7 @@ function toMapping(fields: MappingFields, source: Source): Mapping {
     requestHeaders: headerRulesOf(fields.addRequestHeaders, fields.removeRequestHeaders),
     responseHeaders: headerRulesOf(fields.addResponseHeaders, fields.removeResponseHeaders),
     refusal: undefined,
+    gatewayRoute: undefined,
     source,
   };
 }

@@ -38,6 +38,7 @@ const networks = listKind(isNetwork, 'addresses or networks such as 10.0.0.0/8')
 const threads = numberKind(1, 256);
 const addressSource = choiceKind(['endpoints', 'service']);
 const namespaces = listKind((text) => /^[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?$/.test(text), 'names of namespaces');
+const gatewayAddresses = listKind(isHost, 'IP addresses or host names');
 const logLevel = choiceKind(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']);
 const accessLog = choiceKind(['text', 'json', 'combined', 'off']);
 const tlsVersion = choiceKind(['1.2', '1.3']);
@@ -78,6 +79,14 @@ export const gatewaySettings = {
   kubernetesAddresses: addressSource(
     'endpoints',
     'How services of the cluster are called: endpoints, at the addresses of their pods, so that load balancing and health checks apply; or service, at the cluster IP.',
+  ),
+  kubernetesGatewayApi: flag(
+    false,
+    'Serves the Gateways, HTTPRoutes and GRPCRoutes of the Gateway API, too, whose GatewayClass has the controllerName gateway.local/gateway-controller.',
+  ),
+  kubernetesGatewayAddresses: gatewayAddresses(
+    [],
+    'Addresses at which clients reach the Gateways, which their status shows: IP addresses or host names.',
   ),
   serviceAddresses: addressBook(
     {},

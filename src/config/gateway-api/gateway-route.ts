@@ -1,0 +1,16 @@
+/** What a Mapping has in addition if it was made from a rule of a route of the Gateway API. */
+
+export interface GatewayRoute {
+  /** When the route was created, in seconds since 1970. Of Mappings that are as specific, that of the older route comes first. */
+  readonly createdAtS: number;
+  /**
+   * Where the Mapping comes from: `shop/orders 0001 0002` is the second rule and the third match of a route. Mappings with
+   * the same place and match share requests by weight. Of others that are as specific, the first in alphabetical order
+   * comes first.
+   */
+  readonly place: string;
+  /** The listener whose requests it matches: that of HTTP, or that of HTTPS. Undefined for both. */
+  readonly scheme: 'http' | 'https' | undefined;
+  /** Why its requests get 500: its backend does not exist, or may not be used. */
+  readonly fault: string | undefined;
+}
