@@ -1,0 +1,47 @@
+/** Defines the kinds of the Gateway API in the API server of a test: the standard channel, which `.ci/run` downloads. */
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import { findProgram } from '../programs/installed.ts';
+import { eventually } from '../waiting.ts';
+import { describeWithKubernetes } from './api-server.ts';
+import type { KubernetesClient, KubernetesObject } from './client.ts';
+
+/** A `describe` that is pending if the API server or the definitions are not installed. */
+export function describeWithGatewayApi(title: string, body: (this: Mocha.Suite) => void): void {
+  describeWithKubernetes(title, function describeInstalled() {
+    if (existsSync(definitionsFolder())) body.call(this);
+    else it(`needs the definitions of the Gateway API in ${definitionsFolder()}`);
+  });
+}
+
+/** Resolves when objects of these kinds can be written. */
+export async function defineGatewayApi(kubernetes: KubernetesClient): Promise<void> {
+  const definitions = await readDefinitions();
+  await kubernetes.apply(...definitions);
+  for (const definition of definitions) {
+    const { group, names, versions } = definition['spec'] as DefinitionSpec;
+    const served = versions.filter((version) => version.served);
+    for (const { name } of served) await eventually(() => kubernetes.list(`${group}/${name}`, names.kind));
+  }
+}
+
+interface DefinitionSpec {
+  readonly group: string;
+  readonly names: { readonly kind: string };
+  readonly versions: readonly { readonly name: string; readonly served: boolean }[];
+}
+
+/** Beside the programs that `.ci/run` builds. */
+function definitionsFolder(): string {
+  return join(findProgram('kube-apiserver') ?? '', '../../gateway-api/definitions');
+}
+
+async function readDefinitions(): Promise<readonly KubernetesObject[]> {
+  const folder = definitionsFolder();
+  const names = await readdir(folder);
+  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
+  const objects = texts.flatMap((text) => parseAllDocuments(text).map((one) => one.toJS() as KubernetesObject));
+  return objects.filter(({ kind }) => kind === 'CustomResourceDefinition');
+}
