@@ -9,7 +9,7 @@ import { backoffMs } from './backoff.ts';
 import { createFaults, type ReadFault } from './faults.ts';
 import { createHandover, type Listeners } from './handover.ts';
 import { openReader, type Reader, type ReaderTimes, readerTimes } from './read/reader.ts';
-import { builtInResources, discoverKinds, type Resource } from './read/resources.ts';
+import { builtInResources, discoverKinds, placesOf, type Resource } from './read/resources.ts';
 
 export interface ClusterSource extends ConnectionOptions {
   /** Services and Ingresses have records in the annotation `<gatewayDomain>/config`. */
@@ -18,6 +18,8 @@ export interface ClusterSource extends ConnectionOptions {
   readonly namespaces: readonly string[];
   /** Whether EndpointSlices are read. @default true */
   readonly readsEndpoints?: boolean | undefined;
+  /** Whether the kinds of the Gateway API are read, and the Namespaces and Secrets that they need. @default false */
+  readonly readsGatewayApi?: boolean | undefined;
 }
 
 export interface ClusterOptions extends ClusterSource, Listeners {
@@ -85,7 +87,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   });
 
   function read(resource: Resource): void {
-    for (const namespace of namespacesOf(options, connection)) {
+    for (const namespace of placesOf(resource, namespacesOf(options, connection))) {
       const key = `${resource.name} ${namespace}`;
       const reader = readers.get(key);
       if (reader === undefined) readers.set(key, open(resource, namespace));
@@ -151,10 +153,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
 
 const discovery: FailedResource = { resource: 'the kinds of the API server', namespace: undefined };
 
-/** One read of each kind for each of them. */
-export function namespacesOf(
-  { namespaces }: ClusterSource,
-  { namespace }: Connection,
-): readonly (string | undefined)[] {
-  return namespaces.length > 0 ? [...new Set([namespace, ...namespaces])] : [undefined];
+/** Those that are read. Empty for all. */
+export function namespacesOf({ namespaces }: ClusterSource, { namespace }: Connection): readonly string[] {
+  return namespaces.length > 0 ? [...new Set([namespace, ...namespaces])] : [];
 }

@@ -1,16 +1,24 @@
-/** Hands over what was read: all records whenever one has changed, and the addresses that have changed. */
+/** Hands over what was read: all objects whenever one has changed, and the addresses that have changed. */
 import type { ClusterObject } from '#config';
 import type { Logger } from '#foundation';
 import type { AddressChanges, ObjectChanges } from './addresses.ts';
 import { createDelivery } from './delivery.ts';
 import { type AddressObject, isService, isSlice, type KeptObject } from './read/objects.ts';
 
+/** All objects that a cluster has, the oldest first. */
+export interface ClusterObjects {
+  /** Those that have records. */
+  readonly records: readonly ClusterObject[];
+  /** Those of the Gateway API, and the Namespaces, Secrets and Services that they may refer to. Empty if it is not read. */
+  readonly gatewayApi: readonly ClusterObject[];
+}
+
 export interface Listeners {
   /**
-   * Called with all objects that have records whenever one has changed, the oldest first. Never before everything was
-   * listed once, and not again before it has returned. The addresses of the same changes are handed over before.
+   * Called with all objects whenever one has changed. Never before everything was listed once, and not again before it
+   * has returned. The addresses of the same changes are handed over before.
    */
-  readonly onObjects: (objects: readonly ClusterObject[]) => void | Promise<void>;
+  readonly onObjects: (objects: ClusterObjects) => void | Promise<void>;
   /** Called with the Services and EndpointSlices that have changed, and the first time with all. */
   readonly onAddresses: (changes: AddressChanges) => void;
 }
@@ -25,7 +33,7 @@ export interface HandoverOptions extends Listeners {
 export function createHandover({ onObjects, onAddresses, logger, objects, isComplete }: HandoverOptions) {
   const changed = new Map<string, AddressChange>();
   let hasAddresses = false;
-  let hasRecords = false;
+  let hasObjects = false;
   /** Does not change any more: a kind that is installed later, and that may not be read, must not hold up the others. */
   let wasComplete = false;
   let becomeReady = () => {};
@@ -33,9 +41,9 @@ export function createHandover({ onObjects, onAddresses, logger, objects, isComp
     becomeReady = resolve;
   });
   const addressDelivery = createDelivery(() => guarded(handOverAddresses));
-  const recordDelivery = createDelivery(async () => {
+  const objectDelivery = createDelivery(async () => {
     await guarded(handOverAddresses);
-    await guarded(handOverRecords);
+    await guarded(handOverObjects);
   });
 
   /** A listener that fails must not stop the reader. It is called again with everything. */
@@ -63,14 +71,13 @@ export function createHandover({ onObjects, onAddresses, logger, objects, isComp
     hasAddresses = true;
   }
 
-  async function handOverRecords(): Promise<void> {
-    if (hasRecords) return;
-    const records = objects().flatMap(({ record }) => record ?? []);
-    hasRecords = true;
+  async function handOverObjects(): Promise<void> {
+    if (hasObjects) return;
+    hasObjects = true;
     try {
-      await onObjects(records.sort(byAge));
+      await onObjects(clusterObjects(objects()));
     } catch (error) {
-      hasRecords = false;
+      hasObjects = false;
       throw error;
     }
     becomeReady();
@@ -88,15 +95,15 @@ export function createHandover({ onObjects, onAddresses, logger, objects, isComp
         else if (before?.address !== undefined) note(before.address, true);
         addressDelivery.schedule();
       }
-      if (before?.record !== now?.record) {
-        hasRecords = false;
-        recordDelivery.schedule();
+      if (before?.record !== now?.record || before?.gatewayApi !== now?.gatewayApi) {
+        hasObjects = false;
+        objectDelivery.schedule();
       }
     },
     /** Call it when everything may be complete. */
-    listed: recordDelivery.schedule,
+    listed: objectDelivery.schedule,
     async close() {
-      await Promise.all([addressDelivery.close(), recordDelivery.close()]);
+      await Promise.all([addressDelivery.close(), objectDelivery.close()]);
     },
   };
 }
@@ -119,8 +126,15 @@ function changesOf<T extends AddressObject>(
   return { present: objects(false), gone: objects(true), isWhole };
 }
 
+export function clusterObjects(kept: readonly KeptObject[]): ClusterObjects {
+  return {
+    records: kept.flatMap(({ record }) => record ?? []).sort(byAge),
+    gatewayApi: kept.flatMap(({ gatewayApi }) => gatewayApi ?? []).sort(byAge),
+  };
+}
+
 /** Of two that were created in the same second, the order of their names counts. */
-export function byAge(one: ClusterObject, other: ClusterObject): number {
+function byAge(one: ClusterObject, other: ClusterObject): number {
   return compare(ageOf(one), ageOf(other));
 }
 

@@ -12,6 +12,7 @@ export {
 export type { KubernetesApi } from './api/client.ts';
 export { type Cluster, type ClusterOptions, type ClusterSource, openCluster } from './cluster.ts';
 export type { ReadFault } from './faults.ts';
+export type { ClusterObjects } from './handover.ts';
 export { type ClusterContents, readClusterOnce } from './read-once.ts';
 export { openReports, type Reports } from './reports/reports.ts';
 export type { KubernetesState, ObjectCounts } from './state.ts';

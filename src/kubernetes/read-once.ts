@@ -1,21 +1,19 @@
 /** Reads everything of a cluster once, for commands that check or explain it. */
-import type { ClusterObject } from '#config';
 import type { EndpointSliceObject, ServiceObject } from './addresses.ts';
 import { type KubernetesApi, openApi } from './api/client.ts';
 import type { Connection } from './api/connection.ts';
 import { describeFailure } from './api/failure.ts';
 import { findConnection } from './api/find-connection.ts';
 import { type ClusterSource, namespacesOf } from './cluster.ts';
-import { byAge } from './handover.ts';
+import { type ClusterObjects, clusterObjects } from './handover.ts';
 import { listAll } from './read/list.ts';
 import { isService, isSlice, type KeptObject, keepObject } from './read/objects.ts';
-import { builtInResources, discoverKinds, listPath, type Resource } from './read/resources.ts';
+import { builtInResources, discoverKinds, listPath, placesOf, type Resource } from './read/resources.ts';
 
 export interface ClusterContents {
   /** The namespace of frontdesk itself: that of its pod, or of the context. */
   readonly namespace: string;
-  /** Those that have records, the oldest first. */
-  readonly objects: readonly ClusterObject[];
+  readonly objects: ClusterObjects;
   readonly services: readonly ServiceObject[];
   readonly slices: readonly EndpointSliceObject[];
 }
@@ -29,7 +27,7 @@ export async function readClusterOnce(source: ClusterSource): Promise<ClusterCon
     const addresses = kept.flatMap(({ address }) => address ?? []);
     return {
       namespace: connection.namespace,
-      objects: kept.flatMap(({ record }) => record ?? []).sort(byAge),
+      objects: clusterObjects(kept),
       services: addresses.filter(isService),
       slices: addresses.filter(isSlice),
     };
@@ -42,7 +40,7 @@ async function readAll(api: KubernetesApi, connection: Connection, source: Clust
   const kinds = await described(discoverKinds(api, source), 'the kinds of the API server', undefined, connection);
   const resources = [...builtInResources(source), ...kinds];
   const reads = resources.flatMap((resource) =>
-    namespacesOf(source, connection).map((namespace) =>
+    placesOf(resource, namespacesOf(source, connection)).map((namespace) =>
       described(readOne(api, resource, namespace, source.gatewayDomain), resource.name, namespace, connection),
     ),
   );

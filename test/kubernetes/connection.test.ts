@@ -47,7 +47,7 @@ describeWithKubernetes('the connection to a cluster', () => {
   /** Objects of one namespace, as `Service orders`. */
   async function objectsRead(environment: Environment, directory?: string) {
     const { objects } = await read(environment, directory);
-    return objects.map(({ kind, name }) => `${kind} ${name}`).sort();
+    return objects.records.map(({ kind, name }) => `${kind} ${name}`).sort();
   }
 
   const everything = ['Mapping users', 'Service orders'];
@@ -69,7 +69,7 @@ describeWithKubernetes('the connection to a cluster', () => {
       KUBECONFIG: await kubernetes.kubeconfig(adminToken, shop),
     });
     assert.equal(namespace, shop);
-    assert.deepEqual(objects.map(({ kind, name }) => `${kind} ${name}`).sort(), everything);
+    assert.deepEqual(objects.records.map(({ kind, name }) => `${kind} ${name}`).sort(), everything);
     assert.deepEqual(services.map(({ metadata }) => metadata.name).sort(), ['kubernetes', 'orders', 'plain']);
     assert.deepEqual(
       slices.map(({ metadata }) => metadata.name),

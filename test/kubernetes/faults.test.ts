@@ -208,9 +208,9 @@ describeWithKubernetes('a cluster whose API server fails', () => {
         if (calls === 1) throw new Error('the listener is broken');
         whole ??= services?.isWhole;
       },
-      onObjects(objects) {
+      onObjects({ records }) {
         if (calls < 3) throw new Error('the listener is broken');
-        delivered = objects.map(({ name }) => name);
+        delivered = records.map(({ name }) => name);
       },
     });
     let whole: boolean | undefined;

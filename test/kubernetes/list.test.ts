@@ -51,6 +51,9 @@ describe('an object of a list', () => {
       plural: 'mappings',
       use: 'record',
       hasStatus: true,
+      isForGatewayApi: false,
+      isNamespaced: true,
+      fieldSelector: undefined,
     } as const;
     const read = (before?: KeptObject) => {
       const spec: unknown = JSON.parse(`${'{"a":'.repeat(9000)}1${'}'.repeat(9000)}`);

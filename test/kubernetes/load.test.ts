@@ -46,7 +46,7 @@ describeWithKubernetes('a large cluster', () => {
     let [running, atOnce, count, changed] = [0, 0, 0, 0];
     const cluster = await followCluster(servers, await kubernetes.kubeconfig(adminToken, shop), {
       namespaces: [shop],
-      async onObjects(objects) {
+      async onObjects({ records }) {
         count += 1;
         running += 1;
         atOnce = Math.max(atOnce, running);
@@ -54,7 +54,7 @@ describeWithKubernetes('a large cluster', () => {
           applying.resolve();
           await released.promise;
         }
-        changed = objects.filter(({ value }) => JSON.stringify(value).includes('/changed/')).length;
+        changed = records.filter(({ value }) => JSON.stringify(value).includes('/changed/')).length;
         running -= 1;
       },
     });

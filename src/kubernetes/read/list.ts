@@ -1,6 +1,7 @@
 /** Lists all objects of a resource, page by page. */
 import { isMap } from '#foundation';
 import { type KubernetesApi, ResponseTooLarge } from '../api/client.ts';
+import { withQuery } from './resources.ts';
 
 const pageMax = 500;
 
@@ -11,7 +12,10 @@ const pageMax = 500;
 export async function listAll(api: KubernetesApi, path: string, onItem: (item: unknown) => void): Promise<string> {
   let [limit, from] = [pageMax, ''];
   for (;;) {
-    const page = await readPage(api, `${path}?limit=${limit}${from && `&continue=${encodeURIComponent(from)}`}`);
+    const page = await readPage(
+      api,
+      withQuery(path, `limit=${limit}${from && `&continue=${encodeURIComponent(from)}`}`),
+    );
     if (page === 'too large') {
       if (limit === 1) throw new ResponseTooLarge(`an object of ${path} is too large`);
       limit = Math.ceil(limit / 8);

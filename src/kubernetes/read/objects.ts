@@ -1,4 +1,4 @@
-/** Keeps of an object of the API what records and addresses are read from. */
+/** Keeps of an object of the API what records, addresses and the routes of the Gateway API are read from. */
 import { isDeepStrictEqual } from 'node:util';
 import { ambassadorDomain, annotationKey, type ClusterObject, excessOf } from '#config';
 import { type Fields, isMap } from '#foundation';
@@ -12,7 +12,11 @@ export interface KeptObject {
   readonly record: ClusterObject | undefined;
   /** A Service or an EndpointSlice. */
   readonly address: AddressObject | undefined;
+  /** A kind of the Gateway API, or what such an object may refer to. */
+  readonly gatewayApi: ClusterObject | undefined;
 }
+
+export const keptParts = ['record', 'address', 'gatewayApi'] as const;
 
 /** An object of the API as plain data, with the fields that addresses are made from. */
 export type AddressObject = AddressService | AddressSlice;
@@ -41,7 +45,8 @@ export function keepObject(
   const same = before?.uid === uid ? before : undefined;
   const record = unchanged(same?.record, recordOf(item, metadata, resource, gatewayDomain), significantPart);
   const address = unchanged(same?.address, addressOf(item, metadata, resource), (part) => part);
-  return { key: `${namespace}/${name}`, kept: { uid, record, address } };
+  const gatewayApi = unchanged(same?.gatewayApi, gatewayApiOf(item, metadata, resource), withoutStatus);
+  return { key: `${namespace}/${name}`, kept: { uid, record, address, gatewayApi } };
 }
 
 export function keyOf(item: unknown): string | undefined {
@@ -62,28 +67,42 @@ function significantPart({ value }: ClusterObject): unknown {
   return [spec, (metadata as Fields)['annotations']];
 }
 
+/** The generation of a spec is part of what a status says. */
+function withoutStatus({ value }: ClusterObject): unknown {
+  const { status: _, ...rest } = value as Fields;
+  return rest;
+}
+
 function recordOf(
   item: Fields,
   metadata: Fields,
-  { apiVersion, kind, use, hasStatus }: Resource,
+  resource: Resource,
   gatewayDomain: string,
 ): ClusterObject | undefined {
-  const { uid, name, namespace, generation, creationTimestamp } = metadata;
-  const head = {
+  const { use, hasStatus } = resource;
+  const { uid, name, namespace, generation } = metadata;
+  if (use === 'record') {
+    const status = hasStatus && { generation };
+    const value = { metadata: { name, namespace, uid, ...status }, spec: item['spec'] };
+    return clusterObject(metadata, resource, { ...value, ...(hasStatus && { status: item['status'] }) });
+  }
+  if (use !== 'services' && use !== 'ingresses') return undefined;
+  const annotations = recordAnnotation(metadata['annotations'], gatewayDomain);
+  if (annotations === undefined) return undefined;
+  return clusterObject(metadata, resource, { metadata: { name, namespace, uid, annotations } });
+}
+
+function clusterObject(metadata: Fields, { apiVersion, kind }: Resource, value: Fields): ClusterObject {
+  const { uid, name, namespace = '', creationTimestamp } = metadata;
+  return {
+    apiVersion,
+    kind,
     namespace: String(namespace),
     name: String(name),
     uid: String(uid),
     createdAt: String(creationTimestamp),
+    value: { apiVersion, kind, ...value },
   };
-  if (use === 'slices') return undefined;
-  if (use === 'record') {
-    const status = hasStatus && { generation };
-    const value = { apiVersion, kind, metadata: { name, namespace, uid, ...status }, spec: item['spec'] };
-    return { apiVersion, kind, ...head, value: { ...value, ...(hasStatus && { status: item['status'] }) } };
-  }
-  const annotations = recordAnnotation(metadata['annotations'], gatewayDomain);
-  if (annotations === undefined) return undefined;
-  return { apiVersion, kind, ...head, value: { apiVersion, kind, metadata: { name, namespace, uid, annotations } } };
 }
 
 /** Of Ambassador's annotation where it is not read, only that it is there. */
@@ -97,11 +116,7 @@ function recordAnnotation(annotations: unknown, gatewayDomain: string): Fields |
 /** The API server has checked the types of the fields. */
 function addressOf(item: Fields, metadata: Fields, { use }: Resource): AddressObject | undefined {
   const head = { namespace: String(metadata['namespace']), name: String(metadata['name']) };
-  if (use === 'services') {
-    const { type, clusterIP, ipFamilies, externalName, ports } = isMap(item['spec']) ? item['spec'] : {};
-    const spec = { type, clusterIP, ipFamilies, externalName, ports };
-    return { kind: 'Service', metadata: head, spec } as AddressService;
-  }
+  if (use === 'services') return { kind: 'Service', metadata: head, spec: serviceSpec(item) } as AddressService;
   if (use !== 'slices') return undefined;
   const service = isMap(metadata['labels']) ? metadata['labels'][serviceLabel] : undefined;
   const labels: Readonly<Record<string, string>> = service === undefined ? {} : { [serviceLabel]: String(service) };
@@ -118,4 +133,33 @@ function addressOf(item: Fields, metadata: Fields, { use }: Resource): AddressOb
 
 function endpointOf({ addresses, conditions }: Fields): Fields {
   return { addresses, conditions };
+}
+
+function serviceSpec(item: Fields): Fields {
+  const { type, clusterIP, ipFamilies, externalName, ports } = isMap(item['spec']) ? item['spec'] : {};
+  return { type, clusterIP, ipFamilies, externalName, ports };
+}
+
+function gatewayApiOf(item: Fields, metadata: Fields, resource: Resource): ClusterObject | undefined {
+  if (!resource.isForGatewayApi) return undefined;
+  return clusterObject(metadata, resource, gatewayApiValue(item, metadata, resource));
+}
+
+function gatewayApiValue(item: Fields, metadata: Fields, { use }: Resource): Fields {
+  const { name, namespace, uid, generation, labels } = metadata;
+  if (use === 'services') return { spec: serviceSpec(item) };
+  if (use === 'namespaces') return { metadata: { name, labels } };
+  if (use === 'secrets') return { type: item['type'], data: certificateOf(item['data']) };
+  return { metadata: { name, namespace, uid, generation }, spec: item['spec'], status: item['status'] };
+}
+
+/** In Base64. A certificate with its chain has some thousand characters, and all Secrets are kept in memory. */
+const certificateCharactersMax = 262_144;
+
+/** A part that is too large counts as missing. */
+function certificateOf(data: unknown): Fields {
+  const parts = isMap(data) ? ['tls.crt', 'tls.key'].map((name) => [name, data[name]] as const) : [];
+  return Object.fromEntries(
+    parts.filter(([, part]) => typeof part === 'string' && part.length <= certificateCharactersMax),
+  );
 }

@@ -5,8 +5,8 @@ import type { KubernetesApi } from '../api/client.ts';
 import { ApiFailure, isExpired, isUnknownResource } from '../api/failure.ts';
 import { type Backoff, backoffMs } from '../backoff.ts';
 import { listAll } from './list.ts';
-import { type KeptObject, keepObject, keyOf } from './objects.ts';
-import { listPath, type Resource } from './resources.ts';
+import { type KeptObject, keepObject, keptParts, keyOf } from './objects.ts';
+import { listPath, type Resource, withQuery } from './resources.ts';
 import { readWatch, type WatchEvent } from './watch.ts';
 
 /** Durations in milliseconds. */
@@ -76,7 +76,7 @@ export function openReader(first: Resource, options: ReaderOptions): Reader {
     const before = objects.get(key);
     if (now === undefined) objects.delete(key);
     else objects.set(key, now);
-    if (before?.record !== now?.record || before?.address !== now?.address) options.onChange(before, now);
+    if (keptParts.some((part) => before?.[part] !== now?.[part])) options.onChange(before, now);
   }
 
   function keep(item: unknown): string | undefined {
@@ -116,15 +116,15 @@ export function openReader(first: Resource, options: ReaderOptions): Reader {
     const untilListMs = times.listAgainMs - (performance.now() - (listedMs ?? 0));
     const [least, most] = times.watchMs;
     const lastsMs = Math.min(least + Math.random() * (most - least), untilListMs);
-    const path = listPath(resource, namespace);
-    const query = `watch=1&allowWatchBookmarks=true&timeoutSeconds=${Math.max(1, Math.ceil(lastsMs / 1000))}`;
+    const query = `watch=1&allowWatchBookmarks=true&timeoutSeconds=${Math.max(1, Math.ceil(lastsMs / 1000))}&resourceVersion=${from}`;
+    const path = withQuery(listPath(resource, namespace), query);
     const startMs = performance.now();
     const onOpen = () => {
       options.onAnswer();
       options.onRecovery();
     };
     const { silenceMs } = times;
-    const end = await readWatch(api, { path: `${path}?${query}&resourceVersion=${from}`, onOpen, onEvent, silenceMs });
+    const end = await readWatch(api, { path, onOpen, onEvent, silenceMs });
     if (end === 'silent') version = undefined;
     if (performance.now() - startMs > shortWatchMs) failuresInARow = 0;
     else await pause(undefined);

@@ -1,7 +1,6 @@
 /** The records of a cluster: reads its objects, accepts or refuses each of them, and hands on what is to be used. */
 import {
   type AcceptedObjects,
-  type ClusterObject,
   configurationFrom,
   createObjectAcceptance,
   type LoadedConfiguration,
@@ -11,7 +10,7 @@ import {
   type ObjectVerdict,
 } from '#config';
 import { type Logger, silentLogger } from '#foundation';
-import type { AddressChanges, Cluster, KubernetesState, Reports } from '#kubernetes';
+import type { AddressChanges, Cluster, ClusterObjects, KubernetesState, Reports } from '#kubernetes';
 import type { Setup } from '../options.ts';
 import { checkServiceRoles } from '../record-services.ts';
 import { clusterState } from './cluster-state.ts';
@@ -48,7 +47,7 @@ export async function openClusterRecords(parts: ClusterParts): Promise<ClusterRe
   if (dormant) {
     const { namespace, objects, services, slices } = await readClusterOnce(source);
     onAddresses({ services: { present: services }, slices: { present: slices } });
-    const initial = await acceptanceFor(parts, namespace).accept(objects);
+    const initial = await acceptanceFor(parts, namespace).accept(objects.records);
     return { initial, start: async () => {}, state: () => undefined, close: async () => {} };
   }
   const { namespaces } = source;
@@ -65,10 +64,10 @@ export async function openClusterRecords(parts: ClusterParts): Promise<ClusterRe
       if (parts.has('gateway')) reports = openReports({ api: cluster.api, logger, clock });
       let acceptance: ObjectAcceptance | undefined;
 
-      async function onObjects(objects: readonly ClusterObject[]): Promise<void> {
+      async function onObjects({ records }: ClusterObjects): Promise<void> {
         const startedAtMs = performance.now();
         acceptance ??= acceptanceFor(parts, (await opening).namespace);
-        const accepted = await acceptance.accept(objects);
+        const accepted = await acceptance.accept(records);
         await onChange(accepted, startedAtMs);
         deliveries += 1;
         verdicts = accepted.verdicts;
@@ -98,12 +97,13 @@ export async function loadFromCluster({
 }
 
 function sourceOf(settings: Setup['settings']) {
-  const { gatewayDomain, kubernetesNamespaces, kubernetesTrustedNamespaces, kubernetesAddresses } = settings;
+  const { gatewayDomain, kubernetesNamespaces, kubernetesTrustedNamespaces } = settings;
   return {
     environment: kubernetesEnvironment(),
     gatewayDomain,
     namespaces: kubernetesNamespaces.length > 0 ? [...kubernetesNamespaces, ...kubernetesTrustedNamespaces] : [],
-    readsEndpoints: kubernetesAddresses === 'endpoints',
+    readsEndpoints: settings.kubernetesAddresses === 'endpoints',
+    readsGatewayApi: settings.kubernetesGatewayApi,
   };
 }
 

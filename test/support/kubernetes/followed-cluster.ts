@@ -1,16 +1,18 @@
 /** A cluster that a test follows: what it has handed over, and ways to wait for more. */
 import assert from 'node:assert/strict';
 import type { ClusterObject } from '#config';
-import { type AddressChanges, type Cluster, type ClusterOptions, openCluster } from '#kubernetes';
+import { type AddressChanges, type Cluster, type ClusterObjects, type ClusterOptions, openCluster } from '#kubernetes';
 import type { TestServers } from '../serve.ts';
 import { eventually } from '../waiting.ts';
 
 export interface FollowedCluster extends Cluster {
-  /** What each delivery had, as `Service shop/orders`. */
+  /** The records that each delivery had, as `Service shop/orders`. */
   readonly deliveries: readonly (readonly string[])[];
   readonly addressChanges: readonly AddressChanges[];
-  /** The last delivery. */
+  /** The records of the last delivery. */
   readonly objects: () => readonly ClusterObject[];
+  /** What the last delivery had for the Gateway API. */
+  readonly gatewayApi: () => readonly ClusterObject[];
   /** Waits until the last delivery has exactly these objects, in any order. */
   readonly waitFor: (...names: readonly string[]) => Promise<void>;
   /** Waits until a fault matches. */
@@ -27,7 +29,7 @@ export async function followCluster(
   const deliveries: string[][] = [];
   const addressChanges: AddressChanges[] = [];
   const log: string[] = [];
-  let objects: readonly ClusterObject[] = [];
+  let last: ClusterObjects = { records: [], gatewayApi: [] };
   const line = (fields: object, message = '') => void log.push(`${message} ${JSON.stringify(fields)}`);
   const cluster = await openCluster({
     environment: { KUBECONFIG: kubeconfig },
@@ -35,8 +37,8 @@ export async function followCluster(
     namespaces: [],
     logger: { info: line, warn: line, error: line },
     onObjects(all) {
-      objects = all;
-      deliveries.push(all.map(({ kind, namespace, name }) => `${kind} ${namespace}/${name}`));
+      last = all;
+      deliveries.push(all.records.map(({ kind, namespace, name }) => `${kind} ${namespace}/${name}`));
     },
     onAddresses: (changes) => void addressChanges.push(changes),
     ...options,
@@ -47,7 +49,8 @@ export async function followCluster(
     deliveries,
     addressChanges,
     log,
-    objects: () => objects,
+    objects: () => last.records,
+    gatewayApi: () => last.gatewayApi,
     waitFor: (...names) => eventually(() => assert.deepEqual([...(deliveries.at(-1) ?? [])].sort(), [...names].sort())),
     waitForFault: (pattern) =>
       eventually(() =>
