@@ -24,6 +24,7 @@ export {
 } from './edit-users.ts';
 export {
   type ConfigurationError,
+  type Fault,
   fileError,
   formatErrors,
   shortened,

@@ -1,5 +1,5 @@
 /** Resolves service references to modules in this process or to network addresses. */
-import { type AuthService, parseServiceReference, type ServiceReference } from '#config';
+import { type AuthService, type Fault, parseServiceReference, type ServiceReference } from '#config';
 
 export type Target =
   | { readonly kind: 'local'; readonly name: string }
@@ -13,7 +13,7 @@ export type Target =
       readonly kind: 'remote';
       readonly origins: () => readonly string[];
       /** Undefined for a service that always has an address. */
-      readonly whyEmpty?: (() => string | undefined) | undefined;
+      readonly whyEmpty?: (() => Fault | undefined) | undefined;
       readonly path: string;
       readonly serverName?: string | undefined;
     };
@@ -24,7 +24,7 @@ export type RemoteTarget = Extract<Target, { kind: 'remote' }>;
 export function describeTarget(target: Target): string {
   if (target.kind === 'local') return 'in this process';
   const origins = target.origins();
-  if (origins.length === 0) return `no address: ${target.whyEmpty?.() ?? 'the list is empty'}`;
+  if (origins.length === 0) return `no address: ${target.whyEmpty?.()?.message ?? 'the list is empty'}`;
   return origins.map((origin) => origin + target.path).join(', ');
 }
 
@@ -63,8 +63,8 @@ export type LiveAddresses = (
 export interface LiveList {
   /** As `host:port`. The same array until one changes. */
   readonly addresses: readonly string[];
-  /** Why there is none. Undefined if there is one. */
-  readonly whyEmpty: string | undefined;
+  /** Why there is none, and what to do about it. Undefined if there is one. */
+  readonly whyEmpty: Fault | undefined;
 }
 
 export type Resolve = (reference: string) => Target;

@@ -1,4 +1,5 @@
 /** Failed upstream calls: the problem for the client, a remedy for the operator, and the class for the attempt rules. */
+import type { Fault } from '#config';
 import { codeOf } from '#foundation';
 import { type Problem, type ProblemSlug, problem } from '#http';
 
@@ -23,6 +24,10 @@ export class CircuitOpen extends Error {
 export class NoAddress extends Error {
   override readonly name = 'NoAddress';
   readonly code = 'NO_ADDRESS';
+
+  constructor(service: string, whyEmpty: Fault | undefined) {
+    super(`${service} has no address: ${whyEmpty ? `${whyEmpty.message}. ${whyEmpty.remedy}` : 'its list is empty'}`);
+  }
 }
 
 export function timedOut(message: string): CallAborted {
@@ -96,14 +101,7 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
     'ERR_INVALID_PACKAGE_CONFIG',
   ],
   [{ slug: 'upstream-unavailable', retry: 'never', isProvoked: true }, 'ENOBUFS'],
-  [
-    {
-      slug: 'upstream-unavailable',
-      retry: 'never',
-      remedy: 'check its ports, and its pods: kubectl get endpointslices lists them',
-    },
-    'NO_ADDRESS',
-  ],
+  [{ slug: 'upstream-unavailable', retry: 'never' }, 'NO_ADDRESS'],
   [
     {
       slug: 'upstream-overloaded',

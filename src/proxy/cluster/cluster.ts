@@ -82,7 +82,7 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
   function pickEndpoint(tried: readonly string[]): Endpoint {
     const all = endpoints.list();
     if (all.length === 1) return all[0] as Endpoint;
-    if (all.length === 0) throw new NoAddress(`${service} has no address: ${spec.whyEmpty?.() ?? 'its list is empty'}`);
+    if (all.length === 0) throw new NoAddress(service, spec.whyEmpty?.());
     const nowMs = clock();
     return pick(all, (endpoint) => availabilityOf(endpoint, nowMs), tried);
   }

@@ -1,5 +1,5 @@
 /** The current addresses of a cluster, each with its connections, health and outlier state. */
-import type { CircuitBreakers, HealthCheck } from '#config';
+import type { CircuitBreakers, Fault, HealthCheck } from '#config';
 import type { Logger } from '#foundation';
 import { createSessions, grpcStatusName } from '#http';
 import type { AttemptOutcome } from '../attempt.ts';
@@ -20,8 +20,8 @@ export interface EndpointOptions extends Omit<ConnectionOptions, 'origin'> {
   readonly service: string;
   /** Returns the origin of each address. Called for each request, because addresses may become known late or change. */
   readonly origins: () => readonly string[];
-  /** Returns why there is no address. Undefined for a service that always has one. */
-  readonly whyEmpty?: (() => string | undefined) | undefined;
+  /** Returns why there is no address, and what to do about it. Undefined for a service that always has one. */
+  readonly whyEmpty?: (() => Fault | undefined) | undefined;
   readonly circuitBreakers: CircuitBreakers;
   readonly healthCheck: HealthCheck | undefined;
 }

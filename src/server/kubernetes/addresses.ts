@@ -1,4 +1,5 @@
 /** The addresses of a cluster's Services: the gateway looks them up by reference, and each thread has a copy. */
+import type { Fault } from '#config';
 import type { LiveAddresses, LiveList } from '#gateway';
 import type { ChangedService, ServiceAddresses } from '#kubernetes';
 
@@ -43,7 +44,8 @@ export function createClusterAddresses(): ClusterAddresses {
     if (service !== undefined) return listOf(service, port);
     // DNS cannot resolve a named port to an address.
     if (!servicesIn.has(name.namespace) && port.name === undefined) return undefined;
-    return none(`the cluster has no Service ${name.service} in the namespace ${name.namespace}`);
+    const message = `the cluster has no Service ${name.service} in the namespace ${name.namespace}`;
+    return none({ message, remedy: 'Create it, or correct the name in the record.' });
   }
 
   return Object.freeze({
@@ -103,10 +105,11 @@ interface WantedPort {
 }
 
 function listOf(service: ServiceAddresses, wanted: WantedPort): LiveList {
-  if (service.fault !== undefined) return none(`${describe(service)} ${service.fault}`);
+  if (service.fault !== undefined)
+    return none({ message: `${describe(service)} ${service.fault}`, remedy: 'Correct its external name.' });
   const addresses = addressesAt(service, wanted);
   if (addresses === undefined) return none(missingPort(service, wanted));
-  return addresses.length === 0 ? none('no ready endpoint') : { addresses, whyEmpty: undefined };
+  return addresses.length === 0 ? none(noEndpoint(service)) : { addresses, whyEmpty: undefined };
 }
 
 /** Undefined if the Service has no such port. Without a port, its only one is meant, or else that of the scheme. */
@@ -126,29 +129,38 @@ function podsAt({ ports }: ServiceAddresses, number: number): readonly string[] 
   return found.length === 0 && all.length > 0 ? undefined : [...new Set(found)];
 }
 
-function missingPort(found: ServiceAddresses, wanted: WantedPort): string {
+function noEndpoint({ namespace, name }: ServiceAddresses): Fault {
+  const command = `kubectl get endpointslices -n ${namespace} -l kubernetes.io/service-name=${name}`;
+  return { message: 'no ready endpoint', remedy: `Look at its pods, which ${command} lists.` };
+}
+
+function missingPort(found: ServiceAddresses, wanted: WantedPort): Fault {
   const { ports } = found;
   const service = describe(found);
   const known = ports.map((port) => (port.name === '' ? String(port.port) : `${port.name} (${port.port})`)).join(', ');
   if (wanted.name === undefined && wanted.number === undefined)
     return ports.length === 0
-      ? `${service} has no port for TCP`
-      : `${service} has several ports, so name one: ${known}`;
+      ? { message: `${service} has no port for TCP`, remedy: 'Add one to it, or name another Service.' }
+      : {
+          message: `${service} has several ports, so name one: ${known}`,
+          remedy: `Write it after the name, such as service: ${found.name}:${ports[0]?.name || ports[0]?.port}`,
+        };
   const missing = `${service} has no port ${wanted.name ?? wanted.number}`;
-  return known === '' ? missing : `${missing}: it has ${known}`;
+  const message = known === '' ? missing : `${missing}: it has ${known}`;
+  return { message, remedy: 'Correct the port in the record, or add it to the Service.' };
 }
 
 function describe({ namespace, name }: ServiceAddresses): string {
   return `Service ${name} in the namespace ${namespace}`;
 }
 
-function none(whyEmpty: string): LiveList {
+function none(whyEmpty: Fault): LiveList {
   return { addresses: [], whyEmpty };
 }
 
 /** Keeps the list if a change of the Service does not concern it, because a new array costs the proxy a comparison. */
 function keepEqual(known: LiveList | undefined, found: LiveList | undefined): LiveList | undefined {
-  if (known === undefined || found === undefined || known.whyEmpty !== found.whyEmpty) return found;
+  if (known === undefined || found === undefined || known.whyEmpty?.message !== found.whyEmpty?.message) return found;
   const { addresses } = found;
   const isEqual =
     known.addresses.length === addresses.length && known.addresses.every((text, at) => text === addresses[at]);

@@ -100,6 +100,19 @@ describe('a reference to a Service of a cluster', () => {
   check('10.0.0.1', 'http://10.0.0.1:80');
   check('pinned.shop', 'http://10.9.9.9:1');
 
+  for (const [reference, remedy] of [
+    ['car.shop', /^Look at its pods, which kubectl get endpointslices -n shop -l .*=car lists\.$/],
+    ['hotel.shop:8080', /^Correct the port in the record, or add it to the Service\.$/],
+    ['inner.shop', /^Write it after the name, such as service: inner:a$/],
+    ['none.shop', /^Add one to it, or name another Service\.$/],
+    ['own.shop', /^Correct its external name\.$/],
+    ['absent.shop', /^Create it, or correct the name in the record\.$/],
+  ] as const)
+    it(`says what to do about ${reference}, which has no address`, () => {
+      const target = resolve(reference);
+      assert.match((target.kind === 'remote' && target.whyEmpty?.()?.remedy) || '', remedy);
+    });
+
   it('expects the name of the Service on the certificate, without the name of a port', () => {
     for (const [reference, name] of [
       ['https://hotel.shop', 'hotel.shop'],
@@ -284,7 +297,9 @@ describe('a gateway of a cluster', () => {
         await ask.expect(503).expect('Retry-After', /\d/);
       const { body } = await client.get('/').expect(503);
       assert.match(body.info_url, /problems\/upstream-unavailable$/);
-      assert.match(text(), /hotel\.shop has no address: no ready endpoint: check its ports, and its pods/);
+      const remedy =
+        'Look at its pods, which kubectl get endpointslices -n shop -l kubernetes.io/service-name=hotel lists';
+      assert.ok(text().includes(`hotel.shop has no address: no ready endpoint. ${remedy}`), text());
       set([at(upstream)]);
       await client.get('/').expect(200);
       set([]);
