@@ -16,6 +16,7 @@ import {
   type SettingFault,
 } from '#config';
 import { messageOf } from '#foundation';
+import type { Setup } from '#server';
 import { chooseModules, type ModuleChoice, type ModuleName, noticeContextOf, type Settings } from '#server/product';
 import { startDry } from './dry-start.ts';
 import { type CheckedRoutes, checkedRoutes, findingsOf, formatRoutes } from './route-list.ts';
@@ -51,8 +52,9 @@ export async function check(
   { format = 'text', settingFaults = [], ...choice }: CheckOptions,
 ): Promise<void> {
   const directory = given ?? settings.configDir;
+  const clusterContents = settings.kubernetes ? await readClusterOf(settings) : undefined;
   const loaded = await (settings.kubernetes
-    ? loadWithCluster({ ...settings, configDir: directory }, choice)
+    ? loadWithCluster({ ...settings, configDir: directory }, choice, clusterContents)
     : given === undefined
       ? loadDirectory(directory, settings)
       : loadConfiguration(directory, settings));
@@ -63,16 +65,28 @@ export async function check(
     process.exitCode = 1;
     return;
   }
-  const more = await checkProcess(configuration, { ...settings, configDir: directory }, choice);
+  const more = await checkProcess(configuration, { ...settings, configDir: directory }, { ...choice, clusterContents });
   reports[format]({ ...more, errors, notices: [...notices, ...more.notices] });
   if (more.startError !== undefined) throw more.startError;
 }
 
+type ClusterContents = Setup['clusterContents'];
+
+/** The cluster is read once, so that all that is said about it holds at the same time. */
+async function readClusterOf(settings: Settings): Promise<ClusterContents> {
+  const { readCluster } = await import('#server');
+  return readCluster(settings);
+}
+
 /** Refused objects are errors here, although a server would start without them. */
-async function loadWithCluster(settings: Settings, choice: ModuleChoice): Promise<LoadedConfiguration> {
+async function loadWithCluster(
+  settings: Settings,
+  choice: ModuleChoice,
+  clusterContents: ClusterContents,
+): Promise<LoadedConfiguration> {
   const { loadFromCluster } = await import('#server');
   const modules = chooseModules(choice, undefined, settings);
-  return loadFromCluster({ settings, has: (module) => modules.includes(module) });
+  return loadFromCluster({ settings, has: (module) => modules.includes(module), clusterContents });
 }
 
 function settingError({ names: [name = ''], text, source }: SettingFault, directory: string): ConfigurationError {
@@ -85,7 +99,7 @@ function settingError({ names: [name = ''], text, source }: SettingFault, direct
 async function checkProcess(
   configuration: Configuration,
   settings: Settings,
-  choice: ModuleChoice,
+  { clusterContents, ...choice }: ModuleChoice & { readonly clusterContents: ClusterContents },
 ): Promise<Omit<Report, 'errors'>> {
   const { threads, configDir: directory } = settings;
   const modules = chooseModules(choice, configuration, settings);
@@ -94,7 +108,7 @@ async function checkProcess(
   const ofRoutes = modules.includes('gateway') ? openRouteNotices(configuration) : [];
   const notices = [...(await processNotices(configuration, context)), ...ofRoutes];
   try {
-    const desk = await startDry(settings, choice);
+    const desk = await startDry(settings, choice, clusterContents);
     await desk.close();
   } catch (error) {
     return { notices, startError: error instanceof Error ? error : new Error(messageOf(error)) };

@@ -9,6 +9,7 @@ export {
   requireConfiguration,
   requireNoErrors,
 } from './acceptance.ts';
+export { isGuardingIngress } from './ambassador/other-kinds.ts';
 export { ambassadorDomain } from './ambassador/translate.ts';
 export { escapedData, formatAnnotations } from './annotations.ts';
 export { hasConfiguration, settingsFile } from './directory.ts';

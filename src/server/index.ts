@@ -1,6 +1,6 @@
 /** The composition root: creates a server from all modules. */
 export { createFrontdesk, openFrontdesk } from './frontdesk.ts';
-export { loadFromCluster } from './kubernetes/cluster-records.ts';
+export { loadFromCluster, readCluster } from './kubernetes/cluster-records.ts';
 export {
   type CloseOptions,
   type Frontdesk,

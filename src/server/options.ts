@@ -22,6 +22,7 @@ import {
 import type { Explain } from '#explain';
 import { type CountingLogger, createSafeLogger, fromLevel, isMap, type Logger, silentLogger } from '#foundation';
 import { type AnyApp, serviceFault, type UpgradeListener } from '#http';
+import type { ClusterContents } from '#kubernetes';
 import {
   chooseModules,
   type ModuleName,
@@ -139,6 +140,8 @@ export interface Setup {
   readonly dormant: boolean;
   /** The addresses of a cluster's Services. Undefined if the records do not come from a cluster. */
   readonly clusterAddresses: ClusterAddresses | undefined;
+  /** What a dormant process has read of the cluster. Without it, it reads the cluster when it is opened. */
+  readonly clusterContents?: ClusterContents | undefined;
   /** OpenTelemetry's own, of a process that may export its spans. */
   readonly traceVariables?: TraceVariables;
   readonly has: (name: ModuleName) => boolean;

@@ -113,8 +113,8 @@ export function failsClosed(setup: LocalNames & Pick<Setup, 'settings'>, record:
 /** Long enough for a connection, short enough for someone who watches the log during startup. */
 const connectTimeoutMs = 2000;
 
-interface RequiredService {
-  readonly record: string;
+interface CalledService {
+  readonly record: ServiceRecord;
   readonly target: Target;
   /** What happens to requests while the service is unreachable. */
   readonly consequence: string;
@@ -130,36 +130,57 @@ export async function reportUnreachableServices(
   await Promise.all(
     requiredServices(setup, configuration).map(async ({ record, target, consequence }) => {
       if (target.kind === 'local') return;
+      const name = `${record.kind} ${record.name}`;
       const origins = target.origins();
       if (origins.length === 0) {
-        setup.logger.warn({}, `${record} has ${describeTarget(target)}; until that changes, ${consequence}`);
+        setup.logger.warn({}, `${name} has ${describeTarget(target)}; until that changes, ${consequence}`);
         return;
       }
       const faults = await Promise.all(origins.map((origin) => connectionFault(origin, closing)));
       if (closing.aborted || faults.includes(undefined)) return;
       const found = origins.map((origin, index) => `${origin} (${faults[index]})`).join(', ');
-      setup.logger.warn({}, `${record} is unreachable at ${found}; until that changes, ${consequence}`);
+      setup.logger.warn({}, `${name} is unreachable at ${found}; until that changes, ${consequence}`);
     }),
   );
 }
 
+/** Returns a notice for each record whose service has no address, so that calls of it fail at once. */
+export function addressNotices(setup: ServiceSetup, configuration: Configuration): readonly ConfigurationError[] {
+  if (!setup.has('gateway')) return [];
+  const resolve = resolverOf(setup, setup.settings.serviceAddresses);
+  const ofMappings = configuration.mappings.filter(callsService).map((record) => ({
+    record,
+    target: resolve(record.service),
+    consequence: record.shadow ? 'no request is copied to it' : 'its requests get 503',
+  }));
+  return [...ofMappings, ...requiredServices(setup, configuration)].flatMap(({ record, target, consequence }) => {
+    if (target.kind === 'local' || target.origins().length > 0) return [];
+    const remedy = target.whyEmpty?.()?.remedy ?? 'Give it an address in SERVICE_ADDRESSES.';
+    return [
+      recordError(record, { message: `has ${describeTarget(target)}; until that changes, ${consequence}`, remedy }),
+    ];
+  });
+}
+
+type ServiceSetup = LocalNames & Pick<Setup, 'settings'>;
+
 function requiredServices(
-  setup: Setup,
+  setup: ServiceSetup,
   { authServices, rateLimitServices }: Configuration,
-): readonly RequiredService[] {
+): readonly CalledService[] {
   const resolve = resolverOf(setup, setup.settings.serviceAddresses);
   return [
-    ...authServices.map(({ name, authService, failureModeAllow, statusOnError }) => ({
-      record: `AuthService ${name}`,
-      target: resolve(authService),
-      consequence: failureModeAllow
+    ...authServices.map((record) => ({
+      record,
+      target: resolve(record.authService),
+      consequence: record.failureModeAllow
         ? 'requests pass without an identity'
-        : `requests are rejected with ${statusOnError}`,
+        : `requests are rejected with ${record.statusOnError}`,
     })),
-    ...rateLimitServices.map(({ name, service, failureModeDeny }) => ({
-      record: `RateLimitService ${name}`,
-      target: resolveLimiter(resolve, service),
-      consequence: failureModeDeny ? 'requests are rejected with 503' : 'requests pass without being counted',
+    ...rateLimitServices.map((record) => ({
+      record,
+      target: resolveLimiter(resolve, record.service),
+      consequence: record.failureModeDeny ? 'requests are rejected with 503' : 'requests pass without being counted',
     })),
   ];
 }

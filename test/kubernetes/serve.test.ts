@@ -5,7 +5,14 @@ import { get } from 'node:http';
 import { join } from 'node:path';
 import { createFrontdesk } from '#server';
 import { annRecord, authRecord } from '../support/desks.ts';
-import { describeWithKubernetes, type KubernetesServer, startKubernetes } from '../support/kubernetes/api-server.ts';
+import { startApiProxy } from '../support/kubernetes/api-proxy.ts';
+import {
+  adminToken,
+  describeWithKubernetes,
+  type KubernetesServer,
+  readerToken,
+  startKubernetes,
+} from '../support/kubernetes/api-server.ts';
 import { serviceOf } from '../support/kubernetes/objects.ts';
 import { readRule } from '../support/kubernetes/rules.ts';
 import { runFrontdesk, startServer, startSplit } from '../support/programs/frontdesk-process.ts';
@@ -160,6 +167,66 @@ describeWithKubernetes('frontdesk serve --kubernetes', () => {
     await kubernetes.remove(manifest);
   });
 
+  it('is checked with notices about services that have no address, from one reading of the cluster', async () => {
+    const open = { bypass_auth: true };
+    const names = ['absent', 'wrong-port', 'idle', 'idle-auth'];
+    const manifests = [
+      annotated('absent', { kind: 'Mapping', name: 'absent', prefix: '/absent', service: 'nowhere', ...open }),
+      annotated('wrong-port', {
+        kind: 'Mapping',
+        name: 'wrong-port',
+        prefix: '/wrong-port',
+        service: 'idle:admin',
+        ...open,
+      }),
+      annotated('idle', { kind: 'Mapping', name: 'idle', prefix: '/idle', service: 'idle', auth_service: 'idle-auth' }),
+      annotated('idle-auth', { kind: 'AuthService', name: 'idle-auth', auth_service: 'idle', default: false }),
+      annotated('moved', { kind: 'Mapping', name: 'moved', prefix: '/moved', service: 'nowhere', path_redirect: '/' }),
+    ];
+    await kubernetes.apply(...manifests);
+    const proxy = await startApiProxy(servers, kubernetes, 'default', readerToken);
+    const KUBECONFIG = proxy.kubeconfig;
+    const { code, stdout } = await runFrontdesk(['check', '--kubernetes', '--json'], { env: { KUBECONFIG }, cwd: '/' });
+    const { errors, notices } = JSON.parse(stdout) as Record<'errors' | 'notices', readonly Finding[]>;
+    assert.deepEqual([code, errors], [0, []]);
+    const found = notices.filter(({ file }) => names.some((name) => file === `Service default/${name}`));
+    const nowhere = 'the cluster has no Service nowhere in the namespace default';
+    const otherPort = 'Service idle in the namespace default has no port admin: it has http (80)';
+    const get503 = 'until that changes, its requests get 503';
+    assert.deepEqual(found.map(({ file, line, record, message }) => `${file}:${line} ${record} ${message}`).sort(), [
+      `Service default/absent:1 Mapping absent has no address: ${nowhere}; ${get503}`,
+      'Service default/idle-auth:1 AuthService idle-auth has no address: no ready endpoint; until that changes, requests are rejected with 503',
+      `Service default/idle:1 Mapping idle has no address: no ready endpoint; ${get503}`,
+      `Service default/wrong-port:1 Mapping wrong-port has no address: ${otherPort}; ${get503}`,
+    ]);
+    assert.match(found.map(({ remedy }) => remedy).join(), /Look at its pods, which kubectl get endpointslices/);
+    const lists = proxy.paths.filter((path) => path.startsWith('/api/v1/services'));
+    assert.equal(lists.length, 1);
+    await Promise.all(manifests.map(kubernetes.remove));
+  });
+
+  it('says which Ingresses of Ambassador have routes, which are not read', async () => {
+    const ingress = (name: string, ingressClassName: string) => ({
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'Ingress',
+      metadata: { name, namespace: 'default' },
+      spec: { ingressClassName, defaultBackend: { service: { name: 'web', port: { number: 80 } } } },
+    });
+    const manifests = [ingress('site', 'ambassador'), ingress('other', 'nginx')];
+    await kubernetes.apply(...manifests);
+    const { code, stderr } = await runFrontdesk(['check', '--kubernetes'], {
+      env: { KUBECONFIG: await kubernetes.kubeconfig(adminToken), GATEWAY_DOMAIN: 'getambassador.io' },
+      cwd: '/',
+    });
+    assert.equal(code, 0);
+    assert.match(
+      stderr,
+      /Ingress default\/site {2}its routes protect requests, and are not read\n +Write a Mapping for each/,
+    );
+    assert.doesNotMatch(stderr, /default\/other|this object/);
+    await Promise.all(manifests.map(kubernetes.remove));
+  });
+
   it('explains a request by the records of the cluster', async () => {
     const manifest = annotated('explained', { kind: 'Mapping', name: 'explained', prefix: '/explained', service });
     await kubernetes.apply(manifest);
@@ -179,6 +246,14 @@ const resolvesExamples = `--import "data:text/javascript,${encodeURIComponent(`
   const { lookup } = dns;
   dns.lookup = (host, ...rest) => lookup(host.endsWith('.example.com') ? '127.0.0.1' : host, ...rest);
 `)}"`;
+
+interface Finding {
+  readonly file: string;
+  readonly line: number;
+  readonly record?: string;
+  readonly message: string;
+  readonly remedy: string;
+}
 
 function statusOf(url: string, auth?: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {

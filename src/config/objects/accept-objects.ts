@@ -1,9 +1,7 @@
 /** Accepts or refuses each object of a cluster by itself, so that the mistake of one team stops nobody else. */
 import type { AddressRecord } from '../ambassador/addresses.ts';
-import { ambassadorDomain } from '../ambassador/translate.ts';
-import { type ConfigurationError, type Fault, fileError } from '../errors.ts';
+import type { ConfigurationError, Fault } from '../errors.ts';
 import { freezeDeep } from '../load.ts';
-import { annotationKey } from '../manifest.ts';
 import { pathBypassNotices } from '../path-bypasses.ts';
 import { findConflicts, recordError, weightOf } from '../records/conflicts.ts';
 import { type Mapping, mappingDefaults } from '../records/mapping.ts';
@@ -22,6 +20,7 @@ import {
   readObject,
   refusedService,
 } from './read-object.ts';
+import { unreadNotices } from './unread-notices.ts';
 
 export interface AcceptanceOptions extends ObjectOptions {
   /** The directory to which the names of files in records are relative. */
@@ -210,8 +209,8 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
       const outcome = { closed: closedBy(records), inUse: new Set(records.map(({ source }) => source)) };
       const verdicts = entries.map((entry) => verdictOf(entry, outcome, options.trusted));
       const [differences = []] = read.map((part) => part.differences).filter(({ length }) => length > 0);
-      const unread = objects.filter((object) => !hasRecords(object, options.gatewayDomain));
-      const notices = [...differences, ...unreadNotice(unread), ...pathBypassNotices(lists, options.strictPaths)];
+      const unread = unreadNotices(objects, options.gatewayDomain);
+      const notices = [...differences, ...unread, ...pathBypassNotices(lists, options.strictPaths)];
       return freezeDeep({
         records: { ...lists, addresses, upstreamFiles: files },
         verdicts,
@@ -226,15 +225,6 @@ function strangerFault({ name }: Mapping): Fault {
     message: `Mapping ${name} of another namespace matches the same requests, and is older`,
     remedy: 'Choose another match: only Mappings of one namespace share requests by weight, or copy them.',
   };
-}
-
-/** One notice about the objects that have records for Ambassador alone, which another gateway may be serving. */
-function unreadNotice([first, ...more]: readonly ClusterObject[]): readonly ConfigurationError[] {
-  if (first === undefined) return [];
-  const others = more.length === 0 ? '' : `, nor that of ${more.length} more objects`;
-  const message = `the annotation ${annotationKey(ambassadorDomain)} of this object is not read${others}`;
-  const remedy = `Set GATEWAY_DOMAIN=${ambassadorDomain} to read it, unless another gateway does.`;
-  return [fileError(nameOfObject(first), message, remedy)];
 }
 
 /** Leaves out the objects that are only in conflict with others that are wrong themselves. */

@@ -1,6 +1,6 @@
 /** Keeps of an object of the API what records, addresses and the routes of the Gateway API are read from. */
 import { isDeepStrictEqual } from 'node:util';
-import { ambassadorDomain, annotationKey, type ClusterObject, excessOf } from '#config';
+import { ambassadorDomain, annotationKey, type ClusterObject, excessOf, isGuardingIngress } from '#config';
 import { type Fields, isMap } from '#foundation';
 import { type EndpointSliceObject, type ServiceObject, serviceLabel } from '../addresses.ts';
 import type { Resource } from './resources.ts';
@@ -87,6 +87,11 @@ function recordOf(
     return clusterObject(metadata, resource, { ...value, ...(hasStatus && { status: item['status'] }) });
   }
   if (use !== 'services' && use !== 'ingresses') return undefined;
+  // Items of a list have no kind.
+  if (use === 'ingresses' && isGuardingIngress({ ...item, kind: resource.kind })) {
+    const { annotations } = metadata;
+    return clusterObject(metadata, resource, { metadata: { name, namespace, uid, annotations }, spec: item['spec'] });
+  }
   const annotations = recordAnnotation(metadata['annotations'], gatewayDomain);
   if (annotations === undefined) return undefined;
   return clusterObject(metadata, resource, { metadata: { name, namespace, uid, annotations } });

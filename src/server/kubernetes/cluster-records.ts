@@ -10,9 +10,10 @@ import {
   type ObjectVerdict,
 } from '#config';
 import { type Logger, silentLogger } from '#foundation';
-import type { AddressChanges, Cluster, ClusterObjects, KubernetesState, Reports } from '#kubernetes';
+import type { AddressChanges, Cluster, ClusterContents, ClusterObjects, KubernetesState, Reports } from '#kubernetes';
 import type { Setup } from '../options.ts';
-import { checkServiceRoles } from '../record-services.ts';
+import { addressNotices, checkServiceRoles } from '../record-services.ts';
+import { createClusterAddresses } from './addresses.ts';
 import { clusterState } from './cluster-state.ts';
 import { kubernetesEnvironment } from './environment.ts';
 import { filesOf, withCluster } from './with-cluster.ts';
@@ -35,6 +36,7 @@ type ClusterParts = Pick<Setup, 'settings' | 'has' | 'services' | 'clock' | 'dor
   readonly logger: Logger;
   /** Kept up to date. */
   readonly clusterAddresses?: Setup['clusterAddresses'];
+  readonly clusterContents?: ClusterContents | undefined;
 };
 
 /** Reads the cluster now if the process is dormant, because it is to explain one request. Rejects with a user-facing Error. */
@@ -45,7 +47,7 @@ export async function openClusterRecords(parts: ClusterParts): Promise<ClusterRe
   const store = createAddressStore(parts.settings.kubernetesAddresses);
   const onAddresses = (changes: AddressChanges) => clusterAddresses?.apply(store.apply(changes));
   if (dormant) {
-    const { namespace, objects, services, slices } = await readClusterOnce(source);
+    const { namespace, objects, services, slices } = parts.clusterContents ?? (await readClusterOnce(source));
     onAddresses({ services: { present: services }, slices: { present: slices } });
     const initial = await acceptanceFor(parts, namespace).accept(objects.records);
     return { initial, start: async () => {}, state: () => undefined, close: async () => {} };
@@ -82,18 +84,33 @@ export async function openClusterRecords(parts: ClusterParts): Promise<ClusterRe
   };
 }
 
-/** The configuration of the files with the records that the cluster has now, and with the errors of refused objects. */
+/** Reads everything of the cluster that the settings name. Rejects with a user-facing Error. */
+export async function readCluster(settings: Setup['settings']): Promise<ClusterContents> {
+  const { readClusterOnce } = await import('#kubernetes');
+  return readClusterOnce(sourceOf(settings));
+}
+
+/**
+ * The configuration of the files with the records that the cluster has, with the errors of refused objects, and with
+ * notices about services that have no address.
+ */
 export async function loadFromCluster({
   settings,
   has,
-}: Pick<ClusterParts, 'settings' | 'has'>): Promise<LoadedConfiguration> {
+  clusterContents,
+}: Pick<ClusterParts, 'settings' | 'has' | 'clusterContents'>): Promise<LoadedConfiguration> {
   const { configDir: configDirectory } = settings;
   const config = filesOf(configDirectory, settings);
   const files = typeof config === 'object' ? configurationFrom(config) : await loadDirectory(configDirectory, settings);
+  const clusterAddresses = createClusterAddresses();
   const parts = { settings, has, services: {}, logger: silentLogger, clock: Date.now, dormant: true, configDirectory };
-  const { initial } = await openClusterRecords(parts);
+  const { initial } = await openClusterRecords({ ...parts, clusterAddresses, clusterContents });
   const loaded = withCluster(files, initial);
-  return { ...loaded, errors: [...loaded.errors, ...initial.verdicts.flatMap(({ errors }) => errors)] };
+  return {
+    ...loaded,
+    errors: [...loaded.errors, ...initial.verdicts.flatMap(({ errors }) => errors)],
+    notices: [...loaded.notices, ...addressNotices({ ...parts, clusterAddresses }, loaded.configuration)],
+  };
 }
 
 function sourceOf(settings: Setup['settings']) {
