@@ -52,6 +52,7 @@ export { type AllowedOrigin, createAllowedOrigin } from './fields/origins.ts';
 export { compileIgnoringCase, compilePattern, type Pattern } from './fields/pattern.ts';
 export { type ClaimValue, describeClaims, type RequiredClaim } from './fields/required-claims.ts';
 export type { Sticky } from './fields/sticky.ts';
+export type { GatewayRoute } from './gateway-api/gateway-route.ts';
 export type { DescriptorInput, LimitDescriptor, LimitDomain, LimitDomainInput } from './limits/domains.ts';
 export type { RateLimitInput } from './limits/limit.ts';
 export { reachedLimits } from './limits/reached.ts';
@@ -95,8 +96,8 @@ export type { Label, LabelGroup } from './records/labels.ts';
 export { callsService, type Mapping, mappingDefaults } from './records/mapping.ts';
 export {
   foldsCase,
+  groupOf,
   type HostMatch,
-  matchKey,
   type NamedMatch,
   type RequestMatch,
   type TextMatch,

@@ -91,9 +91,11 @@ function takenPathNotices(mappings: readonly Mapping[]): readonly ConfigurationE
   const ofHosts = new Map<string, Mapping>();
   const keyOf = (prefix: string, precedence: number) => `${precedence} ${prefix}`;
   for (const mapping of mappings) {
-    const { host, prefix, prefixMatch, precedence, shadow } = mapping;
+    const { host, prefix, prefixMatch, precedence, shadow, gatewayRoute } = mapping;
     const key = keyOf(prefix, precedence);
-    if (host !== undefined && prefixMatch === 'segments' && !shadow && !ofHosts.has(key)) ofHosts.set(key, mapping);
+    // Of routes of the Gateway API, those with a host come first.
+    const mayLose = host !== undefined && prefixMatch === 'segments' && !shadow && gatewayRoute === undefined;
+    if (mayLose && !ofHosts.has(key)) ofHosts.set(key, mapping);
   }
   if (ofHosts.size === 0) return [];
   return mappings.flatMap((mapping) => {

@@ -154,7 +154,7 @@ export function createInternalRoute(
 /** The fields that mappings and built-in routes have in common. */
 function ruleOf(mapping: Route['mapping']) {
   const { name, prefix, prefixMatch, caseSensitive, host, method, headers, queryParameters } = mapping;
-  const { precedence, weight, shadow, sticky, cors, responseHeaders } = mapping;
+  const { precedence, weight, shadow, sticky, gatewayRoute, cors, responseHeaders } = mapping;
   return {
     name,
     prefix,
@@ -168,6 +168,7 @@ function ruleOf(mapping: Route['mapping']) {
     weight,
     shadow,
     sticky,
+    gatewayRoute,
     conditions: () => describeConditions(mapping),
     cors: cors && createCors(cors, mapping.grpc),
     addressFault: createAddressFault(mapping, {

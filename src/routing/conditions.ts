@@ -25,7 +25,8 @@ type RuleField =
   | 'precedence'
   | 'weight'
   | 'shadow'
-  | 'sticky';
+  | 'sticky'
+  | 'gatewayRoute';
 
 /** Determines which requests a route receives. Every Mapping is a rule. */
 export interface Rule extends Pick<Mapping, RuleField> {

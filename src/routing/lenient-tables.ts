@@ -55,8 +55,9 @@ function lenientRules<R extends Rule>(
   readingsOf: (rule: R) => ReturnType<ReadingsOf>,
 ): readonly LenientRule<R>[] {
   const { name, prefix, prefixMatch, host, method, headers, queryParameters, precedence, weight, shadow } = rule;
+  const { gatewayRoute } = rule;
   const match = { name, prefixMatch, host, method, headers, queryParameters, precedence, weight, shadow };
-  const common = { ...match, sticky: undefined, caseSensitive: false, original: rule };
+  const common = { ...match, gatewayRoute, sticky: undefined, caseSensitive: false, original: rule };
   if (prefixMatch === 'regex') return [{ ...common, prefix, isLenient: true }];
   const readings = [...(readingsOf(rule) ?? [prefix])].filter((reading) => reading === '/' || !reading.endsWith('/'));
   return [...new Set(readings.map((reading) => reading.toLowerCase()))].map((reading) => ({

@@ -10,7 +10,9 @@ import {
 } from '#config';
 import { formatSource } from '#foundation';
 import { chooseModules, type ModuleName, moduleFacts } from '#server/product';
+import { matchNotices } from '../../src/config/match-notices.ts';
 import { annRecord, authRecord, limitRecord, mappingRecord } from '../support/desks.ts';
+import { gatewayRouteOf } from '../support/edge.ts';
 import { createKey, providerRecord } from '../support/tokens.ts';
 import { untyped } from '../support/untyped.ts';
 
@@ -253,6 +255,12 @@ describe('processNotices', () => {
       noticesOf([ofHost, remote('below', '/shop', { hostname: '*.example' }), remote('api', '/shop/api')], ['gateway']),
     /Mapping api \| takes the paths below "\/shop\/api" on the host of Mapping below too, because its prefix is longer/,
   );
+  it('does not report a prefix on any host beside the host of a route of the Gateway API, which comes first', () => {
+    const configuration = read([ofHost, remote('api', '/api')]);
+    const mappings = configuration.mappings.map((mapping) => ({ ...mapping, gatewayRoute: gatewayRouteOf() }));
+    assert.equal(matchNotices(configuration, false).length, 1);
+    assert.deepEqual(matchNotices({ ...configuration, mappings }, false), []);
+  });
   check('a prefix on any host beside other paths, another precedence or the same prefix', () =>
     noticesOf(
       [

@@ -1,7 +1,15 @@
 /** Ambiguous paths, by what differs between the mapping that matches and what else the path can mean. */
 import assert from 'node:assert/strict';
 import type { LabelGroup, Mapping, Version } from '#config';
-import { authRecordOf, type EdgeOptions, labelled, limitRecordOf, mappingOf, startEdge } from '../support/edge.ts';
+import {
+  authRecordOf,
+  type EdgeOptions,
+  gatewayRouteOf,
+  labelled,
+  limitRecordOf,
+  mappingOf,
+  startEdge,
+} from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { rawRequest, sendRaw, statusOf } from '../support/wire/raw-client.ts';
 
@@ -119,6 +127,17 @@ describe('another spelling of a path is accepted', () => {
       await ask(...spellings),
       Array.from(spellings, () => 200),
     );
+  });
+
+  it('when the mappings come from different routes of the Gateway API, in whose order the host comes first', async () => {
+    const host = { kind: 'suffix', value: '.example' } as const;
+    const [gatewayRoute, other] = ['a', 'b'].map((place) => gatewayRouteOf({ place }));
+    const ask = await setUp({
+      all: { prefix: '/', host, gatewayRoute },
+      login: { prefix: '/login', host, gatewayRoute: other },
+      guarded: { prefix: '/login/admin', bypassAuth: true },
+    });
+    assert.deepEqual(await ask('/LOGIN', '/LOGIN/admin'), [200, 200]);
   });
 
   it('when labels have no effect, because there is no limiter for their domain', async () => {

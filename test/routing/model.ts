@@ -42,23 +42,33 @@ const exactness = ({ kind }: TextMatch) => ['present', 'regex', 'exact'].indexOf
 const exactnessOf = (matches: Rule['headers']) => matches.reduce((total, { match }) => total + exactness(match), 0);
 const foldsCase = ({ caseSensitive, prefixMatch }: Rule) => !caseSensitive && prefixMatch !== 'regex';
 
+function hostRowsOf(host: HostMatch | undefined): readonly number[] {
+  if (host === undefined) return [0, 0];
+  const length = host.kind === 'exact' || host.kind === 'regex' ? 0 : host.value.length;
+  return [{ regex: 1, suffix: 2, prefix: 2, exact: 3 }[host.kind], length];
+}
+
 /** One number for each row of the table in config/README.md. The rule with the larger number is tried first. */
 function rowsOf(rule: Rule): number[] {
-  const { host } = rule;
+  const { host, gatewayRoute } = rule;
+  const hostRows = hostRowsOf(host);
+  const countOrExactness = (matches: Rule['headers']) =>
+    gatewayRoute === undefined ? exactnessOf(matches) : 3 * matches.length;
   return [
     rule.precedence,
+    ...(gatewayRoute === undefined ? [0, 0, 0] : [...hostRows, rule.prefixMatch === 'exact' ? 1 : 0]),
     rule.prefixMatch === 'regex' ? rule.prefix.length : rule.prefix.replace(/\/?$/, '/').length,
     rule.internal ? 0 : 1,
     rule.prefixMatch === 'exact' ? 1 : 0,
-    host === undefined ? 0 : { regex: 1, suffix: 2, prefix: 2, exact: 3 }[host.kind],
-    host === undefined || host.kind === 'exact' || host.kind === 'regex' ? 0 : host.value.length,
+    ...hostRows,
     rule.method === undefined ? 0 : exactness(rule.method),
     rule.headers.length,
-    exactnessOf(rule.headers),
+    countOrExactness(rule.headers),
     rule.queryParameters.length,
-    exactnessOf(rule.queryParameters),
+    countOrExactness(rule.queryParameters),
     rule.prefixMatch === 'regex' ? 0 : 1,
     foldsCase(rule) ? 0 : 1,
+    gatewayRoute === undefined ? 0 : -gatewayRoute.createdAtS,
   ];
 }
 

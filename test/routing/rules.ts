@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { type HostMatch, mappingDefaults, type NamedMatch, type TextMatch } from '#config';
 import { createTable, type RequestAttributes, type Rule, type Table } from '#routing';
+import { gatewayRouteOf } from '../support/edge.ts';
 
 export function ruleOf(fields: Partial<Rule> = {}): Rule {
   return { ...mappingDefaults, name: 'hotel', prefix: '/v1/hotels', ...fields };
@@ -56,6 +57,13 @@ const place = fc.oneof(
   { weight: 1, arbitrary: fc.record({ prefix: patternPrefix, prefixMatch: fc.constant('regex' as const) }) },
 );
 
+const gatewayRoute = fc
+  .record({
+    createdAtS: fc.constantFrom(1000, 2000),
+    place: fc.constantFrom('a/b 0001 0001', 'a/b 0002 0001', 'a/c 0001 0001'),
+  })
+  .map((fields) => gatewayRouteOf(fields));
+
 const rule: fc.Arbitrary<Rule> = fc
   .tuple(
     place,
@@ -68,6 +76,7 @@ const rule: fc.Arbitrary<Rule> = fc
       headers: named(['x-a', 'x-b']),
       queryParameters: named(['q', 'x y']),
       internal: fc.constantFrom(false, false, true),
+      gatewayRoute: seldom(gatewayRoute),
     }),
   )
   .map(([where, what]) => ruleOf({ ...where, ...what } as Partial<Rule>));

@@ -5,6 +5,7 @@ import type { AuthCheck } from '#auth';
 import {
   type AuthService,
   type Configuration,
+  type GatewayRoute,
   type LabelGroup,
   type Mapping,
   mappingDefaults,
@@ -62,6 +63,12 @@ export function mappingOf(fields: Partial<Mapping> = {}): Mapping {
     source,
     ...fields,
   };
+}
+
+/** What a Mapping has that comes from a route of the Gateway API. */
+export function gatewayRouteOf(fields: Partial<GatewayRoute> = {}): GatewayRoute {
+  const place = 'shop/orders 0001 0001';
+  return { createdAtS: 1000, place, scheme: undefined, fullPath: undefined, fault: undefined, ...fields };
 }
 
 export function authRecordOf(fields: Partial<AuthService> = {}): AuthService {

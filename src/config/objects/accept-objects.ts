@@ -5,7 +5,7 @@ import { freezeDeep } from '../load.ts';
 import { pathBypassNotices } from '../path-bypasses.ts';
 import { findConflicts, recordError, weightOf } from '../records/conflicts.ts';
 import { type Mapping, mappingDefaults } from '../records/mapping.ts';
-import { matchKey } from '../records/match.ts';
+import { groupOf } from '../records/match.ts';
 import { type GatewayRecord, type RecordLists, recordLists } from '../records/record.ts';
 import { readUpstreamFiles, type UpstreamFile } from '../tls/upstream-files.ts';
 import { mapInTurns, nextTurn } from '../turns.ts';
@@ -157,10 +157,11 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
 
   /**
    * Mappings of one namespace may share requests by weight, or copy them. Those of another one would take requests, and
-   * the credentials in them, from an older Mapping.
+   * the credentials in them, from an older Mapping. Those of a route of the Gateway API share them only with each other.
    */
   function findStrangers(records: readonly GatewayRecord[], namespaceOf: NamespaceOf): readonly ConfigurationError[] {
-    return [...groupBy(recordLists(records).mappings, matchKey).values()].flatMap((group) => {
+    const mappings = recordLists(records).mappings.filter(({ gatewayRoute }) => gatewayRoute === undefined);
+    return [...groupBy(mappings, groupOf).values()].flatMap((group) => {
       const owner = group.find(({ shadow }) => !shadow);
       if (owner === undefined) return [];
       const mayJoin = [...options.trusted, namespaceOf(owner)];
@@ -297,10 +298,10 @@ function withWholeGroups(
   if (refused.length === 0) return records;
   const groups = groupBy(
     recordLists(records).mappings.filter(({ shadow }) => !shadow),
-    matchKey,
+    groupOf,
   );
   const taking = new Set(
-    [...new Set(refused.map(matchKey))].flatMap((key) => {
+    [...new Set(refused.map(groupOf))].flatMap((key) => {
       const group = groups.get(key) ?? [];
       const isWhole = group.some(({ weight }) => weight === undefined) || weightOf(group) === 100;
       return isWhole ? [] : (group.findLast(({ refusal }) => refusal !== undefined) ?? []);

@@ -4,7 +4,7 @@ import { quote } from '../quote.ts';
 import { type AuthService, authServiceOf } from './auth-service.ts';
 import type { Mapping } from './mapping.ts';
 import { groupKeys, mappingFields } from './mapping-fields.ts';
-import { isPathAlone, matchKey } from './match.ts';
+import { groupOf, isPathAlone } from './match.ts';
 import { type GatewayRecord, type RecordLists, recordLists } from './record.ts';
 import type { JwtProvider } from './tokens/jwt-provider.ts';
 
@@ -18,7 +18,7 @@ export interface Kept<T> {
  * and is not compared with the others.
  */
 export function findConflicts(records: readonly GatewayRecord[]): readonly ConfigurationError[] {
-  const named = keepFirst(records, (record) => (isRefused(record) ? undefined : fullName(record)), sameName);
+  const named = keepFirst(records, (record) => (mayShareName(record) ? undefined : fullName(record)), sameName);
   const single = keepFirst(named.kept, exclusiveKey, exclusionError);
   const { mappings, authServices, jwtProviders } = recordLists(single.kept);
   const identity = identityHeadersOf({ authServices, jwtProviders });
@@ -35,6 +35,11 @@ export function findConflicts(records: readonly GatewayRecord[]): readonly Confi
 /** A refused Mapping takes part only in the rules about its match, and about the access of others that share it. */
 function isRefused(record: GatewayRecord): boolean {
   return record.kind === 'Mapping' && record.refusal !== undefined;
+}
+
+/** All Mappings of a route of the Gateway API may have its name. */
+function mayShareName(record: GatewayRecord): boolean {
+  return isRefused(record) || (record.kind === 'Mapping' && record.gatewayRoute !== undefined);
 }
 
 /** Keeps the first record of each key, with an error for every later one. Keeps all records without a key. */
@@ -269,7 +274,7 @@ function strippedTokenErrors(provider: JwtProvider, identity: IdentityHeaders): 
 function findGroupErrors(mappings: readonly Mapping[]): readonly ConfigurationError[] {
   const groups = new Map<string, Mapping[]>();
   for (const mapping of mappings) {
-    const key = matchKey(mapping);
+    const key = groupOf(mapping);
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [mapping]);
     else group.push(mapping);
@@ -346,7 +351,7 @@ function secondWithoutWeight(mapping: Mapping, other: Mapping | undefined): Clas
 }
 
 function overweight(mapping: Mapping, sum: number, first: Mapping): Clash | undefined {
-  if (sum <= 100) return undefined;
+  if (sum <= 100 || hasFreeWeights(mapping)) return undefined;
   const message = `its weight of ${mapping.weight} raises the total for these requests to ${sum}, above 100`;
   return { fault: { message, remedy: 'Make the weights add up to 100.' }, other: first };
 }
@@ -367,10 +372,15 @@ function isSame(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
+/** The weights of the Gateway API are proportions, which add up to anything. */
+function hasFreeWeights({ gatewayRoute }: Mapping): boolean {
+  return gatewayRoute !== undefined;
+}
+
 /** Reports weights that do not add up at the last mapping, where a person reading from the top would notice it. */
 function missingWeight(members: readonly Mapping[]): readonly ConfigurationError[] {
-  // It takes the rest.
-  if (members.some(isRefused)) return [];
+  // A refused one takes the rest.
+  if (members.some(isRefused) || members.some(hasFreeWeights)) return [];
   const last = members.at(-1);
   const sum = weightOf(members);
   if (last === undefined || sum === 100 || members.some(({ weight }) => weight === undefined)) return [];

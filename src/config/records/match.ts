@@ -1,4 +1,4 @@
-/** The conditions by which a Mapping matches requests, and `matchKey` to compare the conditions of two mappings. */
+/** The conditions by which a Mapping matches requests, and keys to compare those of two mappings. */
 import { isIPv6 } from 'node:net';
 import { domainToASCII } from 'node:url';
 import * as z from 'zod';
@@ -9,6 +9,7 @@ import { headerMap, type Named } from '../fields/headers.ts';
 import { requestedPrefix } from '../fields/paths.ts';
 import { secretPatternFault } from '../fields/pattern.ts';
 import { either } from '../fields/values.ts';
+import type { GatewayRoute } from '../gateway-api/gateway-route.ts';
 import { mayHoldSecret, quote } from '../quote.ts';
 
 /** The conditions of a Mapping, and its precedence over others that match. */
@@ -30,6 +31,11 @@ export interface RequestMatch {
   readonly queryParameters: readonly NamedMatch[];
   /** Mappings with a higher precedence are tried first, whatever their prefix. */
   readonly precedence: number;
+}
+
+/** The conditions of a Mapping, with those of the route of the Gateway API that it may come from. */
+export interface RoutedMatch extends RequestMatch {
+  readonly gatewayRoute?: Pick<GatewayRoute, 'place' | 'scheme'> | undefined;
 }
 
 /** A condition on one part of a request. A `regex` is in RE2 syntax and must match the whole text. */
@@ -199,22 +205,37 @@ export function foldsCase({
   return !caseSensitive && prefixMatch !== 'regex';
 }
 
+/** Returns equal texts exactly for mappings that share requests by weight, or copy them. */
+export function groupOf(match: RoutedMatch): string {
+  const { gatewayRoute } = match;
+  return gatewayRoute === undefined ? matchKey(match) : `${gatewayRoute.place}\n${matchKey(match)}`;
+}
+
 /** Returns equal keys exactly for mappings with the same conditions, in whatever order they list them. */
-export function matchKey(match: RequestMatch): string {
-  const { prefix, prefixMatch, host, method, headers, queryParameters, precedence } = match;
+export function matchKey(match: RoutedMatch): string {
+  const { prefix, prefixMatch, host, method, headers, queryParameters, precedence, gatewayRoute } = match;
+  const listener = gatewayRoute?.scheme === undefined ? [] : [gatewayRoute.scheme];
   const folds = foldsCase(match);
   const path = folds ? prefix.toLowerCase() : prefix;
   // The two forms cannot collide: a path starts with a slash, and the JSON list with a bracket.
   const conditions =
     prefixMatch !== 'regex' && isPathAlone(match)
       ? path
-      : JSON.stringify([path, hostKey(host), textKey(method), namedKey(headers), namedKey(queryParameters)]);
+      : JSON.stringify([
+          path,
+          hostKey(host),
+          textKey(method),
+          namedKey(headers),
+          namedKey(queryParameters),
+          ...listener,
+        ]);
   return `${prefixMatch} ${folds} ${precedence} ${conditions}`;
 }
 
 /** Reports whether the path is the only condition. */
-export function isPathAlone({ host, method, headers, queryParameters }: RequestMatch): boolean {
-  return host === undefined && method === undefined && headers.length + queryParameters.length === 0;
+export function isPathAlone({ host, method, headers, queryParameters, gatewayRoute }: RoutedMatch): boolean {
+  const isAnyListener = gatewayRoute?.scheme === undefined;
+  return host === undefined && method === undefined && headers.length + queryParameters.length === 0 && isAnyListener;
 }
 
 function hostKey(host: HostMatch | undefined): readonly string[] {

@@ -14,6 +14,7 @@ export const matchingFields: readonly (keyof Mapping)[] = [
   'weight',
   'shadow',
   'sticky',
+  'gatewayRoute',
 ];
 
 /** The fields that say which requests a mapping matches and where they go. Every other field counts as protection. */

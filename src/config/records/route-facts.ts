@@ -93,7 +93,6 @@ const described: ReadonlySet<string> = new Set<keyof Mapping>([
   'requestHeaders',
   'responseHeaders',
   'refusal',
-  'gatewayRoute',
 ]);
 
 function fieldsOf(mapping: Mapping): Readonly<Record<string, FieldValue>> {

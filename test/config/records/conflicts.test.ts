@@ -1,7 +1,9 @@
 /** Tests which of several mappings with the same match are right, and which get an error. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { configurationFrom } from '#config';
+import { configurationFrom, type Mapping } from '#config';
+import { findConflicts } from '../../../src/config/records/conflicts.ts';
+import { gatewayRouteOf, mappingOf } from '../../support/edge.ts';
 import { untyped } from '../../support/untyped.ts';
 
 const head = { apiVersion: 'gateway/v1', kind: 'Mapping', prefix: '/v1/hotels', service: 'hotel' };
@@ -71,5 +73,33 @@ describe('the weights of a group', () => {
         assert.equal(records.length + errors.length, given.length);
       }),
     );
+  });
+});
+
+describe('the Mappings of routes of the Gateway API', () => {
+  const routed = (place: string, fields: Partial<Mapping> = {}) =>
+    mappingOf({ gatewayRoute: gatewayRouteOf({ place }), ...fields });
+  const messagesOf = (...mappings: readonly Mapping[]) => findConflicts(mappings).map(({ message }) => message);
+
+  it('may have the same name, and the same match if they come from different ones', () => {
+    assert.deepEqual(messagesOf(mappingOf(), routed('a'), routed('b')), []);
+  });
+
+  it('share requests by any weights, fractions included', () => {
+    assert.deepEqual(messagesOf(...[33.3, 33.3, 0, 90].map((weight) => routed('a', { weight }))), []);
+  });
+
+  it('need the same access rules in a group, as all mappings do', () => {
+    assert.deepEqual(messagesOf(routed('a', { weight: 50 }), routed('a', { weight: 50, bypassAuth: true })), [
+      'does not have the same bypass_auth as Mapping hotel, with which it shares requests',
+    ]);
+  });
+
+  it('have a shadow only from the same match of their route', () => {
+    const shadow = (place: string) => routed(place, { shadow: true });
+    assert.deepEqual(messagesOf(routed('a'), shadow('a')), []);
+    assert.deepEqual(messagesOf(routed('a'), shadow('b')), [
+      'no mapping matches the same requests, so there is nothing to copy',
+    ]);
   });
 });
