@@ -4,14 +4,16 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import request from 'supertest';
+import { adminToken, describeWithKubernetes, readerToken, startKubernetes } from '../support/kubernetes/api-server.ts';
+import { mappingText, serviceOf } from '../support/kubernetes/objects.ts';
 import { freePort } from '../support/programs/free-port.ts';
-import { startServer } from '../support/programs/frontdesk-process.ts';
+import { startServer, startServers } from '../support/programs/frontdesk-process.ts';
 import { describeWith } from '../support/programs/installed.ts';
-import { testServers } from '../support/serve.ts';
+import { type TestServers, testServers } from '../support/serve.ts';
 import { temporaryFiles, yamlOf } from '../support/temporary-files.ts';
 import { eventually } from '../support/waiting.ts';
 import { makeCertificate } from '../support/wire/certificate.ts';
-import { usesIn, wrongUsesIn } from './metric-uses.ts';
+import { labelsOf, usesIn, wrongUsesIn } from './metric-uses.ts';
 
 interface Source {
   readonly uid: string;
@@ -41,6 +43,7 @@ const text = readFileSync(new URL('../../config/recipes/dashboard.json', import.
 const dashboard: Dashboard = JSON.parse(text);
 const panels = dashboard.panels.filter(({ targets }) => targets !== undefined);
 const queries = panels.flatMap(({ title, targets = [] }) => targets.map(({ refId, expr }) => ({ title, refId, expr })));
+const isOfCluster = ({ expr }: { readonly expr: string }) => expr.includes('frontdesk_kubernetes_');
 const annotations = dashboard.annotations.list;
 
 describe('the dashboard', () => {
@@ -50,6 +53,12 @@ describe('the dashboard', () => {
       [...queries, ...annotations].flatMap(({ expr }) => wrongUsesIn(expr)),
       [],
     );
+  });
+
+  it('shows each metric of a cluster', () => {
+    const used = queries.filter(isOfCluster).flatMap(({ expr }) => usesIn(expr).map(({ name }) => name));
+    const known = [...labelsOf.keys()].filter((name) => name.startsWith('frontdesk_kubernetes_'));
+    assert.deepEqual([...new Set(used)].sort(), known.sort());
   });
 
   it('lets the viewer choose the data source, the job, instances and mappings', () => {
@@ -72,7 +81,7 @@ describe('the dashboard', () => {
   describeWith('prometheus', 'with a Prometheus', () => {
     const servers = testServers(after);
     const writeFiles = temporaryFiles();
-    let ask: (path: string, query: Readonly<Record<string, string>>) => Promise<readonly unknown[]>;
+    let ask: Ask;
 
     before(async function () {
       const directory = await writeFiles(configuration);
@@ -84,7 +93,7 @@ describe('the dashboard', () => {
       servers.later(server.stop);
       const send = () => sendTraffic(server.gatewayUrl, certificate.cert);
       await send();
-      ask = await startPrometheus(new URL(server.adminUrl).host, directory);
+      ask = await startPrometheus([server.adminUrl], { servers, writeFiles });
       await eventually(async () => {
         assert.notDeepEqual(await ask('query', { query: 'frontdesk_request_duration_seconds_count > 0' }), []);
       }, 100);
@@ -93,35 +102,8 @@ describe('the dashboard', () => {
       return undefined;
     });
 
-    async function startPrometheus(target: string, directory: string): Promise<typeof ask> {
-      const scrape = { job_name: 'frontdesk', scrape_interval: '300ms', scrape_timeout: '300ms' };
-      const config = { scrape_configs: [{ ...scrape, static_configs: [{ targets: [target] }] }] };
-      const file = join(await writeFiles({ 'prometheus.yaml': yamlOf(config) }), 'prometheus.yaml');
-      const origin = `http://127.0.0.1:${await freePort()}`;
-      const options = { file, path: join(directory, 'data'), address: new URL(origin).host };
-      const running = execFile('prometheus', [
-        ...[`--config.file=${options.file}`, `--storage.tsdb.path=${options.path}`],
-        ...[`--web.listen-address=${options.address}`, '--log.level=error'],
-      ]);
-      servers.later(() => running.kill('SIGKILL'));
-      return async (path, query) => {
-        const answer = await fetch(`${origin}/api/v1/${path}?${new URLSearchParams(query)}`);
-        const { status, data, error } = (await answer.json()) as { status: string; data: unknown; error?: string };
-        assert.equal(status, 'success', error);
-        return Array.isArray(data) ? data : (data as { result: readonly unknown[] }).result;
-      };
-    }
-
-    for (const { title, refId, expr } of queries)
-      it(`${title}, ${refId}: returns data`, async () => {
-        await eventually(async () => {
-          const found = (await ask('query', { query: filledIn(expr) })) as readonly { value: [number, string] }[];
-          assert.ok(
-            found.some(({ value: [, number] }) => Number.isFinite(Number(number))),
-            JSON.stringify(found),
-          );
-        }, 100);
-      });
+    for (const { title, refId, expr } of queries.filter((query) => !isOfCluster(query)))
+      it(`${title}, ${refId}: returns data`, () => returnsData(ask, expr));
 
     it('offers the job, instances and mappings', async () => {
       for (const { name, definition } of dashboard.templating.list) {
@@ -137,6 +119,73 @@ describe('the dashboard', () => {
     });
   });
 });
+
+describeWithKubernetes('the dashboard of a cluster', () => {
+  describeWith('prometheus', 'with a Prometheus', () => {
+    const servers = testServers(after);
+    const writeFiles = temporaryFiles();
+    let ask: Ask;
+
+    before(async () => {
+      const kubernetes = await startKubernetes(servers);
+      await kubernetes.apply(serviceOf('default', 'orders', mappingText('orders')));
+      const directory = await writeFiles({ 'users.yaml': yamlOf({ users: [] }) });
+      // The second one may read nothing.
+      const starting = [adminToken, readerToken].map(async (token) => {
+        const env = { CONFIG_DIR: directory, KUBECONFIG: await kubernetes.kubeconfig(token), ADMIN_PORT: '0' };
+        return startServer(['--kubernetes'], { env });
+      });
+      const started = await startServers(starting);
+      for (const { stop } of started) servers.later(stop);
+      ask = await startPrometheus(
+        started.map(({ adminUrl }) => adminUrl),
+        { servers, writeFiles },
+      );
+    });
+
+    for (const { title, refId, expr } of queries.filter(isOfCluster))
+      it(`${title}, ${refId}: returns data`, () => returnsData(ask, expr));
+  });
+});
+
+type Ask = (path: string, query: Readonly<Record<string, string>>) => Promise<readonly unknown[]>;
+
+interface PrometheusParts {
+  readonly servers: TestServers;
+  readonly writeFiles: ReturnType<typeof temporaryFiles>;
+}
+
+/** It scrapes these addresses. */
+async function startPrometheus(urls: readonly string[], { servers, writeFiles }: PrometheusParts): Promise<Ask> {
+  const targets = urls.map((url) => new URL(url).host);
+  const scrape = { job_name: 'frontdesk', scrape_interval: '300ms', scrape_timeout: '300ms' };
+  const config = { scrape_configs: [{ ...scrape, static_configs: [{ targets }] }] };
+  const directory = await writeFiles({ 'prometheus.yaml': yamlOf(config) });
+  const file = join(directory, 'prometheus.yaml');
+  const origin = `http://127.0.0.1:${await freePort()}`;
+  const options = { file, path: join(directory, 'data'), address: new URL(origin).host };
+  const running = execFile('prometheus', [
+    ...[`--config.file=${options.file}`, `--storage.tsdb.path=${options.path}`],
+    ...[`--web.listen-address=${options.address}`, '--log.level=error'],
+  ]);
+  servers.later(() => running.kill('SIGKILL'));
+  return async (path, query) => {
+    const answer = await fetch(`${origin}/api/v1/${path}?${new URLSearchParams(query)}`);
+    const { status, data, error } = (await answer.json()) as { status: string; data: unknown; error?: string };
+    assert.equal(status, 'success', error);
+    return Array.isArray(data) ? data : (data as { result: readonly unknown[] }).result;
+  };
+}
+
+async function returnsData(ask: Ask, expr: string): Promise<void> {
+  await eventually(async () => {
+    const found = (await ask('query', { query: filledIn(expr) })) as readonly { value: [number, string] }[];
+    assert.ok(
+      found.some(({ value: [, number] }) => Number.isFinite(Number(number))),
+      JSON.stringify(found),
+    );
+  }, 100);
+}
 
 const chosenSource = '$'.concat('{datasource}');
 
