@@ -53,6 +53,7 @@ const gatewayOnly = [
   'TLS_CERT',
   'TLS_KEY',
   'TLS_DIR',
+  'TLS_PORT',
   'TLS_CLIENT_CA',
   'TLS_CLIENT_AUTH',
   'HTTP_REDIRECT_PORT',

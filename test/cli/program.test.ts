@@ -77,7 +77,7 @@ describe('frontdesk', () => {
   check('help settings lists those of one topic', ['help', 'settings', 'HTTPS'], 0, ({ stdout }) =>
     assert.match(
       stdout,
-      /^Settings about https:\n {2}TLS_CERT .*\n {2}TLS_KEY .*\n {2}TLS_DIR .*\n(?: {2}(?:TLS|HTTP_REDIRECT)_.*\n){5}$/,
+      /^Settings about https:\n {2}TLS_CERT .*\n {2}TLS_KEY .*\n {2}TLS_DIR .*\n(?: {2}(?:TLS|HTTP_REDIRECT)_.*\n){6}$/,
     ),
   );
 

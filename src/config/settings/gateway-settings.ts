@@ -128,6 +128,10 @@ export const gatewaySettings = {
     undefined,
     'Directory with certificates for several hosts, chosen by the name that a client asks for (SNI): NAME.crt with NAME.key, or folders with tls.crt and tls.key, or fullchain.pem and privkey.pem. Clients that ask for none of their hosts get TLS_CERT, or the first one.',
   ),
+  tlsPort: port(
+    undefined,
+    'Port of the HTTPS listeners of Gateways (KUBERNETES_GATEWAY_API), beside PORT for those of HTTP; 0 picks a free one. Not opened by default.',
+  ),
   tlsMinVersion: tlsVersion('1.2', 'Lowest version of TLS at the gateway: 1.2 or 1.3.'),
   tlsClientCa: file(
     undefined,

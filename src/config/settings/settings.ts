@@ -102,7 +102,7 @@ function contradictions(settings: Settings, nameOf: (name: keyof Settings) => st
       settings.tlsCert === undefined ? (['tlsKey', 'tlsCert'] as const) : (['tlsCert', 'tlsKey'] as const);
     add([set], `${nameOf(set)} is set and ${nameOf(unset)} is not: set both for HTTPS, or neither`);
   }
-  const isHttps = settings.tlsCert !== undefined || settings.tlsDir !== undefined;
+  const isHttps = settings.tlsCert !== undefined || settings.tlsDir !== undefined || settings.kubernetesGatewayApi;
   if (settings.tlsClientCa !== undefined && !isHttps)
     add(
       ['tlsClientCa'],
@@ -125,7 +125,32 @@ function contradictions(settings: Settings, nameOf: (name: keyof Settings) => st
       `${nameOf('headerTimeoutMs')}=${settings.headerTimeoutMs} is longer than ${nameOf('requestTimeoutMs')}=${settings.requestTimeoutMs}, which includes the headers: lower the first or raise the second`,
     );
   }
-  return [...errors, ...proxyErrors(settings, nameOf), ...redisErrors(settings, nameOf)];
+  const others = [gatewayApiErrors, proxyErrors, redisErrors].flatMap((errorsIn) => errorsIn(settings, nameOf));
+  return [...errors, ...others];
+}
+
+/** With the Gateway API, certificates and redirects are in the cluster, and HTTPS has a port beside that of HTTP. */
+function gatewayApiErrors(settings: Settings, nameOf: (name: keyof Settings) => string): readonly SettingFault[] {
+  const [api, port, tlsPort] = [nameOf('kubernetesGatewayApi'), nameOf('port'), nameOf('tlsPort')];
+  const ofFiles = `${nameOf('tlsDir')} or ${nameOf('tlsCert')}`;
+  const ofSecrets = `cannot be used, because certificates of Gateways come from Secrets: remove it, and set ${tlsPort} for HTTPS`;
+  const ofRoutes = `cannot be used, because redirects of Gateways come from HTTPRoutes, at ${port}: remove it, and write a filter with requestRedirect`;
+  const without: readonly (readonly [keyof Settings, string])[] = [
+    ['tlsPort', `has no effect without ${api}: set that as well, or for HTTPS at ${port}, ${ofFiles} instead`],
+  ];
+  const beside: readonly (readonly [keyof Settings, string])[] = [
+    ['tlsCert', ofSecrets],
+    ['tlsDir', ofSecrets],
+    ['httpRedirectPort', ofRoutes],
+    ...(settings.tlsPort === undefined
+      ? [['tlsClientCa', `has no effect without HTTPS: set ${tlsPort}`] as const]
+      : []),
+    ...(settings.kubernetes
+      ? []
+      : [['kubernetesGatewayApi', `has no effect without ${nameOf('kubernetes')}: set both, or neither`] as const]),
+  ];
+  const wrong = (settings.kubernetesGatewayApi ? beside : without).filter(([name]) => settings[name] !== undefined);
+  return wrong.map(([name, text]) => ({ names: [nameOf(name)], text: `${nameOf(name)} ${text}` }));
 }
 
 function proxyErrors(

@@ -224,6 +224,27 @@ describe('parseSettings', () => {
     assert.equal(parseSettings(settingTable, { TLS_CERT: 'cert.pem', TLS_KEY: 'key.pem' }).tlsKey, 'key.pem');
   });
 
+  it('rejects TLS_PORT and what contradicts the listeners of Gateways, and says what to set', () => {
+    const gateways = { KUBERNETES: 'true', KUBERNETES_GATEWAY_API: 'true' };
+    parseSettings(settingTable, { ...gateways, TLS_PORT: '8443', TLS_CLIENT_CA: 'ca.pem' });
+    assert.deepEqual(faultsOf({ TLS_PORT: '8443' }), [
+      'TLS_PORT has no effect without KUBERNETES_GATEWAY_API: set that as well, or for HTTPS at PORT, TLS_DIR or TLS_CERT instead',
+    ]);
+    assert.deepEqual(faultsOf({ KUBERNETES_GATEWAY_API: 'true' }), [
+      'KUBERNETES_GATEWAY_API has no effect without KUBERNETES: set both, or neither',
+    ]);
+    const withFiles = { TLS_CERT: 'cert.pem', TLS_KEY: 'key.pem', TLS_DIR: 'certs' };
+    const certificates =
+      'cannot be used, because certificates of Gateways come from Secrets: remove it, and set TLS_PORT for HTTPS';
+    assert.deepEqual(faultsOf({ ...gateways, ...withFiles }), [`TLS_CERT ${certificates}`, `TLS_DIR ${certificates}`]);
+    assert.deepEqual(faultsOf({ ...gateways, HTTP_REDIRECT_PORT: '0' }), [
+      'HTTP_REDIRECT_PORT cannot be used, because redirects of Gateways come from HTTPRoutes, at PORT: remove it, and write a filter with requestRedirect',
+    ]);
+    assert.deepEqual(faultsOf({ ...gateways, TLS_CLIENT_CA: 'ca.pem' }), [
+      'TLS_CLIENT_CA has no effect without HTTPS: set TLS_PORT',
+    ]);
+  });
+
   it('rejects files for TLS with a Redis that is called without it, and half of a client certificate', () => {
     const name = (field: string) =>
       `REDIS_TLS_${field} has no effect without TLS: write rediss:// or rediss+sentinel:// in REDIS_URL`;
