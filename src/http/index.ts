@@ -172,7 +172,7 @@ export {
   rejectNomination,
   removeHeaders,
 } from './server/received-headers.ts';
-export { type ServerTls, wildcardOf } from './server/tls-contexts.ts';
+export { type Certificates, namesFor, type ServerTls } from './server/tls-contexts.ts';
 export { createUpgrades, type Upgrade, type UpgradeListener, type Upgrades, upgradeOf } from './server/upgrades.ts';
 export {
   createHostCheck,

@@ -30,7 +30,7 @@ import type { Listeners, Listening, Setup } from './options.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { RateLimiting } from './rate-limiting.ts';
 import type { LiveConfiguration } from './reload.ts';
-import { type CurrentTls, serverTls } from './tls/certificates.ts';
+import { type CurrentTls, servedBy, serverTls } from './tls/certificates.ts';
 
 export interface ListenersParts {
   readonly configuration: LiveConfiguration;
@@ -109,7 +109,7 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
     },
     async replaceCertificates(found: Tls) {
       await opening?.catch(() => {});
-      gateway?.replaceCertificates(found);
+      gateway?.replaceCertificates(servedBy(found));
       tls.current = found;
     },
     async open() {

@@ -7,14 +7,17 @@ import { createBoundedMap } from '#foundation';
 export interface Certificate {
   readonly cert: string;
   readonly key: string;
-  /** The hosts that it is valid for, in lower case: `shop.example`, `*.shop.example`. */
+  /**
+   * The hosts that it is for, in lower case: `shop.example`; `*.shop.example`, in which `*` stands for one label (RFC 6125
+   * section 6.4.3); or `**.shop.example`, for one or several.
+   */
   readonly hosts: readonly string[];
 }
 
 export interface Certificates {
-  /** If several are valid for a host, the first one is used. */
+  /** If several are for the same host, the first one is used. */
   readonly certificates: readonly Certificate[];
-  /** For clients that ask for no host, or for one that has no certificate. @default the first of `certificates` */
+  /** For clients that ask for no host, or for one that has no certificate. @default none: they cannot connect */
   readonly fallback?: Certificate | undefined;
   /** The authorities of clients' certificates. Undefined if clients are asked for none. */
   readonly clientCa?: string | undefined;
@@ -63,16 +66,15 @@ export async function createTlsContexts(tls: ServerTls): Promise<TlsContexts> {
   }
 
   function contextFor(host: string): SecureContext | undefined {
-    const certificate = byHost.get(host) ?? byHost.get(wildcardOf(host));
+    const [certificate] = namesFor(host).flatMap((name) => byHost.get(name) ?? []);
     return certificate && contexts.getOrCreate(certificate, () => createSecureContext(optionsOf(certificate)));
   }
 
   function replace(next: Certificates): SecureContextOptions {
-    const { certificates, fallback = certificates[0] } = next;
-    byHost = certificatesByHost(fallback === undefined ? [] : [...certificates, fallback]);
+    byHost = certificatesByHost(next.certificates);
     clientCa = next.clientCa;
     contexts = createBoundedMap(contextsMax);
-    return optionsOf(fallback);
+    return optionsOf(next.fallback);
   }
 
   const ofClients = tls.clientCa === undefined ? {} : { requestCert: true, rejectUnauthorized: !isClientOptional };
@@ -97,11 +99,13 @@ function certificatesByHost(certificates: readonly Certificate[]): ReadonlyMap<s
   return new Map(certificates.toReversed().flatMap((one) => one.hosts.map((host) => [host, one])));
 }
 
-/**
- * A wildcard stands for one label (RFC 6125 section 6.4.3): `*.shop.example` for `www.shop.example`. `''` for a host
- * without a dot.
- */
-export function wildcardOf(host: string): string {
-  const dot = host.indexOf('.');
-  return dot === -1 ? '' : `*${host.slice(dot)}`;
+/** A host has at most this many characters (RFC 1035 section 2.3.4). */
+const hostLengthMax = 253;
+
+/** The names under which a host may be listed, the most specific first: itself, `*.shop.example`, `**.shop.example`. */
+export function namesFor(host: string): readonly string[] {
+  if (host.length > hostLengthMax) return [];
+  const labels = host.split('.');
+  const above = labels.slice(1).map((_, index) => labels.slice(index + 1).join('.'));
+  return [host, ...above.slice(0, 1).map((domain) => `*.${domain}`), ...above.map((domain) => `**.${domain}`)];
 }

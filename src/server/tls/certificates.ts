@@ -13,7 +13,7 @@ import {
   tlsPlaces,
   usesTls,
 } from '#config';
-import type { ServerTls } from '#http';
+import type { Certificates, ServerTls } from '#http';
 import type { Setup } from '../options.ts';
 import { createRefusals, formatFirst, type LiveConfiguration, type Refused } from '../reload.ts';
 
@@ -29,7 +29,13 @@ export function certificatesOf({ current }: CurrentTls): readonly ServerCertific
 /** The options of a listener with this TLS. */
 export function serverTls(tls: Tls, { settings }: Pick<Setup, 'settings'>): ServerTls {
   const minVersion = settings.tlsMinVersion === '1.3' ? 'TLSv1.3' : 'TLSv1.2';
-  return { ...tls, minVersion, isClientOptional: settings.tlsClientAuth === 'request' };
+  return { ...servedBy(tls), minVersion, isClientOptional: settings.tlsClientAuth === 'request' };
+}
+
+/** What clients get. Those of files that ask for no host, or for an unknown one, get the first one without TLS_CERT. */
+export function servedBy(tls: Tls): Certificates {
+  const { fallback = tls.certificates[0], clientCa } = tls;
+  return { certificates: allCertificates(tls), fallback, clientCa };
 }
 
 export interface LiveCertificates {

@@ -2,7 +2,7 @@
 import type { Context, Middleware, Next } from 'koa';
 import { allCertificates, type Mapping, type Tls } from '#config';
 import { createOncePerMinute } from '#foundation';
-import { pathOf, problem, requestContext, searchOf, wildcardOf } from '#http';
+import { namesFor, pathOf, problem, requestContext, searchOf } from '#http';
 import type { Setup } from '../options.ts';
 import type { LiveConfiguration } from '../reload.ts';
 import type { CurrentTls } from './certificates.ts';
@@ -68,9 +68,6 @@ function claimsHttps({ req: { headers } }: Context): boolean {
   return /\b(?:https|wss)\b/i.test(`${headers['x-forwarded-proto'] ?? ''}`);
 }
 
-/** A host has at most this many characters (RFC 1035 section 2.3.4). */
-const hostLengthMax = 253;
-
 /** Returns a function that says whether a certificate is for the host, or a Mapping. */
 function createIsKnown({ configuration, tls }: HttpsRedirectParts): (host: string) => boolean {
   let hosts: ReadonlySet<string> = new Set();
@@ -82,9 +79,7 @@ function createIsKnown({ configuration, tls }: HttpsRedirectParts): (host: strin
       [mappings, certificates] = [current, tls.current];
       hosts = knownHosts(mappings, certificates);
     }
-    if (host.length > hostLengthMax) return false;
-    const names = [host, wildcardOf(host), ...domainsAbove(host).map((domain) => `**.${domain}`)];
-    return names.some((name) => hosts.has(name));
+    return namesFor(host).some((name) => hosts.has(name));
   };
 }
 
@@ -99,10 +94,4 @@ function knownHosts(mappings: readonly Mapping[], tls: Tls | undefined): Readonl
     if (host?.kind === 'suffix' && host.value.startsWith('.')) hosts.add(`**${host.value}`);
   }
   return hosts;
-}
-
-/** The domains above a host: `shop.example` and `example` for `www.shop.example`. */
-function domainsAbove(host: string): readonly string[] {
-  const labels = host.split('.');
-  return labels.slice(1).map((_, index) => labels.slice(index + 1).join('.'));
 }

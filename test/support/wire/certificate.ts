@@ -52,7 +52,7 @@ export async function makeCertificate(
     throw error;
   }
   const [cert, key] = [await readFile(file, 'utf8'), await readFile(keyFile, 'utf8')];
-  return { cert, key, file, keyFile, certificates: [{ cert, key, hosts: [] }] };
+  return { cert, key, file, keyFile, certificates: [], fallback: { cert, key, hosts: [] } };
 }
 
 /** Signs the certificate in the directory again, so that it ended yesterday. */
