@@ -144,7 +144,9 @@ export {
   tlsPlaces,
   usesTls,
 } from './tls/certificates.ts';
+export { certificateFault } from './tls/pem.ts';
 export { type RedisFiles, readRedisFiles } from './tls/redis-files.ts';
+export { type ServedCertificate, tlsOf } from './tls/served-certificates.ts';
 export type { UpstreamFile } from './tls/upstream-files.ts';
 export type { UpstreamTls } from './tls/upstream-tls.ts';
 export { mapInTurns, nextTurn } from './turns.ts';

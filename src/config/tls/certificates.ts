@@ -1,4 +1,4 @@
-/** Reads the certificates of the gateway's listener: those in TLS_DIR, and the one of TLS_CERT and TLS_KEY. */
+/** The certificates of the gateway's listener, and how those in TLS_DIR and the one of TLS_CERT and TLS_KEY are read. */
 import { X509Certificate } from 'node:crypto';
 import { resolve } from 'node:path';
 import { messageOf } from '#foundation';
@@ -11,10 +11,11 @@ import { type KeyPair, keyPairFault, PemError, readPem } from './pem.ts';
 
 /** A certificate with its key, as plain data. */
 export interface ServerCertificate extends KeyPair {
-  /** `TLS_CERT`, or its file below TLS_DIR: `shop.crt`, `shop/tls.crt`. */
+  /** `TLS_CERT`, its file below TLS_DIR (`shop.crt`, `shop/tls.crt`), or its Secret (`Secret shop/shop-tls`). */
   readonly name: string;
+  /** The file or, again, the Secret. */
   readonly file: string;
-  /** The host names that it is valid for, in lower case: `shop.example`, `*.shop.example`. */
+  /** The host names that it is for, in lower case: `shop.example`, `*.shop.example`. */
   readonly hosts: readonly string[];
   /** Milliseconds since the epoch. */
   readonly validFromMs: number;
@@ -23,17 +24,17 @@ export interface ServerCertificate extends KeyPair {
 
 /** What the listener needs for TLS, as plain data. */
 export interface Tls {
-  /** Those in TLS_DIR, by name. */
+  /** Those in TLS_DIR, by name, or those of listeners of Gateways that have a hostname. */
   readonly certificates: readonly ServerCertificate[];
-  /** The one of TLS_CERT. */
+  /** The one of TLS_CERT, or of a listener without a hostname. May be one of `certificates` too. */
   readonly fallback: ServerCertificate | undefined;
   /** The authorities of clients' certificates. Undefined if clients need none. */
   readonly clientCa: string | undefined;
 }
 
-/** All certificates, those of TLS_DIR first. */
+/** All certificates, the fallback last. */
 export function allCertificates({ certificates, fallback }: Tls): readonly ServerCertificate[] {
-  return fallback === undefined ? certificates : [...certificates, fallback];
+  return fallback === undefined || certificates.includes(fallback) ? certificates : [...certificates, fallback];
 }
 
 export interface TlsReading {
@@ -42,9 +43,9 @@ export interface TlsReading {
   readonly errors: readonly ConfigurationError[];
 }
 
-export type TlsSettings = Partial<Pick<Settings, 'tlsCert' | 'tlsKey' | 'tlsDir' | 'tlsClientCa'>>;
+export type TlsSettings = Partial<Pick<Settings, 'tlsCert' | 'tlsKey' | 'tlsDir' | 'tlsPort' | 'tlsClientCa'>>;
 
-/** Returns what is needed for HTTPS, or undefined without TLS_CERT and TLS_DIR. Rejects with all errors in the files. */
+/** Returns what files have for HTTPS, or undefined for a gateway without it. Rejects with all errors in the files. */
 export async function loadTls(settings: TlsSettings): Promise<Tls | undefined> {
   if (!usesTls(settings)) return undefined;
   const { tls, errors } = await readTls(settings, undefined);
@@ -53,8 +54,8 @@ export async function loadTls(settings: TlsSettings): Promise<Tls | undefined> {
 }
 
 /** Whether the gateway serves HTTPS. */
-export function usesTls({ tlsCert, tlsDir }: Pick<TlsSettings, 'tlsCert' | 'tlsDir'>): boolean {
-  return tlsCert !== undefined || tlsDir !== undefined;
+export function usesTls({ tlsCert, tlsDir, tlsPort }: TlsSettings): boolean {
+  return [tlsCert, tlsDir, tlsPort].some((setting) => setting !== undefined);
 }
 
 /** Reads all files. What has not changed since `last` consists of the same objects. */
@@ -134,7 +135,7 @@ function readCertificate(
   return { name, file: certFile, cert, key, hosts, ...facts };
 }
 
-function factsOf(cert: string, file: string) {
+export function factsOf(cert: string, file: string) {
   try {
     const certificate = new X509Certificate(cert);
     return {
