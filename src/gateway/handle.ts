@@ -7,6 +7,7 @@ import {
   beforeHead,
   clientSubjectHeader,
   clientSubjectOf,
+  connectionScheme,
   createAddressFault,
   discardPreparedResponse,
   pathOf,
@@ -199,7 +200,7 @@ interface PreflightOverrides {
 }
 
 /**
- * Collects the request attributes that routing and labels use. Host and client are lazy: most mappings need neither.
+ * Collects the request attributes that routing and labels use. Some are lazy, because most mappings need none of them.
  */
 export function attributesOf(ctx: Context, { method, path }: PreflightOverrides = {}): RequestAttributes {
   const { req } = ctx;
@@ -222,11 +223,14 @@ interface Source {
 }
 
 /** The prototype of the attributes, which has the getters for all of them. */
-const lazyAttributes: Pick<RequestAttributes, 'host' | 'client'> & ThisType<Source> = Object.freeze({
+const lazyAttributes: Pick<RequestAttributes, 'host' | 'client' | 'listener'> & ThisType<Source> = Object.freeze({
   get host() {
     return this.addresses.host(this.req);
   },
   get client() {
     return this.addresses.client(this.req);
+  },
+  get listener() {
+    return connectionScheme(this.req);
   },
 });

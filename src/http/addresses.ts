@@ -103,7 +103,7 @@ export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptio
     // Traefik and others send the scheme of the WebSocket that the client opens.
     if (proto === 'https' || proto === 'wss') return 'https';
     if (proto === 'http' || proto === 'ws') return 'http';
-    return (request.socket as Socket & { encrypted?: boolean }).encrypted === true ? 'https' : 'http';
+    return connectionScheme(request);
   };
   const publicHost = (request: IncomingMessage): PublicHost =>
     configured ?? { scheme: scheme(request), host: hostAndPort(request) ?? ownHost(request.socket) };
@@ -234,6 +234,11 @@ function hopAddress(hop: string): string | undefined {
 }
 
 /** Checks each connection only once, because the check is too slow for every request. */
+/** The protocol of the connection to this process, which a proxy in front may have opened. */
+export function connectionScheme({ socket }: IncomingMessage): 'http' | 'https' {
+  return (socket as Socket & { encrypted?: boolean }).encrypted === true ? 'https' : 'http';
+}
+
 function memoizeBySocket(isTrustedProxy: Contains): (socket: Socket) => boolean {
   const known = new WeakMap<Socket, boolean>();
   return (socket) => {

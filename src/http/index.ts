@@ -3,6 +3,7 @@
 export {
   type Addresses,
   type AddressOptions,
+  connectionScheme,
   createAddresses,
   maskAddress,
   type PublicAddress,

@@ -47,6 +47,8 @@ export interface RequestAttributes {
   readonly headers: IncomingHttpHeaders;
   /** The client's IP address, as trusted proxies report it. */
   readonly client: string;
+  /** The protocol of the connection to this process, whatever proxies report. */
+  readonly listener: 'http' | 'https';
 }
 
 /** The view of a request that conditions test. Expensive parts are computed lazily and at most once. */
@@ -72,7 +74,7 @@ export function createRequestViews(rules: readonly Rule[]): (attributes: Request
   });
 }
 
-export type Part = 'path' | 'host' | 'method' | 'header' | 'query';
+export type Part = 'listener' | 'path' | 'host' | 'method' | 'header' | 'query';
 
 export interface Condition {
   readonly part: Part;
@@ -82,8 +84,10 @@ export interface Condition {
 }
 
 /** Returns the cheapest conditions first. Throws TypeError for a pattern that does not compile. */
-export function conditionsOf({ host, method, headers, queryParameters }: Rule): readonly Condition[] {
+export function conditionsOf({ host, method, headers, queryParameters, gatewayRoute }: Rule): readonly Condition[] {
+  const listener = gatewayRoute?.scheme;
   return [
+    ...(listener === undefined ? [] : [listenerCondition(listener)]),
     ...(method === undefined ? [] : [methodCondition(method)]),
     ...(host === undefined ? [] : [hostCondition(host)]),
     ...headers.map(headerCondition),
@@ -120,6 +124,14 @@ function lenientMatches(pattern: string): Pattern['matches'] {
 function startsWith(path: string, prefix: string, isExact: boolean): boolean {
   if (path === prefix) return true;
   return !isExact && (prefix === '/' || path.startsWith(`${prefix}/`));
+}
+
+function listenerCondition(expected: RequestAttributes['listener']): Condition {
+  return {
+    part: 'listener',
+    holds: ({ attributes }) => attributes.listener === expected,
+    reason: ({ attributes }) => `the connection is ${attributes.listener}, not ${expected}`,
+  };
 }
 
 function methodCondition(match: TextMatch): Condition {

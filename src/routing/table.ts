@@ -36,7 +36,7 @@ function tableOf<R extends Rule>(rules: readonly R[], groups: readonly Group<R>[
   const find = createFind(groups);
   const viewOf = createRequestViews(rules);
   const hasConditions = groups.some(({ conditions }) => conditions.length > 0);
-  const emptyView = viewOf({ method: '', path: '', search: '', host: '', headers: {}, client: '' });
+  const emptyView = viewOf({ method: '', path: '', search: '', host: '', headers: {}, client: '', listener: 'http' });
 
   return Object.freeze({
     // Allocates nothing when no rule has a condition besides its path.

@@ -119,9 +119,10 @@ export function describeConditions(rule: Rule): readonly string[] {
 }
 
 function conditionsWith(textOf: (match: ValueMatch) => string, rule: Rule): readonly string[] {
-  const { prefixMatch, caseSensitive, method, host, headers, queryParameters, precedence, weight, shadow, sticky } =
-    rule;
+  const { prefixMatch, caseSensitive, method, host, headers, queryParameters, precedence } = rule;
+  const { weight, shadow, sticky, gatewayRoute } = rule;
   return [
+    ...(gatewayRoute?.scheme === undefined ? [] : [`over ${gatewayRoute.scheme}`]),
     ...(prefixMatch === 'segments' ? [] : [prefixMatch]),
     ...(caseSensitive ? [] : ['case-insensitive']),
     ...(method === undefined ? [] : [named({ name: '', match: method }, '', valueTextOf).trimStart()]),

@@ -84,7 +84,7 @@ const gateway = gatewayOf({
 function accepted(target: string): { readonly name: string; readonly path: string } | undefined {
   const path = sanitisePath(target);
   if (path === undefined) return undefined;
-  const attributes = { method: 'GET', path, search: '', host: '', headers: {}, client: '' };
+  const attributes = { method: 'GET', path, search: '', host: '', headers: {}, client: '', listener: 'http' as const };
   const route = gateway.parts.table.match(attributes)?.route;
   assert.ok(route !== undefined);
   try {

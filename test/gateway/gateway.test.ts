@@ -148,7 +148,15 @@ describe('the gateway', () => {
     const names = (one: Gateway) => one.snapshot().routes.map(({ name }) => name);
     assert.deepEqual(names(gateway), names(atOnce));
     for (const one of [gateway, atOnce]) {
-      const attributes = { method: 'GET', path: '/M7', search: '', host: '', headers: {}, client: '' };
+      const attributes = {
+        method: 'GET',
+        path: '/M7',
+        search: '',
+        host: '',
+        headers: {},
+        client: '',
+        listener: 'http' as const,
+      };
       const [route] = one.parts.table.routes;
       assert.throws(() => route && rejectAmbiguousPath(one, attributes, route), { slug: 'bad-path' });
     }

@@ -1,6 +1,6 @@
 /** Routes of the Gateway API: their own order among the mappings of a table, and which of them share requests. */
 import assert from 'node:assert/strict';
-import type { RequestAttributes, Rule } from '#routing';
+import { describeConditions, type RequestAttributes, type Rule } from '#routing';
 import { gatewayRouteOf } from '../support/edge.ts';
 import { attributesOf, ruleOf, tableOf } from './rules.ts';
 
@@ -147,5 +147,29 @@ describe('routes of the Gateway API with the same match', () => {
       routeOf('b', { place: 'shop/b 0001 0001', method: exact('POST') }),
     ];
     assert.equal(tableOf(rules).match(attributesOf())?.shadow, undefined);
+  });
+});
+
+describe('a route of the Gateway API for one listener', () => {
+  const only = (scheme: 'http' | 'https', place = `shop/${scheme}`) =>
+    ruleOf({ name: scheme, prefix: '/', gatewayRoute: gatewayRouteOf({ scheme, place }) });
+
+  it('gets the requests of its connections alone, and beside another one each its own', () => {
+    for (const place of [undefined, 'shop/same'])
+      for (const rules of [
+        [only('http', place), only('https', place)],
+        [only('https', place), only('http', place)],
+      ])
+        for (const listener of ['http', 'https'] as const) assert.equal(matched(rules, { listener }), listener);
+    assert.equal(matched([only('https')], {}), undefined);
+  });
+
+  it('is explained by the protocol of the connection', () => {
+    const [verdict] = tableOf([only('https')]).explain(attributesOf());
+    assert.deepEqual(
+      [verdict?.outcome, verdict?.by, verdict?.reason],
+      ['lost', 'listener', 'the connection is http, not https'],
+    );
+    assert.deepEqual(describeConditions(only('https')), ['over https']);
   });
 });

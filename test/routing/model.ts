@@ -5,6 +5,7 @@ import type { RequestAttributes, Rule } from '#routing';
 export function modelMatches(rule: Rule, attributes: RequestAttributes): boolean {
   const parameters = new URLSearchParams(attributes.search);
   return (
+    (rule.gatewayRoute?.scheme ?? attributes.listener) === attributes.listener &&
     pathFits(rule, attributes.path) &&
     (rule.host === undefined || hostFits(rule.host, attributes.host)) &&
     (rule.method === undefined || textFits(rule.method, attributes.method)) &&

@@ -20,6 +20,7 @@ export function attributesOf(fields: Partial<RequestAttributes> = {}): RequestAt
     host: 'gw.example',
     headers: {},
     client: '127.0.0.1',
+    listener: 'http',
     ...fields,
   };
 }
@@ -59,6 +60,7 @@ const place = fc.oneof(
 
 const gatewayRoute = fc
   .record({
+    scheme: fc.constantFrom(undefined, undefined, 'http' as const, 'https' as const),
     createdAtS: fc.constantFrom(1000, 2000),
     place: fc.constantFrom('a/b 0001 0001', 'a/b 0002 0001', 'a/c 0001 0001'),
   })
@@ -99,6 +101,7 @@ export const anyAttributes: fc.Arbitrary<RequestAttributes> = fc.record({
   host: fc.constantFrom('a.example', 'a.example', 'b.example', '.example', 'other', ''),
   headers: fc.record({ 'x-a': anyText, 'x-b': anyText }, { requiredKeys: [] }),
   client: fc.constant('127.0.0.1'),
+  listener: fc.constantFrom('http', 'https'),
 });
 
 const pathSegment = fc.constantFrom('v1', 'hotels', 'bookings', '1', 'a', 'b', '%2F', 'x.y');

@@ -24,6 +24,7 @@ const attributes: RequestAttributes = {
   search: '?y=1',
   host: 'api.example.com',
   client: '203.0.113.7',
+  listener: 'http',
   headers: {},
 };
 
