@@ -12,14 +12,8 @@ import { mapInTurns, nextTurn } from '../turns.ts';
 import { createCopies } from './copies.ts';
 import { createNames } from './names.ts';
 import { type ClusterObject, nameOfObject, type ObjectVerdict } from './object.ts';
-import {
-  type Guards,
-  hasRecords,
-  type ObjectOptions,
-  type ObjectPart,
-  readObject,
-  refusedService,
-} from './read-object.ts';
+import { type Guards, hasRecords, type ObjectOptions, type ObjectPart, readObject } from './read-object.ts';
+import { refusedService } from './refused-mapping.ts';
 import { unreadNotices } from './unread-notices.ts';
 
 export interface AcceptanceOptions extends ObjectOptions {

@@ -3,19 +3,21 @@ import { type Fields, isMap } from '#foundation';
 import type { AddressRecord } from '../ambassador/addresses.ts';
 import { differencesNotice, translateRecords } from '../ambassador/translate.ts';
 import { type ConfigDocument, type ConfigurationError, errorsOf, type PlacedFault, valueAt } from '../errors.ts';
+import { isRoute } from '../gateway-api/resolve.ts';
+import { isPolicy, readPolicy } from '../gateway-api/route-policy.ts';
 import { annotationKey } from '../manifest.ts';
 import { quote } from '../quote.ts';
 import { isAmbassadorVersion } from '../records/kind.ts';
 import type { Mapping } from '../records/mapping.ts';
-import { groupKeys, mappingFields } from '../records/mapping-fields.ts';
-import { matchKeys } from '../records/match.ts';
 import { type GatewayRecord, readers, readRecord } from '../records/record.ts';
 import { tlsFileNames } from '../tls/upstream-tls.ts';
 import { readYaml } from '../yaml.ts';
 import { excessOf } from './bounds.ts';
 import { type ClusterObject, nameOfObject } from './object.ts';
 import { isOwnKind } from './own-kinds.ts';
+import { readRoute } from './read-route.ts';
 import { leadsToThisMachine, nameIn, namesOwnModule, referenceIn } from './references.ts';
+import { refusedMapping } from './refused-mapping.ts';
 
 /** The contents of one object. Nothing in it depends on other objects. */
 export interface ObjectPart {
@@ -50,6 +52,8 @@ export interface ObjectOptions {
 }
 
 export function readObject(object: ClusterObject, options: ObjectOptions): ObjectPart {
+  if (isRoute(object)) return { object, ...nothing, ...readRoute(object) };
+  if (isPolicy(object)) return { object, ...nothing, errors: readPolicy(object).errors };
   const { documents, errors } = documentsOf(object, options.gatewayDomain);
   const read = documents.map((document) => readDocument(document, object, options));
   const isSyntaxWrong = errors.length > 0;
@@ -71,6 +75,16 @@ export function readObject(object: ClusterObject, options: ObjectOptions): Objec
     },
   };
 }
+
+/** What an object has that is not there to have records of its own. */
+const nothing: Omit<ObjectPart, 'object'> = {
+  records: [],
+  addresses: [],
+  errors: [],
+  notices: [],
+  differences: [],
+  guards: () => joined([], false),
+};
 
 /** Whether an object has records, so that something is to be said about it. */
 export function hasRecords({ kind, value }: ClusterObject, gatewayDomain: string): boolean {
@@ -225,15 +239,6 @@ function untrustedFault(kind: string, { trusted }: ObjectOptions): PlacedFault {
 
 const trustIt = 'add this namespace to KUBERNETES_TRUSTED_NAMESPACES.';
 
-/** Stands for the service of a refused Mapping, which calls none. */
-export const refusedService = 'refused.invalid';
-
-/** The names of the fields that say which requests a Mapping matches. */
-const matchNames: readonly string[] = matchKeys.map((key) => mappingFields[key].name);
-
-/** The names of the fields that all Mappings must have in common that share requests. */
-const groupNames: readonly string[] = groupKeys.map((key) => mappingFields[key].name);
-
 function guardsOf({ original, translated, errors }: ReadDocument, object: ClusterObject): Guards {
   const kind = valueAt(original.value, ['kind']);
   const isLost = translated.length === 0 && errors.length > 0;
@@ -249,37 +254,6 @@ function guardsOf({ original, translated, errors }: ReadDocument, object: Cluste
     hasAuthService,
     mayGuardAll: isOther,
   };
-}
-
-/**
- * Returns a Mapping with the match of a document, its weight, and its rules of access, which others that share its requests
- * must have too. Undefined for what guards nothing.
- */
-function refusedMapping(document: ConfigDocument, object: ClusterObject): Mapping | 'unknown' | undefined {
-  const { value, faults = [] } = document;
-  if (!isMap(value) || value['kind'] !== 'Mapping' || value['shadow'] === true) return undefined;
-  const isWrong = (names: readonly string[]) => faults.some(({ path: [first] }) => names.includes(String(first)));
-  if (isWrong(matchNames)) return 'unknown';
-  for (const readable of readableParts(value, object, isWrong(groupNames))) {
-    const result = readRecord({ ...document, value: readable, faults: [] });
-    if (result.ok && result.record.kind === 'Mapping')
-      return { ...result.record, refusal: `${nameOfObject(object)} is refused` };
-  }
-  return 'unknown';
-}
-
-/** Returns the match of a refused Mapping with less and less of the rest, which may be what is wrong. */
-function readableParts(value: Fields, object: ClusterObject, isAccessWrong: boolean): readonly Fields[] {
-  const only = (names: readonly string[]) =>
-    Object.fromEntries(Object.entries(value).filter(([name]) => names.includes(name)));
-  const head = { apiVersion: 'gateway/v1', kind: 'Mapping', service: refusedService, ...only(matchNames) };
-  // No AuthService has this name, so no other Mapping has the same rules.
-  const unknown = { auth_service: nameOfObject(object) };
-  const names = [only(['name']), { name: nameIn(object.namespace, object.name) }];
-  const weights = [only(['weight']), {}];
-  return (isAccessWrong ? [unknown] : [only(groupNames), unknown]).flatMap((access) =>
-    weights.flatMap((weight) => names.map((name) => ({ ...head, ...access, ...weight, ...name }))),
-  );
 }
 
 function joined(all: readonly Guards[], isSyntaxWrong: boolean): Guards {

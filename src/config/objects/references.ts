@@ -43,6 +43,11 @@ function clusterName(host: string): string {
   return isHost(name) ? name : `${name}.svc`;
 }
 
+/** Returns the reference to a port of a Service, which is never this machine or a module of this process. */
+export function referenceToService(namespace: string, name: string, port: number): string {
+  return `${clusterName(`${name}.${namespace}`)}:${port}`;
+}
+
 function isOwnModule(port: string | undefined): port is 'auth' | 'ratelimit' {
   return port === 'auth' || port === 'ratelimit';
 }

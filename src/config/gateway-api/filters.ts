@@ -1,0 +1,117 @@
+/** The filters of a rule or of a backend, as fields of a Mapping. */
+import type {
+  CorsSpec,
+  FilterSpec,
+  HeaderModifierSpec,
+  MirrorSpec,
+  ObjectReference,
+  PathModifierSpec,
+  RedirectSpec,
+} from './specs.ts';
+
+export interface ReadFilters {
+  /** Fields of a Mapping. */
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** How the path changes for the service, or in the redirect. */
+  readonly path: PathModifierSpec | undefined;
+  readonly redirect: RedirectSpec | undefined;
+  readonly mirror: MirrorSpec | undefined;
+  readonly extensions: readonly ObjectReference[];
+  /** What cannot be done, which refuses the route: `URLRewrite of a backend is not supported`. */
+  readonly unsupported: readonly string[];
+}
+
+type FilterType = FilterSpec['type'];
+
+const typesOfRule: readonly FilterType[] = [
+  'RequestHeaderModifier',
+  'ResponseHeaderModifier',
+  'RequestMirror',
+  'RequestRedirect',
+  'URLRewrite',
+  'CORS',
+  'ExtensionRef',
+];
+
+/** What concerns one backend alone. */
+const typesOfBackend: readonly FilterType[] = ['RequestHeaderModifier', 'ResponseHeaderModifier'];
+
+export function readFilters(filters: readonly FilterSpec[] = [], of: 'rule' | 'backend' = 'rule'): ReadFilters {
+  const known = of === 'rule' ? typesOfRule : typesOfBackend;
+  const repeated = known.filter(
+    (type) => type !== 'ExtensionRef' && filters.filter((one) => one.type === type).length > 1,
+  );
+  const unknown = filters.filter(({ type }) => !known.includes(type));
+  const last = <Part>(read: (filter: FilterSpec) => Part | undefined) =>
+    filters.map(read).findLast((part) => part !== undefined);
+  const rewrite = last(({ urlRewrite }) => urlRewrite);
+  const redirect = last(({ requestRedirect }) => requestRedirect);
+  const cors = last((filter) => filter.cors);
+  return {
+    fields: {
+      ...headerFields(
+        'request',
+        last(({ requestHeaderModifier }) => requestHeaderModifier),
+      ),
+      ...headerFields(
+        'response',
+        last(({ responseHeaderModifier }) => responseHeaderModifier),
+      ),
+      ...(rewrite?.hostname !== undefined && { host_rewrite: rewrite.hostname }),
+      ...(cors !== undefined && { cors: corsField(cors) }),
+    },
+    path: redirect?.path ?? rewrite?.path,
+    redirect,
+    mirror: last(({ requestMirror }) => requestMirror),
+    extensions: filters.flatMap(({ extensionRef }) => extensionRef ?? []),
+    unsupported: [
+      ...unknown.map(({ type }) => `a filter of the type ${type} in a ${of} is not supported`),
+      ...repeated.map((type) => `several filters of the type ${type} are not supported`),
+      ...(redirect !== undefined && rewrite !== undefined ? ['RequestRedirect excludes URLRewrite'] : []),
+    ],
+  };
+}
+
+function headerFields(
+  of: 'request' | 'response',
+  { set = [], add = [], remove = [] }: HeaderModifierSpec = {},
+): Readonly<Record<string, unknown>> {
+  const added = [
+    ...set.map(({ name, value }) => [name, { value: literalValue(value), append: false }] as const),
+    ...add.map(({ name, value }) => [name, { value: literalValue(value), append: true }] as const),
+  ];
+  return {
+    ...(added.length > 0 && { [`add_${of}_headers`]: Object.fromEntries(added) }),
+    ...(remove.length > 0 && { [`remove_${of}_headers`]: remove }),
+  };
+}
+
+/** In a record, a value may have variables between percent signs. */
+function literalValue(value: string): string {
+  return value.replaceAll('%', '%%');
+}
+
+function corsField(cors: CorsSpec): Readonly<Record<string, unknown>> {
+  const { allowOrigins, allowMethods, allowHeaders, exposeHeaders, allowCredentials, maxAge } = cors;
+  return {
+    origins: allowOrigins ?? [],
+    ...(allowMethods !== undefined && { methods: allowMethods }),
+    ...(allowHeaders !== undefined && { headers: allowHeaders }),
+    ...(exposeHeaders !== undefined && { exposed_headers: exposeHeaders }),
+    ...(allowCredentials !== undefined && { credentials: allowCredentials }),
+    ...(maxAge !== undefined && { max_age: maxAge }),
+  };
+}
+
+/** Puts the headers of a backend's filters after those of its rule, whose headers of the same name they replace. */
+export function joinedHeaders(
+  ofRule: ReadFilters['fields'],
+  ofBackend: ReadFilters['fields'],
+): Readonly<Record<string, unknown>> {
+  const joined = Object.entries(ofBackend).map(([name, value]) => {
+    const before = ofRule[name];
+    if (Array.isArray(value)) return [name, [...(Array.isArray(before) ? before : []), ...value]];
+    return [name, { ...Object(before), ...Object(value) }];
+  });
+  return { ...ofRule, ...Object.fromEntries(joined) };
+}

@@ -1,0 +1,135 @@
+/** Which listeners of Gateways can be served at the ports of this process, with which certificates, and which cannot. */
+import type { ClusterObject } from '../objects/object.ts';
+import { certificateFault, type KeyPair } from '../tls/pem.ts';
+import type { ServedCertificate } from '../tls/served-certificates.ts';
+import { type Grants, notPermitted, wholeReference } from './grants.ts';
+import { gatewayApiGroup, type ListenerSpec, type RouteKind } from './specs.ts';
+import type { Problem } from './status.ts';
+
+/** The ports of Gateways that this process serves. */
+export interface ServedPorts {
+  readonly http: readonly number[];
+  /** Empty if the process has no port for HTTPS. */
+  readonly https: readonly number[];
+}
+
+export interface Listener {
+  readonly gateway: ClusterObject;
+  readonly spec: ListenerSpec;
+  readonly scheme: 'http' | 'https';
+  /** Why it is not served at all. */
+  readonly refusal: Problem | undefined;
+  /** What it refers to that does not exist, or may not be used. */
+  readonly unresolved: Problem | undefined;
+  /** The kinds of routes that may attach. */
+  readonly kinds: readonly RouteKind[];
+  readonly certificate: ServedCertificate | undefined;
+}
+
+/** Requests can reach it. */
+export function isProgrammed({ refusal, unresolved, scheme, certificate }: Listener): boolean {
+  const isUsable = scheme === 'http' || certificate !== undefined;
+  return refusal === undefined && isUsable && unresolved?.reason !== 'InvalidRouteKinds';
+}
+
+export interface ListenerParts {
+  readonly ports: ServedPorts;
+  readonly grants: Grants;
+  readonly secretOf: (namespace: string, name: string) => ClusterObject | undefined;
+  /** Why no listener of this Gateway is served. */
+  readonly refusal: Problem | undefined;
+}
+
+const routeKinds: readonly RouteKind[] = ['HTTPRoute', 'GRPCRoute'];
+
+export function readListener(gateway: ClusterObject, spec: ListenerSpec, parts: ListenerParts): Listener {
+  const scheme = spec.protocol === 'HTTPS' ? 'https' : 'http';
+  const { kinds, unknown } = allowedKinds(spec);
+  const secret = scheme === 'https' ? findCertificate(gateway, spec, parts) : undefined;
+  const certificate = secret !== undefined && 'cert' in secret ? secret : undefined;
+  const problem = secret !== undefined && 'reason' in secret ? secret : undefined;
+  return {
+    gateway,
+    spec,
+    scheme,
+    refusal: parts.refusal ?? refusalOf(spec, parts.ports),
+    unresolved: unknown ?? problem,
+    kinds,
+    certificate,
+  };
+}
+
+function refusalOf({ protocol, port, tls }: ListenerSpec, ports: ServedPorts): Problem | undefined {
+  if (protocol !== 'HTTP' && protocol !== 'HTTPS') {
+    const message = `the protocol ${protocol} is not supported`;
+    return { reason: 'UnsupportedProtocol', message, remedy: 'Use HTTP or HTTPS.' };
+  }
+  if (protocol === 'HTTPS' && tls?.mode === 'Passthrough')
+    return { reason: 'UnsupportedValue', message: 'tls.mode Passthrough is not supported', remedy: 'Use Terminate.' };
+  const served = protocol === 'HTTP' ? ports.http : ports.https;
+  if (served.includes(port)) return undefined;
+  const message = `this frontdesk does not serve ${protocol} at the port ${port}`;
+  const remedy =
+    served.length === 0 ? 'Set TLS_PORT, so that it serves HTTPS.' : `Use the port ${served.join(' or ')}.`;
+  return { reason: 'PortUnavailable', message, remedy };
+}
+
+function allowedKinds({ allowedRoutes }: ListenerSpec): {
+  readonly kinds: readonly RouteKind[];
+  readonly unknown: Problem | undefined;
+} {
+  const wanted = allowedRoutes?.kinds ?? [];
+  if (wanted.length === 0) return { kinds: routeKinds, unknown: undefined };
+  const isKnown = ({ group = gatewayApiGroup, kind }: (typeof wanted)[number], one: RouteKind) =>
+    group === gatewayApiGroup && kind === one;
+  const kinds = routeKinds.filter((one) => wanted.some((each) => isKnown(each, one)));
+  const unknown = wanted.filter((each) => !routeKinds.some((one) => isKnown(each, one)));
+  if (unknown.length === 0) return { kinds, unknown: undefined };
+  const names = unknown.map(({ kind }) => kind).join(', ');
+  const message = `routes of the kind ${names} are not supported`;
+  return { kinds, unknown: { reason: 'InvalidRouteKinds', message, remedy: `Use ${routeKinds.join(' and ')}.` } };
+}
+
+function findCertificate(
+  gateway: ClusterObject,
+  { tls, hostname }: ListenerSpec,
+  { grants, secretOf }: ListenerParts,
+): ServedCertificate | Problem {
+  const [reference, ...more] = tls?.certificateRefs ?? [];
+  if (reference === undefined) return invalid('tls.certificateRefs is empty');
+  if (more.length > 0) return invalid('tls.certificateRefs names several certificates, and one is supported');
+  const target = wholeReference(reference, { group: '', kind: 'Secret', namespace: gateway.namespace });
+  const name = `${target.kind} ${target.namespace}/${target.name}`;
+  if (target.group !== '' || target.kind !== 'Secret')
+    return invalid(`${name} of the group "${target.group}" is no Secret`);
+  if (!grants.permits(gateway, target)) return notPermitted(name, target);
+  const secret = secretOf(target.namespace, target.name);
+  if (secret === undefined) return invalid(`there is no ${name} of the type kubernetes.io/tls`);
+  const pair = pairOf(secret);
+  return 'fault' in pair
+    ? invalid(`${name} has no usable certificate and key (${pair.fault})`)
+    : { ...pair, name, hosts: hostname ? [hostname] : undefined };
+}
+
+function invalid(message: string): Problem {
+  const remedy = 'Name one Secret with a certificate and its key: kubectl create secret tls.';
+  return { reason: 'InvalidCertificateRef', message, remedy };
+}
+
+type ReadPair = KeyPair | { readonly fault: string };
+
+/** Reading a key takes longer than all the rest, and Secrets seldom change. By the value of the object. */
+const readPairs = new WeakMap<object, ReadPair>();
+
+function pairOf({ value }: ClusterObject): ReadPair {
+  const object = value as { readonly data?: Readonly<Record<string, string>> };
+  const known = readPairs.get(object);
+  if (known !== undefined) return known;
+  const [cert = '', key = ''] = ['tls.crt', 'tls.key'].map((name) =>
+    Buffer.from(object.data?.[name] ?? '', 'base64').toString('latin1'),
+  );
+  const fault = certificateFault(cert, key);
+  const pair = fault === undefined ? { cert, key } : { fault };
+  readPairs.set(object, pair);
+  return pair;
+}

@@ -1,0 +1,216 @@
+/** Makes records and certificates of a cluster's Gateways and routes, and says what their status has to be. */
+import { isDeepStrictEqual } from 'node:util';
+import { type ConfigurationError, type Fault, fileError } from '../errors.ts';
+import { type ClusterObject, nameOfObject, type ObjectVerdict } from '../objects/object.ts';
+import { ownGroup } from '../objects/own-kinds.ts';
+import type { ServedCertificate } from '../tls/served-certificates.ts';
+import { type Attachment, attachmentsOf, type OwnGateway, reachOf } from './attachments.ts';
+import { readBackend } from './backends.ts';
+import { supportedFeatures } from './features.ts';
+import {
+  classStatus,
+  type GatewayOptions,
+  gatewayFaults,
+  gatewayStatus,
+  isOwnClass,
+  type ReadGateway,
+  readGateway,
+} from './gateways.ts';
+import { createGrants } from './grants.ts';
+import { isProgrammed, type Listener, type ServedPorts } from './listeners.ts';
+import { isPolicy, readPolicy, routePolicyKind } from './route-policy.ts';
+import { type Policy, type RouteRules, readRules } from './rules.ts';
+import { controllerName, type GatewaySpec, type ObjectReference, specOf } from './specs.ts';
+import { conditionOf, type DesiredStatus, type Problem } from './status.ts';
+
+export interface GatewayApiOptions extends GatewayOptions {
+  readonly ports: ServedPorts;
+}
+
+export interface ResolvedGatewayApi {
+  /** The routes that a listener serves, with their `rules`, for the acceptance. */
+  readonly routes: readonly ClusterObject[];
+  /** Of two for the same host, the first counts. */
+  readonly certificates: readonly ServedCertificate[];
+  /** What is served in part or not at all. */
+  readonly notices: readonly ConfigurationError[];
+  /** What all objects have to say, after the routes were accepted or refused. */
+  readonly statusesWith: (verdicts: readonly ObjectVerdict[]) => readonly DesiredStatus[];
+}
+
+export interface GatewayApi {
+  /** `objects`: those of the Gateway API and what they refer to, the oldest first. `records`: all others. */
+  readonly resolve: (objects: readonly ClusterObject[], records: readonly ClusterObject[]) => ResolvedGatewayApi;
+}
+
+export function isRoute({ kind }: ClusterObject): boolean {
+  return kind === 'HTTPRoute' || kind === 'GRPCRoute';
+}
+
+/** The rules of a route that was resolved. */
+export function rulesOf({ value }: ClusterObject): RouteRules {
+  return (value as { readonly rules: RouteRules }).rules;
+}
+
+/** A route that is resolved to the same rules as before is the same object as before. */
+export function createGatewayApi(options: GatewayApiOptions): GatewayApi {
+  const policies = createPolicies();
+  let known: ReadonlyMap<string, ClusterObject> = new Map();
+
+  return {
+    resolve(objects, records) {
+      const { find, gateways, grants } = index(objects, options);
+      const policyIn = policies(records);
+      const routes = objects.filter(isRoute).map((object): ReadRoute => {
+        const attachments = attachmentsOf(object, gateways.get, (name) => labelsOf(find('Namespace', '', name)));
+        const rules = readRules(object, {
+          reach: reachOf(object, attachments),
+          backendOf: (spec) =>
+            readBackend(object, spec, { grants, serviceOf: (namespace, name) => find('Service', namespace, name) }),
+          policyOf: (reference) => policyIn(object.namespace, reference),
+        });
+        return { object, attachments, rules };
+      });
+      const served = routes.filter(({ rules }) => rules.documents.length > 0);
+      known = new Map(served.map((route) => [route.object.uid, withRules(route, known.get(route.object.uid))]));
+      const listeners = gateways.all.flatMap((gateway) => gateway.listeners);
+      return {
+        routes: [...known.values()],
+        certificates: listeners.flatMap((one) => (isProgrammed(one) ? (one.certificate ?? []) : [])),
+        notices: [...gateways.all.flatMap(gatewayNotices), ...routes.flatMap(routeNotices)],
+        statusesWith: (verdicts) => [
+          ...objects.filter(isOwnClass).map((object) => classStatus(object, supportedFeatures)),
+          ...gateways.all.map((gateway) => gatewayStatus(gateway, countAttached(routes), options)),
+          ...routes.flatMap((route) => routeStatus(route, verdicts)),
+        ],
+      };
+    },
+  };
+}
+
+interface ReadRoute {
+  readonly object: ClusterObject;
+  readonly attachments: readonly Attachment[];
+  readonly rules: RouteRules;
+}
+
+function index(objects: readonly ClusterObject[], options: GatewayApiOptions) {
+  const byName = new Map(objects.map((object) => [keyOf(object.kind, object.namespace, object.name), object]));
+  const find = (kind: string, namespace: string, name: string) => byName.get(keyOf(kind, namespace, name));
+  const grants = createGrants(objects);
+  const parts = {
+    ports: options.ports,
+    grants,
+    secretOf: (namespace: string, name: string) => find('Secret', namespace, name),
+  };
+  const isOurs = (object: ClusterObject) => {
+    const found = find('GatewayClass', '', specOf<GatewaySpec>(object).gatewayClassName);
+    return found !== undefined && isOwnClass(found);
+  };
+  const all = objects
+    .filter((object) => object.kind === 'Gateway' && isOurs(object))
+    .map((object) => readGateway(object, options, parts));
+  const gatewaysByName = new Map(all.map((one) => [`${one.object.namespace}/${one.object.name}`, one]));
+  const get = (namespace: string, name: string): OwnGateway | undefined => gatewaysByName.get(`${namespace}/${name}`);
+  return { find, grants, gateways: { all, get } };
+}
+
+function keyOf(kind: string, namespace: string, name: string): string {
+  return `${kind} ${namespace}/${name}`;
+}
+
+function labelsOf(namespace: ClusterObject | undefined): Readonly<Record<string, string>> {
+  const value = namespace?.value as { readonly metadata?: { readonly labels?: Readonly<Record<string, string>> } };
+  return value?.metadata?.labels ?? {};
+}
+
+function withRules({ object, rules }: ReadRoute, before: ClusterObject | undefined): ClusterObject {
+  if (before !== undefined && before.createdAt === object.createdAt && isDeepStrictEqual(rulesOf(before), rules))
+    return before;
+  return { ...object, value: { ...Object(object.value), rules } };
+}
+
+/** Keeps the last valid version of each policy. */
+function createPolicies() {
+  let valid: ReadonlyMap<string, Policy['fields']> = new Map();
+
+  return function policiesAmong(records: readonly ClusterObject[]) {
+    const objects = records.filter(isPolicy);
+    valid = new Map(
+      objects.flatMap((object) => {
+        const { fields, errors } = readPolicy(object);
+        const last = errors.length === 0 ? fields : valid.get(object.uid);
+        return last === undefined ? [] : [[object.uid, last] as const];
+      }),
+    );
+    const byName = new Map(objects.map((object) => [`${object.namespace}/${object.name}`, object]));
+
+    return function policyIn(namespace: string, { group, kind, name }: ObjectReference): Policy {
+      const label = `${kind} ${namespace}/${name}`;
+      if (group !== ownGroup || kind !== routePolicyKind)
+        return withoutPolicy('InvalidKind', `${label} of the group "${group}" is no filter of frontdesk`);
+      const object = byName.get(`${namespace}/${name}`);
+      if (object === undefined) return withoutPolicy('FilterNotFound', `there is no ${label}`);
+      const fields = valid.get(object.uid);
+      return fields === undefined
+        ? withoutPolicy('FilterNotFound', `${label} is refused`)
+        : { fields, problem: undefined };
+    };
+  };
+}
+
+function withoutPolicy(reason: string, message: string): Policy {
+  const remedy = `Name a valid ${routePolicyKind} of the group ${ownGroup} in this namespace.`;
+  return { fields: {}, problem: { reason, message, remedy } };
+}
+
+function countAttached(routes: readonly ReadRoute[]): (listener: Listener) => number {
+  const counts = new Map<Listener, number>();
+  for (const { attachments } of routes) {
+    const attached = new Set(attachments.flatMap(({ listeners }) => listeners));
+    for (const listener of attached) counts.set(listener, (counts.get(listener) ?? 0) + 1);
+  }
+  return (listener) => counts.get(listener) ?? 0;
+}
+
+/** None for a route without a parent of ours, unless its status still has one. */
+function routeStatus(
+  { object, attachments, rules: { unresolved } }: ReadRoute,
+  verdicts: readonly ObjectVerdict[],
+): readonly DesiredStatus[] {
+  if (attachments.length === 0 && !hasParentOfOurs(object)) return [];
+  const refusal = refusalIn(verdicts.find((verdict) => verdict.object.uid === object.uid));
+  const parents = attachments.map(({ parentRef, problem }) => ({
+    parentRef,
+    controllerName,
+    conditions: [conditionOf(object, 'Accepted', problem ?? refusal), conditionOf(object, 'ResolvedRefs', unresolved)],
+  }));
+  return [{ object, status: { kind: 'Route', parents } }];
+}
+
+function hasParentOfOurs({ value }: ClusterObject): boolean {
+  type Status = { readonly parents?: readonly { readonly controllerName?: string }[] };
+  const { parents = [] } = (value as { readonly status?: Status }).status ?? {};
+  return parents.some((parent) => parent.controllerName === controllerName);
+}
+
+function refusalIn(verdict: ObjectVerdict | undefined): Problem | undefined {
+  const [first] = verdict?.errors ?? [];
+  return first && { reason: 'UnsupportedValue', message: first.message, remedy: first.remedy };
+}
+
+function gatewayNotices(gateway: ReadGateway): readonly ConfigurationError[] {
+  return gatewayFaults(gateway).map((fault) => noticeOf(gateway.object, fault));
+}
+
+function routeNotices({ object, attachments, rules }: ReadRoute): readonly ConfigurationError[] {
+  const problems = [
+    ...attachments.map(({ problem }) => problem),
+    attachments.length > 0 ? rules.unresolved : undefined,
+  ];
+  return problems.flatMap((problem) => (problem === undefined ? [] : noticeOf(object, problem)));
+}
+
+function noticeOf(object: ClusterObject, { message, remedy }: Fault): ConfigurationError {
+  return fileError(nameOfObject(object), message, remedy);
+}

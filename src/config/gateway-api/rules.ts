@@ -1,0 +1,211 @@
+/** The rules of a route as Mappings that are still to be read: one for each match, hostname and backend. */
+import { isMap } from '#foundation';
+import { parseDuration } from '../fields/values.ts';
+import type { ClusterObject } from '../objects/object.ts';
+import type { Reach } from './attachments.ts';
+import { joinedHeaders, type ReadFilters, readFilters } from './filters.ts';
+import type { GatewayRoute } from './gateway-route.ts';
+import { type ReadMatch, readMatches } from './matches.ts';
+import { policyOfRedirect } from './route-policy.ts';
+import { type BackendOf, noBackend, noService, readMirror, redirectShare, type Share, sharesOf } from './shares.ts';
+import {
+  type ObjectReference,
+  type RedirectSpec,
+  type RouteKind,
+  type RouteSpec,
+  type RuleSpec,
+  specOf,
+} from './specs.ts';
+import type { Problem } from './status.ts';
+
+/** The rules of a route. Plain data. */
+export interface RouteRules {
+  readonly documents: readonly RouteDocument[];
+  /** Why the route is refused as a whole. */
+  readonly unsupported: readonly string[];
+  /** The first of what its rules refer to that does not exist, or may not be used. */
+  readonly unresolved: Problem | undefined;
+}
+
+/** A Mapping, as far as the fields of a record can say it, and what they cannot. */
+export interface RouteDocument {
+  /** `spec.rules[0]`, for errors. */
+  readonly place: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly gatewayRoute: GatewayRoute;
+  /** The percentage of the requests for its match. Undefined for all. */
+  readonly weight: number | undefined;
+  readonly redirect: RedirectSpec | undefined;
+}
+
+/** The fields of a RoutePolicy, or why it cannot be used. */
+export interface Policy {
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly problem: Problem | undefined;
+}
+
+export interface RuleParts {
+  readonly reach: readonly Reach[];
+  readonly backendOf: BackendOf;
+  readonly policyOf: (reference: ObjectReference) => Policy;
+}
+
+/** Far more than any team has. The rest would fill the memory. */
+const documentsMax = 2_000;
+
+const ruleMembers: readonly string[] = ['name', 'matches', 'filters', 'backendRefs', 'timeouts'];
+
+export function readRules(route: ClusterObject, parts: RuleParts): RouteRules {
+  const { rules = [{}] } = specOf<RouteSpec>(route);
+  const read = rules.map((rule, index) => readRule(route, rule, { ...parts, index }));
+  const documents = read.flatMap((one) => one.documents);
+  const excess = documents.length > documentsMax ? [`more than ${documentsMax} Mappings: split the route`] : [];
+  return {
+    documents: documents.slice(0, documentsMax),
+    unsupported: [...read.flatMap((one) => one.unsupported), ...excess],
+    unresolved: read.map((one) => one.unresolved).find((problem) => problem !== undefined),
+  };
+}
+
+function readRule(route: ClusterObject, rule: RuleSpec, parts: RuleParts & { readonly index: number }): RouteRules {
+  const place = `spec.rules[${parts.index}]`;
+  const filters = readFilters(rule.filters);
+  const policy = joinPolicies(filters.extensions, parts);
+  const matches = readMatches(route.kind as RouteKind, rule.matches);
+  const shares = filters.redirect === undefined ? sharesOf(rule.backendRefs, parts.backendOf) : [redirectShare];
+  const mirror = filters.mirror && readMirror(filters.mirror, parts.backendOf);
+  const problems = [policy.problem, ...shares.map(({ problem }) => problem), mirror?.problem];
+  const isPrefix = matches.every((match) => match.isPrefix);
+  return {
+    documents: matches.flatMap((match, matchIndex) =>
+      parts.reach.flatMap((reach, reachIndex) => {
+        const targets = [...shares, ...(policy.problem === undefined ? (mirror?.shares ?? []) : [])];
+        return targets.map((share, shareIndex) =>
+          documentOf(share, {
+            ...{ route, rule, filters, policy, match, reach, place },
+            gatewayRoute: gatewayRouteOf(route, [parts.index, matchIndex], reach),
+            name: nameOf(route, [parts.index, matchIndex, reachIndex, shareIndex]),
+          }),
+        );
+      }),
+    ),
+    unsupported: [
+      ...Object.keys(rule).filter((name) => !ruleMembers.includes(name)),
+      ...filters.unsupported,
+      ...shares.flatMap(({ filters: { unsupported } }) => unsupported),
+      ...(filters.path?.type === 'ReplacePrefixMatch' && !isPrefix ? ['replacePrefixMatch needs a PathPrefix'] : []),
+    ].map((message) => `${place}: ${message}`),
+    unresolved: problems.find((problem) => problem !== undefined && problem !== noBackend),
+  };
+}
+
+/** Of the same field in several policies, the last counts. */
+function joinPolicies(references: readonly ObjectReference[], { policyOf }: RuleParts): Policy {
+  const found = references.map(policyOf);
+  const broken = found.find(({ problem }) => problem !== undefined);
+  return broken ?? { fields: Object.assign({}, ...found.map(({ fields }) => fields)), problem: undefined };
+}
+
+interface DocumentParts {
+  readonly rule: RuleSpec;
+  readonly filters: ReadFilters;
+  readonly policy: Policy;
+  readonly match: ReadMatch;
+  readonly reach: Reach;
+  readonly place: string;
+  readonly gatewayRoute: GatewayRoute;
+  readonly name: string;
+}
+
+function documentOf(share: Share, parts: DocumentParts): RouteDocument {
+  const { filters, policy, match, reach, place, gatewayRoute, name, rule } = parts;
+  const problem = policy.problem ?? share.problem;
+  const own = { name, ...match.fields, ...hostFields(reach) };
+  if (filters.redirect !== undefined) {
+    return {
+      place,
+      fields: { ...policyOfRedirect(policy.fields), ...own, ...redirectFields(filters, filters.redirect) },
+      gatewayRoute: { ...gatewayRoute, fault: problem?.message },
+      weight: undefined,
+      redirect: filters.redirect,
+    };
+  }
+  const fields = problem === undefined ? share.fields : noService;
+  return {
+    place,
+    fields: {
+      ...policy.fields,
+      ...own,
+      ...joinedHeaders(filters.fields, share.filters.fields),
+      ...rewriteFields(filters),
+      ...timeoutFields(rule, policy.fields),
+      ...fields,
+      ...upgradeFields(policy.fields, fields),
+    },
+    gatewayRoute: { ...gatewayRoute, fault: problem?.message, fullPath: fullPathOf(filters) },
+    weight: share.weight,
+    redirect: undefined,
+  };
+}
+
+function nameOf({ kind, namespace, name }: ClusterObject, indexes: readonly number[]): string {
+  return `${kind.toLowerCase()}/${namespace}/${name}/${indexes.map((index) => index + 1).join('.')}`;
+}
+
+/** `indexes`: of the rule and of its match. */
+function gatewayRouteOf(
+  { kind, namespace, name, createdAt }: ClusterObject,
+  indexes: readonly [number, number],
+  { scheme }: Reach,
+): GatewayRoute {
+  const numbers = indexes.map((index) => String(index + 1).padStart(4, '0'));
+  return {
+    createdAtS: Date.parse(createdAt) / 1000,
+    place: [`${namespace}/${name}`, ...numbers, kind].join(' '),
+    scheme,
+    fullPath: undefined,
+    fault: undefined,
+  };
+}
+
+function hostFields({ hostname }: Reach): Readonly<Record<string, unknown>> {
+  if (hostname === undefined) return {};
+  return hostname.startsWith('*') ? { hostname } : { host: hostname };
+}
+
+function rewriteFields({ path }: ReadFilters): Readonly<Record<string, unknown>> {
+  return { rewrite: path?.type === 'ReplacePrefixMatch' ? path.replacePrefixMatch || '/' : '' };
+}
+
+function fullPathOf({ path }: ReadFilters): string | undefined {
+  return path?.type === 'ReplaceFullPath' ? path.replaceFullPath || '/' : undefined;
+}
+
+function redirectFields({ path }: ReadFilters, { statusCode = 302 }: RedirectSpec): Readonly<Record<string, unknown>> {
+  const target =
+    path?.type === 'ReplacePrefixMatch'
+      ? { prefix_redirect: path.replacePrefixMatch || '/' }
+      : path && { path_redirect: path.replaceFullPath || '/' };
+  return { ...noService, host_redirect: true, ...target, redirect_response_code: statusCode };
+}
+
+/** Without retries, the time of one attempt is that of all. `0s` is no limit. */
+function timeoutFields({ timeouts }: RuleSpec, policy: Policy['fields']): Readonly<Record<string, unknown>> {
+  const [whole, each] = [timeouts?.request, timeouts?.backendRequest].map((text) => text && parseDuration(text));
+  const retries = policy['retry_policy'];
+  if (typeof each === 'number' && each > 0 && isMap(retries))
+    return {
+      ...(whole !== undefined && { timeout_ms: whole }),
+      retry_policy: { ...retries, per_try_timeout_ms: each },
+    };
+  const limits = [whole, each].filter((one) => typeof one === 'number');
+  const shortest = Math.min(...limits.filter((ms) => ms > 0));
+  if (limits.length === 0) return {};
+  return { timeout_ms: Number.isFinite(shortest) ? shortest : 0 };
+}
+
+/** A policy may allow more protocols than the backend's port names. */
+function upgradeFields(...fields: readonly Readonly<Record<string, unknown>>[]): Readonly<Record<string, unknown>> {
+  const protocols = fields.flatMap((one) => one['allow_upgrade'] ?? []);
+  return protocols.length === 0 ? {} : { allow_upgrade: [...new Set(protocols)] };
+}

@@ -1,0 +1,83 @@
+/** Reads the rules of a route of the Gateway API, which were resolved before, as Mappings. */
+import { type ConfigDocument, type ConfigurationError, fileError } from '../errors.ts';
+import { rulesOf } from '../gateway-api/resolve.ts';
+import type { RouteDocument } from '../gateway-api/rules.ts';
+import type { RedirectSpec } from '../gateway-api/specs.ts';
+import type { Mapping } from '../records/mapping.ts';
+import { readRecord } from '../records/record.ts';
+import type { Redirect } from '../records/rewrite.ts';
+import { type ClusterObject, nameOfObject } from './object.ts';
+import type { Guards } from './read-object.ts';
+import { refusedMapping } from './refused-mapping.ts';
+
+export interface RoutePart {
+  readonly records: readonly Mapping[];
+  readonly errors: readonly ConfigurationError[];
+  readonly guards: () => Guards;
+}
+
+export function readRoute(object: ClusterObject): RoutePart {
+  const { documents, unsupported } = rulesOf(object);
+  const file = nameOfObject(object);
+  const read = documents.map((document) => readOne(document, file));
+  const errors = [
+    ...unsupported.map((message) => fileError(file, message, 'Remove it.')),
+    ...read.flatMap((one) => one.errors),
+  ];
+  return {
+    records: read.flatMap(({ record }) => record ?? []),
+    errors: withoutRepetitions(errors),
+    guards: () => guardsOf(object, documents),
+  };
+}
+
+function readOne(document: RouteDocument, file: string) {
+  const result = readRecord(configDocument(document, file));
+  if (result.ok && result.record.kind === 'Mapping') return { record: withRoute(result.record, document), errors: [] };
+  const errors = result.ok ? [] : result.errors;
+  return { record: undefined, errors: errors.map((one) => ({ ...one, message: `${document.place}: ${one.message}` })) };
+}
+
+function configDocument({ fields }: RouteDocument, file: string): ConfigDocument {
+  return {
+    value: { apiVersion: 'gateway/v1', kind: 'Mapping', ...fields },
+    file,
+    lineAt: () => 0,
+    placeWithin: () => ({ file, lineOf: () => 0 }),
+  };
+}
+
+/** Adds what the fields of a record cannot say. */
+function withRoute(record: Mapping, { gatewayRoute, weight, redirect }: RouteDocument): Mapping {
+  return {
+    ...record,
+    gatewayRoute,
+    weight,
+    redirect: redirect && record.redirect && redirectOf(record.redirect, redirect),
+  };
+}
+
+function redirectOf(record: Redirect, { hostname }: RedirectSpec): Redirect {
+  return { ...record, host: hostname };
+}
+
+/** A match, host or backend has the same errors as the next one. */
+function withoutRepetitions(errors: readonly ConfigurationError[]): readonly ConfigurationError[] {
+  return [...new Map(errors.map((error) => [error.message, error])).values()];
+}
+
+/** Requests that a refused route matches get 503, unless the match itself cannot be read. */
+function guardsOf(object: ClusterObject, documents: readonly RouteDocument[]): Guards {
+  const file = nameOfObject(object);
+  const mappings = documents.map((document) => {
+    const mapping = refusedMapping(configDocument(document, file), object);
+    return typeof mapping === 'object' ? { ...mapping, gatewayRoute: document.gatewayRoute } : mapping;
+  });
+  return {
+    mappings: mappings.filter((one) => typeof one === 'object'),
+    hasUnknownMatch: mappings.includes('unknown'),
+    mayAuthenticate: false,
+    hasAuthService: false,
+    mayGuardAll: false,
+  };
+}
