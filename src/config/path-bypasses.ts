@@ -4,7 +4,7 @@ import { withoutTrailingSlash } from './fields/paths.ts';
 import { compilePattern } from './fields/pattern.ts';
 import { quote } from './quote.ts';
 import { fullName } from './records/conflicts.ts';
-import type { Mapping } from './records/mapping.ts';
+import { callsService, type Mapping } from './records/mapping.ts';
 import { isPathAlone, matchKey } from './records/match.ts';
 import { fieldsEvaded, protectionOf } from './records/protection.ts';
 import type { Version } from './records/version.ts';
@@ -23,7 +23,8 @@ export function pathBypassNotices(
   { mappings, versions }: Records,
   strictPaths: boolean,
 ): readonly ConfigurationError[] {
-  const forwarding = mappings.filter(({ shadow, redirect }) => !shadow && redirect === undefined);
+  // A refused Mapping guards its requests as well.
+  const forwarding = mappings.filter((mapping) => !mapping.shadow && callsService({ ...mapping, refusal: undefined }));
   const others = otherMappings(forwarding);
   if (strictPaths) return samePathNotices(others);
   const notices = forwarding.map((mapping) => noticeFor(mapping, others));

@@ -165,6 +165,8 @@ export interface RouteRow {
   readonly cluster: string | undefined;
   /** Why it answers 503: its record is refused, or one that may protect it. Undefined for other routes. */
   readonly refusal: string | undefined;
+  /** Why it answers 500: its backend does not exist, or may not be used. Undefined for other routes. */
+  readonly fault: string | undefined;
   /**
    * Depends on the share of responses below 500 in the last five minutes: ok from 90 %, degraded from 70 %, failing
    * below that, unknown without requests. Always failing when no address of the cluster is usable.

@@ -55,6 +55,7 @@ export function routeRow(route: RouteSnapshot, { clusters, trafficOf, time, limi
     internal: route.internal === true,
     cluster: known?.name,
     refusal: mapping.refusal,
+    fault: mapping.gatewayRoute?.fault,
     health: cluster !== undefined && isUnusable(cluster) ? 'failing' : healthOf(traffic),
     traffic,
   };

@@ -183,8 +183,8 @@ async function noNext(): Promise<void> {}
 function refused(stage: Extract<Outcome, { kind: 'refused' }>['stage'], thrown: unknown): Outcome {
   if (!(thrown instanceof Problem)) throw thrown;
   const { status, slug, message, cause } = thrown;
-  // Only the operator may know which object is refused, what else an ambiguous path could mean, and which list has an address.
-  if (slug === 'not-configured' && cause instanceof Error)
+  // Only the operator may know which object is refused, which backend is missing, what else an ambiguous path could mean, and which list has an address.
+  if ((slug === 'not-configured' || slug === 'no-backend') && cause instanceof Error)
     return { kind: 'refused', stage, status, problem: slug, detail: cause.message };
   const isForOperators = slug === 'bad-path' || slug === 'address-denied';
   const detail = isForOperators && typeof cause === 'string' ? `${message} ${cause}` : message;

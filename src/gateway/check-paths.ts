@@ -1,6 +1,6 @@
 /** Rejects requests that could evade the protection of others: by an ambiguous path, or by a WebDAV reference. */
 import type { Context } from 'koa';
-import { type Mapping, mappingDefaults, nextTurn, type Version } from '#config';
+import { callsService, type Mapping, mappingDefaults, nextTurn, type Version } from '#config';
 import { textFromBytes } from '#foundation';
 import { problem } from '#http';
 import { referenceBase } from '#proxy';
@@ -127,9 +127,9 @@ function createCheckAmbiguity(
 const ambiguousDetail =
   'A service could interpret the path as another one, which is protected differently. Send the path in its plain form: in lower case, with only the slashes between segments, and without path parameters (;), encoded slashes, ? and #, and dots or spaces at the end of a segment.';
 
-/** The server itself handles its built-in routes and redirects, so no service can misinterpret their paths. */
+/** The server itself handles its built-in routes, redirects and missing backends, so no service can misinterpret their paths. */
 function isForwarded({ internal, mapping }: Route): boolean {
-  return internal !== true && mapping.redirect === undefined;
+  return internal !== true && callsService({ ...mapping, refusal: undefined });
 }
 
 function isCompared(route: Route): boolean {

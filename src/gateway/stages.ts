@@ -1,6 +1,6 @@
 /** The stages of a request after routing, in order: what each one does, and what it says of a request that is not sent. */
 import { hash } from 'node:crypto';
-import type { RateLimitService } from '#config';
+import { callsService, type RateLimitService } from '#config';
 import { rejectAddress, removeHeaders, requestContext } from '#http';
 import { rejectLoop } from '#proxy';
 import type { Limiter } from '#ratelimit';
@@ -139,8 +139,9 @@ function authenticate({ request, attributes, route }: RoutedRequest): StageResul
   return route.auth.authenticate(request.ctx, attributes);
 }
 
-function copyToShadow({ request, shadow }: RoutedRequest): StageResult {
-  shadow?.transport.shadow?.(request.ctx);
+/** Nobody has checked a request that calls no service, so it is not copied either. */
+function copyToShadow({ request, route, shadow }: RoutedRequest): StageResult {
+  if (shadow !== undefined && callsService(route.mapping)) shadow.transport.shadow?.(request.ctx);
   return 'continue';
 }
 

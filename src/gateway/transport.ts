@@ -9,7 +9,7 @@ import {
   type UpstreamTls,
 } from '#config';
 import type { Logger } from '#foundation';
-import { hasBody, pathOf, problem, publicBase, requestContext, searchOf } from '#http';
+import { hasBody, type Problem, pathOf, problem, publicBase, requestContext, searchOf } from '#http';
 import {
   type Cluster,
   type ClusterSpec,
@@ -86,6 +86,7 @@ interface OfRoute {
 /** Throws TypeError for a service that does not exist. */
 export function createTransport(mapping: Mapping, ofRoute: OfRoute, parts: TransportParts): Transport {
   if (mapping.refusal !== undefined) return refused(mapping.refusal);
+  if (mapping.gatewayRoute?.fault !== undefined) return withoutBackend(mapping, mapping.gatewayRoute.fault);
   if (mapping.redirect !== undefined) return createRedirect(mapping, mapping.redirect, parts);
   const target = parts.resolve(mapping.service);
   if (target.kind === 'remote') return overHttp(mapping, target, ofRoute, parts);
@@ -261,10 +262,20 @@ export function authClusterSpec(
 
 /** Answers 503 in place of a mapping whose record is not valid: another mapping could let through what it guards. */
 function refused(reason: string): Transport {
+  return rejecting('refused (503)', () => problem('not-configured', { cause: new Error(reason) }));
+}
+
+/** Answers 500, as the Gateway API wants it. A gRPC call gets UNAVAILABLE, which is that of 503. */
+function withoutBackend({ grpc }: Mapping, fault: string): Transport {
+  const options = { cause: new Error(fault), ...(grpc && { status: 503 }) };
+  return rejecting(`no backend (${grpc ? 503 : 500})`, () => problem('no-backend', options));
+}
+
+function rejecting(description: string, createProblem: () => Problem): Transport {
   function reject(): never {
-    throw problem('not-configured', { cause: new Error(reason) });
+    throw createProblem();
   }
-  return { ...local, forward: async () => reject(), preview: reject, describe: () => 'refused (503)' };
+  return { ...local, forward: async () => reject(), preview: reject, describe: () => description };
 }
 
 /** The gateway itself sends redirects, without authentication or rate limits. */

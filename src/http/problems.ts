@@ -155,6 +155,11 @@ export const problems = {
     meaning: 'The host application read the request body before frontdesk could.',
     remedy: 'Mount frontdesk before the body parser, or let the parser keep `rawBody`.',
   },
+  'no-backend': {
+    status: 500,
+    meaning: 'The configuration for this path names a backend that does not exist, or that it may not use.',
+    remedy: 'Report it: the operator can see what is wrong.',
+  },
   'unknown-method': {
     status: 501,
     meaning: 'The server does not support the method of the request on any path.',

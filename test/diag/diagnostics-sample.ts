@@ -59,6 +59,7 @@ export const busyRoute: RouteRow = {
   internal: false,
   cluster: 'http://hotel #2',
   refusal: undefined,
+  fault: undefined,
   health: 'degraded',
   traffic: busyTraffic,
 };

@@ -55,6 +55,7 @@ describe('readDiagnostics', () => {
           internal: false,
           cluster: undefined,
           refusal: undefined,
+          fault: undefined,
           health: 'unknown',
           traffic: restingTraffic,
         },

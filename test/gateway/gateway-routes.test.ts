@@ -3,9 +3,11 @@ import assert from 'node:assert/strict';
 import { Agent, request } from 'node:https';
 import type { Context } from 'koa';
 import type { GatewayRoute, Mapping } from '#config';
-import { explainOf, gatewayOf, gatewayRouteOf, mappingOf, startEdge } from '../support/edge.ts';
+import { authRecordOf, explainOf, gatewayOf, gatewayRouteOf, mappingOf, remote, startEdge } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
+import { startUpstream } from '../support/upstream.ts';
+import { eventually } from '../support/waiting.ts';
 import { type Certificate, makeCertificate } from '../support/wire/certificate.ts';
 import { startHttp } from '../support/wire/http-server.ts';
 import { openHttp2 } from '../support/wire/http2-client.ts';
@@ -68,3 +70,91 @@ async function textOver1(origin: string, headers: Readonly<Record<string, string
   for await (const chunk of response) text += chunk;
   return text;
 }
+
+describe('a Mapping without a backend', () => {
+  const fault = 'Service shop/none does not exist';
+  const services = { hotel: async ({ response }: Context) => void Object.assign(response, { body: 'seen' }) };
+  const asked: string[] = [];
+  const setUp = (...mappings: readonly Mapping[]) => ({
+    mappings,
+    services,
+    authService: authRecordOf(),
+    authPort: () => {
+      asked.push('auth');
+      return { outcome: 'allow' as const, headers: {} };
+    },
+  });
+
+  it('answers 500 and asks nobody, without saying which backend it is', async () => {
+    const { origin, log } = await startEdge(servers, setUp(routed({}, { fault })));
+    const response = await fetch(origin);
+    assert.equal(response.status, 500);
+    assert.doesNotMatch(await response.text(), /shop|none/);
+    assert.deepEqual(asked, []);
+    assert.deepEqual(
+      log.map(({ fields }) => [fields['problem'], String(fields['err'])]),
+      [['no-backend', `Error: ${fault}`]],
+    );
+  });
+
+  it('answers so for its share of the requests', async () => {
+    const shares = [routed({ name: 'a', weight: 50 }), routed({ name: 'b', weight: 50 }, { fault })];
+    const { origin } = await startEdge(servers, setUp(...shares));
+    const statuses = new Set<number>();
+    for (let count = 0; count < 100 && statuses.size < 2; count += 1) statuses.add((await fetch(origin)).status);
+    assert.deepEqual(statuses, new Set([200, 500]));
+  });
+
+  it('answers 503 if it is refused as well', async () => {
+    const { origin } = await startEdge(servers, setUp({ ...routed({}, { fault }), refusal: 'refused' }));
+    assert.equal((await fetch(origin)).status, 503);
+  });
+
+  it('answers UNAVAILABLE to gRPC calls', async () => {
+    const { origin } = await startEdge(servers, setUp(routed({ grpc: true }, { fault })));
+    const { headers } = await fetch(origin, { method: 'POST', headers: { 'Content-Type': 'application/grpc' } });
+    assert.equal(headers.get('grpc-status'), '14');
+  });
+
+  for (const [what, fields, gatewayRoute] of [
+    ['has no backend', {}, { fault }],
+    ['is refused', { refusal: 'refused' }, {}],
+    ['is a redirect', { redirect: { host: 'b.example', path: undefined, status: 301 } }, {}],
+  ] as const)
+    it(`has nothing copied to its shadow, because nobody has checked the request: it ${what}`, async () => {
+      const copies = await startUpstream(servers);
+      const copy = { name: 'copy', service: 'copy', shadow: true };
+      const served = [routed({ prefix: '/later' }), routed({ ...copy, prefix: '/later' })];
+      const options = setUp(routed(fields, gatewayRoute), routed(copy), ...served);
+      const edge = await startEdge(servers, { ...options, targets: { copy: remote(copies) } });
+      await fetch(`${edge.origin}/first`, { redirect: 'manual' });
+      await fetch(`${edge.origin}/later`);
+      await eventually(() => assert.ok(copies.reached.some(({ url }) => url === '/later')));
+      assert.deepEqual(
+        copies.reached.map(({ url }) => url),
+        ['/later'],
+      );
+      const { shadow, mapping } = await explainOf(edge.gateway)({ method: 'GET', url: '/' });
+      assert.deepEqual([shadow, mapping?.name], [undefined, 'hotel']);
+    });
+
+  it('is explained with its backend', async () => {
+    const { outcome } = await explainOf(gatewayOf({ mappings: [routed({}, { fault })], services }))({
+      method: 'GET',
+      url: '/',
+    });
+    assert.deepEqual(outcome, {
+      kind: 'refused',
+      stage: 'forwarding',
+      status: 500,
+      problem: 'no-backend',
+      detail: fault,
+    });
+  });
+
+  it('protects nothing, so other spellings of its paths are not ambiguous', async () => {
+    const guarded = routed({ name: 'admin', prefix: '/admin', timeoutMs: 1 }, { fault });
+    const { origin } = await startEdge(servers, setUp(mappingOf({ prefix: '/', rewrite: '' }), guarded));
+    assert.deepEqual([(await fetch(`${origin}/ADMIN`)).status, (await fetch(`${origin}/admin`)).status], [200, 500]);
+  });
+});

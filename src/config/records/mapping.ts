@@ -52,9 +52,11 @@ export interface Mapping extends RequestMatch, PlainFields {
   readonly source: Source;
 }
 
-/** False for a redirect, and for a Mapping that is refused. */
-export function callsService({ redirect, refusal }: Pick<Mapping, 'redirect' | 'refusal'>): boolean {
-  return redirect === undefined && refusal === undefined;
+type Outcome = Pick<Mapping, 'redirect' | 'refusal' | 'gatewayRoute'>;
+
+/** False for a redirect, for a Mapping that is refused, and for one without a backend. */
+export function callsService({ redirect, refusal, gatewayRoute }: Outcome): boolean {
+  return redirect === undefined && refusal === undefined && gatewayRoute?.fault === undefined;
 }
 
 type MappingRule = Rule<typeof mappingFields>;

@@ -57,8 +57,10 @@ export function routeFacts(mapping: Mapping, records: Records): RouteFacts {
 }
 
 /** A configuration is invalid if a guarded mapping names no AuthService and none is the default. */
-function authOf({ refusal, redirect, bypassAuth, authService }: Mapping, { authServices, users }: Records): RouteAuth {
+function authOf(mapping: Mapping, { authServices, users }: Records): RouteAuth {
+  const { refusal, redirect, bypassAuth, authService, gatewayRoute } = mapping;
   if (refusal !== undefined) return { open: false, name: 'nobody: refused', key_header: undefined };
+  if (gatewayRoute?.fault !== undefined) return { open: false, name: 'nobody: no backend', key_header: undefined };
   if (redirect !== undefined) return { open: true, reason: 'redirect' };
   if (bypassAuth) return { open: true, reason: 'bypass_auth' };
   const record = authServiceOf({ authService }, authServices);

@@ -198,11 +198,12 @@ function trafficCells({ recent }) {
 
 /** @param {RouteRow} route @returns {Content} */
 function routeTerms(route) {
-  const { name, prefix, conditions, rewrite, service, labels, timeout_ms, compressed, cluster, refusal, traffic } =
-    route;
+  const { name, prefix, conditions, rewrite, service, labels, timeout_ms, compressed, cluster, traffic } = route;
+  const { refusal, fault } = route;
   return [
     term('Name', name),
     refusal !== undefined && term('Answers 503', refusal),
+    refusal === undefined && fault !== undefined && term('Answers 500', fault),
     service !== '' && term('Service', code(service)),
     term('Rewrite', rewrite === '' ? 'none' : code(rewrite)),
     labels.length > 0 && term('Labels', labels.join(', ')),

@@ -1,6 +1,6 @@
 /** Says where a request would go: to its service, in which form, and a copy to the shadow, or a redirect. */
 import type { Context } from 'koa';
-import { type HeaderRules, type Mapping, withoutSecrets } from '#config';
+import { callsService, type HeaderRules, type Mapping, withoutSecrets } from '#config';
 import { createRetryRules } from '#proxy';
 import type { Route } from '../route.ts';
 import type { ExplainedRequest } from '../routed-request.ts';
@@ -94,9 +94,9 @@ export function createExplainForward({ bodyBytesMax }: { readonly bodyBytesMax: 
   };
 }
 
-/** No copy is sent when the path cannot be rewritten. */
-export function explainShadow({ request, shadow }: ExplainedRequest) {
-  return { shadow: shadow && copyPart(request.ctx, shadow) };
+/** No copy is sent when the path cannot be rewritten, nor of a request that calls no service. */
+export function explainShadow({ request, route, shadow }: ExplainedRequest) {
+  return { shadow: shadow && callsService(route.mapping) ? copyPart(request.ctx, shadow) : undefined };
 }
 
 function copyPart(ctx: Context, { transport }: Route): ShadowPart | undefined {

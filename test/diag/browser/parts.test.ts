@@ -193,6 +193,11 @@ describe('the parts of the diagnostics page', () => {
     assert.doesNotMatch(textOf(pageOf(refused)), /last valid version is in use/);
   });
 
+  it('say why a route answers 500', () => {
+    const broken = { ...sample, routes: [{ ...busyRoute, fault: 'Service shop/none does not exist' }] };
+    assertIncludes(textOf(pageOf(broken)), ['Answers 500 Service shop/none does not exist']);
+  });
+
   it('say what holds while the cluster cannot be read, and nothing about a cluster that is read or not used', () => {
     const { kubernetes = assert.fail() } = sample;
     const errorsFor = (more: Partial<typeof kubernetes>) =>
