@@ -53,6 +53,8 @@ export { compileIgnoringCase, compilePattern, type Pattern } from './fields/patt
 export { type ClaimValue, describeClaims, type RequiredClaim } from './fields/required-claims.ts';
 export type { Sticky } from './fields/sticky.ts';
 export type { GatewayRoute } from './gateway-api/gateway-route.ts';
+export { controllerName } from './gateway-api/specs.ts';
+export type { Condition, DesiredStatus } from './gateway-api/status.ts';
 export type { DescriptorInput, LimitDescriptor, LimitDomain, LimitDomainInput } from './limits/domains.ts';
 export type { RateLimitInput } from './limits/limit.ts';
 export { reachedLimits } from './limits/reached.ts';

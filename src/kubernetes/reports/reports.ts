@@ -1,7 +1,8 @@
 /** Reports to the cluster what became of its objects: writes only what they do not say already. */
-import { type ClusterObject, isOwnKind, type ObjectVerdict } from '#config';
+import { type ClusterObject, type DesiredStatus, isOwnKind, type ObjectVerdict } from '#config';
 import { isMap, type Logger } from '#foundation';
 import { eventAgain, eventOf } from './event.ts';
+import { createGatewayStatuses } from './gateway-statuses.ts';
 import { acceptedStatusOf, generationOf, saysAlready, statusPatch, statusPlace } from './status.ts';
 import { type VerdictText, verdictText } from './verdict-text.ts';
 import { createWriteQueue, type WriteOutcome, type WriteQueueOptions } from './write-queue.ts';
@@ -28,6 +29,8 @@ export interface WriteCounts {
 export interface Reports {
   /** Takes what became of all objects. Returns at once, and the writes follow. */
   readonly report: (verdicts: readonly ObjectVerdict[]) => void;
+  /** Takes what all objects of the Gateway API are to say. Returns at once, and the writes follow. */
+  readonly reportStatuses: (statuses: readonly DesiredStatus[]) => void;
   readonly writes: () => WriteCounts;
   /** Drops the writes that wait, and resolves when the others have ended. */
   readonly close: () => Promise<void>;
@@ -59,7 +62,17 @@ export function openReports(options: ReportsOptions): Reports {
   const counts = { statuses: { succeeded: 0, failed: 0 }, events: { succeeded: 0, failed: 0 } };
   const toldByUid = new Map<string, Told>();
   let latest: readonly ObjectVerdict[] = [];
-  const timer = setInterval(considerAll, againMs).unref();
+  const statuses = createGatewayStatuses({
+    queue,
+    writer,
+    clock,
+    againMs,
+    count: (written) => count('statuses', written),
+  });
+  const timer = setInterval(() => {
+    considerAll();
+    statuses.considerAll();
+  }, againMs).unref();
 
   function considerAll(): void {
     for (const verdict of latest) consider(verdict);
@@ -158,6 +171,7 @@ export function openReports(options: ReportsOptions): Reports {
       latest = verdicts;
       considerAll();
     },
+    reportStatuses: statuses.report,
     writes: () => ({ statuses: { ...counts.statuses }, events: { ...counts.events }, waiting: queue.waiting() }),
     close() {
       clearInterval(timer);

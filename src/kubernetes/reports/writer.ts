@@ -13,14 +13,16 @@ export interface WriteRequest {
   readonly resource: string;
   readonly path: string;
   readonly body?: object;
+  /** A patch applies to this version of the object only. */
+  readonly resourceVersion?: string;
 }
 
 /**
- * `exists` if another replica has created the same. `gone` if the object or its namespace has been deleted. `refused` if
+ * `exists` if another replica has created the same. `changed` if the object has another version now. `gone` if the object or its namespace has been deleted. `refused` if
  * it is of no use to try again soon, and `later` if the API server cannot take it now.
  */
 export interface WriteResult {
-  readonly result: 'ok' | 'exists' | 'gone' | 'refused' | 'later';
+  readonly result: 'ok' | 'exists' | 'changed' | 'gone' | 'refused' | 'later';
   readonly body?: unknown;
   /** When the API server wants the write again. */
   readonly retryAfterMs?: number | undefined;
@@ -54,11 +56,11 @@ export function createWriter({ api, logger, clock = () => performance.now(), for
   }
 
   async function send(request: WriteRequest): Promise<WriteResult> {
-    const { verb, resource, path, body } = request;
+    const { verb, resource, path } = request;
     if (clock() < (forbiddenUntilMs.get(`${verb} ${resource}`) ?? 0)) return { result: 'refused' };
     const contentType = verb === 'patch' ? 'application/merge-patch+json' : 'application/json';
     try {
-      const response = await api.request(methods[verb], path, body, contentType);
+      const response = await api.request(methods[verb], path, bodyOf(request), contentType);
       const result = resultOf(request, response);
       if (result === 'refused' || result === 'later') fail(request, response);
       else logOf(request).answered();
@@ -80,10 +82,15 @@ export function createWriter({ api, logger, clock = () => performance.now(), for
   return { send };
 }
 
-function resultOf({ verb }: WriteRequest, { status, body }: ApiResponse): WriteResult['result'] {
+function bodyOf({ body, resourceVersion }: WriteRequest): object | undefined {
+  return resourceVersion === undefined ? body : { ...body, metadata: { resourceVersion } };
+}
+
+function resultOf({ verb, resourceVersion }: WriteRequest, { status, body }: ApiResponse): WriteResult['result'] {
   if (status < 300) return 'ok';
   if (status === 404 || (status === 403 && isTerminating(body))) return 'gone';
   if (status === 409 && verb === 'create') return 'exists';
+  if (status === 409 && resourceVersion !== undefined) return 'changed';
   return status === 409 || status === 401 || status === 429 || status >= 500 ? 'later' : 'refused';
 }
 

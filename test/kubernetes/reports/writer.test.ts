@@ -22,6 +22,7 @@ const cases: readonly [WriteRequest, status: number, result: string, lines: numb
   [patch, 200, 'ok', 0],
   [create, 409, 'exists', 0],
   [patch, 409, 'later', 1],
+  [{ ...patch, resourceVersion: '7' }, 409, 'changed', 0],
   [patch, 404, 'gone', 0],
   [create, 404, 'gone', 0],
   [create, 403, 'gone', 0, terminating],
@@ -54,7 +55,7 @@ function createTestWriter(request: Parameters<typeof createWriter>[0]['api']['re
 
 describe('a write to the cluster', () => {
   for (const [write, status, result, count, body = {}] of cases)
-    it(`is ${result} if the response to ${write.verb} is ${status}${body === terminating ? ' because the namespace is being deleted' : ''}`, async () => {
+    it(`is ${result} if the response to ${write.verb}${write.resourceVersion === undefined ? '' : ' of a version'} is ${status}${body === terminating ? ' because the namespace is being deleted' : ''}`, async () => {
       const { writer, lines } = createTestWriter(async () => ({ status, body }));
       assert.equal((await writer.send(write)).result, result);
       assert.equal(lines.length, count, lines.join('\n'));
