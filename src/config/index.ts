@@ -53,6 +53,7 @@ export { compileIgnoringCase, compilePattern, type Pattern } from './fields/patt
 export { type ClaimValue, describeClaims, type RequiredClaim } from './fields/required-claims.ts';
 export type { Sticky } from './fields/sticky.ts';
 export type { GatewayRoute } from './gateway-api/gateway-route.ts';
+export { createGatewayApi } from './gateway-api/resolve.ts';
 export { controllerName } from './gateway-api/specs.ts';
 export type { Condition, DesiredStatus } from './gateway-api/status.ts';
 export type { DescriptorInput, LimitDescriptor, LimitDomain, LimitDomainInput } from './limits/domains.ts';
@@ -77,7 +78,7 @@ export {
   type RecordsOfCluster,
 } from './objects/accept-objects.ts';
 export { excessOf } from './objects/bounds.ts';
-export { type ClusterObject, nameOfObject, type ObjectVerdict } from './objects/object.ts';
+export { byAge, type ClusterObject, nameOfObject, type ObjectVerdict } from './objects/object.ts';
 export { isOwnKind, ownGroup, pluralOf } from './objects/own-kinds.ts';
 export { leadsToThisMachine } from './objects/references.ts';
 export { quote, withoutSecrets } from './quote.ts';

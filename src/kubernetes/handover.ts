@@ -1,5 +1,5 @@
 /** Hands over what was read: all objects whenever one has changed, and the addresses that have changed. */
-import type { ClusterObject } from '#config';
+import { byAge, type ClusterObject } from '#config';
 import type { Logger } from '#foundation';
 import type { AddressChanges, ObjectChanges } from './addresses.ts';
 import { createDelivery } from './delivery.ts';
@@ -131,18 +131,4 @@ export function clusterObjects(kept: readonly KeptObject[]): ClusterObjects {
     records: kept.flatMap(({ record }) => record ?? []).sort(byAge),
     gatewayApi: kept.flatMap(({ gatewayApi }) => gatewayApi ?? []).sort(byAge),
   };
-}
-
-/** Of two that were created in the same second, the order of their names counts. */
-function byAge(one: ClusterObject, other: ClusterObject): number {
-  return compare(ageOf(one), ageOf(other));
-}
-
-function ageOf({ createdAt, namespace, name, kind }: ClusterObject): string {
-  return [createdAt, namespace, name, kind].join(' ');
-}
-
-function compare(one: string, other: string): number {
-  if (one === other) return 0;
-  return one < other ? -1 : 1;
 }

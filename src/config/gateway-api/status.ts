@@ -1,7 +1,6 @@
 /** What frontdesk has to say in the status of an object of the Gateway API. Plain data, without times. */
 import type { Fault } from '../errors.ts';
 import type { ClusterObject } from '../objects/object.ts';
-import type { ParentReference } from './specs.ts';
 
 /** The status that an object is to have. */
 export interface DesiredStatus {
@@ -45,7 +44,8 @@ export interface RouteStatus {
 }
 
 export interface ParentStatus {
-  readonly parentRef: ParentReference;
+  /** As in the spec of the route. */
+  readonly parentRef: object;
   readonly controllerName: string;
   readonly conditions: readonly Condition[];
 }

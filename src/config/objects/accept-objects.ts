@@ -7,6 +7,7 @@ import { findConflicts, recordError, weightOf } from '../records/conflicts.ts';
 import { type Mapping, mappingDefaults } from '../records/mapping.ts';
 import { groupOf } from '../records/match.ts';
 import { type GatewayRecord, type RecordLists, recordLists } from '../records/record.ts';
+import type { ServedCertificate } from '../tls/served-certificates.ts';
 import { readUpstreamFiles, type UpstreamFile } from '../tls/upstream-files.ts';
 import { mapInTurns, nextTurn } from '../turns.ts';
 import { createCopies } from './copies.ts';
@@ -31,6 +32,8 @@ export interface AcceptedObjects {
   readonly verdicts: readonly ObjectVerdict[];
   /** Those of all objects, and those about several. */
   readonly notices: readonly ConfigurationError[];
+  /** Those of the listeners of Gateways that are in use. */
+  readonly certificates: readonly ServedCertificate[];
 }
 
 export interface RecordsOfCluster extends RecordLists {
@@ -43,6 +46,7 @@ export const nothingRead: AcceptedObjects = freezeDeep({
   records: { ...recordLists([everythingRefused()]), addresses: [], upstreamFiles: [] },
   verdicts: [],
   notices: [],
+  certificates: [],
 });
 
 function everythingRefused(): Mapping {
@@ -210,6 +214,7 @@ export function createObjectAcceptance(options: AcceptanceOptions): ObjectAccept
         records: { ...lists, addresses, upstreamFiles: files },
         verdicts,
         notices: [...notices, ...verdicts.flatMap((verdict) => verdict.notices)],
+        certificates: [],
       });
     },
   };

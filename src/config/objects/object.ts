@@ -30,3 +30,17 @@ export interface ObjectVerdict {
 export function nameOfObject({ kind, namespace, name }: Pick<ClusterObject, 'kind' | 'namespace' | 'name'>): string {
   return `${kind} ${namespace}/${name}`;
 }
+
+/** Of two that were created in the same second, the order of their names counts. */
+export function byAge(one: ClusterObject, other: ClusterObject): number {
+  return compare(ageOf(one), ageOf(other));
+}
+
+function ageOf({ createdAt, namespace, name, kind }: ClusterObject): string {
+  return [createdAt, namespace, name, kind].join(' ');
+}
+
+function compare(one: string, other: string): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}

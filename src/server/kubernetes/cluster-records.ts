@@ -2,18 +2,17 @@
 import {
   type AcceptedObjects,
   configurationFrom,
-  createObjectAcceptance,
   type LoadedConfiguration,
   loadDirectory,
   nothingRead,
-  type ObjectAcceptance,
   type ObjectVerdict,
 } from '#config';
 import { type Logger, silentLogger } from '#foundation';
 import type { AddressChanges, Cluster, ClusterContents, ClusterObjects, KubernetesState, Reports } from '#kubernetes';
 import type { Setup } from '../options.ts';
-import { addressNotices, checkServiceRoles } from '../record-services.ts';
+import { addressNotices } from '../record-services.ts';
 import { createClusterAddresses } from './addresses.ts';
+import { type ClusterAcceptance, createClusterAcceptance } from './cluster-acceptance.ts';
 import { clusterState } from './cluster-state.ts';
 import { kubernetesEnvironment } from './environment.ts';
 import { filesOf, withCluster } from './with-cluster.ts';
@@ -49,7 +48,7 @@ export async function openClusterRecords(parts: ClusterParts): Promise<ClusterRe
   if (dormant) {
     const { namespace, objects, services, slices } = parts.clusterContents ?? (await readClusterOnce(source));
     onAddresses({ services: { present: services }, slices: { present: slices } });
-    const initial = await acceptanceFor(parts, namespace).accept(objects.records);
+    const { accepted: initial } = await createClusterAcceptance(parts, namespace).accept(objects);
     return { initial, start: async () => {}, state: () => undefined, close: async () => {} };
   }
   const { namespaces } = source;
@@ -64,16 +63,17 @@ export async function openClusterRecords(parts: ClusterParts): Promise<ClusterRe
       cluster = await opening;
       // The other processes of a split frontdesk would write the same.
       if (parts.has('gateway')) reports = openReports({ api: cluster.api, logger, clock });
-      let acceptance: ObjectAcceptance | undefined;
+      let acceptance: ClusterAcceptance | undefined;
 
-      async function onObjects({ records }: ClusterObjects): Promise<void> {
+      async function onObjects(objects: ClusterObjects): Promise<void> {
         const startedAtMs = performance.now();
-        acceptance ??= acceptanceFor(parts, (await opening).namespace);
-        const accepted = await acceptance.accept(records);
+        acceptance ??= createClusterAcceptance(parts, (await opening).namespace);
+        const { accepted, statuses } = await acceptance.accept(objects);
         await onChange(accepted, startedAtMs);
         deliveries += 1;
         verdicts = accepted.verdicts;
         reports?.report(verdicts);
+        reports?.reportStatuses(statuses);
       }
     },
     state: () => clusterState({ cluster, reports, namespaces, deliveries, verdicts }),
@@ -122,15 +122,4 @@ function sourceOf(settings: Setup['settings']) {
     readsEndpoints: settings.kubernetesAddresses === 'endpoints',
     readsGatewayApi: settings.kubernetesGatewayApi,
   };
-}
-
-function acceptanceFor(parts: ClusterParts, ownNamespace: string): ObjectAcceptance {
-  const { gatewayDomain, strictPaths, kubernetesTrustedNamespaces } = parts.settings;
-  return createObjectAcceptance({
-    gatewayDomain,
-    strictPaths,
-    trusted: [...new Set([ownNamespace, ...kubernetesTrustedNamespaces])],
-    directory: parts.configDirectory ?? '.',
-    findUnservable: (lists) => checkServiceRoles(parts, lists),
-  });
 }
