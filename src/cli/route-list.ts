@@ -2,6 +2,7 @@
 import {
   type Configuration,
   type ConfigurationError,
+  formatRedirectHost,
   type RouteFacts,
   routeFacts,
   shortened,
@@ -84,7 +85,7 @@ export function checkedRoutes(
         prefix,
         conditions,
         service: redirect === undefined ? service : undefined,
-        redirect: redirect && { status: redirect.status, host: redirect.host },
+        redirect: redirect && { status: redirect.status, host: formatRedirectHost(redirect) },
         in_process: redirect === undefined && isLocal(service),
         ...routeFacts(mapping, configuration),
       };

@@ -107,7 +107,7 @@ export {
 } from './records/match.ts';
 export { protectionOf } from './records/protection.ts';
 export type { RateLimitHeaderStyle, RateLimitService } from './records/rate-limit-service.ts';
-export type { Redirect, RegexRewrite } from './records/rewrite.ts';
+export { formatRedirectHost, type Redirect, type RegexRewrite } from './records/rewrite.ts';
 export { type RouteFacts, routeFacts } from './records/route-facts.ts';
 export { publicKeyOf } from './records/tokens/jwk.ts';
 export type { JwtProvider } from './records/tokens/jwt-provider.ts';

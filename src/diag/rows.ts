@@ -40,7 +40,7 @@ export function routeRow(route: RouteSnapshot, { clusters, trafficOf, time, limi
     name,
     prefix,
     conditions: route.conditions(),
-    rewrite: mapping.rewrite,
+    rewrite: mapping.gatewayRoute?.fullPath ?? mapping.rewrite,
     service: mapping.service,
     target: transport.describe(),
     authenticated: auth !== undefined,

@@ -23,7 +23,7 @@ import {
   type Identity,
   type UpstreamCounts,
 } from '#proxy';
-import { createRedirection, createRewrite, type PathRule, rewritePrefixes } from '#routing';
+import { createRedirection, createRewrite, keepsPath, type PathRule, rewritePrefixes } from '#routing';
 import { headerPairs } from './auth/check-request.ts';
 import { authorityOf, describeTarget, type RemoteTarget, type Resolve } from './resolve-service.ts';
 
@@ -136,7 +136,7 @@ const local = {
 
 /** Runs the app on the same context with the rewritten path, and restores the path afterwards. */
 function rewritten(rule: PathRule, app: Handler): Handler {
-  if (rule.rewrite === '' && rule.regexRewrite === undefined) return app;
+  if (keepsPath(rule)) return app;
   const rewrite = createRewrite(rule);
   const { removedPrefix } = rewritePrefixes(rule);
   return async function forwardInProcess(ctx) {
@@ -286,7 +286,10 @@ function createRedirect(
 ): Transport {
   const { status } = redirect;
   const redirection = createRedirection(redirect, mapping);
-  const sameUrl = createRedirection({ status, host: undefined, path: undefined }, mapping);
+  const kept = { scheme: undefined, host: undefined, port: undefined, path: undefined };
+  const sameUrl = createRedirection({ ...kept, status }, mapping);
+  // One of the Gateway API has to redirect in any case.
+  const mayRepeat = mapping.gatewayRoute !== undefined;
 
   /** A client follows a 303 with GET (RFC 9110 section 15.4.4), which another mapping may handle. */
   function isRepeated(ctx: Context): boolean {
@@ -299,7 +302,7 @@ function createRedirect(
     const found = redirection(attributes, origin);
     if (found === undefined) throw problem('bad-path', { detail: 'The path is ambiguous after the redirect.' });
     // For example because a `regex_redirect` does not match the path. The client would repeat the request endlessly.
-    if (found === sameUrl(attributes, origin) && isRepeated(ctx))
+    if (!mayRepeat && found === sameUrl(attributes, origin) && isRepeated(ctx))
       throw problem('not-found', { detail: 'The redirect for this path leads back to the same URL.' });
     return found;
   }

@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import type { Mapping } from '#config';
 import type { Logger } from '#foundation';
 import { grpcKindOf, requestContext, requestLogFields } from '#http';
+import { keepsPath, type PathRule } from '#routing';
 
 export interface MappingHints {
   /** Call it for a request whose connection stays as it is. */
@@ -11,13 +12,11 @@ export interface MappingHints {
   readonly onResponse: (ctx: Context, sentPath: string) => void;
 }
 
-type HintedMapping = Pick<Mapping, 'name' | 'grpc' | 'allowUpgrade' | 'rewrite' | 'regexRewrite'>;
+type HintedMapping = Pick<Mapping, 'name' | 'grpc' | 'allowUpgrade'> & PathRule;
 
-export function createMappingHints(
-  { name: mapping, grpc, allowUpgrade, rewrite, regexRewrite }: HintedMapping,
-  logger: Logger,
-): MappingHints {
-  const isRewriting = rewrite !== '' || regexRewrite !== undefined;
+export function createMappingHints(hinted: HintedMapping, logger: Logger): MappingHints {
+  const { name: mapping, grpc, allowUpgrade } = hinted;
+  const isRewriting = !keepsPath(hinted);
   const warnOnce = () => {
     let hasWarned = false;
     return (ctx: Context, message: string) => {

@@ -13,6 +13,6 @@ export {
   restoreCookie,
   restoreHeader,
 } from './references.ts';
-export { createRedirection, createRewrite, type PathRule, rewritePrefixes } from './rewrite.ts';
+export { createRedirection, createRewrite, keepsPath, type PathRule, rewritePrefixes } from './rewrite.ts';
 export { createTable, createTableInTurns, firstShare, type Table } from './table.ts';
 export { describeConditions, type ListedRoute, listRoutes, type RouteVerdict } from './verdicts.ts';

@@ -1,6 +1,6 @@
 /** Rewrites request paths for services, and computes the Location of redirects. */
 
-import type { Mapping, Redirect, RegexRewrite } from '#config';
+import type { GatewayRoute, Mapping, Redirect, RegexRewrite } from '#config';
 import { hexOfCharacter } from '#foundation';
 import { sanitisePath } from '#http';
 import { compileOrThrow, type RequestAttributes } from './conditions.ts';
@@ -13,6 +13,8 @@ export interface PathRule {
   readonly rewrite: string;
   /** Takes precedence over `rewrite`. */
   readonly regexRewrite?: RegexRewrite | undefined;
+  /** Its `fullPath` takes precedence over both. */
+  readonly gatewayRoute?: Pick<GatewayRoute, 'fullPath'> | undefined;
 }
 
 /** Returns the path for the service, or undefined when the result is ambiguous and the request must be rejected. */
@@ -23,10 +25,23 @@ export type Rewrite = (path: string) => string | undefined;
  * matches the whole path, so the default `rewrite` would remove all of it. As in Ambassador, only `regexRewrite`
  * changes the path under such a prefix.
  */
-export function createRewrite({ prefix, prefixMatch, rewrite, regexRewrite }: PathRule): Rewrite {
+export function createRewrite(rule: PathRule): Rewrite {
+  const { prefix, rewrite, regexRewrite, gatewayRoute } = rule;
+  if (keepsPath(rule)) return (path) => path;
+  if (gatewayRoute?.fullPath !== undefined) return toPath(gatewayRoute.fullPath);
   if (regexRewrite !== undefined) return createRegexRewrite(regexRewrite);
-  if (rewrite === '' || prefixMatch === 'regex') return (path) => path;
   return (path) => rewritePath(path, prefix, rewrite);
+}
+
+/** Reports whether the service gets the path of the request. */
+export function keepsPath({ prefixMatch, rewrite, regexRewrite, gatewayRoute }: PathRule): boolean {
+  if (gatewayRoute?.fullPath !== undefined || regexRewrite !== undefined) return false;
+  return rewrite === '' || prefixMatch === 'regex';
+}
+
+function toPath(path: string): Rewrite {
+  const plain = plainPath(path);
+  return () => plain;
 }
 
 /** Bounds the work of a regex rewrite: each of up to 100 replacements may scan to the end of the path. */
@@ -55,14 +70,16 @@ const slash = '/'.charCodeAt(0);
 /**
  * Returns the prefix that the rewrite replaces, its replacement, and the part that it removes: `/eu/v1`, `/v1` and `/eu`.
  * A service's paths are correct for clients after the removed part. If `/eu` becomes `/v1`, no part makes them correct.
- * All are `''` when the rewrite cannot be reversed: for an exact or regex prefix, and with `regexRewrite`.
+ * All are `''` when the rewrite cannot be reversed: for an exact or regex prefix, with `regexRewrite`, and for a whole path.
  */
-export function rewritePrefixes({ prefix, prefixMatch = 'segments', rewrite, regexRewrite }: PathRule): {
+export function rewritePrefixes(rule: PathRule): {
   readonly matchedPrefix: string;
   readonly replacement: string;
   readonly removedPrefix: string;
 } {
-  if (rewrite === '' || prefixMatch !== 'segments' || regexRewrite !== undefined)
+  const { prefix, prefixMatch = 'segments', rewrite, regexRewrite, gatewayRoute } = rule;
+  const isWhole = regexRewrite !== undefined || gatewayRoute?.fullPath !== undefined;
+  if (rewrite === '' || prefixMatch !== 'segments' || isWhole)
     return { matchedPrefix: '', replacement: '', removedPrefix: '' };
   const matchedPrefix = prefix === '/' ? '' : prefix;
   const replacement = rewrite.replace(/\/$/, '');
@@ -82,19 +99,30 @@ export type Redirection = (
 /** Throws TypeError for a pattern that does not compile. */
 export function createRedirection(redirect: Redirect, rule: Pick<PathRule, 'prefix' | 'prefixMatch'>): Redirection {
   const rewriteTo = redirectPath(redirect.path, rule);
+  const baseOf = createBaseOf(redirect);
   return function redirectionOf({ path, search }, origin) {
     const target = rewriteTo(path);
-    return target === undefined ? undefined : encodeUnsafe(baseOf(redirect.host, origin) + target + search);
+    return target === undefined ? undefined : encodeUnsafe(baseOf(origin) + target + search);
   };
 }
 
+/** Captures the scheme, the host without its port, and the mount path. */
+const originForm = /^(\w+):\/\/(\[[^\]]*\]|[^:/]*)(?::\d+)?(.*)$/s;
+
+const defaultPorts: Readonly<Record<string, number>> = { http: 80, https: 443 };
+
 /**
- * Another host is reached over https if the record says so, or else with the client's scheme, and without our mount
- * path.
+ * Returns the part of the `Location` before the path, with the parts of the client's origin that the redirect keeps. Our
+ * mount path does not exist on another host. A scheme or a host without a port means its default port, which is left out.
  */
-function baseOf(host: string | undefined, origin: string): string {
-  if (host === undefined) return origin;
-  return host.startsWith('https://') ? host : `${origin.slice(0, origin.indexOf(':'))}://${host}`;
+function createBaseOf({ scheme, host, port }: Redirect): (origin: string) => string {
+  if (scheme === undefined && host === undefined && port === undefined) return (origin) => origin;
+  return function baseOf(origin) {
+    const [, ownScheme = '', ownHost = '', mountPath = ''] = originForm.exec(origin) ?? [];
+    const to = scheme ?? ownScheme;
+    const shownPort = port === undefined || port === defaultPorts[to] ? '' : `:${port}`;
+    return `${to}://${host ?? ownHost}${shownPort}${host === undefined ? mountPath : ''}`;
+  };
 }
 
 /** A regex prefix matches the whole path, so a prefix redirect replaces all of it. */

@@ -164,7 +164,8 @@ function linkToAbove<R extends Rule>(
 function deepest<R extends Rule>(root: Node<R>, path: string): PrefixEntry<R> | undefined {
   let node = root;
   let start = 1;
-  while (start < path.length && node.children !== undefined) {
+  // After a slash at the end, the last segment is empty, which only the exact path of a route of the Gateway API has.
+  while (start <= path.length && node.children !== undefined) {
     const slash = path.indexOf('/', start);
     const end = slash === -1 ? path.length : slash;
     const child: Node<R> | undefined = node.children.get(path.slice(start, end));

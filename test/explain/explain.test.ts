@@ -4,7 +4,16 @@ import fc from 'fast-check';
 import type { Mapping } from '#config';
 import type { ExplainRequest, Explanation } from '#explain';
 import { createLimiter, type RateLimitRequest } from '#ratelimit';
-import { authRecordOf, explainOf, labelled, limitRecordOf, mappingOf, remote, startEdge } from '../support/edge.ts';
+import {
+  authRecordOf,
+  explainOf,
+  labelled,
+  limitRecordOf,
+  mappingOf,
+  redirectOf,
+  remote,
+  startEdge,
+} from '../support/edge.ts';
 import { domain, limit, node } from '../support/limits.ts';
 import { type TestServers, testServers } from '../support/serve.ts';
 import { type ReceivedRequest, startUpstream } from '../support/upstream.ts';
@@ -54,7 +63,7 @@ const mappings = [
   }),
   named('old', {
     prefix: '/old',
-    redirect: { host: undefined, path: { kind: 'prefix', value: '/v1/hotels' }, status: 308 },
+    redirect: redirectOf({ path: { kind: 'prefix', value: '/v1/hotels' }, status: 308 }),
   }),
   named('numbers', {
     prefix: '/n/(\\d+)/.*',

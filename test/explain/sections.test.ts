@@ -10,6 +10,7 @@ import {
   labelled,
   limitRecordOf,
   mappingOf,
+  redirectOf,
 } from '../support/edge.ts';
 import { domain, limit, node, unlimited } from '../support/limits.ts';
 import { testServers } from '../support/serve.ts';
@@ -60,7 +61,7 @@ describe('formatExplanation', () => {
   });
 
   it('summarises the outcome of canaries, redirects, preflights and rejected requests', async () => {
-    const redirect = { host: undefined, path: { kind: 'path', value: '/there' }, status: 308 } as const;
+    const redirect = redirectOf({ path: { kind: 'path', value: '/there' }, status: 308 });
     assert.equal(
       verdict(await read({ mappings: [mappingOf({ redirect })] })),
       '  redirected with 308 to http://localhost/there',

@@ -13,6 +13,7 @@ import {
   labelled,
   limitRecordOf,
   mappingOf,
+  redirectOf,
 } from '../support/edge.ts';
 import { domain, limit, node } from '../support/limits.ts';
 import { testServers } from '../support/serve.ts';
@@ -87,7 +88,7 @@ describe('an explanation', () => {
 
   it('neither redirects nor copies a request whose Destination is rejected first', async () => {
     const moved = { method: 'MOVE', headers: [['Destination', '/elsewhere']] } as const;
-    const redirect = { host: 'new.example', path: undefined, status: 301 } as const;
+    const redirect = redirectOf({ host: 'new.example' });
     const redirected = await explain(mappings({ redirect }), moved);
     const copied = await explain(mappings({}, { name: 'copy', shadow: true }), moved);
     for (const { outcome, redirect, shadow } of [redirected, copied])

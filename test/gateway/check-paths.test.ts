@@ -8,6 +8,7 @@ import {
   labelled,
   limitRecordOf,
   mappingOf,
+  redirectOf,
   startEdge,
 } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
@@ -157,7 +158,7 @@ describe('another spelling of a path is accepted', () => {
   });
 
   it('when the other mapping is a redirect, or when it is redirected itself', async () => {
-    const redirect = { status: 308, host: undefined, path: { kind: 'path', value: '/login/' } } as const;
+    const redirect = redirectOf({ status: 308, path: { kind: 'path', value: '/login/' } });
     const ask = await setUp({
       app: { prefix: '/login' },
       slash: { prefix: '/login', prefixMatch: 'exact', redirect },

@@ -3,7 +3,16 @@ import assert from 'node:assert/strict';
 import { Agent, request } from 'node:https';
 import type { Context } from 'koa';
 import type { GatewayRoute, Mapping } from '#config';
-import { authRecordOf, explainOf, gatewayOf, gatewayRouteOf, mappingOf, remote, startEdge } from '../support/edge.ts';
+import {
+  authRecordOf,
+  explainOf,
+  gatewayOf,
+  gatewayRouteOf,
+  mappingOf,
+  redirectOf,
+  remote,
+  startEdge,
+} from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream } from '../support/upstream.ts';
@@ -11,6 +20,7 @@ import { eventually } from '../support/waiting.ts';
 import { type Certificate, makeCertificate } from '../support/wire/certificate.ts';
 import { startHttp } from '../support/wire/http-server.ts';
 import { openHttp2 } from '../support/wire/http2-client.ts';
+import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 const servers = testServers();
 
@@ -119,7 +129,7 @@ describe('a Mapping without a backend', () => {
   for (const [what, fields, gatewayRoute] of [
     ['has no backend', {}, { fault }],
     ['is refused', { refusal: 'refused' }, {}],
-    ['is a redirect', { redirect: { host: 'b.example', path: undefined, status: 301 } }, {}],
+    ['is a redirect', { redirect: redirectOf({ host: 'b.example' }) }, {}],
   ] as const)
     it(`has nothing copied to its shadow, because nobody has checked the request: it ${what}`, async () => {
       const copies = await startUpstream(servers);
@@ -156,5 +166,30 @@ describe('a Mapping without a backend', () => {
     const guarded = routed({ name: 'admin', prefix: '/admin', timeoutMs: 1 }, { fault });
     const { origin } = await startEdge(servers, setUp(mappingOf({ prefix: '/', rewrite: '' }), guarded));
     assert.deepEqual([(await fetch(`${origin}/ADMIN`)).status, (await fetch(`${origin}/admin`)).status], [200, 500]);
+  });
+});
+
+describe('a Mapping that changes the request as a filter of the Gateway API', () => {
+  it('replaces the whole path of a request to a service over HTTP or in this process', async () => {
+    const upstream = await startUpstream(servers);
+    const urls: (string | undefined)[] = [];
+    const edge = await startEdge(servers, {
+      mappings: [
+        routed({ prefix: '/remote', rewrite: '/' }, { fullPath: '/one/' }),
+        routed({ name: 'here', prefix: '/here', service: 'here' }, { fullPath: '/two' }),
+      ],
+      services: { here: async (ctx: Context) => void urls.push(ctx.req.url) },
+      targets: { hotel: remote(upstream) },
+    });
+    await fetch(`${edge.origin}/remote/x/y?q`);
+    await fetch(`${edge.origin}/here/x?q`);
+    assert.deepEqual([upstream.only().url, urls], ['/one/?q', ['/two?q']]);
+  });
+
+  it('redirects even to the URL of the request', async () => {
+    const mappings = [routed({ redirect: redirectOf({ scheme: 'http', status: 302 }) })];
+    const { port } = await startEdge(servers, { mappings });
+    const response = await sendRaw(port, rawRequest('GET /x?y'));
+    assert.match(response, /^HTTP\/1\.1 302 .*\r\nLocation: http:\/\/front\.example\/x\?y\r\n/is);
   });
 });

@@ -25,6 +25,7 @@ import {
   labelled,
   limitRecordOf,
   mappingOf,
+  redirectOf,
   rejectAmbiguousPath,
   remote,
   startEdge,
@@ -106,7 +107,7 @@ describe('the gateway', () => {
     });
 
   it('lists its routes, the services in its records, and the counts of their decisions', async () => {
-    const moved = { host: undefined, path: { kind: 'prefix', value: '/v1/hotels' }, status: 308 } as const;
+    const moved = redirectOf({ path: { kind: 'prefix', value: '/v1/hotels' }, status: 308 });
     const edge = await startEdge(servers, {
       services: { hotel: local },
       mappings: [mappingOf(), mappingOf({ name: 'moved', prefix: '/moved', redirect: moved })],

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { HeaderRules, HeaderValue } from '#config';
 import { isolate } from '#http';
-import { authRecordOf, type EdgeOptions, mappingOf, remote, startEdge } from '../support/edge.ts';
+import { authRecordOf, type EdgeOptions, mappingOf, redirectOf, remote, startEdge } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
@@ -98,7 +98,7 @@ describe('the header rules of a mapping', () => {
 
   const refusal = { outcome: 'deny', status: 401, headers: {} } as const;
   const [authService, body] = [authRecordOf(), Buffer.from('no')];
-  const redirect = { host: 'a.example', path: undefined, status: 302 } as const;
+  const redirect = redirectOf({ host: 'a.example', status: 302 });
   const broken = isolate(async () => {
     throw new Error('broken');
   });

@@ -3,7 +3,15 @@ import assert from 'node:assert/strict';
 import type { Middleware } from 'koa';
 import type { Redirect } from '#config';
 import { requestContext } from '#http';
-import { authRecordOf, type EdgeOptions, labelled, limitRecordOf, mappingOf, startEdge } from '../support/edge.ts';
+import {
+  authRecordOf,
+  type EdgeOptions,
+  labelled,
+  limitRecordOf,
+  mappingOf,
+  redirectOf,
+  startEdge,
+} from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
@@ -13,7 +21,7 @@ describe('a mapping that is a redirect', () => {
   const labels = { gateway: labelled('host') };
   const setUp = (redirect: Partial<Redirect>, options: EdgeOptions = {}) =>
     startEdge(servers, {
-      mappings: [mappingOf({ labels, redirect: { host: undefined, path: undefined, status: 301, ...redirect } })],
+      mappings: [mappingOf({ labels, redirect: redirectOf(redirect) })],
       authService: authRecordOf(),
       authPort: () => assert.fail('asked'),
       rateLimitService: limitRecordOf(),
@@ -80,7 +88,7 @@ describe('a mapping that is a redirect', () => {
       const mapping = (name: string, method: string | undefined, host?: string) =>
         mappingOf({
           name,
-          redirect: { host, path: undefined, status: 303 },
+          redirect: redirectOf({ host, status: 303 }),
           method: method === undefined ? undefined : { kind: 'exact', value: method },
         });
       const edge = await setUp({}, { mappings: [mapping('own', own), mapping('other', other, 'other.example')] });

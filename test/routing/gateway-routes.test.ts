@@ -173,3 +173,13 @@ describe('a route of the Gateway API for one listener', () => {
     assert.deepEqual(describeConditions(only('https')), ['over https']);
   });
 });
+
+it('an exact path of a route of the Gateway API can end with a slash', () => {
+  const rules = [
+    routeOf('slash', { prefix: '/a/', prefixMatch: 'exact' }),
+    routeOf('plain', { prefix: '/a', prefixMatch: 'exact' }),
+    routeOf('below', { prefix: '/a' }),
+  ];
+  const found = ['/a/', '/a', '/a/b', '/a//'].map((path) => matched(rules, { path }));
+  assert.deepEqual(found, ['slash', 'plain', 'below', 'below']);
+});

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import type { Redirect } from '#config';
 import { sanitisePath } from '#http';
 import { createRedirection, createRewrite, type PathRule, rewritePrefixes } from '#routing';
+import { gatewayRouteOf, redirectOf } from '../support/edge.ts';
 import { anyPrefix, joinPrefix, rewrite } from './rules.ts';
 
 describe('the rewrite of a mapping', () => {
@@ -111,11 +112,46 @@ describe('the prefixes of a rewrite', () => {
   });
 });
 
+describe('what the Gateway API replaces in a path', () => {
+  /** Its own table: the path of the request, the prefix, its replacement (`/` stands for an empty one) and the result. */
+  for (const [path, prefix, replacement, expected] of [
+    ['/foo/bar', '/foo', '/xyz', '/xyz/bar'],
+    ['/foo/bar', '/foo', '/xyz/', '/xyz/bar'],
+    ['/foo', '/foo', '/xyz', '/xyz'],
+    ['/foo/', '/foo', '/xyz', '/xyz/'],
+    ['/foo/bar', '/foo', '/', '/bar'],
+    ['/foo/', '/foo', '/', '/'],
+    ['/foo', '/foo', '/', '/'],
+    ['/', '/', '/xyz', '/xyz/'],
+    ['/bar', '/', '/xyz', '/xyz/bar'],
+  ] as const)
+    it(`is the prefix: ${path} becomes ${expected} if ${prefix} is ${replacement}`, () => {
+      assert.equal(createRewrite({ prefix, rewrite: replacement })(path), expected);
+      const redirect = redirectOf({ path: { kind: 'prefix', value: replacement } });
+      assert.equal(createRedirection(redirect, { prefix })({ path, search: '' }, 'http://a'), `http://a${expected}`);
+    });
+
+  for (const [fullPath, expected] of [
+    ['/one', '/one'],
+    ['/one/', '/one/'],
+    ['/', '/'],
+    ['/one/%2e%2e', undefined],
+  ] as const)
+    it(`is the whole path, under any match and however long it is: ${fullPath}`, () => {
+      const gatewayRoute = gatewayRouteOf({ fullPath });
+      for (const prefixMatch of ['segments', 'exact', 'regex'] as const) {
+        const rule = { prefix: '/full', prefixMatch, rewrite: '/ignored', gatewayRoute };
+        for (const path of ['/full', `/full/${'x'.repeat(5000)}`]) assert.equal(createRewrite(rule)(path), expected);
+        assert.deepEqual(rewritePrefixes(rule), { matchedPrefix: '', replacement: '', removedPrefix: '' });
+      }
+    });
+});
+
 type Parts = Partial<Omit<Redirect, 'status'>>;
 
 function locationOf(parts: Parts, target: string, rule: Partial<PathRule> = {}, origin = 'https://gw.example') {
   const [path = '', query] = target.split(/(?=\?)/);
-  const redirect: Redirect = { host: undefined, path: undefined, status: 301, ...parts };
+  const redirect = redirectOf(parts);
   return createRedirection(redirect, { prefix: '/old', ...rule })({ path, search: query ?? '' }, origin);
 }
 
@@ -132,7 +168,7 @@ describe('a redirect', () => {
     path: { kind: 'regex' as const, pattern, substitution },
   });
 
-  check({ host: 'new.example:8443' }, '/old/x?a=1', 'https://new.example:8443/old/x?a=1');
+  check({ host: 'new.example', port: 8443 }, '/old/x?a=1', 'https://new.example:8443/old/x?a=1');
   check({ host: 'new.example', ...path('/new') }, '/old/x?a=1', 'https://new.example/new?a=1');
   check(path('//evil.example'), '/old/x', 'https://gw.example/evil.example');
   check(prefix('/new'), '/old/x/y?a', 'https://gw.example/new/x/y?a');
@@ -155,6 +191,27 @@ describe('a redirect', () => {
     assert.equal(locationOf({ host: 'new.example' }, '/old', {}, mounted), 'http://new.example/old');
   });
 
+  const [http, https] = [{ scheme: 'http' } as const, { scheme: 'https' } as const];
+  for (const [parts, origin, expected] of [
+    [http, 'https://gw.example:8443', 'http://gw.example'],
+    [https, 'http://gw.example:8080', 'https://gw.example'],
+    [https, 'https://gw.example:8443', 'https://gw.example'],
+    [https, 'http://[2001:db8::1]:8080', 'https://[2001:db8::1]'],
+    [{ ...https, port: 443 }, 'http://gw.example', 'https://gw.example'],
+    [{ ...https, port: 80 }, 'http://gw.example', 'https://gw.example:80'],
+    [{ ...https, port: 8443 }, 'http://gw.example', 'https://gw.example:8443'],
+    [{ port: 80 }, 'http://gw.example:8080', 'http://gw.example'],
+    [{ port: 443 }, 'https://gw.example:8443', 'https://gw.example'],
+    [{ port: 8080 }, 'http://gw.example', 'http://gw.example:8080'],
+    [{ host: 'new.example' }, 'http://gw.example:8080', 'http://new.example'],
+    [{ host: 'new.example', port: 8080 }, 'http://gw.example', 'http://new.example:8080'],
+    [{ ...http, host: '[::1]', port: 81 }, 'https://gw.example', 'http://[::1]:81'],
+    [{ ...https, port: 8443 }, 'http://gw.example/shop', 'https://gw.example:8443/shop'],
+  ] as const satisfies readonly (readonly [Parts, string, string])[])
+    it(`goes from ${origin} to ${expected} with ${JSON.stringify(parts)}`, () => {
+      assert.equal(locationOf(parts, '/old?a', {}, origin), `${expected}/old?a`);
+    });
+
   it('throws at creation for a pattern that does not compile', () => {
     assert.throws(() => locationOf(regex('(', ''), '/old'), TypeError);
   });
@@ -162,7 +219,7 @@ describe('a redirect', () => {
   it('switches from http to https if the record says so', () => {
     const origin = 'http://gw.example/travel';
     assert.equal(
-      locationOf({ host: 'https://new.example:8443' }, '/old/x?a=1', {}, origin),
+      locationOf({ scheme: 'https', host: 'new.example', port: 8443 }, '/old/x?a=1', {}, origin),
       'https://new.example:8443/old/x?a=1',
     );
     assert.equal(locationOf({ host: 'new.example' }, '/old/x', {}, origin), 'http://new.example/old/x');
@@ -176,7 +233,7 @@ describe('a redirect', () => {
     const host = fc.constantFrom(undefined, 'new.example');
     fc.assert(
       fc.property(parts, host, text, text, (one, to, rest, query) => {
-        const redirect: Redirect = { host: to, path: undefined, status: 301, ...one };
+        const redirect = redirectOf({ host: to, ...one });
         const redirectionOf = createRedirection(redirect, { prefix: '/old' });
         const location = redirectionOf({ path: `/old${rest}`, search: query && `?${query}` }, 'https://gw.example');
         if (location === undefined) return;

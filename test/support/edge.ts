@@ -10,6 +10,7 @@ import {
   type Mapping,
   mappingDefaults,
   type RateLimitService,
+  type Redirect,
 } from '#config';
 import { createExplain, type Explain } from '#explain';
 import { createOutageLogs, type Logger } from '#foundation';
@@ -63,6 +64,11 @@ export function mappingOf(fields: Partial<Mapping> = {}): Mapping {
     source,
     ...fields,
   };
+}
+
+/** A redirect that keeps the URL of the request, except for the fields. */
+export function redirectOf(fields: Partial<Redirect> = {}): Redirect {
+  return { scheme: undefined, host: undefined, port: undefined, path: undefined, status: 301, ...fields };
 }
 
 /** What a Mapping has that comes from a route of the Gateway API. */

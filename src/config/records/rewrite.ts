@@ -15,10 +15,12 @@ export interface RegexRewrite {
 
 /** Responds with a redirect, without calling the auth service or the service. */
 export interface Redirect {
-  /**
-   * The host and port of the `Location`, after `https://` if the record says so. Undefined to keep the request's own.
-   */
+  /** Undefined to keep the scheme of the request. */
+  readonly scheme: 'http' | 'https' | undefined;
+  /** An IPv6 address has brackets. Undefined to keep the host of the request. */
   readonly host: string | undefined;
+  /** Undefined to keep the port of the request, or for the default port if there is a scheme or a host. */
+  readonly port: number | undefined;
   /** Replaces the whole path, the mapping's prefix, or matches of a pattern. Undefined to keep the path. */
   readonly path:
     | { readonly kind: 'path' | 'prefix'; readonly value: string }
@@ -78,8 +80,16 @@ export interface RedirectFields {
 export function redirectOf(fields: RedirectFields): Redirect | undefined {
   const target = redirectPathOf(fields);
   if (!fields.hostRedirect && target === undefined) return undefined;
-  const host = fields.hostRedirect ? authorityOf(fields.service) : undefined;
-  return { host, path: target, status: fields.redirectResponseCode ?? 301 };
+  const reference = fields.hostRedirect ? parseServiceReference(fields.service) : undefined;
+  const { scheme, host, port } = reference ?? {};
+  return {
+    // Other schemes keep the client's own, so that no client is redirected from https to http.
+    scheme: scheme === 'https' ? scheme : undefined,
+    host,
+    port,
+    path: target,
+    status: fields.redirectResponseCode ?? 301,
+  };
 }
 
 function redirectPathOf(fields: RedirectFields): Redirect['path'] {
@@ -89,10 +99,9 @@ function redirectPathOf(fields: RedirectFields): Redirect['path'] {
   return regexRedirect && { kind: 'regex', ...regexRedirect };
 }
 
-function authorityOf(service: string): string | undefined {
-  const reference = parseServiceReference(service);
-  if (reference === undefined) return undefined;
-  const { scheme, host, port } = reference;
-  // Other schemes keep the client's own scheme, so that no client is redirected from https to http.
-  return `${scheme === 'https' ? 'https://' : ''}${host}${port === undefined ? '' : `:${port}`}`;
+/** Returns `https://new.example:8443`, without what stays as it is in the request. Undefined if all of it stays. */
+export function formatRedirectHost({ scheme, host, port }: Redirect): string | undefined {
+  if (scheme === undefined && host === undefined && port === undefined) return undefined;
+  const authority = `${host ?? '<same host>'}${port === undefined ? '' : `:${port}`}`;
+  return scheme === undefined ? authority : `${scheme}://${authority}`;
 }

@@ -75,7 +75,7 @@ describe('a Mapping', () => {
     load_balancer: { policy: least_request }          -> loadBalancer: least_request
     timeout_ms: 0, connect_timeout_ms: 250, idle_timeout_ms: 0 -> timeoutMs: 0, connectTimeoutMs: 250, idleTimeoutMs: 0
     allow_upgrade: [WebSocket]                        -> allowUpgrade: [websocket]
-    service: https://www.example:8443, host_redirect: true -> redirect: { host: 'https://www.example:8443', status: 301 }
+    service: https://www.example:8443, host_redirect: true -> redirect: { scheme: https, host: www.example, port: 8443, status: 301 }
     service: http://www.example, host_redirect: true   -> redirect: { host: www.example, status: 301 }
     path_redirect: /gone/, redirect_response_code: 308 -> redirect: { path: { kind: path, value: /gone/ }, status: 308 }
     host_redirect: true, prefix_redirect: /v2/        -> redirect: { host: hotel, path: { kind: prefix, value: /v2 }, status: 301 }
