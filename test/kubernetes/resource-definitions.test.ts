@@ -24,6 +24,7 @@ const plurals: Readonly<Record<string, string>> = {
   JwtProvider: 'jwtproviders',
   RateLimitService: 'ratelimitservices',
   Version: 'versions',
+  RoutePolicy: 'routepolicies',
 };
 
 /** A record as a resource. Names of resources are in lower case. */
@@ -74,7 +75,7 @@ describeWithKubernetes('frontdesk crds', () => {
     if (!isInstalled('kubectl')) return this.skip();
     const { stdout, stderr } = await kubectl(['replace', '-f', '-'], output);
     assert.equal(stderr, '');
-    assert.equal(stdout.trim().split('\n').length, 5);
+    assert.equal(stdout.trim().split('\n').length, Object.keys(plurals).length);
     for (const plural of Object.values(plurals)) {
       const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${plural}.gateway.local`;
       const { conditions } = Object((await kubernetes.request('GET', path)).body).status;

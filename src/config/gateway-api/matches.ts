@@ -1,10 +1,13 @@
 /** The conditions of a rule of an HTTPRoute or a GRPCRoute, as fields of a Mapping. */
+import { withoutTrailingSlash } from '../fields/paths.ts';
 import type { GrpcMethodSpec, MatchSpec, RouteKind, ValueMatchSpec } from './specs.ts';
 
 export interface ReadMatch {
   readonly fields: Readonly<Record<string, unknown>>;
   /** Whether its path is a prefix, which a filter can replace. */
   readonly isPrefix: boolean;
+  /** Whether its path is exact and ends with a slash, which a record cannot say. */
+  readonly hasFinalSlash: boolean;
 }
 
 /** A rule without matches has one for all requests. */
@@ -23,16 +26,13 @@ function httpMatch({ path, method, headers, queryParams }: MatchSpec): ReadMatch
       ...valueFields(queryParams, ['query_parameters', 'regex_query_parameters'], (name) => name),
     },
     isPrefix: type === 'PathPrefix',
+    hasFinalSlash: type === 'Exact' && value !== withoutTrailingSlash(value),
   };
 }
 
 function pathFields(type: string, value: string): Readonly<Record<string, unknown>> {
   if (type === 'RegularExpression') return { prefix: value, prefix_regex: true };
-  if (type === 'PathPrefix') return { prefix: value };
-  // Only a pattern can say that the slash at the end matters.
-  return value.length > 1 && value.endsWith('/')
-    ? { prefix: literal(value), prefix_regex: true }
-    : { prefix: value, prefix_exact: true };
+  return type === 'PathPrefix' ? { prefix: value } : { prefix: withoutTrailingSlash(value), prefix_exact: true };
 }
 
 /** Of several conditions on one name, the first counts. */
@@ -60,6 +60,7 @@ function grpcMatch({ method, headers }: MatchSpec): ReadMatch {
       ...valueFields(headers, ['headers', 'regex_headers'], (name) => name.toLowerCase()),
     },
     isPrefix: false,
+    hasFinalSlash: false,
   };
 }
 

@@ -36,6 +36,8 @@ export interface RouteDocument {
   /** The percentage of the requests for its match. Undefined for all. */
   readonly weight: number | undefined;
   readonly redirect: RedirectSpec | undefined;
+  /** Whether its path ends with a slash that matters. */
+  readonly hasFinalSlash: boolean;
 }
 
 /** The fields of a RoutePolicy, or why it cannot be used. */
@@ -78,13 +80,13 @@ function readRule(route: ClusterObject, rule: RuleSpec, parts: RuleParts & { rea
   const isPrefix = matches.every((match) => match.isPrefix);
   return {
     documents: matches.flatMap((match, matchIndex) =>
-      parts.reach.flatMap((reach, reachIndex) => {
+      parts.reach.flatMap((reach) => {
         const targets = [...shares, ...(policy.problem === undefined ? (mirror?.shares ?? []) : [])];
         return targets.map((share, shareIndex) =>
           documentOf(share, {
             ...{ route, rule, filters, policy, match, reach, place },
             gatewayRoute: gatewayRouteOf(route, [parts.index, matchIndex], reach),
-            name: nameOf(route, [parts.index, matchIndex, reachIndex, shareIndex]),
+            name: nameOf(route, rule.name ?? parts.index + 1, targets.length > 1 ? shareIndex + 1 : undefined),
           }),
         );
       }),
@@ -128,6 +130,7 @@ function documentOf(share: Share, parts: DocumentParts): RouteDocument {
       gatewayRoute: { ...gatewayRoute, fault: problem?.message },
       weight: undefined,
       redirect: filters.redirect,
+      hasFinalSlash: match.hasFinalSlash,
     };
   }
   const fields = problem === undefined ? share.fields : noService;
@@ -145,11 +148,14 @@ function documentOf(share: Share, parts: DocumentParts): RouteDocument {
     gatewayRoute: { ...gatewayRoute, fault: problem?.message, fullPath: fullPathOf(filters) },
     weight: share.weight,
     redirect: undefined,
+    hasFinalSlash: match.hasFinalSlash,
   };
 }
 
-function nameOf({ kind, namespace, name }: ClusterObject, indexes: readonly number[]): string {
-  return `${kind.toLowerCase()}/${namespace}/${name}/${indexes.map((index) => index + 1).join('.')}`;
+/** The same for all matches and hosts of a rule, so that they are counted together. */
+function nameOf({ kind, namespace, name }: ClusterObject, rule: string | number, backend: number | undefined): string {
+  const whole = `${kind.toLowerCase()}/${namespace}/${name}/${rule}`;
+  return backend === undefined ? whole : `${whole}/${backend}`;
 }
 
 /** `indexes`: of the rule and of its match. */

@@ -9,5 +9,5 @@ export function isOwnKind({ apiVersion }: { readonly apiVersion: string }): bool
 }
 
 export function pluralOf(kind: string): string {
-  return `${kind.toLowerCase()}s`;
+  return `${kind.toLowerCase().replace(/y$/, 'ie')}s`;
 }

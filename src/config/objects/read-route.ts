@@ -48,17 +48,18 @@ function configDocument({ fields }: RouteDocument, file: string): ConfigDocument
 }
 
 /** Adds what the fields of a record cannot say. */
-function withRoute(record: Mapping, { gatewayRoute, weight, redirect }: RouteDocument): Mapping {
+function withRoute(record: Mapping, { gatewayRoute, weight, redirect, hasFinalSlash }: RouteDocument): Mapping {
   return {
     ...record,
+    prefix: hasFinalSlash ? `${record.prefix}/` : record.prefix,
     gatewayRoute,
     weight,
     redirect: redirect && record.redirect && redirectOf(record.redirect, redirect),
   };
 }
 
-function redirectOf(record: Redirect, { hostname }: RedirectSpec): Redirect {
-  return { ...record, host: hostname };
+function redirectOf(record: Redirect, { scheme, hostname, port }: RedirectSpec): Redirect {
+  return { ...record, scheme, host: hostname, port };
 }
 
 /** A match, host or backend has the same errors as the next one. */
@@ -71,7 +72,7 @@ function guardsOf(object: ClusterObject, documents: readonly RouteDocument[]): G
   const file = nameOfObject(object);
   const mappings = documents.map((document) => {
     const mapping = refusedMapping(configDocument(document, file), object);
-    return typeof mapping === 'object' ? { ...mapping, gatewayRoute: document.gatewayRoute } : mapping;
+    return typeof mapping === 'object' ? withRoute(mapping, { ...document, redirect: undefined }) : mapping;
   });
   return {
     mappings: mappings.filter((one) => typeof one === 'object'),

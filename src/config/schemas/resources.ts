@@ -1,5 +1,7 @@
 /** The CustomResourceDefinitions of frontdesk's kinds, whose schemas refuse at the API server what schemas can refuse. */
 import { stringify } from 'yaml';
+import type { JsonSchema } from '../fields/json-schema.ts';
+import { policyFieldNames, routePolicyKind } from '../gateway-api/route-policy.ts';
 import { ownGroup, ownVersion, pluralOf } from '../objects/own-kinds.ts';
 import type { GatewayRecord } from '../records/record.ts';
 import { kindSchemas } from './records.ts';
@@ -11,12 +13,15 @@ interface ResourceNames {
   readonly columns: readonly string[];
 }
 
-const namesOf: Readonly<Record<GatewayRecord['kind'], ResourceNames>> = {
+type ResourceKind = GatewayRecord['kind'] | typeof routePolicyKind;
+
+const namesOf: Readonly<Record<ResourceKind, ResourceNames>> = {
   Mapping: { short: 'fdm', columns: ['prefix', 'service'] },
   AuthService: { short: 'fda', columns: ['auth_service'] },
   JwtProvider: { short: 'fdj', columns: ['issuer'] },
   RateLimitService: { short: 'fdr', columns: ['service', 'domain'] },
   Version: { short: 'fdv', columns: ['prefix', 'deprecation', 'sunset'] },
+  RoutePolicy: { short: 'fdp', columns: ['auth_service'] },
 };
 
 /** Formats them as YAML for `kubectl apply -f -`. */
@@ -27,9 +32,10 @@ export function formatResourceDefinitions(): string {
 }
 
 function resourceDefinitions(): readonly object[] {
-  return Array.from(kindSchemas(), ([kind, schema]) => {
+  const schemas = kindSchemas();
+  return Array.from([...schemas, [routePolicyKind, policySchema(schemas)] as const], ([kind, schema]) => {
     const plural = pluralOf(kind);
-    const { short, columns } = namesOf[kind as GatewayRecord['kind']];
+    const { short, columns } = namesOf[kind as ResourceKind];
     const { apiVersion: _apiVersion, kind: _kind, name: _name, ...properties } = Object(schema['properties']);
     const required = [schema['required']].flat().filter((name) => Object.hasOwn(properties, String(name)));
     return {
@@ -60,6 +66,13 @@ function resourceDefinitions(): readonly object[] {
       },
     };
   });
+}
+
+/** Some of the fields of a Mapping. What two of them exclude is checked when it is read. */
+function policySchema(schemas: ReturnType<typeof kindSchemas>): JsonSchema {
+  const fields: Readonly<Record<string, unknown>> = Object(schemas.get('Mapping')?.['properties']);
+  const properties = Object.fromEntries(Object.entries(fields).filter(([name]) => policyFieldNames.has(name)));
+  return { type: 'object', description: 'What a route of the Gateway API cannot say of its rules.', properties };
 }
 
 function columnsOf(fields: readonly string[]): readonly object[] {

@@ -34,7 +34,7 @@ export function sliceOf(
 
 /** A CustomResourceDefinition that accepts any spec and has a status. */
 export function definitionOf(group: string, kind: string, versions: readonly string[] = ['v1']): KubernetesObject {
-  const plural = `${kind.toLowerCase()}s`;
+  const plural = `${kind.toLowerCase().replace(/y$/, 'ie')}s`;
   const anything = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
   return {
     apiVersion: 'apiextensions.k8s.io/v1',

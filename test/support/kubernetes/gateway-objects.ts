@@ -1,0 +1,60 @@
+/** Objects of the Gateway API, and what their statuses say. */
+import type { KubernetesObject } from './client.ts';
+
+export const gatewayApiVersion = 'gateway.networking.k8s.io/v1';
+
+export const gatewayClass: KubernetesObject = {
+  apiVersion: gatewayApiVersion,
+  kind: 'GatewayClass',
+  metadata: { name: 'frontdesk' },
+  spec: { controllerName: 'gateway.local/gateway-controller' },
+};
+
+export function gateway(name: string, listeners: readonly object[], namespace = 'default'): KubernetesObject {
+  const spec = { gatewayClassName: 'frontdesk', listeners };
+  return { apiVersion: gatewayApiVersion, kind: 'Gateway', metadata: { name, namespace }, spec };
+}
+
+export const httpListener = { name: 'http', port: 80, protocol: 'HTTP' };
+
+/** A route of the Gateway `edge`, for the host `<name>.example`. */
+export function httpRoute(name: string, rules: readonly object[], namespace = 'default'): KubernetesObject {
+  const parentRefs = [{ name: 'edge', namespace: 'default' }];
+  const spec = { parentRefs, hostnames: [`${name}.example`], rules };
+  return { apiVersion: gatewayApiVersion, kind: 'HTTPRoute', metadata: { name, namespace }, spec };
+}
+
+interface Status {
+  readonly conditions?: readonly Condition[];
+  readonly listeners?: readonly (Conditions & { readonly name: string; readonly attachedRoutes: number })[];
+  readonly parents?: readonly (Conditions & { readonly parentRef: { readonly name: string } })[];
+}
+
+interface Conditions {
+  readonly conditions: readonly Condition[];
+}
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+}
+
+/** The conditions of an object, its listeners and its parents in one line each: `http: Accepted=True, 1 attached`. */
+export function conditionsIn(object: KubernetesObject): readonly string[] {
+  const { conditions = [], listeners = [], parents = [] } = (object['status'] ?? {}) as Status;
+  return [
+    ...(conditions.length > 0 ? [textOf(conditions)] : []),
+    ...listeners.map(
+      ({ name, attachedRoutes, conditions: own }) => `${name}: ${textOf(own)}, ${attachedRoutes} attached`,
+    ),
+    ...parents.map(({ parentRef, conditions: own }) => `${parentRef.name}: ${textOf(own)}`),
+  ];
+}
+
+/** A condition that does not hold has its reason. */
+function textOf(conditions: readonly Condition[]): string {
+  return conditions
+    .map(({ type, status, reason }) => (status === 'True' ? type : `${type}=${status} (${reason})`))
+    .join(' ');
+}
