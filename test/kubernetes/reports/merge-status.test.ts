@@ -110,7 +110,7 @@ describe('a status of the Gateway API', () => {
 
   it('of a route knows its parent without the defaults that the API server adds', () => {
     const written = change(undefined, ofRoute(parent('gate', condition('Accepted'))));
-    const desired = { ...parent('gate', condition('Accepted')), parentRef: { name: 'gate', sectionName: undefined } };
+    const desired = { ...parent('gate', condition('Accepted')), parentRef: { name: 'gate' } };
     assert.equal(change(written, { kind: 'Route', parents: [desired] }), undefined);
   });
 
