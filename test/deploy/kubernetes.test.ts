@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { parseAllDocuments } from 'yaml';
-import { listSettings, parseSettings } from '#config';
+import { controllerName, listSettings, parseSettings } from '#config';
 import { settingTable } from '#server/product';
 import {
   adminToken,
@@ -15,6 +15,7 @@ import {
   startKubernetes,
 } from '../support/kubernetes/api-server.ts';
 import type { KubernetesObject } from '../support/kubernetes/client.ts';
+import { defineGatewayApi, describeWithGatewayApi } from '../support/kubernetes/gateway-api.ts';
 import { startServer } from '../support/programs/frontdesk-process.ts';
 import { describeWith } from '../support/programs/installed.ts';
 import { testServers } from '../support/serve.ts';
@@ -42,20 +43,23 @@ describeWith('kubectl', 'the manifests for Kubernetes', () => {
   const writeFiles = temporaryFiles();
   let base: readonly KubernetesObject[];
   let example: readonly KubernetesObject[];
+  /** All components but `gateway-api`. */
   let everything: readonly KubernetesObject[];
+  /** All components but `https`, which `gateway-api` replaces. */
+  let gateways: readonly KubernetesObject[];
 
   before(async () => {
-    const whole = await withAllComponents(writeFiles);
-    [base, example, everything] = await Promise.all([
+    [base, example, everything, gateways] = await Promise.all([
       kustomize(join(manifests, 'base')),
       kustomize(join(manifests, 'overlays/example')),
-      kustomize(join(whole, 'overlays/example')),
+      kustomize(join(await withComponents(writeFiles, 'gateway-api'), 'overlays/example')),
+      kustomize(join(await withComponents(writeFiles, 'https'), 'overlays/example')),
     ]);
   });
 
   it('give every setting a name and a value that frontdesk accepts', async () => {
     const image = configurationOf(lastStage(await readFile(new URL('Dockerfile', root), 'utf8')));
-    for (const objects of [base, example, everything]) {
+    for (const objects of [base, example, everything, gateways]) {
       const { data } = find(objects, 'ConfigMap', /^frontdesk-settings-/) as unknown as {
         data: Record<string, string>;
       };
@@ -107,7 +111,7 @@ describeWith('kubectl', 'the manifests for Kubernetes', () => {
     for (const [name, objects] of [
       ['base', () => base],
       ['example', () => example],
-      ['example with all components', () => everything],
+      ['example with all components but gateway-api', () => everything],
     ] as const)
       it(`are accepted without a warning: the ${name}`, async () => {
         const { stdout, stderr } = await apply(objects(), '--dry-run=server');
@@ -116,7 +120,7 @@ describeWith('kubectl', 'the manifests for Kubernetes', () => {
       });
 
     it('start pods that the namespace admits, which enforces the restricted profile', async () => {
-      for (const objects of [base, everything]) {
+      for (const objects of [base, everything, gateways]) {
         const { template } = find(objects, 'Deployment', /./)['spec'] as { template: object };
         const pod = { apiVersion: 'v1', kind: 'Pod', ...template };
         const { status, body } = await kubernetes.request('POST', pods, {
@@ -133,13 +137,67 @@ describeWith('kubectl', 'the manifests for Kubernetes', () => {
     });
 
     it('allow the service account to read records and addresses, to report on them, and nothing else', async () => {
-      await kubernetes.apply(...base.filter(({ kind }) => isPermission(kind)));
+      await apply(base.filter(({ kind }) => isPermission(kind)));
       assert.deepEqual(await allowedTo(account), [...reads, ...reports].toSorted());
     });
 
     it('allow it to read the records of Emissary as well, if they are chosen', async () => {
-      await kubernetes.apply(...everything.filter(({ kind }) => isPermission(kind)));
+      await apply(everything.filter(({ kind }) => isPermission(kind)));
       assert.deepEqual(await allowedTo(account), [...reads, ...reports, ...emissaryReads].toSorted());
+    });
+
+    describeWithGatewayApi('with the Gateway API', () => {
+      before(() => defineGatewayApi(kubernetes));
+
+      it('are accepted without a warning: the example with all components but https', async () => {
+        const { stdout, stderr } = await apply(gateways, '--dry-run=server');
+        assert.equal(stderr, '');
+        assert.equal(stdout.trim().split('\n').length, gateways.length);
+      });
+
+      it('open the ports 80 and 443 for its Gateways, and have a GatewayClass', async () => {
+        const { ports } = find(gateways, 'Service', /^frontdesk$/)['spec'] as { ports: object[] };
+        assert.deepEqual(ports, [
+          { name: 'https', port: 443, targetPort: 'https' },
+          { name: 'http', port: 80, targetPort: 'http' },
+        ]);
+        const { data } = find(gateways, 'ConfigMap', /^frontdesk-settings-/) as unknown as {
+          data: { TLS_PORT: string };
+        };
+        const https = podOf(gateways).containers[0].ports.find(({ name }) => name === 'https');
+        assert.equal(String(https?.containerPort), data.TLS_PORT);
+        const { ingress } = find(gateways, 'NetworkPolicy', /./)['spec'] as { ingress: readonly [{ ports: object[] }] };
+        assert.deepEqual(ingress[0].ports, [{ port: 'http' }, { port: 'https' }]);
+        await apply(gateways.filter(({ kind }) => kind === 'GatewayClass'));
+        const { spec } = await kubernetes.get('gateway.networking.k8s.io/v1', 'GatewayClass', 'frontdesk');
+        assert.deepEqual(spec, { controllerName });
+      });
+
+      it('allow the service account to read it with its Secrets, to write statuses, and nothing else', async () => {
+        await apply(base.filter(({ kind }) => isPermission(kind)));
+        const before = await allowedTo(account);
+        await apply(gateways.filter(({ kind }) => isPermission(kind)));
+        const added = (await allowedTo(account)).filter((right) => !before.includes(right));
+        const emissary = new Set(emissaryReads);
+        assert.deepEqual(
+          added.filter((right) => !emissary.has(right)),
+          gatewayRights,
+        );
+      });
+
+      it('start a frontdesk that is ready, can read all that it needs, and accepts its GatewayClass', async () => {
+        await apply(gateways.filter(({ kind }) => isPermission(kind) || kind === 'GatewayClass'));
+        const { data } = find(gateways, 'ConfigMap', /^frontdesk-settings-/) as unknown as {
+          data: Record<string, string>;
+        };
+        const { adminUrl, stdout } = await start({ ...data, TLS_PORT: '0' });
+        await eventually(async () => assert.equal((await fetch(`${adminUrl}/readyz`)).status, 200));
+        await eventually(async () => {
+          const { status } = await kubernetes.get('gateway.networking.k8s.io/v1', 'GatewayClass', 'frontdesk');
+          assert.match(JSON.stringify(status), /"status":"True","type":"Accepted"/);
+        });
+        assert.doesNotMatch(stdout(), /forbidden|"level":[56]0/);
+      });
     });
 
     it('start a frontdesk that is ready, can read all that it needs, and routes by a Service', async () => {
@@ -159,18 +217,23 @@ describeWith('kubectl', 'the manifests for Kubernetes', () => {
           annotations: { 'gateway.local/config': JSON.stringify({ ...record, bypass_auth: true }) },
         },
       });
-      const { createToken } = await kubernetes.createServiceAccount('frontdesk', 'frontdesk');
-      const KUBECONFIG = await kubernetes.kubeconfig((await createToken()).token, 'frontdesk');
       const { data } = find(base, 'ConfigMap', /^frontdesk-settings-/) as unknown as { data: Record<string, string> };
-      const [{ args }] = podOf(base).containers;
-      const env = { ...data, KUBECONFIG, ADMIN_PORT: '0', DRAIN_MS: '0' };
-      const cwd = await mounted();
-      const { adminUrl, gatewayUrl, stdout, stop } = await startServer(args.slice(1), { env, cwd });
-      servers.later(stop);
+      const { adminUrl, gatewayUrl, stdout } = await start(data);
       await eventually(async () => assert.equal((await fetch(`${adminUrl}/readyz`)).status, 200));
       await eventually(async () => assert.equal((await fetch(`${gatewayUrl}/shop`)).status, 200));
       assert.doesNotMatch(stdout(), /forbidden|"level":[56]0/);
     });
+
+    /** Starts frontdesk as a pod would, with these settings. */
+    async function start(settings: Readonly<Record<string, string>>) {
+      const { createToken } = await kubernetes.createServiceAccount('frontdesk', 'frontdesk');
+      const KUBECONFIG = await kubernetes.kubeconfig((await createToken()).token, 'frontdesk');
+      const [{ args }] = podOf(base).containers;
+      const env = { ...settings, KUBECONFIG, ADMIN_PORT: '0', DRAIN_MS: '0' };
+      const started = await startServer(args.slice(1), { env, cwd: await mounted() });
+      servers.later(started.stop);
+      return started;
+    }
 
     /** The limits and users of the example, where the pod has them. */
     async function mounted(): Promise<string> {
@@ -233,7 +296,7 @@ describeWith('kubectl', 'the manifests for Kubernetes', () => {
 });
 
 const verbs = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'];
-const kinds = ['authservices', 'jwtproviders', 'mappings', 'ratelimitservices', 'versions'];
+const kinds = ['authservices', 'jwtproviders', 'mappings', 'ratelimitservices', 'routepolicies', 'versions'];
 /** Some of Emissary's kinds. */
 const emissaryKinds = ['filterpolicies', 'hosts', 'mappings', 'modules'];
 const recordResources = [
@@ -257,17 +320,29 @@ const emissaryReads = readsOf(
   ...emissaryKinds.flatMap((kind) => [`getambassador.io/${kind}`, `getambassador.io/${kind}/status`]),
 );
 
+const routeKinds = ['gateways', 'grpcroutes', 'httproutes'];
+const gatewayRights = [
+  ...readsOf(
+    '/namespaces',
+    ...['gatewayclasses', 'referencegrants', ...routeKinds].map((kind) => `gateway.networking.k8s.io/${kind}`),
+  ),
+  ...['list /secrets', 'watch /secrets'],
+  ...['gatewayclasses', ...routeKinds].map((kind) => `patch gateway.networking.k8s.io/${kind}/status`),
+].toSorted();
+
 function isPermission(kind: string): boolean {
   return ['ServiceAccount', 'ClusterRole', 'ClusterRoleBinding'].includes(kind);
 }
 
-/** Copies the manifests, with the comments of the example's components removed. */
-async function withAllComponents(writeFiles: WriteFiles): Promise<string> {
+/** Copies the manifests, with the comments of the example's components removed, except for one of them. */
+async function withComponents(writeFiles: WriteFiles, except: 'gateway-api' | 'https'): Promise<string> {
   const directory = await writeFiles();
   await cp(manifests, directory, { recursive: true });
   const file = join(directory, 'overlays/example/kustomization.yaml');
   const text = await readFile(file, 'utf8');
-  const uncommented = text.replace(/^ {2}# - (\.\.\/\S+)/gm, '  - $1');
+  const uncommented = text.replace(/^ {2}# - (\.\.\/\S+)/gm, (line, path: string) =>
+    path.endsWith(`/${except}`) ? line : `  - ${path}`,
+  );
   assert.notEqual(uncommented, text);
   await writeFile(file, uncommented);
   return directory;
