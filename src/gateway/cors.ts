@@ -1,7 +1,7 @@
 /** CORS by @koa/cors, for the whole server and for a mapping (Fetch standard, section "CORS protocol"). */
 import cors from '@koa/cors';
 import type { Context, Middleware } from 'koa';
-import { type AllowedOrigin, type CorsRule, createAllowedOrigin } from '#config';
+import { type AllowedOrigin, type CorsRule, createAllowedOrigin, type Mapping } from '#config';
 import { grpcWebCallOf } from '#http';
 
 /** What clients of gRPC-Web send, besides the metadata of their users. */
@@ -34,11 +34,16 @@ export interface Cors {
 
 type CorsHeaders = Readonly<Record<string, string>>;
 
-/** `isGrpc`: whether clients of gRPC-Web may call the mapping. They need headers that its rule need not list. */
-export function createCors(given: CorsRule, isGrpc = false): Cors {
-  const rule = isGrpc ? withWebHeaders(given) : given;
+/**
+ * With `grpc`, clients of gRPC-Web may call the mapping, and need headers that its rule need not list. In a route of the
+ * Gateway API, a star stands for whatever the client asks for, with credentials too, and a preflight lists the headers that
+ * scripts may read.
+ */
+export function createCors(given: CorsRule, { grpc, gatewayRoute }: Pick<Mapping, 'grpc' | 'gatewayRoute'>): Cors {
+  const rule = grpc ? withWebHeaders(given) : given;
+  const isRoute = gatewayRoute !== undefined;
   const allowedOrigin = createAllowedOrigin(rule.origins);
-  const apply = applyCors((origin) => (origin === '' ? '' : allowedOrigin(origin)), optionsOf(rule));
+  const apply = applyCors((origin) => (origin === '' ? '' : allowedOrigin(origin)), optionsOf(rule, isRoute));
 
   /** Replaces all CORS headers of the response. */
   function write(ctx: Context, isPreflight: boolean): void {
@@ -46,6 +51,7 @@ export function createCors(given: CorsRule, isGrpc = false): Cors {
     void apply(isPreflight ? ctx : withoutPreflight(ctx), noNext);
     // Without a list, @koa/cors permits every header that the preflight names.
     if (rule.headers.length === 0) ctx.remove('Access-Control-Allow-Headers');
+    if (isRoute && isPreflight && ctx.res.hasHeader('Access-Control-Allow-Origin')) writeRoutePreflight(ctx, rule);
   }
 
   return Object.freeze({
@@ -86,6 +92,12 @@ function applyCors(allowedOrigin: AllowedOrigin, options: cors.Options): Middlew
   };
 }
 
+function writeRoutePreflight(ctx: Context, { methods, exposedHeaders, credentials }: CorsRule): void {
+  if (exposedHeaders.length > 0) ctx.set('Access-Control-Expose-Headers', exposedHeaders.join(', '));
+  if (credentials && methods.includes('*'))
+    ctx.set('Access-Control-Allow-Methods', ctx.get('Access-Control-Request-Method'));
+}
+
 function withWebHeaders(rule: CorsRule): CorsRule {
   return {
     ...rule,
@@ -100,13 +112,16 @@ function union(names: readonly string[], more: readonly string[]): string[] {
   return [...names, ...more.filter((name) => !present.includes(name.toLowerCase()))];
 }
 
-function optionsOf({ origins, methods, headers, exposedHeaders, credentials, maxAgeSeconds }: CorsRule): cors.Options {
+function optionsOf(rule: CorsRule, isRoute: boolean): cors.Options {
+  const { origins, methods, headers, exposedHeaders, credentials, maxAgeSeconds } = rule;
+  // Browsers take a star literally with credentials. Without a list, @koa/cors permits the headers of the preflight.
+  const isAsked = isRoute && credentials && headers.includes('*');
   return {
     allowMethods: methods.join(', '),
-    allowHeaders: headers.join(', '),
+    allowHeaders: isAsked ? '' : headers.join(', '),
     exposeHeaders: exposedHeaders.join(', '),
-    // With `*`, scripts of any origin may read responses, but must not send credentials.
-    credentials: credentials && !origins.includes('*'),
+    // With `*`, scripts of any origin may read responses, but must not send credentials. @koa/cors names the origin if they may.
+    credentials: credentials && (isRoute || !origins.includes('*')),
     // As text, because @koa/cors omits the number 0.
     maxAge: String(maxAgeSeconds ?? ''),
   };

@@ -170,7 +170,7 @@ function ruleOf(mapping: Route['mapping']) {
     sticky,
     gatewayRoute,
     conditions: () => describeConditions(mapping),
-    cors: cors && createCors(cors, mapping.grpc),
+    cors: cors && createCors(cors, mapping),
     addressFault: createAddressFault(mapping, {
       allow: `allow_addresses of Mapping ${name}`,
       deny: `deny_addresses of Mapping ${name}`,

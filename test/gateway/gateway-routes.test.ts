@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { Agent, request } from 'node:https';
 import type { Context } from 'koa';
 import type { GatewayRoute, Mapping } from '#config';
+import type { Target } from '#gateway';
 import {
   authRecordOf,
   explainOf,
@@ -16,7 +17,7 @@ import {
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream } from '../support/upstream.ts';
-import { eventually } from '../support/waiting.ts';
+import { createDeferred, eventually } from '../support/waiting.ts';
 import { type Certificate, makeCertificate } from '../support/wire/certificate.ts';
 import { startHttp } from '../support/wire/http-server.ts';
 import { openHttp2 } from '../support/wire/http2-client.ts';
@@ -81,9 +82,10 @@ async function textOver1(origin: string, headers: Readonly<Record<string, string
   return text;
 }
 
+const services = { hotel: async ({ response }: Context) => void Object.assign(response, { body: 'seen' }) };
+
 describe('a Mapping without a backend', () => {
   const fault = 'Service shop/none does not exist';
-  const services = { hotel: async ({ response }: Context) => void Object.assign(response, { body: 'seen' }) };
   const asked: string[] = [];
   const setUp = (...mappings: readonly Mapping[]) => ({
     mappings,
@@ -191,5 +193,125 @@ describe('a Mapping that changes the request as a filter of the Gateway API', ()
     const { port } = await startEdge(servers, { mappings });
     const response = await sendRaw(port, rawRequest('GET /x?y'));
     assert.match(response, /^HTTP\/1\.1 302 .*\r\nLocation: http:\/\/front\.example\/x\?y\r\n/is);
+  });
+});
+
+describe('the CORS filter of a route of the Gateway API', () => {
+  const rule = {
+    origins: ['*'],
+    methods: ['*'],
+    headers: ['*'],
+    exposedHeaders: ['X-Told'],
+    credentials: true,
+    maxAgeSeconds: undefined,
+  };
+
+  async function askedWith(credentials: boolean, method: string) {
+    const cors = { ...rule, credentials };
+    const { origin } = await startEdge(servers, { mappings: [routed({ cors })], services });
+    const headers = {
+      Origin: 'https://app.example',
+      'Access-Control-Request-Method': 'PUT',
+      'Access-Control-Request-Headers': 'x-a, x-b',
+    };
+    const response = await fetch(origin, { method, headers });
+    return Object.fromEntries([...response.headers].filter(([name]) => name.startsWith('access-control-')));
+  }
+
+  const readable = { 'access-control-expose-headers': 'X-Told' };
+  const credentialed = {
+    ...readable,
+    'access-control-allow-origin': 'https://app.example',
+    'access-control-allow-credentials': 'true',
+  };
+
+  it('permits what a preflight asks for with a star, by name if credentials are allowed', async () => {
+    assert.deepEqual(await askedWith(true, 'OPTIONS'), {
+      ...credentialed,
+      'access-control-allow-methods': 'PUT',
+      'access-control-allow-headers': 'x-a, x-b',
+    });
+    assert.deepEqual(await askedWith(true, 'GET'), credentialed);
+  });
+
+  it('answers with the stars if credentials are not allowed', async () => {
+    const open = { ...readable, 'access-control-allow-origin': '*' };
+    const preflight = { 'access-control-allow-methods': '*', 'access-control-allow-headers': '*' };
+    assert.deepEqual(await askedWith(false, 'OPTIONS'), { ...open, ...preflight });
+    assert.deepEqual(await askedWith(false, 'GET'), open);
+  });
+});
+
+describe('the shares and limits of a route of the Gateway API', () => {
+  /** Counts the requests that each service received. */
+  async function counted(mappings: readonly Mapping[], requests: number): Promise<Record<string, number>> {
+    const seen: Record<string, number> = {};
+    const targets: Record<string, Target> = {};
+    for (const { service } of mappings)
+      targets[service] = remote(
+        await startUpstream(servers, (res) => {
+          seen[service] = (seen[service] ?? 0) + 1;
+          res.end();
+        }),
+      );
+    const { origin } = await startEdge(servers, { mappings, targets });
+    for (let count = 0; count < requests; count += 1) assert.equal((await fetch(origin)).status, 200);
+    return seen;
+  }
+
+  it('send nothing to a backend of weight 0, and scale the other weights', async () => {
+    const shares = [1, 0, 2].map((weight, index) => routed({ name: `${index}`, service: `s${index}`, weight }));
+    const { s0 = 0, s1, s2 = 0 } = await counted(shares, 60);
+    assert.deepEqual([s0 > 0, s1, s2 > 0, s0 + s2], [true, undefined, true, 60]);
+  });
+
+  it('copy the percentage of a mirror', async () => {
+    const mirror = (weight: number) => routed({ name: 'mirror', service: 'mirror', shadow: true, weight });
+    for (const [weight, expected] of [
+      [0, undefined],
+      [100, 20],
+    ] as const) {
+      const seen = await counted([routed(), mirror(weight)], 20);
+      await eventually(() => assert.equal(seen['mirror'], expected));
+    }
+  });
+
+  for (const [what, limits, status] of [
+    ['504 after the time-out of the request', { timeoutMs: 30 }, 504],
+    [
+      '504 after the time-out of its only attempt',
+      { timeoutMs: 0, retryPolicy: { retryOn: [], numRetries: 0, perTryTimeoutMs: 30, statusCodes: [] } },
+      504,
+    ],
+    ['its response if the time-out is 0', { timeoutMs: 0 }, 200],
+  ] as const satisfies readonly (readonly [string, Partial<Mapping>, number])[])
+    it(`answer a request ${what}`, async () => {
+      const late = createDeferred();
+      const upstream = await startUpstream(servers, (res) => void late.promise.then(() => res.end()));
+      const { origin } = await startEdge(servers, { mappings: [routed(limits)], upstream });
+      const response = fetch(origin);
+      if (status === 200) late.resolve();
+      assert.equal((await response).status, status);
+      late.resolve();
+    });
+});
+
+describe('a gRPC method of a route of the Gateway API', () => {
+  const grpc = (name: string, fields: Partial<Mapping>) =>
+    routed({ name, grpc: true, ...fields }, { fault: 'none', place: name });
+  const mappings = [
+    grpc('method', { prefix: '/shop.Carts/Add', prefixMatch: 'exact' }),
+    grpc('service', { prefix: '/shop.Orders' }),
+    grpc('any', { prefix: '/[^/]+/Check', prefixMatch: 'regex' }),
+  ];
+
+  it('is found by its path, and a call of another one gets UNIMPLEMENTED', async () => {
+    const { origin } = await startEdge(servers, { mappings });
+    const statuses: (string | null)[] = [];
+    for (const path of ['/shop.Carts/Add', '/shop.Orders/Get', '/a.B/Check', '/shop.Carts/Get', '/shop.Orderss/Get']) {
+      const headers = { 'Content-Type': 'application/grpc' };
+      statuses.push((await fetch(origin + path, { method: 'POST', headers })).headers.get('grpc-status'));
+    }
+    assert.deepEqual(statuses, ['14', '14', '14', '12', '12']);
   });
 });
