@@ -2,8 +2,8 @@
 import { isIP } from 'node:net';
 import type { Fault } from '../errors.ts';
 import type { ClusterObject } from '../objects/object.ts';
-import type { OwnGateway } from './attachments.ts';
 import { isProgrammed, type Listener, type ListenerParts, readListener } from './listeners.ts';
+import type { OwnGateway } from './routes/attachments.ts';
 import { controllerName, type GatewayClassSpec, type GatewaySpec, gatewayApiGroup, specOf } from './specs.ts';
 import { type Condition, conditionOf, type DesiredStatus, type ListenerStatus, type Problem } from './status.ts';
 

@@ -4,8 +4,6 @@ import { type ConfigurationError, type Fault, fileError } from '../errors.ts';
 import { type ClusterObject, nameOfObject, type ObjectVerdict } from '../objects/object.ts';
 import { ownGroup } from '../objects/own-kinds.ts';
 import type { ServedCertificate } from '../tls/served-certificates.ts';
-import { type Attachment, attachmentsOf, type OwnGateway, reachOf } from './attachments.ts';
-import { readBackend } from './backends.ts';
 import { supportedFeatures } from './features.ts';
 import {
   classStatus,
@@ -19,7 +17,9 @@ import {
 import { createGrants } from './grants.ts';
 import { isProgrammed, type Listener, type ServedPorts } from './listeners.ts';
 import { isPolicy, readPolicy, routePolicyKind } from './route-policy.ts';
-import { type Policy, type RouteRules, readRules } from './rules.ts';
+import { type Attachment, attachmentsOf, type OwnGateway, reachOf } from './routes/attachments.ts';
+import { readBackend } from './routes/backends.ts';
+import { type Policy, type RouteRules, readRules } from './routes/rules.ts';
 import { controllerName, type GatewaySpec, type ObjectReference, specOf } from './specs.ts';
 import { conditionOf, type DesiredStatus, type Problem } from './status.ts';
 

@@ -11,9 +11,10 @@ import type { ServedCertificate } from '../tls/served-certificates.ts';
 import { readUpstreamFiles, type UpstreamFile } from '../tls/upstream-files.ts';
 import { mapInTurns, nextTurn } from '../turns.ts';
 import { createCopies } from './copies.ts';
+import type { Guards } from './guards.ts';
 import { createNames } from './names.ts';
 import { type ClusterObject, nameOfObject, type ObjectVerdict } from './object.ts';
-import { type Guards, hasRecords, type ObjectOptions, type ObjectPart, readObject } from './read-object.ts';
+import { hasRecords, type ObjectOptions, type ObjectPart, readObject } from './read-object.ts';
 import { refusedService } from './refused-mapping.ts';
 import { unreadNotices } from './unread-notices.ts';
 

@@ -8,11 +8,11 @@ import { isPolicy, readPolicy } from '../gateway-api/route-policy.ts';
 import { annotationKey } from '../manifest.ts';
 import { quote } from '../quote.ts';
 import { isAmbassadorVersion } from '../records/kind.ts';
-import type { Mapping } from '../records/mapping.ts';
 import { type GatewayRecord, readers, readRecord } from '../records/record.ts';
 import { tlsFileNames } from '../tls/upstream-tls.ts';
 import { readYaml } from '../yaml.ts';
 import { excessOf } from './bounds.ts';
+import { type Guards, joinedGuards, noGuards } from './guards.ts';
 import { type ClusterObject, nameOfObject } from './object.ts';
 import { isOwnKind } from './own-kinds.ts';
 import { readRoute } from './read-route.ts';
@@ -31,18 +31,6 @@ export interface ObjectPart {
   readonly differences: readonly ConfigurationError[];
   /** What would be open if the object were simply left out. */
   readonly guards: () => Guards;
-}
-
-export interface Guards {
-  /** Its Mappings as far as their match can be read, with a `refusal`. */
-  readonly mappings: readonly Mapping[];
-  /** Whether it may have Mappings whose match cannot be read, so that any open Mapping might let their requests through. */
-  readonly hasUnknownMatch: boolean;
-  /** Whether it has or may have an AuthService. */
-  readonly mayAuthenticate: boolean;
-  readonly hasAuthService: boolean;
-  /** Whether it has another kind of Ambassador's that protects requests, so that nothing is known of which ones. */
-  readonly mayGuardAll: boolean;
 }
 
 export interface ObjectOptions {
@@ -67,7 +55,7 @@ export function readObject(object: ClusterObject, options: ObjectOptions): Objec
     notices: read.flatMap(({ notices }) => notices),
     differences,
     guards() {
-      guards ??= joined(
+      guards ??= joinedGuards(
         read.map((one) => guardsOf(one, object)),
         isSyntaxWrong,
       );
@@ -83,7 +71,7 @@ const nothing: Omit<ObjectPart, 'object'> = {
   errors: [],
   notices: [],
   differences: [],
-  guards: () => joined([], false),
+  guards: () => noGuards,
 };
 
 /** Whether an object has records, so that something is to be said about it. */
@@ -253,15 +241,5 @@ function guardsOf({ original, translated, errors }: ReadDocument, object: Cluste
     mayAuthenticate: isUnknown || hasAuthService,
     hasAuthService,
     mayGuardAll: isOther,
-  };
-}
-
-function joined(all: readonly Guards[], isSyntaxWrong: boolean): Guards {
-  return {
-    mappings: all.flatMap(({ mappings }) => mappings),
-    hasUnknownMatch: isSyntaxWrong || all.some(({ hasUnknownMatch }) => hasUnknownMatch),
-    mayAuthenticate: isSyntaxWrong || all.some(({ mayAuthenticate }) => mayAuthenticate),
-    hasAuthService: all.some(({ hasAuthService }) => hasAuthService),
-    mayGuardAll: all.some(({ mayGuardAll }) => mayGuardAll),
   };
 }

@@ -1,13 +1,13 @@
 /** Reads the rules of a route of the Gateway API, which were resolved before, as Mappings. */
 import { type ConfigDocument, type ConfigurationError, fileError } from '../errors.ts';
 import { rulesOf } from '../gateway-api/resolve.ts';
-import type { RouteDocument } from '../gateway-api/rules.ts';
+import type { RouteDocument } from '../gateway-api/routes/rules.ts';
 import type { RedirectSpec } from '../gateway-api/specs.ts';
 import type { Mapping } from '../records/mapping.ts';
 import { readRecord } from '../records/record.ts';
 import type { Redirect } from '../records/rewrite.ts';
+import { type Guards, noGuards } from './guards.ts';
 import { type ClusterObject, nameOfObject } from './object.ts';
-import type { Guards } from './read-object.ts';
 import { refusedMapping } from './refused-mapping.ts';
 
 export interface RoutePart {
@@ -48,12 +48,14 @@ function configDocument({ fields }: RouteDocument, file: string): ConfigDocument
 }
 
 /** Adds what the fields of a record cannot say. */
-function withRoute(record: Mapping, { gatewayRoute, weight, redirect, hasFinalSlash }: RouteDocument): Mapping {
+function withRoute(record: Mapping, document: RouteDocument): Mapping {
+  const { gatewayRoute, weight, redirect, hasFinalSlash, allowsCredentials } = document;
   return {
     ...record,
     prefix: hasFinalSlash ? `${record.prefix}/` : record.prefix,
     gatewayRoute,
     weight,
+    cors: record.cors && { ...record.cors, credentials: allowsCredentials },
     redirect: redirect && record.redirect && redirectOf(record.redirect, redirect),
   };
 }
@@ -75,10 +77,8 @@ function guardsOf(object: ClusterObject, documents: readonly RouteDocument[]): G
     return typeof mapping === 'object' ? withRoute(mapping, { ...document, redirect: undefined }) : mapping;
   });
   return {
+    ...noGuards,
     mappings: mappings.filter((one) => typeof one === 'object'),
     hasUnknownMatch: mappings.includes('unknown'),
-    mayAuthenticate: false,
-    hasAuthService: false,
-    mayGuardAll: false,
   };
 }

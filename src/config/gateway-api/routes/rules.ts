@@ -1,13 +1,9 @@
 /** The rules of a route as Mappings that are still to be read: one for each match, hostname and backend. */
 import { isMap } from '#foundation';
-import { parseDuration } from '../fields/values.ts';
-import type { ClusterObject } from '../objects/object.ts';
-import type { Reach } from './attachments.ts';
-import { joinedHeaders, type ReadFilters, readFilters } from './filters.ts';
-import type { GatewayRoute } from './gateway-route.ts';
-import { type ReadMatch, readMatches } from './matches.ts';
-import { policyOfRedirect } from './route-policy.ts';
-import { type BackendOf, noBackend, noService, readMirror, redirectShare, type Share, sharesOf } from './shares.ts';
+import { parseDuration } from '../../fields/values.ts';
+import type { ClusterObject } from '../../objects/object.ts';
+import type { GatewayRoute } from '../gateway-route.ts';
+import { policyOfRedirect } from '../route-policy.ts';
 import {
   type ObjectReference,
   type RedirectSpec,
@@ -15,8 +11,12 @@ import {
   type RouteSpec,
   type RuleSpec,
   specOf,
-} from './specs.ts';
-import type { Problem } from './status.ts';
+} from '../specs.ts';
+import type { Problem } from '../status.ts';
+import type { Reach } from './attachments.ts';
+import { joinedHeaders, type ReadFilters, readFilters } from './filters.ts';
+import { type ReadMatch, readMatches } from './matches.ts';
+import { type BackendOf, noBackend, noService, readMirror, redirectShare, type Share, sharesOf } from './shares.ts';
 
 /** The rules of a route. Plain data. */
 export interface RouteRules {
@@ -38,6 +38,8 @@ export interface RouteDocument {
   readonly redirect: RedirectSpec | undefined;
   /** Whether its path ends with a slash that matters. */
   readonly hasFinalSlash: boolean;
+  /** Whether its CORS permits credentials. */
+  readonly allowsCredentials: boolean;
 }
 
 /** The fields of a RoutePolicy, or why it cannot be used. */
@@ -131,6 +133,7 @@ function documentOf(share: Share, parts: DocumentParts): RouteDocument {
       weight: undefined,
       redirect: filters.redirect,
       hasFinalSlash: match.hasFinalSlash,
+      allowsCredentials: filters.allowsCredentials,
     };
   }
   const fields = problem === undefined ? share.fields : noService;
@@ -149,6 +152,7 @@ function documentOf(share: Share, parts: DocumentParts): RouteDocument {
     weight: share.weight,
     redirect: undefined,
     hasFinalSlash: match.hasFinalSlash,
+    allowsCredentials: filters.allowsCredentials,
   };
 }
 

@@ -7,7 +7,7 @@ import type {
   ObjectReference,
   PathModifierSpec,
   RedirectSpec,
-} from './specs.ts';
+} from '../specs.ts';
 
 export interface ReadFilters {
   /** Fields of a Mapping. */
@@ -16,6 +16,8 @@ export interface ReadFilters {
   readonly path: PathModifierSpec | undefined;
   readonly redirect: RedirectSpec | undefined;
   readonly mirror: MirrorSpec | undefined;
+  /** Whether CORS permits credentials, with a star too, which a record cannot say. */
+  readonly allowsCredentials: boolean;
   readonly extensions: readonly ObjectReference[];
   /** What cannot be done, which refuses the route: `URLRewrite of a backend is not supported`. */
   readonly unsupported: readonly string[];
@@ -63,6 +65,7 @@ export function readFilters(filters: readonly FilterSpec[] = [], of: 'rule' | 'b
     path: redirect?.path ?? rewrite?.path,
     redirect,
     mirror: last(({ requestMirror }) => requestMirror),
+    allowsCredentials: cors?.allowCredentials ?? false,
     extensions: filters.flatMap(({ extensionRef }) => extensionRef ?? []),
     unsupported: [
       ...unknown.map(({ type }) => `a filter of the type ${type} in a ${of} is not supported`),
@@ -92,13 +95,12 @@ function literalValue(value: string): string {
 }
 
 function corsField(cors: CorsSpec): Readonly<Record<string, unknown>> {
-  const { allowOrigins, allowMethods, allowHeaders, exposeHeaders, allowCredentials, maxAge } = cors;
+  const { allowOrigins, allowMethods, allowHeaders, exposeHeaders, maxAge } = cors;
   return {
     origins: allowOrigins ?? [],
     ...(allowMethods !== undefined && { methods: allowMethods }),
     ...(allowHeaders !== undefined && { headers: allowHeaders }),
     ...(exposeHeaders !== undefined && { exposed_headers: exposeHeaders }),
-    ...(allowCredentials !== undefined && { credentials: allowCredentials }),
     ...(maxAge !== undefined && { max_age: maxAge }),
   };
 }

@@ -1,5 +1,5 @@
 /** Label selectors of Kubernetes, which choose namespaces. */
-import type { LabelSelector } from './specs.ts';
+import type { LabelSelector } from '../specs.ts';
 
 type Labels = Readonly<Record<string, string>>;
 

@@ -1,10 +1,10 @@
 /** Which listeners of Gateways a route attaches to, and why not to others. */
-import type { ClusterObject } from '../objects/object.ts';
+import type { ClusterObject } from '../../objects/object.ts';
+import { isProgrammed, type Listener } from '../listeners.ts';
+import { gatewayApiGroup, type ParentReference, type RouteSpec, specOf } from '../specs.ts';
+import type { Problem } from '../status.ts';
 import { commonHostnames } from './hostnames.ts';
 import { selects } from './label-selectors.ts';
-import { isProgrammed, type Listener } from './listeners.ts';
-import { gatewayApiGroup, type ParentReference, type RouteSpec, specOf } from './specs.ts';
-import type { Problem } from './status.ts';
 
 /** One parent of a route that is a Gateway of ours. */
 export interface Attachment {

@@ -1,6 +1,6 @@
 /** The conditions of a rule of an HTTPRoute or a GRPCRoute, as fields of a Mapping. */
-import { withoutTrailingSlash } from '../fields/paths.ts';
-import type { GrpcMethodSpec, MatchSpec, RouteKind, ValueMatchSpec } from './specs.ts';
+import { withoutTrailingSlash } from '../../fields/paths.ts';
+import type { GrpcMethodSpec, MatchSpec, RouteKind, ValueMatchSpec } from '../specs.ts';
 
 export interface ReadMatch {
   readonly fields: Readonly<Record<string, unknown>>;

@@ -1,8 +1,9 @@
 /** How a rule shares the requests that it matches among its backends, and which of them it copies. */
+
+import type { BackendSpec, MirrorSpec } from '../specs.ts';
+import type { Problem } from '../status.ts';
 import type { Backend } from './backends.ts';
 import { type ReadFilters, readFilters } from './filters.ts';
-import type { BackendSpec, MirrorSpec } from './specs.ts';
-import type { Problem } from './status.ts';
 
 export type BackendOf = (spec: BackendSpec) => Backend;
 

@@ -1,9 +1,9 @@
 /** The Services that a route sends requests to, and why some of them cannot be used. */
-import type { ClusterObject } from '../objects/object.ts';
-import { referenceToService } from '../objects/references.ts';
-import { type Grants, notPermitted, wholeReference } from './grants.ts';
-import { type BackendSpec, type ServiceSpec, specOf } from './specs.ts';
-import type { Problem } from './status.ts';
+import type { ClusterObject } from '../../objects/object.ts';
+import { referenceToService } from '../../objects/references.ts';
+import { type Grants, notPermitted, wholeReference } from '../grants.ts';
+import { type BackendSpec, type ServiceSpec, specOf } from '../specs.ts';
+import type { Problem } from '../status.ts';
 
 /** The fields of a Mapping that call a Service, or why it cannot be called. */
 export type Backend =
@@ -41,5 +41,5 @@ function broken(reason: string, message: string): Backend {
 function protocolFields(route: ClusterObject, appProtocol: string | undefined): Readonly<Record<string, unknown>> {
   if (route.kind === 'GRPCRoute') return { grpc: true };
   if (appProtocol === 'kubernetes.io/h2c') return { http2: true };
-  return appProtocol === 'kubernetes.io/ws' ? { allow_upgrade: ['websocket'] } : {};
+  return { allow_upgrade: ['websocket'] };
 }
