@@ -147,13 +147,14 @@ async function flushAndExit(output: LogOutput, code: number): Promise<void> {
 }
 
 function banner(
-  { gateway, redirect, ratelimit, ratelimitHttp, auth, admin }: Listeners,
+  { gateway, gatewayTls, redirect, ratelimit, ratelimitHttp, auth, admin }: Listeners,
   only: ModuleChoice['only'],
   demoUsers: readonly string[],
   threads: number,
 ): string {
   const addresses = {
     [nameOfPort(only)]: gateway,
+    'gateway (HTTPS)': gatewayTls,
     'redirect to HTTPS': redirect,
     'rate limits': ratelimit,
     'rate limits (HTTP)': ratelimitHttp,

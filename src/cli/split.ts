@@ -87,11 +87,12 @@ function urlOf(report: ChildReport | undefined): string {
 }
 
 function banner({ listeners, demoUsers }: ChildReport, reports: Reports, demo: boolean): string {
-  const { gateway, redirect, admin } = listeners;
+  const { gateway, gatewayTls, redirect, admin } = listeners;
   const { auth, ratelimit, ...others } = Object.fromEntries(reports);
   const http = Object.entries(others).map(([name, report]) => [name, report?.listeners.gateway] as const);
   const addresses = {
     gateway,
+    'gateway (HTTPS)': gatewayTls,
     'redirect to HTTPS': redirect,
     'rate limits': ratelimit?.listeners.ratelimit,
     'rate limits (HTTP)': ratelimit?.listeners.ratelimitHttp,

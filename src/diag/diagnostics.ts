@@ -249,9 +249,9 @@ export interface TokenProviderRow {
 }
 
 export interface CertificateRow {
-  /** `TLS_CERT`, or the file below TLS_DIR. */
+  /** `TLS_CERT`, the file below TLS_DIR, or the Secret. */
   readonly name: string;
-  /** The hosts that it is valid for, at most 100. */
+  /** The hosts that it is for, at most 100. */
   readonly hosts: readonly string[];
   /** RFC 3339. */
   readonly expires_at: string;

@@ -107,7 +107,7 @@ export function createCertificateFamily(certificates: CertificatesOf): Family {
     name: 'frontdesk_certificate_expires_timestamp_seconds',
     type: 'gauge',
     labels: ['certificate'],
-    help: 'When a certificate of the gateway expires, since the epoch. `certificate` is its file in `TLS_DIR`, or `TLS_CERT`.',
+    help: 'When a certificate of the gateway expires, since the epoch. `certificate` is its file in `TLS_DIR`, `TLS_CERT`, or its Secret.',
     merge: 'first',
     samples: () =>
       certificates().map(({ name: certificate, validToMs }) => ({ labels: { certificate }, value: validToMs / 1000 })),

@@ -173,10 +173,7 @@ async function openSharedParts(
 ) {
   const { settings, logger, dormant } = setup;
   const tls: CurrentTls = thread?.tls ?? { current: await loadTls(settings) };
-  const configuration = thread?.configuration ?? (await openLiveConfiguration(setup));
-  const generation = () => configuration.current().number;
-  const certificates =
-    thread === undefined ? createLiveCertificates(setup, { tls, generation }) : unwatchedCertificates;
+  const { configuration, certificates } = thread === undefined ? await openWatched(setup, tls) : unwatched(thread);
   const travel = await openTravelIfNeeded(setup);
   opened.defer(() => travel?.close());
   const rateLimiting = await openRateLimiting(setup, { configuration, closing, thread });
@@ -198,6 +195,16 @@ async function openSharedParts(
   opened.defer(tokenProviders.close);
   const live = { tls, configuration, certificates };
   return { ...live, travel, rateLimiting, tracing, clusters, tokenProviders, ...limits, threads };
+}
+
+async function openWatched(setup: Setup, tls: CurrentTls) {
+  const configuration = await openLiveConfiguration(setup);
+  return { configuration, certificates: createLiveCertificates(setup, { tls, records: configuration }) };
+}
+
+/** The main thread watches what its threads use. */
+function unwatched({ configuration }: ThreadParts) {
+  return { configuration, certificates: unwatchedCertificates };
 }
 
 /** The steps of a shutdown share a deadline, which the first call of `timeLeft` sets. */

@@ -69,7 +69,7 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
   // Upgraded connections may use half of the limit. The other half is reserved for requests.
   const upgrades = createUpgrades(isAllowed, Math.floor(connectionLimit.counts().max / 2));
   const shareOf = createShares(parts);
-  let gateway: Pick<HttpServer, 'replaceCertificates'> | undefined;
+  let secure: Pick<HttpServer, 'replaceCertificates'> | undefined;
   let opened = new AsyncDisposableStack();
   let opening: Promise<Listeners> | undefined;
   let isClosed = false;
@@ -88,7 +88,7 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
 
   async function openOrRelease(): Promise<Listeners> {
     try {
-      return await openAll(setup, { ...parts, timeLeft, upgrades, shareOf, onGateway }, opened);
+      return await openAll(setup, { ...parts, timeLeft, upgrades, shareOf, onSecure }, opened);
     } catch (error) {
       await release();
       opening = undefined;
@@ -96,8 +96,8 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
     }
   }
 
-  function onGateway(server: HttpServer): void {
-    gateway = server;
+  function onSecure(server: HttpServer): void {
+    secure = server;
   }
 
   return Object.freeze({
@@ -109,7 +109,7 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
     },
     async replaceCertificates(found: Tls) {
       await opening?.catch(() => {});
-      gateway?.replaceCertificates(servedBy(found));
+      secure?.replaceCertificates(servedBy(found, setup));
       tls.current = found;
     },
     async open() {
@@ -170,8 +170,9 @@ export function createConnectionLimits({ settings, logger }: Setup, threads = 1)
 }
 
 /**
- * Reserves half of the connections for the gateway and a twentieth for each other open listener, so that clients of one
- * cannot exhaust another. The admin port has a separate limit, so that the server can always be monitored.
+ * Reserves half of the connections for the gateway, at both of its ports together, and a twentieth for each other open
+ * listener, so that clients of one cannot exhaust another. The admin port has a separate limit, so that the server can
+ * always be monitored.
  */
 function createShares({
   connectionLimit,
@@ -179,7 +180,8 @@ function createShares({
 }: ListenersParts): (name: ListenerName) => ConnectionShare {
   const shares = new Map<ListenerName, ConnectionShare>();
   const { max } = connectionLimit.counts();
-  return (name) => {
+  return (listener) => {
+    const name = listener === 'gateway-tls' ? 'gateway' : listener;
     const limit = name === 'admin' ? adminConnectionLimit : connectionLimit;
     const share = shares.get(name) ?? limit.share(Math.floor(name === 'gateway' ? max / 2 : max / 20));
     shares.set(name, share);
@@ -190,8 +192,12 @@ function createShares({
 interface OpeningParts extends ListenersParts {
   readonly upgrades: Upgrades;
   readonly shareOf: (name: ListenerName) => ConnectionShare;
-  readonly onGateway: (server: HttpServer) => void;
+  /** Receives the server of HTTPS. */
+  readonly onSecure: (server: HttpServer) => void;
 }
+
+/** The listeners that serve requests of the gateway's clients. */
+const fronts: readonly ListenerName[] = ['gateway', 'gateway-tls', 'redirect'];
 
 /** Pushes the closing function of each listener onto `opened`. */
 async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposableStack): Promise<Listeners> {
@@ -200,6 +206,7 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
   const bindings = bindingsOf(settings);
   const names = listenersOf(setup);
   const closeServices: (() => Promise<void>)[] = [];
+  const closeFronts: (() => Promise<void>)[] = [];
   // Closed last, so that the server can be monitored until its last request has finished.
   const ofAdmin = opened.use(new AsyncDisposableStack());
   const portSettings = new Map<string, string>();
@@ -208,14 +215,15 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
   function add(name: ListenerName, scheme: string, server: OpenListener): Listening {
     const { host, portSetting } = bindings[name];
     portSettings.set(`${host} ${server.port}`, portSetting);
-    const isService = !['gateway', 'redirect', 'admin'].includes(name);
+    const isService = name !== 'admin' && !fronts.includes(name);
     const close = () => server.close(parts.timeLeft());
-    if (isService) closeServices.push(close);
-    else (name === 'admin' ? ofAdmin : opened).defer(close);
+    if (name === 'admin') ofAdmin.defer(close);
+    else (isService ? closeServices : closeFronts).push(close);
     const authority = `${hostForClients(host)}:${server.port}`;
     if (isService) warnIfUnencrypted(setup, name, host);
     if (name === 'gateway') warnAboutPeers(setup, host, scheme);
-    if (name !== 'admin') parts.listenerAddresses.set(name, authority);
+    // No record names the others, so services with these names are elsewhere.
+    if (name !== 'admin' && name !== 'gateway-tls') parts.listenerAddresses.set(name, authority);
     return { host, port: server.port, url: `${scheme}://${authority}` };
   }
 
@@ -241,12 +249,14 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
       waitingMax: equalPart(waitingMaxDefault, threads),
       ...overrides,
     });
-    if (name === 'gateway') parts.onGateway(server);
+    if (overrides.tls !== undefined) parts.onSecure(server);
     return add(name, overrides.tls === undefined ? 'http' : 'https', server);
   }
 
   // The services close after the gateway, because its requests in flight may still need them.
   opened.defer(() => closeAll(closeServices));
+  // All at once, so that the requests of each have all the time that is left.
+  opened.defer(() => closeAll(closeFronts));
   const { limiter } = rateLimiting;
   const limits = limiter && (await openRateLimit(setup, { ...rateLimiting, limiter, threads }, shareOf('ratelimit')));
   const ratelimit = limits && add('ratelimit', 'grpc', limits);
@@ -256,17 +266,22 @@ async function openAll(setup: Setup, parts: OpeningParts, opened: AsyncDisposabl
   });
   // Behind a gateway, the proxies are gateways, which speak HTTP.
   const proxyProtocolFrom = settings.proxyProtocol && setup.has('gateway') ? settings.trustedProxies : undefined;
-  const gateway = await http('gateway', names.includes('gateway') ? pipeline.standalone.callback() : undefined, {
-    tls: tls.current && serverTls(tls.current, setup),
+  const secure = tls.current && serverTls(tls.current, setup);
+  const isApart = settings.tlsPort !== undefined;
+  const gatewayHandler = names.includes('gateway') ? pipeline.standalone.callback() : undefined;
+  const gateway = await http('gateway', gatewayHandler, {
+    tls: isApart ? undefined : secure,
     upgrades,
     proxyProtocolFrom,
   });
+  const tlsHandler = names.includes('gateway-tls') ? gatewayHandler : undefined;
+  const gatewayTls = await http('gateway-tls', tlsHandler, { tls: secure, upgrades, proxyProtocolFrom });
   const redirectHandler = names.includes('redirect') ? pipeline.redirect.callback() : undefined;
   const redirect = await http('redirect', redirectHandler, { upgrades, proxyProtocolFrom });
   const admin = await http('admin', pipeline.admin.callback());
   // Runs before any listener closes: gRPC health reports NOT_SERVING while requests in flight finish.
   opened.defer(() => limits?.reportStopping());
-  return { ratelimit, ratelimitHttp, auth, gateway, redirect, admin };
+  return { ratelimit, ratelimitHttp, auth, gateway, gatewayTls, redirect, admin };
 }
 
 /** Other machines could read passwords or forge decisions on an unencrypted port that they can reach. */
@@ -279,8 +294,9 @@ function warnIfUnencrypted({ logger }: Setup, listener: ListenerName, host: stri
 /** Other machines could read passwords at an unencrypted gateway, and pass for any user at a service that believes them. */
 function warnAboutPeers({ logger, has, settings }: Setup, host: string, scheme: string): void {
   const isGateway = has('gateway');
-  if (isGateway && scheme === 'http' && (host === '0.0.0.0' || host === '::')) {
-    const remedy = 'set TLS_CERT and TLS_KEY, or set HOST to the address at which a proxy with TLS calls it';
+  if (isGateway && scheme === 'http' && settings.tlsPort === undefined && (host === '0.0.0.0' || host === '::')) {
+    const certificates = settings.kubernetesGatewayApi ? 'TLS_PORT' : 'TLS_CERT and TLS_KEY';
+    const remedy = `set ${certificates}, or set HOST to the address at which a proxy with TLS calls it`;
     logger.warn({ listener: 'gateway', host }, `the gateway is open on all addresses without TLS: ${remedy}`);
   }
   if (!isGateway && !isLoopback(host) && settings.trustedProxies.length === 0) {
@@ -302,7 +318,7 @@ export function rejectSamePort(
     throw new Error(`${other} and ${portSetting} are both ${port}: give one of them another port`);
 }
 
-export type ListenerName = 'gateway' | 'redirect' | 'ratelimit' | 'ratelimit-http' | 'auth' | 'admin';
+export type ListenerName = 'gateway' | 'gateway-tls' | 'redirect' | 'ratelimit' | 'ratelimit-http' | 'auth' | 'admin';
 
 /** The address of a listener, and the names of the settings that define it. */
 interface Binding {
@@ -316,7 +332,14 @@ interface Binding {
   readonly portSetting: string;
 }
 
-export type PortOption = 'port' | 'httpRedirectPort' | 'authPort' | 'ratelimitPort' | 'ratelimitHttpPort' | 'adminPort';
+export type PortOption =
+  | 'port'
+  | 'tlsPort'
+  | 'httpRedirectPort'
+  | 'authPort'
+  | 'ratelimitPort'
+  | 'ratelimitHttpPort'
+  | 'adminPort';
 
 export function bindingsOf(settings: Settings): Readonly<Record<ListenerName, Binding>> {
   const { host: defaultHost } = settings;
@@ -327,6 +350,7 @@ export function bindingsOf(settings: Settings): Readonly<Record<ListenerName, Bi
   };
   return {
     gateway: binding('port', defaultHost, 'HOST'),
+    'gateway-tls': binding('tlsPort', defaultHost, 'HOST'),
     redirect: binding('httpRedirectPort', defaultHost, 'HOST'),
     ratelimit: binding('ratelimitPort', ratelimitHost, 'RATELIMIT_HOST'),
     'ratelimit-http': binding('ratelimitHttpPort', ratelimitHost, 'RATELIMIT_HOST'),
@@ -350,6 +374,7 @@ export function listenersOf({ has, services }: Setup): readonly ListenerName[] {
     ['ratelimit-http', has('ratelimit')],
     ['auth', has('auth')],
     ['gateway', servesHttp],
+    ['gateway-tls', has('gateway')],
     ['redirect', has('gateway')],
     // Opened last, because a probe that succeeds makes a load balancer send requests to the other ports.
     ['admin', true],

@@ -73,6 +73,8 @@ export interface Listening {
 /** Undefined for modules that do not run here. Without the gateway module, `gateway` serves the other HTTP modules. */
 export interface Listeners {
   readonly gateway: Listening | undefined;
+  /** The gateway over HTTPS for Gateways of a cluster, if `tlsPort` is set. */
+  readonly gatewayTls: Listening | undefined;
   /** The port that redirects to HTTPS, if `httpRedirectPort` is set. */
   readonly redirect: Listening | undefined;
   readonly ratelimit: Listening | undefined;

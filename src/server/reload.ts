@@ -15,6 +15,7 @@ import {
   type Refusal,
   refuseRecords,
   requireNoErrors,
+  type ServedCertificate,
 } from '#config';
 import { isMap, messageOf } from '#foundation';
 import type { KubernetesState } from '#kubernetes';
@@ -80,10 +81,12 @@ export interface LiveConfiguration {
   readonly close: () => Promise<void>;
 }
 
-/** The configuration of a process, which it reads from files. */
+/** The configuration of a process, which it reads from files and from a cluster. */
 export interface OpenConfiguration extends LiveConfiguration {
-  /** Calls `listener` after every reload, whether or not it was accepted. */
-  readonly afterReload: (listener: () => void) => void;
+  /** The certificates of the cluster. Undefined without a cluster, and before it has been read. */
+  readonly certificates: () => readonly ServedCertificate[] | undefined;
+  /** Calls `listener` after every reload, whether or not it was accepted, and waits for it. It must not reject. */
+  readonly afterReload: (listener: () => Promise<void> | void) => void;
 }
 
 /** Throws a user-facing Error if a record uses a service of this process in a role that it cannot have. */
@@ -91,10 +94,9 @@ export async function openLiveConfiguration(setup: Setup): Promise<OpenConfigura
   const { configDirectory, settings, logger, clock } = setup;
   const sources = await openSources(setup);
   const first = sources.loaded();
-  requireNoErrors(first);
-  requireServiceRoles(setup, first);
+  requireUsable(setup, first);
   const parts: Prepare[] = [];
-  const listeners: (() => void)[] = [];
+  const listeners: (() => Promise<void> | void)[] = [];
   let notices = await noticesOf(first);
   const { configuration: initial } = first;
   let current: Generation = { number: 1, hash: await hashOf(initial), appliedAtMs: clock(), configuration: initial };
@@ -129,7 +131,7 @@ export async function openLiveConfiguration(setup: Setup): Promise<OpenConfigura
     if (hadErrors && found.length === 0)
       logger.info({ generation: current.number }, 'all errors of the configuration are fixed');
     countReload(found.length === 0, performance.now() - startedAtMs);
-    for (const listener of listeners) listener();
+    for (const listener of listeners) await listener();
   }
 
   /** Refuses the records, but not the users, if a part of the server cannot use the configuration. */
@@ -188,11 +190,12 @@ export async function openLiveConfiguration(setup: Setup): Promise<OpenConfigura
     errors: refusals.errors,
     notices: () => notices,
     kubernetes: sources.state,
+    certificates: sources.certificates,
     reloads: () => reloads,
     onChange(prepare: Prepare) {
       parts.push(prepare);
     },
-    afterReload(listener: () => void) {
+    afterReload(listener: () => Promise<void> | void) {
       listeners.push(listener);
     },
     async watch() {
@@ -280,8 +283,9 @@ export function formatFirst(errors: readonly ConfigurationError[]): string {
   return more <= 0 ? text : `${text}\nand ${more} more: frontdesk check lists all of them`;
 }
 
-function requireServiceRoles(setup: Setup, { configuration }: LoadedConfiguration): void {
-  const errors = checkServiceRoles(setup, configuration);
+function requireUsable(setup: Setup, loaded: LoadedConfiguration): void {
+  requireNoErrors(loaded);
+  const errors = checkServiceRoles(setup, loaded.configuration);
   if (errors.length > 0) throw new Error(formatErrors(errors, resolve('.')));
 }
 

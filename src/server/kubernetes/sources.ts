@@ -1,5 +1,12 @@
 /** What a configuration is made of: the last reading of the files, and that of the cluster if there is one. */
-import { type AcceptedObjects, type ConfigurationWatch, type LoadedConfiguration, watchConfiguration } from '#config';
+import {
+  type AcceptedObjects,
+  type ConfigurationWatch,
+  type LoadedConfiguration,
+  nothingRead,
+  type ServedCertificate,
+  watchConfiguration,
+} from '#config';
 import { createTurns } from '#foundation';
 import type { KubernetesState } from '#kubernetes';
 import type { Setup } from '../options.ts';
@@ -11,6 +18,8 @@ export interface Sources {
   readonly loaded: () => LoadedConfiguration;
   /** Undefined without a cluster. */
   readonly ofCluster: () => AcceptedObjects | undefined;
+  /** The certificates of the cluster. Undefined without a cluster, and before it has been read. */
+  readonly certificates: () => readonly ServedCertificate[] | undefined;
   /** Undefined without a cluster. */
   readonly state: () => KubernetesState | undefined;
   /** Starts watching. `onChange` is not called again before it has settled. Does nothing for records of a program. */
@@ -33,6 +42,7 @@ export async function openSources(setup: Setup): Promise<Sources> {
   return Object.freeze({
     loaded: () => withCluster(files, ofCluster),
     ofCluster: () => ofCluster,
+    certificates: () => (ofCluster === nothingRead ? undefined : ofCluster?.certificates),
     state: () => cluster?.state(),
     async watch(onChange: OnChange) {
       // The files and the cluster may change at the same time.

@@ -43,9 +43,8 @@ async function open(setup: Setup, options: ThreadsOptions, opened: AsyncDisposab
   const { settings: given } = setup;
   const tls: CurrentTls = { current: await loadTls(given) };
   const records = await openLiveConfiguration(setup);
-  const generation = () => records.current().number;
   const onChange = () => pool.report(stateOf(configuration));
-  const certificates = createLiveCertificates(setup, { tls, generation, onChange });
+  const certificates = createLiveCertificates(setup, { tls, records, onChange });
   const configuration = withCertificates(records, certificates);
   const settings = await claimPorts(setup);
   const start = startOf({ ...setup, settings }, options.count);

@@ -1,4 +1,4 @@
-/** The certificates of the gateway's listener: watched, replaced without closing a connection, and reported. */
+/** The certificates of the gateway's listener: followed, replaced without closing a connection, and reported. */
 import { isDeepStrictEqual } from 'node:util';
 import {
   allCertificates,
@@ -8,14 +8,22 @@ import {
   type FolderWatch,
   fileError,
   readTls,
+  type ServedCertificate,
   type ServerCertificate,
   type Tls,
+  tlsOf,
   tlsPlaces,
   usesTls,
 } from '#config';
 import type { Certificates, ServerTls } from '#http';
 import type { Setup } from '../options.ts';
-import { createRefusals, formatFirst, type LiveConfiguration, type Refused } from '../reload.ts';
+import {
+  createRefusals,
+  formatFirst,
+  type LiveConfiguration,
+  type OpenConfiguration,
+  type Refused,
+} from '../reload.ts';
 
 /** What the gateway's listener uses for TLS, which a reload replaces. Undefined for plain HTTP. */
 export interface CurrentTls {
@@ -27,15 +35,26 @@ export function certificatesOf({ current }: CurrentTls): readonly ServerCertific
 }
 
 /** The options of a listener with this TLS. */
-export function serverTls(tls: Tls, { settings }: Pick<Setup, 'settings'>): ServerTls {
+export function serverTls(tls: Tls, setup: Pick<Setup, 'settings'>): ServerTls {
+  const { settings } = setup;
   const minVersion = settings.tlsMinVersion === '1.3' ? 'TLSv1.3' : 'TLSv1.2';
-  return { ...servedBy(tls), minVersion, isClientOptional: settings.tlsClientAuth === 'request' };
+  return { ...servedBy(tls, setup), minVersion, isClientOptional: settings.tlsClientAuth === 'request' };
 }
 
-/** What clients get. Those of files that ask for no host, or for an unknown one, get the first one without TLS_CERT. */
-export function servedBy(tls: Tls): Certificates {
-  const { fallback = tls.certificates[0], clientCa } = tls;
-  return { certificates: allCertificates(tls), fallback, clientCa };
+/**
+ * Which clients get which certificate. Of those in files, the first one without TLS_CERT is for all others; of those of
+ * Gateways, that of a listener without a hostname. A wildcard of a Gateway stands for several labels.
+ */
+export function servedBy(tls: Tls, { settings }: Pick<Setup, 'settings'>): Certificates {
+  const { certificates, fallback, clientCa } = tls;
+  if (settings.tlsPort === undefined)
+    return { certificates: allCertificates(tls), fallback: fallback ?? certificates[0], clientCa };
+  const ofListener = (host: string) => (host.startsWith('*') ? `*${host}` : host);
+  return {
+    certificates: certificates.map((one) => ({ ...one, hosts: one.hosts.map(ofListener) })),
+    fallback,
+    clientCa,
+  };
 }
 
 export interface LiveCertificates {
@@ -47,7 +66,7 @@ export interface LiveCertificates {
    * Starts watching the files, and warns once a day of what `notices` returns. `replace` makes others the current ones.
    */
   readonly watch: (replace: (found: Tls) => Promise<void>) => Promise<void>;
-  /** Reads the files now, if they are watched. Resolves when they are in use. */
+  /** Reads the files now, if they are watched, and takes those of the cluster. Resolves when they are in use. */
   readonly reload: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -63,19 +82,25 @@ export const unwatchedCertificates: LiveCertificates = Object.freeze({
 
 export interface LiveCertificatesParts {
   readonly tls: Readonly<CurrentTls>;
-  /** The number of the configuration in use, for the log. */
-  readonly generation: () => number;
+  /** Has the certificates of a cluster, if there is one. */
+  readonly records: Pick<OpenConfiguration, 'current' | 'certificates' | 'afterReload'>;
   /** Called when `refused` or `notices` may have changed. @default does nothing */
   readonly onChange?: () => void;
 }
 
 export function createLiveCertificates(setup: Setup, parts: LiveCertificatesParts): LiveCertificates {
   const { settings, logger, clock } = setup;
-  const { tls, generation, onChange = () => {} } = parts;
+  const { tls, records, onChange = () => {} } = parts;
   if (!usesTls(settings)) return unwatchedCertificates;
-  const refusals = createRefusals(setup, generation);
+  const refusals = createRefusals(setup, () => records.current().number);
   const quiet = createQuietTimer(reload);
-  const notices = () => certificateNotices(tls.current, settings.tlsDir, clock());
+  // Those of listeners of Gateways come with the records of the cluster.
+  const hasListeners = settings.tlsPort !== undefined;
+  if (hasListeners) records.afterReload(reload);
+  const notices = () => [
+    ...certificateNotices(tls.current, settings.tlsDir, clock()),
+    ...(hasListeners ? listenerNotices(records.certificates()) : []),
+  ];
   const warn = createDailyWarning(setup, notices);
   let watching: (FolderWatch & { readonly replace: (found: Tls) => Promise<void> }) | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -84,7 +109,8 @@ export function createLiveCertificates(setup: Setup, parts: LiveCertificatesPart
   async function readNow(): Promise<void> {
     if (watching === undefined) return;
     await watching.refresh();
-    const { tls: found, errors } = await readTls(settings, tls.current);
+    const { tls: ofFiles, errors } = await readTls(settings, tls.current);
+    const found = hasListeners ? tlsOf(records.certificates() ?? [], ofFiles, tls.current) : ofFiles;
     const isNew = !isSame(found, tls.current);
     if (isNew) await watching.replace(found);
     const areFixed = errors.length === 0 && refusals.errors().length > 0;
@@ -140,8 +166,8 @@ const checkEveryMs = 3_600_000;
 
 /** Compares no contents: what has not changed consists of the same objects. */
 function isSame(found: Tls, current: Tls | undefined): boolean {
-  if (current === undefined || found.clientCa !== current.clientCa) return false;
-  const [ours, theirs] = [allCertificates(found), allCertificates(current)];
+  const partsOf = ({ certificates, fallback, clientCa }: Tls) => [fallback, clientCa, ...certificates];
+  const [ours, theirs] = [partsOf(found), current === undefined ? [] : partsOf(current)];
   return ours.length === theirs.length && ours.every((one, index) => one === theirs[index]);
 }
 
@@ -162,13 +188,20 @@ export function certificateNotices(
 ): readonly ConfigurationError[] {
   if (tls === undefined) return [];
   const all = allCertificates(tls);
-  if (all.length > 0) return all.flatMap((one) => dateNotice(one, nowMs));
+  if (all.length > 0 || tlsDir === undefined) return all.flatMap((one) => dateNotice(one, nowMs));
   const message = 'the directory has no certificate yet, so no client can connect with HTTPS';
-  return [fileError(tlsDir ?? '', message, 'Write NAME.crt and NAME.key to it.')];
+  return [fileError(tlsDir, message, 'Write NAME.crt and NAME.key to it.')];
+}
+
+/** `served` is undefined before the cluster has been read. */
+function listenerNotices(served: readonly ServedCertificate[] | undefined): readonly ConfigurationError[] {
+  if (served?.length !== 0) return [];
+  const message = 'no listener of a Gateway has a certificate, so no client can connect at TLS_PORT';
+  return [fileError('<settings>', message, 'Add a listener with certificateRefs to a Gateway, or remove TLS_PORT.')];
 }
 
 function dateNotice({ file, validFromMs, validToMs }: ServerCertificate, nowMs: number): readonly ConfigurationError[] {
-  const renew = 'Renew it: its new files are used as soon as they are written.';
+  const renew = 'Renew it: the new one is used as soon as it is written.';
   if (nowMs > validToMs)
     return [fileError(file, `the certificate has expired on ${dateOf(validToMs)}, so clients reject it`, renew)];
   if (nowMs < validFromMs) {

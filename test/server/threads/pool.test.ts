@@ -15,6 +15,7 @@ import { eventually } from '../../support/waiting.ts';
 
 const noListeners = {
   gateway: undefined,
+  gatewayTls: undefined,
   redirect: undefined,
   ratelimit: undefined,
   ratelimitHttp: undefined,
