@@ -40,6 +40,8 @@ export interface Program {
 export interface Server extends Program {
   /** The addresses that it printed; `''` for modules that it does not run. */
   readonly gatewayUrl: string;
+  /** That of TLS_PORT. */
+  readonly gatewayTlsUrl: string;
   readonly authUrl: string;
   readonly ratelimitUrl: string;
   readonly ratelimitHttpUrl: string;
@@ -198,12 +200,11 @@ function collect(stream: NodeJS.ReadableStream): () => string {
   return () => text;
 }
 
-function addressesIn(
-  banner: string,
-): Pick<Server, 'gatewayUrl' | 'authUrl' | 'ratelimitUrl' | 'ratelimitHttpUrl' | 'adminUrl' | 'redirectUrl'> {
+function addressesIn(banner: string): Omit<Server, keyof Program | 'stop'> {
   const after = (name: string) => new RegExp(`^  ${name} +(\\S+)`, 'm').exec(banner)?.[1] ?? '';
   return {
     gatewayUrl: after('(?:gateway|(?:hotel|car|api)\\S*)'),
+    gatewayTlsUrl: after('gateway \\(HTTPS\\)'),
     authUrl: after('auth'),
     ratelimitUrl: after('rate limits'),
     ratelimitHttpUrl: after('rate limits \\(HTTP\\)'),
