@@ -11,8 +11,8 @@ import type { KubernetesClient, KubernetesObject } from './client.ts';
 /** A `describe` that is pending if the API server or the definitions are not installed. */
 export function describeWithGatewayApi(title: string, body: (this: Mocha.Suite) => void): void {
   describeWithKubernetes(title, function describeInstalled() {
-    if (existsSync(definitionsFolder())) body.call(this);
-    else it(`needs the definitions of the Gateway API in ${definitionsFolder()}`);
+    if (existsSync(builtFile('definitions'))) body.call(this);
+    else it(`needs the definitions of the Gateway API in ${builtFile('definitions')}`);
   });
 }
 
@@ -33,13 +33,13 @@ interface DefinitionSpec {
   readonly versions: readonly { readonly name: string; readonly served: boolean }[];
 }
 
-/** Beside the programs that `.ci/run` builds. */
-function definitionsFolder(): string {
-  return join(findProgram('kube-apiserver') ?? '', '../../gateway-api/definitions');
+/** What `conformance/build.sh` makes. `.ci/run` puts it beside the programs that it builds. */
+export function builtFile(name: string): string {
+  return join(findProgram('kube-apiserver') ?? '', '../../gateway-api', name);
 }
 
 async function readDefinitions(): Promise<readonly KubernetesObject[]> {
-  const folder = definitionsFolder();
+  const folder = builtFile('definitions');
   const names = await readdir(folder);
   const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
   const objects = texts.flatMap((text) => parseAllDocuments(text).map((one) => one.toJS() as KubernetesObject));
