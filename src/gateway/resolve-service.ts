@@ -14,6 +14,10 @@ export type Target =
       readonly origins: () => readonly string[];
       /** Undefined for a service that always has an address. */
       readonly whyEmpty?: (() => Fault | undefined) | undefined;
+      /** True if the settings have the addresses, which may then be of this machine for any record. @default false */
+      readonly isConfigured?: boolean;
+      /** Returns whether a Service of a namespace that is not trusted has the addresses. @default never */
+      readonly haveStrangersChosen?: (() => boolean) | undefined;
       readonly path: string;
       readonly serverName?: string | undefined;
     };
@@ -65,6 +69,8 @@ export interface LiveList {
   readonly addresses: readonly string[];
   /** Why there is none, and what to do about it. Undefined if there is one. */
   readonly whyEmpty: Fault | undefined;
+  /** Whether they are of a Service in a namespace that is not trusted. They must not be of this machine then. */
+  readonly isUntrusted: boolean;
 }
 
 export type Resolve = (reference: string) => Target;
@@ -85,9 +91,11 @@ export function createResolve({ isLocal, listenerOf, addresses, liveAddresses }:
       return { kind: 'local', name: parsed.host };
     }
     const fixed = originsOf(parsed, listenerOf, addresses);
-    const live = Object.hasOwn(addresses, parsed.host) ? undefined : liveAddresses?.(parsed, defaultPortOf(parsed));
+    const isConfigured = Object.hasOwn(addresses, parsed.host);
+    const live = isConfigured ? undefined : liveAddresses?.(parsed, defaultPortOf(parsed));
     return {
       kind: 'remote',
+      isConfigured,
       ...(live === undefined ? { origins: fixed } : liveOrigins(parsed, live, fixed)),
       path: parsed.path ?? '',
       serverName: withoutPortName(parsed.host),
@@ -140,7 +148,7 @@ function liveOrigins(
   { scheme = 'http' }: ServiceReference,
   live: () => LiveList | undefined,
   fixed: () => readonly string[],
-): Pick<RemoteTarget, 'origins' | 'whyEmpty'> {
+): Pick<RemoteTarget, 'origins' | 'whyEmpty' | 'haveStrangersChosen'> {
   let known: readonly string[] | undefined;
   let origins: readonly string[] = [];
   return {
@@ -152,6 +160,7 @@ function liveOrigins(
       return origins;
     },
     whyEmpty: () => live()?.whyEmpty,
+    haveStrangersChosen: () => live()?.isUntrusted === true,
   };
 }
 

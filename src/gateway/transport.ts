@@ -177,7 +177,8 @@ function overHttp(mapping: Mapping, target: RemoteTarget, ofRoute: OfRoute, part
     idleTimeoutMs: mapping.idleTimeoutMs ?? parts.idleTimeoutMs,
   };
   const { timeoutMs, idleTimeoutMs } = timeouts;
-  const rules = { ...mapping, http2: usesHttp2(mapping) };
+  const isUntrusted = mapping.isUntrusted && !target.isConfigured;
+  const rules = { ...mapping, isUntrusted, http2: usesHttp2(mapping) };
   const spec = clusterSpec(mapping.service, target, timeouts.connectTimeoutMs, rules, parts.tlsOf(mapping.tls));
   const cluster = acquireCluster(spec);
   const { origins } = target;
@@ -199,7 +200,10 @@ function overHttp(mapping: Mapping, target: RemoteTarget, ofRoute: OfRoute, part
   };
 }
 
-type ClusterRules = Omit<ClusterSpec, 'service' | 'origins' | 'whyEmpty' | 'serverName' | 'connectTimeoutMs' | 'tls'>;
+type ClusterRules = Omit<
+  ClusterSpec,
+  'service' | 'origins' | 'whyEmpty' | 'haveStrangersChosen' | 'serverName' | 'connectTimeoutMs' | 'tls'
+>;
 
 /** The `tls` of a record, with the contents of its files. */
 export interface ServiceTls {
@@ -221,17 +225,19 @@ export function createTlsOf(files: readonly UpstreamFile[]): (tls: UpstreamTls |
 /** Describes the cluster for a service, following the rules of its mapping. */
 export function clusterSpec(
   service: string,
-  { origins, whyEmpty, serverName }: RemoteTarget,
+  { origins, whyEmpty, haveStrangersChosen, serverName }: RemoteTarget,
   connectTimeoutMs: number,
   rules: ClusterRules,
   tls?: ServiceTls,
 ): ClusterSpec {
   const { circuitBreakers, healthCheck, outlierDetection, loadBalancer } = rules;
-  const { idleConnectionMs, connectionLifetimeMs, http2 } = rules;
+  const { idleConnectionMs, connectionLifetimeMs, http2, isUntrusted } = rules;
   return {
     service,
     origins,
     whyEmpty,
+    isUntrusted,
+    haveStrangersChosen,
     serverName: tls?.serverName ?? serverName,
     tls: tls?.files,
     connectTimeoutMs,

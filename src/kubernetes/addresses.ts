@@ -2,6 +2,7 @@
 import { isIP } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
 import { isHost, leadsToThisMachine } from '#config';
+import { isOwnAddress } from '#foundation';
 
 /** The fields of a Service that are read. The API server has checked them. */
 export interface ServiceObject {
@@ -66,6 +67,8 @@ export interface ServiceAddresses {
   readonly isHeadless: boolean;
   /** The hosts of a Service that has any port: one with an external name, and a headless one that declares none. */
   readonly hosts: readonly string[] | undefined;
+  /** Whether its namespace is not trusted, so that its addresses must not lead to this machine. */
+  readonly isUntrusted: boolean;
   /** Why it has no address at any port: `has an external name that …`. Undefined if it may have one. */
   readonly fault: string | undefined;
 }
@@ -107,8 +110,13 @@ export interface AddressStore {
   readonly apply: (objects: AddressChanges) => readonly ChangedService[];
 }
 
-/** `source`: the pods of a Service (`endpoints`), or its cluster IP (`service`), or its name in DNS if it has none. */
-export function createAddressStore(source: 'endpoints' | 'service' = 'endpoints'): AddressStore {
+/** The pods of a Service (`endpoints`), or its cluster IP (`service`), or its name in DNS if it has none. */
+type Source = 'endpoints' | 'service';
+
+export function createAddressStore(
+  source: Source = 'endpoints',
+  isTrusted: (namespace: string) => boolean = () => false,
+): AddressStore {
   const services = new Map<string, ServiceObject>();
   const slices = new Map<string, Slice>();
   const slicesOf = new Map<string, Set<Slice>>();
@@ -135,11 +143,12 @@ export function createAddressStore(source: 'endpoints' | 'service' = 'endpoints'
   function changeOf(key: string): readonly ChangedService[] {
     const service = services.get(key);
     const before = known.get(key);
-    const now = service && addressesOf(service, [...(slicesOf.get(key) ?? [])], source);
+    const [namespace = '', name = ''] = key.split('/');
+    const found = service && addressesOf(service, [...(slicesOf.get(key) ?? [])], source);
+    const now = found && { ...found, isUntrusted: !isTrusted(namespace) };
     if (isDeepStrictEqual(before, now)) return [];
     if (now === undefined) known.delete(key);
     else known.set(key, now);
-    const [namespace = '', name = ''] = key.split('/');
     return [{ namespace, name, addresses: now }];
   }
 
@@ -215,21 +224,21 @@ function isTcp({ protocol }: Pick<SlicePort, 'protocol'>): boolean {
 }
 
 /**
- * Writes a host as a URL has it. Empty for what is no host, and for a name of this machine, whose other ports are not for
- * everybody who may write an object. The API server accepts no such IP addresses.
+ * Writes a host as a URL has it. Empty for what is no host, and for this machine, whose other ports are not for everybody
+ * who may write an object.
  */
 function hostOf(address: string): readonly string[] {
   const family = isIP(address);
-  if (family === 6) return [`[${address}]`];
-  if (family === 4) return [address];
-  return isHost(address.replace(/\.$/, '')) && !leadsToThisMachine(address) ? [address] : [];
+  if (family === 0) return isHost(address.replace(/\.$/, '')) && !leadsToThisMachine(address) ? [address] : [];
+  if (isOwnAddress(address)) return [];
+  return [family === 6 ? `[${address}]` : address];
 }
 
 function addressesOf(
   service: ServiceObject,
   slices: readonly Slice[],
-  source: 'endpoints' | 'service',
-): ServiceAddresses {
+  source: Source,
+): Omit<ServiceAddresses, 'isUntrusted'> {
   const { metadata, spec = {} } = service;
   const { namespace, name } = metadata;
   const declared = (spec.ports ?? []).filter(isTcp);
@@ -257,12 +266,11 @@ interface SingleHost {
 }
 
 /** The host of a Service whose pods are not called by their own addresses. Undefined if they are. */
-function singleHostOf({ metadata, spec = {} }: ServiceObject, source: 'endpoints' | 'service'): SingleHost | undefined {
+function singleHostOf({ metadata, spec = {} }: ServiceObject, source: Source): SingleHost | undefined {
   const { type, externalName = '', clusterIP = '' } = spec;
   const portOf = ({ port }: ServicePort) => port;
   if (type === 'ExternalName') {
-    const host = leadsToThisMachine(externalName) ? [] : hostOf(externalName);
-    return { host, hasAnyPort: true, portOf };
+    return { host: hostOf(externalName), hasAnyPort: true, portOf };
   }
   if (source === 'endpoints') return undefined;
   if (isIP(clusterIP) !== 0) return { host: hostOf(clusterIP), hasAnyPort: false, portOf };

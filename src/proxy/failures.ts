@@ -104,6 +104,15 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
   [{ slug: 'upstream-unavailable', retry: 'never' }, 'NO_ADDRESS'],
   [
     {
+      slug: 'upstream-unavailable',
+      retry: 'connect',
+      retryAfterSeconds: 5,
+      remedy: 'name another host, because only trusted namespaces may lead there (KUBERNETES_TRUSTED_NAMESPACES)',
+    },
+    'OWN_MACHINE',
+  ],
+  [
+    {
       slug: 'upstream-overloaded',
       retry: 'never',
       remedy: 'raise it in circuit_breakers if the service can handle more, or add addresses to the service',

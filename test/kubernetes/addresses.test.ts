@@ -212,6 +212,16 @@ describe('the addresses of a Service', () => {
     assert.deepEqual(addressesOf(serviceOf(), slices).ports[0]?.addresses, []);
   });
 
+  it('is none for an address of the machine of frontdesk, which an API server would not accept', () => {
+    for (const [addressType, ...own] of [
+      ['IPv4', '127.0.0.1', '0.0.0.0', '169.254.169.254'],
+      ['IPv6', '::1', '::', '0:0:0:0:0:0:0:1', 'fe80::1', 'fe80::1%eth0', 'fd00:ec2::254', '::ffff:127.0.0.1'],
+    ] as const) {
+      const slices = [hotelSlice('hotel-1', { addressType, endpoints: own.map((address) => endpoint(address)) })];
+      assert.deepEqual(addressesOf(serviceOf(), slices).ports[0]?.addresses, []);
+    }
+  });
+
   it('is none for a name that no client can call, because it ends like an IPv4 address', () => {
     for (const externalName of ['hotel.123', 'hotel.0x', 'hotel.0x7f.']) {
       const found = addressesOf(serviceOf({ type: 'ExternalName', externalName, ports: [{ port: 443 }] }), []);

@@ -25,7 +25,13 @@ describeWithKubernetes('a team that may write anything in its namespace', () => 
     });
     team = await kubernetes.createNamespace('team');
     others = await kubernetes.createNamespace('others');
-    const env = { KUBECONFIG: await kubernetes.kubeconfig(), ADMIN_PORT: '0', ...resolvesPods };
+    const env = {
+      KUBECONFIG: await kubernetes.kubeconfig(),
+      ADMIN_PORT: '0',
+      // Their pods are this machine.
+      KUBERNETES_TRUSTED_NAMESPACES: others,
+      ...resolvesPods,
+    };
     frontdesk = await startServer(['--kubernetes'], { env, cwd: '/' });
     servers.later(frontdesk.stop);
     await serve('orders', '/orders/');
@@ -109,6 +115,32 @@ describeWithKubernetes('a team that may write anything in its namespace', () => 
     );
     for (const path of ['/localhost/metrics', '/dot/metrics'])
       await eventually(async () => assert.equal(await statusOf(path), 503));
+  });
+
+  it('cannot lead clients to the machine of frontdesk by a name in DNS', async () => {
+    const port = Number(new URL(frontdesk.adminUrl).port);
+    const records = (name: string, service: string) => mappingText(name, `/${name}/`, service);
+    const byRecord = annotate('record', records('record', `metrics.pod.example:${port}`));
+    const byName: KubernetesObject = {
+      ...annotate('external', records('external', `external:${port}`)),
+      spec: { type: 'ExternalName', externalName: 'metrics.pod.example', ports: [{ port }] },
+    };
+    const [bySlice, inner] = [annotate('slice', records('slice', 'slice')), annotate('inner', '')];
+    const slices = [podSlice(bySlice, port), podSlice(inner, port)];
+    // The others have trusted a Service of the team.
+    const byOthers = serviceOf(others, 'deputy', records('deputy', `inner.${team}`));
+    await othersNoticeNothing(() => kubernetes.apply(byRecord, byName, bySlice, inner, ...slices, byOthers));
+    for (const [name, service] of [
+      ['record', 'metrics.pod.example'],
+      ['external', `external.${team}`],
+      ['slice', `slice.${team}`],
+      ['deputy', `inner.${team}`],
+    ] as const)
+      await eventually(async () => {
+        assert.equal(await statusOf(`/${name}/metrics`), 503);
+        const resolves = '[.]pod[.]example resolves to 127.0.0.1, which is the machine of frontdesk';
+        assert.match(frontdesk.stdout(), new RegExp(`${service}.*"mapping":"${name}.*${resolves}.*TRUSTED_NAMESPACES`));
+      }, 100);
   });
 
   it('may write EndpointSlices for Services of others, which stay without effect there', async () => {

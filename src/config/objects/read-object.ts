@@ -40,6 +40,15 @@ export interface ObjectOptions {
 }
 
 export function readObject(object: ClusterObject, options: ObjectOptions): ObjectPart {
+  const part = readPart(object, options);
+  return options.trusted.includes(object.namespace) ? part : { ...part, records: part.records.map(asUntrusted) };
+}
+
+function asUntrusted(record: GatewayRecord): GatewayRecord {
+  return record.kind === 'Mapping' ? { ...record, isUntrusted: true } : record;
+}
+
+function readPart(object: ClusterObject, options: ObjectOptions): ObjectPart {
   if (isRoute(object)) return { object, ...nothing, ...readRoute(object) };
   if (isPolicy(object)) return { object, ...nothing, errors: readPolicy(object).errors };
   const { documents, errors } = documentsOf(object, options.gatewayDomain);

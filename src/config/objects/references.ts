@@ -1,4 +1,5 @@
 /** What the records of a cluster name: services of their namespace, modules of this process, and records of others. */
+import { isOwnAddress } from '#foundation';
 import { isHost, isLoopback } from '../fields/addresses.ts';
 
 /**
@@ -58,14 +59,12 @@ function isLocalName(host: string): boolean {
 
 /**
  * Reports whether a reference leads to the machine or the pod where frontdesk runs, whose other ports are not for
- * everybody, or to its neighbours on the link, where clouds have the credentials of the machine.
+ * everybody, or to its neighbours on the link, where clouds have the credentials of the machine. A name that DNS leads
+ * there is refused when it is called.
  */
 export function leadsToThisMachine(written: string): boolean {
   const [, address = ''] = /^(?:[a-z]+:\/\/)?(\[[^\]]*\]|[^:/?#@\s[\]]+)/i.exec(written) ?? [];
   // The URL has the usual form of an address, which systems also read as 127.1, 0x7f.1 or [0:0::1].
   const host = URL.canParse(`http://${address}`) ? new URL(`http://${address}`).hostname.replace(/\.$/, '') : '';
-  return host === 'localhost' || host.endsWith('.localhost') || ownAddresses.test(host);
+  return host === 'localhost' || host.endsWith('.localhost') || isOwnAddress(host.replace(/^\[|\]$/g, ''));
 }
-
-/** Loopback, unspecified and link-local addresses, that of Amazon's in IPv6, and IPv4 addresses in the form of IPv6. */
-const ownAddresses = /^(?:(?:127|0|169\.254)\.[\d.]+|\[(?:::1?|fe[89ab].*|fd00:ec2::254|::ffff:.*)\])$/;

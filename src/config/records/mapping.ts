@@ -47,6 +47,8 @@ export interface Mapping extends RequestMatch, PlainFields {
   readonly responseHeaders: HeaderRules;
   /** Why its requests get 503, if its object of a cluster is refused. Always undefined in a record from a file. */
   readonly refusal: string | undefined;
+  /** Whether it is from a namespace of a cluster that is not trusted, so that its service must not be this machine. */
+  readonly isUntrusted: boolean;
   /** Undefined in a record, which has no route of the Gateway API. */
   readonly gatewayRoute: GatewayRoute | undefined;
   readonly source: Source;
@@ -299,6 +301,7 @@ function toMapping(fields: MappingFields, source: Source): Mapping {
     requestHeaders: headerRulesOf(fields.addRequestHeaders, fields.removeRequestHeaders),
     responseHeaders: headerRulesOf(fields.addResponseHeaders, fields.removeResponseHeaders),
     refusal: undefined,
+    isUntrusted: false,
     gatewayRoute: undefined,
     source,
   };

@@ -95,6 +95,7 @@ const described: ReadonlySet<string> = new Set<keyof Mapping>([
   'requestHeaders',
   'responseHeaders',
   'refusal',
+  'isUntrusted',
 ]);
 
 function fieldsOf(mapping: Mapping): Readonly<Record<string, FieldValue>> {

@@ -1,8 +1,9 @@
 /** Opens the connection for an HTTP/2 session: clear text with prior knowledge, or TLS that must select `h2` by ALPN. */
 import { createRequire } from 'node:module';
-import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTcp, isIP, Socket } from 'node:net';
 import type { SecureContext, TLSSocket } from 'node:tls';
 import { Http2Error } from './errors.ts';
+import { lookupElsewhere, ownMachineFault } from './own-machine.ts';
 
 export interface Http2Address {
   /** Scheme, host and port. */
@@ -13,6 +14,8 @@ export interface Http2Address {
   readonly tls?:
     | { readonly ca?: string | undefined; readonly cert?: string | undefined; readonly key?: string | undefined }
     | undefined;
+  /** Refuses to connect to this machine. @default false */
+  readonly refusesOwnMachine?: boolean | undefined;
 }
 
 /** Calls `done` once, with a connected socket or an error. Returns a function that gives up and destroys the socket. */
@@ -24,10 +27,13 @@ export function createConnect(address: Http2Address): OpenConnection {
   const isSecure = protocol === 'https:';
   const place = {
     ...commonOptions,
+    ...(address.refusesOwnMachine && { lookup: lookupElsewhere }),
     host: hostname.replace(/^\[|\]$/g, ''),
     port: Number(port || (isSecure ? 443 : 80)),
   };
-  const open = isSecure ? tlsOpener(place, address) : () => connectTcp(place);
+  const fault = address.refusesOwnMachine ? ownMachineFault(hostname) : undefined;
+  const opener = isSecure ? tlsOpener(place, address) : () => connectTcp(place);
+  const open = fault === undefined ? opener : () => new Socket().destroy(fault());
   return (done) => {
     const socket = open();
     const onFailure = (failure: Error) => settle(selectsNothing(failure) ? withoutH2(failure) : failure);

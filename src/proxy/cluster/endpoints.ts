@@ -15,13 +15,17 @@ import {
 import type { Candidate } from './load-balancer.ts';
 import { type ConnectionOptions, type ConnectionParts, createPool, type Pool } from './pool.ts';
 
-export interface EndpointOptions extends Omit<ConnectionOptions, 'origin'> {
+export interface EndpointOptions extends Omit<ConnectionOptions, 'origin' | 'refusesOwnMachine'> {
   /** The service reference, as diagnostics and logs show it. */
   readonly service: string;
   /** Returns the origin of each address. Called for each request, because addresses may become known late or change. */
   readonly origins: () => readonly string[];
   /** Returns why there is no address, and what to do about it. Undefined for a service that always has one. */
   readonly whyEmpty?: (() => Fault | undefined) | undefined;
+  /** Whether its record must not lead to this machine. @default false */
+  readonly isUntrusted?: boolean | undefined;
+  /** Returns whether strangers have chosen the addresses, which then must not be of this machine. @default never */
+  readonly haveStrangersChosen?: (() => boolean) | undefined;
   readonly circuitBreakers: CircuitBreakers;
   readonly healthCheck: HealthCheck | undefined;
 }
@@ -106,6 +110,8 @@ export function createEndpoints(options: EndpointOptions, parts: EndpointParts):
 /** Starts `lastPicked` at a random negative number, so that different gateways start with different addresses. */
 function openEndpoint(origin: string, options: EndpointOptions, parts: EndpointParts): Endpoint {
   const { healthCheck } = options;
+  const refusesOwnMachine = options.isUntrusted || options.haveStrangersChosen?.();
+  const connection = { ...options, origin, refusesOwnMachine };
   let stopWatching = () => {};
   const endpoint: Endpoint = {
     origin,
@@ -115,13 +121,13 @@ function openEndpoint(origin: string, options: EndpointOptions, parts: EndpointP
     health: 'unknown',
     drainingUntilMs: Number.NEGATIVE_INFINITY,
     outlier: createOutlierState(),
-    pool: openPool({ ...options, origin }, parts, () => noteDraining(endpoint, parts.clock())),
+    pool: openPool(connection, parts, () => noteDraining(endpoint, parts.clock())),
     close() {
       stopWatching();
       return endpoint.pool.close();
     },
   };
-  if (healthCheck !== undefined) stopWatching = watchEndpoint(endpoint, healthCheck, options, parts);
+  if (healthCheck !== undefined) stopWatching = watchEndpoint(endpoint, healthCheck, connection, parts);
   return endpoint;
 }
 
@@ -141,10 +147,11 @@ export function noteDraining(endpoint: Endpoint, nowMs: number): void {
 function watchEndpoint(
   endpoint: Endpoint,
   check: HealthCheck,
-  { service, serverName, tls, http2 }: EndpointOptions,
+  connection: EndpointOptions & ConnectionOptions,
   { random, timer, logger, clock, headerBytesMax }: EndpointParts,
 ): () => void {
   const { origin, outlier } = endpoint;
+  const { service } = connection;
   function onChange(health: Health, outcome: AttemptOutcome): void {
     endpoint.health = health;
     const fields = { service, origin, ...outcomeFields(outcome) };
@@ -155,7 +162,7 @@ function watchEndpoint(
     if (endEjection(outlier, clock()))
       logger.info({ service, origin }, 'ejection ended: the address passes its health check');
   }
-  return watchHealth({ origin, serverName, tls, http2 }, check, { random, timer, headerBytesMax, onChange, onPass });
+  return watchHealth(connection, check, { random, timer, headerBytesMax, onChange, onPass });
 }
 
 /** The status or the error, for a log line about the health of an address. */

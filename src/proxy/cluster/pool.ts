@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module';
 import { isIP } from 'node:net';
 import type { buildConnector, Client, Dispatcher } from 'undici';
+import { lookupElsewhere, ownMachineFault } from '#http';
 import { passOverContinue } from './undici-fixes.ts';
 
 /** Reuses the last used connection, and queues requests if all are busy. */
@@ -177,6 +178,8 @@ export interface ConnectionOptions {
   readonly connectionLifetimeMs?: number | undefined;
   /** Calls the service over HTTP/2. @default false */
   readonly http2?: boolean | undefined;
+  /** Refuses to connect to this machine. @default false */
+  readonly refusesOwnMachine?: boolean | undefined;
 }
 
 /** In PEM format. */
@@ -331,15 +334,20 @@ interface Connector {
 }
 
 /** Does not offer HTTP/2: over HTTP/2, undici provides no raw headers and resends requests on its own. */
-export function createConnector({ origin, serverName, tls, connectTimeoutMs }: ConnectionOptions): Connector {
+export function createConnector(options: ConnectionOptions): Connector {
+  const { origin, serverName, tls, connectTimeoutMs, refusesOwnMachine } = options;
   const { protocol, hostname } = new URL(origin);
   // Created once, because parsing the authorities takes milliseconds.
   const secureContext = tls && loadTls().createSecureContext(tls);
-  const connect = loadUndici().buildConnector({
+  const opener = loadUndici().buildConnector({
     timeout: connectTimeoutMs,
     allowH2: false,
+    ...(refusesOwnMachine && { lookup: lookupElsewhere }),
     ...(secureContext && { secureContext }),
   });
+  const fault = refusesOwnMachine ? ownMachineFault(hostname) : undefined;
+  const connect: buildConnector.connector =
+    fault === undefined ? opener : (_options, callback) => queueMicrotask(() => callback(fault(), null));
   if (protocol !== 'https:') return { connect, serverName: undefined };
   const verified = serverName ?? hostname;
   const servername = isIP(verified.replace(/^\[|\]$/g, '')) === 0 ? verified : '';

@@ -33,9 +33,9 @@ export interface ClusterLease {
 
 export interface ClusterRegistry {
   /**
-   * Returns a lease of the cluster for a spec. Equal specs share connections, health and circuit breakers. `origins` and
-   * `whyEmpty` are not compared: they depend only on the service, and the first ones are used. A new configuration must
-   * acquire its clusters before the old one releases them.
+   * Returns a lease of the cluster for a spec. Equal specs share connections, health and circuit breakers. Functions are
+   * not compared: they depend only on the service, and the first ones are used. A new configuration must acquire its
+   * clusters before the old one releases them.
    */
   readonly acquire: (spec: ClusterSpec) => ClusterLease;
   /** Returns the clusters that are in use. */
@@ -106,8 +106,8 @@ const unrefTimer: Timer = (run, delayMs) => {
   return () => clearTimeout(timeout);
 };
 
-/** Serialises a spec without `origins` and `whyEmpty`, in a fixed order. */
-function keyOf({ origins: _, whyEmpty: __, ...spec }: ClusterSpec): string {
+/** Serialises a spec without its functions, in a fixed order. */
+function keyOf({ origins: _, whyEmpty: __, haveStrangersChosen: ___, ...spec }: ClusterSpec): string {
   const fields = Object.entries(spec).map(([name, value]) => `${name}=${textOf(value)}`);
   return fields.sort().join();
 }

@@ -109,7 +109,9 @@ function listOf(service: ServiceAddresses, wanted: WantedPort): LiveList {
     return none({ message: `${describe(service)} ${service.fault}`, remedy: 'Correct its external name.' });
   const addresses = addressesAt(service, wanted);
   if (addresses === undefined) return none(missingPort(service, wanted));
-  return addresses.length === 0 ? none(noEndpoint(service)) : { addresses, whyEmpty: undefined };
+  return addresses.length === 0
+    ? none(noEndpoint(service))
+    : { addresses, whyEmpty: undefined, isUntrusted: service.isUntrusted };
 }
 
 /** Undefined if the Service has no such port. Without a port, its only one is meant, or else that of the scheme. */
@@ -155,7 +157,7 @@ function describe({ namespace, name }: ServiceAddresses): string {
 }
 
 function none(whyEmpty: Fault): LiveList {
-  return { addresses: [], whyEmpty };
+  return { addresses: [], whyEmpty, isUntrusted: true };
 }
 
 /** Keeps the list if a change of the Service does not concern it, because a new array costs the proxy a comparison. */

@@ -21,8 +21,8 @@ export interface ClusterAcceptance {
 type AcceptanceParts = Pick<Setup, 'settings' | 'has' | 'services' | 'configDirectory'>;
 
 export function createClusterAcceptance(parts: AcceptanceParts, ownNamespace: string): ClusterAcceptance {
-  const { gatewayDomain, strictPaths, kubernetesGatewayApi, kubernetesTrustedNamespaces } = parts.settings;
-  const trusted = [...new Set([ownNamespace, ...kubernetesTrustedNamespaces])];
+  const { gatewayDomain, strictPaths, kubernetesGatewayApi } = parts.settings;
+  const trusted = trustedNamespaces(parts.settings, ownNamespace);
   const acceptance = createObjectAcceptance({
     gatewayDomain,
     strictPaths,
@@ -49,4 +49,9 @@ export function createClusterAcceptance(parts: AcceptanceParts, ownNamespace: st
 /** The usual ports of clients, which a Service or a load balancer leads to ours, and our own. */
 function servedPorts({ port, tlsPort }: Pick<Settings, 'port' | 'tlsPort'>) {
   return { http: [80, port], https: tlsPort === undefined ? [] : [443, tlsPort] };
+}
+
+/** `ownNamespace` is that of frontdesk itself, if it is known. */
+export function trustedNamespaces(settings: AcceptanceParts['settings'], ownNamespace: string | undefined): string[] {
+  return [...new Set([ownNamespace ?? [], settings.kubernetesTrustedNamespaces].flat())];
 }

@@ -12,7 +12,7 @@ import type { AddressChanges, Cluster, ClusterContents, ClusterObjects, Kubernet
 import type { Setup } from '../options.ts';
 import { addressNotices } from '../record-services.ts';
 import { createClusterAddresses } from './addresses.ts';
-import { type ClusterAcceptance, createClusterAcceptance } from './cluster-acceptance.ts';
+import { type ClusterAcceptance, createClusterAcceptance, trustedNamespaces } from './cluster-acceptance.ts';
 import { clusterState } from './cluster-state.ts';
 import { kubernetesEnvironment } from './environment.ts';
 import { filesOf, withCluster } from './with-cluster.ts';
@@ -42,11 +42,15 @@ type ClusterParts = Pick<Setup, 'settings' | 'has' | 'services' | 'clock' | 'dor
 export async function openClusterRecords(parts: ClusterParts): Promise<ClusterRecords> {
   const { logger, clock, dormant, clusterAddresses } = parts;
   const source = sourceOf(parts.settings);
+  // No Service is read before it is known.
+  let ownNamespace: string | undefined;
   const { createAddressStore, openCluster, openReports, readClusterOnce } = await import('#kubernetes');
-  const store = createAddressStore(parts.settings.kubernetesAddresses);
+  const isTrusted = (namespace: string) => trustedNamespaces(parts.settings, ownNamespace).includes(namespace);
+  const store = createAddressStore(parts.settings.kubernetesAddresses, isTrusted);
   const onAddresses = (changes: AddressChanges) => clusterAddresses?.apply(store.apply(changes));
   if (dormant) {
     const { namespace, objects, services, slices } = parts.clusterContents ?? (await readClusterOnce(source));
+    ownNamespace = namespace;
     onAddresses({ services: { present: services }, slices: { present: slices } });
     const { accepted: initial } = await createClusterAcceptance(parts, namespace).accept(objects);
     return { initial, start: async () => {}, state: () => undefined, close: async () => {} };
@@ -61,6 +65,7 @@ export async function openClusterRecords(parts: ClusterParts): Promise<ClusterRe
     async start(onChange) {
       const opening = openCluster({ ...source, logger, clock, onObjects, onAddresses });
       cluster = await opening;
+      ownNamespace = cluster.namespace;
       // The other processes of a split frontdesk would write the same.
       if (parts.has('gateway')) reports = openReports({ api: cluster.api, logger, clock });
       let acceptance: ClusterAcceptance | undefined;

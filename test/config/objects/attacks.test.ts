@@ -1,7 +1,7 @@
 /** What a namespace that is not trusted may write, and that it changes nothing for the others. */
 import assert from 'node:assert/strict';
 import { type ClusterObject, createObjectAcceptance, type Mapping } from '#config';
-import { annotated, resource } from '../../support/kubernetes/cluster-objects.ts';
+import { annotated, clusterObject, resource } from '../../support/kubernetes/cluster-objects.ts';
 
 const mapping = (path: string, spec: object) => resource('Mapping', path, { service: 'orders', ...spec });
 
@@ -64,12 +64,43 @@ describe('a namespace that is not trusted', () => {
   changesNothing(['a canary', mapping('evil/canary', { prefix: '/orders', weight: 100 })]);
   changesNothing(['a broken canary', mapping('evil/canary', { prefix: '/orders', weight: 100, timeout_ms: 'soon' })]);
 
+  it('has Mappings whose services must not be this machine, unlike those of a trusted one', async () => {
+    const text = (name: string) =>
+      JSON.stringify({ apiVersion: 'gateway/v1', kind: 'Mapping', name, prefix: `/${name}`, service: 'a' });
+    const found = await accept([
+      orders,
+      annotated('shop/annotated', text('a')),
+      route('shop/route'),
+      mapping('frontdesk/own', { prefix: '/own' }),
+      annotated('frontdesk/annotated', text('b')),
+    ]);
+    assert.deepEqual(
+      found.records.mappings.map(({ name, isUntrusted }) => [name, isUntrusted]),
+      [
+        ['orders.shop', true],
+        ['a.shop', true],
+        ['route', true],
+        ['own.frontdesk', false],
+        ['b.frontdesk', false],
+      ],
+    );
+  });
+
   for (const service of ['frontdesk:auth', 'frontdesk:ratelimit'])
     it(`cannot lead clients to the module ${service}`, async () => {
       const { states } = await accept([mapping('evil/module', { prefix: '/module', service })]);
       assert.deepEqual(states, ['refused']);
     });
 });
+
+/** A route of the Gateway API whose rules are resolved. */
+function route(path: string): ClusterObject {
+  const gatewayRoute = { createdAtS: 0, place: path, scheme: undefined, fullPath: undefined, fault: undefined };
+  const fields = { name: 'route', prefix: '/route', service: 'orders.shop' };
+  const document = { place: 'spec.rules[0]', fields, gatewayRoute, weight: undefined, redirect: undefined };
+  const rules = { documents: [document], unsupported: [], unresolved: undefined };
+  return clusterObject('HTTPRoute', path, { rules }, 'gateway.networking.k8s.io/v1');
+}
 
 /** An attack, the object that makes it, and the domain of the gateway. */
 type Attack = readonly [string, ClusterObject, string?];

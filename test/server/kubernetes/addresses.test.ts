@@ -269,6 +269,26 @@ describe('a gateway of a cluster', () => {
       );
     });
 
+  it('calls this machine only for a Service of a trusted namespace', async () => {
+    const upstream = await startUpstream(servers);
+    const { client, set, text } = await open([app()]);
+    set([at(upstream)]);
+    await client.get('/').expect(200);
+    set([]);
+    await client.get('/').expect(503);
+    set([at(upstream)], { isUntrusted: true });
+    await client.get('/').expect(503).expect('Retry-After', '5');
+    assert.match(text(), /127\.0\.0\.1 is the machine of frontdesk .*trusted namespaces/);
+    assert.equal(upstream.reached.length, 1);
+  });
+
+  it('calls the address in the settings of a Service whatever its namespace is', async () => {
+    const upstream = await startUpstream(servers);
+    const { client, set } = await open([app()], { serviceAddresses: { 'hotel.shop': at(upstream) } });
+    set(['10.0.0.1:1'], { isUntrusted: true });
+    await client.get('/').expect(200);
+  });
+
   it('keeps the ejection of an address when others come and go', async () => {
     const [broken, first, second] = [
       await startUpstream(servers, (res) => void res.writeHead(500).end()),

@@ -44,7 +44,7 @@ describeWithKubernetes('a gateway that follows EndpointSlices', () => {
   async function setUp() {
     const namespace = await kubernetes.createNamespace();
     const clusterAddresses = createClusterAddresses();
-    const store = createAddressStore();
+    const store = createAddressStore('endpoints', () => true);
     const cluster = await followCluster(servers, await kubernetes.kubeconfig(adminToken), {
       namespaces: [namespace],
       onAddresses: (changes) => clusterAddresses.apply(store.apply(changes)),

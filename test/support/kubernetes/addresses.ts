@@ -22,5 +22,6 @@ export function hotelSlice(
 /** Service hotel in the namespace shop, with one port. */
 export function addressesAt(addresses: readonly string[], fields: Partial<ServiceAddresses> = {}): ServiceAddresses {
   const ports = [{ name: 'http', port: 80, addresses }];
-  return { namespace: 'shop', name: 'hotel', isHeadless: false, hosts: undefined, fault: undefined, ports, ...fields };
+  const found = { namespace: 'shop', name: 'hotel', isHeadless: false, hosts: undefined, fault: undefined, ports };
+  return { ...found, isUntrusted: false, ...fields };
 }
